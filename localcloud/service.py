@@ -1,0 +1,65 @@
+"""How a local service runs as a process: `python -m localcloud.<service>`.
+
+It starts, says where it listens in one line on standard output (`READY {json}`), serves until SIGTERM,
+SIGINT or the end of its parent, and then stops in order.
+"""
+
+import argparse
+import asyncio
+import json
+import logging
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import uvloop
+
+from localcloud.lifeline import hold_lifeline
+
+__all__ = ["READY_PREFIX", "Service", "common_parser", "run_service"]
+
+READY_PREFIX = "READY "
+
+
+class Service(Protocol):
+    async def start(self) -> dict[str, str]:
+        """Start listening; the addresses by name."""
+
+    async def stop(self) -> None: ...
+
+
+def common_parser(name: str, *, port: int) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"python -m localcloud.{name}")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=port, help="0 takes a free one (default: %(default)s)")
+    parser.add_argument(
+        "--data", type=Path, default=Path(".localcloud") / name, help="where it keeps its data"
+    )
+    parser.add_argument("--faults", action="store_true", help="let tests inject faults (/_localcloud/faults)")
+    parser.add_argument("--log-level", default="INFO")
+    return parser
+
+
+def run_service(service: Callable[[], Service], *, log_level: str = "INFO") -> None:
+    """Run the service to its end. A start that fails is one line on standard error and exit code 1."""
+    logging.basicConfig(level=log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    hold_lifeline()
+    try:
+        uvloop.run(_serve(service))
+    except (OSError, ValueError) as error:
+        logging.getLogger(__name__).debug("the start failed", exc_info=True)
+        sys.exit(f"{Path(sys.argv[0]).parent.name}: {error}")
+
+
+async def _serve(make: Callable[[], Service]) -> None:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(signum, stopping.set)
+    service = make()
+    addresses = await service.start()
+    print(READY_PREFIX + json.dumps(addresses), flush=True)  # noqa: T201 - the contract with the parent
+    await stopping.wait()
+    await service.stop()

@@ -8,12 +8,14 @@ requests, and the time that a connection may stay idle or take for one request.
 import asyncio
 import json
 import logging
+import socket
 import ssl
+import struct
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 from urllib.parse import unquote
 
 import httptools
@@ -126,8 +128,7 @@ class _Connection(asyncio.Protocol):
     # transport callbacks
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - TCP and TLS transports are
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)
         self._peer = str(transport.get_extra_info("peername"))
         self._server.connections.add(self)
 
@@ -171,7 +172,7 @@ class _Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         incoming = self._current()
-        self._check_header_bytes(incoming, len(name) + len(value))
+        self._check_header_bytes(incoming, len(name) + len(value) + 4)
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
         known = incoming.headers.get(key)
         incoming.headers[key] = text if known is None else f"{known}, {text}"
@@ -257,7 +258,7 @@ class _Connection(asyncio.Protocol):
         if self._transport is None:
             return
         if response.drop:
-            self._transport.abort()
+            _reset(self._transport)
             return
         self._transport.write(encode_response(response, head=request.method == "HEAD", close=not keep_alive))
         self.last_active = self._loop.time()
@@ -284,6 +285,13 @@ class _Connection(asyncio.Protocol):
     def close_when_idle(self) -> None:
         if self._transport is not None and self._worker is None and not self._pending:
             self._transport.close()
+
+
+def _reset(transport: asyncio.Transport) -> None:
+    """Close so that the peer sees a reset, not an orderly end."""
+    connection = transport.get_extra_info("socket")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()
 
 
 _MALFORMED = _Refused(400, "malformed HTTP request")

@@ -1,0 +1,8 @@
+"""The Functions entry point: one FunctionApp, every blueprint registered, nothing else."""
+
+import azure.functions as func
+
+from web.health import blueprint as health
+
+app = func.FunctionApp()
+app.register_functions(health)

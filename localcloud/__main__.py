@@ -1,0 +1,79 @@
+"""The local cloud's command line."""
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+
+from localcloud.ports import Ports, choose_ports
+from localcloud.up.catalogue import NAMES, plan_services
+from localcloud.up.data_folder import data_folder
+from localcloud.up.settings_file import local_values, write_local_settings
+from localcloud.up.supervisor import Supervisor
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    try:
+        return _up(options)
+    except (OSError, ValueError) as error:
+        sys.stderr.write(f"localcloud: {error}\n")
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m localcloud", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="command")
+    up = commands.add_parser("up", help="start the local cloud and the app in it; Ctrl-C stops all")
+    up.add_argument("--root", type=Path, default=Path(), help="the folder of the app (default: this one)")
+    up.add_argument("--data", type=Path, help="where the local cloud keeps its data (default: .localcloud)")
+    up.add_argument("--fresh", action="store_true", help="forget all data of earlier starts")
+    up.add_argument("--port-offset", type=_offset, default=None, metavar="N|auto", help="added to each port")
+    up.add_argument("--only", type=_names, default=NAMES, metavar="A,B", help=f"of: {', '.join(NAMES)}")
+    return parser
+
+
+def _offset(text: str) -> int | None:
+    return None if text == "auto" else int(text)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _up(options: argparse.Namespace) -> int:
+    root = options.root.resolve()
+    with data_folder((options.data or root / ".localcloud").resolve(), fresh=options.fresh) as data:
+        ports = choose_ports(options.port_offset)
+        plans = plan_services(ports, root=root, data=data, only=options.only)
+        settings = write_local_settings(root, local_values(ports, data))
+        _say(f"The local cloud starts (data in {_short(data, root)}, settings in {settings.name}).")
+        supervisor = Supervisor(plans, root=root, data=data, say=_say)
+        return asyncio.run(supervisor.run(lambda: _say(_where_to_look(ports, _short(data, root)))))
+
+
+def _where_to_look(ports: Ports, data: str) -> str:
+    app = f"http://localhost:{ports.functions}"
+    return "\n".join(
+        [
+            "",
+            "Rough Consensus is up.",
+            f"  health     {app}/api/health",
+            f"  functions  {app}/admin/functions",
+            f"  logs       {data}/logs/",
+            "Ctrl-C stops it.",
+        ]
+    )
+
+
+def _short(path: Path, root: Path) -> str:
+    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

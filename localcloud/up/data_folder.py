@@ -1,0 +1,61 @@
+"""The folder where the local cloud keeps its data: one supervisor at a time, wiped on request."""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ["DataFolderError", "data_folder"]
+
+MARKER = ".rough-consensus-localcloud"
+
+
+class DataFolderError(OSError):
+    """The data folder cannot be used."""
+
+
+@contextmanager
+def data_folder(path: Path, *, fresh: bool) -> Iterator[Path]:
+    """Hold the folder for this process; `fresh` empties it first."""
+    path.mkdir(parents=True, exist_ok=True)
+    lock = path / "lock"
+    with lock.open("a+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise DataFolderError(_in_use(path, lock)) from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        if fresh:
+            _wipe(path)
+        (path / MARKER).touch()
+        _set_logs_aside(path / "logs")
+        yield path
+
+
+def _in_use(path: Path, lock: Path) -> str:
+    pid = lock.read_text(encoding="utf-8").strip() or "?"
+    return f"{path} is in use by process {pid}: stop that local cloud, or give another --data folder"
+
+
+def _wipe(path: Path) -> None:
+    """Empty it, but only a folder of ours: --data may have been mistyped."""
+    entries = [entry for entry in path.iterdir() if entry.name != "lock"]
+    if entries and not (path / MARKER).exists():
+        raise DataFolderError(f"{path} was not made by the local cloud, so --fresh does not wipe it")
+    for entry in entries:
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
+
+
+def _set_logs_aside(logs: Path) -> None:
+    """Keep the logs of the start before this one."""
+    if logs.exists():
+        before = logs.with_name("logs.before")
+        shutil.rmtree(before, ignore_errors=True)
+        logs.rename(before)

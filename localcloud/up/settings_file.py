@@ -1,0 +1,78 @@
+"""Writes `local.settings.json`: the sample's settings with the addresses that this start really has.
+
+What the user has set there stays; only the settings that name a local service's address are ours.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from localcloud.ports import Ports
+
+__all__ = ["SettingsFileError", "local_values", "write_local_settings"]
+
+# Public values of Microsoft's emulators (and one of ours), the same on every machine: not secrets.
+AZURITE_ACCOUNT = "devstoreaccount1"
+AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+
+
+class SettingsFileError(ValueError):
+    """The settings file cannot be used."""
+
+
+def storage_connection(ports: Ports) -> str:
+    if ports.blob == Ports().blob:
+        return "UseDevelopmentStorage=true"
+    endpoints = "".join(
+        f"{kind.title()}Endpoint=http://127.0.0.1:{getattr(ports, kind)}/{AZURITE_ACCOUNT};"
+        for kind in ("blob", "queue", "table")
+    )
+    return f"DefaultEndpointsProtocol=http;AccountName={AZURITE_ACCOUNT};AccountKey={AZURITE_KEY};{endpoints}"
+
+
+def servicebus_connection(ports: Ports) -> str:
+    host = "localhost" if ports.amqp == Ports().amqp else f"localhost:{ports.amqp}"
+    return (
+        f"Endpoint=sb://{host};SharedAccessKeyName=RootManageSharedAccessKey;"
+        "SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;"
+    )
+
+
+def local_values(ports: Ports, data: Path) -> dict[str, str]:
+    """The settings that depend on where this local cloud listens and keeps its data."""
+    return {
+        "AzureWebJobsStorage": storage_connection(ports),
+        "STORAGE_CONNECTION": storage_connection(ports),
+        "SERVICEBUS_CONNECTION": servicebus_connection(ports),
+        "SERVICEBUS_ADMIN_ENDPOINT": f"http://localhost:{ports.admin}",
+        "COSMOS_ENDPOINT": f"http://localhost:{ports.cosmos}",
+        "SEARCH_ENDPOINT": f"https://localhost:{ports.search}",
+        "SEARCH_CA_FILE": str(data / "search" / "ca.pem"),
+    }
+
+
+def write_local_settings(root: Path, values: dict[str, str]) -> Path:
+    target = root / "local.settings.json"
+    settings = _read(target if target.exists() else root / "local.settings.sample.json")
+    settings["Values"] = {
+        **_read(root / "local.settings.sample.json")["Values"],
+        **settings["Values"],
+        **values,
+    }
+    temporary = target.with_suffix(".tmp")
+    temporary.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+    temporary.replace(target)
+    return target
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SettingsFileError(
+            f"{path.name}: {error}; mend it, or remove it to start from the sample"
+        ) from None
+    values = settings.get("Values") if isinstance(settings, dict) else None
+    if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
+        raise SettingsFileError(f'{path.name}: "Values" must be an object of strings')
+    return dict(settings)

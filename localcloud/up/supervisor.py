@@ -1,0 +1,100 @@
+"""Starts the services in order, watches them, and stops them all when one ends or the user says so.
+
+Nothing is restarted: a service that ends by itself is a fault to look at, so all stop and the exit code
+is 1. Order: the storage, bus and database services side by side, then the Functions host; backwards to stop.
+"""
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+
+from localcloud.up.catalogue import ServicePlan
+from localcloud.up.child import Child, StartError
+
+__all__ = ["Supervisor"]
+
+Say = Callable[[str], None]
+
+
+class Supervisor:
+    def __init__(self, plans: list[ServicePlan], *, root: Path, data: Path, say: Say) -> None:
+        self._data = data
+        self._say = say
+        self._stopping = asyncio.Event()
+        ca = data / "search" / "ca.pem"
+        self._children = [
+            Child(plan, log=data / "logs" / f"{plan.name}.log", ca=ca, cwd=root) for plan in plans
+        ]
+
+    async def run(self, when_up: Callable[[], None]) -> int:
+        """Run until told to stop; the exit code."""
+        loop = asyncio.get_running_loop()
+        for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(signum, self._stopping.set)
+        try:
+            if not await self._unless_stopped(self._start_all()):
+                return 0
+            when_up()
+            return await self._watch()
+        except StartError as error:
+            self._say(f"error: {error}")
+            return 1
+        finally:
+            await self._stop_all()
+
+    async def _start_all(self) -> None:
+        first = [child for child in self._children if not child.plan.needs]
+        rest = [child for child in self._children if child.plan.needs]
+        async with asyncio.TaskGroup() as group:
+            for child in first:
+                group.create_task(self._start(child))
+        for child in rest:
+            await self._start(child)
+
+    async def _start(self, child: Child) -> None:
+        began = time.monotonic()
+        await child.start()
+        took = time.monotonic() - began
+        plan = child.plan
+        self._say(f"  {plan.title:<24} {plan.address:<28} ready in {took:.1f} s")
+
+    async def _unless_stopped(self, work: Coroutine[None, None, None]) -> bool:
+        """Do the work unless a signal comes first; whether it was done."""
+        working = asyncio.ensure_future(work)
+        stopped = asyncio.ensure_future(self._stopping.wait())
+        await asyncio.wait({working, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        if not working.done():
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+            return False
+        try:
+            working.result()
+        except* StartError as group:
+            raise group.exceptions[0] from None
+        return True
+
+    async def _watch(self) -> int:
+        """Wait for a signal, or for the first service that ends by itself."""
+        ends = {asyncio.create_task(child.wait()): child for child in self._children}
+        stopped = asyncio.create_task(self._stopping.wait())
+        done, pending = await asyncio.wait({*ends, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        for task in pending:
+            task.cancel()
+        ended = [task for task in done if task in ends]
+        for task in ended:
+            child = ends[task]
+            self._say(f"error: {child.plan.name} ended with exit code {task.result()}; see {child.log}")
+        return 1 if ended else 0
+
+    async def _stop_all(self) -> None:
+        self._say("stopping ...")
+        for with_needs in (True, False):
+            children = [child for child in self._children if bool(child.plan.needs) is with_needs]
+            ends = await asyncio.gather(*(child.stop() for child in children))
+            for child, by_itself in zip(children, ends, strict=True):
+                if not by_itself:
+                    self._say(f"{child.plan.name} did not stop in time and was killed; see {child.log}")
+        self._say("stopped.")

@@ -1,0 +1,73 @@
+import pytest
+
+from shared.config import Settings, SettingsError, load_settings
+
+LOCAL = {
+    "COSMOS_ENDPOINT": "http://localhost:8081",
+    "SEARCH_ENDPOINT": "https://localhost:7443",
+    "SERVICEBUS_CONNECTION": "Endpoint=sb://localhost;SharedAccessKeyName=a;SharedAccessKey=hidden",
+    "STORAGE_CONNECTION": "UseDevelopmentStorage=true",
+}
+
+
+def test_the_retry_settings_have_the_defaults_of_the_specification() -> None:
+    settings = load_settings(LOCAL)
+    assert (settings.RETRY_MAX_ATTEMPTS, settings.RETRY_BASE_DELAY_MS) == (8, 250)
+    assert (settings.RETRY_BACKOFF_FACTOR, settings.RETRY_MAX_DELAY_SECONDS) == (2.0, 60)
+    assert settings.RETRY_TTL_MINUTES == 30
+    assert settings.RETRY_JOB_INTERVAL_SECONDS == 900
+    assert (settings.RETRY_JOB_BASE_DELAY_SECONDS, settings.RETRY_JOB_MAX_DELAY_SECONDS) == (300, 3600)
+    assert settings.RETRY_JOB_STUCK_THRESHOLD_HOURS == 24
+    assert (settings.RETRY_JOB_MAX_ATTEMPTS_ARCHIVES, settings.RETRY_JOB_MAX_ATTEMPTS_MESSAGES) == (3, 3)
+    assert (settings.RETRY_JOB_MAX_ATTEMPTS_CHUNKS, settings.RETRY_JOB_MAX_ATTEMPTS_THREADS) == (5, 5)
+    assert (settings.MAX_RETRIES, settings.RETRY_BACKOFF_SECONDS, settings.RETRY_BACKOFF_CAP_SECONDS) == (
+        3,
+        5,
+        60,
+    )
+
+
+def test_every_problem_is_one_line_that_names_its_setting_and_all_are_listed_at_once() -> None:
+    with pytest.raises(SettingsError) as raised:
+        load_settings(
+            {"RETRY_MAX_ATTEMPTS": "many", "RETRY_JOB_INTERVAL_SECONDS": "0", "SEARCH_ENDPOINT": ""}
+        )
+    lines = str(raised.value).splitlines()
+    assert [line.partition(":")[0] for line in lines] == [
+        "COSMOS_ENDPOINT",
+        "SEARCH_ENDPOINT",
+        "RETRY_MAX_ATTEMPTS",
+        "RETRY_JOB_INTERVAL_SECONDS",
+        "SERVICEBUS_CONNECTION",
+        "STORAGE_CONNECTION",
+    ]
+
+
+def test_a_malformed_value_is_not_repeated_in_the_message() -> None:
+    with pytest.raises(SettingsError) as raised:
+        load_settings({**LOCAL, "RETRY_MAX_ATTEMPTS": "a-pasted-secret"})
+    assert "a-pasted-secret" not in str(raised.value)
+
+
+def test_secrets_do_not_show_when_settings_are_printed() -> None:
+    assert "hidden" not in repr(load_settings(LOCAL))
+
+
+def test_managed_identity_needs_addresses_only() -> None:
+    settings = load_settings(
+        {
+            "COSMOS_ENDPOINT": "https://account.documents.example",
+            "SEARCH_ENDPOINT": "https://search.example",
+            "SERVICEBUS_CONNECTION__fullyQualifiedNamespace": "bus.example",
+            "STORAGE_BLOB_ENDPOINT": "https://blobs.example",
+        }
+    )
+    assert settings.SERVICEBUS_CONNECTION__fullyQualifiedNamespace == "bus.example"
+    assert (settings.COSMOS_KEY, settings.SERVICEBUS_CONNECTION) == (None, None)
+
+
+def test_settings_cannot_be_changed_after_they_were_read() -> None:
+    settings = load_settings(LOCAL)
+    with pytest.raises(ValueError, match="frozen"):
+        settings.RETRY_MAX_ATTEMPTS = 1
+    assert isinstance(settings, Settings)

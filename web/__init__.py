@@ -1,0 +1,1 @@
+"""HTTP: the JSON API, the reader's pages, the operator's pages."""

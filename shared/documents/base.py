@@ -1,0 +1,66 @@
+"""What every document has."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, model_validator
+
+__all__ = ["Document", "Part", "UtcTime"]
+
+
+def _in_utc(value: datetime) -> datetime:
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def _iso(value: datetime) -> str:
+    """Always with microseconds and Z: so that strings sort as the times do, in Cosmos queries too."""
+    return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ") if value.year >= 1000 else value.isoformat()  # noqa: PLR2004
+
+
+UtcTime = Annotated[datetime, AfterValidator(_in_utc), PlainSerializer(_iso, return_type=str)]
+
+
+class Part(BaseModel):
+    """An object inside a document."""
+
+    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+
+
+class Document(BaseModel):
+    """A document of one container. `id` is also stored under the name that the specification gives it."""
+
+    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+
+    container: ClassVar[str]
+    partition_field: ClassVar[str] = "id"
+    key_field: ClassVar[str] = "id"
+    current_version: ClassVar[str] = "1.0.0"
+
+    id: str = Field(min_length=1, max_length=255, pattern=r"^[^/\\?#]+$")
+    schema_version: str = "1.0.0"
+    created_at: UtcTime = Field(default_factory=lambda: datetime.now(UTC))
+    attemptCount: int = Field(default=0, ge=0)  # noqa: N815 - the specification's name, and the next one's
+    lastAttemptTime: UtcTime | None = None  # noqa: N815
+    lastError: str | None = None  # noqa: N815
+    etag: str | None = Field(default=None, alias="_etag", exclude=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _id_and_key_are_one(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or cls.key_field == "id":
+            return values
+        key = values.get(cls.key_field, values.get("id"))
+        return {**values, "id": values.get("id", key), cls.key_field: key}
+
+    @model_validator(mode="after")
+    def _id_equals_key(self) -> Self:
+        if getattr(self, self.key_field) != self.id:
+            raise ValueError(f"id and {self.key_field} differ")
+        return self
+
+    @property
+    def partition_key(self) -> str:
+        return str(getattr(self, self.partition_field))
+
+    def to_cosmos(self) -> dict[str, Any]:
+        return self.model_dump(mode="json", by_alias=True)

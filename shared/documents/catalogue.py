@@ -1,0 +1,97 @@
+"""Which containers there are, how each is partitioned and indexed, and how its documents are read."""
+
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from shared.documents import models
+from shared.documents.base import Document
+from shared.documents.migration import upgrade_document
+from shared.errors import InvalidDocumentError
+
+__all__ = ["CONTAINERS", "DOCUMENTS", "ContainerSpec", "document_class", "read_document"]
+
+DOCUMENTS: dict[str, type[Document]] = {
+    document.container: document
+    for document in (
+        models.Source,
+        models.Archive,
+        models.Message,
+        models.Thread,
+        models.Chunk,
+        models.Summary,
+        models.Report,
+        models.Failure,
+    )
+}
+
+Model = TypeVar("Model", bound=Document)
+
+
+@dataclass(frozen=True)
+class ContainerSpec:
+    """How a container is created, locally and by the Bicep."""
+
+    name: str
+    partition_path: str
+    unindexed: tuple[str, ...] = ()
+    default_ttl: int | None = None
+    composite: tuple[tuple[str, ...], ...] = field(default=())
+
+    def indexing_policy(self) -> dict[str, Any]:
+        return {
+            "indexingMode": "consistent",
+            "automatic": True,
+            "includedPaths": [{"path": "/*"}],
+            "excludedPaths": [{"path": f"{path}/?"} for path in self.unindexed] + [{"path": '/"_etag"/?'}],
+            "compositeIndexes": [[_ordered(path) for path in paths] for paths in self.composite],
+        }
+
+
+def _ordered(path: str) -> dict[str, str]:
+    descending = path.startswith("-")
+    return {"path": path.lstrip("-"), "order": "descending" if descending else "ascending"}
+
+
+FAILURES_KEPT_SECONDS = 90 * 24 * 3600
+_SWEEP = ("/status", "/lastAttemptTime")
+
+CONTAINERS: dict[str, ContainerSpec] = {
+    spec.name: spec
+    for spec in (
+        ContainerSpec("sources", "/id"),
+        ContainerSpec("archives", "/id", composite=(_SWEEP, ("/source", "-/ingestion_date"))),
+        ContainerSpec(
+            "messages",
+            "/thread_id",
+            unindexed=("/body_raw", "/body_normalized", "/body_html"),
+            composite=(_SWEEP, ("/thread_id", "/date")),
+        ),
+        ContainerSpec("threads", "/id", composite=(_SWEEP, ("/has_consensus", "-/last_message_date"))),
+        ContainerSpec(
+            "chunks",
+            "/thread_id",
+            unindexed=("/text",),
+            composite=(_SWEEP, ("/message_key", "/chunk_index")),
+        ),
+        ContainerSpec("summaries", "/thread_id", unindexed=("/content_markdown", "/content_html")),
+        ContainerSpec("reports", "/thread_id"),
+        ContainerSpec("failures", "/stage", unindexed=("/last_error",), default_ttl=FAILURES_KEPT_SECONDS),
+    )
+}
+
+
+def document_class(container: str) -> type[Document]:
+    return DOCUMENTS[container]
+
+
+def read_document(model: type[Model], stored: dict[str, Any]) -> Model:
+    """A stored document as its model, brought up to the current version."""
+    upgraded = upgrade_document(model.container, stored, model.current_version)
+    try:
+        return model.model_validate(upgraded)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "document"
+        raise InvalidDocumentError(f"{model.container}/{stored.get('id')}: {where}: {first['msg']}") from None

@@ -1,0 +1,246 @@
+"""The data of each event, as the specification's catalogue has it, with our extensions marked.
+
+Each class is also its entry in the catalogue: its name is the event type, `routing_key` and `version` are
+the specification's, and `identity` names the fields that make two events the same event.
+"""
+
+from datetime import datetime
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = [
+    "ArchiveIngested",
+    "ArchiveIngestionFailed",
+    "ChunkingFailed",
+    "ChunksPrepared",
+    "EmbeddingGenerationFailed",
+    "EmbeddingsGenerated",
+    "EventData",
+    "JSONParsed",
+    "OrchestrationFailed",
+    "ParsingFailed",
+    "ReportDeliveryFailed",
+    "ReportPublished",
+    "SummarizationFailed",
+    "SummarizationRequested",
+    "SummaryComplete",
+]
+
+Id = Annotated[str, Field(min_length=1, max_length=1024)]
+Count = Annotated[int, Field(ge=0)]
+Amount = Annotated[float, Field(ge=0)]
+Ids = Annotated[list[Id], Field(min_length=1)]
+
+
+class EventData(BaseModel):
+    """Unknown fields are tolerated: a newer publisher may know more than we do."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
+
+    routing_key: ClassVar[str]
+    version: ClassVar[str] = "1.0"
+    consumer: ClassVar[str | None] = None
+    identity: ClassVar[tuple[str, ...]]
+    ids_field: ClassVar[str]  # the documents it is about, for idempotency keys
+
+    def subject_ids(self) -> list[str]:
+        value = getattr(self, self.ids_field)
+        return list(value) if isinstance(value, list) else [value]
+
+    def identity_values(self) -> list[Any]:
+        return [getattr(self, name) for name in self.identity]
+
+
+class _Failed(EventData):
+    """What the failure events have in common."""
+
+    error_message: str
+    error_type: str
+    retry_count: Count
+
+
+class ArchiveIngested(EventData):
+    routing_key = "archive.ingested"
+    consumer = "parsing"
+    identity = ("archive_id",)
+    ids_field = "archive_id"
+
+    archive_id: Id
+    source_name: str
+    source_type: str
+    source_url: str
+    file_path: str
+    file_size_bytes: Count
+    file_hash_sha256: str
+    ingestion_started_at: datetime
+    ingestion_completed_at: datetime
+
+
+class ArchiveIngestionFailed(_Failed):
+    routing_key = "archive.ingestion.failed"
+    identity = ("source_name", "source_url", "error_type", "ingestion_started_at")
+    ids_field = "source_name"
+
+    source_name: Id
+    source_type: str
+    source_url: str
+    ingestion_started_at: datetime
+    failed_at: datetime
+
+
+class JSONParsed(EventData):
+    routing_key = "json.parsed"
+    consumer = "chunking"
+    identity = ("archive_id", "message_keys")
+    ids_field = "message_keys"
+
+    archive_id: Id
+    message_count: Count
+    message_keys: Ids
+    thread_count: Count
+    thread_ids: list[Id]
+    parsing_duration_seconds: Amount
+    message_threads: list[Id] = []  # extension: the thread of each key, so that each is one point read
+
+
+class ParsingFailed(_Failed):
+    routing_key = "parsing.failed"
+    identity = ("archive_id", "error_type")
+    ids_field = "archive_id"
+
+    archive_id: Id
+    file_path: str
+    messages_parsed_before_failure: Count
+    failed_at: datetime
+
+
+class ChunksPrepared(EventData):
+    routing_key = "chunks.prepared"
+    consumer = "embedding"
+    identity = ("chunk_ids", "message_keys")
+    ids_field = "chunk_ids"
+
+    message_keys: list[Id]
+    chunk_count: Count
+    chunk_ids: Ids
+    chunks_ready: bool
+    chunking_strategy: str
+    avg_chunk_size_tokens: Amount
+    chunk_threads: list[Id] = []  # extension: the thread of each chunk
+    chunk_messages: list[Id] = []  # extension: the message key of each chunk
+
+
+class ChunkingFailed(_Failed):
+    routing_key = "chunks.failed"
+    identity = ("message_keys", "error_type")
+    ids_field = "message_keys"
+
+    message_keys: Ids
+    failed_at: datetime
+
+
+class EmbeddingsGenerated(EventData):
+    routing_key = "embeddings.generated"
+    consumer = "orchestration"
+    identity = ("chunk_ids", "embedding_model")
+    ids_field = "chunk_ids"
+
+    chunk_ids: Ids
+    embedding_count: Count
+    embedding_model: str
+    embedding_backend: str
+    embedding_dimension: Annotated[int, Field(gt=0)]
+    vector_store_collection: str
+    vector_store_updated: bool
+    avg_generation_time_ms: Amount
+    chunk_threads: list[Id] = []  # extension: the thread of each chunk
+
+
+class EmbeddingGenerationFailed(_Failed):
+    routing_key = "embeddings.failed"
+    identity = ("chunk_ids", "error_type")
+    ids_field = "chunk_ids"
+
+    chunk_ids: Ids
+    embedding_backend: str
+    failed_at: datetime
+
+
+class SummarizationRequested(EventData):
+    routing_key = "summarization.requested"
+    consumer = "summarization"
+    identity = ("thread_ids", "content_hashes", "prompt_template", "llm_backend", "llm_model")
+    ids_field = "thread_ids"
+
+    thread_ids: Ids
+    top_k: Annotated[int, Field(gt=0)]
+    llm_backend: str
+    llm_model: str
+    context_window_tokens: Annotated[int, Field(gt=0)]
+    prompt_template: str
+    content_hashes: list[str] = []  # extension: the version of each thread
+
+
+class OrchestrationFailed(_Failed):
+    routing_key = "orchestration.failed"
+    identity = ("thread_ids", "error_type")
+    ids_field = "thread_ids"
+
+    thread_ids: Ids
+
+
+class EventCitation(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
+
+    message_id: str
+    chunk_id: str
+    offset: Count
+
+
+class SummaryComplete(EventData):
+    routing_key = "summary.complete"
+    consumer = "reporting"
+    identity = ("thread_id", "summary_id", "llm_model")
+    ids_field = "thread_id"
+
+    thread_id: Id
+    summary_markdown: str
+    citations: list[EventCitation]
+    llm_backend: str
+    llm_model: str
+    tokens_prompt: Count
+    tokens_completion: Count
+    latency_ms: Amount
+    summary_id: str | None = None  # extension: the stored summary, which holds the whole text
+
+
+class SummarizationFailed(_Failed):
+    routing_key = "summarization.failed"
+    identity = ("thread_id", "error_type")
+    ids_field = "thread_id"
+
+    thread_id: Id
+
+
+class ReportPublished(EventData):
+    routing_key = "report.published"
+    identity = ("report_id",)
+    ids_field = "report_id"
+
+    thread_id: Id
+    report_id: Id
+    format: str
+    notified: bool
+    delivery_channels: list[str]
+    summary_url: str
+
+
+class ReportDeliveryFailed(_Failed):
+    routing_key = "report.delivery_failed"
+    identity = ("report_id", "delivery_channel", "error_type")
+    ids_field = "report_id"
+
+    report_id: Id
+    thread_id: Id
+    delivery_channel: str

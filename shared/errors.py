@@ -119,6 +119,7 @@ _NOT_FOUND = 404
 _READ_SESSION_NOT_AVAILABLE = 1002
 
 _TRANSIENT_TYPES = (
+    TransientError,
     ServiceRequestError,
     ServiceResponseError,
     ClientAuthenticationError,
@@ -140,7 +141,7 @@ def classify(error: BaseException) -> Failure:
 def _kind(error: BaseException) -> ErrorKind:
     if isinstance(error, DocumentNotFoundError) or _session_not_available(error):
         return ErrorKind.RACE
-    if isinstance(error, TransientError | _TRANSIENT_TYPES):
+    if isinstance(error, _TRANSIENT_TYPES):
         return ErrorKind.TRANSIENT
     if isinstance(error, ServiceBusError | MessageAlreadySettled):
         return _bus_kind(error)

@@ -69,5 +69,5 @@ def test_managed_identity_needs_addresses_only() -> None:
 def test_settings_cannot_be_changed_after_they_were_read() -> None:
     settings = load_settings(LOCAL)
     with pytest.raises(ValueError, match="frozen"):
-        settings.RETRY_MAX_ATTEMPTS = 1
+        settings.RETRY_MAX_ATTEMPTS = 1  # type: ignore[misc]
     assert isinstance(settings, Settings)

@@ -1,0 +1,54 @@
+"""Blob storage, thin over the SDK: raw archives in, streams out."""
+
+from collections.abc import AsyncIterable, AsyncIterator
+from typing import IO
+
+from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
+from azure.storage.blob.aio import BlobServiceClient
+
+from shared.calls import Calls
+from shared.errors import DocumentNotFoundError
+
+__all__ = ["Blobs"]
+
+
+class Blobs:
+    def __init__(self, client: BlobServiceClient, calls: Calls | None = None) -> None:
+        self._client = client
+        self._calls = calls or Calls("blobs")
+
+    async def ensure_container(self, name: str) -> None:
+        async with self._calls.measured("ensure_container"):
+            try:
+                await self._client.create_container(name)
+            except ResourceExistsError:
+                return
+
+    async def upload(
+        self, container: str, path: str, content: bytes | IO[bytes] | AsyncIterable[bytes]
+    ) -> None:
+        """Store it, in place of what was there; a stream is never held in memory whole."""
+        async with self._calls.measured("upload"):
+            await self._client.get_blob_client(container, path).upload_blob(content, overwrite=True)
+
+    async def read(self, container: str, path: str) -> AsyncIterator[bytes]:
+        """The content, piece by piece."""
+        async with self._calls.measured("open"):
+            try:
+                stream = await self._client.get_blob_client(container, path).download_blob()
+            except ResourceNotFoundError:
+                raise DocumentNotFoundError(f"there is no blob {container}/{path}") from None
+        async for piece in stream.chunks():
+            yield piece
+
+    async def delete(self, container: str, path: str) -> bool:
+        """Whether it was there."""
+        async with self._calls.measured("delete"):
+            try:
+                await self._client.get_blob_client(container, path).delete_blob()
+            except ResourceNotFoundError:
+                return False
+        return True
+
+    async def close(self) -> None:
+        await self._client.close()

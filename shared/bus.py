@@ -1,0 +1,89 @@
+"""Service Bus, thin over the SDK: events out by the topic, dead letters in by the stage's queue."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from azure.servicebus import ServiceBusMessage, ServiceBusReceivedMessage, ServiceBusSubQueue
+from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBusSender
+from opentelemetry import propagate
+
+from shared.calls import Calls
+from shared.events import Event
+
+__all__ = ["Bus", "to_message"]
+
+
+def to_message(event: Event[Any]) -> ServiceBusMessage:
+    """The event as it travels: routed by its subject, told apart by its message id."""
+    properties: dict[str | bytes, Any] = {
+        "routing_key": event.data.routing_key,
+        "idempotency_key": event.idempotency_key(),
+        "attempt": event.attempt,
+    }
+    propagate.inject(properties)  # traceparent, so that one trace runs through all stages
+    return ServiceBusMessage(
+        event.to_json(),
+        subject=event.event_type,
+        message_id=event.message_id,
+        correlation_id=event.event_id,
+        content_type="application/json",
+        application_properties=properties,
+    )
+
+
+class Bus:
+    def __init__(self, client: ServiceBusClient, topic: str, calls: Calls | None = None) -> None:
+        self._client = client
+        self._topic = topic
+        self._calls = calls or Calls("servicebus")
+        self._sender: ServiceBusSender | None = None
+        self._sending = asyncio.Lock()  # the SDK's sender is not made for two coroutines at once
+
+    async def publish(self, events: Iterable[Event[Any]]) -> None:
+        """Send all of them. Sent again, the same events have no second effect."""
+        messages = [to_message(event) for event in events]
+        if not messages:
+            return
+        async with self._sending, self._calls.measured("publish"):
+            await self._send(messages)
+
+    async def send_to_queue(self, queue: str, messages: Sequence[ServiceBusMessage]) -> None:
+        """Send to one stage alone, past the topic: a requeue."""
+        async with self._calls.measured("requeue"), self._client.get_queue_sender(queue) as sender:
+            await sender.send_messages(list(messages))
+
+    async def peek_dead_letters(
+        self, queue: str, *, start: int = 0, count: int = 100
+    ) -> list[ServiceBusReceivedMessage]:
+        """Look at dead letters from this sequence number on, and leave them there."""
+        async with self._calls.measured("peek"), self._dead_letter_receiver(queue) as receiver:
+            return await receiver.peek_messages(max_message_count=count, sequence_number=start)
+
+    @asynccontextmanager
+    async def dead_letters(self, queue: str) -> AsyncIterator[ServiceBusReceiver]:
+        """A receiver of the queue's dead letters: what it receives is locked until it is settled."""
+        async with self._dead_letter_receiver(queue) as receiver:
+            yield receiver
+
+    async def close(self) -> None:
+        if self._sender is not None:
+            await self._sender.close()
+        await self._client.close()
+
+    def _dead_letter_receiver(self, queue: str) -> ServiceBusReceiver:
+        return self._client.get_queue_receiver(queue, sub_queue=ServiceBusSubQueue.DEAD_LETTER)
+
+    async def _send(self, messages: list[ServiceBusMessage]) -> None:
+        if self._sender is None:
+            self._sender = self._client.get_topic_sender(self._topic)
+        batch = await self._sender.create_message_batch()
+        for message in messages:
+            try:
+                batch.add_message(message)
+            except ValueError:  # full
+                await self._sender.send_messages(batch)
+                batch = await self._sender.create_message_batch()
+                batch.add_message(message)
+        await self._sender.send_messages(batch)

@@ -1,0 +1,131 @@
+"""The app's connections: one of each per process, by key locally and by managed identity in Azure."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any, Self
+
+from azure.core.credentials import AzureKeyCredential
+from azure.cosmos import PartitionKey
+from azure.cosmos.aio import CosmosClient
+from azure.identity.aio import DefaultAzureCredential
+from azure.search.documents.aio import SearchClient
+from azure.search.documents.indexes.aio import SearchIndexClient
+from azure.servicebus.aio import ServiceBusClient
+from azure.storage.blob.aio import BlobServiceClient
+
+from shared.blobs import Blobs
+from shared.bus import Bus
+from shared.calls import Calls
+from shared.config import Settings, settings
+from shared.documents import CONTAINERS
+from shared.index import Index
+from shared.store import Store
+
+__all__ = ["Clients", "clients"]
+
+TOO_MANY_REQUESTS = 429
+
+
+@dataclass
+class Clients:
+    """What a stage talks to."""
+
+    settings: Settings
+    store: Store
+    bus: Bus
+    index: Index
+    blobs: Blobs
+    _cosmos: CosmosClient
+    _exit: AsyncExitStack
+
+    @classmethod
+    async def connect(cls, settings: Settings) -> Self:
+        exit_stack = AsyncExitStack()
+        # One credential for all: it keeps the tokens, and starts nothing where keys are used.
+        identity = DefaultAzureCredential(managed_identity_client_id=settings.AZURE_CLIENT_ID)
+        exit_stack.push_async_callback(identity.close)
+        cosmos = await exit_stack.enter_async_context(_cosmos(settings, identity))
+        bus = Bus(_service_bus(settings, identity), settings.SERVICEBUS_TOPIC)
+        index = _index(settings, identity)
+        blobs = Blobs(_blob_service(settings, identity))
+        for each in (bus, index, blobs):
+            exit_stack.push_async_callback(each.close)
+        store = Store(cosmos.get_database_client(settings.COSMOS_DATABASE))
+        return cls(settings, store, bus, index, blobs, cosmos, exit_stack)
+
+    async def ensure_containers(self) -> None:
+        """Create the database and its containers where they are missing; in Azure the deployment does."""
+        database = await self._cosmos.create_database_if_not_exists(self.settings.COSMOS_DATABASE)
+        for spec in CONTAINERS.values():
+            options: dict[str, Any] = {} if spec.default_ttl is None else {"default_ttl": spec.default_ttl}
+            await database.create_container_if_not_exists(
+                spec.name,
+                PartitionKey(spec.partition_path),
+                indexing_policy=spec.indexing_policy(),
+                **options,
+            )
+
+    async def close(self) -> None:
+        await self._exit.aclose()
+
+
+def _cosmos(settings: Settings, identity: DefaultAzureCredential) -> CosmosClient:
+    calls = Calls("cosmos")
+
+    def observe(response: Any) -> None:
+        """Each answer, those included that the SDK retries by itself."""
+        headers, path = response.http_response.headers, response.http_request.url
+        container = path.partition("/colls/")[2].partition("/")[0]
+        calls.request_units(float(headers.get("x-ms-request-charge") or 0), container)
+        if response.http_response.status_code == TOO_MANY_REQUESTS:
+            calls.throttled()
+
+    key = settings.COSMOS_KEY
+    return CosmosClient(
+        settings.COSMOS_ENDPOINT,
+        credential=identity if key is None else key.get_secret_value(),
+        raw_response_hook=observe,
+    )
+
+
+def _service_bus(settings: Settings, identity: DefaultAzureCredential) -> ServiceBusClient:
+    if settings.SERVICEBUS_CONNECTION is not None:
+        return ServiceBusClient.from_connection_string(settings.SERVICEBUS_CONNECTION.get_secret_value())
+    return ServiceBusClient(settings.SERVICEBUS_CONNECTION__fullyQualifiedNamespace or "", identity)
+
+
+def _index(settings: Settings, identity: DefaultAzureCredential) -> Index:
+    key = settings.SEARCH_KEY
+    credential = identity if key is None else AzureKeyCredential(key.get_secret_value())
+    options: dict[str, Any] = {}
+    if settings.SEARCH_CA_FILE is not None:
+        options["connection_verify"] = str(settings.SEARCH_CA_FILE)
+    endpoint, name = settings.SEARCH_ENDPOINT, settings.SEARCH_INDEX
+    return Index(
+        SearchClient(endpoint, name, credential, **options),
+        SearchIndexClient(endpoint, credential, **options),
+        name,
+    )
+
+
+def _blob_service(settings: Settings, identity: DefaultAzureCredential) -> BlobServiceClient:
+    if settings.STORAGE_CONNECTION is not None:
+        return BlobServiceClient.from_connection_string(settings.STORAGE_CONNECTION.get_secret_value())
+    return BlobServiceClient(settings.STORAGE_BLOB_ENDPOINT or "", identity)
+
+
+_connected: dict[asyncio.AbstractEventLoop, asyncio.Task[Clients]] = {}
+
+
+async def clients() -> Clients:
+    """The connections of this process, made on first use."""
+    loop = asyncio.get_running_loop()
+    if loop not in _connected:
+        _connected[loop] = loop.create_task(Clients.connect(settings()))
+    try:
+        return await asyncio.shield(_connected[loop])
+    except BaseException:
+        if _connected[loop].done():
+            del _connected[loop]  # the next call tries again
+        raise

@@ -1,0 +1,39 @@
+"""What a search is narrowed to, as an OData filter. Values are quoted here and nowhere else."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+__all__ = ["Filters"]
+
+
+@dataclass(frozen=True)
+class Filters:
+    thread_id: str | None = None
+    archive_id: str | None = None
+    source: str | None = None
+    sender: str | None = None
+    draft: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def to_odata(self) -> str | None:
+        terms = [
+            f"{name} eq {_quoted(value)}"
+            for name in ("thread_id", "archive_id", "source", "sender")
+            if (value := getattr(self, name)) is not None
+        ]
+        if self.draft is not None:
+            terms.append(f"draft_mentions/any(mention: mention eq {_quoted(self.draft)})")
+        if self.since is not None:
+            terms.append(f"date ge {_instant(self.since)}")
+        if self.until is not None:
+            terms.append(f"date lt {_instant(self.until)}")
+        return " and ".join(terms) or None
+
+
+def _quoted(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _instant(value: datetime) -> str:
+    return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

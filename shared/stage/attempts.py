@@ -1,0 +1,67 @@
+"""Who counts attempts: the event carries its attempt, and the document remembers the highest it has seen.
+
+So one logical attempt counts once, however often the broker delivers it. The sweep adds one and publishes
+with it; broker redeliveries are counted by the broker.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from shared.documents import Document
+from shared.errors import Failure
+from shared.session import Session
+from shared.stage.stage import Subject
+from shared.store import Conflict, Patch, Store
+
+__all__ = ["count_attempt", "remember_failure"]
+
+ERROR_LENGTH = 500
+
+
+async def count_attempt(
+    store: Store, subject: Subject, *, attempt: int, now: datetime, session: Session
+) -> None:
+    """Before the work on an archive or a thread: attemptCount = max(attemptCount, attempt)."""
+    started = {"lastAttemptTime": _iso(now)}
+    counted = await store.patch(
+        subject.model,
+        Patch(subject.id, subject.partition, set={"attemptCount": attempt, **started}),
+        session,
+        condition=f"NOT IS_DEFINED(c.attemptCount) OR c.attemptCount <= {attempt:d}",
+    )
+    if counted is Conflict.CONFLICT:  # an older event came late: the count stays
+        await store.patch(subject.model, Patch(subject.id, subject.partition, set=started), session)
+
+
+async def remember_failure(
+    store: Store,
+    subjects: Iterable[Subject],
+    *,
+    attempt: int,
+    failure: Failure,
+    now: datetime,
+    session: Session,
+) -> None:
+    """Keep on each document that this attempt at it failed, and why: the sweep goes by that."""
+    by_model: dict[type[Document], list[Subject]] = {}
+    for subject in subjects:
+        by_model.setdefault(subject.model, []).append(subject)
+    for model, group in by_model.items():
+        there = await store.find_many(model, [(each.id, each.partition) for each in group], session)
+        patches = [
+            Patch(
+                document.id,
+                document.partition_key,
+                set={
+                    "attemptCount": max(document.attemptCount, attempt),
+                    "lastAttemptTime": _iso(now),
+                    "lastError": f"{failure.error_type}: {failure.message}"[:ERROR_LENGTH],
+                },
+            )
+            for document in there.values()
+        ]
+        await store.patch_all(model, patches, session)
+
+
+def _iso(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,47 @@
+"""A message as the Functions host delivers it, and what can be done with it besides returning or raising."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import azure.functions as func
+
+__all__ = ["Delivery", "RaiseToAbandon", "Settlement"]
+
+
+class Settlement(Protocol):
+    """How a stage may settle its message by itself."""
+
+    async def complete(self) -> None:
+        """The work is done."""
+
+    async def dead_letter(self, reason: str, description: str) -> bool:
+        """Set it aside at once; False where only the broker can, after its max delivery count."""
+
+
+class RaiseToAbandon:
+    """The default: the host completes on return and abandons on an exception."""
+
+    async def complete(self) -> None:
+        return None
+
+    async def dead_letter(self, reason: str, description: str) -> bool:  # noqa: ARG002 - the port's names
+        return False
+
+
+@dataclass(frozen=True)
+class Delivery:
+    body: bytes
+    message_id: str | None = None
+    delivery_count: int = 1
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    settlement: Settlement = field(default_factory=RaiseToAbandon)
+
+    @classmethod
+    def from_functions(cls, message: func.ServiceBusMessage) -> "Delivery":
+        return cls(
+            body=message.get_body(),
+            message_id=message.message_id,
+            delivery_count=message.delivery_count or 1,
+            properties=message.application_properties or {},
+        )

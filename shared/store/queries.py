@@ -1,0 +1,23 @@
+"""Every query that the app asks Cosmos DB, by name, in one place."""
+
+from dataclasses import dataclass
+
+__all__ = ["NamedQuery", "outdated_documents"]
+
+
+@dataclass(frozen=True)
+class NamedQuery:
+    """A parameterised query over one container; values never become part of the text."""
+
+    name: str
+    container: str
+    text: str
+
+
+def outdated_documents(container: str) -> NamedQuery:
+    """Documents whose stored schema version is not @version, for a backfill."""
+    return NamedQuery(
+        "outdated_documents",
+        container,
+        "SELECT * FROM c WHERE NOT IS_DEFINED(c.schema_version) OR c.schema_version != @version",
+    )

@@ -1,0 +1,279 @@
+"""Cosmos DB, thin over the SDK: documents in and out as models, and a session on every call.
+
+The session goes in with each read and comes out of each write, so a stage sees what it was told of, and the
+events that it publishes carry what it wrote.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
+from enum import Enum
+from typing import Any, TypeVar
+
+from azure.core import MatchConditions
+from azure.cosmos import exceptions as cosmos
+from azure.cosmos.aio import ContainerProxy, DatabaseProxy
+
+from shared.calls import Calls
+from shared.documents import Document, read_document
+from shared.errors import DocumentNotFoundError
+from shared.session import Session
+from shared.store.batches import Patch, by_partition, in_batches
+from shared.store.queries import NamedQuery
+
+__all__ = ["Conflict", "Store"]
+
+log = logging.getLogger(__name__)
+Model = TypeVar("Model", bound=Document)
+CONCURRENT_BATCHES = 16
+SESSION_HEADER = "x-ms-session-token"
+HTTP_CONFLICT = 409
+
+
+class Conflict(Enum):
+    """A conditional write found another state than it asked for. It is an answer, not an error."""
+
+    CONFLICT = "conflict"
+
+
+class Store:
+    def __init__(self, database: DatabaseProxy, calls: Calls | None = None) -> None:
+        self._database = database
+        self._calls = calls or Calls("cosmos")
+        self._containers: dict[str, ContainerProxy] = {}
+
+    # reading
+
+    async def find(self, model: type[Model], id_: str, partition: str, session: Session) -> Model | None:
+        """The document, or None where there is none."""
+        container = model.container
+        async with self._calls.measured("read"):
+            try:
+                stored = await self._container(container).read_item(
+                    id_, partition, session_token=session.token(container)
+                )
+            except cosmos.CosmosResourceNotFoundError as error:
+                if error.sub_status:  # the replica is behind, or the container is missing: not an answer
+                    raise
+                return None
+        self._observe(container, stored, session)
+        return read_document(model, stored)
+
+    async def read(self, model: type[Model], id_: str, partition: str, session: Session) -> Model:
+        """The document that an event announces."""
+        document = await self.find(model, id_, partition, session)
+        if document is None:
+            raise DocumentNotFoundError(f"{model.container}/{id_} is not there")
+        return document
+
+    async def find_many(
+        self, model: type[Model], keys: Sequence[tuple[str, str]], session: Session
+    ) -> dict[str, Model]:
+        """Those of the (id, partition) pairs that are there, by id."""
+        if not keys:
+            return {}
+        container = model.container
+        async with self._calls.measured("read_many"):
+            stored = await self._container(container).read_items(
+                list(keys), session_token=session.token(container)
+            )
+        return {each["id"]: read_document(model, each) for each in stored}
+
+    async def read_many(
+        self, model: type[Model], keys: Sequence[tuple[str, str]], session: Session
+    ) -> dict[str, Model]:
+        """All of them: documents that an event announces."""
+        found = await self.find_many(model, keys, session)
+        missing = [id_ for id_, _ in keys if id_ not in found]
+        if missing:
+            raise DocumentNotFoundError(
+                f"{len(missing)} of {len(keys)} documents in {model.container} are not there,"
+                f" among them {missing[0]}"
+            )
+        return found
+
+    async def query(
+        self, query: NamedQuery, session: Session, *, partition: str | None = None, **parameters: Any
+    ) -> AsyncIterator[dict[str, Any]]:
+        """What the query gives, page by page as it is asked for; over all partitions where none is named."""
+        options: dict[str, Any] = {} if partition is None else {"partition_key": partition}
+        options["parameters"] = [{"name": f"@{name}", "value": value} for name, value in parameters.items()]
+        options["session_token"] = session.token(query.container)
+        pages = self._container(query.container).query_items(query.text, **options).by_page()
+        while True:
+            async with self._calls.measured(f"query.{query.name}"):
+                page = await anext(pages, None)
+                if page is None:
+                    return
+                items = [item async for item in page]
+            for item in items:
+                yield item
+
+    # writing
+
+    async def create(self, document: Document, session: Session) -> bool:
+        """Whether it is new. One that is there already stays as it is."""
+        container = document.container
+        async with self._calls.measured("create"):
+            try:
+                stored = await self._container(container).create_item(document.to_cosmos())
+            except cosmos.CosmosResourceExistsError as error:
+                log.debug("%s/%s already exists, skipping", container, document.id)
+                session.observe(container, error.headers.get(SESSION_HEADER))
+                return False
+        self._observe(container, stored, session)
+        return True
+
+    async def create_missing(self, documents: Iterable[Model], session: Session) -> set[str]:
+        """Create those that are not there yet; the ids of the new ones."""
+        created = await _bounded(
+            [
+                self._creating(group[0].container, partition, batch, session)
+                for partition, group in by_partition(documents).items()
+                for batch in in_batches(document.to_cosmos() for document in group)
+            ]
+        )
+        return set().union(*created)
+
+    async def upsert(self, document: Document, session: Session) -> None:
+        container = document.container
+        async with self._calls.measured("upsert"):
+            stored = await self._container(container).upsert_item(document.to_cosmos())
+        self._observe(container, stored, session)
+
+    async def replace(self, document: Model, session: Session) -> Model | Conflict:
+        """Replace it as it was read; CONFLICT where it has changed or gone since."""
+        container = document.container
+        if document.etag is None:
+            raise ValueError("only a document that was read can be replaced")
+        async with self._calls.measured("replace"):
+            try:
+                stored = await self._container(container).replace_item(
+                    document.id,
+                    document.to_cosmos(),
+                    etag=document.etag,
+                    match_condition=MatchConditions.IfNotModified,
+                )
+            except (cosmos.CosmosAccessConditionFailedError, cosmos.CosmosResourceNotFoundError):
+                return Conflict.CONFLICT
+        self._observe(container, stored, session)
+        return read_document(type(document), stored)
+
+    async def patch(
+        self, model: type[Model], patch: Patch, session: Session, *, condition: str | None = None
+    ) -> Model | Conflict:
+        """Change it in place; CONFLICT where the condition does not hold.
+
+        The condition is the text after WHERE, over `c`. Values in it must be ours: it takes no parameters.
+        """
+        container = model.container
+        async with self._calls.measured("patch"):
+            try:
+                stored = await self._container(container).patch_item(
+                    patch.id,
+                    patch.partition,
+                    patch.operations(),
+                    filter_predicate=f"FROM c WHERE {condition}" if condition else None,
+                )
+            except cosmos.CosmosAccessConditionFailedError:
+                return Conflict.CONFLICT
+            except cosmos.CosmosResourceNotFoundError:
+                raise DocumentNotFoundError(f"{container}/{patch.id} is not there") from None
+        self._observe(container, stored, session)
+        return read_document(model, stored)
+
+    async def patch_all(self, model: type[Document], patches: Iterable[Patch], session: Session) -> None:
+        """Change many, in batches per partition; all of a batch or none of it."""
+        groups: dict[str, list[Patch]] = {}
+        for patch in patches:
+            groups.setdefault(patch.partition, []).append(patch)
+        await _bounded(
+            [
+                self._batch(
+                    model.container, partition, [("patch", (p.id, p.operations())) for p in part], session
+                )
+                for partition, group in groups.items()
+                for part in _runs(group)
+            ]
+        )
+
+    async def delete(self, model: type[Document], id_: str, partition: str, session: Session) -> bool:
+        """Whether it was there."""
+        container = model.container
+        async with self._calls.measured("delete"):
+            try:
+                await self._container(container).delete_item(
+                    id_,
+                    partition,
+                    response_hook=lambda headers, _: session.observe(container, headers.get(SESSION_HEADER)),
+                )
+            except cosmos.CosmosResourceNotFoundError:
+                return False
+        return True
+
+    # inside
+
+    def _container(self, name: str) -> ContainerProxy:
+        if name not in self._containers:
+            self._containers[name] = self._database.get_container_client(name)
+        return self._containers[name]
+
+    @staticmethod
+    def _observe(container: str, response: Any, session: Session) -> None:
+        session.observe(container, response.get_response_headers().get(SESSION_HEADER))
+
+    async def _creating(
+        self, container: str, partition: str, batch: list[dict[str, Any]], session: Session
+    ) -> set[str]:
+        """Create a batch; when some are there already, find out which, and create the rest."""
+        while batch:
+            try:
+                await self._batch(container, partition, [("create", (each,)) for each in batch], session)
+            except cosmos.CosmosBatchOperationError as error:
+                if error.status_code != HTTP_CONFLICT:
+                    raise
+                # Dropping the one that the answer names makes progress even where the read is behind.
+                batch.pop(error.error_index)
+                batch = await self._without_existing(container, partition, batch, session)
+            else:
+                return {each["id"] for each in batch}
+        return set()
+
+    async def _without_existing(
+        self, container: str, partition: str, batch: list[dict[str, Any]], session: Session
+    ) -> list[dict[str, Any]]:
+        if not batch:
+            return batch
+        async with self._calls.measured("read_many"):
+            stored = await self._container(container).read_items(
+                [(each["id"], partition) for each in batch], session_token=session.token(container)
+            )
+        existing = {each["id"] for each in stored}
+        log.debug("%d documents in %s already exist, skipping", len(existing), container)
+        return [each for each in batch if each["id"] not in existing]
+
+    async def _batch(
+        self, container: str, partition: str, operations: list[tuple[Any, ...]], session: Session
+    ) -> None:
+        async with self._calls.measured("batch"):
+            results = await self._container(container).execute_item_batch(operations, partition)
+        self._observe(container, results, session)
+
+
+def _runs(patches: list[Patch], size: int = 100) -> list[list[Patch]]:
+    return [patches[start : start + size] for start in range(0, len(patches), size)]
+
+
+async def _bounded(work: list[Awaitable[Any]]) -> list[Any]:
+    """Do all of it, a bounded number at a time. The first error is raised when all have ended."""
+    gate = asyncio.Semaphore(CONCURRENT_BATCHES)
+
+    async def one(awaitable: Awaitable[Any]) -> Any:
+        async with gate:
+            return await awaitable
+
+    results = await asyncio.gather(*(one(each) for each in work), return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return results

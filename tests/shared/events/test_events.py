@@ -1,0 +1,302 @@
+import json
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.errors import InvalidEventError
+from shared.events import (
+    CATALOGUE,
+    MAX_EVENT_BYTES,
+    STAGE_OF,
+    ArchiveIngested,
+    ChunksPrepared,
+    Event,
+    EventTooLargeError,
+    JSONParsed,
+    ReportPublished,
+    parse_event,
+    split_to_fit,
+)
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+# The fields of every event of the catalogue, with values of our own.
+SAMPLES: dict[str, dict[str, Any]] = {
+    "ArchiveIngested": {
+        "archive_id": "0011223344556677", "source_name": "wg-list", "source_type": "rsync",
+        "source_url": "rsync.example::lists/wg/", "file_path": "raw/wg/2026-01.mbox", "file_size_bytes": 12,
+        "file_hash_sha256": "ab" * 32, "ingestion_started_at": "2026-01-02T03:04:05Z",
+        "ingestion_completed_at": "2026-01-02T03:05:05Z",
+    },
+    "ArchiveIngestionFailed": {
+        "source_name": "wg-list", "source_type": "rsync", "source_url": "rsync.example::lists/wg/",
+        "error_message": "timed out", "error_type": "TimeoutError", "retry_count": 3,
+        "ingestion_started_at": "2026-01-02T03:04:05Z", "failed_at": "2026-01-02T03:05:05Z",
+    },
+    "JSONParsed": {
+        "archive_id": "0011223344556677", "message_count": 2, "message_keys": ["m1", "m2"], "thread_count": 1,
+        "thread_ids": ["t1"], "parsing_duration_seconds": 12.5,
+    },
+    "ParsingFailed": {
+        "archive_id": "0011223344556677", "file_path": "raw/x.mbox", "error_message": "corrupt",
+        "error_type": "MboxError", "messages_parsed_before_failure": 75, "retry_count": 3,
+        "failed_at": "2026-01-02T03:05:05Z",
+    },
+    "ChunksPrepared": {
+        "message_keys": ["m1"], "chunk_count": 2, "chunk_ids": ["c1", "c2"], "chunks_ready": True,
+        "chunking_strategy": "recursive", "avg_chunk_size_tokens": 350,
+    },
+    "ChunkingFailed": {
+        "message_keys": ["m1"], "error_message": "no", "error_type": "E", "retry_count": 3,
+        "failed_at": "2026-01-02T03:05:05Z",
+    },
+    "EmbeddingsGenerated": {
+        "chunk_ids": ["c1", "c2"], "embedding_count": 2, "embedding_model": "all-MiniLM-L6-v2",
+        "embedding_backend": "openvino", "embedding_dimension": 384,
+        "vector_store_collection": "message_embeddings", "vector_store_updated": True,
+        "avg_generation_time_ms": 15.3,
+    },
+    "EmbeddingGenerationFailed": {
+        "chunk_ids": ["c1"], "error_message": "slow", "error_type": "TimeoutError",
+        "embedding_backend": "openvino", "retry_count": 3, "failed_at": "2026-01-02T03:05:05Z",
+    },
+    "SummarizationRequested": {
+        "thread_ids": ["t1"], "top_k": 12, "llm_backend": "extractive", "llm_model": "none",
+        "context_window_tokens": 3000, "prompt_template": "consensus-summary-v1",
+    },
+    "OrchestrationFailed": {
+        "thread_ids": ["t1"], "error_type": "E", "error_message": "no", "retry_count": 2,
+    },
+    "SummaryComplete": {
+        "thread_id": "t1", "summary_markdown": "- Consensus: yes", "llm_backend": "extractive",
+        "citations": [{"message_id": "<a@b>", "chunk_id": "c1", "offset": 120}], "llm_model": "none",
+        "tokens_prompt": 1800, "tokens_completion": 600, "latency_ms": 2400,
+    },
+    "SummarizationFailed": {
+        "thread_id": "t1", "error_type": "LLMTimeout", "error_message": "slow", "retry_count": 2,
+    },
+    "ReportPublished": {
+        "thread_id": "t1", "report_id": "rpt-1", "format": "markdown", "notified": True,
+        "delivery_channels": ["webhook"], "summary_url": "/api/reports/rpt-1",
+    },
+    "ReportDeliveryFailed": {
+        "report_id": "rpt-1", "thread_id": "t1", "delivery_channel": "webhook", "error_message": "503",
+        "error_type": "DeliveryError", "retry_count": 3,
+    },
+}  # fmt: skip
+ROUTING_KEYS = {
+    "ArchiveIngested": "archive.ingested",
+    "ArchiveIngestionFailed": "archive.ingestion.failed",
+    "JSONParsed": "json.parsed",
+    "ParsingFailed": "parsing.failed",
+    "ChunksPrepared": "chunks.prepared",
+    "ChunkingFailed": "chunks.failed",
+    "EmbeddingsGenerated": "embeddings.generated",
+    "EmbeddingGenerationFailed": "embeddings.failed",
+    "SummarizationRequested": "summarization.requested",
+    "OrchestrationFailed": "orchestration.failed",
+    "SummaryComplete": "summary.complete",
+    "SummarizationFailed": "summarization.failed",
+    "ReportPublished": "report.published",
+    "ReportDeliveryFailed": "report.delivery_failed",
+}
+
+
+def envelope(event_type: str, **changes: Any) -> dict[str, Any]:
+    return {
+        "event_type": event_type,
+        "event_id": "a1b2c3d4e5f6789",
+        "timestamp": "2026-01-02T03:04:05Z",
+        "version": "1.0",
+        "data": SAMPLES[event_type],
+        **changes,
+    }
+
+
+def parsed_messages(count: int, per_thread: int = 7) -> JSONParsed:
+    threads = [f"{i // per_thread:016x}" for i in range(count)]
+    return JSONParsed(
+        archive_id="a",
+        message_count=count,
+        message_keys=[f"{i:016x}" for i in range(count)],
+        thread_count=len(set(threads)),
+        thread_ids=list(dict.fromkeys(threads)),
+        parsing_duration_seconds=1.0,
+        message_threads=threads,
+    )
+
+
+def test_the_catalogue_has_the_fourteen_events_with_their_routing_keys() -> None:
+    assert {name: event.routing_key for name, event in CATALOGUE.items()} == ROUTING_KEYS
+
+
+def test_each_stage_has_its_event() -> None:
+    assert STAGE_OF == {
+        "ArchiveIngested": "parsing",
+        "JSONParsed": "chunking",
+        "ChunksPrepared": "embedding",
+        "EmbeddingsGenerated": "orchestration",
+        "SummarizationRequested": "summarization",
+        "SummaryComplete": "reporting",
+    }
+
+
+@pytest.mark.parametrize("event_type", SAMPLES)
+def test_every_event_reads_back_as_it_was_written(event_type: str) -> None:
+    event = parse_event(json.dumps(envelope(event_type)))
+    assert event.event_type == event_type
+    assert (event.attempt, event.session) == (1, {})
+    assert parse_event(event.to_json()) == event
+
+
+@pytest.mark.parametrize("event_type", SAMPLES)
+def test_every_field_of_an_event_is_required(event_type: str) -> None:
+    for name in SAMPLES[event_type]:
+        data = {key: value for key, value in SAMPLES[event_type].items() if key != name}
+        with pytest.raises(InvalidEventError, match=rf"{event_type}: data\.{name}: Field required"):
+            parse_event(json.dumps(envelope(event_type, data=data)))
+
+
+@pytest.mark.parametrize("event_type", SAMPLES)
+def test_unknown_fields_are_tolerated_everywhere(event_type: str) -> None:
+    data = {**SAMPLES[event_type], "from_a_newer_version": [1]}
+    parse_event(json.dumps(envelope(event_type, data=data, future=True, version="1.7")))
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b"", "not JSON"),
+        (b"\xff\xfe", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b"[]", "not a JSON object"),
+        (b"{}", "event_type: missing"),
+        (
+            json.dumps({**envelope("JSONParsed"), "event_type": "Gossip"}),
+            "event_type: 'Gossip' is not in the catalogue",
+        ),
+        (json.dumps(envelope("JSONParsed", version="2.0")), "version: '2.0'"),
+        (json.dumps(envelope("JSONParsed", version=None)), "version: None"),
+        (json.dumps(envelope("JSONParsed", attempt=0)), "attempt: Input should be greater"),
+        (json.dumps(envelope("JSONParsed", session={"a": 1})), "session.a: Input should be a valid string"),
+        (json.dumps(envelope("JSONParsed", event_id="")), "event_id: String should have at least 1"),
+        (
+            json.dumps(envelope("JSONParsed", data={**SAMPLES["JSONParsed"], "message_keys": ["a", 5]})),
+            "JSONParsed: data.message_keys.1: Input should be a valid string",
+        ),
+        (
+            json.dumps(envelope("JSONParsed", data={**SAMPLES["JSONParsed"], "message_keys": []})),
+            "data.message_keys: List should have at least 1",
+        ),
+        (
+            json.dumps(envelope("JSONParsed", data={**SAMPLES["JSONParsed"], "message_count": "2"})),
+            "data.message_count: Input should be a valid integer",
+        ),
+    ],
+)
+def test_what_is_no_event_is_refused_with_the_path_of_the_fault(body: bytes | str, says: str) -> None:
+    with pytest.raises(InvalidEventError, match=re.escape(says)):
+        parse_event(body)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda c: st.lists(c) | st.dictionaries(st.text(), c),
+    )
+)
+def test_no_json_value_breaks_the_reader(value: Any) -> None:
+    for body in (value, envelope("ChunksPrepared", data=value), envelope("ChunksPrepared", session=value)):
+        try:
+            parse_event(json.dumps(body))
+        except InvalidEventError as error:
+            assert str(error)  # noqa: PT017 - valid values are possible too
+
+
+def test_the_same_announcement_has_the_same_ids_and_another_attempt_has_others() -> None:
+    data = parsed_messages(3)
+    first, again = Event.of(data, now=NOW), Event.of(data, session={"messages": "0:-1#9"})
+    assert (first.message_id, first.event_id) == (again.message_id, again.event_id)
+    assert Event.of(data, attempt=2).message_id != first.message_id
+    later = data.model_copy(update={"parsing_duration_seconds": 99.0})
+    assert Event.of(later).message_id == first.message_id
+    other = data.model_copy(update={"message_keys": ["x", *data.message_keys[1:]]})
+    assert Event.of(other).message_id != first.message_id
+
+
+def test_an_event_id_is_a_uuid_version_4() -> None:
+    assert re.fullmatch(
+        r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",
+        Event.of(parsed_messages(1)).event_id,
+    )
+
+
+def test_the_idempotency_key_names_the_stage_and_three_ids() -> None:
+    data = ChunksPrepared(**{**SAMPLES["ChunksPrepared"], "chunk_ids": ["abc", "def", "ghi"]})
+    assert Event.of(data).idempotency_key() == "embedding-abc-def-ghi"
+
+
+def test_more_ids_than_three_are_told_apart() -> None:
+    keys = {
+        Event.of(
+            ChunksPrepared(**{**SAMPLES["ChunksPrepared"], "chunk_ids": ["a", "b", "c", last]})
+        ).idempotency_key()
+        for last in "defg"
+    }
+    assert len(keys) == 4
+    assert all(key.startswith("embedding-a-b-c-") for key in keys)
+
+
+def test_an_idempotency_key_is_always_a_valid_document_id() -> None:
+    data = ReportPublished(**{**SAMPLES["ReportPublished"], "report_id": "a/b?c#d\\e"})
+    assert re.fullmatch(r"[A-Za-z0-9-]+", Event.of(data).idempotency_key("reporting"))
+
+
+def test_an_event_that_fits_is_not_split() -> None:
+    data = parsed_messages(10)
+    assert split_to_fit(data) == [data]
+
+
+@pytest.mark.parametrize("count", [1, 2, 2000, 9000])
+def test_a_large_event_is_split_into_whole_threads_and_nothing_is_lost(count: int) -> None:
+    data = parsed_messages(count)
+    parts = split_to_fit(data)
+    assert [key for part in parts for key in part.message_keys] == data.message_keys
+    assert all(len(Event.of(part).to_json()) <= MAX_EVENT_BYTES for part in parts)
+    assert all(part.message_count == len(part.message_keys) == len(part.message_threads) for part in parts)
+    assert [thread for part in parts for thread in part.thread_ids] == data.thread_ids
+    assert all(part.thread_count == len(part.thread_ids) for part in parts)
+
+
+def test_one_thread_larger_than_an_event_is_split_all_the_same() -> None:
+    parts = split_to_fit(parsed_messages(5000, per_thread=5000))
+    assert len(parts) > 1
+    assert sum(part.message_count for part in parts) == 5000
+    assert all(part.thread_ids == ["0" * 16] for part in parts)
+
+
+def test_chunks_keep_their_messages_when_split() -> None:
+    count = 3000
+    data = ChunksPrepared(
+        message_keys=[f"m{i}" for i in range(count // 2)], chunk_count=count,
+        chunk_ids=[f"{i:016x}" for i in range(count)], chunks_ready=True, chunking_strategy="recursive",
+        avg_chunk_size_tokens=100, chunk_threads=["t" * 16] * count,
+        chunk_messages=[f"m{i // 2}" for i in range(count)],
+    )  # fmt: skip
+    parts = split_to_fit(data)
+    assert len(parts) > 1
+    for part in parts:
+        assert part.message_keys == list(dict.fromkeys(part.chunk_messages))
+        assert part.chunk_count == len(part.chunk_ids)
+
+
+def test_an_event_that_cannot_be_split_is_refused() -> None:
+    data = ArchiveIngested.model_validate_json(
+        json.dumps({**SAMPLES["ArchiveIngested"], "source_url": "x" * MAX_EVENT_BYTES})
+    )
+    with pytest.raises(EventTooLargeError, match="ArchiveIngested has"):
+        split_to_fit(data)

@@ -1,0 +1,78 @@
+import random
+
+import pytest
+
+from shared.errors import ErrorKind, Failure
+from shared.retry import Abandon, Backoff, Retry, RetryConfig, RetryPolicy
+
+TRANSIENT = Failure(ErrorKind.TRANSIENT, "HttpResponseError", "503")
+
+
+class Highest(random.Random):
+    """A generator that always draws the upper end, so that the ceiling is seen."""
+
+    def uniform(self, a: float, b: float) -> float:
+        return b
+
+
+@pytest.mark.parametrize(
+    ("retries", "seconds"),
+    [(0, 0.25), (1, 0.5), (2, 1), (3, 2), (4, 4), (5, 8), (6, 16), (7, 32)],
+)
+def test_the_schedule_of_races_is_that_of_the_specification(retries: int, seconds: float) -> None:
+    assert RetryPolicy(RetryConfig(), Highest()).decide(retries, 0) == Retry(seconds)
+
+
+def test_a_delay_is_drawn_between_zero_and_its_ceiling() -> None:
+    policy = RetryPolicy(RetryConfig(), random.Random(1))
+    delays = [decision.delay for _ in range(2000) if isinstance(decision := policy.decide(3, 0), Retry)]
+    assert len(delays) == 2000
+    assert 0 <= min(delays) < 0.1
+    assert 1.9 < max(delays) <= 2
+    assert 0.9 < sum(delays) / len(delays) < 1.1
+
+
+@pytest.mark.parametrize(
+    ("config", "retries", "elapsed", "decision"),
+    [
+        (RetryConfig(), 8, 0, Abandon("max_attempts_exceeded")),
+        (RetryConfig(), 7, 1800, Abandon("ttl_exceeded")),
+        (RetryConfig(), 8, 1800, Abandon("max_attempts_exceeded")),
+        (RetryConfig(), 7, 1799.9, Retry(32)),
+        (RetryConfig(max_attempts=1), 0, 0, Retry(0.25)),
+        (RetryConfig(max_attempts=1), 1, 0, Abandon("max_attempts_exceeded")),
+        (RetryConfig(max_attempts=100), 20, 0, Retry(60)),
+        (RetryConfig(max_attempts=10**6), 10**5, 0, Retry(60)),
+        (RetryConfig(max_delay_seconds=3), 7, 0, Retry(3)),
+        (RetryConfig(base_delay_ms=1000, backoff_factor=3), 2, 0, Retry(9)),
+        (RetryConfig(backoff_factor=1), 7, 0, Retry(0.25)),
+        (RetryConfig(ttl_minutes=0.5), 0, 30, Abandon("ttl_exceeded")),
+    ],
+)
+def test_what_is_decided_about_a_race(
+    config: RetryConfig, retries: int, elapsed: float, decision: Retry | Abandon
+) -> None:
+    assert RetryPolicy(config, Highest()).decide(retries, elapsed) == decision
+
+
+@pytest.mark.parametrize(
+    ("backoff", "failure", "retries", "decision"),
+    [
+        (Backoff(), TRANSIENT, 0, Retry(5)),
+        (Backoff(), TRANSIENT, 1, Retry(10)),
+        (Backoff(), TRANSIENT, 2, Retry(20)),
+        (Backoff(), TRANSIENT, 3, Abandon("max_attempts_exceeded")),
+        (Backoff(max_retries=6), TRANSIENT, 4, Retry(60)),
+        (Backoff(max_retries=10**6), TRANSIENT, 10**5, Retry(60)),
+        (Backoff(max_retries=0), TRANSIENT, 0, Abandon("max_attempts_exceeded")),
+        (Backoff(), Failure(ErrorKind.TRANSIENT, "E", "m", retry_after=12), 0, Retry(12)),
+        (Backoff(), Failure(ErrorKind.TRANSIENT, "E", "m", retry_after=2), 0, Retry(5)),
+        (Backoff(), Failure(ErrorKind.TRANSIENT, "E", "m", retry_after=9999), 0, Retry(60)),
+        (Backoff(), Failure(ErrorKind.PERMANENT, "E", "m"), 0, Abandon("non_retryable_error")),
+        (Backoff(), Failure(ErrorKind.RACE, "E", "m"), 0, Abandon("non_retryable_error")),
+    ],
+)
+def test_what_is_decided_about_a_failure(
+    backoff: Backoff, failure: Failure, retries: int, decision: Retry | Abandon
+) -> None:
+    assert backoff.decide(failure, retries) == decision

@@ -1,0 +1,339 @@
+"""Documents on the wire: alone, in batches, by query and as a change feed."""
+
+import base64
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+
+from localcloud.cosmos.account import Account
+from localcloud.cosmos.charges import Budget, query_charge, read_charge, write_charge
+from localcloud.cosmos.container import Container
+from localcloud.cosmos.documents import Written, parse_document
+from localcloud.cosmos.errors import CosmosError, bad_request, not_implemented
+from localcloud.cosmos.keys import PartitionKey
+from localcloud.cosmos.queries import Page, Scope
+from localcloud.cosmos.sessions import RetryMemory, View, parse_token, session_token
+from localcloud.cosmos.sql_parser import parse_query
+from localcloud.cosmos.sql_plan import needs_client, pinned_values, query_plan
+from localcloud.cosmos.wire import (
+    Call,
+    all_tokens,
+    answer,
+    conditions_in,
+    feed_body,
+    http_date,
+    page_size,
+    query_in,
+    small_number,
+)
+from localcloud.httpd import Response
+
+__all__ = ["DocumentsApi"]
+
+
+class DocumentsApi:
+    def __init__(self, account: Account, *, rate: float = 0) -> None:
+        self.account = account
+        self.retries = RetryMemory()
+        self._rate = rate
+        self._budgets: dict[int, Budget] = {}
+
+    def read_ranges(self, call: Call) -> Response:
+        container = self._container(call)
+        etag = f'"{len(container.ranges)}"'
+        call.headers.append(("etag", etag))
+        if call.header("if-none-match") == etag:
+            return answer(call, 304, b"", charge=1.0)
+        ranges = [
+            {
+                "_rid": container.rid, "id": str(number), "_etag": etag,
+                "minInclusive": start, "maxExclusive": end,
+                "ridPrefix": number, "_self": f"{container.self_link}pkranges/{number}/",
+                "throughputFraction": 1,
+                "status": "online", "parents": [], "_ts": container.body["_ts"],
+                "_lsn": container.lsns[number],
+            }
+            for number, (start, end) in enumerate(container.ranges.bounds)
+        ]  # fmt: skip
+        body = {"_rid": container.rid, "PartitionKeyRanges": ranges, "_count": len(ranges)}
+        return answer(call, 200, orjson.dumps(body), charge=1.0)
+
+    # documents
+
+    def create(self, call: Call) -> Response:
+        container, key = self._container_and_key(call)
+        document = parse_document(call.request.body)
+        return self._written(call, container, self.account.documents.create(container, key, document))
+
+    def upsert(self, call: Call) -> Response:
+        container, key = self._container_and_key(call)
+        document = parse_document(call.request.body)
+        written = self.account.documents.upsert(container, key, document, conditions_in(call))
+        return self._written(call, container, written)
+
+    def replace(self, call: Call) -> Response:
+        container, key = self._container_and_key(call)
+        document = parse_document(call.request.body)
+        written = self.account.documents.replace(container, key, call.parts[5], document, conditions_in(call))
+        return self._written(call, container, written)
+
+    def patch(self, call: Call) -> Response:
+        container, key = self._container_and_key(call)
+        change = parse_document(call.request.body) if call.request.body[:1] == b"{" else call.json()
+        written = self.account.documents.patch(container, key, call.parts[5], change, conditions_in(call))
+        return self._written(call, container, written)
+
+    def delete(self, call: Call) -> Response:
+        container, key = self._container_and_key(call)
+        written = self.account.documents.delete(container, key, call.parts[5], conditions_in(call))
+        return self._written(call, container, written)
+
+    def delete_partition(self, call: Call) -> Response:
+        container, key = self._container_and_key(call)
+        number = self.account.documents.delete_partition(container, key)
+        self._add_session(call, container, number, container.lsns[number])
+        return answer(call, 200, b"", charge=10.0)
+
+    def batch(self, call: Call) -> Response:
+        container, key = self._container_and_key(call)
+        number = container.ranges.of_epk(key.epk)
+        status, results = self.account.batches.run_atomic(container, key, call.request.body)
+        self._add_session(call, container, number, container.lsns[number])
+        return self._batch_answer(call, status, results)
+
+    def bulk(self, call: Call) -> Response:
+        container = self._container(call)
+        status, results = self.account.batches.run_bulk(container, call.request.body)
+        self._add_tokens(call, container, all_tokens(container.lsns))
+        return self._batch_answer(call, status, results)
+
+    def _batch_answer(self, call: Call, status: int, results: list[dict[str, Any]]) -> Response:
+        charge = sum(result["requestCharge"] for result in results)
+        call.headers.append(("x-ms-item-count", str(len(results))))
+        return answer(call, status, orjson.dumps(results), charge=charge)
+
+    def read(self, call: Call) -> Response:
+        container, key = self._container_and_key(call)
+        number = container.ranges.of_epk(key.epk)
+        view = self._view(call, container, (number,))
+        row = self.account.documents.read(container, view, call.parts[5], key)
+        self._add_session(call, container, number, view.lsns[number])
+        call.headers.append(("etag", row.etag))
+        if call.header("if-none-match") == row.etag:
+            return answer(call, 304, b"", charge=1.0)
+        body = row.body.encode()
+        return answer(call, 200, body, charge=read_charge(len(body)))
+
+    def _written(self, call: Call, container: Container, written: Written) -> Response:
+        self._add_session(call, container, written.range, written.lsn)
+        if written.row is None:
+            return answer(call, written.status, b"", charge=write_charge(0))
+        call.headers.append(("etag", written.row.etag))
+        body = written.row.body.encode()
+        charge = write_charge(len(body))
+        minimal = "return=minimal" in (call.header("prefer") or "").lower()
+        return answer(call, written.status, b"" if minimal else body, charge=charge)
+
+    # many documents
+
+    def query(self, call: Call) -> Response:
+        container = self._container(call)
+        text, parameters = query_in(call)
+        scope = self._query_scope(call, container, text, parameters)
+        view = self._view(call, container, _ranges(container, scope))
+        page = self.account.queries.query(
+            container, view, scope, text, parameters,
+            max_items=page_size(call), continuation=call.header("x-ms-continuation"),
+        )  # fmt: skip
+        return self._page(call, container, view, scope, page)
+
+    def _query_scope(self, call: Call, container: Container, text: str, parameters: dict[str, Any]) -> Scope:
+        """One partition, one range, or all: then only what the gateway can serve by itself."""
+        scope = self._scope(call, container)
+        if scope.key is not None or scope.range is not None:
+            return scope
+        query = parse_query(text)
+        pinned = pinned_values(query, parameters, container.key.paths)
+        if pinned is not None and all(isinstance(value, str | int | float | None) for value in pinned):
+            return Scope(container.key.of_values(pinned))
+        if not call.is_set("x-ms-documentdb-query-enablecrosspartition"):
+            raise bad_request(
+                "Cross partition query is required but disabled. Please set "
+                "x-ms-documentdb-query-enablecrosspartition to true, specify x-ms-documentdb-partitionkey, "
+                "or revise your query to avoid this exception."
+            )
+        if query.needs_plan and query.sources:
+            raise needs_client(query_plan(query, parameters, None))
+        return scope
+
+    def plan(self, call: Call) -> Response:
+        self._container(call)
+        text, parameters = query_in(call)
+        given = call.header("x-ms-cosmos-supported-query-features")
+        features = frozenset(name.strip() for name in given.split(",")) if given else None
+        plan = query_plan(parse_query(text), parameters, features)
+        return answer(call, 200, orjson.dumps(plan), charge=1.0)
+
+    def read_feed(self, call: Call) -> Response:
+        container = self._container(call)
+        scope = self._scope(call, container)
+        view = self._view(call, container, _ranges(container, scope))
+        page = self.account.queries.feed(
+            container, view, scope, page_size(call), call.header("x-ms-continuation")
+        )
+        return self._page(call, container, view, scope, page)
+
+    def read_changes(self, call: Call) -> Response:
+        if (call.header("a-im") or "").lower() not in ("incremental feed", "incremental_feed"):
+            raise not_implemented(f"The change feed mode {call.header('a-im')!r}")
+        container = self._container(call)
+        scope = self._scope(call, container)
+        if scope.key is not None:
+            scope = Scope(
+                scope.key, container.ranges.of_epk(scope.key.epk) if scope.key.complete else scope.range
+            )
+        view = self._view(call, container, _ranges(container, scope))
+        newest = view.lsns[scope.range] if scope.range is not None else max(view.lsns)
+        after = _feed_start(call.header("if-none-match"), newest)
+        page, reached = self.account.queries.changes(
+            view, scope, after, http_date(call.header("if-modified-since")), page_size(call)
+        )
+        call.headers.append(("etag", f'"{reached}"'))
+        if page.items:
+            return self._page(call, container, view, scope, page)
+        self._add_tokens(call, container, _tokens(view, scope))
+        return answer(call, 304, b"", charge=1.0)
+
+    def _page(self, call: Call, container: Container, view: View, scope: Scope, page: Page) -> Response:
+        self._add_tokens(call, container, _tokens(view, scope))
+        if page.continuation is not None:
+            call.headers.append(("x-ms-continuation", page.continuation))
+        call.headers.append(("x-ms-item-count", str(len(page.items))))
+        if call.is_set("x-ms-documentdb-populatequerymetrics"):
+            call.headers.append(("x-ms-documentdb-query-metrics", _metrics(page)))
+        if call.is_set("x-ms-cosmos-populateindexmetrics"):
+            call.headers.append(("x-ms-cosmos-index-utilization", _INDEX_METRICS))
+        body = feed_body(container.rid, "Documents", page.items)
+        return answer(call, 200, body, charge=query_charge(len(page.items), len(body)))
+
+    # what requests have in common
+
+    def _container(self, call: Call) -> Container:
+        container = self.account.container(call.parts[1], call.parts[3], owner=True)
+        intended = call.header("x-ms-cosmos-intended-collection-rid")
+        if intended and intended != container.rid:
+            raise bad_request(
+                "the container was deleted and made anew since the client read it", substatus=1024
+            )
+        call.container = container
+        if self._rate:
+            self._budget(container).admit()
+        return container
+
+    def _container_and_key(self, call: Call) -> tuple[Container, PartitionKey]:
+        container = self._container(call)
+        header = call.header("x-ms-documentdb-partitionkey")
+        if header is None:
+            raise bad_request("PartitionKey value must be supplied for this operation")
+        key = container.key.of_header(header)
+        call.headers = self._session_headers(container, container.ranges.of_epk(key.epk))
+        return container, key
+
+    def spend(self, call: Call) -> None:
+        if self._rate and call.container is not None:
+            self._budget(call.container).spend(call.charge)
+
+    def _budget(self, container: Container) -> Budget:
+        if container.number not in self._budgets:
+            self._budgets[container.number] = Budget(self.account.clock, self._rate)
+        return self._budgets[container.number]
+
+    def _scope(self, call: Call, container: Container) -> Scope:
+        key = call.header("x-ms-documentdb-partitionkey")
+        number = call.header("x-ms-documentdb-partitionkeyrangeid")
+        return Scope(
+            container.key.of_header(key) if key is not None else None,
+            container.ranges.parse_id(number) if number else None,
+            call.header("x-ms-start-epk"),
+            call.header("x-ms-end-epk"),
+        )
+
+    def _view(self, call: Call, container: Container, ranges: tuple[int, ...]) -> View:
+        """What this reader sees: the replica, unless this is the retry of a read that it could not serve."""
+        level = call.header("x-ms-consistency-level") or "Session"
+        if level not in ("Session", "Eventual", "ConsistentPrefix"):
+            raise bad_request(
+                f"the consistency level {level[:40]!r} is stronger than the account's, which is Session"
+            )
+        token = call.header("x-ms-session-token")
+        view = self.account.replica.view(container)
+        identity = call.header("x-ms-activity-id") or f"{call.request.peer} {call.request.target}"
+        if self.account.replica.lag and self.retries.is_retry(identity):
+            view = self.account.replica.primary(container)
+        if token and level == "Session":
+            try:
+                view.check(parse_token(token), ranges)
+            except CosmosError:
+                self.retries.remember(identity)
+                raise
+        return view
+
+    def _session_headers(self, container: Container, number: int) -> list[tuple[str, str]]:
+        return [
+            ("x-ms-alt-content-path", f"dbs/{quote(container.database)}/colls/{quote(container.id)}"),
+            ("x-ms-documentdb-partitionkeyrangeid", str(number)),
+            ("x-ms-session-token", session_token(number, container.lsns[number])),
+        ]
+
+    def _add_session(self, call: Call, container: Container, number: int, lsn: int) -> None:
+        call.headers = self._session_headers(container, number)[:2]
+        call.headers += [("x-ms-session-token", session_token(number, lsn)), ("lsn", str(lsn))]
+
+    def _add_tokens(self, call: Call, container: Container, tokens: str) -> None:
+        call.headers.append(
+            ("x-ms-alt-content-path", f"dbs/{quote(container.database)}/colls/{quote(container.id)}")
+        )
+        call.headers.append(("x-ms-session-token", tokens))
+        number = tokens.partition(":")[0]
+        if "," not in tokens:
+            call.headers.append(("x-ms-documentdb-partitionkeyrangeid", number))
+
+
+def _feed_start(etag: str | None, newest: int) -> int:
+    """After which sequence number a change feed starts: `*` is from now on, nothing from the beginning."""
+    if etag is None:
+        return 0
+    if etag.strip() == "*":
+        return newest
+    return small_number(etag.strip().strip('"'), 0)
+
+
+def _ranges(container: Container, scope: Scope) -> tuple[int, ...]:
+    if scope.key is not None and scope.key.complete:
+        return (container.ranges.of_epk(scope.key.epk),)
+    return tuple(range(len(container.ranges))) if scope.range is None else (scope.range,)
+
+
+def _tokens(view: View, scope: Scope) -> str:
+    if scope.range is not None:
+        return session_token(scope.range, view.lsns[scope.range])
+    return all_tokens(view.lsns)
+
+
+def _metrics(page: Page) -> str:
+    size = sum(map(len, page.items))
+    return (
+        "totalExecutionTimeInMs=0.10;queryCompileTimeInMs=0.02;queryLogicalPlanBuildTimeInMs=0.00;"
+        "queryPhysicalPlanBuildTimeInMs=0.01;queryOptimizationTimeInMs=0.00;VMExecutionTimeInMs=0.05;"
+        f"indexLookupTimeInMs=0.01;documentLoadTimeInMs=0.01;retrievedDocumentCount={len(page.items)};"
+        f"retrievedDocumentSize={size};outputDocumentCount={len(page.items)};outputDocumentSize={size};"
+        "writeOutputTimeInMs=0.00;indexUtilizationRatio=1.00"
+    )
+
+
+_INDEX_METRICS = base64.b64encode(
+    orjson.dumps(
+        {f"{use}{kind}Indexes": [] for use in ("Utilized", "Potential") for kind in ("Single", "Composite")}
+    )
+).decode()

@@ -1,0 +1,124 @@
+"""The account, databases, containers and offers on the wire."""
+
+from typing import Any
+
+import orjson
+
+from localcloud.cosmos.account import Account, Throughput
+from localcloud.cosmos.errors import bad_request
+from localcloud.cosmos.wire import Call, all_tokens, answer, feed_body, page_size, query_in, small_number
+from localcloud.httpd import Response
+
+__all__ = ["MetadataApi"]
+
+
+_DATABASE = 2  # parts of the path of a database: dbs and its name
+
+
+class MetadataApi:
+    def __init__(self, account: Account) -> None:
+        self.account = account
+
+    def read_account(self, call: Call) -> Response:
+        endpoint = f"http://{call.header('host') or '127.0.0.1'}/"
+        location = [{"name": "Local", "databaseAccountEndpoint": endpoint}]
+        body = {
+            "_self": "", "id": "localcloud", "_rid": "localcloud", "media": "//media/",
+            "addresses": "//addresses/",
+            "_dbs": "//dbs/", "writableLocations": location, "readableLocations": location,
+            "enableMultipleWriteLocations": False,
+            "userReplicationPolicy": {"minReplicaSetSize": 1, "maxReplicasetSize": 4},
+            "userConsistencyPolicy": {"defaultConsistencyLevel": "Session"},
+            "systemReplicationPolicy": {"minReplicaSetSize": 1, "maxReplicasetSize": 4},
+            "readPolicy": {"primaryReadCoefficient": 1, "secondaryReadCoefficient": 1},
+            "queryEngineConfiguration": orjson.dumps({
+                "maxSqlQueryInputLength": 262144, "maxJoinsPerSqlQuery": 10, "maxLogicalAndPerSqlQuery": 2000,
+                "maxLogicalOrPerSqlQuery": 2000, "maxUdfRefPerSqlQuery": 10,
+                "maxInExpressionItemsCount": 16000,
+                "queryMaxInMemorySortDocumentCount": 500, "maxQueryRequestTimeoutFraction": 0.9,
+                "sqlAllowNonFiniteNumbers": False, "sqlAllowAggregateFunctions": True,
+                "sqlAllowSubQuery": True,
+                "sqlAllowScalarSubQuery": True, "allowNewKeywords": True, "sqlAllowLike": True,
+                "sqlAllowGroupByClause": True, "maxSpatialQueryCells": 12,
+                "spatialMaxGeometryPointCount": 256,
+                "sqlAllowTop": True, "enableSpatialIndexing": True,
+            }).decode(),
+        }  # fmt: skip
+        return self._metadata(call, 200, body)
+
+    def create_metadata(self, call: Call) -> Response:
+        throughput = Throughput(
+            call.header("x-ms-offer-throughput"), call.header("x-ms-cosmos-offer-autopilot-settings")
+        )
+        if call.parts == ["dbs"]:
+            return self._metadata(call, 201, self.account.create_database(call.json(), throughput))
+        if call.parts[-1] == "colls":
+            return self._metadata(
+                call, 201, self.account.create_container(call.parts[1], call.json(), throughput)
+            )
+        raise bad_request("an offer is created with its database or container")
+
+    def list_metadata(self, call: Call) -> Response:
+        if call.parts == ["dbs"]:
+            name, rid, values = "Databases", "", self.account.databases()
+        elif call.parts == ["offers"]:
+            name, rid, values = "Offers", "", self.account.offers()
+        else:
+            database = self.account.database(call.parts[1], owner=True)
+            name, rid, values = (
+                "DocumentCollections",
+                database["_rid"],
+                self.account.container_bodies(call.parts[1]),
+            )
+        texts = [orjson.dumps(value).decode() for value in values]
+        if call.request.method == "POST":
+            text, parameters = query_in(call)
+            texts = self.account.queries.over_values(values, text, parameters)
+        start = small_number(call.header("x-ms-continuation"), 0)
+        count = page_size(call) or 100
+        page = texts[start : start + count]
+        if start + count < len(texts):
+            call.headers.append(("x-ms-continuation", str(start + count)))
+        call.headers.append(("x-ms-item-count", str(len(page))))
+        return answer(call, 200, feed_body(rid, name, page), charge=2.0)
+
+    def read_metadata(self, call: Call) -> Response:
+        if call.parts[0] == "offers":
+            return self._metadata(call, 200, self.account.offer(call.parts[1]))
+        if len(call.parts) == _DATABASE:
+            return self._metadata(call, 200, self.account.database(call.parts[1]))
+        container = self.account.container(call.parts[1], call.parts[3])
+        if call.is_set("x-ms-documentdb-populatequotainfo"):
+            (count,) = self.account.store.rows(f"SELECT count(*) FROM {container.table}", ())[0]
+            call.headers.append(
+                ("x-ms-resource-quota", "documentsSize=20971520;documentsCount=-1;collectionSize=20971520;")
+            )
+            call.headers.append(
+                ("x-ms-resource-usage", f"documentsSize=0;documentsCount={count};collectionSize=0;")
+            )
+        call.headers.append(("x-ms-session-token", all_tokens(container.lsns)))
+        return self._metadata(call, 200, container.body)
+
+    def replace_metadata(self, call: Call) -> Response:
+        if call.parts[0] == "offers":
+            return self._metadata(call, 200, self.account.replace_offer(call.parts[1], call.json()))
+        if len(call.parts) == _DATABASE:
+            raise bad_request("a database has nothing that could be replaced")
+        body = self.account.replace_container(
+            call.parts[1], call.parts[3], call.json(), call.header("if-match")
+        )
+        return self._metadata(call, 200, body)
+
+    def delete_metadata(self, call: Call) -> Response:
+        if call.parts[0] == "offers":
+            raise bad_request("an offer goes with its database or container")
+        if len(call.parts) == _DATABASE:
+            self.account.delete_database(call.parts[1])
+        else:
+            self.account.delete_container(call.parts[1], call.parts[3])
+        return answer(call, 204, b"", charge=5.0)
+
+    def _metadata(self, call: Call, status: int, body: dict[str, Any]) -> Response:
+        if "_etag" in body:
+            call.headers.append(("etag", body["_etag"]))
+        return answer(call, status, orjson.dumps(body), charge=1.0)

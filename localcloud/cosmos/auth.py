@@ -1,0 +1,74 @@
+"""The master-key signature of a request."""
+
+import base64
+import binascii
+import hmac
+from urllib.parse import unquote
+
+from localcloud.cosmos.errors import CosmosError
+from localcloud.httpd import Request
+
+__all__ = ["EMULATOR_KEY", "Authenticator", "Resource"]
+
+# Microsoft's emulator's key: published, the same everywhere, and the default of every tool.
+EMULATOR_KEY = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
+
+
+class Resource:
+    """What a request is about, as its signature names it."""
+
+    def __init__(self, raw_path: str) -> None:
+        raw = [part for part in raw_path.split("/") if part]
+        self.parts = [unquote(part) for part in raw]
+        if self.parts[-1:] == ["partitionkeydelete"]:
+            self.kind, self.link, self.raw_link = (
+                "partitionkey",
+                "/".join(self.parts[:-2]),
+                "/".join(raw[:-2]),
+            )
+        elif len(self.parts) % 2:
+            self.kind, self.link, self.raw_link = (
+                self.parts[-1],
+                "/".join(self.parts[:-1]),
+                "/".join(raw[:-1]),
+            )
+        else:
+            self.kind = self.parts[-2] if self.parts else ""
+            self.link, self.raw_link = "/".join(self.parts), "/".join(raw)
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """Clients sign names as they are or as they stand in the URL, and resource ids in lower case."""
+        return self.link, self.raw_link, self.link.rpartition("/")[2].lower()
+
+
+class Authenticator:
+    def __init__(self, key: str) -> None:
+        try:
+            self._key = base64.b64decode(key, validate=True)
+        except binascii.Error:
+            raise ValueError("--key is not base64") from None
+
+    def check(self, request: Request, resource: Resource) -> None:
+        header = unquote(request.headers.get("authorization", ""))
+        fields = dict(part.partition("=")[::2] for part in header.split("&"))
+        if fields.get("type") != "master" or "sig" not in fields:
+            raise _unauthorized("Required Header authorization is missing or is not a master-key signature")
+        given = fields["sig"].encode()
+        for link in resource.spellings:
+            if hmac.compare_digest(self._sign(request, resource.kind, link), given):
+                return
+        raise _unauthorized(
+            "The input authorization token can't serve the request: the signature does not fit "
+            f"'{request.method.lower()} {resource.kind} {resource.link}' under the account's key"
+        )
+
+    def _sign(self, request: Request, kind: str, link: str) -> bytes:
+        date = request.headers.get("x-ms-date", "").lower()
+        plain_date = "" if date else request.headers.get("date", "").lower()
+        text = f"{request.method.lower()}\n{kind.lower()}\n{link}\n{date}\n{plain_date}\n"
+        return base64.b64encode(hmac.digest(self._key, text.encode(), "sha256"))
+
+
+def _unauthorized(message: str) -> CosmosError:
+    return CosmosError(401, message)

@@ -1,0 +1,47 @@
+"""Request units by a simple model, and a rate limit on them.
+
+A point read costs 1 RU a KB, a write 5 RU a KB (a KB begun counts as a whole one), a query 2 RU and 0.05 RU
+a result and 1 RU for each 4 KB that it returns. Real charges depend on the index and on the data.
+"""
+
+from localcloud.clock import Clock
+from localcloud.cosmos.errors import throttled
+
+__all__ = ["Budget", "query_charge", "read_charge", "write_charge"]
+
+KB = 1024
+
+
+def read_charge(size: int) -> float:
+    return float(max(1, -(-size // KB)))
+
+
+def write_charge(size: int) -> float:
+    return 5.0 * max(1, -(-size // KB))
+
+
+def query_charge(items: int, size: int) -> float:
+    return round(2.0 + 0.05 * items + size / (4 * KB), 2)
+
+
+class Budget:
+    """A bucket that fills at `rate` RU a second up to one second's worth; off for rate 0."""
+
+    def __init__(self, clock: Clock, rate: float) -> None:
+        self._clock = clock
+        self.rate = rate
+        self._balance = rate
+        self._filled = clock.now()
+
+    def admit(self) -> None:
+        """Refuse while earlier requests have overdrawn the budget."""
+        if not self.rate:
+            return
+        now = self._clock.now()
+        self._balance = min(self.rate, self._balance + (now - self._filled) * self.rate)
+        self._filled = now
+        if self._balance < 0:
+            raise throttled(max(1, int(-self._balance / self.rate * 1000) + 1))
+
+    def spend(self, charge: float) -> None:
+        self._balance -= charge

@@ -1,0 +1,134 @@
+"""A container: its definition, its partition-key ranges, and the sequence numbers of its writes."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from localcloud.cosmos.errors import bad_request
+from localcloud.cosmos.keys import KeyDefinition, RangeMap, parse_path
+from localcloud.cosmos.rids import raw_rid
+from localcloud.cosmos.store import Store
+
+__all__ = ["Container", "validate_definition"]
+
+_DEFAULT_INDEXING = {
+    "indexingMode": "consistent",
+    "automatic": True,
+    "includedPaths": [{"path": "/*"}],
+    "excludedPaths": [{"path": '/"_etag"/?'}],
+}
+MAX_TTL = 2**31 - 1
+
+
+def validate_definition(definition: dict[str, Any]) -> dict[str, Any]:
+    """The definition as it is kept: checked, with the service's defaults."""
+    KeyDefinition.parse(definition.get("partitionKey"))
+    check_ttl(definition.get("defaultTtl"), "defaultTtl")
+    indexing = definition.get("indexingPolicy") or {}
+    if not isinstance(indexing, dict):
+        raise bad_request("indexingPolicy is an object")
+    mode = str(indexing.get("indexingMode", "consistent")).lower()
+    if mode not in ("consistent", "lazy", "none"):
+        raise bad_request(f"indexingMode is consistent or none, not {mode!r}")
+    kept = {**_DEFAULT_INDEXING, **indexing, "indexingMode": mode}
+    if mode == "none":
+        kept = {**indexing, "indexingMode": mode, "automatic": indexing.get("automatic", False)}
+    unique = definition.get("uniqueKeyPolicy") or {"uniqueKeys": []}
+    _unique_paths(unique)
+    partition_key = {"kind": "Hash", "version": 2, **definition["partitionKey"]}
+    return {
+        **definition,
+        "indexingPolicy": kept,
+        "partitionKey": partition_key,
+        "uniqueKeyPolicy": unique,
+        "conflictResolutionPolicy": definition.get("conflictResolutionPolicy")
+        or {"mode": "LastWriterWins", "conflictResolutionPath": "/_ts", "conflictResolutionProcedure": ""},
+        "geospatialConfig": definition.get("geospatialConfig") or {"type": "Geography"},
+    }
+
+
+def check_ttl(ttl: Any, name: str) -> None:
+    if ttl is not None and (
+        isinstance(ttl, bool) or not isinstance(ttl, int) or not (ttl == -1 or 0 < ttl <= MAX_TTL)
+    ):
+        raise bad_request(f"{name} is -1 or a number of seconds from 1 to {MAX_TTL}, not {ttl!r}")
+
+
+def _unique_paths(policy: Any) -> list[list[str]]:
+    keys = policy.get("uniqueKeys") if isinstance(policy, dict) else None
+    if not isinstance(keys, list) or not all(isinstance(key, dict) and key.get("paths") for key in keys):
+        raise bad_request("uniqueKeyPolicy holds uniqueKeys, a list of {'paths': [...]}")
+    return [[_json_path(path) for path in key["paths"]] for key in keys]
+
+
+def _json_path(path: str) -> str:
+    names = parse_path(path)
+    if any(set(name) & set("\"'\\") or not name.isprintable() for name in names):
+        raise bad_request(f"the unique key path {path!r} has a character that is not supported here")
+    return "$" + "".join(f'."{name}"' for name in names)
+
+
+@dataclass
+class Container:
+    number: int
+    database: str
+    database_rid: str
+    body: dict[str, Any]
+    ranges: RangeMap
+    lsns: list[int] = field(default_factory=list)  # the last write of each range
+    lsn: int = 0  # the last write of all
+    next_k: int = 1
+    batch_lsn: int | None = None  # while a batch runs: all its writes share one sequence number
+    indexes: set[tuple[str, str]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.table = f"d{self.number}"
+        self.replica_table = f"replica.{self.table}"
+        self.rid: str = self.body["_rid"]
+        self.raw_rid = raw_rid(self.rid)
+        self.lsns = self.lsns or [0] * len(self.ranges)
+        self.define(self.body)
+
+    def define(self, body: dict[str, Any]) -> None:
+        self.body = body
+        self.id: str = body["id"]
+        self.key = KeyDefinition.parse(body["partitionKey"])
+        self.default_ttl: int | None = body.get("defaultTtl")
+        self.unique_keys = _unique_paths(body["uniqueKeyPolicy"])
+        self.self_link = f"dbs/{self.database_rid}/colls/{self.rid}/"
+
+    @property
+    def next_lsn(self) -> int:
+        """The sequence number of the next write: one sequence for the container, seen per range."""
+        return self.batch_lsn or self.lsn + 1
+
+    def advance(self, range_number: int) -> int:
+        self.lsn = self.lsns[range_number] = self.next_lsn
+        return self.lsn
+
+    def take_k(self) -> int:
+        self.next_k += 1
+        return self.next_k - 1
+
+    def load(self, store: Store) -> None:
+        """Sequence numbers go on where they were before the restart."""
+        sql = f"SELECT range, max(lsn), max(k) FROM {self.table} GROUP BY range"
+        marks = store.rows("SELECT range, lsn, k FROM marks WHERE container = ?", (self.number,))
+        for number, lsn, k in [*store.rows(sql, ()), *marks]:
+            self.lsns[number] = max(self.lsns[number], lsn)
+            self.next_k = max(self.next_k, k + 1)
+        self.lsn = max(self.lsns)
+
+    def mark(self, store: Store, range_number: int) -> None:
+        """Keep the range's sequence number although the row that carried it goes."""
+        store.execute(
+            "INSERT OR REPLACE INTO marks VALUES (?, ?, ?, ?)",
+            (self.number, range_number, self.lsns[range_number], self.next_k - 1),
+        )
+
+    def expiry(self, document: dict[str, Any], ts: int) -> int | None:
+        """When the document ends; its own ttl counts only where the container has a default."""
+        if self.default_ttl is None:
+            return None
+        ttl = document.get("ttl")
+        ttl = self.default_ttl if ttl is None else ttl
+        return None if ttl == -1 else ts + ttl

@@ -1,0 +1,289 @@
+"""Documents of a container: create, read, upsert, replace, patch, delete, alone and in a batch."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+import orjson
+
+from localcloud.clock import Clock
+from localcloud.cosmos.container import Container, check_ttl
+from localcloud.cosmos.errors import (
+    CosmosError,
+    bad_request,
+    conflict,
+    not_found,
+    precondition_failed,
+    too_large,
+)
+from localcloud.cosmos.keys import PartitionKey
+from localcloud.cosmos.patch import apply_patch
+from localcloud.cosmos.rids import document_rid, new_etag
+from localcloud.cosmos.sessions import Replica, View
+from localcloud.cosmos.sql_compiler import TABLE, compile_query
+from localcloud.cosmos.sql_parser import parse_condition
+from localcloud.cosmos.store import Row, Store
+
+__all__ = ["Conditions", "Documents", "Written", "check_id"]
+
+MAX_DOCUMENT_BYTES = 2 * 1024 * 1024
+MAX_NESTING = 128
+MAX_ID_LENGTH = 255
+_FORBIDDEN_IN_ID = re.compile(r"[/\\?#]")
+
+
+@dataclass(frozen=True)
+class Conditions:
+    if_match: str | None = None
+    if_none_match: str | None = None
+
+
+NO_CONDITIONS = Conditions()
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The outcome of a write: what the client is told."""
+
+    status: int
+    row: Row | None
+    range: int
+    lsn: int
+
+
+def check_id(value: Any, what: str = "id") -> str:
+    if not isinstance(value, str) or not value:
+        raise bad_request(
+            f"The input content is invalid because the required properties - '{what}; ' - are missing"
+        )
+    if len(value) > MAX_ID_LENGTH or _FORBIDDEN_IN_ID.search(value):
+        raise bad_request(f"an {what} has at most {MAX_ID_LENGTH} characters and none of / \\ ? #")
+    return value
+
+
+def parse_document(body: bytes) -> dict[str, Any]:
+    if len(body) > MAX_DOCUMENT_BYTES:
+        raise too_large(f"Request size is too large: a document has at most {MAX_DOCUMENT_BYTES} bytes")
+    try:
+        document = orjson.loads(body)
+    except ValueError as error:
+        raise bad_request(f"the body is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise bad_request("a document is a JSON object")
+    if body.count(b"[") + body.count(b"{") > MAX_NESTING and _nesting(document) > MAX_NESTING:
+        raise bad_request(f"a document is nested at most {MAX_NESTING} levels deep")
+    return document
+
+
+def _nesting(value: Any) -> int:
+    """Depth without recursion: the value comes from the network."""
+    depth, level = 0, [value]
+    while level := [item for item in level if isinstance(item, dict | list)]:
+        depth += 1
+        level = [inner for item in level for inner in (item.values() if isinstance(item, dict) else item)]
+    return depth
+
+
+class Documents:
+    """What can be done to the documents of every container of a store."""
+
+    def __init__(self, store: Store, replica: Replica, clock: Clock) -> None:
+        self._store = store
+        self._replica = replica
+        self._clock = clock
+
+    def read(self, container: Container, view: View, doc_id: str, key: PartitionKey) -> Row:
+        row = self._store.find(view.table, doc_id, key.text, int(self._clock.now()))
+        if row is None:
+            raise not_found(f"the document {doc_id!r} with the partition key {key.text} in {container.id!r}")
+        return row
+
+    def create(self, container: Container, key: PartitionKey, document: dict[str, Any]) -> Written:
+        doc_id = check_id(document.get("id"))
+        self._check_key(container, key, document)
+        return self._insert(container, key, doc_id, document)
+
+    def upsert(
+        self,
+        container: Container,
+        key: PartitionKey,
+        document: dict[str, Any],
+        conditions: Conditions = NO_CONDITIONS,
+    ) -> Written:
+        doc_id = check_id(document.get("id"))
+        self._check_key(container, key, document)
+        row = self._find(container, doc_id, key)
+        if row is None:
+            return self._insert(container, key, doc_id, document)
+        _check_conditions(row, conditions)
+        return self._update(container, row, document)
+
+    def replace(
+        self,
+        container: Container,
+        key: PartitionKey,
+        doc_id: str,
+        document: dict[str, Any],
+        conditions: Conditions = NO_CONDITIONS,
+    ) -> Written:
+        check_id(document.get("id"))
+        row = self._existing(container, doc_id, key)
+        self._check_key(container, key, document)
+        _check_conditions(row, conditions)
+        return self._update(container, row, document)
+
+    def patch(
+        self,
+        container: Container,
+        key: PartitionKey,
+        doc_id: str,
+        change: Any,
+        conditions: Conditions = NO_CONDITIONS,
+    ) -> Written:
+        if isinstance(change, list):
+            change = {"operations": change}
+        if not isinstance(change, dict):
+            raise bad_request("a patch is an object with operations and, if need be, a condition")
+        row = self._existing(container, doc_id, key)
+        _check_conditions(row, conditions)
+        if change.get("condition") is not None:
+            self._check_filter(container, row, change["condition"])
+        document = orjson.loads(row.body)
+        apply_patch(document, change.get("operations"), frozenset({("id",), *container.key.paths}))
+        return self._update(container, row, document)
+
+    def delete(
+        self, container: Container, key: PartitionKey, doc_id: str, conditions: Conditions = NO_CONDITIONS
+    ) -> Written:
+        row = self._existing(container, doc_id, key)
+        _check_conditions(row, conditions)
+        lsn = container.advance(row.range)
+        with self._store.all_or_nothing():
+            self._remove(container, row.range, row.k)
+        return Written(204, None, row.range, lsn)
+
+    def delete_partition(self, container: Container, key: PartitionKey) -> int:
+        """Delete all documents of a partition key; the range that they were in."""
+        number = container.ranges.of_epk(key.epk)
+        found = self._store.rows(f"SELECT k FROM {container.table} WHERE pk = ?", (key.text,))
+        container.advance(number)
+        with self._store.all_or_nothing():
+            for (k,) in found:
+                self._remove(container, number, k)
+        return number
+
+    def purge(self, container: Container, limit: int = 500) -> int:
+        """Remove documents whose time is over; the change feed does not show it."""
+        if container.default_ttl is None:
+            return 0
+        sql = f"SELECT k, range FROM {container.table} WHERE expires <= ? LIMIT ?"
+        found = self._store.rows(sql, (int(self._clock.now()), limit))
+        with self._store.all_or_nothing():
+            for k, number in found:
+                self._remove(container, number, k)
+        return len(found)
+
+    # the steps
+
+    def _find(self, container: Container, doc_id: str, key: PartitionKey) -> Row | None:
+        return self._store.find(container.table, doc_id, key.text, int(self._clock.now()))
+
+    def _existing(self, container: Container, doc_id: str, key: PartitionKey) -> Row:
+        row = self._find(container, doc_id, key)
+        if row is None:
+            raise not_found(f"the document {doc_id!r} with the partition key {key.text} in {container.id!r}")
+        return row
+
+    def _check_key(self, container: Container, key: PartitionKey, document: dict[str, Any]) -> None:
+        if not key.complete:
+            raise bad_request("a document needs all values of a hierarchical partition key", substatus=1001)
+        own = container.key.of_document(document)
+        if own.text != key.text:
+            raise bad_request(
+                f"PartitionKey extracted from document ({own.text}) doesn't match the one specified in the "
+                f"header ({key.text})",
+                substatus=1001,
+            )
+
+    def _insert(
+        self, container: Container, key: PartitionKey, doc_id: str, document: dict[str, Any]
+    ) -> Written:
+        number = container.ranges.of_epk(key.epk)
+        ts = int(self._clock.now())
+        row = self._complete(
+            container,
+            document,
+            Row(container.take_k(), doc_id, key.text, key.epk, number, 0, ts, None, "", ""),
+        )
+        self._write(container, row, self._store.insert)
+        return Written(201, row, number, row.lsn)
+
+    def _update(self, container: Container, old: Row, document: dict[str, Any]) -> Written:
+        row = self._complete(container, document, old._replace(id=document["id"], ts=int(self._clock.now())))
+        self._write(container, row, self._store.update)
+        return Written(200, row, row.range, row.lsn)
+
+    def _complete(self, container: Container, document: dict[str, Any], row: Row) -> Row:
+        """The row with what the service adds to a document."""
+        check_ttl(document.get("ttl"), "ttl") if container.default_ttl is not None else None
+        rid = document_rid(container.raw_rid, row.k)
+        etag = new_etag()
+        for name in ("_rid", "_self", "_etag", "_attachments", "_ts"):
+            document.pop(name, None)
+        document.update(
+            _rid=rid,
+            _self=f"{container.self_link}docs/{rid}/",
+            _etag=etag,
+            _attachments="attachments/",
+            _ts=row.ts,
+        )
+        body = orjson.dumps(document).decode()
+        if len(body) > MAX_DOCUMENT_BYTES:
+            raise too_large(f"Request size is too large: a document has at most {MAX_DOCUMENT_BYTES} bytes")
+        return row._replace(
+            lsn=container.next_lsn, expires=container.expiry(document, row.ts), etag=etag, body=body
+        )
+
+    def _write(self, container: Container, row: Row, write: Any) -> None:
+        try:
+            write(container.table, row)
+        except apsw.ConstraintError:
+            # What stands in the way may be a document whose time is over.
+            if not self.purge(container):
+                raise self._conflict(container, row) from None
+            try:
+                write(container.table, row)
+            except apsw.ConstraintError:
+                raise self._conflict(container, row) from None
+        container.advance(row.range)
+        self._replica.record(container, row.range, row.k, row)
+
+    def _conflict(self, container: Container, row: Row) -> CosmosError:
+        return conflict(
+            "Entity with the specified id already exists in the system, or it breaks a unique key of the "
+            f"container: {row.id!r} with the partition key {row.pk} in {container.id!r}"
+        )
+
+    def _remove(self, container: Container, number: int, k: int) -> None:
+        self._store.execute(f"DELETE FROM {container.table} WHERE k = ?", (k,))
+        container.mark(self._store, number)
+        self._replica.record(container, number, k, None)
+
+    def _check_filter(self, container: Container, row: Row, condition: Any) -> None:
+        if not isinstance(condition, str):
+            raise bad_request("a patch's condition is text: from c where ...")
+        program = compile_query(parse_condition(condition), {}, ["d.k = :k"])
+        sql = program.sql.replace(TABLE, container.table)
+        if not self._store.rows(sql, {**program.bindings({}), "k": row.k}):
+            raise precondition_failed("the document does not meet the patch's condition")
+
+
+def _check_conditions(row: Row, conditions: Conditions) -> None:
+    wanted, unwanted = conditions.if_match, conditions.if_none_match
+    if wanted is not None and wanted not in ("*", row.etag):
+        raise precondition_failed(
+            f"One of the specified pre-condition is not met: the document's etag is {row.etag}, not {wanted}"
+        )
+    if unwanted is not None and unwanted in ("*", row.etag):
+        raise precondition_failed("One of the specified pre-condition is not met: the document exists")

@@ -1,0 +1,97 @@
+"""The account's refusals: one error type, with the status and substatus that the SDKs act on."""
+
+from typing import Any
+
+__all__ = [
+    "CosmosError",
+    "bad_request",
+    "conflict",
+    "not_found",
+    "not_implemented",
+    "precondition_failed",
+    "session_not_available",
+    "throttled",
+    "too_large",
+]
+
+_CODES = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    408: "RequestTimeout",
+    409: "Conflict",
+    410: "Gone",
+    412: "PreconditionFailed",
+    413: "RequestEntityTooLarge",
+    424: "FailedDependency",
+    429: "TooManyRequests",
+    449: "RetryWith",
+    501: "NotImplemented",
+    503: "ServiceUnavailable",
+}
+
+
+class CosmosError(Exception):
+    """A request that the account refuses."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        substatus: int = 0,
+        headers: tuple[tuple[str, str], ...] = (),
+        details: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.substatus = substatus
+        self.headers = headers
+        self.details = details or {}
+
+    @property
+    def body(self) -> dict[str, Any]:
+        return {"code": _CODES.get(self.status, "Error"), "message": str(self), **self.details}
+
+
+def bad_request(message: str, *, substatus: int = 0) -> CosmosError:
+    return CosmosError(400, message, substatus=substatus)
+
+
+def not_found(what: str, *, substatus: int = 0) -> CosmosError:
+    return CosmosError(404, f"Resource Not Found: {what} does not exist", substatus=substatus)
+
+
+def conflict(message: str) -> CosmosError:
+    return CosmosError(409, message)
+
+
+def precondition_failed(message: str) -> CosmosError:
+    return CosmosError(412, message)
+
+
+def too_large(message: str) -> CosmosError:
+    return CosmosError(413, message)
+
+
+def not_implemented(what: str) -> CosmosError:
+    return CosmosError(501, f"{what} is not part of the local Cosmos DB: see docs/cosmos.md for what is")
+
+
+def session_not_available() -> CosmosError:
+    return CosmosError(
+        404,
+        "The read session is not available for the input session token: this replica has not caught up yet",
+        substatus=1002,
+    )
+
+
+def throttled(retry_after_ms: int) -> CosmosError:
+    return CosmosError(
+        429,
+        "The request rate is too large: wait x-ms-retry-after-ms and try again",
+        substatus=3200,
+        headers=(("x-ms-retry-after-ms", str(retry_after_ms)),),
+    )

@@ -1,0 +1,263 @@
+"""Reading many documents: queries, feeds and the change feed, page by page.
+
+A page holds at most `max_items` results and about 4 MB, and a query that works too long is stopped: the
+server answers one request at a time.
+"""
+
+import base64
+import binascii
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import apsw
+import orjson
+
+from localcloud.clock import Clock
+from localcloud.cosmos.container import Container
+from localcloud.cosmos.errors import CosmosError, bad_request
+from localcloud.cosmos.keys import PartitionKey
+from localcloud.cosmos.sessions import View
+from localcloud.cosmos.sql_compiler import TABLE, Program, compile_query, is_ordered
+from localcloud.cosmos.sql_parser import parse_query
+from localcloud.cosmos.sql_values import STRING, rank
+from localcloud.cosmos.store import Store
+
+__all__ = ["Page", "Queries", "Scope"]
+
+MAX_PAGE_ITEMS = 1000
+DEFAULT_PAGE_ITEMS = 100
+MAX_PAGE_BYTES = 4 * 1024 * 1024
+INDEX_FROM_ROWS = 2000
+MAX_INDEXES = 48
+MAX_PROGRAMS = 1000
+QUERY_SECONDS = 10.0
+_PROGRESS_STEPS = 50_000
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which documents of a container a request is about; all of them, if it does not say."""
+
+    key: PartitionKey | None = None
+    range: int | None = None
+    epk_from: str | None = None
+    epk_to: str | None = None
+
+    def filters(self, *, expires: bool) -> list[str]:
+        filters = []
+        if self.key is not None and self.key.complete:
+            filters.append("d.pk = :pk")
+        elif self.key is not None:
+            filters.append("d.epk >= :prefix AND d.epk < :prefix || 'G'")
+        if self.range is not None:
+            filters.append("+d.range = :range")
+        if self.epk_from is not None:
+            filters.append("+d.epk >= :epk_from")
+        if self.epk_to is not None:
+            filters.append("+d.epk < :epk_to")
+        return [*filters, "(d.expires IS NULL OR d.expires > :now)"] if expires else filters
+
+    def bindings(self, now: int) -> dict[str, Any]:
+        return {
+            "pk": self.key.text if self.key else None,
+            "prefix": self.key.epk if self.key else None,
+            "range": self.range,
+            "epk_from": self.epk_from,
+            "epk_to": self.epk_to,
+            "now": now,
+        }
+
+
+class Page(NamedTuple):
+    items: list[str]  # JSON texts
+    continuation: str | None = None
+
+
+@dataclass
+class _Position:
+    """Where a page ended: the last document and how many of its rows, or a number of rows."""
+
+    k: int = 0
+    rows: int = 0
+    taken: int = 0  # counts towards TOP and LIMIT
+
+    def encode(self) -> str:
+        return base64.b64encode(orjson.dumps([self.k, self.rows, self.taken])).decode()
+
+    @classmethod
+    def decode(cls, token: str | None) -> "_Position":
+        if not token:
+            return cls()
+        try:
+            parts = orjson.loads(base64.b64decode(token, validate=True))
+            k, rows, taken = (int(part) for part in parts)
+        except (binascii.Error, ValueError, TypeError):
+            raise bad_request("the continuation token is malformed: pass it on as it was given") from None
+        if min(k, rows, taken) < 0 or max(k, rows, taken) >= 2**62:
+            raise bad_request("the continuation token is out of range")
+        return cls(k, rows, taken)
+
+
+@dataclass
+class Queries:
+    store: Store
+    clock: Clock
+    query_seconds: float = QUERY_SECONDS
+    _programs: dict[Any, Program] = field(default_factory=dict)
+
+    def query(
+        self,
+        container: Container,
+        view: View,
+        scope: Scope,
+        text: str,
+        parameters: dict[str, Any],
+        *,
+        max_items: int | None = None,
+        continuation: str | None = None,
+    ) -> Page:
+        program = self._program(container, scope, text, parameters)
+        self._ensure_indexes(container, view, program)
+        position = _Position.decode(continuation)
+        wanted = min(max_items or DEFAULT_PAGE_ITEMS, MAX_PAGE_ITEMS)
+        bindings = {**scope.bindings(int(self.clock.now())), **program.bindings(parameters)}
+        return self._limited(lambda: self._page(program, view.table, bindings, position, wanted))
+
+    def feed(
+        self, container: Container, view: View, scope: Scope, max_items: int | None, continuation: str | None
+    ) -> Page:
+        return self.query(
+            container, view, scope, "SELECT * FROM c", {}, max_items=max_items, continuation=continuation
+        )
+
+    def over_values(self, values: list[dict[str, Any]], text: str, parameters: dict[str, Any]) -> list[str]:
+        """A query over metadata: databases, containers, offers."""
+        program = compile_query(parse_query(text), parameters)
+        execute = self.store.execute
+        execute("CREATE TEMP TABLE IF NOT EXISTS listed (k INTEGER PRIMARY KEY, id TEXT, body BLOB)")
+        execute("DELETE FROM temp.listed")
+        for value in values:
+            body = orjson.dumps(value).decode()
+            execute("INSERT INTO temp.listed (id, body) VALUES (?, jsonb(?))", (value["id"], body))
+        bindings = program.bindings(parameters)
+        page = self._limited(lambda: self._page(program, "temp.listed", bindings, _Position(), 10**6))
+        return page.items
+
+    def changes(
+        self, view: View, scope: Scope, after: int, since: int | None, max_items: int | None
+    ) -> tuple[Page, int]:
+        """Documents changed after a sequence number, oldest change first, and the number reached."""
+        conditions = ["d.lsn > :after", *scope.filters(expires=True)]
+        if since is not None:
+            conditions.append("d.ts >= :since")
+        bindings = {**scope.bindings(int(self.clock.now())), "after": after, "since": since}
+        wanted = min(max_items or DEFAULT_PAGE_ITEMS, MAX_PAGE_ITEMS)
+        sql = (
+            f"SELECT d.lsn, json_set(d.body, '$._lsn', d.lsn) FROM {view.table} AS d "
+            f"WHERE {' AND '.join(conditions)} ORDER BY d.lsn, d.k"
+        )
+        items: list[str] = []
+        size, last = 0, after
+        cursor = self.store.execute(sql, bindings)
+        for lsn, body in cursor:
+            # A batch is one sequence number, and no page ends within it.
+            if lsn != last and (len(items) >= wanted or size > MAX_PAGE_BYTES):
+                cursor.close(force=True)
+                return Page(items), last
+            items.append(body)
+            size += len(body)
+            last = lsn
+        newest = view.lsns[scope.range] if scope.range is not None else max(view.lsns)
+        return Page(items), max(last, newest)
+
+    # how a query runs
+
+    def _program(self, container: Container, scope: Scope, text: str, parameters: dict[str, Any]) -> Program:
+        filters = scope.filters(expires=container.default_ttl is not None)
+        if not is_ordered(parse_query(text)):
+            filters.append("d.k >= :after_k")
+        ranks = tuple(sorted((name, rank(value)) for name, value in parameters.items()))
+        key = (text, ranks, tuple(filters))
+        program = self._programs.get(key)
+        if program is None:
+            program = compile_query(parse_query(text), parameters, filters)
+            if program.reusable and all(kind <= STRING for _, kind in ranks):
+                if len(self._programs) > MAX_PROGRAMS:
+                    self._programs.clear()
+                self._programs[key] = program
+        return program
+
+    def _page(
+        self, program: Program, table: str, bindings: dict[str, Any], position: _Position, wanted: int
+    ) -> Page:
+        remaining = wanted if program.limit is None else program.limit - position.taken
+        if remaining <= 0:
+            return Page([])
+        count = min(wanted, remaining)
+        # Rows in an order of their own resume by offset, others after the last document's key.
+        paging = (
+            {"page": count + 1, "skip": program.offset + position.rows}
+            if program.ordered
+            else {"page": count + position.rows + 1, "skip": 0, "after_k": position.k}
+        )
+        sql = f"{program.sql.replace(TABLE, table)} LIMIT :page OFFSET :skip"
+        page, reached = _collect(program, self.store.execute(sql, {**bindings, **paging}), position, count)
+        done = program.limit is not None and len(page) == remaining
+        return Page(page, None if done or reached is None else reached.encode())
+
+    def _limited(self, run: Callable[[], Page]) -> Page:
+        """Run within the time a request may take, and turn what SQLite refuses into the client's error."""
+        deadline = time.monotonic() + self.query_seconds
+        connection = self.store.connection
+        connection.set_progress_handler(lambda: time.monotonic() > deadline, _PROGRESS_STEPS)
+        try:
+            return run()
+        except apsw.InterruptError:
+            raise CosmosError(
+                408,
+                f"the query took longer than {self.query_seconds:g} s here: narrow it, or add an equality",
+            ) from None
+        except (apsw.SQLError, apsw.TooBigError, apsw.NoMemError) as error:
+            raise bad_request(f"the query is too complex for the local Cosmos DB: {error}") from None
+        finally:
+            connection.set_progress_handler(None)
+
+    def _ensure_indexes(self, container: Container, view: View, program: Program) -> None:
+        """Index a path when a query first asks for it, once the container is big enough to matter."""
+        if container.next_k <= INDEX_FROM_ROWS or view.table != container.table:
+            return
+        for number, (type_sql, value_sql) in enumerate(
+            program.indexes - container.indexes, len(container.indexes)
+        ):
+            if number >= MAX_INDEXES:
+                return
+            self.store.execute(
+                f"CREATE INDEX IF NOT EXISTS {container.table}_x{number} ON {container.table} "
+                f"({type_sql}, {value_sql})"
+            )
+            container.indexes.add((type_sql, value_sql))
+
+
+def _collect(
+    program: Program, cursor: apsw.Cursor, position: _Position, count: int
+) -> tuple[list[str], _Position | None]:
+    """A page of results, and where it ended if there is more."""
+    items: list[str] = []
+    size = 0
+    k, rows = position.k, position.rows
+    skip = 0 if program.ordered else position.rows
+    for row_k, text in cursor:
+        if skip and row_k == position.k:
+            skip -= 1
+            continue
+        if len(items) >= count or size > MAX_PAGE_BYTES:
+            cursor.close(force=True)
+            return items, _Position(k, rows, position.taken + len(items))
+        rows = rows + 1 if program.ordered or row_k == k else 1
+        k = row_k
+        if text is not None:
+            items.append(text)
+            size += len(text)
+    return items, None

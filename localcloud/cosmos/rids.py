@@ -1,0 +1,41 @@
+"""Resource ids: the service's own names for things, which nest: a document's starts with its container's."""
+
+import base64
+import os
+from itertools import count
+
+__all__ = ["container_rid", "database_rid", "document_rid", "new_etag", "offer_rid", "raw_rid"]
+
+_STAMP = os.urandom(4).hex()
+_numbers = count(1)
+
+
+def _encode(raw: bytes) -> str:
+    return base64.b64encode(raw).decode().replace("/", "-")
+
+
+def raw_rid(rid: str) -> bytes:
+    return base64.b64decode(rid.replace("-", "/"))
+
+
+def database_rid() -> str:
+    return _encode(os.urandom(4))
+
+
+def container_rid(database: str) -> str:
+    tail = bytearray(os.urandom(4))
+    tail[0] |= 0x80  # marks a container
+    return _encode(raw_rid(database) + bytes(tail))
+
+
+def document_rid(container: bytes, k: int) -> str:
+    return _encode(container + k.to_bytes(8, "little"))
+
+
+def offer_rid() -> str:
+    return _encode(os.urandom(3))
+
+
+def new_etag() -> str:
+    """Unique over restarts too; the quotes are part of it."""
+    return f'"{_STAMP}-0000-0000-0000-{next(_numbers):012x}"'

@@ -1,0 +1,201 @@
+"""The account on the wire: HTTP on loopback, the signature checked, faults acted out."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+from uuid import uuid4
+
+import orjson
+
+from localcloud.cosmos.account import Account
+from localcloud.cosmos.api import Api
+from localcloud.cosmos.auth import Authenticator, Resource
+from localcloud.cosmos.errors import CosmosError, bad_request
+from localcloud.cosmos.wire import Call
+from localcloud.faults import FAULTS_PATH, Fault, FaultPlan
+from localcloud.httpd import HttpServer, Limits, Request, Response, json_response
+
+__all__ = ["FAULT_KINDS", "CosmosService"]
+
+log = logging.getLogger(__name__)
+
+FAULT_KINDS = ("status", "status_after", "latency", "reset_before", "reset_after")
+LAG_PATH = "/_localcloud/lag"
+HEALTH_PATH = "/_localcloud/health"
+PURGE_SECONDS = 1.0
+MAX_FAULT_LATENCY = 60.0
+_WRITES = frozenset({"create", "upsert", "replace", "patch", "delete", "batch", "bulk", "deletepartition"})
+
+
+class CosmosService:
+    def __init__(
+        self,
+        account: Account,
+        *,
+        host: str,
+        port: int,
+        key: str,
+        rate: float,
+        faults: bool,
+        group_commit: bool,
+    ) -> None:
+        self._account = account
+        self._api = Api(account, rate=rate)
+        self._authenticator = Authenticator(key)
+        self._faults = FaultPlan(FAULT_KINDS, enabled=faults)
+        self._http = HttpServer(self.handle, limits=Limits(body_bytes=8 * 1024 * 1024))
+        self._host, self._port = host, port
+        self._groups = _GroupCommit(account) if group_commit else None
+        self._purger: asyncio.Task[None] | None = None
+
+    async def start(self) -> dict[str, str]:
+        port = await self._http.start(self._host, self._port)
+        self._purger = asyncio.create_task(self._purge())
+        return {"endpoint": f"http://{self._host}:{port}"}
+
+    async def stop(self) -> None:
+        if self._purger is not None:
+            self._purger.cancel()
+        await self._http.stop()
+        self._account.close()
+
+    async def _purge(self) -> None:
+        while True:
+            await asyncio.sleep(PURGE_SECONDS)
+            for container in self._account.containers:
+                self._account.documents.purge(container)
+
+    def handle(self, request: Request) -> Response | Awaitable[Response]:
+        if request.target.startswith("/_localcloud/"):
+            return self._control(request)
+        resource = Resource(request.raw_path)
+        call = Call(request, resource.parts)
+        try:
+            self._authenticator.check(request, resource)
+            self._api.route(call)
+        except CosmosError as error:
+            return _refusal(call, error)
+        fault = self._faults.take(call.operation)
+        if fault is not None:
+            return self._act_out(fault, call)
+        return self._perform(call)
+
+    def _perform(self, call: Call) -> Response | Awaitable[Response]:
+        if self._groups is not None and call.operation.rpartition(".")[2] in _WRITES:
+            return self._groups.run(lambda: self._run(call))
+        return self._run(call)
+
+    def _run(self, call: Call) -> Response:
+        try:
+            response = self._api.run(call)
+        except CosmosError as error:
+            return _refusal(call, error)
+        call.headers.append(_activity(call))
+        return response
+
+    # faults
+
+    async def _act_out(self, fault: Fault, call: Call) -> Response:
+        if fault.kind == "status":
+            return _refusal(call, _planned_error(fault.args))
+        if fault.kind == "reset_before":
+            return Response(500, drop=True)
+        if fault.kind == "latency":
+            await asyncio.sleep(min(float(fault.args.get("seconds", 0.1)), MAX_FAULT_LATENCY))
+        response = self._perform(call)
+        if not isinstance(response, Response):
+            response = await response
+        if fault.kind == "reset_after":
+            return Response(500, drop=True)
+        if fault.kind == "status_after":
+            return _refusal(call, _planned_error(fault.args))
+        return response
+
+    # control
+
+    def _control(self, request: Request) -> Response:
+        if request.path == HEALTH_PATH:
+            return json_response(200, {"status": "ok", "lag": self._account.replica.lag})
+        if request.path == FAULTS_PATH:
+            return self._faults.handle(request)
+        if request.path == LAG_PATH:
+            return self._control_lag(request)
+        return json_response(404, {"error": f"no such control path: {request.path[:100]}"})
+
+    def _control_lag(self, request: Request) -> Response:
+        if request.method == "PUT":
+            try:
+                self._account.set_lag(_lag_in(request.body))
+            except CosmosError as error:
+                return json_response(400, {"error": str(error)})
+        elif request.method != "GET":
+            return json_response(405, {"error": "GET or PUT"})
+        return json_response(200, {"seconds": self._account.replica.lag})
+
+
+def _lag_in(body: bytes) -> float:
+    try:
+        seconds = orjson.loads(body)
+    except ValueError:
+        raise bad_request('the body is {"seconds": 2.5}') from None
+    seconds = seconds.get("seconds") if isinstance(seconds, dict) else seconds
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        raise bad_request('the body is {"seconds": 2.5}')
+    return float(seconds)
+
+
+def _activity(call: Call) -> tuple[str, str]:
+    return ("x-ms-activity-id", call.header("x-ms-activity-id") or str(uuid4()))
+
+
+def _refusal(call: Call, error: CosmosError) -> Response:
+    kept = [header for header in call.headers if header[0] in _KEPT_ON_ERROR]
+    headers = [*kept, ("x-ms-substatus", str(error.substatus)), ("x-ms-request-charge", "1"), *error.headers]
+    headers += [_activity(call), ("Content-Type", "application/json")]
+    return Response(error.status, orjson.dumps(error.body), headers)
+
+
+_KEPT_ON_ERROR = frozenset(
+    {"x-ms-session-token", "x-ms-alt-content-path", "x-ms-documentdb-partitionkeyrangeid"}
+)
+
+
+def _planned_error(args: dict[str, Any]) -> CosmosError:
+    retry_after = args.get("retry_after_ms")
+    return CosmosError(
+        int(args.get("status", 503)),
+        str(args.get("message", "a planned fault")),
+        substatus=int(args.get("substatus", 0)),
+        headers=(("x-ms-retry-after-ms", str(int(retry_after))),) if retry_after is not None else (),
+    )
+
+
+class _GroupCommit:
+    """One commit for all writes that arrive in one turn of the event loop; none is answered before it."""
+
+    def __init__(self, account: Account) -> None:
+        self._store = account.store
+        self._waiting: list[tuple[asyncio.Future[Response], Response]] = []
+
+    def run(self, write: Callable[[], Response]) -> Awaitable[Response]:
+        loop = asyncio.get_running_loop()
+        if not self._waiting:
+            self._store.execute("BEGIN IMMEDIATE")
+            loop.call_soon(self._commit)
+        future: asyncio.Future[Response] = loop.create_future()
+        self._waiting.append((future, write()))
+        return future
+
+    def _commit(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        try:
+            self._store.execute("COMMIT")
+        except Exception as error:
+            log.exception("the commit failed")
+            for future, _ in waiting:
+                future.set_exception(error)
+            return
+        for future, response in waiting:
+            if not future.done():
+                future.set_result(response)

@@ -1,0 +1,181 @@
+"""Cosmos SQL queries compiled to SQLite."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from localcloud.cosmos.errors import bad_request
+from localcloud.cosmos.sql_ast import Expr, Member, Name, Query, Source
+from localcloud.cosmos.sql_expressions import Expressions
+from localcloud.cosmos.sql_pieces import Binder, Parameters, State, Value, literal, path, type_of
+
+__all__ = ["TABLE", "Program", "compile_query", "is_ordered"]
+
+TABLE = "$TABLE"  # stands for the table of documents until the query runs
+
+
+@dataclass
+class Program:
+    """A compiled query: SQL that gives (k, JSON text) rows."""
+
+    sql: str
+    binders: list[Binder]
+    ordered: bool  # its rows come in an order of its own, so that a page resumes by offset
+    limit: int | None
+    offset: int
+    indexes: frozenset[tuple[str, str]] = frozenset()
+    reusable: bool = True  # for other parameters of the same types
+
+    def bindings(self, parameters: Parameters) -> dict[str, Any]:
+        return {f"p{number}": bind(parameters) for number, bind in enumerate(self.binders)}
+
+
+def is_ordered(query: Query) -> bool:
+    """Whether the rows come in an order of their own, and not in that of the documents."""
+    return bool(
+        query.order_by or query.group_by or query.distinct or query.aggregates or query.offset is not None
+    )
+
+
+def compile_query(query: Query, parameters: Parameters, filters: Iterable[str] = ()) -> Program:
+    """Compile for the table `TABLE` under the alias d; `filters` are SQL conditions on it."""
+    state = State(parameters)
+    try:
+        return _compile(query, state, list(filters))
+    except RecursionError:
+        raise bad_request("the query is too complex: its expressions are nested too deeply") from None
+
+
+def _compile(query: Query, state: State, filters: list[str]) -> Program:
+    scope = Scope(state, {}, top=True)
+    body = scope.select(query, filters)
+    limits = [scope.count(bound) for bound in (query.top, query.limit) if bound is not None]
+    return Program(
+        body,
+        state.binders,
+        ordered=is_ordered(query),
+        limit=min(limits) if limits else None,
+        offset=scope.count(query.offset) if query.offset is not None else 0,
+        indexes=frozenset(state.indexes),
+        reusable=state.reusable,
+    )
+
+
+class Scope(Expressions):
+    """One SELECT: its aliases and those of the queries around it."""
+
+    def __init__(self, state: State, names: dict[str, Value], *, top: bool) -> None:
+        super().__init__(state, names)
+        self.top = top
+        self.has_rows = False  # the container's documents are among the sources
+
+    # clauses
+
+    def select(self, query: Query, filters: list[str]) -> str:
+        tables, conditions = self.sources(query.sources)
+        conditions += filters if self.has_rows else []
+        if query.where is not None:
+            conditions.append(self.truth(query.where))
+        result = self.result(query)
+        key = "d.k" if self.has_rows else "0"
+        if not query.aggregates:
+            conditions.append(f"{result} IS NOT NULL")
+        sql = f"SELECT {key} AS k, {result} AS x"
+        sql += f" FROM {' CROSS JOIN '.join(tables)}" if tables else ""
+        sql += f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        return sql + self.grouping(query, result) + self.ordering(query, key)
+
+    def grouping(self, query: Query, result: str) -> str:
+        if query.group_by:
+            keys = [f"c_canon({self.value(key.expr).j})" for key in query.group_by]
+            return f" GROUP BY {', '.join(keys)}"
+        return f" GROUP BY c_canon({result})" if query.distinct and not query.aggregates else ""
+
+    def ordering(self, query: Query, key: str) -> str:
+        if query.order_by:
+            parts = [part for order in query.order_by for part in self.order(order.expr, order.descending)]
+            tie = key if key != "0" and not query.group_by and not query.distinct else ""
+            parts += [tie + (" DESC" if query.order_by[0].descending else "")] if tie else []
+            return f" ORDER BY {', '.join(parts)}"
+        if self.top and self.has_rows and not (query.group_by or query.aggregates or query.distinct):
+            return " ORDER BY d.k"
+        return ""
+
+    def order(self, expr: Expr, descending: bool) -> list[str]:  # noqa: FBT001 - a column of the clause
+        value = self.value(expr)
+        self.index(value)
+        direction = " DESC" if descending else ""
+        return [piece + direction for piece in ((value.v,) if value.rank else (value.t, value.v))]
+
+    def sources(self, sources: tuple[Source, ...]) -> tuple[list[str], list[str]]:
+        tables: list[str] = []
+        conditions: list[str] = []
+        for source in sources:
+            if source.expr is None and self.top:
+                self.add_documents(source.alias, tables)
+                continue
+            value = self.source_value(source, tables)
+            if source.iterates:
+                tables.append(self.iterate(source.alias, value))
+            else:
+                self.names[source.alias] = value
+                conditions.append(f"{value.j} IS NOT NULL")
+        return tables, conditions
+
+    def source_value(self, source: Source, tables: list[str]) -> Value:
+        """In the first source, a name that is not known yet is the container."""
+        if source.expr is None:
+            return self.value(Name(source.alias))
+        base = source.expr
+        while isinstance(base, Member):
+            base = base.base
+        if self.top and isinstance(base, Name) and base.name not in self.names and not self.has_rows:
+            self.add_documents(base.name, tables)
+        return self.value(source.expr)
+
+    def add_documents(self, alias: str, tables: list[str]) -> None:
+        self.has_rows = True
+        self.names[alias] = path("d.body", "$", indexed=True)
+        tables.append(f"{TABLE} AS d")
+
+    def iterate(self, name: str, value: Value) -> str:
+        alias = self.state.alias()
+        document, steps = (value.document, value.steps) if value.document else (value.j, "$")
+        place = f"{document}, {literal(steps)}"
+        composite = f"CASE WHEN {alias}.type IN ('array', 'object') THEN {alias}.value END"
+        text = (
+            f"CASE {alias}.type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' WHEN 'null' THEN 'null' "
+            f"WHEN 'array' THEN {alias}.value WHEN 'object' THEN {alias}.value "
+            f"ELSE json_quote({alias}.value) END"
+        )
+        self.names[name] = Value(type_of(f"{alias}.type"), f"{alias}.atom", text, document=composite)
+        array = f"CASE WHEN json_type({place}) = 'array' THEN {document} END"
+        return f"json_each({array}, {literal(steps)}) AS {alias}"
+
+    def result(self, query: Query) -> str:
+        if query.select is None:
+            return self.whole(self.only_document())
+        if query.select_value:
+            return self.value(query.select[0].expr).j
+        return self.object([(item.alias, self.value(item.expr)) for item in query.select])
+
+    def whole(self, value: Value) -> str:
+        return "json(d.body)" if value.indexed and value.steps == "$" else value.j
+
+    def only_document(self) -> Value:
+        return next(reversed(self.names.values()))
+
+    def count(self, expr: Expr) -> int:
+        number = self.constant(expr)
+        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= 2**31 - 1:
+            raise bad_request("TOP, OFFSET and LIMIT take a whole number from 0 to 2147483647")
+        return number
+
+    def nested(self, query: Query) -> str:
+        scope = Scope(self.state, self.names, top=False)
+        sql = scope.select(query, [])
+        limits = [scope.count(bound) for bound in (query.top, query.limit) if bound is not None]
+        if limits:
+            sql += f" LIMIT {min(limits)}"
+            sql += f" OFFSET {scope.count(query.offset)}" if query.offset is not None else ""
+        return sql

@@ -1,0 +1,240 @@
+"""Query plans: how an SDK puts the results of several partition-key ranges together.
+
+The plan names the work left to the client (merge by ORDER BY, add up aggregates, drop duplicates, count off
+TOP and OFFSET) and a rewritten query that gives each range's share in the form that the client merges.
+"""
+
+from typing import Any
+
+import orjson
+
+from localcloud.cosmos.errors import CosmosError, bad_request
+from localcloud.cosmos.sql_ast import (
+    AGGREGATES,
+    Binary,
+    Call,
+    Const,
+    Expr,
+    Logic,
+    Member,
+    Name,
+    Param,
+    Query,
+    SelectItem,
+    contains_aggregate,
+)
+
+__all__ = ["needs_client", "pinned_values", "query_plan"]
+
+_KINDS = {"COUNT": "Count", "SUM": "Sum", "AVG": "Average", "MIN": "Min", "MAX": "Max"}
+_FILTER = "({documentdb-formattableorderbyquery-filter})"
+_WHOLE_RANGE = {"min": "", "max": "FF", "isMinInclusive": True, "isMaxInclusive": False}
+
+
+def needs_client(plan: dict[str, Any]) -> CosmosError:
+    """The gateway's answer to a query that it cannot serve over all ranges by itself."""
+    return CosmosError(
+        400,
+        "The provided cross partition query can not be directly served by the gateway. This is a first "
+        "chance (internal) exception that all newer clients will know how to handle gracefully.",
+        substatus=1004,
+        details={"additionalErrorInfo": orjson.dumps(plan).decode()},
+    )
+
+
+def query_plan(query: Query, parameters: dict[str, Any], features: frozenset[str] | None) -> dict[str, Any]:
+    """The plan, or 400 where the client says what it can do and that is not enough."""
+    info: dict[str, Any] = {
+        "distinctType": _distinct_type(query),
+        "top": _count(query.top, parameters),
+        "offset": _count(query.offset, parameters),
+        "limit": _count(query.limit, parameters),
+        "orderBy": ["Descending" if key.descending else "Ascending" for key in query.order_by],
+        "orderByExpressions": [key.text for key in query.order_by],
+        "groupByExpressions": [key.text for key in query.group_by],
+        "groupByAliases": [],
+        "aggregates": [],
+        "groupByAliasToAggregateType": {},
+        "rewrittenQuery": "",
+        "hasSelectValue": query.select_value,
+        "hasNonStreamingOrderBy": False,
+    }
+    needed = _describe(query, parameters, info)
+    if features is not None and (missing := needed - features):
+        raise bad_request(
+            "Query contains features that the calling client does not support: "
+            f"{', '.join(sorted(missing))}. Give the query a partition key, or use a client that does."
+        )
+    return {"partitionedQueryExecutionInfoVersion": 2, "queryInfo": info, "queryRanges": [_WHOLE_RANGE]}
+
+
+def _describe(query: Query, parameters: dict[str, Any], info: dict[str, Any]) -> set[str]:
+    """Fill in the rewriting; the features that a client needs for it."""
+    needed = {
+        name
+        for name, used in (
+            ("Distinct", query.distinct),
+            ("Top", query.top is not None),
+            ("OffsetAndLimit", query.offset is not None),
+            ("OrderBy", bool(query.order_by)),
+            ("MultipleOrderBy", len(query.order_by) > 1),
+        )
+        if used
+    }
+    if query.group_by or query.aggregates:
+        if query.order_by:
+            raise bad_request("ORDER BY does not go with GROUP BY or an aggregate over several partitions")
+        return needed | _describe_groups(query, info)
+    if query.order_by:
+        info["rewrittenQuery"] = _ordered(query, parameters)
+    elif query.offset is not None:
+        info["rewrittenQuery"] = (
+            f"SELECT {'DISTINCT ' if query.distinct else ''}{_selection(query)} {_from_where(query)} "
+            f"{_window(query, parameters)}"
+        )
+    return needed
+
+
+def _describe_groups(query: Query, info: dict[str, Any]) -> set[str]:
+    items = query.select or ()
+    for item in items:
+        if contains_aggregate(item.expr) and not _is_aggregate(item.expr):
+            raise bad_request(
+                "over several partitions an aggregate stands alone in its place of the SELECT list"
+            )
+    kinds = [
+        _KINDS[item.expr.name] for item in items if isinstance(item.expr, Call) and _is_aggregate(item.expr)
+    ]
+    needed = {"Aggregate"} if kinds else set()
+    needed |= {"CompositeAggregate"} if "Average" in kinds else set()
+    needed |= {"GroupBy"} if query.group_by else set()
+    tail = _from_where(query)
+    if query.group_by:
+        tail += f" GROUP BY {', '.join(key.text for key in query.group_by)}"
+        groups = ", ".join(f'{{"item": {key.text}}}' for key in query.group_by)
+        head = f"[{groups}] AS groupByItems, "
+    if query.select_value:
+        info["aggregates"] = kinds
+        share = f"[{_share(items[0])}]" if kinds else items[0].text
+        head_value = f"SELECT {head}{share} AS payload" if query.group_by else f"SELECT VALUE {share}"
+        info["rewrittenQuery"] = f"{head_value} {tail}"
+        return needed
+    if kinds:
+        needed |= {"NonValueAggregate"} if not query.group_by else set()
+        needed |= {"MultipleAggregates"} if len(kinds) > 1 else set()
+    info["groupByAliases"] = [item.alias for item in items]
+    info["groupByAliasToAggregateType"] = {
+        item.alias: _KINDS[item.expr.name]
+        if isinstance(item.expr, Call) and _is_aggregate(item.expr)
+        else None
+        for item in items
+    }
+    if not query.group_by:
+        info["aggregates"] = kinds
+    payload = ", ".join(
+        f"{orjson.dumps(item.alias).decode()}: {_share(item) if _is_aggregate(item.expr) else item.text}"
+        for item in items
+    )
+    info["rewrittenQuery"] = f"SELECT {head if query.group_by else ''}{{{payload}}} AS payload {tail}"
+    return needed
+
+
+def _is_aggregate(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.name in AGGREGATES
+
+
+def _share(item: SelectItem) -> str:
+    """What one range contributes to an aggregate."""
+    if isinstance(item.expr, Call) and item.expr.name == "AVG":
+        inner = item.text[item.text.index("(") :]
+        return f'{{"item": {{"sum": SUM{inner}, "count": COUNT{inner}}}}}'
+    return f'{{"item": {item.text}}}'
+
+
+def _ordered(query: Query, parameters: dict[str, Any]) -> str:
+    items = ", ".join(f'{{"item": {key.text}}}' for key in query.order_by)
+    root = query.sources[0].alias
+    keys = ", ".join(f"{key.text} {'DESC' if key.descending else 'ASC'}" for key in query.order_by)
+    conditions = [f"({query.where_text})"] if query.where_text else []
+    if query.select_value and query.select is not None:  # a row without a payload would break the client
+        conditions.append(f"IS_DEFINED({query.select[0].text})")
+    where = f"WHERE {' AND '.join([*conditions, _FILTER])}"
+    top = f"TOP {_count(query.top, parameters)} " if query.top is not None else ""
+    return (
+        f"SELECT {'DISTINCT ' if query.distinct else ''}{top}{root}._rid, [{items}] AS orderByItems, "
+        f"{_payload(query)} AS payload {query.from_text} {where} ORDER BY {keys} {_window(query, parameters)}"
+    )
+
+
+def _payload(query: Query) -> str:
+    if query.select is None:
+        return query.sources[0].alias
+    if query.select_value:
+        return query.select[0].text
+    members = ", ".join(f"{orjson.dumps(item.alias).decode()}: {item.text}" for item in query.select)
+    return "{" + members + "}"
+
+
+def _selection(query: Query) -> str:
+    return "*" if query.select is None else f"VALUE {_payload(query)}"
+
+
+def _from_where(query: Query) -> str:
+    return f"{query.from_text} WHERE {query.where_text}" if query.where_text else query.from_text
+
+
+def _window(query: Query, parameters: dict[str, Any]) -> str:
+    if query.offset is None:
+        return ""
+    total = (_count(query.offset, parameters) or 0) + (_count(query.limit, parameters) or 0)
+    return f"OFFSET 0 LIMIT {total}"
+
+
+def _count(expr: Expr | None, parameters: dict[str, Any]) -> int | None:
+    if expr is None:
+        return None
+    value = expr.value if isinstance(expr, Const) else None
+    if isinstance(expr, Param):
+        value = parameters.get(expr.name)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise bad_request("TOP, OFFSET and LIMIT take a whole number from 0 up")
+    return value
+
+
+def _distinct_type(query: Query) -> str:
+    if not query.distinct:
+        return "None"
+    selected = [item.expr for item in query.select or ()]
+    return "Ordered" if selected and selected == [key.expr for key in query.order_by] else "Unordered"
+
+
+def pinned_values(
+    query: Query, parameters: dict[str, Any], paths: tuple[tuple[str, ...], ...]
+) -> list[Any] | None:
+    """The partition key's values where the WHERE clause itself demands them."""
+    found = _equalities(query, parameters)
+    return [found[path] for path in paths] if all(path in found for path in paths) else None
+
+
+def _equalities(query: Query, parameters: dict[str, Any]) -> dict[tuple[str, ...], Any]:
+    """Paths of the document that must equal a constant."""
+    where = query.where
+    conjuncts = where.operands if isinstance(where, Logic) and where.op == "AND" else (where,)
+    found: dict[tuple[str, ...], Any] = {}
+    if not query.sources or query.sources[0].expr is not None:
+        return found
+    for conjunct in conjuncts:
+        if isinstance(conjunct, Binary) and conjunct.op == "=":
+            for side, other in ((conjunct.left, conjunct.right), (conjunct.right, conjunct.left)):
+                path = _path(side, query.sources[0].alias)
+                if path and isinstance(other, Const | Param):
+                    found[path] = other.value if isinstance(other, Const) else parameters.get(other.name)
+    return found
+
+
+def _path(expr: Expr, root: str) -> tuple[str, ...]:
+    names: list[str] = []
+    while isinstance(expr, Member) and isinstance(expr.key, Const) and isinstance(expr.key.value, str):
+        names.insert(0, expr.key.value)
+        expr = expr.base
+    return tuple(names) if expr == Name(root) else ()

@@ -1,0 +1,192 @@
+"""Cosmos values in Python: their types, order and equality, as the functions that SQLite calls see them.
+
+A value travels between SQLite and Python as JSON text; SQL NULL is Cosmos's undefined.
+"""
+
+import math
+from typing import Any
+
+import apsw
+import orjson
+
+__all__ = [
+    "RANKS",
+    "UNDEFINED",
+    "canonical",
+    "compare",
+    "decode",
+    "encode",
+    "equal",
+    "rank",
+    "register_values",
+]
+
+ABSENT, NULL, BOOLEAN, NUMBER, STRING, ARRAY, OBJECT = range(7)
+RANKS = {"null": NULL, "true": BOOLEAN, "false": BOOLEAN, "integer": NUMBER, "real": NUMBER, "text": STRING,
+         "array": ARRAY, "object": OBJECT}  # fmt: skip
+EXACT_INTEGER = 2**53
+
+
+class _Undefined:
+    def __repr__(self) -> str:
+        return "UNDEFINED"
+
+
+UNDEFINED: Any = _Undefined()
+
+
+def rank(value: Any) -> int:
+    """A value's place in the order of types; 0 is undefined."""
+    if value is UNDEFINED:
+        return ABSENT
+    if value is None:
+        return NULL
+    if isinstance(value, bool):
+        return BOOLEAN
+    if isinstance(value, int | float):
+        return NUMBER
+    if isinstance(value, str):
+        return STRING
+    return ARRAY if isinstance(value, list) else OBJECT
+
+
+def decode(text: str | None) -> Any:
+    return UNDEFINED if text is None else orjson.loads(text)
+
+
+def encode(value: Any) -> str | None:
+    """JSON text; a number without a fraction is written as an integer, as the service does."""
+    if value is UNDEFINED:
+        return None
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
+        if value.is_integer() and abs(value) < EXACT_INTEGER:
+            value = int(value)
+    return orjson.dumps(value).decode()
+
+
+def _normal(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT_INTEGER:
+        return int(value)
+    if isinstance(value, list):
+        return [_normal(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _normal(item) for name, item in value.items()}
+    return value
+
+
+def canonical(text: str | None) -> str | None:
+    """One text for all equal values: sorted names, 1.0 as 1."""
+    if text is None:
+        return None
+    return orjson.dumps(_normal(orjson.loads(text)), option=orjson.OPT_SORT_KEYS).decode()
+
+
+def equal(left: Any, right: Any) -> bool:
+    """Deep equality, where true is not 1."""
+    if rank(left) != rank(right):
+        return False
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(equal, left, right))
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(equal(left[name], right[name]) for name in left)
+    return bool(left == right)
+
+
+def compare(left: Any, right: Any) -> int | None:
+    """Below, at or above zero for two scalars of a type; otherwise None."""
+    if rank(left) != rank(right) or rank(left) not in (NULL, BOOLEAN, NUMBER, STRING):
+        return None
+    return 0 if left is None else (left > right) - (left < right)
+
+
+def _text_equal(left: str | None, right: str | None) -> bool | None:
+    if left is None or right is None:
+        return None
+    return equal(orjson.loads(left), orjson.loads(right))
+
+
+def _text_less(left: str | None, right: str | None) -> bool | None:
+    result = compare(decode(left), decode(right))
+    return None if result is None else result < 0
+
+
+def _text_less_equal(left: str | None, right: str | None) -> bool | None:
+    result = compare(decode(left), decode(right))
+    return None if result is None else result <= 0
+
+
+def _member(base: str | None, key: str | None) -> str | None:
+    value, name = decode(base), decode(key)
+    if isinstance(value, dict) and isinstance(name, str) and name in value:
+        return encode(value[name])
+    if isinstance(value, list) and isinstance(name, int | float) and not isinstance(name, bool):
+        position = int(name)
+        if position == name and 0 <= position < len(value):
+            return encode(value[position])
+    return None
+
+
+def _quote(value: Any) -> str | None:
+    return None if value is None else encode(value)
+
+
+def _starts(text: str | None, prefix: str | None) -> bool | None:
+    return None if text is None or prefix is None else text.startswith(prefix)
+
+
+def _int32(number: float) -> int:
+    return (int(number) + 2**31) % 2**32 - 2**31
+
+
+def _bits(op: str, left: float | None, right: float | None) -> int | None:
+    """Bitwise operators on 32 bits, as in JavaScript."""
+    if left is None or right is None:
+        return None
+    a, b = _int32(left), _int32(right)
+    shift = b & 31
+    results = {"&": a & b, "|": a | b, "^": a ^ b, "~": ~a, "<<": _int32(a << shift), ">>": a >> shift,
+               ">>>": (a % 2**32) >> shift}  # fmt: skip
+    return results[op]
+
+
+class _Extreme:
+    """MIN or MAX over values of any type, in the order of types; an array or object leaves it undefined."""
+
+    def __init__(self, direction: int) -> None:
+        self.direction = direction
+        self.best: Any = UNDEFINED
+        self.spoiled = False
+
+    def step(self, *arguments: Any) -> None:
+        value = decode(arguments[0])
+        if value is UNDEFINED or self.spoiled:
+            return
+        if rank(value) >= ARRAY:
+            self.spoiled = True
+        elif self.best is UNDEFINED or self._order(value) * self.direction > 0:
+            self.best = value
+
+    def _order(self, value: Any) -> int:
+        return rank(value) - rank(self.best) or compare(value, self.best) or 0
+
+    def final(self) -> str | None:
+        return encode(UNDEFINED if self.spoiled else self.best)
+
+
+def register_values(connection: apsw.Connection) -> None:
+    pure: dict[str, tuple[Any, int]] = {
+        "c_quote": (_quote, 1),
+        "c_canon": (canonical, 1),
+        "c_eq": (_text_equal, 2),
+        "c_lt": (_text_less, 2),
+        "c_le": (_text_less_equal, 2),
+        "c_get": (_member, 2),
+        "c_starts": (_starts, 2),
+        "c_bits": (_bits, 3),
+    }
+    for name, (function, arguments) in pure.items():
+        connection.create_scalar_function(name, function, arguments, deterministic=True)
+    connection.create_aggregate_function("c_min", lambda: _Extreme(-1), 1)
+    connection.create_aggregate_function("c_max", lambda: _Extreme(+1), 1)

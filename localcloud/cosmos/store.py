@@ -1,0 +1,120 @@
+"""The SQLite database under an account: its files, its tables, and the rows of a container."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apsw
+
+from localcloud.cosmos.sql_functions import register_functions
+from localcloud.cosmos.sql_values import register_values
+
+__all__ = ["Row", "Store"]
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS databases (rid TEXT PRIMARY KEY, id TEXT UNIQUE NOT NULL, body TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS containers (
+    number INTEGER PRIMARY KEY, database TEXT NOT NULL, id TEXT NOT NULL, ranges INTEGER NOT NULL,
+    body TEXT NOT NULL, UNIQUE (database, id));
+CREATE TABLE IF NOT EXISTS offers (rid TEXT PRIMARY KEY, resource TEXT UNIQUE NOT NULL, body TEXT NOT NULL);
+-- What a deleted document was the last to carry: sequence numbers must never go backwards.
+CREATE TABLE IF NOT EXISTS marks (
+    container INTEGER, range INTEGER, lsn INTEGER NOT NULL, k INTEGER NOT NULL,
+    PRIMARY KEY (container, range));
+"""
+_COLUMNS = "k, id, pk, epk, range, lsn, ts, expires, etag"
+
+
+class Row(NamedTuple):
+    """A document as it is stored; `body` is its JSON text."""
+
+    k: int
+    id: str
+    pk: str
+    epk: str
+    range: int
+    lsn: int
+    ts: int
+    expires: int | None
+    etag: str
+    body: str
+
+
+class Store:
+    def __init__(self, folder: Path | None, *, synchronous: str = "NORMAL") -> None:
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+        self.connection = apsw.Connection(
+            str(folder / "cosmos.db") if folder else ":memory:", statementcachesize=500
+        )
+        self.execute = self.connection.execute
+        self.connection.set_busy_timeout(0)
+        for pragma in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", f"synchronous = {synchronous}",
+                       "cache_size = -65536", "temp_store = MEMORY", "case_sensitive_like = ON"):  # fmt: skip
+            self.execute(f"PRAGMA {pragma}").fetchall()
+        register_values(self.connection)
+        register_functions(self.connection)
+        try:
+            self.execute("BEGIN IMMEDIATE")
+        except apsw.BusyError:
+            raise OSError(f"another process uses the database in {folder}") from None
+        self.execute(_SCHEMA).fetchall()
+        self.execute("COMMIT")
+        self.execute("ATTACH ':memory:' AS replica")
+
+    def close(self) -> None:
+        self.connection.close()
+
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """What fails inside leaves no trace."""
+        self.execute("SAVEPOINT step")
+        try:
+            yield
+        except BaseException:
+            self.execute("ROLLBACK TO step")
+            self.execute("RELEASE step")
+            raise
+        self.execute("RELEASE step")
+
+    # documents
+
+    def create_table(self, table: str, unique_keys: list[list[str]]) -> None:
+        schema, _, name = table.rpartition(".")
+        prefix = f"{schema}." if schema else ""
+        self.execute(
+            f"CREATE TABLE {table} (k INTEGER PRIMARY KEY, id TEXT NOT NULL, pk TEXT NOT NULL, "
+            "epk TEXT NOT NULL, range INTEGER NOT NULL, lsn INTEGER NOT NULL, ts INTEGER NOT NULL, "
+            "expires INTEGER, etag TEXT NOT NULL, body BLOB NOT NULL)"
+        )
+        self.execute(f"CREATE UNIQUE INDEX {prefix}{name}_id ON {name} (id, pk)")
+        self.execute(f"CREATE INDEX {prefix}{name}_pk ON {name} (pk)")
+        self.execute(f"CREATE INDEX {prefix}{name}_lsn ON {name} (lsn)")
+        self.execute(f"CREATE INDEX {prefix}{name}_expires ON {name} (expires) WHERE expires IS NOT NULL")
+        for number, paths in enumerate(unique_keys):
+            keys = ", ".join(f"coalesce(body -> '{path}', 'null')" for path in paths)
+            self.execute(f"CREATE UNIQUE INDEX {prefix}{name}_u{number} ON {name} (pk, {keys})")
+
+    def insert(self, table: str, row: Row) -> None:
+        self.execute(f"INSERT INTO {table} ({_COLUMNS}, body) VALUES (?,?,?,?,?,?,?,?,?,jsonb(?))", row)
+
+    def update(self, table: str, row: Row) -> None:
+        self.execute(
+            f"UPDATE {table} SET id=?2, lsn=?6, ts=?7, expires=?8, etag=?9, body=jsonb(?10) WHERE k=?1",
+            row,
+        )
+
+    def put(self, table: str, row: Row) -> None:
+        self.execute(f"DELETE FROM {table} WHERE k = ?", (row.k,))
+        self.insert(table, row)
+
+    def find(self, table: str, doc_id: str, pk: str, now: int) -> Row | None:
+        sql = f"SELECT {_COLUMNS}, json(body) FROM {table} WHERE id = ? AND pk = ?"
+        found = self.execute(sql, (doc_id, pk)).fetchone()
+        if found is None or (found[7] is not None and found[7] <= now):
+            return None
+        return Row(*found)
+
+    def rows(self, sql: str, bindings: Any) -> list[tuple[Any, ...]]:
+        return self.execute(sql, bindings).fetchall()

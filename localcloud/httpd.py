@@ -297,6 +297,21 @@ def _reset(transport: asyncio.Transport) -> None:
 _MALFORMED = _Refused(400, "malformed HTTP request")
 
 
+TLS_HANDSHAKE = b"\x16"
+
+
+async def _peek(accepted: socket.socket) -> bytes:
+    """The first byte that a peer sends, left where it is."""
+    loop = asyncio.get_running_loop()
+    readable = asyncio.Event()
+    loop.add_reader(accepted.fileno(), readable.set)
+    try:
+        await readable.wait()
+    finally:
+        loop.remove_reader(accepted.fileno())
+    return accepted.recv(1, socket.MSG_PEEK)
+
+
 class HttpServer:
     """Serves one handler on one address."""
 
@@ -306,6 +321,9 @@ class HttpServer:
         self._handler = handler
         self._server: asyncio.Server | None = None
         self._reaper: asyncio.Task[None] | None = None
+        self._listener: socket.socket | None = None
+        self._acceptor: asyncio.Task[None] | None = None
+        self._welcoming: set[asyncio.Task[None]] = set()
 
     async def start(self, host: str, port: int, *, tls: ssl.SSLContext | None = None) -> int:
         """Listen, and return the port (the one the system chose, for port 0)."""
@@ -314,12 +332,52 @@ class HttpServer:
         self._reaper = loop.create_task(self._reap())
         return int(self._server.sockets[0].getsockname()[1])
 
+    async def start_mixed(self, host: str, port: int, *, tls: ssl.SSLContext) -> int:
+        """Listen for HTTP and HTTPS on one port: a TLS client's first byte tells it."""
+        loop = asyncio.get_running_loop()
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._listener = socket.create_server((host, port), family=family, backlog=512)
+        self._listener.setblocking(False)  # noqa: FBT003 - the socket module's signature
+        self._acceptor = loop.create_task(self._accept(self._listener, tls))
+        self._reaper = loop.create_task(self._reap())
+        return int(self._listener.getsockname()[1])
+
+    async def _accept(self, listener: socket.socket, tls: ssl.SSLContext) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                accepted, _ = await loop.sock_accept(listener)
+            except OSError:
+                log.warning("a connection could not be accepted", exc_info=True)
+                await asyncio.sleep(0.1)
+                continue
+            accepted.setblocking(False)  # noqa: FBT003 - the socket module's signature
+            task = loop.create_task(self._welcome(accepted, tls))
+            self._welcoming.add(task)
+            task.add_done_callback(self._welcoming.discard)
+
+    async def _welcome(self, accepted: socket.socket, tls: ssl.SSLContext) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self.limits.request_seconds):
+                first = await _peek(accepted)
+                context = tls if first == TLS_HANDSHAKE else None
+                await loop.connect_accepted_socket(lambda: _Connection(self), accepted, ssl=context)
+        except (OSError, TimeoutError) as error:
+            log.debug("a peer left before its first request: %r", error)
+            accepted.close()
+
     async def stop(self, *, grace_seconds: float = 5.0) -> None:
         """Stop listening, let requests under way end, then close what is left."""
-        if self._server is None or self._reaper is None:
+        if self._reaper is None:
             return
         self._reaper.cancel()
-        self._server.close()
+        if self._server is not None:
+            self._server.close()
+        if self._acceptor is not None and self._listener is not None:
+            for task in (self._acceptor, *self._welcoming):
+                task.cancel()
+            self._listener.close()
         for connection in list(self.connections):
             connection.close_when_idle()
         deadline = asyncio.get_running_loop().time() + grace_seconds
@@ -329,7 +387,8 @@ class HttpServer:
                 connection.close_when_idle()
         for connection in list(self.connections):
             connection.abort()
-        await self._server.wait_closed()
+        if self._server is not None:
+            await self._server.wait_closed()
 
     def respond(self, request: Request) -> Response | Awaitable[Response]:
         try:

@@ -1,0 +1,51 @@
+"""Runs the local Service Bus: `python -m localcloud.servicebus`."""
+
+from pathlib import Path
+
+from localcloud.service import common_parser, run_service
+from localcloud.servicebus.auth import DEFAULT_KEY, DEFAULT_KEY_NAME, AccessKey
+from localcloud.servicebus.config import load_config
+from localcloud.servicebus.server import ServiceBus, Settings
+
+
+def main() -> None:
+    parser = common_parser("servicebus", port=5672)
+    parser.add_argument("--admin-port", type=int, default=5300, help="HTTP and HTTPS (default: %(default)s)")
+    parser.add_argument(
+        "--config",
+        type=Path,
+        default=Path("infra/servicebus/Config.json"),
+        help="the official emulator's Config.json (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--no-clamp", action="store_true", help="lift the official emulator's limits, for tests"
+    )
+    parser.add_argument(
+        "--synchronous",
+        choices=["NORMAL", "FULL"],
+        default="NORMAL",
+        help="NORMAL survives the end of the process, FULL also that of the machine",
+    )
+    parser.add_argument("--key-name", default=DEFAULT_KEY_NAME)
+    parser.add_argument("--key", default=DEFAULT_KEY, help="the shared access key (default: the emulator's)")
+    options = parser.parse_args()
+
+    def make() -> ServiceBus:
+        return ServiceBus(
+            Settings(
+                config=load_config(options.config, clamp=not options.no_clamp),
+                data=options.data,
+                host=options.host,
+                port=options.port,
+                admin_port=options.admin_port,
+                synchronous=options.synchronous,
+                faults=options.faults,
+                access_key=AccessKey(options.key_name, options.key),
+            )
+        )
+
+    run_service(make, log_level=options.log_level)
+
+
+if __name__ == "__main__":
+    main()

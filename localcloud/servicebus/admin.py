@@ -1,0 +1,152 @@
+"""The administration site: health, faults, and the read side of Service Bus's HTTP API.
+
+ServiceBusAdministrationClient always speaks HTTPS, the official emulator's users HTTP: the port takes both.
+The certificate is made at the first start; clients trust it through `ca.pem` in the data folder.
+"""
+
+import ssl
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import parse_qs
+from xml.etree.ElementTree import Element
+
+import trustme
+
+from localcloud.clock import Clock
+from localcloud.faults import FAULTS_PATH, FaultPlan
+from localcloud.httpd import HttpServer, Limits, Request, Response, json_response
+from localcloud.servicebus import atom
+from localcloud.servicebus.auth import AccessKey
+from localcloud.servicebus.engine import Namespace, Subscription, Topic
+from localcloud.servicebus.entities import Queue
+from localcloud.servicebus.errors import EntityNotFound, Unauthorized
+
+__all__ = ["AdminSite"]
+
+PAGE = 100
+T = TypeVar("T")
+
+
+class AdminSite:
+    def __init__(
+        self, namespace: Namespace, access_key: AccessKey, clock: Clock, faults: FaultPlan, folder: Path
+    ) -> None:
+        self._namespace = namespace
+        self._access_key = access_key
+        self._clock = clock
+        self._faults = faults
+        self._folder = folder
+        self._started = datetime.now(UTC)
+        self._server = HttpServer(self._handle, limits=Limits(body_bytes=1024 * 1024))
+
+    async def start(self, host: str, port: int) -> int:
+        return await self._server.start_mixed(host, port, tls=_tls(self._folder))
+
+    async def stop(self) -> None:
+        await self._server.stop(grace_seconds=1.0)
+
+    def _handle(self, request: Request) -> Response:
+        if request.path == "/health":
+            return json_response(200, {"status": "healthy"})
+        if request.path == FAULTS_PATH:
+            return self._faults.handle(request)
+        return self._administer(request)
+
+    def _administer(self, request: Request) -> Response:
+        try:
+            self._authorize(request)
+            if request.method != "GET":
+                return _refuse(
+                    405, "The topology of the local Service Bus comes from its Config.json: it is read-only."
+                )
+            return _xml(200, self._answer(request))
+        except Unauthorized as error:
+            return _refuse(401, error.description)
+        except EntityNotFound as error:
+            return _refuse(404, error.description)
+        except ValueError as error:
+            return _refuse(400, str(error))
+
+    def _authorize(self, request: Request) -> None:
+        token = request.headers.get("authorization", "")
+        self._access_key.check_token(token, request.path, self._clock.now())
+
+    def _answer(self, request: Request) -> Element:
+        path = request.path.strip("/")
+        if path.lower() == "$namespaceinfo":
+            return atom.describe_namespace(self._namespace, self._started)
+        if path.lower() == "$resources/queues":
+            return self._page(request, list(self._namespace.queues.values()))
+        if path.lower() == "$resources/topics":
+            return self._page(request, list(self._namespace.topics.values()))
+        return self._entity(request, path)
+
+    def _entity(self, request: Request, path: str) -> Element:
+        if path.lower().endswith("/subscriptions"):
+            return self._page(request, self._topic(path[: -len("/subscriptions")]).subscriptions)
+        owner, found, rule = path.partition("/rules")
+        if found:
+            return self._rules(request, owner, rule.strip("/"))
+        queue = self._namespace.entity(path)
+        if queue.is_dead_letter_queue:
+            raise EntityNotFound(f"The messaging entity '{path}' could not be found.")
+        return atom.describe(queue, self._started)
+
+    def _topic(self, path: str) -> Topic:
+        topic = self._namespace.entity(path)
+        if not isinstance(topic, Topic):
+            raise EntityNotFound(f"'{path}' is not a topic.")
+        return topic
+
+    def _rules(self, request: Request, owner: str, name: str) -> Element:
+        subscription = self._namespace.entity(owner)
+        if not isinstance(subscription, Subscription):
+            raise EntityNotFound(f"'{owner}' is not a subscription.")
+        if not name:
+            page, this, following = _paged(request, subscription.rules)
+            return atom.feed((atom.describe_rule(rule, self._started) for rule in page), this, following)
+        for rule in subscription.rules:
+            if rule.name.lower() == name.lower():
+                return atom.describe_rule(rule, self._started)
+        raise EntityNotFound(f"The rule '{name}' could not be found.")
+
+    def _page(self, request: Request, queues: Sequence[Queue]) -> Element:
+        page, this, following = _paged(request, queues)
+        return atom.feed((atom.describe(queue, self._started) for queue in page), this, following)
+
+
+def _paged(request: Request, items: Sequence[T]) -> tuple[Sequence[T], str, str | None]:
+    query = parse_qs(request.query)
+    skip, top = (
+        int(query.get(name, [default])[0]) for name, default in (("$skip", "0"), ("$top", str(PAGE)))
+    )
+    if skip < 0 or not 1 <= top <= PAGE:
+        raise ValueError(f"$skip is at least 0, and $top 1 to {PAGE}")
+    base = f"https://{request.headers.get('host', 'localhost')}{request.raw_path}"
+    following = f"{base}?$skip={skip + top}&$top={top}" if skip + top < len(items) else None
+    return items[skip : skip + top], f"{base}?$skip={skip}&$top={top}", following
+
+
+def _xml(status: int, element: Element) -> Response:
+    return Response(
+        status, atom.to_bytes(element), [("Content-Type", "application/atom+xml;type=entry;charset=utf-8")]
+    )
+
+
+def _refuse(status: int, detail: str) -> Response:
+    return Response(status, atom.to_bytes(atom.error(status, detail)), [("Content-Type", "application/xml")])
+
+
+def _tls(folder: Path) -> ssl.SSLContext:
+    chain, authority = folder / "server.pem", folder / "ca.pem"
+    if not chain.exists() or not authority.exists():
+        ca = trustme.CA()
+        issued = ca.issue_cert("localhost", "127.0.0.1", "::1")
+        issued.private_key_and_cert_chain_pem.write_to_path(str(chain))
+        chain.chmod(0o600)
+        ca.cert_pem.write_to_path(str(authority))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(chain)
+    return context

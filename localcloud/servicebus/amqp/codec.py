@@ -1,0 +1,430 @@
+"""The AMQP 1.0 type system: bytes to Python values, and values to bytes.
+
+Decoding is generic and bounded: what a peer sends can be truncated, nested or counted at will, and ends in
+a DecodeError. Encoding is by explicit type (`uint(5)`, `symbol("x")`), because a Python int does not say
+which of AMQP's ten integers it is.
+"""
+
+import struct
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+from uuid import UUID
+
+__all__ = [
+    "FALSE",
+    "NULL",
+    "TRUE",
+    "DecodeError",
+    "Described",
+    "Symbol",
+    "array",
+    "binary",
+    "boolean",
+    "decode",
+    "described",
+    "encode_plain",
+    "int_",
+    "list_",
+    "long",
+    "map_",
+    "skip",
+    "string",
+    "symbol",
+    "timestamp",
+    "ubyte",
+    "uint",
+    "ulong",
+    "ushort",
+    "uuid_",
+]
+
+MAX_DEPTH = 24
+# An array of a zero-width type costs its sender nothing per element.
+MAX_EMPTY_ELEMENTS = 1024
+
+
+class DecodeError(ValueError):
+    """The bytes are not a well-formed AMQP value."""
+
+
+class Symbol(str):
+    """An AMQP symbol, which is not an AMQP string."""
+
+    __slots__ = ()
+
+
+class Described(NamedTuple):
+    descriptor: Any
+    value: Any
+
+
+Decoder = Callable[[bytes, int, int], tuple[Any, int]]
+
+
+def decode(buffer: bytes, position: int = 0, depth: int = 0) -> tuple[Any, int]:
+    """The value that starts at `position`, and where it ends."""
+    try:
+        return _DECODERS[buffer[position]](buffer, position + 1, depth)
+    except (IndexError, struct.error):
+        raise DecodeError("truncated AMQP value") from None
+
+
+def skip(buffer: bytes, position: int, depth: int = 0) -> int:
+    """Where the value that starts at `position` ends, by its constructor and size alone."""
+    try:
+        code = buffer[position]
+        position += 1
+        if code == 0:
+            if depth > MAX_DEPTH:
+                raise DecodeError("AMQP value nested too deeply")
+            return skip(buffer, skip(buffer, position, depth + 1), depth + 1)
+        width = code >> 4
+        if width in _FIXED_WIDTHS:
+            position += _FIXED_WIDTHS[width]
+        elif width in _ONE_BYTE_SIZES:
+            position += 1 + buffer[position]
+        elif width in _FOUR_BYTE_SIZES:
+            position += 4 + int(_U32.unpack_from(buffer, position)[0])
+        else:
+            raise DecodeError(f"unknown AMQP constructor 0x{code:02x}")
+    except (IndexError, struct.error):
+        raise DecodeError("truncated AMQP value") from None
+    if position > len(buffer):
+        raise DecodeError("truncated AMQP value")
+    return position
+
+
+_FIXED_WIDTHS = {0x4: 0, 0x5: 1, 0x6: 2, 0x7: 4, 0x8: 8, 0x9: 16}
+_ONE_BYTE_SIZES = frozenset({0xA, 0xC, 0xE})
+_FOUR_BYTE_SIZES = frozenset({0xB, 0xD, 0xF})
+_U32 = struct.Struct(">I")
+_DECODERS: list[Decoder] = []
+
+
+def _unknown(buffer: bytes, position: int, depth: int) -> tuple[Any, int]:  # noqa: ARG001
+    raise DecodeError(f"unknown AMQP constructor 0x{buffer[position - 1]:02x}")
+
+
+def _constant(value: Any) -> Decoder:
+    return lambda _buffer, position, _depth: (value, position)
+
+
+def _one_byte(buffer: bytes, position: int, _depth: int) -> tuple[int, int]:
+    return buffer[position], position + 1
+
+
+def _signed_byte(buffer: bytes, position: int, _depth: int) -> tuple[int, int]:
+    value = buffer[position]
+    return value - 256 if value > 127 else value, position + 1  # noqa: PLR2004 - two's complement
+
+
+def _byte_boolean(buffer: bytes, position: int, _depth: int) -> tuple[bool, int]:
+    if buffer[position] > 1:
+        raise DecodeError("a boolean is 0 or 1")
+    return buffer[position] == 1, position + 1
+
+
+def _packed(form: str) -> Decoder:
+    packing = struct.Struct(form)
+    unpack, width = packing.unpack_from, packing.size
+    return lambda buffer, position, _depth: (unpack(buffer, position)[0], position + width)
+
+
+def _opaque(width: int) -> Decoder:
+    """Decimals: nobody computes with them here, so they stay bytes."""
+    return lambda buffer, position, _depth: (_slice(buffer, position, width), position + width)
+
+
+def _slice(buffer: bytes, position: int, size: int) -> bytes:
+    end = position + size
+    if end > len(buffer):
+        raise DecodeError("truncated AMQP value")
+    return buffer[position:end]
+
+
+def _char(buffer: bytes, position: int, _depth: int) -> tuple[str, int]:
+    code = _U32.unpack_from(buffer, position)[0]
+    if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:  # noqa: PLR2004 - Unicode's own limits
+        raise DecodeError("a char is a Unicode scalar value")
+    return chr(code), position + 4
+
+
+def _uuid(buffer: bytes, position: int, _depth: int) -> tuple[UUID, int]:
+    return UUID(bytes=_slice(buffer, position, 16)), position + 16
+
+
+def _variable(wide: bool, convert: Callable[[bytes], Any] | None) -> Decoder:  # noqa: FBT001
+    def read(buffer: bytes, position: int, _depth: int) -> tuple[Any, int]:
+        if wide:
+            size, start = _U32.unpack_from(buffer, position)[0], position + 4
+        else:
+            size, start = buffer[position], position + 1
+        end = start + size
+        if end > len(buffer):
+            raise DecodeError("truncated AMQP value")
+        raw = buffer[start:end]
+        return (raw if convert is None else convert(raw)), end
+
+    return read
+
+
+def _utf8(raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        raise DecodeError("an AMQP string is not UTF-8") from None
+
+
+def _symbol(raw: bytes) -> Symbol:
+    try:
+        return Symbol(raw, "ascii")
+    except UnicodeDecodeError:
+        raise DecodeError("an AMQP symbol is not ASCII") from None
+
+
+def _bounds(buffer: bytes, position: int, depth: int, *, wide: bool) -> tuple[int, int, int]:
+    """Element count, where the elements start and where they end; never more elements than bytes."""
+    if depth > MAX_DEPTH:
+        raise DecodeError("AMQP value nested too deeply")
+    if wide:
+        size, count = _U32.unpack_from(buffer, position)[0], _U32.unpack_from(buffer, position + 4)[0]
+        start, end = position + 8, position + 4 + size
+    else:
+        size, count = buffer[position], buffer[position + 1]
+        start, end = position + 2, position + 1 + size
+    if end > len(buffer) or start > end or count > end - start:
+        raise DecodeError("the size of an AMQP list, map or array does not fit its content")
+    return count, start, end
+
+
+def _list(wide: bool) -> Decoder:  # noqa: FBT001
+    def read(buffer: bytes, position: int, depth: int) -> tuple[list[Any], int]:
+        count, position, end = _bounds(buffer, position, depth, wide=wide)
+        depth += 1
+        values: list[Any] = []
+        append = values.append
+        decoders = _DECODERS
+        for _ in range(count):
+            value, position = decoders[buffer[position]](buffer, position + 1, depth)
+            append(value)
+        if position != end:
+            raise DecodeError("an AMQP list does not end where its size says")
+        return values, end
+
+    return read
+
+
+def _map(wide: bool) -> Decoder:  # noqa: FBT001
+    def read(buffer: bytes, position: int, depth: int) -> tuple[dict[Any, Any], int]:
+        count, position, end = _bounds(buffer, position, depth, wide=wide)
+        if count % 2:
+            raise DecodeError("an AMQP map has a key without a value")
+        values: dict[Any, Any] = {}
+        for _ in range(count // 2):
+            key, position = _DECODERS[buffer[position]](buffer, position + 1, depth + 1)
+            value, position = _DECODERS[buffer[position]](buffer, position + 1, depth + 1)
+            try:
+                values[key] = value
+            except TypeError:
+                raise DecodeError("an AMQP map key is a list or a map") from None
+        if position != end:
+            raise DecodeError("an AMQP map does not end where its size says")
+        return values, end
+
+    return read
+
+
+def _array(wide: bool) -> Decoder:  # noqa: FBT001
+    def read(buffer: bytes, position: int, depth: int) -> tuple[list[Any], int]:
+        if wide:
+            size, count = _U32.unpack_from(buffer, position)[0], _U32.unpack_from(buffer, position + 4)[0]
+            position, end = position + 8, position + 4 + size
+        else:
+            size, count = buffer[position], buffer[position + 1]
+            position, end = position + 2, position + 1 + size
+        if end > len(buffer) or position >= end or depth > MAX_DEPTH:
+            raise DecodeError("the size of an AMQP array does not fit its content")
+        return _elements(buffer, position, depth, count, end), end
+
+    return read
+
+
+def _elements(buffer: bytes, position: int, depth: int, count: int, end: int) -> list[Any]:
+    descriptor: Any = None
+    is_described = buffer[position] == 0
+    if is_described:
+        descriptor, position = decode(buffer, position + 1, depth + 1)
+    read, position = _DECODERS[buffer[position]], position + 1
+    if count > (MAX_EMPTY_ELEMENTS if position == end else end - position):
+        raise DecodeError("an AMQP array counts more elements than it has bytes")
+    values = []
+    for _ in range(count):
+        value, position = read(buffer, position, depth + 1)
+        values.append(Described(descriptor, value) if is_described else value)
+    if position != end:
+        raise DecodeError("an AMQP array does not end where its size says")
+    return values
+
+
+def _described(buffer: bytes, position: int, depth: int) -> tuple[Described, int]:
+    if depth > MAX_DEPTH:
+        raise DecodeError("AMQP value nested too deeply")
+    descriptor, position = decode(buffer, position, depth + 1)
+    value, position = decode(buffer, position, depth + 1)
+    return Described(descriptor, value), position
+
+
+_KNOWN: dict[int, Decoder] = {
+    0x00: _described,
+    0x40: _constant(None),
+    0x41: _constant(True),  # noqa: FBT003
+    0x42: _constant(False),  # noqa: FBT003
+    0x43: _constant(0),
+    0x44: _constant(0),
+    0x45: lambda _buffer, position, _depth: ([], position),
+    0x50: _one_byte,
+    0x51: _signed_byte,
+    0x52: _one_byte,
+    0x53: _one_byte,
+    0x54: _signed_byte,
+    0x55: _signed_byte,
+    0x56: _byte_boolean,
+    0x60: _packed(">H"),
+    0x61: _packed(">h"),
+    0x70: _packed(">I"),
+    0x71: _packed(">i"),
+    0x72: _packed(">f"),
+    0x73: _char,
+    0x74: _opaque(4),
+    0x80: _packed(">Q"),
+    0x81: _packed(">q"),
+    0x82: _packed(">d"),
+    0x83: _packed(">q"),
+    0x84: _opaque(8),
+    0x94: _opaque(16),
+    0x98: _uuid,
+    0xA0: _variable(False, None),  # noqa: FBT003
+    0xB0: _variable(True, None),  # noqa: FBT003
+    0xA1: _variable(False, _utf8),  # noqa: FBT003
+    0xB1: _variable(True, _utf8),  # noqa: FBT003
+    0xA3: _variable(False, _symbol),  # noqa: FBT003
+    0xB3: _variable(True, _symbol),  # noqa: FBT003
+    0xC0: _list(False),  # noqa: FBT003
+    0xD0: _list(True),  # noqa: FBT003
+    0xC1: _map(False),  # noqa: FBT003
+    0xD1: _map(True),  # noqa: FBT003
+    0xE0: _array(False),  # noqa: FBT003
+    0xF0: _array(True),  # noqa: FBT003
+}
+_DECODERS.extend(_KNOWN.get(code, _unknown) for code in range(256))
+
+
+# Encoding: each function returns a whole encoded value, so that values compose by concatenation.
+
+NULL = b"\x40"
+TRUE = b"\x41"
+FALSE = b"\x42"
+_pack_u32 = _U32.pack
+_pack_i64 = struct.Struct(">q").pack
+_ONE_BYTE = 256
+
+
+def boolean(value: bool) -> bytes:  # noqa: FBT001
+    return TRUE if value else FALSE
+
+
+def ubyte(value: int) -> bytes:
+    return bytes((0x50, value))
+
+
+def ushort(value: int) -> bytes:
+    return b"\x60" + value.to_bytes(2, "big")
+
+
+def uint(value: int) -> bytes:
+    return bytes((0x52, value)) if value < _ONE_BYTE else b"\x70" + _pack_u32(value)
+
+
+def ulong(value: int) -> bytes:
+    return b"\x80" + value.to_bytes(8, "big")
+
+
+def int_(value: int) -> bytes:
+    return b"\x71" + value.to_bytes(4, "big", signed=True)
+
+
+def long(value: int) -> bytes:
+    return b"\x81" + _pack_i64(value)
+
+
+def timestamp(milliseconds: int) -> bytes:
+    return b"\x83" + _pack_i64(milliseconds)
+
+
+def uuid_(value: UUID) -> bytes:
+    return b"\x98" + value.bytes
+
+
+def _sized(code: int, raw: bytes) -> bytes:
+    size = len(raw)
+    return bytes((code, size)) + raw if size < _ONE_BYTE else bytes((code | 0x10,)) + _pack_u32(size) + raw
+
+
+def binary(value: bytes) -> bytes:
+    return _sized(0xA0, value)
+
+
+def string(value: str) -> bytes:
+    return _sized(0xA1, value.encode())
+
+
+def symbol(value: str) -> bytes:
+    return _sized(0xA3, value.encode("ascii"))
+
+
+def _compound(code: int, count: int, content: bytes) -> bytes:
+    if len(content) < _ONE_BYTE - 1 and count < _ONE_BYTE:
+        return bytes((code, len(content) + 1, count)) + content
+    return bytes((code | 0x10,)) + _pack_u32(len(content) + 4) + _pack_u32(count) + content
+
+
+def list_(values: Iterable[bytes]) -> bytes:
+    items = list(values)
+    return _compound(0xC0, len(items), b"".join(items)) if items else b"\x45"
+
+
+def map_(pairs: Iterable[tuple[bytes, bytes]]) -> bytes:
+    items = [part for pair in pairs for part in pair]
+    return _compound(0xC1, len(items), b"".join(items))
+
+
+def array(constructor: int, elements: Iterable[bytes]) -> bytes:
+    """An array of fixed-width elements, given without their constructors."""
+    items = list(elements)
+    return _compound(0xE0, len(items), bytes((constructor,)) + b"".join(items))
+
+
+def described(descriptor: int, value: bytes) -> bytes:
+    """Small descriptors must be `00 53 xx`: the Python client reads no other form."""
+    code = bytes((0x53, descriptor)) if descriptor < _ONE_BYTE else ulong(descriptor)
+    return b"\x00" + code + value
+
+
+def encode_plain(value: Any) -> bytes:
+    """A decoded simple value again: for what was sent as one type and is passed on as a property."""
+    for kind, encode in _PLAIN:
+        if isinstance(value, kind):
+            return encode(value)
+    raise DecodeError(f"a property holds a {type(value).__name__}, not a simple value")
+
+
+_PLAIN: tuple[tuple[type, Callable[[Any], bytes]], ...] = (
+    (type(None), lambda _: NULL),
+    (bool, boolean),
+    (int, lambda value: long(value) if -(2**63) <= value < 2**63 else ulong(value)),
+    (float, lambda value: b"\x82" + struct.pack(">d", value)),
+    (Symbol, symbol),
+    (str, string),
+    (bytes, binary),
+    (UUID, uuid_),
+)

@@ -1,0 +1,388 @@
+"""Connections: protocol headers, SASL, framing, and the sessions of one peer.
+
+Nothing is written to the socket here. Frames gather in a buffer, and the host calls `flush` after it has
+journalled what they acknowledge.
+"""
+
+import asyncio
+import logging
+import struct
+from typing import Protocol, cast
+
+from localcloud.servicebus.amqp import codec
+from localcloud.servicebus.amqp.codec import NULL, DecodeError
+from localcloud.servicebus.amqp.links import IncomingLink, Link
+from localcloud.servicebus.amqp.performatives import (
+    AMQP_FRAME,
+    CLOSE,
+    END,
+    OPEN,
+    SASL_FRAME,
+    SASL_MECHANISMS,
+    SASL_OUTCOME,
+    Attach,
+    Begin,
+    Close,
+    Detach,
+    Disposition,
+    End,
+    Flow,
+    Open,
+    SaslInit,
+    Transfer,
+    encode_error,
+    encode_frame,
+    encode_performative,
+    parse_performative,
+)
+from localcloud.servicebus.amqp.session import Session
+from localcloud.servicebus.errors import BrokerError, DecodeFailed, NotAllowed, QuotaExceeded
+
+__all__ = ["Connection", "FramingError", "Host"]
+
+log = logging.getLogger(__name__)
+
+AMQP_HEADER = b"AMQP\x00\x01\x00\x00"
+SASL_HEADER = b"AMQP\x03\x01\x00\x00"
+EMPTY_FRAME = b"\x00\x00\x00\x08\x02\x00\x00\x00"
+MAX_FRAME = 65_536
+MIN_MAX_FRAME = 512
+CHANNEL_MAX = 255
+MAX_LINKS = 1024
+MAX_PARTIAL_BYTES = 16 * 1024 * 1024
+MAX_OUTPUT_BYTES = 4 * 1024 * 1024
+HANDSHAKE_SECONDS = 20.0
+IDLE_SECONDS = 120.0
+MECHANISMS = ("MSSBCBS", "PLAIN", "ANONYMOUS", "EXTERNAL")
+_HEAD = struct.Struct(">IBBH")
+
+
+class FramingError(BrokerError):
+    """The peer broke the AMQP framing."""
+
+    condition = "amqp:connection:framing-error"
+
+
+class Host(Protocol):
+    """What runs the connections."""
+
+    def joined(self, connection: "Connection") -> None: ...
+
+    def left(self, connection: "Connection") -> None: ...
+
+    def wake(self, connection: "Connection") -> None:
+        """The connection has something to write once the journal allows."""
+
+    def open_link(self, link: Link) -> None:
+        """Put an endpoint behind the link, or raise why not."""
+
+    def check_plain(self, user: str, password: str) -> bool: ...
+
+
+class Connection(asyncio.Protocol):
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._input = b""
+        self._expects_header = True
+        self._is_open = False
+        self._is_closing = False
+        self._is_writable = True
+        self._output: list[bytes] = []
+        self._output_bytes = 0
+        self._sessions: dict[int, Session] = {}
+        self.acknowledging: set[Session] = set()
+        self.peer_max_frame = MAX_FRAME
+        self.tokens: dict[str, float] = {}  # audience of each token put on $cbs, and when it ends
+        self.is_trusted = False  # by SASL PLAIN with the namespace's key
+        self.held_until = 0.0  # an injected delay
+        self.lose_output = False  # an injected fault: what is acknowledged never arrives
+        self._heartbeat_seconds = 0.0
+        self._last_read = self._last_write = self._loop.time()
+
+    # transport callbacks
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports do not derive from asyncio's, so only the type checker is told.
+        self._transport = cast("asyncio.Transport", transport)
+        self._host.joined(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
+        self._transport = None
+        self._is_closing = True
+        for session in self._sessions.values():
+            session.end()
+        self._sessions.clear()
+        self._host.left(self)
+
+    def pause_writing(self) -> None:
+        self._is_writable = False
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        self._is_writable = True
+        if self._transport is not None:
+            self._transport.resume_reading()
+        self._host.wake(self)
+
+    def data_received(self, data: bytes) -> None:
+        self._last_read = self._loop.time()
+        self._input = self._input + data if self._input else data
+        self._process()
+
+    # input
+
+    def _process(self) -> None:
+        """Read frames while what they cause still fits; `flush` goes on with the rest."""
+        if not self._is_closing:
+            try:
+                if self._expects_header:
+                    self._read_header()
+                if not self._expects_header:
+                    self._read_frames()
+            except DecodeError as error:
+                self._fail(DecodeFailed(f"The frame is malformed: {error}."))
+            except BrokerError as error:
+                self._fail(error)
+            except Exception:
+                log.exception("a connection failed")
+                self._fail(BrokerError())
+        if self._output or self.acknowledging or self._is_closing:
+            self._host.wake(self)
+
+    def _read_header(self) -> None:
+        if len(self._input) < len(AMQP_HEADER):
+            if not AMQP_HEADER.startswith(self._input[:4]):
+                self._reject_protocol()
+            return
+        header, self._input = self._input[:8], self._input[8:]
+        if header == SASL_HEADER and not self._sessions and not self._is_open:
+            self.send(SASL_HEADER)
+            offered = codec.array(0xB3, (_symbol32(name) for name in MECHANISMS))
+            self.send(encode_frame(0, encode_performative(SASL_MECHANISMS, offered), SASL_FRAME))
+        elif header == AMQP_HEADER:
+            self.send(AMQP_HEADER)
+        else:
+            self._reject_protocol()
+            return
+        self._expects_header = False
+
+    def _reject_protocol(self) -> None:
+        """The peer speaks something else: name what is spoken here, and hang up."""
+        self.send(AMQP_HEADER)
+        self._input = b""
+        self._is_closing = True
+
+    def _read_frames(self) -> None:
+        data, position, end = self._input, 0, len(self._input)
+        try:
+            while end - position >= 8 and not self._is_closing and not self._expects_header:  # noqa: PLR2004
+                size, offset, kind, channel = _HEAD.unpack_from(data, position)
+                if size > MAX_FRAME or size < 8 or not 2 <= offset <= size // 4:  # noqa: PLR2004
+                    raise FramingError(f"A frame has 8 to {MAX_FRAME} bytes, not {size}.")
+                if end - position < size or self._output_bytes > MAX_OUTPUT_BYTES:
+                    break
+                frame = data[position : position + size]
+                position += size
+                self._on_frame(frame, offset * 4, kind, channel)
+        finally:
+            self._input = data[position:]
+        if self._expects_header and self._input:
+            self._read_header()
+
+    def _on_frame(self, frame: bytes, start: int, kind: int, channel: int) -> None:
+        if kind == SASL_FRAME:
+            self._on_sasl(frame, start)
+        elif kind != AMQP_FRAME:
+            raise FramingError(f"There is no frame type {kind}.")
+        elif start < len(frame):  # else a heartbeat
+            self._on_performative(frame, start, channel)
+
+    def _on_sasl(self, frame: bytes, start: int) -> None:
+        init, _ = parse_performative(frame, start, sasl=True)
+        if self._is_open or not isinstance(init, SaslInit):
+            raise FramingError("SASL is over.")
+        if init.mechanism == "PLAIN":
+            _, user, password = (init.initial_response or b"").split(b"\0") + [b""] * 3
+            self.is_trusted = self._host.check_plain(
+                user.decode("utf-8", "replace"), password.decode("utf-8", "replace")
+            )
+        refused = init.mechanism not in MECHANISMS or (init.mechanism == "PLAIN" and not self.is_trusted)
+        self.send(encode_frame(0, encode_performative(SASL_OUTCOME, codec.ubyte(int(refused))), SASL_FRAME))
+        self._expects_header = True
+        self._is_closing = refused
+
+    def _on_performative(self, frame: bytes, start: int, channel: int) -> None:
+        performative, end = parse_performative(frame, start)
+        match performative:
+            case Transfer():
+                self._session(channel).on_transfer(performative, frame[end:])
+            case Disposition() | Flow() | Detach() | End():
+                self._on_late(channel, performative)
+            case Attach():
+                self._session(channel).on_attach(performative)
+            case Begin():
+                self._on_begin(channel, performative)
+            case Open():
+                self._on_open(performative)
+            case Close():
+                self._close(None)
+
+    def _on_late(self, channel: int, performative: Disposition | Flow | Detach | End) -> None:
+        """The Python client sends these after the end of the session too: then they mean nothing."""
+        session = self._sessions.get(channel)
+        if session is None:
+            return
+        if isinstance(performative, Disposition):
+            session.on_disposition(performative)
+        elif isinstance(performative, Flow):
+            session.on_flow(performative)
+        elif isinstance(performative, Detach):
+            session.on_detach(performative)
+        else:
+            session.acknowledge()
+            session.end()
+            del self._sessions[channel]
+            self.acknowledging.discard(session)
+            self.send(encode_frame(channel, encode_performative(END)))
+
+    def _session(self, channel: int) -> Session:
+        session = self._sessions.get(channel)
+        if session is None:
+            raise NotAllowed(f"There is no session on channel {channel}.")
+        return session
+
+    def _on_begin(self, channel: int, begin: Begin) -> None:
+        if not self._is_open or channel > CHANNEL_MAX or channel in self._sessions:
+            raise NotAllowed(f"A session cannot begin on channel {channel} now.")
+        self._sessions[channel] = Session(self, channel, begin)
+
+    def _on_open(self, peer: Open) -> None:
+        if self._is_open:
+            raise NotAllowed("The connection is open already.")
+        if peer.max_frame_size is not None:
+            if peer.max_frame_size < MIN_MAX_FRAME:
+                raise NotAllowed(f"The maximum frame size is at least {MIN_MAX_FRAME}.")
+            self.peer_max_frame = min(peer.max_frame_size, MAX_FRAME)
+        if peer.idle_time_out:
+            self._heartbeat_seconds = max(peer.idle_time_out, 0) / 2000
+        self._send_open()
+
+    def _send_open(self) -> None:
+        self._is_open = True
+        self._frame(
+            OPEN,
+            codec.string("localcloud"),
+            NULL,
+            codec.uint(MAX_FRAME),
+            codec.ushort(CHANNEL_MAX),
+            codec.uint(int(IDLE_SECONDS * 1000)),
+        )
+
+    def _frame(self, descriptor: int, *fields: bytes) -> None:
+        self.send(encode_frame(0, encode_performative(descriptor, *fields)))
+
+    def _fail(self, error: BrokerError) -> None:
+        """Tell the peer what it did wrong, and hang up."""
+        log.debug("closing a connection: %s", error.description)
+        if self._expects_header and not self._is_open:
+            self._reject_protocol()
+            return
+        if not self._is_open:
+            self._send_open()
+        self._close(error)
+
+    def _close(self, error: BrokerError | None) -> None:
+        for session in self._sessions.values():
+            session.acknowledge()
+        reason = encode_error(error.condition, error.description) if error is not None else NULL
+        self._frame(CLOSE, reason)
+        self._is_closing = True
+        self._input = b""
+
+    # what sessions use
+
+    def open_link(self, link: Link) -> None:
+        if sum(len(session.links) for session in self._sessions.values()) >= MAX_LINKS:
+            raise QuotaExceeded(f"A connection has at most {MAX_LINKS} links.")
+        self._host.open_link(link)
+
+    def check_partial(self, link: IncomingLink) -> None:
+        """Many links that each send almost a whole message would add up."""
+        if not link.partial_bytes:
+            return
+        partial = (
+            other.partial_bytes
+            for session in self._sessions.values()
+            for other in session.links.values()
+            if isinstance(other, IncomingLink)
+        )
+        if sum(partial) > MAX_PARTIAL_BYTES:
+            raise QuotaExceeded(f"Unfinished deliveries hold more than {MAX_PARTIAL_BYTES} bytes.")
+
+    def send(self, data: bytes) -> None:
+        self._output.append(data)
+        self._output_bytes += len(data)
+
+    @property
+    def can_write(self) -> bool:
+        return self._is_writable and not self._is_closing and self._output_bytes <= MAX_OUTPUT_BYTES
+
+    # what the host uses
+
+    def flush(self) -> None:
+        """Write what has gathered: the journal has it now."""
+        for session in self.acknowledging:
+            session.acknowledge()
+        self.acknowledging.clear()
+        if self._transport is None:
+            return
+        if self.lose_output:
+            self._transport.abort()
+            return
+        if self._loop.time() < self.held_until:
+            return
+        if self._output:
+            self._transport.write(b"".join(self._output))
+            self._output.clear()
+            self._output_bytes = 0
+            self._last_write = self._loop.time()
+        if self._is_closing:
+            self._transport.close()
+        elif self._input and self._is_writable:
+            self._process()
+
+    def abort(self) -> None:
+        self._is_closing = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    def shut_down(self) -> None:
+        """The namespace stops: say so, and hang up."""
+        if self._is_open and not self._is_closing:
+            self._close(_ShutDownError())
+        self._is_closing = True
+        self.flush()
+
+    def keep_alive(self) -> None:
+        """Called now and then: heartbeats for the peer, and an end for one that is gone or never came."""
+        now = self._loop.time()
+        silent = now - self._last_read
+        if silent > (2 * IDLE_SECONDS if self._is_open else HANDSHAKE_SECONDS):
+            self.abort()
+        elif self._heartbeat_seconds and now - self._last_write >= min(self._heartbeat_seconds, IDLE_SECONDS):
+            self.send(EMPTY_FRAME)
+            self._host.wake(self)
+
+
+class _ShutDownError(BrokerError):
+    """The local Service Bus is shutting down."""
+
+    condition = "amqp:connection:forced"
+
+
+def _symbol32(name: str) -> bytes:
+    raw = name.encode()
+    return len(raw).to_bytes(4, "big") + raw

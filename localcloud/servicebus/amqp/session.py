@@ -1,0 +1,331 @@
+"""Sessions: the transfer windows and the links of one channel."""
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from localcloud.servicebus.amqp import codec
+from localcloud.servicebus.amqp.codec import NULL
+from localcloud.servicebus.amqp.links import (
+    MAX_TRANSFER_BYTES,
+    Delivery,
+    IncomingLink,
+    Link,
+    Outcome,
+    OutgoingLink,
+)
+from localcloud.servicebus.amqp.performatives import (
+    ACCEPTED,
+    ATTACH,
+    BEGIN,
+    DETACH,
+    FLOW,
+    TRANSFER_OVERHEAD,
+    Attach,
+    Begin,
+    Detach,
+    Disposition,
+    Flow,
+    Transfer,
+    encode_continuation,
+    encode_disposition,
+    encode_error,
+    encode_frame,
+    encode_performative,
+    encode_transfer,
+)
+from localcloud.servicebus.errors import BrokerError, MessageTooLarge, NotAllowed, QuotaExceeded
+
+if TYPE_CHECKING:
+    from localcloud.servicebus.amqp.connection import Connection
+
+__all__ = ["HANDLE_MAX", "Session"]
+
+HANDLE_MAX = 255
+INCOMING_WINDOW = 5000
+OUTGOING_WINDOW = 5000
+_WRAP = 2**32
+
+
+class Session:
+    def __init__(self, connection: "Connection", channel: int, begin: Begin) -> None:
+        self.connection = connection
+        self.channel = channel
+        self.links: dict[int, Link] = {}
+        self._unsettled: dict[int, tuple[OutgoingLink, bytes]] = {}
+        self._next_incoming_id = begin.next_outgoing_id % _WRAP
+        self._next_outgoing_id = 0  # counts frames, as windows do
+        self._next_delivery_id = 0
+        self._peer_window = begin.incoming_window
+        self._blocked: deque[bytes] = deque()  # frames of a delivery that the peer's window has no room for
+        self._accepted: tuple[int, int] | None = None  # deliveries to acknowledge together
+        self._received = 0
+        self.send(
+            BEGIN,
+            codec.ushort(channel),
+            codec.uint(0),
+            codec.uint(INCOMING_WINDOW),
+            codec.uint(OUTGOING_WINDOW),
+            codec.uint(HANDLE_MAX),
+        )
+
+    def send(self, descriptor: int, *fields: bytes) -> None:
+        self.connection.send(encode_frame(self.channel, encode_performative(descriptor, *fields)))
+
+    # links
+
+    def on_attach(self, attach: Attach) -> None:
+        if not 0 <= attach.handle <= HANDLE_MAX:
+            raise QuotaExceeded(f"a session has handles from 0 to {HANDLE_MAX}")
+        if attach.handle in self.links:
+            raise NotAllowed(f"handle {attach.handle} is in use")
+        link: Link = OutgoingLink(self, attach) if attach.role else IncomingLink(self, attach)
+        try:
+            self.connection.open_link(link)
+        except BrokerError as error:
+            self._refuse(attach, error)
+            return
+        self.links[attach.handle] = link
+        self._answer_attach(link)
+
+    def _answer_attach(self, link: Link) -> None:
+        attach = link.attach
+        source, target = (_echo_terminus(part) for part in (attach.source, attach.target))
+        self._send_attach(attach, source, target)
+        if isinstance(link, IncomingLink):
+            self._send_flow(link)
+
+    def _send_attach(self, attach: Attach, source: bytes, target: bytes) -> None:
+        we_send = attach.role
+        self.send(
+            ATTACH,
+            codec.string(attach.name),
+            codec.uint(attach.handle),
+            codec.boolean(not attach.role),
+            codec.ubyte(attach.snd_settle_mode) if attach.snd_settle_mode in {0, 1, 2} else NULL,
+            codec.ubyte(attach.rcv_settle_mode) if attach.rcv_settle_mode in {0, 1} else NULL,
+            source,
+            target,
+            NULL,
+            NULL,
+            codec.uint(0) if we_send else NULL,
+            codec.ulong(MAX_TRANSFER_BYTES),
+        )
+
+    def _refuse(self, attach: Attach, error: BrokerError) -> None:
+        """As AMQP wants it: an attach without source and target, and a detach that says why."""
+        self._send_attach(attach, NULL, NULL)
+        self._send_detach(attach.handle, error)
+
+    def _send_detach(self, handle: int, error: BrokerError | None) -> None:
+        reason = encode_error(error.condition, error.description) if error is not None else NULL
+        self.send(DETACH, codec.uint(handle), codec.TRUE, reason)
+
+    def on_detach(self, detach: Detach) -> None:
+        link = self.links.pop(detach.handle, None)
+        if link is None:
+            return  # the answer to a detach of ours, or a second one
+        self._forget(link)
+        self._send_detach(detach.handle, None)
+
+    def detach(self, link: Link, error: BrokerError) -> None:
+        if self.links.pop(link.handle, None) is not None:
+            self._forget(link)
+            self._send_detach(link.handle, error)
+
+    def _forget(self, link: Link) -> None:
+        """Locks outlive the link that the messages came on, as in Service Bus."""
+        if link.endpoint is not None:
+            link.endpoint.detached(link)
+        gone = [number for number, (owner, _) in self._unsettled.items() if owner is link]
+        for number in gone:
+            del self._unsettled[number]
+
+    def end(self) -> None:
+        for link in list(self.links.values()):
+            if link.endpoint is not None:
+                link.endpoint.detached(link)
+        self.links.clear()
+        self._unsettled.clear()
+
+    # flow
+
+    def on_flow(self, flow: Flow) -> None:
+        seen = flow.next_incoming_id or 0
+        window = (seen + flow.incoming_window - self._next_outgoing_id) % _WRAP
+        self._peer_window = window if window < _WRAP // 2 else 0
+        self._send_blocked()
+        link = self.links.get(flow.handle) if flow.handle is not None else None
+        if isinstance(link, OutgoingLink):
+            link.take_flow(flow)
+        if flow.echo:
+            self._send_flow(link)
+        for waiting in (link,) if link is not None else tuple(self.links.values()):
+            if isinstance(waiting, OutgoingLink) and waiting.endpoint is not None:
+                waiting.endpoint.credited(waiting)
+
+    def _send_flow(self, link: Link | None, *, drained: bool = False) -> None:
+        windows = (
+            codec.uint(self._next_incoming_id),
+            codec.uint(INCOMING_WINDOW),
+            codec.uint(self._next_outgoing_id),
+            codec.uint(OUTGOING_WINDOW),
+        )
+        if link is None:
+            self.send(FLOW, *windows)
+            return
+        credit = link.credit if isinstance(link, IncomingLink | OutgoingLink) else 0
+        counts = (codec.uint(link.handle), codec.uint(link.delivery_count), codec.uint(max(credit, 0)))
+        self.send(FLOW, *windows, *counts, NULL, codec.boolean(drained))
+
+    def finish_drain(self, link: OutgoingLink) -> None:
+        link.use_up_credit()
+        self._send_flow(link, drained=True)
+
+    # the peer sends
+
+    def on_transfer(self, transfer: Transfer, payload: bytes) -> None:
+        self._next_incoming_id = (self._next_incoming_id + 1) % _WRAP
+        self._received += 1
+        link = self.links.get(transfer.handle)
+        if not isinstance(link, IncomingLink):
+            return  # the link was detached while its transfers were under way
+        try:
+            self._take_in(link, transfer, payload)
+        except MessageTooLarge as error:
+            self.detach(link, error)
+        if self._received >= INCOMING_WINDOW // 2:
+            self._received = 0
+            self._send_flow(None)
+
+    def _take_in(self, link: IncomingLink, transfer: Transfer, payload: bytes) -> None:
+        if transfer.aborted:
+            link.discard_partial()
+            return
+        if transfer.delivery_id is not None:
+            link.current = transfer
+        first = link.current
+        if first is None or first.delivery_id is None:
+            raise NotAllowed("the first transfer of a delivery has a delivery-id")
+        whole = link.gather(payload, more=bool(transfer.more))
+        self.connection.check_partial(link)
+        if whole is None:
+            return
+        link.current = None
+        if link.endpoint is not None:
+            settled = bool(transfer.settled or first.settled)
+            delivery = Delivery(
+                first.delivery_id % _WRAP,
+                first.message_format or 0,
+                whole,
+                settled=settled,
+                state=transfer.state or first.state,
+            )
+            self._answer(delivery, link.endpoint.received(link, delivery))
+        if link.count_delivery() and link.handle in self.links:
+            link.replenish()
+            self._send_flow(link)
+
+    def _answer(self, delivery: Delivery, outcome: Outcome | None) -> None:
+        if outcome is None or delivery.settled:
+            return
+        number = delivery.delivery_id
+        if outcome is ACCEPTED:
+            if self._accepted is not None and self._accepted[1] + 1 == number:
+                self._accepted = (self._accepted[0], number)
+                return
+            self.acknowledge()
+            self._accepted = (number, number)
+            self.connection.acknowledging.add(self)
+        else:
+            self.connection.send(encode_disposition(self.channel, number, number, outcome, role=True))
+
+    def acknowledge(self) -> None:
+        if self._accepted is not None:
+            first, last = self._accepted
+            self.connection.send(encode_disposition(self.channel, first, last, ACCEPTED, role=True))
+            self._accepted = None
+
+    # the peer receives
+
+    @property
+    def can_deliver(self) -> bool:
+        return self._peer_window > 0 and not self._blocked and self.connection.can_write
+
+    def deliver(self, link: OutgoingLink, tag: bytes, payload: bytes) -> None:
+        """Send one message; what the peer's window has no room for waits, and everything behind it."""
+        number = self._next_delivery_id
+        self._next_delivery_id = (number + 1) % _WRAP
+        settled = link.is_presettled
+        if not settled:
+            self._unsettled[number] = (link, tag)
+        link.use_credit()
+        room = self.connection.peer_max_frame - TRANSFER_OVERHEAD
+        more = len(payload) > room
+        first = payload[:room] if more else payload
+        self._transmit(
+            encode_transfer(self.channel, link.handle, number, tag, settled=settled, more=more, payload=first)
+        )
+        for start in range(room, len(payload), room):
+            part = payload[start : start + room]
+            rest = start + room < len(payload)
+            self._transmit(encode_continuation(self.channel, link.handle, more=rest, payload=part))
+
+    def _transmit(self, frame: bytes) -> None:
+        if self._peer_window > 0 and not self._blocked:
+            self._count_frame()
+            self.connection.send(frame)
+        else:
+            self._blocked.append(frame)
+
+    def _send_blocked(self) -> None:
+        while self._blocked and self._peer_window > 0:
+            self._count_frame()
+            self.connection.send(self._blocked.popleft())
+
+    def _count_frame(self) -> None:
+        self._peer_window -= 1
+        self._next_outgoing_id = (self._next_outgoing_id + 1) % _WRAP
+
+    def on_disposition(self, disposition: Disposition) -> None:
+        """The peer settles what we delivered; each outcome is confirmed if it asked for that."""
+        if not disposition.role:
+            return  # about deliveries that the peer itself sent
+        first, last = disposition.first, disposition.first if disposition.last is None else disposition.last
+        confirmed: list[tuple[int, Outcome]] = []
+        for number in self._named(first, last):
+            link, tag = self._unsettled.pop(number)
+            if link.endpoint is not None:
+                outcome = link.endpoint.settled(link, tag, disposition.state)
+                if outcome is not None:
+                    confirmed.append((number, outcome))
+        if not disposition.settled:
+            self._confirm(confirmed)
+
+    def _named(self, first: int, last: int) -> list[int]:
+        """Peers choose the range, so a wide one is not walked."""
+        if first == last:
+            return [first] if first in self._unsettled else []
+        if last - first > len(self._unsettled):
+            return [number for number in self._unsettled if first <= number <= last]
+        return [number for number in range(first, last + 1) if number in self._unsettled]
+
+    def _confirm(self, confirmed: list[tuple[int, Outcome]]) -> None:
+        """One frame for each run of neighbours with the same outcome."""
+        at = 0
+        while at < len(confirmed):
+            first, outcome = confirmed[at]
+            last = first
+            at += 1
+            while at < len(confirmed) and confirmed[at] == (last + 1, outcome):
+                last, at = last + 1, at + 1
+            self.connection.send(encode_disposition(self.channel, first, last, outcome, role=False))
+
+
+def _echo_terminus(terminus: Any) -> bytes:
+    """Source or target with the peer's own address, to the letter."""
+    if not isinstance(terminus, codec.Described) or not isinstance(terminus.value, list):
+        return NULL
+    address = terminus.value[0] if terminus.value else None
+    return codec.described(
+        terminus.descriptor, codec.list_([codec.string(address) if isinstance(address, str) else NULL])
+    )

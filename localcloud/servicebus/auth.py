@@ -1,0 +1,67 @@
+"""Shared access signatures: who may use the namespace."""
+
+import base64
+import hashlib
+import hmac
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from localcloud.servicebus.errors import Unauthorized
+
+__all__ = ["DEFAULT_KEY", "DEFAULT_KEY_NAME", "AccessKey", "entity_path"]
+
+DEFAULT_KEY_NAME = "RootManageSharedAccessKey"
+DEFAULT_KEY = "SAS_KEY_VALUE"
+_FIELDS = ("sr", "sig", "se", "skn")
+
+
+def entity_path(address: str) -> str:
+    """The entity of an address, a token's audience or a resource URI: lower case, without scheme and host."""
+    path = urlsplit(address).path if "://" in address else address
+    return path.strip("/").lower()
+
+
+@dataclass(frozen=True)
+class AccessKey:
+    name: str = DEFAULT_KEY_NAME
+    key: str = DEFAULT_KEY
+
+    def check_token(self, token: str, audience: str, now: float) -> float:
+        """When the token ends; raises if it is not ours, over, or for something else."""
+        fields = _fields(token)
+        if fields["skn"] != self.name:
+            raise Unauthorized(f"There is no shared access key named '{fields['skn']}'.")
+        expected = self._signature(fields["sr"], fields["se"])
+        if not hmac.compare_digest(expected.encode(), fields["sig"].encode()):
+            raise Unauthorized("InvalidSignature: The token has an invalid signature.")
+        if not fields["se"].isdigit() or int(fields["se"]) <= now:
+            raise Unauthorized("ExpiredToken: The token is expired.")
+        granted = entity_path(unquote(fields["sr"]))
+        if granted and not covers(granted, entity_path(audience)):
+            raise Unauthorized(f"InvalidAudience: The token is for '{granted}'.")
+        return float(fields["se"])
+
+    def _signature(self, resource: str, expiry: str) -> str:
+        digest = hmac.new(self.key.encode(), f"{resource}\n{expiry}".encode(), hashlib.sha256).digest()
+        return base64.b64encode(digest).decode()
+
+    def check_plain(self, name: str, key: str) -> bool:
+        return hmac.compare_digest(name.encode(), self.name.encode()) and hmac.compare_digest(
+            key.encode(), self.key.encode()
+        )
+
+
+def covers(granted: str, wanted: str) -> bool:
+    """A grant for an entity holds for what is under it; one for the namespace holds for everything."""
+    return not granted or wanted == granted or wanted.startswith(f"{granted}/")
+
+
+def _fields(token: str) -> dict[str, str]:
+    kind, _, rest = token.partition(" ")
+    raw = dict(part.partition("=")[::2] for part in rest.split("&"))
+    if kind != "SharedAccessSignature" or any(name not in raw for name in _FIELDS):
+        raise Unauthorized(
+            "MalformedToken: this namespace takes shared access signatures: "
+            "SharedAccessSignature sr=...&sig=...&se=...&skn=..."
+        )
+    return {"sr": raw["sr"], **{name: unquote(raw[name]) for name in ("sig", "se", "skn")}}

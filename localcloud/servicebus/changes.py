@@ -1,0 +1,30 @@
+"""What an engine did since it was last asked: to be journalled, and then to be acted on."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from localcloud.servicebus.entities import Queue
+    from localcloud.servicebus.messages import Message
+
+__all__ = ["SEQUENCE_BITS", "Changes"]
+
+# A stored message is known by its entity's number and its sequence number, packed into one integer.
+SEQUENCE_BITS = 40
+
+
+class Changes:
+    """The last state of each changed thing, so that a message that came and went costs no write."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, Message | None] = {}  # None: the message left
+        self.counters: dict[int, int] = {}  # the last sequence number given, by entity
+        self.duplicates: list[tuple[int, str, int]] = []  # entity, message id, until when it is remembered
+        self.ready: set[Queue] = set()  # entities that may have something for a receiver
+
+    def __bool__(self) -> bool:
+        return bool(self.rows or self.counters or self.duplicates)
+
+    def journalled(self) -> None:
+        self.rows.clear()
+        self.counters.clear()
+        self.duplicates.clear()

@@ -1,0 +1,270 @@
+"""What stands behind a link: an entity that takes messages, one that gives them, or a node with requests."""
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, Protocol
+
+from localcloud.servicebus.amqp import codec
+from localcloud.servicebus.amqp.codec import DecodeError, Described
+from localcloud.servicebus.amqp.links import Delivery, IncomingLink, Link, Outcome, OutgoingLink
+from localcloud.servicebus.amqp.performatives import ACCEPTED, encode_error, encode_performative
+from localcloud.servicebus.entities import DEAD_LETTER_DESCRIPTION, DEAD_LETTER_REASON, Queue, new_lock_token
+from localcloud.servicebus.errors import (
+    ArgumentInvalid,
+    BrokerError,
+    NotSupported,
+    QuotaExceeded,
+)
+from localcloud.servicebus.messages import BATCH_FORMAT, encode_delivery, parse_batch, parse_message
+from localcloud.servicebus.requests import Reply, Request
+
+if TYPE_CHECKING:
+    from localcloud.servicebus.amqp.connection import Connection
+    from localcloud.servicebus.broker import Broker
+
+__all__ = ["Node", "Receivers", "ReplyEndpoint", "RequestEndpoint", "SendEndpoint"]
+
+_ACCEPTED, _REJECTED, _RELEASED, _MODIFIED, _TRANSACTIONAL = 0x24, 0x25, 0x26, 0x27, 0x34
+REJECTED = codec.described(_REJECTED, b"\x45")
+RELEASED = codec.described(_RELEASED, b"\x45")
+MAX_WAITING_REPLIES = 1000
+
+
+def rejected(error: BrokerError) -> Outcome:
+    return encode_performative(_REJECTED, encode_error(error.condition, error.description))
+
+
+class _Silent:
+    """The parts of an endpoint that do not concern it."""
+
+    def received(self, link: IncomingLink, delivery: Delivery) -> Outcome | None:  # noqa: ARG002
+        return None
+
+    def credited(self, link: OutgoingLink) -> None: ...
+
+    def settled(self, link: OutgoingLink, tag: bytes, state: Any) -> Outcome | None:  # noqa: ARG002
+        return None
+
+    def detached(self, link: Link) -> None: ...
+
+
+class SendEndpoint(_Silent):
+    def __init__(self, broker: "Broker", queue: Queue) -> None:
+        self._broker = broker
+        self._queue = queue
+
+    def received(self, link: IncomingLink, delivery: Delivery) -> Outcome | None:
+        broker = self._broker
+        try:
+            if broker.faults.faults:
+                broker.strike(link, "send")
+            if delivery.state is not None:
+                raise NotSupported("The local Service Bus has no transactions.")
+            if delivery.message_format == BATCH_FORMAT:
+                messages = parse_batch(delivery.payload)
+            else:
+                messages = [parse_message(delivery.payload)]
+            broker.namespace.send(self._queue, messages)
+        except BrokerError as error:
+            return rejected(error)
+        broker.end_turn_soon()
+        return ACCEPTED
+
+
+class Receivers(_Silent):
+    """All receivers of one entity: they take turns."""
+
+    def __init__(self, broker: "Broker", queue: Queue) -> None:
+        self._broker = broker
+        self._queue = queue
+        self._waiting: deque[OutgoingLink] = deque()
+
+    def credited(self, link: OutgoingLink) -> None:
+        if link.credit > 0 and link not in self._waiting:
+            self._waiting.append(link)
+        if link.drain:
+            self._broker.drain_later(link)
+        self._broker.namespace.changes.ready.add(self._queue)
+        self._broker.end_turn_soon()
+
+    def detached(self, link: Link) -> None:
+        if link in self._waiting:
+            self._waiting.remove(link)  # type: ignore[arg-type]  # what waits is an OutgoingLink
+
+    def hand_out(self) -> "set[Connection]":
+        """Give ready messages to whoever waits, one each in turn; the connections that got some."""
+        served: set[Connection] = set()
+        waiting, blocked = self._waiting, 0
+        while waiting and blocked < len(waiting) and self._queue.may_have_ready:
+            link = waiting[0]
+            if link.credit <= 0:
+                waiting.popleft()
+            elif not link.can_deliver:
+                blocked += 1
+                waiting.rotate(-1)
+            elif self._deliver_next(link):
+                served.add(link.session.connection)
+                waiting.rotate(-1)
+                blocked = 0
+        return served
+
+    def _deliver_next(self, link: OutgoingLink) -> bool:
+        fault = None
+        if self._broker.faults.faults:
+            try:
+                fault = self._broker.strike(link, "receive")
+            except BrokerError as error:
+                link.session.detach(link, error)
+                return True
+        queue = self._queue
+        message = queue.take_and_delete() if link.is_presettled else queue.take()
+        if message is None:
+            return False
+        tag = message.lock or new_lock_token()
+        link.session.deliver(link, tag, encode_delivery(message))
+        if fault is not None and fault.kind == "deliver-twice" and message.lock is not None:
+            queue.lose_lock(message.lock)
+        return True
+
+    def settled(self, link: OutgoingLink, tag: bytes, state: Any) -> Outcome | None:
+        descriptor = state.descriptor if isinstance(state, Described) else None
+        fields = state.value if isinstance(state, Described) and isinstance(state.value, list) else []
+        try:
+            outcome = self._settle(link, tag, descriptor, fields)
+        except BrokerError as error:
+            return rejected(error)
+        self._broker.end_turn_soon()
+        return outcome
+
+    def _settle(self, link: OutgoingLink, tag: bytes, descriptor: Any, fields: list[Any]) -> Outcome:
+        if descriptor == _ACCEPTED:
+            self._strike(link, "complete")
+            self._queue.complete(tag)
+            return ACCEPTED
+        if descriptor == _MODIFIED:
+            return self._modify(link, tag, fields)
+        if descriptor == _REJECTED:
+            self._strike(link, "dead-letter")
+            error = fields[0].value if fields and isinstance(fields[0], Described) else []
+            info = error[2] if isinstance(error, list) and len(error) > 2 else None  # noqa: PLR2004
+            dead_letter(self._queue, tag, info if isinstance(info, dict) else {})
+            return REJECTED
+        if descriptor == _TRANSACTIONAL:
+            raise NotSupported("The local Service Bus has no transactions.")
+        self._strike(link, "release")
+        self._queue.release(tag)
+        return RELEASED
+
+    def _modify(self, link: OutgoingLink, tag: bytes, fields: list[Any]) -> Outcome:
+        """Abandon, or defer where the message is not to be delivered to this link again."""
+        failed, undeliverable, properties = (*fields, None, None, None)[:3]
+        changes = encode_properties(properties if isinstance(properties, dict) else {})
+        if undeliverable:
+            self._strike(link, "defer")
+            self._queue.defer(tag, changes)
+        else:
+            self._strike(link, "abandon")
+            self._queue.abandon(tag, changes)
+        return encode_performative(_MODIFIED, codec.boolean(bool(failed)), codec.boolean(bool(undeliverable)))
+
+    def _strike(self, link: OutgoingLink, operation: str) -> None:
+        if self._broker.faults.faults:
+            self._broker.strike(link, operation)
+
+
+def encode_properties(properties: dict[Any, Any]) -> dict[str, bytes]:
+    try:
+        return {str(name): codec.encode_plain(value) for name, value in properties.items()}
+    except DecodeError as error:
+        raise ArgumentInvalid(f"Properties to modify: {error}.") from error
+
+
+def dead_letter(queue: Queue, token: bytes, info: dict[Any, Any]) -> None:
+    """Dead-letter with the reason and description among `info`; the rest of it becomes properties."""
+    others = {name: value for name, value in info.items() if name not in _DEAD_LETTER_FIELDS}
+    reason, description = (info.get(name) for name in _DEAD_LETTER_FIELDS)
+    queue.dead_letter(
+        token,
+        None if reason is None else str(reason),
+        None if description is None else str(description),
+        encode_properties(others),
+    )
+
+
+_DEAD_LETTER_FIELDS = (DEAD_LETTER_REASON, DEAD_LETTER_DESCRIPTION)
+
+
+class Node(Protocol):
+    """Something that answers requests."""
+
+    def answer(self, request: Request) -> Reply: ...
+
+    def operation_name(self, request: Request) -> str:
+        """What faults call this request."""
+
+
+class RequestEndpoint(_Silent):
+    def __init__(self, broker: "Broker", path: str, node: Node) -> None:
+        self._broker = broker
+        self._path = path
+        self._node = node
+
+    def received(self, link: IncomingLink, delivery: Delivery) -> Outcome | None:
+        try:
+            request = Request.parse(delivery.payload)
+        except BrokerError as error:
+            return rejected(error)
+        reply = self._answer(link, request)
+        target = _reply_link(link, self._path, request.reply_to)
+        if target is not None and isinstance(target.endpoint, ReplyEndpoint):
+            target.endpoint.send(target, reply.encode(request, self._path))
+        self._broker.wake(link.session.connection)
+        return ACCEPTED
+
+    def _answer(self, link: IncomingLink, request: Request) -> Reply:
+        try:
+            if self._broker.faults.faults:
+                self._broker.strike(link, self._node.operation_name(request))
+            return self._node.answer(request)
+        except BrokerError as error:
+            return Reply.refused(error)
+
+
+def _reply_link(link: IncomingLink, path: str, reply_to: str | None) -> OutgoingLink | None:
+    """Where the reply goes: the receiver on the same node that the request names, or else any of them."""
+    found = [
+        other
+        for other in link.session.links.values()
+        if isinstance(other, OutgoingLink)
+        and isinstance(other.endpoint, ReplyEndpoint)
+        and other.endpoint.path == path
+    ]
+    named = [other for other in found if _target_address(other) == reply_to]
+    return next(iter(named or found), None)
+
+
+def _target_address(link: OutgoingLink) -> Any:
+    target = link.attach.target
+    return target.value[0] if isinstance(target, Described) and target.value else None
+
+
+class ReplyEndpoint(_Silent):
+    """Replies wait here until the peer has credit for them."""
+
+    def __init__(self, broker: "Broker", path: str) -> None:
+        self._broker = broker
+        self.path = path
+        self._waiting: deque[bytes] = deque()
+
+    def send(self, link: OutgoingLink, payload: bytes) -> None:
+        if len(self._waiting) >= MAX_WAITING_REPLIES:
+            link.session.detach(link, QuotaExceeded("Too many replies wait for credit."))
+            return
+        self._waiting.append(payload)
+        self.credited(link)
+
+    def credited(self, link: OutgoingLink) -> None:
+        while self._waiting and link.can_deliver:
+            link.session.deliver(link, new_lock_token(), self._waiting.popleft())
+        if link.drain:
+            self._broker.drain_later(link)
+        self._broker.wake(link.session.connection)

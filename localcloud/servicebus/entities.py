@@ -1,0 +1,485 @@
+"""Queues, subscriptions, topics and their dead-letter queues: state machines without I/O.
+
+A message is in exactly one of these states, and every transition is one method here:
+
+    scheduled --due--> ready            scheduled --cancel--> gone
+    ready --take--> locked              ready --take_and_delete, expiry--> gone (or dead-lettered)
+    locked --complete--> gone           locked --abandon, release, lock expiry--> ready
+    locked --defer--> deferred          locked --dead_letter, too many deliveries--> dead-lettered
+    deferred --receive_deferred--> locked, and back to deferred when that lock ends
+
+What changed is noted in `Changes`; whoever drives the engine journals it before answering anybody.
+"""
+
+import itertools
+import os
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+
+from localcloud.servicebus.amqp import codec
+from localcloud.servicebus.changes import SEQUENCE_BITS, Changes
+from localcloud.servicebus.errors import LockLost, MessageNotFound, NotAllowed, QuotaExceeded
+from localcloud.servicebus.indexes import Agenda, DuplicateHistory, SequenceIndex
+from localcloud.servicebus.messages import Message, MessageState, MessageView, with_application_properties
+
+__all__ = ["MAX_HOPS", "Counts", "EntityOptions", "Queue", "TimeSource"]
+
+MAX_HOPS = 4
+MAX_ENTITY_BYTES = 1024**3
+
+ACTIVE, DEFERRED, SCHEDULED = MessageState.ACTIVE, MessageState.DEFERRED, MessageState.SCHEDULED
+
+DEAD_LETTER_REASON = "DeadLetterReason"
+DEAD_LETTER_DESCRIPTION = "DeadLetterErrorDescription"
+
+TimeSource = Callable[[], int]
+
+# Lock tokens must not repeat within a run, nor after a restart.
+_TOKEN_PREFIX = os.urandom(8)
+_token_numbers = itertools.count(1)
+
+
+def new_lock_token() -> bytes:
+    return next(_token_numbers).to_bytes(8, "little") + _TOKEN_PREFIX
+
+
+@dataclass(frozen=True)
+class EntityOptions:
+    """Durations in milliseconds; a time to live of 0 is without end."""
+
+    lock_duration: int = 60_000
+    max_delivery_count: int = 10
+    default_ttl: int = 0
+    dead_letter_on_expiration: bool = False
+    duplicate_window: int = 0
+    forward_to: str | None = None
+    forward_dead_letters_to: str | None = None
+
+
+@dataclass(frozen=True)
+class Counts:
+    active: int
+    scheduled: int
+    dead_lettered: int
+    transfer_dead_lettered: int
+    bytes: int
+
+
+class Queue:
+    """A queue, a subscription, or a dead-letter queue of one of them."""
+
+    def __init__(
+        self,
+        number: int,
+        path: str,
+        options: EntityOptions,
+        *,
+        changes: Changes,
+        now: TimeSource,
+        wake: Callable[["Queue", int], None],
+    ) -> None:
+        self.number = number
+        self.path = path
+        self.options = options
+        self.is_dead_letter_queue = False
+        self.dead_letters: Queue | None = None
+        self.transfer_dead_letters: Queue | None = None
+        self.forward_to: Queue | None = None
+        self.forward_dead_letters_to: Queue | None = None
+        self.last_sequence = 0
+        self.bytes = 0
+        self.wake_at = 0
+        self.messages: dict[int, Message] = {}
+        self.locked: OrderedDict[bytes, Message] = OrderedDict()  # in the order in which the locks end
+        self.scheduled_count = 0
+        self.deferred_count = 0
+        self.history = DuplicateHistory(options.duplicate_window) if options.duplicate_window else None
+        self._changes = changes
+        self._now = now
+        self._wake = wake
+        self._first_row = number << SEQUENCE_BITS
+        self._order = SequenceIndex()
+        self._fresh: deque[Message] = deque()  # ready messages in order of sequence number
+        self._returned: list[tuple[int, Message]] = []  # a heap of those that came back out of order
+        self._expiries = Agenda(self._is_expiry)
+        self._dues = Agenda(self._is_due)
+        self._expired_entries = 0
+
+    # arriving
+
+    def check_room(self, messages: Iterable[Message]) -> None:
+        if self.bytes + sum(message.size for message in messages) > MAX_ENTITY_BYTES:
+            raise QuotaExceeded(f"{self.path} has reached its maximum size of {MAX_ENTITY_BYTES} bytes.")
+
+    def send(self, message: Message) -> int:
+        """Take a message in, unless it is a duplicate: now, or when it is due. Its sequence number."""
+        now = self._now()
+        sequence = self._next_sequence()
+        if self.history is not None and self._is_duplicate(self.history, message, now):
+            return sequence
+        message.sequence = sequence
+        if not message.original_sequence:
+            message.original_sequence = sequence
+        if message.due_at > now:
+            self._schedule(message)
+        else:
+            self._enqueue(message, now)
+        return sequence
+
+    def _next_sequence(self) -> int:
+        self.last_sequence += 1
+        self._changes.counters[self.number] = self.last_sequence
+        return self.last_sequence
+
+    def _is_duplicate(self, history: DuplicateHistory, message: Message, now: int) -> bool:
+        message_id = MessageView(message).message_id
+        if history.is_known(message_id, now):
+            return True
+        until = now + history.window
+        history.remember(message_id, until)
+        self._changes.duplicates.append((self.number, message_id, until))
+        return False
+
+    def _schedule(self, message: Message) -> None:
+        message.state = SCHEDULED
+        message.enqueued_at = self._now()
+        self._keep(message)
+        self._note(message)
+
+    def _enqueue(self, message: Message, now: int) -> None:
+        """The message becomes ready here, or goes on to where this entity forwards."""
+        if self.options.default_ttl:
+            message.ttl = min(message.ttl or self.options.default_ttl, self.options.default_ttl)
+        if self.forward_to is not None:
+            self._forward(message, self.forward_to)
+            return
+        message.state = ACTIVE
+        message.enqueued_at = now
+        message.expires_at = now + message.ttl if message.ttl else 0
+        self._keep(message)
+        self._note(message)
+
+    def _forward(self, message: Message, target: "Queue") -> None:
+        if message.hops >= MAX_HOPS:
+            self._bury(
+                message,
+                "MaxTransferHopCountExceeded",
+                f"The message was forwarded {MAX_HOPS} times, the most that Service Bus allows.",
+            )
+            return
+        twin = message.copy()
+        twin.hops += 1
+        try:
+            target.check_room((twin,))
+        except QuotaExceeded as error:
+            self._bury(message, "QuotaExceeded", error.description)
+        else:
+            target.send(twin)
+
+    def _bury(self, message: Message, reason: str, description: str) -> None:
+        """What cannot be forwarded waits in the transfer dead-letter queue of the entity that forwards."""
+        with_application_properties(message, _dead_letter_properties(reason, description))
+        if self.transfer_dead_letters is not None:
+            self.transfer_dead_letters.take_in(message)
+
+    def take_in(self, message: Message) -> None:
+        """A dead letter arrives: it keeps its sequence number, and no longer expires."""
+        message.state, message.lock, message.locked_until = ACTIVE, None, 0
+        message.ttl = message.expires_at = message.due_at = 0
+        if not message.enqueued_at:
+            message.enqueued_at = self._now()
+        self._keep(message)
+        self._note(message)
+
+    def restore(self, message: Message) -> None:
+        """As the journal had it."""
+        self.last_sequence = max(self.last_sequence, message.sequence)
+        self._keep(message)
+
+    def _note(self, message: Message) -> None:
+        self._changes.rows[self._first_row | message.sequence] = message
+
+    def _keep(self, message: Message) -> None:
+        sequence = message.sequence
+        self.messages[sequence] = message
+        self._order.add(sequence)
+        self.bytes += message.size
+        if message.state == SCHEDULED:
+            self.scheduled_count += 1
+            self._dues.add(message.due_at, sequence)
+            self._arm(message.due_at)
+            return
+        if message.expires_at:
+            self._expiries.add(message.expires_at, sequence)
+            self._arm(message.expires_at)
+        if message.state == DEFERRED:
+            self.deferred_count += 1
+        else:
+            self._make_ready(message)
+
+    def _make_ready(self, message: Message) -> None:
+        fresh = self._fresh
+        if not fresh or fresh[-1].sequence < message.sequence:
+            fresh.append(message)
+        else:
+            heappush(self._returned, (message.sequence, message))
+        self._changes.ready.add(self)
+
+    # leaving
+
+    def _remove(self, message: Message) -> None:
+        sequence = message.sequence
+        del self.messages[sequence]
+        self._order.discard(sequence)
+        self.bytes -= message.size
+        if message.expires_at:
+            self._expiries.cancel()
+        if message.state == SCHEDULED:
+            self.scheduled_count -= 1
+        elif message.state == DEFERRED:
+            self.deferred_count -= 1
+        self._changes.rows[self._first_row | sequence] = None
+
+    def _next_ready(self) -> Message | None:
+        """The ready message with the lowest sequence number; entries of messages that left are skipped."""
+        fresh, returned = self._fresh, self._returned
+        while fresh or returned:
+            if returned and (not fresh or returned[0][0] < fresh[0].sequence):
+                message = heappop(returned)[1]
+            else:
+                message = fresh.popleft()
+            if self._is_ready(message):
+                return message
+        return None
+
+    def _is_ready(self, message: Message) -> bool:
+        return (
+            message.lock is None
+            and message.state == ACTIVE
+            and self.messages.get(message.sequence) is message
+        )
+
+    @property
+    def may_have_ready(self) -> bool:
+        return bool(self._fresh or self._returned)
+
+    def take(self) -> Message | None:
+        """The next ready message, locked for its receiver."""
+        message = self._next_ready()
+        if message is not None:
+            self._lock(message)
+        return message
+
+    def take_and_delete(self) -> Message | None:
+        message = self._next_ready()
+        if message is not None:
+            self._remove(message)
+        return message
+
+    # locks
+
+    def _lock(self, message: Message) -> None:
+        token = new_lock_token()
+        until = self._now() + self.options.lock_duration
+        message.lock, message.locked_until = token, until
+        self.locked[token] = message
+        self._arm(until)
+
+    def _unlock(self, token: bytes) -> Message:
+        message = self.locked.pop(token, None)
+        if message is None:
+            raise LockLost
+        message.lock, message.locked_until = None, 0
+        return message
+
+    def renew(self, token: bytes) -> int:
+        message = self.locked.get(token)
+        if message is None:
+            raise LockLost
+        message.locked_until = self._now() + self.options.lock_duration
+        self.locked.move_to_end(token)
+        return message.locked_until
+
+    def complete(self, token: bytes) -> None:
+        self._remove(self._unlock(token))
+
+    def release(self, token: bytes) -> None:
+        """Give the lock back as if the message had never been delivered."""
+        self._give_back(self._unlock(token))
+
+    def abandon(self, token: bytes, properties: Mapping[str, bytes] | None = None) -> None:
+        message = self._unlock(token)
+        self._modify(message, properties)
+        self._count_failed_delivery(message)
+
+    def defer(self, token: bytes, properties: Mapping[str, bytes] | None = None) -> None:
+        message = self._unlock(token)
+        self._modify(message, properties)
+        if message.state != DEFERRED:
+            message.state = DEFERRED
+            self.deferred_count += 1
+        self._note(message)
+
+    def dead_letter(
+        self,
+        token: bytes,
+        reason: str | None = None,
+        description: str | None = None,
+        properties: Mapping[str, bytes] | None = None,
+    ) -> None:
+        if self.is_dead_letter_queue:
+            raise NotAllowed("A message in a dead-letter queue cannot be dead-lettered again.")
+        message = self._unlock(token)
+        self._modify(message, properties)
+        self._move_to_dead_letters(message, reason, description)
+
+    def _modify(self, message: Message, properties: Mapping[str, bytes] | None) -> None:
+        if properties:
+            self.bytes -= message.size
+            with_application_properties(message, properties)
+            self.bytes += message.size
+
+    def _count_failed_delivery(self, message: Message) -> None:
+        message.delivery_count += 1
+        limit = self.options.max_delivery_count
+        if message.delivery_count >= limit and not self.is_dead_letter_queue:
+            self._move_to_dead_letters(
+                message,
+                "MaxDeliveryCountExceeded",
+                f"Message could not be consumed after {limit} delivery attempts.",
+            )
+            return
+        self._note(message)
+        self._give_back(message)
+
+    def _give_back(self, message: Message) -> None:
+        """A message whose lock ended: deferred ones stay deferred, expired ones expire now."""
+        if message.state == DEFERRED:
+            return
+        if message.expires_at and message.expires_at <= self._now():
+            self._expire(message)
+        else:
+            self._make_ready(message)
+
+    def _move_to_dead_letters(self, message: Message, reason: str | None, description: str | None) -> None:
+        self._remove(message)
+        with_application_properties(message, _dead_letter_properties(reason, description))
+        if self.forward_dead_letters_to is not None:
+            message.source, message.ttl, message.due_at = self.path, 0, 0
+            self._forward(message, self.forward_dead_letters_to)
+        elif self.dead_letters is not None:
+            self.dead_letters.take_in(message)
+
+    # by sequence number
+
+    def peek(self, from_sequence: int, count: int) -> Iterable[Message]:
+        numbers = itertools.islice(self._order.starting_at(from_sequence), count)
+        return (self.messages[number] for number in numbers)
+
+    def cancel_scheduled(self, sequences: list[int]) -> None:
+        """All of them or none."""
+        found = [self.messages.get(sequence) for sequence in sequences]
+        if len(set(sequences)) != len(sequences) or any(
+            message is None or message.state != SCHEDULED for message in found
+        ):
+            raise MessageNotFound
+        for message in found:
+            if message is not None:
+                self._remove(message)
+                self._dues.cancel()
+
+    def receive_deferred(self, sequences: list[int], *, delete: bool) -> list[Message]:
+        """All of them or none, locked or deleted."""
+        found = [self.messages.get(sequence) for sequence in sequences]
+        deferred = [message for message in found if message is not None and message.state == DEFERRED]
+        if len(deferred) != len(set(sequences)) or any(message.lock is not None for message in deferred):
+            raise MessageNotFound
+        for message in deferred:
+            if delete:
+                self._remove(message)
+            else:
+                self._lock(message)
+        return deferred
+
+    # time
+
+    def run_due(self, now: int) -> None:
+        """Everything that time alone brings about: lock ends, expiries, schedules, forgotten ids."""
+        while self.locked and next(iter(self.locked.values())).locked_until <= now:
+            self.lose_lock(next(iter(self.locked)))
+        for sequence in self._expiries.due(now):
+            if self.messages[sequence].lock is None:  # a locked message expires when its lock ends
+                self._expire(self.messages[sequence])
+        for sequence in self._dues.due(now):
+            self._activate(self.messages[sequence], now)
+        if self.history is not None:
+            self.history.forget(now)
+
+    def lose_lock(self, token: bytes) -> None:
+        """A lock that ends before its message was settled is a failed delivery."""
+        self._count_failed_delivery(self._unlock(token))
+
+    def _activate(self, message: Message, now: int) -> None:
+        """A scheduled message is enqueued as if it were sent now, with a new sequence number."""
+        self._remove(message)
+        message.sequence = self._next_sequence()
+        message.original_sequence = message.sequence
+        self._enqueue(message, now)
+
+    def _expire(self, message: Message) -> None:
+        if self.options.dead_letter_on_expiration:
+            self._move_to_dead_letters(
+                message,
+                "TTLExpiredException",
+                "The message expired and was dead lettered.",
+            )
+        else:
+            self._remove(message)
+        self._forget_expired()
+
+    def _forget_expired(self) -> None:
+        """Expired messages leave entries among the ready ones; nobody may ever come to take those."""
+        self._expired_entries += 1
+        if self._expired_entries > Agenda.SLACK and self._expired_entries > len(self._fresh) // 2:
+            self._fresh = deque(message for message in self._fresh if self._is_ready(message))
+            self._returned = [entry for entry in self._returned if self._is_ready(entry[1])]
+            heapify(self._returned)
+            self._expired_entries = 0
+
+    def _is_expiry(self, when: int, sequence: int) -> bool:
+        message = self.messages.get(sequence)
+        return message is not None and message.expires_at == when and message.state == ACTIVE
+
+    def _is_due(self, when: int, sequence: int) -> bool:
+        message = self.messages.get(sequence)
+        return message is not None and message.state == SCHEDULED and message.due_at == when
+
+    def rearm(self) -> None:
+        """Ask to be woken when `run_due` has something to do again."""
+        lock = next(iter(self.locked.values())).locked_until if self.locked else None
+        times = (lock, self._expiries.next_at, self._dues.next_at)
+        self.wake_at = 0
+        if next_at := min((time for time in times if time is not None), default=0):
+            self._arm(next_at)
+
+    def _arm(self, when: int) -> None:
+        if not self.wake_at or when < self.wake_at:
+            self.wake_at = when
+            self._wake(self, when)
+
+    def counts(self) -> Counts:
+        dead, transfer = self.dead_letters, self.transfer_dead_letters
+        return Counts(
+            active=len(self.messages) - self.scheduled_count - self.deferred_count,
+            scheduled=self.scheduled_count,
+            dead_lettered=len(dead.messages) if dead is not None else 0,
+            transfer_dead_lettered=len(transfer.messages) if transfer is not None else 0,
+            bytes=self.bytes,
+        )
+
+
+def _dead_letter_properties(reason: str | None, description: str | None) -> dict[str, bytes]:
+    given = {DEAD_LETTER_REASON: reason, DEAD_LETTER_DESCRIPTION: description}
+    return {name: codec.string(value) for name, value in given.items() if value is not None}

@@ -1,0 +1,118 @@
+"""The orders that a queue keeps its messages in, each without a scan over all of them."""
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable, Iterator
+from heapq import heapify, heappop, heappush
+
+__all__ = ["Agenda", "DuplicateHistory", "SequenceIndex"]
+
+
+class SequenceIndex:
+    """Sequence numbers in order, for peeking from any of them: sorted runs, split when they grow."""
+
+    RUN = 512
+
+    def __init__(self) -> None:
+        self._runs: list[list[int]] = []
+        self._lasts: list[int] = []  # the highest number of each run
+
+    def add(self, sequence: int) -> None:
+        if not self._lasts or (sequence > self._lasts[-1] and len(self._runs[-1]) >= self.RUN):
+            self._runs.append([sequence])
+            self._lasts.append(sequence)
+        elif sequence > self._lasts[-1]:
+            self._runs[-1].append(sequence)
+            self._lasts[-1] = sequence
+        else:
+            self._insert(sequence)
+
+    def _insert(self, sequence: int) -> None:
+        at = bisect_left(self._lasts, sequence)
+        run = self._runs[at]
+        run.insert(bisect_left(run, sequence), sequence)
+        if len(run) > 2 * self.RUN:
+            self._runs[at : at + 1] = [run[: self.RUN], run[self.RUN :]]
+            self._lasts[at : at + 1] = [run[self.RUN - 1], run[-1]]
+
+    def discard(self, sequence: int) -> None:
+        at = bisect_left(self._lasts, sequence)
+        if at == len(self._lasts):
+            return
+        run = self._runs[at]
+        within = bisect_left(run, sequence)
+        if run[within] != sequence:
+            return
+        del run[within]
+        if not run:
+            del self._runs[at], self._lasts[at]
+        else:
+            self._lasts[at] = run[-1]
+
+    def starting_at(self, sequence: int) -> Iterator[int]:
+        first = bisect_left(self._lasts, sequence)
+        for at in range(first, len(self._runs)):
+            run = self._runs[at]
+            yield from run[bisect_left(run, sequence) :] if at == first else run
+
+
+class Agenda:
+    """What falls due when: a heap whose cancelled entries are swept out before they outnumber the others."""
+
+    SLACK = 1024
+
+    def __init__(self, is_current: Callable[[int, int], bool]) -> None:
+        self._heap: list[tuple[int, int]] = []
+        self._is_current = is_current  # (when, sequence): does this entry still stand?
+        self._cancelled = 0
+
+    def add(self, when: int, sequence: int) -> None:
+        heappush(self._heap, (when, sequence))
+
+    def cancel(self) -> None:
+        """One entry no longer stands."""
+        self._cancelled += 1
+        if self._cancelled > self.SLACK and self._cancelled > len(self._heap) // 2:
+            self._heap = [entry for entry in self._heap if self._is_current(*entry)]
+            heapify(self._heap)
+            self._cancelled = 0
+
+    def due(self, now: int) -> Iterator[int]:
+        """The sequence numbers that are due, in order of their time; each is given once."""
+        while self._heap and self._heap[0][0] <= now:
+            when, sequence = heappop(self._heap)
+            if self._is_current(when, sequence):
+                yield sequence
+            elif self._cancelled:
+                self._cancelled -= 1
+
+    @property
+    def next_at(self) -> int | None:
+        return self._heap[0][0] if self._heap else None
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+
+class DuplicateHistory:
+    """The message ids of the last `window` milliseconds."""
+
+    def __init__(self, window: int) -> None:
+        self.window = window
+        self._ids: set[str] = set()
+        self._order: deque[tuple[int, str]] = deque()
+
+    def remember(self, message_id: str, until: int) -> None:
+        self._ids.add(message_id)
+        self._order.append((until, message_id))
+
+    def is_known(self, message_id: str, now: int) -> bool:
+        self.forget(now)
+        return message_id in self._ids
+
+    def forget(self, now: int) -> None:
+        while self._order and self._order[0][0] <= now:
+            self._ids.discard(self._order.popleft()[1])
+
+    def __len__(self) -> int:
+        return len(self._ids)

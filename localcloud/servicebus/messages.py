@@ -1,0 +1,374 @@
+"""A message as the broker keeps it: the sender's bytes, and the few facts that the broker owns.
+
+What the sender wrote from `properties` on is never encoded again unless the broker has to change it (a
+dead-letter reason, properties modified on abandon). Header and message annotations are rebuilt for each
+delivery from the broker's facts.
+"""
+
+import struct
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Any
+from uuid import uuid4
+
+from localcloud.servicebus.amqp import codec
+from localcloud.servicebus.amqp.codec import DecodeError
+from localcloud.servicebus.errors import DecodeFailed, MessageTooLarge
+
+__all__ = [
+    "BATCH_FORMAT",
+    "MAX_MESSAGE_BYTES",
+    "Message",
+    "MessageState",
+    "MessageView",
+    "encode_browsed",
+    "encode_delivery",
+    "parse_batch",
+    "parse_message",
+    "with_application_properties",
+]
+
+MAX_MESSAGE_BYTES = 256 * 1024
+# The broker's own header and annotations may make a delivery a little larger than what was sent.
+MAX_PROPERTIES_BYTES = 64 * 1024
+BATCH_FORMAT = 0x80013700
+MAX_TTL = 2**32 - 1
+END_OF_TIME = 253_402_300_799_999  # the last millisecond that clients can show
+
+HEADER, DELIVERY_ANNOTATIONS, MESSAGE_ANNOTATIONS = 0x70, 0x71, 0x72
+PROPERTIES, APPLICATION_PROPERTIES = 0x73, 0x74
+DATA, SEQUENCE, VALUE, FOOTER = 0x75, 0x76, 0x77, 0x78
+_BODIES = frozenset({DATA, SEQUENCE, VALUE})
+
+SCHEDULED_TIME = "x-opt-scheduled-enqueue-time"
+DEAD_LETTER_SOURCE = "x-opt-deadletter-source"
+_BROKER_OWNED = frozenset(
+    {
+        "x-opt-sequence-number",
+        "x-opt-enqueue-sequence-number",
+        "x-opt-enqueued-time",
+        "x-opt-locked-until",
+        "x-opt-lock-token",
+        "x-opt-message-state",
+        DEAD_LETTER_SOURCE,
+    }
+)
+
+
+class MessageState(IntEnum):
+    """As `x-opt-message-state` numbers them."""
+
+    ACTIVE = 0
+    DEFERRED = 1
+    SCHEDULED = 2
+
+
+class Message:
+    """Times are milliseconds since the epoch; 0 stands for none."""
+
+    __slots__ = (
+        "annotations",
+        "bare",
+        "delivery_count",
+        "due_at",
+        "enqueued_at",
+        "expires_at",
+        "hops",
+        "lock",
+        "locked_until",
+        "original_sequence",
+        "sequence",
+        "source",
+        "state",
+        "ttl",
+    )
+
+    def __init__(self, bare: bytes, *, annotations: bytes = b"", ttl: int = 0, due_at: int = 0) -> None:
+        self.bare = bare  # properties, application properties, body and footer, as the sender wrote them
+        self.annotations = annotations  # the sender's own, as encoded keys and values
+        self.ttl = ttl
+        self.due_at = due_at
+        self.sequence = 0
+        self.original_sequence = 0
+        self.enqueued_at = 0
+        self.expires_at = 0
+        self.state: int = MessageState.ACTIVE
+        self.delivery_count = 0
+        self.lock: bytes | None = None
+        self.locked_until = 0
+        self.source: str | None = None  # where it was dead-lettered, once it is forwarded from there
+        self.hops = 0
+
+    def copy(self) -> "Message":
+        twin = Message(self.bare, annotations=self.annotations, ttl=self.ttl, due_at=self.due_at)
+        twin.original_sequence = self.original_sequence
+        twin.source = self.source
+        twin.hops = self.hops
+        return twin
+
+    @property
+    def size(self) -> int:
+        return len(self.bare) + len(self.annotations)
+
+
+# Reading what a sender wrote
+
+
+def parse_message(payload: bytes) -> Message:
+    if len(payload) > MAX_MESSAGE_BYTES:
+        raise MessageTooLarge(
+            f"The message has {len(payload)} bytes; the limit of this namespace is {MAX_MESSAGE_BYTES}."
+        )
+    try:
+        return _parse(payload)
+    except DecodeError as error:
+        raise DecodeFailed(f"The message is malformed: {error}.") from error
+
+
+def parse_batch(payload: bytes) -> list[Message]:
+    """The messages of a batch: each data section of the envelope is one encoded message."""
+    try:
+        bodies = [codec.decode(payload, start)[0] for code, _, start, _ in _sections(payload) if code == DATA]
+    except DecodeError as error:
+        raise DecodeFailed(f"The batch is malformed: {error}.") from error
+    if not all(isinstance(body, bytes) for body in bodies):
+        raise DecodeFailed("A batch holds its messages as binary data sections.")
+    return [parse_message(body) for body in bodies]
+
+
+def _sections(payload: bytes) -> list[tuple[int, int, int, int]]:
+    """(descriptor, start of the section, start of its value, end) of each section."""
+    found = []
+    position, end = 0, len(payload)
+    while position < end:
+        section = position
+        if payload[position] != 0:
+            raise DecodeError("a message is a series of described sections")
+        code, position = codec.decode(payload, position + 1)
+        start, position = position, codec.skip(payload, position)
+        if type(code) is not int or not HEADER <= code <= FOOTER:
+            raise DecodeError(f"{code!r} is no section of a message")
+        found.append((code, section, start, position))
+    return found
+
+
+def _parse(payload: bytes) -> Message:
+    """Clients order sections differently, so they are gathered by kind; the order that is kept is AMQP's."""
+    ttl = due_at = 0
+    annotations = properties = application = footer = b""
+    bodies: list[bytes] = []
+    for code, section, start, end in _sections(payload):
+        if code in _BODIES:
+            bodies.append(payload[section:end])
+        elif code == PROPERTIES:
+            properties = _checked_properties(payload, section, start, end)
+        elif code == APPLICATION_PROPERTIES:
+            application = _checked_application_properties(payload, section, start, end)
+        elif code == HEADER:
+            ttl = _time_to_live(payload, start)
+        elif code == MESSAGE_ANNOTATIONS:
+            annotations, due_at = _kept_annotations(payload, start)
+        elif code == FOOTER:
+            footer = payload[section:end]
+    if not bodies:
+        raise DecodeError("a message has a body section")
+    if not properties:
+        properties = _with_message_id([])
+    bare = b"".join((properties, application, *bodies, footer))
+    return Message(bare, annotations=annotations, ttl=ttl, due_at=due_at)
+
+
+def _time_to_live(payload: bytes, start: int) -> int:
+    fields = codec.decode(payload, start)[0]
+    if not isinstance(fields, list):
+        raise DecodeError("a header is a list")
+    ttl = fields[2] if len(fields) > 2 else None  # noqa: PLR2004 - the third field of a header
+    if ttl is not None and (type(ttl) is not int or not 0 <= ttl <= MAX_TTL):
+        raise DecodeError("the time to live is a number of milliseconds, an AMQP uint")
+    return ttl or 0
+
+
+def _checked_properties(payload: bytes, section: int, start: int, end: int) -> bytes:
+    fields = codec.decode(payload, start)[0]
+    if not isinstance(fields, list) or len(fields) > len(_PROPERTY_NAMES):
+        raise DecodeError("message properties are a list of at most 13 fields")
+    if fields and fields[0] is not None:
+        return payload[section:end]
+    return _with_message_id(_raw_items(payload, start)[1:])
+
+
+def _with_message_id(other_fields: list[bytes]) -> bytes:
+    """The JS client fails on a message without an id, so the broker gives it one."""
+    return codec.described(PROPERTIES, codec.list_([codec.string(uuid4().hex), *other_fields]))
+
+
+def _checked_application_properties(payload: bytes, section: int, start: int, end: int) -> bytes:
+    if end - start > MAX_PROPERTIES_BYTES:
+        raise MessageTooLarge(f"The application properties may have {MAX_PROPERTIES_BYTES} bytes.")
+    values = codec.decode(payload, start)[0]
+    if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
+        raise DecodeError("application properties are a map with string keys")
+    if len(_raw_items(payload, start)) != 2 * len(values):
+        raise DecodeError("an application property is given twice")
+    return payload[section:end] if values else b""
+
+
+def _kept_annotations(payload: bytes, start: int) -> tuple[bytes, int]:
+    """The sender's annotations without those that the broker owns, and the scheduled enqueue time."""
+    values = codec.decode(payload, start)[0]
+    if not isinstance(values, dict):
+        raise DecodeError("message annotations are a map")
+    due_at = values.get(SCHEDULED_TIME) or 0
+    if type(due_at) is not int or not 0 <= due_at <= END_OF_TIME:
+        raise DecodeError(f"{SCHEDULED_TIME} is a timestamp before the year 10000")
+    items = _raw_items(payload, start)
+    if len(items) != 2 * len(values):
+        raise DecodeError("a message annotation is given twice")
+    pairs = zip(values, items[::2], items[1::2], strict=True)
+    return b"".join(key + value for name, key, value in pairs if name not in _BROKER_OWNED), due_at
+
+
+def _raw_items(buffer: bytes, start: int) -> list[bytes]:
+    """The encoded elements of the list or map at `start`."""
+    code = buffer[start]
+    if code == 0x45:  # noqa: PLR2004 - the empty list
+        return []
+    position = start + (3 if code < 0xD0 else 9)  # noqa: PLR2004 - 8-bit sizes and counts below this code
+    end = codec.skip(buffer, start)
+    items = []
+    while position < end:
+        after = codec.skip(buffer, position)
+        items.append(buffer[position:after])
+        position = after
+    return items
+
+
+# Looking into a stored message
+
+_PROPERTY_NAMES = (
+    "message_id",
+    "user_id",
+    "to",
+    "subject",
+    "reply_to",
+    "correlation_id",
+    "content_type",
+    "content_encoding",
+    "absolute_expiry_time",
+    "creation_time",
+    "group_id",
+    "group_sequence",
+    "reply_to_group_id",
+)
+
+
+class MessageView:
+    """The properties of a message, decoded: for filters and duplicate detection."""
+
+    def __init__(self, message: Message) -> None:
+        bare = message.bare
+        self.properties: dict[str, Any] = dict.fromkeys(_PROPERTY_NAMES)
+        self.application: dict[str, Any] = {}
+        for code, _, start, _ in _sections(bare):
+            if code == PROPERTIES:
+                self.properties.update(zip(_PROPERTY_NAMES, codec.decode(bare, start)[0], strict=False))
+            elif code == APPLICATION_PROPERTIES:
+                self.application = codec.decode(bare, start)[0]
+
+    @property
+    def message_id(self) -> str:
+        return str(self.properties["message_id"])
+
+
+def with_application_properties(message: Message, changes: Mapping[str, bytes]) -> None:
+    """Set application properties, given encoded, and leave every other byte of the message alone."""
+    if not changes:
+        return
+    before, after, kept = b"", b"", {}
+    for code, section, start, end in _sections(message.bare):
+        if code == APPLICATION_PROPERTIES:
+            names = codec.decode(message.bare, start)[0]
+            items = _raw_items(message.bare, start)
+            kept = dict(zip(names, items[1::2], strict=False))
+        elif code == PROPERTIES:
+            before += message.bare[section:end]
+        else:
+            after += message.bare[section:end]
+    kept.update(changes)
+    pairs = ((codec.string(name), value) for name, value in kept.items())
+    application = codec.described(APPLICATION_PROPERTIES, codec.map_(pairs))
+    message.bare = before + application + after
+
+
+# Writing a message for a receiver
+
+
+def _key(name: str) -> bytes:
+    return codec.symbol(name)
+
+
+_SEQUENCE_KEY = _key("x-opt-sequence-number") + b"\x81"
+_ORIGINAL_KEY = _key("x-opt-enqueue-sequence-number") + b"\x81"
+_ENQUEUED_KEY = _key("x-opt-enqueued-time") + b"\x83"
+_STATE_KEY = _key("x-opt-message-state") + b"\x71"
+_LOCKED_KEY = _key("x-opt-locked-until") + b"\x83"
+_SOURCE_KEY = _key(DEAD_LETTER_SOURCE)
+_FACTS = struct.Struct(
+    f">{len(_SEQUENCE_KEY)}sq{len(_ORIGINAL_KEY)}sq{len(_ENQUEUED_KEY)}sq{len(_STATE_KEY)}si"
+)
+_FACTS_COUNT = 8
+_HEADER_WITHOUT_TTL = struct.Struct(">11sI")
+_HEADER_WITH_TTL = struct.Struct(">9sI2sI")
+_ANNOTATIONS = struct.Struct(">4sII")
+_SECTION = b"\x00\x53\x72\xd1"
+_LOCKED = struct.Struct(f">{len(_LOCKED_KEY)}sq")
+_PLAIN_HEADER = b"\x00\x53\x70\xc0\x0a\x05\x40\x40\x40\x40\x70"
+_TTL_HEADER = b"\x00\x53\x70\xc0\x0e\x05\x40\x40\x70"
+
+
+def _header(message: Message) -> bytes:
+    """Header: durable, priority and first-acquirer null, then the time to live and the delivery count."""
+    if not message.ttl:
+        return _HEADER_WITHOUT_TTL.pack(_PLAIN_HEADER, message.delivery_count)
+    ttl = min(message.ttl, MAX_TTL)
+    return _HEADER_WITH_TTL.pack(_TTL_HEADER, ttl, b"\x40\x70", message.delivery_count)
+
+
+def _annotated(message: Message, extra: bytes, extra_count: int) -> bytes:
+    facts = _FACTS.pack(
+        _SEQUENCE_KEY,
+        message.sequence,
+        _ORIGINAL_KEY,
+        message.original_sequence,
+        _ENQUEUED_KEY,
+        message.enqueued_at,
+        _STATE_KEY,
+        message.state,
+    )
+    if message.source is not None:
+        extra += _SOURCE_KEY + codec.string(message.source)
+        extra_count += 2
+    if message.annotations:
+        extra += message.annotations
+        extra_count += _count_values(message.annotations)
+    size = 4 + len(facts) + len(extra)
+    return _ANNOTATIONS.pack(_SECTION, size, _FACTS_COUNT + extra_count) + facts + extra
+
+
+def _count_values(encoded: bytes) -> int:
+    count = position = 0
+    while position < len(encoded):
+        position = codec.skip(encoded, position)
+        count += 1
+    return count
+
+
+def encode_delivery(message: Message) -> bytes:
+    """The message as it goes to a receiver."""
+    locked = _LOCKED.pack(_LOCKED_KEY, message.locked_until) if message.lock is not None else b""
+    return _header(message) + _annotated(message, locked, 2 if locked else 0) + message.bare
+
+
+def encode_browsed(message: Message) -> bytes:
+    """The message as peek shows it: no lock, whoever holds one."""
+    return _header(message) + _annotated(message, b"", 0) + message.bare

@@ -1,0 +1,100 @@
+"""Requests and replies of the nodes $management and $cbs: AMQP messages with a value for a body."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from localcloud.servicebus.amqp import codec
+from localcloud.servicebus.amqp.codec import NULL, DecodeError, Described
+from localcloud.servicebus.errors import ArgumentInvalid, BrokerError, DecodeFailed
+
+__all__ = ["Reply", "Request"]
+
+_PROPERTIES, _APPLICATION_PROPERTIES, _DATA, _VALUE = 0x73, 0x74, 0x75, 0x77
+_MESSAGE_ID, _REPLY_TO = 0, 4
+
+
+@dataclass
+class Request:
+    operation: str
+    properties: dict[str, Any]
+    body: Any
+    message_id: bytes  # encoded: a reply names it with its very type
+    reply_to: str | None
+
+    @classmethod
+    def parse(cls, payload: bytes) -> "Request":
+        try:
+            return cls._parse(payload)
+        except DecodeError as error:
+            raise DecodeFailed(f"The request is malformed: {error}.") from error
+
+    @classmethod
+    def _parse(cls, payload: bytes) -> "Request":
+        properties: list[Any] = []
+        application: dict[str, Any] = {}
+        message_id, body = NULL, None
+        position = 0
+        while position < len(payload):
+            start = position
+            section, position = codec.decode(payload, start)
+            if not isinstance(section, Described):
+                raise DecodeError("a message is a series of described sections")
+            if section.descriptor == _PROPERTIES and isinstance(section.value, list):
+                properties = section.value
+                message_id = _first_item(payload[start:position]) if properties else NULL
+            elif section.descriptor == _APPLICATION_PROPERTIES and isinstance(section.value, dict):
+                application = section.value
+            elif section.descriptor in {_VALUE, _DATA}:
+                body = section.value
+        reply_to = properties[_REPLY_TO] if len(properties) > _REPLY_TO else None
+        return cls(str(application.get("operation")), application, body, message_id, reply_to)
+
+    def field(self, name: str, kind: type, *, default: Any = None) -> Any:
+        """A field of a map body."""
+        if not isinstance(self.body, dict):
+            raise ArgumentInvalid(f"{self.operation}: the body is a map.")
+        value = self.body.get(name, default)
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise ArgumentInvalid(f"{self.operation}: {name} is missing or not of type {kind.__name__}.")
+        return value
+
+    def items(self, name: str, kind: type) -> list[Any]:
+        values = self.field(name, list)
+        if not all(isinstance(value, kind) for value in values):
+            raise ArgumentInvalid(f"{self.operation}: {name} holds something that is no {kind.__name__}.")
+        return list(values)
+
+
+def _first_item(section: bytes) -> bytes:
+    """The encoded message-id of a properties section."""
+    start = codec.skip(section, 1)  # past the descriptor
+    position = start + (3 if section[start] < 0xD0 else 9)  # noqa: PLR2004 - 8-bit sizes below this code
+    return section[position : codec.skip(section, position)]
+
+
+@dataclass
+class Reply:
+    status: int = 200
+    description: str = "OK"
+    condition: str | None = None
+    body: bytes = NULL
+    names: tuple[str, str] = field(default=("statusCode", "statusDescription"))
+
+    @classmethod
+    def refused(cls, error: BrokerError) -> "Reply":
+        return cls(error.status, error.description, error.condition)
+
+    def encode(self, request: Request, path: str) -> bytes:
+        status, description = ("status-code", "status-description") if path == "$cbs" else self.names
+        pairs = [
+            (codec.string(status), codec.int_(self.status)),
+            (codec.string(description), codec.string(self.description)),
+        ]
+        if self.condition is not None:
+            pairs.append((codec.string("errorCondition"), codec.symbol(self.condition)))
+        properties = codec.list_([NULL, NULL, NULL, NULL, NULL, request.message_id])
+        return (
+            codec.described(_PROPERTIES, properties)
+            + codec.described(_APPLICATION_PROPERTIES, codec.map_(pairs))
+            + codec.described(_VALUE, self.body)
+        )

@@ -1,0 +1,41 @@
+"""python -m localcloud.search: the process."""
+
+import os
+
+# One matrix product a search is fastest on one thread, and searches run side by side. Read when numpy loads.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from localcloud.search.service import ADMIN_KEY, QUERY_KEY, SearchService, Settings
+from localcloud.service import common_parser, run_service
+
+MAX_DELAY = 3600
+
+
+def main() -> None:
+    parser = common_parser("search", port=7443)
+    parser.add_argument(
+        "--indexing-delay",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="how long a write stays invisible, as in Azure (default: it is visible at once)",
+    )
+    parser.add_argument("--admin-key", default=ADMIN_KEY)
+    parser.add_argument("--query-key", default=QUERY_KEY)
+    options = parser.parse_args()
+    if not 0 <= options.indexing_delay <= MAX_DELAY:
+        parser.error(f"--indexing-delay is from 0 to {MAX_DELAY} seconds")
+    settings = Settings(
+        data=options.data,
+        host=options.host,
+        port=options.port,
+        indexing_delay=options.indexing_delay,
+        admin_key=options.admin_key,
+        query_key=options.query_key,
+        faults=options.faults,
+    )
+    run_service(lambda: SearchService(settings), log_level=options.log_level)
+
+
+if __name__ == "__main__":
+    main()

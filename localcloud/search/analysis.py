@@ -1,0 +1,130 @@
+"""Analyzers: how a text becomes terms.
+
+A tokenizer is a regular expression; a filter maps one token to its term, or to "" where it is a stop word, so
+that the positions of the others stay. The stemmer is Snowball's (PyStemmer), one a thread.
+"""
+
+import re
+import threading
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import Stemmer  # type: ignore[import-not-found]  # it ships no types
+
+__all__ = ["ANALYZERS", "DEFAULT_ANALYZER", "Analyzer", "Token"]
+
+DEFAULT_ANALYZER = "standard.lucene"
+MAX_CACHED_STEMS = 200_000
+
+# Lucene's English stop set.
+STOP_WORDS = frozenset(
+    """a an and are as at be but by for if in into is it no not of on or such that the their then there these
+    they this to was will with""".split()  # noqa: SIM905 - as it reads best
+)
+
+# An approximation of Unicode's word boundaries (UAX 29): an ideograph or a hiragana is a word, and an
+# apostrophe or a full stop between letters, or a point or comma between digits, joins a word.
+_SINGLE = "\u3040-\u309f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_WORD = rf"[^\W{_SINGLE}]"
+_STANDARD = re.compile(
+    rf"[{_SINGLE}]|{_WORD}+(?:(?:(?<=[^\W\d_])['\u2019.](?=[^\W\d_])|(?<=\d)[.,'](?=\d)){_WORD}+)*"
+)
+_WHITESPACE = re.compile(r"\S+")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_WORD_CHARACTERS = re.compile(r"\w+")
+_ALL = re.compile(r"(?s).+")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    term: str
+    start: int
+    end: int
+    position: int
+
+
+class _Stems(dict[str, str]):
+    """Terms by token, filled as they are met and bounded."""
+
+    def __init__(self, algorithm: str) -> None:
+        super().__init__()
+        self._stem = Stemmer.Stemmer(algorithm, maxCacheSize=0).stemWord
+
+    def __missing__(self, token: str) -> str:
+        if len(self) >= MAX_CACHED_STEMS:
+            self.clear()
+        word = token.removesuffix("'s").removesuffix("\u2019s")
+        term = "" if word in STOP_WORDS else self._stem(word)
+        self[token] = term
+        return term
+
+
+class _PerThread(threading.local):
+    def __init__(self) -> None:
+        self.stems: dict[str, _Stems] = {}
+
+
+_per_thread = _PerThread()
+
+
+def _stem_with(algorithm: str) -> Callable[[], Callable[[str], str]]:
+    def mapping() -> Callable[[str], str]:
+        stems = _per_thread.stems.get(algorithm)
+        if stems is None:
+            stems = _per_thread.stems[algorithm] = _Stems(algorithm)
+        return stems.__getitem__
+
+    return mapping
+
+
+def _without_stop_words(token: str) -> str:
+    return "" if token in STOP_WORDS else token
+
+
+def _fold(token: str) -> str:
+    return "".join(c for c in unicodedata.normalize("NFKD", token) if not unicodedata.combining(c))
+
+
+@dataclass(frozen=True)
+class Analyzer:
+    name: str
+    pattern: re.Pattern[str]
+    lowercase: bool = True
+    mapping: Callable[[], Callable[[str], str]] | None = None
+
+    def terms(self, text: str) -> list[str]:
+        """The terms in order; "" holds the place of a stop word."""
+        tokens = self.pattern.findall(text.lower() if self.lowercase else text)
+        return list(map(self.mapping(), tokens)) if self.mapping else tokens
+
+    def tokens(self, text: str) -> list[Token]:
+        """The terms with where they stand, for highlights and for search.analyze."""
+        found = []
+        to_term = self.mapping() if self.mapping else str
+        for position, match in enumerate(self.pattern.finditer(text)):
+            token = match[0].lower() if self.lowercase else match[0]
+            if term := to_term(token):
+                found.append(Token(term, match.start(), match.end(), position))
+        return found
+
+    def normalise(self, prefix: str) -> str:
+        """A prefix is not analysed, only brought to the case of the terms."""
+        return prefix.lower() if self.lowercase else prefix
+
+
+ANALYZERS = {
+    analyzer.name: analyzer
+    for analyzer in (
+        Analyzer("standard.lucene", _STANDARD),
+        Analyzer("standard", _STANDARD),
+        Analyzer("standardasciifolding.lucene", _STANDARD, mapping=lambda: _fold),
+        Analyzer("en.lucene", _STANDARD, mapping=_stem_with("porter")),
+        Analyzer("en.microsoft", _STANDARD, mapping=_stem_with("english")),
+        Analyzer("keyword", _ALL, lowercase=False),
+        Analyzer("whitespace", _WHITESPACE, lowercase=False),
+        Analyzer("simple", _LETTERS),
+        Analyzer("stop", _LETTERS, mapping=lambda: _without_stop_words),
+        Analyzer("pattern", _WORD_CHARACTERS),
+    )
+}

@@ -1,0 +1,197 @@
+"""All indexes and aliases of the service, with the rules for changing them."""
+
+import secrets
+import shutil
+from pathlib import Path
+from typing import Any
+
+from localcloud.clock import Clock
+from localcloud.search.errors import SearchError, bad_request
+from localcloud.search.index import Index
+from localcloud.search.schema import Schema, check_name, check_update, parse_index
+from localcloud.search.store import Store
+
+__all__ = ["Catalog", "Conditions"]
+
+MAX_INDEXES = 200
+
+
+class Conditions:
+    """If-Match and If-None-Match of a request."""
+
+    def __init__(self, if_match: str | None = None, if_none_match: str | None = None) -> None:
+        self._if_match = if_match
+        self._if_none_match = if_none_match
+
+    def check(self, etag: str | None) -> None:
+        """Against what there is; None where there is nothing."""
+        match, none_match = self._if_match, self._if_none_match
+        if match is not None and (etag is None or not _matches(match, etag)):
+            raise _precondition_failed()
+        if none_match is not None and etag is not None and _matches(none_match, etag):
+            raise _precondition_failed()
+
+
+def _matches(header: str, etag: str) -> bool:
+    tags = (tag.strip().removeprefix("W/").strip('"') for tag in header.split(","))
+    return any(tag in ("*", etag) for tag in tags)
+
+
+def _precondition_failed() -> SearchError:
+    return SearchError(
+        412, "The precondition given in one of the request headers evaluated to false.", "PreconditionFailed"
+    )
+
+
+def _new_etag() -> str:
+    return f"0x{secrets.token_hex(8).upper()}"
+
+
+class Catalog:
+    """Changes come from the writer thread, reads from any."""
+
+    def __init__(self, folder: Path, clock: Clock, *, delay: float = 0.0) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder / "segments"
+        self._clock = clock
+        self._delay = delay
+        self._store = Store(folder / "search.db")
+        self._indexes: dict[str, Index] = {}
+        self._aliases = {name: (target, etag) for name, target, etag in self._store.aliases()}
+        for number, definition, etag in self._store.indexes():
+            index = self._open(number, parse_index(definition), etag)
+            index.load()
+            self._indexes[index.schema.name] = index
+
+    def close(self) -> None:
+        self._store.close()
+
+    def _open(self, number: int, schema: Schema, etag: str) -> Index:
+        folder = self._folder / str(number)
+        folder.mkdir(parents=True, exist_ok=True)
+        return Index(
+            number, schema, etag, store=self._store, folder=folder, clock=self._clock, delay=self._delay
+        )
+
+    # indexes
+
+    def indexes(self) -> list[Index]:
+        return sorted(self._indexes.values(), key=lambda index: index.schema.name)
+
+    def index(self, name: str) -> Index:
+        found = self._indexes.get(name)
+        if found is None:
+            raise SearchError(
+                404, f"No index with the name '{name:.200}' was found in the service.", "ResourceNotFound"
+            )
+        return found
+
+    def resolve(self, name: str) -> Index:
+        """An index by its name or by an alias."""
+        if name in self._aliases:
+            return self.index(self._aliases[name][0])
+        return self.index(name)
+
+    def create_index(self, body: Any) -> Index:
+        schema = parse_index(body)
+        if schema.name in self._indexes or schema.name in self._aliases:
+            raise SearchError(
+                409,
+                f"Cannot create index '{schema.name}' because it already exists.",
+                "ResourceNameAlreadyInUse",
+            )
+        if len(self._indexes) >= MAX_INDEXES:
+            raise SearchError(429, f"The service has its most of {MAX_INDEXES} indexes.", "QuotaExceeded")
+        etag = _new_etag()
+        number = self._store.add_index(schema.name, schema.definition, etag)
+        index = self._indexes[schema.name] = self._open(number, schema, etag)
+        return index
+
+    def put_index(self, name: str, body: Any, conditions: Conditions) -> tuple[Index, bool]:
+        """Create or update; whether it was created."""
+        check_same_name(name, body)
+        existing = self._indexes.get(name)
+        conditions.check(existing.etag if existing else None)
+        if existing is None:
+            return self.create_index(body), True
+        schema = parse_index(body)
+        check_update(existing.schema, schema)
+        etag = _new_etag()
+        self._store.update_index(existing.number, schema.definition, etag)
+        existing.schema, existing.etag = schema, etag
+        return existing, False
+
+    def delete_index(self, name: str, conditions: Conditions) -> None:
+        index = self._indexes.get(name)
+        conditions.check(index.etag if index else None)
+        index = self.index(name)
+        index.dropped = True
+        del self._indexes[name]
+        self._store.drop_index(index.number)
+        shutil.rmtree(self._folder / str(index.number))
+
+    # aliases
+
+    def aliases(self) -> list[dict[str, Any]]:
+        return [self.alias(name) for name in sorted(self._aliases)]
+
+    def alias(self, name: str) -> dict[str, Any]:
+        if name not in self._aliases:
+            raise SearchError(404, f"No alias with the name '{name:.200}' was found.", "ResourceNotFound")
+        target, etag = self._aliases[name]
+        return {"@odata.etag": f'"{etag}"', "name": name, "indexes": [target]}
+
+    def create_alias(self, body: Any) -> dict[str, Any]:
+        name = body.get("name") if isinstance(body, dict) else None
+        check_name(name, "Alias")
+        if name in self._aliases or name in self._indexes:
+            raise SearchError(409, f"The name '{name}' is already in use.", "ResourceNameAlreadyInUse")
+        return self._set_alias(body)
+
+    def put_alias(self, name: str, body: Any, conditions: Conditions) -> tuple[dict[str, Any], bool]:
+        check_same_name(name, body)
+        existing = self._aliases.get(name)
+        conditions.check(existing[1] if existing else None)
+        if existing is None:
+            return self.create_alias(body), True
+        return self._set_alias(body), False
+
+    def _set_alias(self, body: Any) -> dict[str, Any]:
+        if not isinstance(body, dict):
+            raise bad_request("An alias must be a JSON object.")
+        check_name(body.get("name"), "Alias")
+        targets = body.get("indexes")
+        if not isinstance(targets, list) or len(targets) != 1 or not isinstance(targets[0], str):
+            raise bad_request("An alias must have exactly one index in 'indexes'.")
+        self._check_target(targets[0])
+        etag = _new_etag()
+        self._store.put_alias(body["name"], targets[0], etag)
+        self._aliases[body["name"]] = (targets[0], etag)
+        return self.alias(body["name"])
+
+    def _check_target(self, target: str) -> None:
+        if target not in self._indexes:
+            raise bad_request(f"The alias's index '{target:.200}' does not exist.")
+
+    def delete_alias(self, name: str, conditions: Conditions) -> None:
+        existing = self._aliases.get(name)
+        conditions.check(existing[1] if existing else None)
+        self.alias(name)
+        self._store.drop_alias(name)
+        del self._aliases[name]
+
+    def counts(self) -> dict[str, int]:
+        sizes = [index.view().storage_size() for index in self.indexes()]
+        return {
+            "aliasesCount": len(self._aliases),
+            "documentCount": sum(index.view().count for index in self.indexes()),
+            "indexesCount": len(self._indexes),
+            "storageSize": sum(size for size, _ in sizes),
+            "vectorIndexSize": sum(vectors for _, vectors in sizes),
+        }
+
+
+def check_same_name(name: str, body: Any) -> None:
+    if not isinstance(body, dict) or body.get("name", name) != name:
+        raise bad_request(f"The name in the body does not match '{name:.200}' in the address.")
+    body["name"] = name

@@ -1,0 +1,164 @@
+"""Columns: the values that filters, sorting and facets read, one numpy array a field.
+
+A frame is a table. Its rows are documents, or, for a collection, the elements of all documents in order: then
+`offsets[row]:offsets[row + 1]` are the elements of one row of the parent. A collection of plain values is a
+frame with one column, named "". Frames never change: a write makes a new small one, a merge one out of many.
+"""
+
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localcloud.search.fields import COMPLEX, Field
+from localcloud.search.values import double, instant
+
+__all__ = ["Column", "Frame", "Mask", "Nested", "Rows"]
+
+Mask = NDArray[np.bool_]
+Rows = NDArray[np.int64]
+_DTYPES = {"Edm.Double": np.float64, "Edm.Boolean": np.int8}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Numbers, or codes into the sorted `texts`. Nulls are code -1, or not `valid`."""
+
+    data: NDArray[Any]
+    valid: Mask
+    texts: list[str] | None = None
+
+    @classmethod
+    def build(cls, kind: str, values: list[Any]) -> "Column":
+        valid = np.fromiter((value is not None for value in values), dtype=np.bool_, count=len(values))
+        if kind == "Edm.String":
+            texts = sorted({value for value in values if value is not None})
+            codes = {text: code for code, text in enumerate(texts)}
+            coded = np.fromiter((codes.get(value, -1) for value in values), np.int32, len(values))
+            return cls(coded, valid, texts)
+        if kind == "Edm.DateTimeOffset":
+            values = [None if value is None else instant(value) for value in values]
+        elif kind == "Edm.Double":
+            values = [None if value is None else double(value) for value in values]
+        plain = (0 if value is None else value for value in values)
+        return cls(np.fromiter(plain, _DTYPES.get(kind, np.int64), len(values)), valid)
+
+    @classmethod
+    def nulls(cls, like: "Column", rows: int) -> "Column":
+        data = np.full(rows, -1 if like.texts is not None else 0, dtype=like.data.dtype)
+        return cls(data, np.zeros(rows, dtype=np.bool_), [] if like.texts is not None else None)
+
+    def take(self, rows: Rows) -> "Column":
+        return Column(self.data[rows], self.valid[rows], self.texts)
+
+    @classmethod
+    def concatenate(cls, columns: "list[Column]") -> "Column":
+        valid = np.concatenate([column.valid for column in columns])
+        if columns[0].texts is None:
+            return cls(np.concatenate([column.data for column in columns]), valid)
+        kept = [_used_texts(column) for column in columns]
+        texts = sorted(set().union(*(used.values() for used in kept)))
+        codes = {text: code for code, text in enumerate(texts)}
+        recoded = []
+        for column, used in zip(columns, kept, strict=True):
+            # One slot more than there are texts, so that a null's -1 finds itself at the end.
+            table = np.full(len(column.texts or ()) + 1, -1, dtype=np.int32)
+            for old, text in used.items():
+                table[old] = codes[text]
+            recoded.append(table[column.data])
+        return cls(np.concatenate(recoded), valid, texts)
+
+
+def _used_texts(column: "Column") -> dict[int, str]:
+    texts = column.texts or []
+    used = np.unique(column.data[column.valid])
+    return {int(code): texts[code] for code in used}
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """The elements of a collection field."""
+
+    offsets: NDArray[np.int64]
+    frame: "Frame"
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        return np.diff(self.offsets)
+
+    def parents(self) -> Rows:
+        return np.repeat(np.arange(len(self.offsets) - 1), self.counts)
+
+    def take(self, rows: Rows) -> "Nested":
+        counts = self.counts[rows]
+        offsets = _offsets(counts)
+        starts = np.repeat(self.offsets[:-1][rows] - offsets[:-1], counts)
+        return Nested(offsets, self.frame.take(np.arange(int(offsets[-1])) + starts))
+
+    @classmethod
+    def empty(cls, rows: int, like: "Nested") -> "Nested":
+        return cls(np.zeros(rows + 1, dtype=np.int64), like.frame.take(np.empty(0, dtype=np.int64)))
+
+    @classmethod
+    def concatenate(cls, parts: "list[Nested]") -> "Nested":
+        offsets = _offsets(np.concatenate([part.counts for part in parts]))
+        return cls(offsets, Frame.concatenate([part.frame for part in parts]))
+
+
+def _offsets(counts: NDArray[Any]) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts, dtype=np.int64)])
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    rows: int
+    columns: dict[str, Column]
+    nested: dict[str, Nested]
+
+    @classmethod
+    def build(cls, fields: tuple[Field, ...], documents: list[dict[str, Any]]) -> "Frame":
+        frame = cls(len(documents), {}, {})
+        frame._add(fields, documents, "")
+        return frame
+
+    def _add(self, fields: tuple[Field, ...], documents: list[dict[str, Any]], prefix: str) -> None:
+        for field in fields:
+            if not field.in_columns:
+                continue
+            name = prefix + field.name
+            values = [document.get(field.name) for document in documents]
+            if field.collection:
+                self.nested[name] = _nested(field, values)
+            elif field.type == COMPLEX:
+                # One row a document, unlike a collection: its columns stand in this frame.
+                self._add(field.fields, [value or {} for value in values], f"{name}/")
+            else:
+                self.columns[name] = Column.build(field.type, values)
+
+    def take(self, rows: Rows) -> "Frame":
+        columns = {name: column.take(rows) for name, column in self.columns.items()}
+        return Frame(len(rows), columns, {name: part.take(rows) for name, part in self.nested.items()})
+
+    @classmethod
+    def concatenate(cls, frames: "list[Frame]") -> "Frame":
+        """One frame of all rows in order; a field that came later is null in the older rows."""
+        columns, nested = {}, {}
+        for name, like in {k: v for frame in frames for k, v in frame.columns.items()}.items():
+            columns[name] = Column.concatenate(
+                [frame.columns.get(name) or Column.nulls(like, frame.rows) for frame in frames]
+            )
+        for name, part in {k: v for frame in frames for k, v in frame.nested.items()}.items():
+            nested[name] = Nested.concatenate(
+                [frame.nested.get(name) or Nested.empty(frame.rows, part) for frame in frames]
+            )
+        return cls(sum(frame.rows for frame in frames), columns, nested)
+
+
+def _nested(field: Field, values: list[list[Any] | None]) -> "Nested":
+    offsets = np.array(list(accumulate((len(value or ()) for value in values), initial=0)), dtype=np.int64)
+    elements = [element for value in values for element in value or ()]
+    if field.type == COMPLEX:
+        return Nested(offsets, Frame.build(field.fields, elements))
+    return Nested(offsets, Frame(len(elements), {"": Column.build(field.type, elements)}, {}))

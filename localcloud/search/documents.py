@@ -1,0 +1,116 @@
+"""A batch of index actions: read it, and work out what it does to the documents there are."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from localcloud.search.errors import DocumentError, SearchError, bad_request, shown
+from localcloud.search.schema import Schema
+from localcloud.search.values import check_key, check_vector, merge_documents, normalise_document
+
+__all__ = ["Action", "Outcome", "parse_batch", "plan"]
+
+ACTIONS = ("upload", "merge", "mergeOrUpload", "delete")
+MAX_ACTIONS = 32_000
+
+
+@dataclass(slots=True)
+class Action:
+    kind: str
+    key: str
+    document: dict[str, Any]
+    error: DocumentError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    key: str
+    status: int
+    message: str | None = None
+
+    def body(self) -> dict[str, Any]:
+        succeeded = self.message is None
+        return {
+            "key": self.key,
+            "status": succeeded,
+            "errorMessage": self.message,
+            "statusCode": self.status,
+        }
+
+
+def parse_batch(schema: Schema, body: Any) -> list[Action]:
+    """A property or type that is wrong refuses the whole batch; a bad key or vector fails its document."""
+    actions = body.get("value") if isinstance(body, dict) else None
+    if not isinstance(actions, list) or not actions:
+        raise bad_request("The request is invalid. Details: 'value' must be an array of at least one action.")
+    if len(actions) > MAX_ACTIONS:
+        raise bad_request(f"A batch may have at most {MAX_ACTIONS} actions.")
+    return [_action(schema, position, item) for position, item in enumerate(actions)]
+
+
+def _action(schema: Schema, position: int, item: Any) -> Action:
+    if not isinstance(item, dict):
+        raise bad_request(f"The request is invalid. Details: actions : {position}: an object is needed.")
+    kind = item.get("@search.action", "upload")
+    if kind not in ACTIONS:
+        raise bad_request(
+            f"The request is invalid. Details: actions : {position}: @search.action {shown(kind)} is not "
+            f"one of {', '.join(ACTIONS)}."
+        )
+    sent = {name: value for name, value in item.items() if not name.startswith("@")}
+    key = sent.get(schema.key.name)
+    action = Action(kind, key if isinstance(key, str) else "", {})
+    try:
+        check_key(key)
+        if kind != "delete":
+            action.document = normalise_document(schema, sent)
+            _check_vectors(schema, action.document)
+    except DocumentError as error:
+        action.error = error
+    except SearchError as error:
+        raise bad_request(f"The request is invalid. Details: actions : {position}: {error.message}") from None
+    return action
+
+
+def _check_vectors(schema: Schema, document: dict[str, Any]) -> None:
+    for field in schema.vector_fields:
+        vector = document.get(field.name)
+        if vector is not None:
+            check_vector(field, vector)
+
+
+def plan(
+    actions: list[Action],
+    current: dict[str, int],
+    schema: Schema,
+    read: Callable[[int], dict[str, Any]],
+) -> tuple[list[Outcome], dict[str, dict[str, Any] | None]]:
+    """What each action comes to, in order, and the documents that the batch leaves (None: deleted)."""
+    final: dict[str, dict[str, Any] | None] = {}
+
+    def stored(key: str) -> dict[str, Any] | None:
+        if key in final:
+            return final[key]
+        return read(current[key]) if key in current else None
+
+    def exists(key: str) -> bool:
+        return final[key] is not None if key in final else key in current
+
+    outcomes = []
+    for action in actions:
+        if action.error is not None:
+            outcomes.append(Outcome(action.key, action.error.status, action.error.message))
+            continue
+        known = exists(action.key)
+        if action.kind == "merge" and not known:
+            outcomes.append(Outcome(action.key, 404, "Document not found."))
+            continue
+        if action.kind == "delete":
+            final[action.key] = None
+        elif action.kind == "upload" or not known:
+            final[action.key] = action.document
+        else:
+            final[action.key] = merge_documents(schema.by_name, stored(action.key) or {}, action.document)
+        created = not known and action.kind != "delete"
+        outcomes.append(Outcome(action.key, 201 if created else 200))
+    return outcomes, final

@@ -1,0 +1,46 @@
+"""What the service refuses, in the shape that the real one answers."""
+
+from typing import Any
+
+__all__ = ["DocumentError", "SearchError", "bad_request", "invalid_expression", "shown", "unsupported"]
+
+
+class SearchError(Exception):
+    """An answer other than success: its status, its code and a message that says what to do."""
+
+    def __init__(self, status: int, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+
+    def body(self) -> dict[str, Any]:
+        return {"error": {"code": self.code, "message": self.message, "details": []}}
+
+
+class DocumentError(SearchError):
+    """The failure of one document, which leaves the rest of its batch alone."""
+
+    def __init__(self, message: str, status: int = 400) -> None:
+        super().__init__(status, message, "InvalidDocument")
+
+
+def bad_request(message: str, code: str = "InvalidRequestParameter") -> SearchError:
+    return SearchError(400, message, code)
+
+
+def invalid_expression(message: str, parameter: str = "$filter") -> SearchError:
+    return SearchError(
+        400, f"Invalid expression: {message}\nParameter name: {parameter}", "InvalidRequestParameter"
+    )
+
+
+def unsupported(what: str) -> SearchError:
+    return SearchError(400, f"The local AI Search does not support {what}.", "NotSupportedLocally")
+
+
+def shown(value: Any) -> str:
+    """A value from a request as a message may show it: never long, and never deep."""
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "an array"
+    return repr(value)[:100]

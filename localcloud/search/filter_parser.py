@@ -1,0 +1,361 @@
+"""Parses `$filter` in the grammar of Azure AI Search, which is much smaller than OData's.
+
+Every name is resolved against the index and every constant against the type of its field here, so that a
+filter that parses can be evaluated. What the grammar has not (arithmetic, contains, `in (...)`) is refused.
+"""
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from localcloud.search.errors import SearchError, invalid_expression, unsupported
+from localcloud.search.fields import COMPLEX, Field
+from localcloud.search.filters import Boolean, Compare, Filter, In, Junction, Lambda, Not, Textual
+from localcloud.search.schema import Schema
+from localcloud.search.values import instant
+
+__all__ = ["parse_filter"]
+
+MAX_DEPTH = 100
+MAX_CLAUSES = 3000
+
+_TOKEN = re.compile(
+    r"""(?P<space>\s+)
+    |(?P<string>'(?:[^']|'')*')
+    |(?P<date>\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)?)
+    |(?P<number>[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.])
+    |(?P<infinity>-INF\b)
+    |(?P<name>[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)?)
+    |(?P<mark>[(),:/])""",
+    re.VERBOSE,
+)
+_COMPARISONS = frozenset({"eq", "ne", "gt", "ge", "lt", "le"})
+_MIRRORED = {"eq": "eq", "ne": "ne", "gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
+_WORDS = _COMPARISONS | {"and", "or", "not", "null", "true", "false"}
+_CONSTANTS = {"null": None, "true": True, "false": False, "INF": math.inf, "NaN": math.nan}
+_NUMBERS = frozenset({"Edm.Int32", "Edm.Int64", "Edm.Double"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Constant:
+    type: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Variable:
+    """A field, and where its column stands in the frame at hand."""
+
+    field: Field
+    path: str
+
+
+def parse_filter(text: str, schema: Schema) -> Filter:
+    return _Parser(text, schema).parse()
+
+
+def _tokens(text: str) -> list[_Token]:
+    tokens, at = [], 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None or match.lastgroup is None:
+            raise invalid_expression(f"Syntax error at position {at} in '{text:.200}'.")
+        if match.lastgroup != "space":
+            tokens.append(_Token(match.lastgroup, match[0], at))
+        at = match.end()
+    return [*tokens, _Token("end", "", len(text))]
+
+
+class _Parser:
+    def __init__(self, text: str, schema: Schema) -> None:
+        self._text = text
+        self._schema = schema
+        self._tokens = _tokens(text)
+        self._at = 0
+        self._depth = 0
+        self._clauses = 0
+        self._variable: tuple[str, Field] | None = None  # of the lambda at hand
+
+    def parse(self) -> Filter:
+        result = self._or()
+        if self._peek().kind != "end":
+            raise self._error()
+        return result
+
+    # tokens
+
+    def _peek(self, ahead: int = 0) -> _Token:
+        return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
+
+    def _next(self) -> _Token:
+        token = self._peek()
+        self._at += 1
+        return token
+
+    def _take(self, text: str) -> bool:
+        if self._peek().text == text and self._peek().kind in ("mark", "name"):
+            self._at += 1
+            return True
+        return False
+
+    def _expect(self, text: str) -> None:
+        if not self._take(text):
+            raise self._error(f"'{text}' expected")
+
+    def _error(self, why: str = "") -> SearchError:
+        where = f"Syntax error at position {self._peek().at} in '{self._text:.200}'"
+        return invalid_expression(f"{where}: {why}." if why else f"{where}.")
+
+    def _descend(self) -> None:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise invalid_expression(f"The filter is nested more than {MAX_DEPTH} levels deep.")
+
+    # the grammar
+
+    def _or(self) -> Filter:
+        return self._junction("or")
+
+    def _junction(self, word: str) -> Filter:
+        self._descend()
+        operand = self._unary if word == "and" else lambda: self._junction("and")
+        operands = [operand()]
+        while self._take(word):
+            operands.append(operand())
+        self._depth -= 1
+        return operands[0] if len(operands) == 1 else Junction(word, tuple(operands))
+
+    def _unary(self) -> Filter:
+        if self._peek().text == "not" and self._peek().kind == "name":
+            self._next()
+            self._descend()
+            negated = Not(self._unary())
+            self._depth -= 1
+            return negated
+        return self._clause()
+
+    def _clause(self) -> Filter:
+        self._clauses += 1
+        if self._clauses > MAX_CLAUSES:
+            raise invalid_expression(f"The filter has more than {MAX_CLAUSES} clauses.")
+        if self._take("("):
+            inner = self._or()
+            self._expect(")")
+            return inner
+        if self._peek().kind == "name" and self._peek(1).text == "(":
+            return self._function()
+        left = self._operand()
+        if isinstance(left, Lambda):
+            return left
+        if self._peek().text in _COMPARISONS and self._peek().kind == "name":
+            return self._comparison(left, self._next().text)
+        return self._condition(left)
+
+    def _condition(self, operand: _Constant | _Variable) -> Filter:
+        """A Boolean that stands alone."""
+        if isinstance(operand, _Constant) and isinstance(operand.value, bool):
+            return Boolean(operand.value)
+        if isinstance(operand, _Variable) and operand.field.type == "Edm.Boolean":
+            return Compare(operand.path, "eq", value=True)
+        raise self._error("a Boolean expression expected")
+
+    def _comparison(self, left: _Constant | _Variable, operation: str) -> Filter:
+        right = self._operand()
+        if isinstance(left, _Variable) and isinstance(right, _Constant):
+            return Compare(left.path, operation, _checked(left.field, operation, right))
+        if isinstance(right, _Variable) and isinstance(left, _Constant):
+            operation = _MIRRORED[operation]
+            return Compare(right.path, operation, _checked(right.field, operation, left))
+        raise self._error("a comparison is between a field and a constant")
+
+    def _operand(self) -> "_Constant | _Variable | Lambda | Any":
+        token = self._next()
+        if token.kind == "string":
+            return _Constant("Edm.String", token.text[1:-1].replace("''", "'"))
+        if token.kind == "number":
+            return _number(token.text)
+        if token.kind == "infinity":
+            return _Constant("Edm.Double", -math.inf)
+        if token.kind == "date":
+            milliseconds = instant(token.text)
+            if milliseconds is None:
+                raise invalid_expression(f"'{token.text}' is not a date with an offset.")
+            return _Constant("Edm.DateTimeOffset", milliseconds)
+        if token.kind == "name":
+            if token.text in _CONSTANTS:
+                return _constant(token.text)
+            if token.text not in _WORDS and "." not in token.text:
+                return self._path(token.text)
+        self._at -= 1
+        raise self._error()
+
+    def _path(self, first: str) -> "_Variable | Lambda":
+        field, path = self._resolve_first(first)
+        while self._take("/"):
+            name = self._next().text
+            if name in ("any", "all") and self._peek().text == "(":
+                return self._lambda(field, path, name)
+            child = next((child for child in field.fields if child.name == name), None)
+            if child is None or field.type != COMPLEX or (field.collection and path):
+                raise _unknown(name, field)
+            field, path = child, f"{path}/{name}" if path else name
+        return self._variable_at(field, path)
+
+    def _variable_at(self, field: Field, path: str) -> _Variable:
+        ranged = self._variable is not None and field is self._variable[1]
+        if (field.collection and not ranged) or field.type == COMPLEX:
+            raise invalid_expression(
+                f"'{field.path}' is of type {_type_name(field)}: filter it with any or all, or a sub-field."
+            )
+        if not field.filterable:
+            raise invalid_expression(f"The field '{field.path}' is not filterable.")
+        return _Variable(field, path)
+
+    def _resolve_first(self, name: str) -> tuple[Field, str]:
+        if self._variable is not None:
+            variable, field = self._variable
+            if name != variable:
+                raise invalid_expression(
+                    f"'{name}' is not bound to the range variable '{variable}'. Only bound field references "
+                    "are supported inside lambda expressions ('any' or 'all')."
+                )
+            return field, ""
+        top = self._schema.by_name.get(name)
+        if top is None:
+            raise _unknown(name, None)
+        return top, name
+
+    def _lambda(self, field: Field, path: str, operation: str) -> Lambda:
+        ranged = self._variable is not None and field is self._variable[1]
+        if not field.collection or ranged or field.is_vector:
+            raise invalid_expression(f"any and all need a collection, and '{field.path}' is not one.")
+        if field.type != COMPLEX and not field.filterable:
+            raise invalid_expression(f"The field '{field.path}' is not filterable.")
+        self._expect("(")
+        if operation == "any" and self._take(")"):
+            return Lambda(path, operation, None)
+        variable = self._next()
+        if variable.kind != "name" or variable.text in _WORDS or "." in variable.text:
+            raise self._error("a range variable expected")
+        self._expect(":")
+        outer, self._variable = self._variable, (variable.text, field)
+        body = self._or()
+        self._variable = outer
+        self._expect(")")
+        if field.type == "Edm.String":
+            _check_string_lambda(body, operation, negated=False)
+        return Lambda(path, operation, body)
+
+    # functions
+
+    def _function(self) -> Filter:
+        name = self._next().text
+        if name not in ("search.in", "search.ismatch"):
+            if name in _WORDS:
+                raise self._error()
+            raise unsupported(f"the function '{name}' in a filter (it has search.in and search.ismatch)")
+        self._expect("(")
+        return self._search_in() if name == "search.in" else self._is_match()
+
+    def _search_in(self) -> Filter:
+        variable = self._operand()
+        if not isinstance(variable, _Variable) or variable.field.type != "Edm.String":
+            raise invalid_expression("The first argument of search.in must be a string field.")
+        values, delimiters = [*self._string_arguments(1, 2), " ,"][:2]
+        pattern = f"[{re.escape(delimiters)}]+" if delimiters else r"(?!)"
+        return In(variable.path, frozenset(value for value in re.split(pattern, values) if value))
+
+    def _string_arguments(self, at_least: int, at_most: int) -> list[str]:
+        """What follows the first argument, up to the closing parenthesis."""
+        arguments = []
+        while self._take(","):
+            argument = self._operand()
+            if not isinstance(argument, _Constant) or argument.type != "Edm.String":
+                raise self._error("a string expected")
+            arguments.append(argument.value)
+        self._expect(")")
+        if not at_least <= len(arguments) <= at_most:
+            raise self._error("wrong number of arguments")
+        return arguments
+
+    def _is_match(self) -> Filter:
+        if self._variable is not None:
+            raise invalid_expression("search.ismatch is not supported inside lambda expressions.")
+        self._tokens.insert(self._at, _Token("mark", ",", self._peek().at))  # the first is like the others
+        arguments = self._string_arguments(1, 4)
+        text, fields, query_type, mode = [*arguments, *["", "", "simple", "any"][len(arguments) :]]
+        if query_type != "simple":
+            raise unsupported(f"queryType '{query_type:.50}' (it has 'simple')")
+        if mode not in ("any", "all"):
+            raise invalid_expression("The search mode of search.ismatch is 'any' or 'all'.")
+        names = tuple(name.strip() for name in fields.split(",") if name.strip())
+        for name in names:
+            if name not in self._schema.by_path or not self._schema.by_path[name].is_text:
+                raise invalid_expression(f"The field '{name:.200}' is not searchable.")
+        return Textual(text, names, mode == "all")
+
+
+def _constant(word: str) -> _Constant:
+    value = _CONSTANTS[word]
+    kind = "null" if value is None else "Edm.Boolean" if isinstance(value, bool) else "Edm.Double"
+    return _Constant(kind, value)
+
+
+def _number(text: str) -> _Constant:
+    if re.fullmatch(r"[+-]?\d{1,19}", text) and -(2**63) <= int(text) < 2**63:
+        return _Constant("Edm.Int64", int(text))
+    return _Constant("Edm.Double", float(text))
+
+
+def _checked(field: Field, operation: str, constant: _Constant) -> Any:
+    fits = constant.type in ("null", field.type) or {constant.type, field.type} <= _NUMBERS
+    if fits and field.type == "Edm.Boolean" and operation not in ("eq", "ne"):
+        fits = False
+    if not fits:
+        raise invalid_expression(
+            "A binary operator with incompatible types was detected. Found operand types "
+            f"'{field.type}' (field '{field.path}') and '{constant.type}' for operator '{operation}'."
+        )
+    return constant.value
+
+
+def _check_string_lambda(body: Filter, operation: str, *, negated: bool) -> None:
+    """The real service answers these from an inverted index, which has only the positive form for any."""
+    if isinstance(body, Not):
+        _check_string_lambda(body.operand, operation, negated=not negated)
+    elif isinstance(body, Junction):
+        effective = body.operation if not negated else {"and": "or", "or": "and"}[body.operation]
+        if effective != ("or" if operation == "any" else "and"):
+            raise invalid_expression(
+                f"Invalid lambda expression. Found an unsupported combination of conditions in '{operation}' "
+                "over a field of type Collection(Edm.String). Use 'or' inside 'any', and 'and' inside 'all'."
+            )
+        for operand in body.operands:
+            _check_string_lambda(operand, operation, negated=negated)
+    elif isinstance(body, Compare | In):
+        equality = isinstance(body, In) or body.operation == "eq"
+        ordered = isinstance(body, Compare) and body.operation not in ("eq", "ne")
+        if ordered or (equality == negated) != (operation == "all"):
+            raise invalid_expression(
+                "Invalid lambda expression. Found a test for equality or inequality where the opposite was "
+                "expected in a lambda expression that iterates over a field of type Collection(Edm.String). "
+                "For 'any', use expressions of the form 'x eq y' or 'search.in(...)'. For 'all', use "
+                "expressions of the form 'x ne y', 'not (x eq y)', or 'not search.in(...)'."
+            )
+
+
+def _type_name(field: Field) -> str:
+    return f"Collection({field.type})" if field.collection else field.type
+
+
+def _unknown(name: str, parent: Field | None) -> SearchError:
+    of = f"search.{parent.path}" if parent else "search.document"
+    return invalid_expression(f"Could not find a property named '{name:.200}' on type '{of}'.")

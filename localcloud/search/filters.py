@@ -1,0 +1,154 @@
+"""`$filter` as a tree: every node answers a frame with the mask of the rows it keeps.
+
+As in the real service, a comparison with a null is false, `ne` is the opposite of `eq` and so keeps nulls,
+`not` is the complement, `any` of an empty collection is false and `all` is true.
+"""
+
+import operator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from localcloud.search.columns import Column, Frame, Mask
+
+__all__ = ["Boolean", "Compare", "Filter", "In", "Junction", "Lambda", "Not", "Textual"]
+
+Matches = Callable[["Textual"], Mask]  # answers search.ismatch for the frame at hand
+
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "eq": operator.eq,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "lt": operator.lt,
+    "le": operator.le,
+}
+
+
+class Filter(Protocol):
+    def mask(self, frame: Frame, matches: Matches) -> Mask: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    value: bool
+
+    def mask(self, frame: Frame, matches: Matches) -> Mask:  # noqa: ARG002 - one signature for every node
+        return np.full(frame.rows, self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    path: str
+    operation: str
+    value: Any
+
+    def mask(self, frame: Frame, matches: Matches) -> Mask:  # noqa: ARG002 - one signature for every node
+        column = frame.columns.get(self.path)
+        if self.operation == "ne":
+            return ~self._compared(column, frame.rows, "eq")
+        return self._compared(column, frame.rows, self.operation)
+
+    def _compared(self, column: Column | None, rows: int, operation: str) -> Mask:
+        if column is None:  # the field is younger than these rows
+            return np.full(rows, self.value is None and operation == "eq")
+        if self.value is None:
+            return ~column.valid if operation == "eq" else np.zeros(rows, dtype=np.bool_)
+        if column.texts is not None:
+            return _compare_texts(column, operation, self.value)
+        compared: Mask = _OPERATORS[operation](column.data, self.value) & column.valid
+        return compared
+
+
+def _compare_texts(column: Column, operation: str, value: str) -> Mask:
+    """The texts are sorted: a comparison of texts is one of codes."""
+    texts = column.texts or []
+    low, high = bisect_left(texts, value), bisect_right(texts, value)
+    codes = column.data
+    bounds = {
+        "eq": lambda: (codes >= low) & (codes < high),
+        "lt": lambda: (codes >= 0) & (codes < low),
+        "le": lambda: (codes >= 0) & (codes < high),
+        "gt": lambda: codes >= high,
+        "ge": lambda: codes >= low,
+    }
+    kept: Mask = bounds[operation]() & column.valid
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """search.in: one of many texts."""
+
+    path: str
+    values: frozenset[str]
+
+    def mask(self, frame: Frame, matches: Matches) -> Mask:  # noqa: ARG002 - one signature for every node
+        column = frame.columns.get(self.path)
+        if column is None or column.texts is None:
+            return np.zeros(frame.rows, dtype=np.bool_)
+        wanted = np.zeros(len(column.texts) + 1, dtype=np.bool_)  # the last is for nulls
+        for value in self.values:
+            at = bisect_left(column.texts, value)
+            if at < len(column.texts) and column.texts[at] == value:
+                wanted[at] = True
+        kept: Mask = wanted[column.data]
+        return kept
+
+
+@dataclass(frozen=True, slots=True)
+class Textual:
+    """search.ismatch: a full-text query as a condition."""
+
+    text: str
+    fields: tuple[str, ...]
+    match_all: bool
+
+    def mask(self, frame: Frame, matches: Matches) -> Mask:  # noqa: ARG002 - one signature for every node
+        return matches(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    operand: Filter
+
+    def mask(self, frame: Frame, matches: Matches) -> Mask:
+        return ~self.operand.mask(frame, matches)
+
+
+@dataclass(frozen=True, slots=True)
+class Junction:
+    """`and` or `or` of two or more."""
+
+    operation: str
+    operands: tuple[Filter, ...]
+
+    def mask(self, frame: Frame, matches: Matches) -> Mask:
+        combine = np.logical_and if self.operation == "and" else np.logical_or
+        result = self.operands[0].mask(frame, matches)
+        for operand in self.operands[1:]:
+            result = combine(result, operand.mask(frame, matches))
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Lambda:
+    """any or all over the elements of a collection; any without a body asks whether there are elements."""
+
+    path: str
+    operation: str
+    body: Filter | None
+
+    def mask(self, frame: Frame, matches: Matches) -> Mask:
+        nested = frame.nested.get(self.path)
+        if nested is None:
+            return np.full(frame.rows, self.operation == "all")
+        if self.body is None:
+            return nested.counts > 0
+        kept = self.body.mask(nested.frame, matches)
+        sought = kept if self.operation == "any" else ~kept
+        found = np.zeros(frame.rows, dtype=np.bool_)
+        found[nested.parents()[sought]] = True
+        return found if self.operation == "any" else ~found

@@ -1,0 +1,338 @@
+"""The operations of the service by route: what each takes from a request, and what it answers."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs
+
+import orjson
+
+from localcloud.httpd import Request
+from localcloud.search.analysis import ANALYZERS
+from localcloud.search.catalog import Catalog, Conditions
+from localcloud.search.documents import Action, Outcome, parse_batch
+from localcloud.search.errors import DocumentError, SearchError, bad_request, unsupported
+from localcloud.search.index import Index
+from localcloud.search.projection import project
+from localcloud.search.request import parse_search, select_of
+from localcloud.search.searching import run_search
+from localcloud.search.suggesting import autocomplete, suggest
+
+__all__ = ["Answer", "Call", "Operation", "find_operation"]
+
+MAX_BODY = 16 * 1024 * 1024
+_ROUTE = re.compile(r"/(\w+)(?:\('((?:[^']|'')*)'\)|/([^/()']+))?(/.*)?")
+_LOOKUP = re.compile(r"/docs(?:\('((?:[^']|'')*)'\)|/([^/()'$]+))")
+_QUERY_NAMES = {"facet": "facets", "$count": "count", "$top": "top", "$skip": "skip"}
+_NUMBERS = frozenset({"top", "skip", "minimumCoverage"})
+
+
+@dataclass(slots=True)
+class Answer:
+    status: int
+    body: Any = None  # JSON; None for an empty body
+    headers: tuple[tuple[str, str], ...] = ()
+    text: bytes | None = None  # instead of JSON
+
+
+@dataclass(slots=True)
+class Call:
+    """One request to one operation."""
+
+    catalog: Catalog
+    request: Request
+    name: str = ""  # of the index or alias
+    key: str = ""
+    failing: Callable[[Action], DocumentError | None] | None = None  # an injected partial failure
+
+    def json(self) -> dict[str, Any]:
+        if len(self.request.body) > MAX_BODY:
+            raise SearchError(413, f"The request may have at most {MAX_BODY} bytes.", "RequestEntityTooLarge")
+        try:
+            body = orjson.loads(self.request.body)
+        except orjson.JSONDecodeError as error:
+            raise bad_request(f"The request body is not valid JSON: {error}.") from None
+        if not isinstance(body, dict):
+            raise bad_request("The request body must be a JSON object.")
+        return body
+
+    def parameters(self) -> dict[str, list[str]]:
+        return parse_qs(self.request.query, keep_blank_values=True, max_num_fields=200)
+
+    def conditions(self) -> Conditions:
+        headers = self.request.headers
+        return Conditions(headers.get("if-match"), headers.get("if-none-match"))
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """`thread` is where it runs: inline, a reader's or the writer's. A query key may use what is `open`."""
+
+    name: str
+    thread: str
+    run: Callable[[Call], Answer]
+    open: bool = False
+
+
+# indexes
+
+
+def _index_body(index: Index) -> dict[str, Any]:
+    return {"@odata.etag": f'"{index.etag}"', **index.schema.definition}
+
+
+def _resource(status: int, body: dict[str, Any], location: str = "") -> Answer:
+    headers = [("ETag", f"W/{body['@odata.etag']}")]
+    if location:
+        headers.append(("Location", location))
+    return Answer(status, body, tuple(headers))
+
+
+def _create_index(call: Call) -> Answer:
+    index = call.catalog.create_index(call.json())
+    return _resource(201, _index_body(index), _location(call, f"/indexes('{index.schema.name}')"))
+
+
+def _location(call: Call, path: str) -> str:
+    host = call.request.headers.get("host", "localhost")
+    return f"https://{host}{path}?{call.request.query}"
+
+
+def _put_index(call: Call) -> Answer:
+    index, created = call.catalog.put_index(call.name, call.json(), call.conditions())
+    return _resource(201 if created else 200, _index_body(index))
+
+
+def _get_index(call: Call) -> Answer:
+    return _resource(200, _index_body(call.catalog.index(call.name)))
+
+
+def _list_indexes(call: Call) -> Answer:
+    names = {name for value in call.parameters().get("$select", []) for name in value.split(",")}
+    bodies = [_index_body(index) for index in call.catalog.indexes()]
+    if names and "*" not in names:
+        bodies = [{name: value for name, value in body.items() if name in names} for body in bodies]
+    return Answer(200, {"value": bodies})
+
+
+def _delete_index(call: Call) -> Answer:
+    call.catalog.delete_index(call.name, call.conditions())
+    return Answer(204)
+
+
+def _index_statistics(call: Call) -> Answer:
+    view = call.catalog.index(call.name).view()
+    size, vectors = view.storage_size()
+    return Answer(200, {"documentCount": view.count, "storageSize": size, "vectorIndexSize": vectors})
+
+
+def _analyze(call: Call) -> Answer:
+    call.catalog.index(call.name)
+    body = call.json()
+    for name in ("tokenizer", "tokenFilters", "charFilters", "normalizer"):
+        if body.get(name):
+            raise unsupported(f"'{name}' in analyze (it takes an analyzer)")
+    text, analyzer = body.get("text"), body.get("analyzer")
+    if not isinstance(text, str) or not isinstance(analyzer, str):
+        raise bad_request("analyze needs a 'text' and an 'analyzer'.")
+    if analyzer not in ANALYZERS:
+        raise unsupported(f"the analyzer '{analyzer:.200}' (it has {', '.join(sorted(ANALYZERS))})")
+    tokens = [
+        {"token": token.term, "startOffset": token.start, "endOffset": token.end, "position": token.position}
+        for token in ANALYZERS[analyzer].tokens(text)
+    ]
+    return Answer(200, {"tokens": tokens})
+
+
+def _service_statistics(call: Call) -> Answer:
+    used = call.catalog.counts()
+    for absent in ("indexersCount", "dataSourcesCount", "synonymMaps", "skillsetCount"):
+        used[absent] = 0
+    limits = {
+        "maxFieldsPerIndex": 3000,
+        "maxFieldNestingDepthPerIndex": 10,
+        "maxComplexCollectionFieldsPerIndex": 40,
+        "maxComplexObjectsInCollectionsPerDocument": 3000,
+    }
+    counters = {name: {"usage": usage, "quota": None} for name, usage in used.items()}
+    return Answer(200, {"counters": counters, "limits": limits})
+
+
+# aliases
+
+
+def _create_alias(call: Call) -> Answer:
+    return _resource(201, call.catalog.create_alias(call.json()))
+
+
+def _put_alias(call: Call) -> Answer:
+    body, created = call.catalog.put_alias(call.name, call.json(), call.conditions())
+    return _resource(201 if created else 200, body)
+
+
+def _get_alias(call: Call) -> Answer:
+    return _resource(200, call.catalog.alias(call.name))
+
+
+def _list_aliases(call: Call) -> Answer:
+    return Answer(200, {"value": call.catalog.aliases()})
+
+
+def _delete_alias(call: Call) -> Answer:
+    call.catalog.delete_alias(call.name, call.conditions())
+    return Answer(204)
+
+
+# documents
+
+
+def _index_documents(call: Call) -> Answer:
+    index = call.catalog.resolve(call.name)
+    actions = parse_batch(index.schema, call.json())
+    for action in actions if call.failing else ():
+        action.error = action.error or (call.failing(action) if call.failing else None)
+    outcomes: list[Outcome] = index.apply(actions)
+    status = 207 if any(outcome.message is not None for outcome in outcomes) else 200
+    return Answer(status, {"value": [outcome.body() for outcome in outcomes]})
+
+
+def _lookup(call: Call) -> Answer:
+    index = call.catalog.resolve(call.name)
+    select = select_of({"select": call.parameters().get("$select", [])}, index.schema)
+    rowid = index.view().find(call.key)
+    document = index.documents([rowid])[0] if rowid is not None else None
+    if document is None:
+        return Answer(404)
+    return Answer(200, project(document, index.schema, select))
+
+
+def _count(call: Call) -> Answer:
+    count = call.catalog.resolve(call.name).view().count
+    return Answer(200, text=b"\xef\xbb\xbf%d" % count)
+
+
+def _search(call: Call) -> Answer:
+    index = call.catalog.resolve(call.name)
+    sent = _body_or_query(call)
+    query = parse_search(sent, index.schema)
+    body = run_search(query, index.view(), index.schema, index.documents)
+    following = body.get("@search.nextPageParameters")
+    if following is not None:
+        body["@search.nextPageParameters"] = sent | following
+        body["@odata.nextLink"] = _location(call, f"/indexes('{call.name}')/docs/search.post.search")
+    return Answer(200, body)
+
+
+def _suggest(call: Call) -> Answer:
+    index = call.catalog.resolve(call.name)
+    return Answer(200, suggest(_body_or_query(call), index.view(), index.schema, index.documents))
+
+
+def _autocomplete(call: Call) -> Answer:
+    index = call.catalog.resolve(call.name)
+    return Answer(200, autocomplete(_body_or_query(call), index.view(), index.schema, index.documents))
+
+
+def _body_or_query(call: Call) -> dict[str, Any]:
+    """A search can be a GET, with its parameters in the address."""
+    if call.request.method == "POST":
+        return call.json()
+    body: dict[str, Any] = {}
+    for sent, values in call.parameters().items():
+        name = _QUERY_NAMES.get(sent, sent.removeprefix("$"))
+        if name == "api-version":
+            continue
+        value: Any = values if name == "facets" else values[-1]
+        if name in _NUMBERS and values[-1].isascii() and values[-1].isdigit():
+            value = int(values[-1][:10])
+        elif name in ("count", "fuzzy"):
+            value = {"true": True, "false": False}.get(values[-1], values[-1])
+        body[name] = value
+    return body
+
+
+# routes
+
+
+_COLLECTIONS = {
+    ("indexes", "POST"): Operation("indexes.create", "writer", _create_index),
+    ("indexes", "GET"): Operation("indexes.list", "inline", _list_indexes),
+    ("aliases", "POST"): Operation("aliases.create", "writer", _create_alias),
+    ("aliases", "GET"): Operation("aliases.list", "inline", _list_aliases),
+    ("servicestats", "GET"): Operation("service.stats", "inline", _service_statistics),
+}
+_RESOURCES = {
+    ("indexes", "PUT"): Operation("indexes.createOrUpdate", "writer", _put_index),
+    ("indexes", "GET"): Operation("indexes.get", "inline", _get_index),
+    ("indexes", "DELETE"): Operation("indexes.delete", "writer", _delete_index),
+    ("aliases", "PUT"): Operation("aliases.createOrUpdate", "writer", _put_alias),
+    ("aliases", "GET"): Operation("aliases.get", "inline", _get_alias),
+    ("aliases", "DELETE"): Operation("aliases.delete", "writer", _delete_alias),
+}
+_STATISTICS = Operation("indexes.stats", "inline", _index_statistics)
+_ANALYSIS = Operation("indexes.analyze", "reader", _analyze)
+_WRITE = Operation("docs.index", "writer", _index_documents)
+_READ = Operation("docs.lookup", "inline", _lookup, open=True)
+_COUNT = Operation("docs.count", "inline", _count, open=True)
+_SEARCH = Operation("docs.search", "reader", _search, open=True)
+_SUGGEST = Operation("docs.suggest", "reader", _suggest, open=True)
+_COMPLETE = Operation("docs.autocomplete", "reader", _autocomplete, open=True)
+_UNDER_INDEX = {
+    ("GET", "/search.stats"): _STATISTICS,
+    ("GET", "/stats"): _STATISTICS,
+    ("POST", "/search.analyze"): _ANALYSIS,
+    ("POST", "/analyze"): _ANALYSIS,
+    ("POST", "/docs/search.index"): _WRITE,
+    ("POST", "/docs/index"): _WRITE,
+    ("GET", "/docs/$count"): _COUNT,
+    ("GET", "/docs"): _SEARCH,
+    ("POST", "/docs/search.post.search"): _SEARCH,
+    ("POST", "/docs/search"): _SEARCH,
+    ("GET", "/docs/search.suggest"): _SUGGEST,
+    ("POST", "/docs/search.post.suggest"): _SUGGEST,
+    ("POST", "/docs/suggest"): _SUGGEST,
+    ("GET", "/docs/search.autocomplete"): _COMPLETE,
+    ("POST", "/docs/search.post.autocomplete"): _COMPLETE,
+    ("POST", "/docs/autocomplete"): _COMPLETE,
+}
+_ELSEWHERE = frozenset(
+    {"indexers", "datasources", "skillsets", "synonymmaps", "knowledgebases", "knowledgesources", "agents"}
+)
+
+
+def find_operation(request: Request) -> tuple[Operation, str, str]:
+    """The operation, the name of its index or alias, and the document's key."""
+    path = request.path.rstrip("/")
+    match = _ROUTE.fullmatch(path)
+    if match is None:
+        raise SearchError(404, f"There is nothing at '{path:.200}'.", "ResourceNotFound")
+    kind, rest = match[1], match[4] or ""
+    name = match[2].replace("''", "'") if match[2] is not None else match[3]
+    if kind in _ELSEWHERE:
+        raise unsupported(f"{kind}: only indexes, their documents, and aliases")
+    found = _find(request.method, kind, name, rest)
+    key = ""
+    if found is None and kind == "indexes" and name and (lookup := _LOOKUP.fullmatch(rest)):
+        if request.method == "GET":
+            found = _READ
+        key = lookup[1].replace("''", "'") if lookup[1] is not None else lookup[2]
+    if found is None:
+        raise SearchError(
+            405 if _known_path(kind, name, rest) else 404,
+            f"{request.method} '{path:.200}' is not an operation of this service.",
+            "OperationNotAllowed",
+        )
+    return found, name or "", key
+
+
+def _find(method: str, kind: str, name: str | None, rest: str) -> Operation | None:
+    if name is None:
+        return _COLLECTIONS.get((kind, method)) if not rest else None
+    if not rest:
+        return _RESOURCES.get((kind, method))
+    return _UNDER_INDEX.get((method, rest)) if kind == "indexes" else None
+
+
+def _known_path(kind: str, name: str | None, rest: str) -> bool:
+    return any(_find(method, kind, name, rest) for method in ("GET", "POST", "PUT", "DELETE"))

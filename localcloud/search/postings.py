@@ -1,0 +1,158 @@
+"""Postings of one searchable field: every occurrence of every term, sorted by term, row and position.
+
+Terms are kept sorted, so that the occurrences of all terms with a prefix are one slice.
+"""
+
+from bisect import bisect_left
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localcloud.search.analysis import Analyzer
+from localcloud.search.columns import Mask, Rows
+
+__all__ = ["Postings"]
+
+# Between two values of a collection, so that no phrase spans them.
+VALUE_GAP = 100
+_LAST_CHARACTER = "\U0010ffff"
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    terms: list[str]
+    offsets: NDArray[np.int64]  # term -> its slice of rows and positions
+    rows: NDArray[np.int32]
+    positions: NDArray[np.int32]
+    lengths: NDArray[np.int32]  # row -> number of terms
+
+    @classmethod
+    def build(cls, analyzer: Analyzer, texts: list[list[str]]) -> "Postings":
+        """From the values of each row: none, one, or several for a collection."""
+        ids: defaultdict[str, int] = defaultdict()
+        ids.default_factory = ids.__len__
+        found: list[int] = []
+        counts: list[int] = []  # terms a value
+        rows: list[int] = []  # the row of each value
+        gaps: list[int] = []  # what to add to the positions of each value
+        for row, values in enumerate(texts):
+            start = 0
+            for text in values:
+                terms = analyzer.terms(text)
+                found.extend(map(ids.__getitem__, terms))
+                counts.append(len(terms))
+                rows.append(row)
+                gaps.append(start)
+                start += len(terms) + VALUE_GAP
+        return cls._sorted(ids, found, counts, rows, gaps, len(texts))
+
+    @classmethod
+    def _sorted(
+        cls,
+        ids: dict[str, int],
+        found: list[int],
+        counts: list[int],
+        rows: list[int],
+        gaps: list[int],
+        documents: int,
+    ) -> "Postings":
+        terms = sorted(ids)
+        order = np.empty(len(terms), dtype=np.int32)
+        order[[ids[term] for term in terms]] = np.arange(len(terms), dtype=np.int32)
+        occurrences = order[np.array(found, dtype=np.int32)] if found else np.empty(0, dtype=np.int32)
+        lengths = np.array(counts, dtype=np.int64)
+        starts = np.cumsum(lengths) - lengths
+        positions = np.arange(len(found)) - np.repeat(starts - np.array(gaps, dtype=np.int64), lengths)
+        of_row = np.repeat(np.array(rows, dtype=np.int32), lengths)
+        if terms and terms[0] == "":  # stop words: they took a position, and are not terms
+            kept = occurrences != 0
+            occurrences, of_row, positions = occurrences[kept] - 1, of_row[kept], positions[kept]
+            terms = terms[1:]
+        return cls._from_occurrences(terms, occurrences, of_row, positions.astype(np.int32), documents)
+
+    @classmethod
+    def _from_occurrences(
+        cls,
+        terms: list[str],
+        occurrences: NDArray[np.int32],
+        rows: NDArray[np.int32],
+        positions: NDArray[np.int32],
+        documents: int,
+    ) -> "Postings":
+        by_term = np.argsort(occurrences, kind="stable")
+        offsets = np.zeros(len(terms) + 1, dtype=np.int64)
+        np.cumsum(np.bincount(occurrences, minlength=len(terms)), out=offsets[1:])
+        lengths = np.bincount(rows, minlength=documents).astype(np.int32)
+        return cls(terms, offsets, rows[by_term], positions[by_term], lengths)
+
+    @classmethod
+    def nothing(cls, documents: int) -> "Postings":
+        empty = np.empty(0, dtype=np.int32)
+        return cls._from_occurrences([], empty, empty, empty, documents)
+
+    @classmethod
+    def merge(cls, parts: "list[tuple[Postings, Rows]]") -> "Postings":
+        """Postings of the rows that are kept of each part, numbered on."""
+        terms = sorted(set().union(*(part.terms for part, _ in parts)))
+        ids = {term: number for number, term in enumerate(terms)}
+        occurrences, rows, positions, first = [], [], [], 0
+        for part, kept in parts:
+            renumbered = np.full(len(part.lengths), -1, dtype=np.int32)
+            renumbered[kept] = np.arange(first, first + len(kept), dtype=np.int32)
+            new_rows = renumbered[part.rows]
+            alive = new_rows >= 0
+            new_ids = np.fromiter((ids[term] for term in part.terms), np.int32, len(part.terms))
+            occurrences.append(np.repeat(new_ids, np.diff(part.offsets))[alive])
+            rows.append(new_rows[alive])
+            positions.append(part.positions[alive])
+            first += len(kept)
+        return cls._from_occurrences(
+            terms, np.concatenate(occurrences), np.concatenate(rows), np.concatenate(positions), first
+        )
+
+    def occurrences(self, term: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Rows and positions of a term."""
+        at = bisect_left(self.terms, term)
+        if at == len(self.terms) or self.terms[at] != term:
+            return self.rows[:0], self.positions[:0]
+        span = slice(self.offsets[at], self.offsets[at + 1])
+        return self.rows[span], self.positions[span]
+
+    def frequencies(self, term: str) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """The rows with a term, and how often it stands in each."""
+        return run_lengths(self.occurrences(term)[0])
+
+    def terms_with(self, prefix: str) -> range:
+        return range(bisect_left(self.terms, prefix), bisect_left(self.terms, prefix + _LAST_CHARACTER))
+
+    def rows_with(self, prefix: str) -> NDArray[np.int32]:
+        """Rows with any term of that prefix; a row can stand there more than once."""
+        terms = self.terms_with(prefix)
+        return self.rows[self.offsets[terms.start] : self.offsets[terms.stop]]
+
+    def phrase(self, terms: list[tuple[int, str]]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Rows in which the terms stand at these distances, and how often."""
+        starts: NDArray[np.int64] | None = None
+        for offset, term in terms:
+            rows, positions = self.occurrences(term)
+            # A place is a row and a position in one number; a position may come before the row's first.
+            places = (rows.astype(np.int64) << 32) + positions - offset
+            starts = places if starts is None else starts[np.isin(starts, places, assume_unique=True)]
+        if starts is None:
+            return run_lengths(self.rows[:0])
+        # Only the first term sets the starts, and its own offset was taken off: negative ones never match.
+        return run_lengths((starts >> 32).astype(np.int32))
+
+    def totals(self, live: Mask) -> tuple[int, int]:
+        """How many live rows have the field, and how many terms stand in them."""
+        lengths = self.lengths[live]
+        return int(np.count_nonzero(lengths)), int(lengths.sum())
+
+
+def run_lengths(rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    if not len(rows):
+        return rows, np.empty(0, dtype=np.int64)
+    starts = np.flatnonzero(np.concatenate([[True], rows[1:] != rows[:-1]]))
+    return rows[starts], np.diff(np.append(starts, len(rows)))

@@ -1,0 +1,215 @@
+"""Runs a search: match, rank, fuse, sort, cut to a page, and show."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localcloud.search.columns import Mask, Rows
+from localcloud.search.facets import count_facet
+from localcloud.search.filters import Filter, Textual
+from localcloud.search.highlight import highlights
+from localcloud.search.projection import project
+from localcloud.search.query_syntax import parse_simple
+from localcloud.search.request import MAX_PAGE, PAGE, SCORE, OrderBy, SearchQuery
+from localcloud.search.schema import Schema
+from localcloud.search.scoring import Combined, Compiled, Scorer, compile_query
+from localcloud.search.vectors import nearest, reciprocal_rank_fusion
+from localcloud.search.view import View
+
+__all__ = ["Fetch", "filter_masks", "in_order", "run_search"]
+
+# The best of the text arm that take part in a fusion.
+TEXT_RECALL = 1000
+_NOTHING = Combined("or", ())
+Fetch = Callable[[list[int]], list[dict[str, Any] | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Hits:
+    """Rows with scores, best first where `ranked`, else by row; and the masks of all that matched."""
+
+    rows: Rows
+    scores: NDArray[np.float64]
+    masks: list[Mask]
+    ranked: bool
+
+
+def run_search(query: SearchQuery, view: View, schema: Schema, fetch: Fetch) -> dict[str, Any]:
+    compiled = _compiled(query)
+    hits = (
+        _vector_hits(query, compiled, view, schema)
+        if query.vectors
+        else _text_hits(query, compiled, view, schema)
+    )
+    page, more = _page(query, len(hits.rows))
+    rows, scores = in_order(hits.rows, hits.scores, query.order_by, view, page.stop, ranked=hits.ranked)
+    body: dict[str, Any] = {}
+    if query.count:
+        body["@odata.count"] = sum(int(np.count_nonzero(mask)) for mask in hits.masks)
+    if query.coverage:
+        body["@search.coverage"] = 100.0
+    if query.facets:
+        body["@search.facets"] = {facet.path: count_facet(facet, view, hits.masks) for facet in query.facets}
+    if more:
+        body["@search.nextPageParameters"] = more
+    documents = fetch(view.rowids(rows[page]))
+    body["value"] = [
+        _shown(document, float(score), query, compiled, schema)
+        for document, score in zip(documents, scores[page], strict=True)
+        if document is not None
+    ]
+    return body
+
+
+def _compiled(query: SearchQuery) -> Compiled | None:
+    """None where the text asks for everything, or where there is none."""
+    if query.text.strip() in ("", "*"):
+        return None
+    node = parse_simple(query.text, match_all=query.match_all)
+    # A query of nothing but stop words asks for terms that no document has.
+    return compile_query(node, query.fields, match_all=query.match_all) or _NOTHING
+
+
+def _shown(
+    document: dict[str, Any], score: float, query: SearchQuery, compiled: Compiled | None, schema: Schema
+) -> dict[str, Any]:
+    result: dict[str, Any] = {"@search.score": score}
+    if query.highlight and compiled is not None:
+        found = highlights(document, compiled, query.highlight, schema.by_path, query.tags)
+        if found:
+            result["@search.highlights"] = found
+    return result | project(document, schema, query.select)
+
+
+def filter_masks(condition: Filter | None, view: View, schema: Schema) -> list[Mask]:
+    """The live rows that a filter keeps, one mask a part."""
+    if condition is None:
+        return [part.live for part in view.parts]
+    scorer = Scorer(view, schema)
+    masks = []
+    for part in view.parts:
+
+        def matches(textual: Textual, part: Any = part) -> Mask:
+            fields = [schema.by_path[path] for path in textual.fields] or schema.text_fields
+            node = parse_simple(textual.text, match_all=textual.match_all)
+            compiled = compile_query(node, fields, match_all=textual.match_all) or _NOTHING
+            return scorer.evaluate(compiled, part)[0]
+
+        masks.append(part.live & condition.mask(part.segment.frame, matches))
+    return masks
+
+
+# matching and ranking
+
+
+def _text_hits(query: SearchQuery, compiled: Compiled | None, view: View, schema: Schema) -> _Hits:
+    masks = filter_masks(query.filter, view, schema)
+    rows, scores, matched = _matched(compiled, view, schema, masks)
+    return _Hits(rows, scores, matched, ranked=compiled is None)
+
+
+def _matched(
+    compiled: Compiled | None, view: View, schema: Schema, masks: list[Mask]
+) -> tuple[Rows, NDArray[np.float64], list[Mask]]:
+    if compiled is None:
+        rows = _rows(view, masks)
+        return rows, np.ones(len(rows)), masks
+    scorer = Scorer(view, schema)
+    matched, scores = [], [np.empty(0)]
+    for part, mask in zip(view.parts, masks, strict=True):
+        found, part_scores = scorer.evaluate(compiled, part)
+        found &= mask
+        matched.append(found)
+        scores.append(part_scores[found])
+    return _rows(view, matched), np.concatenate(scores), matched
+
+
+def _rows(view: View, masks: list[Mask]) -> Rows:
+    found = [np.flatnonzero(mask) + part.base for part, mask in zip(view.parts, masks, strict=True)]
+    return np.concatenate([np.empty(0, dtype=np.int64), *found])
+
+
+def _vector_hits(query: SearchQuery, compiled: Compiled | None, view: View, schema: Schema) -> _Hits:
+    kept = filter_masks(query.filter, view, schema)
+    searched = [part.live for part in view.parts] if query.post_filter else kept
+    arms: list[tuple[Rows, float]] = []
+    matched = [np.zeros_like(mask) for mask in kept]
+    scores = np.empty(0)
+    for vector in query.vectors:
+        for field in vector.fields:
+            rows, scores = nearest(view, field, vector.vector, vector.k, searched)
+            inside = _allowed(rows, kept)
+            arms.append((rows[inside], vector.weight))
+            scores = scores[inside]
+            _mark(matched, rows[inside], view)
+    if query.text.strip():
+        text_rows, text_scores, text_masks = _matched(compiled, view, schema, kept)
+        best, _ = in_order(text_rows, text_scores, [], view, TEXT_RECALL, ranked=compiled is None)
+        arms.append((best[:TEXT_RECALL], 1.0))
+        matched = [mask | more for mask, more in zip(matched, text_masks, strict=True)]
+    if len(arms) == 1:
+        return _Hits(arms[0][0], scores, matched, ranked=True)
+    rows, scores = reciprocal_rank_fusion(arms)
+    return _Hits(rows, scores, matched, ranked=True)
+
+
+def _allowed(rows: Rows, masks: list[Mask]) -> Mask:
+    every = np.concatenate([np.empty(0, dtype=np.bool_), *masks])
+    allowed: Mask = every[rows]
+    return allowed
+
+
+def _mark(masks: list[Mask], rows: Rows, view: View) -> None:
+    for part, mask in zip(view.parts, masks, strict=True):
+        here = rows[(rows >= part.base) & (rows < part.base + part.segment.rows)]
+        mask[here - part.base] = True
+
+
+# order and pages
+
+
+def in_order(
+    rows: Rows, scores: NDArray[np.float64], order: list[OrderBy], view: View, need: int, *, ranked: bool
+) -> tuple[Rows, NDArray[np.float64]]:
+    """At least the first `need` rows in the order asked for; equals by score, then as they were written."""
+    if not order:
+        if ranked:
+            return rows, scores
+        if need < len(rows) // 4:
+            kept = scores >= np.partition(scores, len(scores) - need - 1)[len(scores) - need - 1]
+            rows, scores = rows[kept], scores[kept]
+        best = np.argsort(-scores, kind="stable")
+        return rows[best], scores[best]
+    keys: list[NDArray[Any]] = [rows, -scores]
+    for clause in reversed(order):
+        keys += _sort_keys(clause, rows, scores, view)
+    best = np.lexsort(keys)
+    return rows[best], scores[best]
+
+
+def _sort_keys(clause: OrderBy, rows: Rows, scores: NDArray[np.float64], view: View) -> list[NDArray[Any]]:
+    """Least significant first. Nulls come first ascending, and last descending."""
+    sign = -1 if clause.descending else 1
+    if clause.path == SCORE:
+        return [sign * scores]
+    column = view.column(clause.path)
+    if column is None:
+        return []
+    # ~x turns the order of whole numbers round without the overflow that -x has.
+    data = column.data[rows]
+    turned = data if not clause.descending else -data if data.dtype == np.float64 else ~data
+    return [turned, sign * column.valid[rows].astype(np.int8)]
+
+
+def _page(query: SearchQuery, found: int) -> tuple[slice, dict[str, Any] | None]:
+    """What to show now, and what to ask for next where the server cut the answer."""
+    wanted = found if query.top is None else query.top
+    size = min(wanted, PAGE if query.top is None else MAX_PAGE)
+    page = slice(query.skip, query.skip + size)
+    if wanted <= size or page.stop >= found:
+        return page, None
+    following = {"skip": page.stop}
+    return page, following if query.top is None else following | {"top": query.top - size}

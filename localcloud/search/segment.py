@@ -1,0 +1,147 @@
+"""A segment: documents in the form that searches read. It never changes: deletes are a mask beside it."""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localcloud.search.analysis import ANALYZERS, DEFAULT_ANALYZER
+from localcloud.search.columns import Frame, Mask, Rows
+from localcloud.search.fields import Field
+from localcloud.search.postings import Postings
+from localcloud.search.schema import Schema
+
+__all__ = ["Segment", "Vectors", "suggest_name", "texts_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """The vectors of one field, for the rows that have one."""
+
+    rows: NDArray[np.int32]
+    matrix: NDArray[np.float32]
+    squares: NDArray[np.float32]  # of the lengths
+
+    @classmethod
+    def of(cls, rows: NDArray[Any], matrix: NDArray[np.float32]) -> "Vectors":
+        return cls(rows.astype(np.int32), matrix, np.einsum("ij,ij->i", matrix, matrix))
+
+    @classmethod
+    def build(cls, dimensions: int, vectors: list[NDArray[np.float32] | None]) -> "Vectors":
+        rows = [row for row, vector in enumerate(vectors) if vector is not None]
+        matrix = np.array([vectors[row] for row in rows], dtype=np.float32).reshape(-1, dimensions)
+        return cls.of(np.array(rows, dtype=np.int32), matrix)
+
+    @classmethod
+    def merge(cls, parts: "list[tuple[Vectors | None, int, Rows]]") -> "Vectors":
+        """Of (vectors, rows there were, rows kept) of each part, renumbered."""
+        rows, matrices, squares, first = [], [], [], 0
+        for part, count, kept in parts:
+            if part is not None:
+                renumbered = np.full(count, -1, dtype=np.int32)
+                renumbered[kept] = np.arange(first, first + len(kept), dtype=np.int32)
+                new_rows = renumbered[part.rows]
+                alive = new_rows >= 0
+                rows.append(new_rows[alive])
+                matrices.append(part.matrix if alive.all() else part.matrix[alive])
+                squares.append(part.squares[alive])
+            first += len(kept)
+        return cls(np.concatenate(rows), np.concatenate(matrices), np.concatenate(squares))
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    rowids: NDArray[np.int64]
+    keys: list[str]  # sorted
+    key_rows: NDArray[np.int32]
+    frame: Frame
+    postings: dict[str, Postings]
+    vectors: dict[str, Vectors]
+
+    @classmethod
+    def build(cls, schema: Schema, rowids: list[int], documents: list[dict[str, Any]]) -> "Segment":
+        keys = [document[schema.key.name] for document in documents]
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        postings = {}
+        for name, field, analyzer in _text_indexes(schema):
+            texts = [texts_of(document, field.path) for document in documents]
+            postings[name] = Postings.build(ANALYZERS[analyzer], texts)
+        return cls(
+            np.array(rowids, dtype=np.int64),
+            [keys[row] for row in order],
+            np.array(order, dtype=np.int32),
+            Frame.build(schema.fields, documents),
+            postings,
+            {
+                field.name: Vectors.build(field.dimensions, [item.get(field.name) for item in documents])
+                for field in schema.vector_fields
+            },
+        )
+
+    @property
+    def rows(self) -> int:
+        return len(self.rowids)
+
+    def find(self, key: str) -> int | None:
+        at = bisect_left(self.keys, key)
+        return int(self.key_rows[at]) if at < len(self.keys) and self.keys[at] == key else None
+
+    @classmethod
+    def merge(cls, parts: "list[tuple[Segment, Mask]]") -> "Segment":
+        """One segment of the live rows of several, in their order."""
+        kept = [(segment, np.flatnonzero(live)) for segment, live in parts]
+        keys = [key for segment, rows in kept for key in segment.keys_of(rows)]
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        names = dict.fromkeys(name for segment, _ in kept for name in segment.postings)
+        fields = dict.fromkeys(name for segment, _ in kept for name in segment.vectors)
+        return cls(
+            np.concatenate([segment.rowids[rows] for segment, rows in kept]),
+            [keys[row] for row in order],
+            np.array(order, dtype=np.int32),
+            Frame.concatenate([segment.frame.take(rows) for segment, rows in kept]),
+            {
+                name: Postings.merge(
+                    [
+                        (segment.postings.get(name) or Postings.nothing(segment.rows), rows)
+                        for segment, rows in kept
+                    ]
+                )
+                for name in names
+            },
+            {
+                name: Vectors.merge(
+                    [(segment.vectors.get(name), segment.rows, rows) for segment, rows in kept]
+                )
+                for name in fields
+            },
+        )
+
+    def keys_of(self, rows: Rows) -> list[str]:
+        by_row = np.empty(self.rows, dtype=np.int32)
+        by_row[self.key_rows] = np.arange(self.rows, dtype=np.int32)
+        return [self.keys[at] for at in by_row[rows]]
+
+
+def suggest_name(path: str) -> str:
+    """The name of the postings that suggestions read: never stemmed."""
+    return f"suggest:{path}"
+
+
+def _text_indexes(schema: Schema) -> Iterator[tuple[str, Field, str]]:
+    for field in schema.text_fields:
+        yield field.path, field, field.index_analyzer
+    for sources in schema.suggesters.values():
+        for path in sources:
+            yield suggest_name(path), schema.by_path[path], DEFAULT_ANALYZER
+
+
+def texts_of(document: dict[str, Any], path: str) -> list[str]:
+    """Every text at a path, whatever collections lie on the way."""
+    found: list[Any] = [document]
+    for name in path.split("/"):
+        found = [item[name] for item in found if item.get(name) is not None]
+        found = [element for item in found for element in (item if isinstance(item, list) else [item])]
+    return found

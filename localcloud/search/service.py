@@ -1,0 +1,189 @@
+"""The wire: HTTPS, keys, faults, and which thread an operation runs on.
+
+Look-ups and counts are answered on the event loop, since they cost less than a change of thread. Searches run
+on a few reader threads, and all changes on one writer thread, in the order in which they came.
+"""
+
+import asyncio
+import hmac
+import logging
+import re
+import time
+import uuid
+from collections.abc import Awaitable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from localcloud.clock import SystemClock
+from localcloud.faults import FAULTS_PATH, Fault, FaultPlan
+from localcloud.httpd import HttpServer, Limits, Request, Response, json_response
+from localcloud.search.catalog import Catalog
+from localcloud.search.documents import Action
+from localcloud.search.errors import DocumentError, SearchError, bad_request
+from localcloud.search.operations import Answer, Call, Operation, find_operation
+from localcloud.search.tls import server_context
+
+__all__ = ["ADMIN_KEY", "QUERY_KEY", "SearchService", "Settings"]
+
+log = logging.getLogger(__name__)
+
+# Well known on purpose: the service listens on loopback, and holds nothing but test data.
+ADMIN_KEY = "localcloud-search-admin-key"
+QUERY_KEY = "localcloud-search-query-key"
+HEALTH_PATH = "/_localcloud/health"
+FAULT_KINDS = ("status", "partial", "latency", "reset")
+READERS = 4
+
+_API_VERSION = re.compile(r"(?:^|&)api-version=(\d{4}-\d\d-\d\d(?:-[Pp]review)?)(?:&|$)")
+_PLAIN_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
+
+
+@dataclass(frozen=True)
+class Settings:
+    data: Path
+    host: str = "127.0.0.1"
+    port: int = 7443
+    indexing_delay: float = 0.0
+    admin_key: str = ADMIN_KEY
+    query_key: str = QUERY_KEY
+    faults: bool = False
+
+
+class SearchService:
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._faults = FaultPlan(FAULT_KINDS, enabled=settings.faults)
+        self._catalog = Catalog(settings.data, SystemClock(), delay=settings.indexing_delay)
+        self._threads: dict[str, Executor] = {
+            "reader": ThreadPoolExecutor(READERS, thread_name_prefix="reader"),
+            "writer": ThreadPoolExecutor(1, thread_name_prefix="writer"),
+        }
+        self._server = HttpServer(self.handle, limits=Limits())
+
+    async def start(self) -> dict[str, str]:
+        context, authority = server_context(self._settings.data / "tls", self._settings.host)
+        port = await self._server.start(self._settings.host, self._settings.port, tls=context)
+        return {"endpoint": f"https://localhost:{port}", "ca": str(authority)}
+
+    async def stop(self) -> None:
+        await self._server.stop()
+        for executor in self._threads.values():
+            executor.shutdown()
+        self._catalog.close()
+
+    def handle(self, request: Request) -> Response | Awaitable[Response]:
+        if request.raw_path == HEALTH_PATH:
+            return json_response(200, {"status": "ok", "indexes": len(self._catalog.indexes())})
+        if request.raw_path == FAULTS_PATH:
+            return self._faults.handle(request)
+        started = time.perf_counter()
+        try:
+            operation, name, key = find_operation(request)
+            self._authorise(request, operation)
+            if not _API_VERSION.search(request.query):
+                raise bad_request("The api-version query parameter is missing or malformed.")
+        except SearchError as error:
+            return self._respond(request, _refusal(error), started)
+        call = Call(self._catalog, request, name, key)
+        fault = self._faults.take(operation.name)
+        if fault is None and operation.thread == "inline":
+            return self._respond(request, _run(operation, call), started)
+        return self._answer_later(operation, call, fault, started)
+
+    async def _answer_later(
+        self, operation: Operation, call: Call, fault: Fault | None, started: float
+    ) -> Response:
+        if fault is not None:
+            broken = await self._act_out(fault, call)
+            if broken is not None:
+                return self._respond(call.request, broken, started) if isinstance(broken, Answer) else broken
+        executor = self._threads.get(operation.thread)
+        if executor is None:
+            answer = _run(operation, call)
+        else:
+            answer = await asyncio.get_running_loop().run_in_executor(executor, _run, operation, call)
+        if fault is not None and fault.kind == "reset":  # asked for after the work was done
+            return Response(0, drop=True)
+        return self._respond(call.request, answer, started)
+
+    async def _act_out(self, fault: Fault, call: Call) -> Answer | Response | None:
+        """What to answer instead, or None where the operation is still to run."""
+        if fault.kind == "latency":
+            await asyncio.sleep(float(fault.args.get("seconds", 1.0)))
+        elif fault.kind == "partial":
+            call.failing = _partial_failure(fault)
+        elif fault.kind == "reset":
+            return None if fault.args.get("after") else Response(0, drop=True)
+        elif fault.kind == "status":
+            return _faulty_status(fault)
+        return None
+
+    def _authorise(self, request: Request, operation: Operation) -> None:
+        key = request.headers.get("api-key")
+        if key is None:
+            if request.headers.get("authorization", "").lower().startswith("bearer "):
+                return  # who a token names is for Azure to check: here any is an administrator
+            raise SearchError(401, "Give an api-key header, or a bearer token.", "Unauthorized")
+        if hmac.compare_digest(key.encode(), self._settings.admin_key.encode()):
+            return
+        if hmac.compare_digest(key.encode(), self._settings.query_key.encode()):
+            if operation.open:
+                return
+            raise SearchError(
+                403, f"A query key cannot be used for {operation.name}: use the admin key.", "Forbidden"
+            )
+        raise SearchError(403, "The api-key is not one of this service's keys.", "Forbidden")
+
+    def _respond(self, request: Request, answer: Answer, started: float) -> Response:
+        sent_id = request.headers.get("x-ms-client-request-id", "")
+        headers = [
+            ("request-id", sent_id if _PLAIN_ID.fullmatch(sent_id) else str(uuid.uuid4())),
+            ("elapsed-time", str(int((time.perf_counter() - started) * 1000))),
+            ("OData-Version", "4.0"),
+            *answer.headers,
+        ]
+        if answer.text is not None:
+            return Response(answer.status, answer.text, [("Content-Type", "text/plain"), *headers])
+        if answer.body is None:
+            return Response(answer.status, b"", headers)
+        body = orjson.dumps(answer.body, option=orjson.OPT_SERIALIZE_NUMPY)
+        kind = ("Content-Type", "application/json; odata.metadata=none")
+        return Response(answer.status, body, [kind, *headers])
+
+
+def _run(operation: Operation, call: Call) -> Answer:
+    try:
+        return operation.run(call)
+    except SearchError as error:
+        return _refusal(error)
+
+
+def _refusal(error: SearchError) -> Answer:
+    return Answer(error.status, error.body())
+
+
+def _faulty_status(fault: Fault) -> Answer:
+    status = int(fault.args.get("status", 503))
+    headers = [("Retry-After", str(fault.args["retry_after"]))] if "retry_after" in fault.args else []
+    message = str(fault.args.get("message", "An injected fault: try again later."))
+    return Answer(status, SearchError(status, message, "InjectedFault").body(), tuple(headers))
+
+
+def _partial_failure(fault: Fault) -> Any:
+    """Fails the documents with these keys, or the first `count` of the batch, without touching them."""
+    keys = frozenset(fault.args.get("keys", ()))
+    left = [0 if keys else int(fault.args.get("count", 1))]
+    status = int(fault.args.get("status", 503))
+
+    def failing(action: Action) -> DocumentError | None:
+        if action.key not in keys:
+            if not left[0]:
+                return None
+            left[0] -= 1
+        return DocumentError("An injected fault: this document was not indexed. Try again later.", status)
+
+    return failing

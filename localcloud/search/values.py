@@ -1,0 +1,183 @@
+"""Documents as they come in and go out: each value checked against its field, and brought to one form."""
+
+import math
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from localcloud.search.errors import DocumentError, SearchError, bad_request, shown
+from localcloud.search.fields import COMPLEX, Field
+from localcloud.search.schema import Schema
+
+__all__ = ["check_key", "check_vector", "instant", "merge_documents", "normalise_document"]
+
+_KEY = re.compile(r"[A-Za-z0-9_\-=]{1,1024}")
+_INSTANT = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,12}))?)?(?:([Zz])|([+-])(\d\d):(\d\d))"
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_RANGES = {"Edm.Int32": 2**31, "Edm.Int64": 2**63}
+_SPECIAL_DOUBLES = {"INF": math.inf, "-INF": -math.inf, "NaN": math.nan}
+MAX_COMPLEX_ELEMENTS = 3000
+MAX_TERM_BYTES = 32766
+
+
+def instant(text: str) -> int | None:
+    """Milliseconds since 1970 of a date with an offset, or None where it is not one."""
+    match = _INSTANT.fullmatch(text)
+    if match is None:
+        return None
+    year, month, day, hour, minute = (int(match[group]) for group in range(1, 6))
+    fraction = int((match[7] or "0").ljust(3, "0")[:3]) * 1000
+    try:
+        moment = datetime(year, month, day, hour, minute, int(match[6] or 0), fraction, tzinfo=UTC)
+        if match[9]:
+            offset = timedelta(hours=int(match[10]), minutes=int(match[11]))
+            moment += offset if match[9] == "-" else -offset
+    except (ValueError, OverflowError):
+        return None
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def instant_text(milliseconds: int) -> str:
+    moment = _EPOCH + timedelta(milliseconds=milliseconds)
+    text = moment.strftime("%Y-%m-%dT%H:%M:%S")
+    text = text.rjust(19, "0")  # strftime does not pad years before 1000
+    return f"{text}.{milliseconds % 1000:03d}".rstrip("0") + "Z" if milliseconds % 1000 else f"{text}Z"
+
+
+def check_key(key: Any) -> str:
+    if not isinstance(key, str) or not key:
+        raise DocumentError("Document key cannot be missing or empty.")
+    if not _KEY.fullmatch(key):
+        raise DocumentError(
+            f"Invalid document key: '{key:.100}'. Keys can only contain letters, digits, underscore (_), "
+            "dash (-), or equal sign (=), and at most 1024 characters. If the keys in your source data "
+            "contain other characters, we recommend encoding them with a URL-safe version of Base64."
+        )
+    return key
+
+
+def normalise_document(schema: Schema, document: dict[str, Any]) -> dict[str, Any]:
+    """The document with every value in the form that is stored; what the index does not know is refused."""
+    return _object(document, schema.by_name, "")
+
+
+def _object(value: dict[str, Any], fields: dict[str, Field], path: str) -> dict[str, Any]:
+    result = {}
+    for name, item in value.items():
+        field = fields.get(name)
+        if field is None:
+            raise bad_request(
+                f"The property '{name:.200}' does not exist on type 'search.{path or 'documentFields'}'. "
+                "Make sure to only use property names that are defined by the type."
+            )
+        result[name] = _value(field, item)
+    return result
+
+
+def _value(field: Field, value: Any) -> Any:
+    if not field.collection:
+        return None if value is None else _element(field, value)
+    if value is None:
+        return None if field.is_vector else []
+    if not isinstance(value, list):
+        raise _mismatch(field, value, "an array")
+    if field.is_vector:
+        return _vector(field, value)
+    if field.type == COMPLEX and len(value) > MAX_COMPLEX_ELEMENTS:
+        raise bad_request(f"Field '{field.path}' may have at most {MAX_COMPLEX_ELEMENTS} elements.")
+    if any(item is None for item in value):
+        raise bad_request(f"The collection '{field.path}' cannot hold a null.")
+    return [_element(field, item) for item in value]
+
+
+def _element(field: Field, value: Any) -> Any:
+    kind = field.type
+    if kind == "Edm.String":
+        if not isinstance(value, str):
+            raise _mismatch(field, value, "a string")
+        if len(value) > MAX_TERM_BYTES // 4 and field.in_columns and len(value.encode()) > MAX_TERM_BYTES:
+            raise DocumentError(
+                f"Field '{field.path}' contains a term that is too large to process. The max length for "
+                f"UTF-8 encoded terms is {MAX_TERM_BYTES} bytes. The most likely cause of this error is that "
+                "filtering, sorting, or faceting are enabled on this field."
+            )
+        return value
+    if kind == COMPLEX:
+        if not isinstance(value, dict):
+            raise _mismatch(field, value, "an object")
+        children = {child.name: child for child in field.fields}
+        return _object({k: v for k, v in value.items() if not k.startswith("@odata.")}, children, field.path)
+    if kind == "Edm.Boolean":
+        if not isinstance(value, bool):
+            raise _mismatch(field, value, "true or false")
+        return value
+    if kind == "Edm.DateTimeOffset":
+        milliseconds = instant(value) if isinstance(value, str) else None
+        if milliseconds is None:
+            raise _mismatch(field, value, "a date with an offset, such as 2024-01-31T08:30:00Z")
+        return instant_text(milliseconds)
+    return _number(field, value)
+
+
+def _number(field: Field, value: Any) -> int | float | str:
+    if field.type == "Edm.Double":
+        if isinstance(value, str) and value in _SPECIAL_DOUBLES:
+            return value
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise _mismatch(field, value, "a number")
+        return float(value)
+    limit = _RANGES[field.type]
+    if isinstance(value, bool) or not isinstance(value, int) or not -limit <= value < limit:
+        raise _mismatch(field, value, "a whole number in its range")
+    return value
+
+
+def _mismatch(field: Field, value: Any, expected: str) -> SearchError:
+    return bad_request(
+        f"Cannot convert the value {shown(value)} of field '{field.path}' to the expected type "
+        f"'{field.type}': {expected} is needed."
+    )
+
+
+def double(value: float | str) -> float:
+    return _SPECIAL_DOUBLES[value] if isinstance(value, str) else value
+
+
+def _vector(field: Field, value: list[Any]) -> np.ndarray[Any, np.dtype[np.float32]]:
+    if not {int, float}.issuperset(map(type, value)):
+        raise _mismatch(field, value, "an array of numbers")
+    with np.errstate(over="ignore"):
+        vector = np.array(value, dtype=np.float64).astype(np.float32)
+    if not np.isfinite(vector).all():
+        raise _mismatch(field, value, "an array of finite numbers in single precision")
+    return vector
+
+
+def check_vector(field: Field, vector: np.ndarray[Any, np.dtype[np.float32]]) -> None:
+    """A wrong length is the failure of one document, not of its batch."""
+    if len(vector) != field.dimensions:
+        raise DocumentError(
+            f"There's a mismatch in vector dimensions. The vector field '{field.path}', with dimension of "
+            f"'{field.dimensions}', expects a length of '{field.dimensions}'. However, the provided vector "
+            f"has a length of '{len(vector)}'. Please ensure that the vector length matches the expected "
+            "length of the vector field."
+        )
+
+
+def merge_documents(
+    fields: dict[str, Field], stored: dict[str, Any], changes: dict[str, Any]
+) -> dict[str, Any]:
+    """`merge`: a field that is given replaces its like, a complex one field by field, a collection whole."""
+    merged = dict(stored)
+    for name, value in changes.items():
+        field = fields[name]
+        if field.type == COMPLEX and not field.collection and value is not None and stored.get(name):
+            children = {child.name: child for child in field.fields}
+            merged[name] = merge_documents(children, stored[name], value)
+        else:
+            merged[name] = value
+    return merged

@@ -1,0 +1,100 @@
+"""Nearest neighbours, exactly: one matrix product a segment, over the rows that a filter leaves.
+
+The first pass is in single precision. What it finds, and a few more, is scored again in double, so that the
+order and the scores are those of plain arithmetic.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localcloud.search.columns import Mask, Rows
+from localcloud.search.fields import Field
+from localcloud.search.segment import Vectors
+from localcloud.search.view import View
+
+__all__ = ["nearest", "reciprocal_rank_fusion"]
+
+RANK_CONSTANT = 60
+# Below this share of rows it is cheaper to gather them than to compute them all.
+GATHER_BELOW = 0.25
+_SPARE = 16
+
+
+def nearest(
+    view: View, field: Field, query: NDArray[np.float64], k: int, masks: list[Mask]
+) -> tuple[Rows, NDArray[np.float64]]:
+    """The k best rows that the masks (one a part) allow, best first, with their scores."""
+    rows, similarities = [np.empty(0, dtype=np.int64)], [np.empty(0)]
+    for part, mask in zip(view.parts, masks, strict=True):
+        vectors = part.segment.vectors.get(field.name)
+        if vectors is None or not len(vectors.rows):
+            continue
+        places = _candidates(vectors, field.metric, query.astype(np.float32), k + _SPARE, mask)
+        rows.append(vectors.rows[places].astype(np.int64) + part.base)
+        similarities.append(_exact(vectors.matrix[places].astype(np.float64), field.metric, query))
+    found, similarity = np.concatenate(rows), np.concatenate(similarities)
+    best = np.lexsort((found, -similarity))[:k]
+    return found[best], _score(similarity[best], field.metric)
+
+
+def _candidates(
+    vectors: Vectors, metric: str, query: NDArray[np.float32], count: int, mask: Mask
+) -> NDArray[np.int64]:
+    """Places in the matrix of at least the `count` best that are allowed."""
+    allowed = mask[vectors.rows]
+    kept = int(np.count_nonzero(allowed))
+    if kept <= GATHER_BELOW * len(allowed):
+        places = np.flatnonzero(allowed)
+        similarity = _similarity(vectors.matrix[places], vectors.squares[places], metric, query)
+    else:
+        similarity = _similarity(vectors.matrix, vectors.squares, metric, query)
+        places = np.arange(len(allowed))
+        if kept < len(allowed):
+            similarity[~allowed] = -np.inf
+            count = min(count, kept)
+    if len(places) <= count:
+        return places
+    best: NDArray[np.int64] = places[np.argpartition(similarity, len(places) - count)[len(places) - count :]]
+    return best
+
+
+def _similarity(
+    matrix: NDArray[np.float32], squares: NDArray[np.float32], metric: str, query: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Grows with nearness; its scale is of no matter here."""
+    products: NDArray[np.float32] = matrix @ query
+    if metric == "cosine":
+        products /= np.sqrt(np.maximum(squares, np.finfo(np.float32).tiny))
+    elif metric == "euclidean":
+        products *= 2
+        products -= squares
+    return products
+
+
+def _exact(matrix: NDArray[np.float64], metric: str, query: NDArray[np.float64]) -> NDArray[np.float64]:
+    if metric == "euclidean":
+        distances: NDArray[np.float64] = -np.linalg.norm(matrix - query, axis=1)
+        return distances
+    products: NDArray[np.float64] = matrix @ query
+    if metric == "cosine":
+        lengths = np.linalg.norm(matrix, axis=1) * np.linalg.norm(query)
+        products = np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
+    return products
+
+
+def _score(similarity: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
+    """1 / (1 + distance): of cosine that is 1 / (1 + (1 - cos))."""
+    if metric == "euclidean":
+        return 1 / (1 - similarity)
+    # A dot product is only a cosine for unit vectors; past 1 the score just keeps growing.
+    return np.where(similarity <= 1, 1 / (2 - np.minimum(similarity, 1)), similarity)
+
+
+def reciprocal_rank_fusion(arms: list[tuple[Rows, float]]) -> tuple[Rows, NDArray[np.float64]]:
+    """Every row of the arms (best first, with a weight), scored by the sum of weight / (60 + rank)."""
+    every = np.unique(np.concatenate([rows for rows, _ in arms]))
+    scores = np.zeros(len(every))
+    for rows, weight in arms:
+        scores[np.searchsorted(every, rows)] += weight / (RANK_CONSTANT + np.arange(1, len(rows) + 1))
+    order = np.lexsort((every, -scores))
+    return every[order], scores[order]

@@ -1,0 +1,63 @@
+"""`python -m localcloud.functions --root DIR`."""
+
+import argparse
+import logging
+import os
+from pathlib import Path
+
+from localcloud.functions.host import FunctionsHost, HostOptions
+from localcloud.service import run_service
+
+NOISY_LOGGERS = ("azure.core", "azure.identity", "azure.servicebus", "uvicorn")
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m localcloud.functions",
+        description="Run a Functions app on 127.0.0.1. A dev host: not the real one.",
+    )
+    parser.add_argument("--root", type=Path, default=Path(), help="the app's folder (default: this one)")
+    parser.add_argument("--port", type=int, default=7071, help="0 takes a free one (default: %(default)s)")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=Path(".localcloud/functions"),
+        help="where keys and timers are kept (default: %(default)s)",
+    )
+    parser.add_argument("--enable-auth", action="store_true", help="require keys, as Azure does")
+    parser.add_argument(
+        "--drain-seconds",
+        type=float,
+        default=10.0,
+        help="how long invocations may take to end on SIGTERM (default: %(default)s)",
+    )
+    parser.add_argument("--log-level", default="INFO", type=str.upper)
+    return parser.parse_args()
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    for name in NOISY_LOGGERS:
+        logging.getLogger(name).setLevel(logging.WARNING)
+    options = HostOptions(
+        root=arguments.root.resolve(),
+        data=arguments.data.resolve(),
+        port=arguments.port,
+        enable_auth=arguments.enable_auth,
+        drain_seconds=arguments.drain_seconds,
+    )
+    hosts: list[FunctionsHost] = []
+
+    def make() -> FunctionsHost:
+        hosts.append(FunctionsHost(options))
+        return hosts[0]
+
+    run_service(make, log_level=arguments.log_level)
+    if hosts[0].has_stuck_threads:
+        # A sync function that outlives the drain cannot be stopped, and must not keep the process.
+        logging.shutdown()
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""ServiceBusMessageActions for functions of the dev host: the methods of the preview extension.
+
+In Azure `azurefunctions-extensions-bindings-servicebus` sends these over gRPC to the host's settlement
+service. Here function and host share a process, so the same methods reach the receiver directly.
+"""
+
+import asyncio
+import copy
+import sys
+from collections.abc import Coroutine
+from typing import Any
+
+from azure.servicebus import ServiceBusReceivedMessage
+
+from localcloud.functions.settlement import Settlement
+
+__all__ = ["MessageActions", "SettlementError", "detached"]
+
+_EXTENSION_MODULE = "azurefunctions.extensions.bindings.servicebus.serviceBusMessageActions"
+SETTLE_SECONDS = 60.0
+
+
+class SettlementError(Exception):
+    """Stands in for the extension's own error of this name where that is not imported."""
+
+    def __init__(self, method: str, details: str, original: BaseException) -> None:
+        super().__init__(f"[{method}] {details}. Underlying error: {original}")
+        self.method = method
+        self.details = details
+        self.original = original
+
+
+def detached(message: ServiceBusReceivedMessage) -> ServiceBusReceivedMessage:
+    """A copy without its receiver, as a function gets it in Azure: it can be read, not settled."""
+    return copy.copy(message)
+
+
+class MessageActions:
+    """Synchronous, like the extension's: called where functions run, never on the host's loop."""
+
+    def __init__(self, settlement: Settlement, loop: asyncio.AbstractEventLoop) -> None:
+        self._settlement = settlement
+        self._loop = loop
+
+    def complete(self, message: ServiceBusReceivedMessage) -> None:
+        self._settle("complete", message, "complete")
+
+    def abandon(self, message: ServiceBusReceivedMessage) -> None:
+        self._settle("abandon", message, "abandon")
+
+    def deadletter(
+        self,
+        message: ServiceBusReceivedMessage,
+        deadletter_reason: str | None = None,
+        deadletter_error_description: str | None = None,
+    ) -> None:
+        arguments = {"reason": deadletter_reason, "error_description": deadletter_error_description}
+        self._settle("deadletter", message, "dead_letter", **arguments)
+
+    def defer(self, message: ServiceBusReceivedMessage) -> None:
+        self._settle("defer", message, "defer")
+
+    def renew_message_lock(self, message: ServiceBusReceivedMessage) -> None:
+        token = _lock_token("renew_message_lock", message)
+        self._wait("renew_message_lock", token, self._settlement.renew(token))
+
+    def set_session_state(self, session_id: str, session_state: bytes) -> None:  # noqa: ARG002 - the extension's
+        _refuse_session("set_session_state")
+
+    def release_session(self, session_id: str) -> None:  # noqa: ARG002 - the extension's signature
+        _refuse_session("release_session")
+
+    def renew_session_lock(self, session_id: str) -> None:  # noqa: ARG002 - the extension's signature
+        _refuse_session("renew_session_lock")
+
+    def _settle(
+        self, method: str, message: ServiceBusReceivedMessage, operation: str, **arguments: Any
+    ) -> None:
+        token = _lock_token(method, message)
+        self._wait(method, token, self._settlement.settle(operation, token, **arguments))
+
+    def _wait(self, method: str, token: str, work: Coroutine[Any, Any, None]) -> None:
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            future.result(SETTLE_SECONDS)
+        except Exception as error:
+            future.cancel()
+            raise _error(method, f"Failed to {method} message {token}", error) from error
+
+
+def _lock_token(method: str, message: ServiceBusReceivedMessage) -> str:
+    if not message.lock_token:
+        error = ValueError("lockToken is required in ServiceBusReceivedMessage.")
+        raise _error(method, "the message has no lock token", error)
+    return str(message.lock_token)
+
+
+def _refuse_session(method: str) -> None:
+    raise _error(method, "the dev host has no sessions", NotImplementedError(method))
+
+
+def _error(method: str, details: str, original: BaseException) -> Exception:
+    """The extension's own error if the app uses the extension, so that `except` clauses match."""
+    kind = getattr(sys.modules.get(_EXTENSION_MODULE), "SettlementError", SettlementError)
+    error: Exception = kind(method, details, original)
+    return error

@@ -1,0 +1,205 @@
+"""The dev host as a service: loads the app, starts its triggers, and drains them when it stops."""
+
+import asyncio
+import json
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import azure.functions as func
+
+from localcloud.clock import Clock, SystemClock
+from localcloud.functions.admin import NOT_REPRODUCED, AdminApi
+from localcloud.functions.definitions import Function, HttpTrigger, ServiceBusTrigger, TimerTrigger
+from localcloud.functions.dispatch import Dispatcher
+from localcloud.functions.http_app import HttpApp
+from localcloud.functions.http_server import HttpServer
+from localcloud.functions.http_values import decode_request
+from localcloud.functions.invocation import Call, Invoker, pool_size
+from localcloud.functions.keys import AccessKeys
+from localcloud.functions.loader import LoadedApp, load_app
+from localcloud.functions.messages import text_argument
+from localcloud.functions.retries import invoke_with_retries
+from localcloud.functions.routes import Router
+from localcloud.functions.schedule import parse_schedule
+from localcloud.functions.servicebus import ServiceBusListener, connector
+from localcloud.functions.settings import find_connection
+from localcloud.functions.timers import ClockWaiter, ScheduleMonitor, TimerListener, Timework, timer_argument
+
+__all__ = ["FunctionsHost", "HostOptions"]
+
+log = logging.getLogger(__name__)
+
+ADDRESS = "127.0.0.1"
+CALLED = "This function was programmatically called via the host APIs."
+
+
+@dataclass(frozen=True)
+class HostOptions:
+    root: Path
+    data: Path
+    port: int = 7071
+    enable_auth: bool = False
+    drain_seconds: float = 10.0
+
+
+class FunctionsHost:
+    def __init__(self, options: HostOptions, clock: Clock | None = None) -> None:
+        self._options = options
+        self._clock = clock or SystemClock()
+        self._listeners: list[ServiceBusListener] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._timers: list[TimerListener] = []
+        self._app: LoadedApp
+        self._invoker: Invoker
+        self._admin: AdminApi
+        self._server: HttpServer
+
+    async def start(self) -> dict[str, str]:
+        stdout, sys.stdout = sys.stdout, sys.stderr
+        try:
+            await self._start()
+        finally:
+            sys.stdout = stdout
+        # Standard output belongs to the READY line; what the app prints goes with the log. This takes
+        # effect once that line is out, for it is printed before the loop runs again.
+        asyncio.get_running_loop().call_soon(setattr, sys, "stdout", sys.stderr)
+        return {"http": f"http://{ADDRESS}:{self._server.port}"}
+
+    async def _start(self) -> None:
+        os.chdir(self._options.root)
+        self._app = load_app(self._options.root)
+        functions = {function.name: function for function in self._app.functions}
+        self._invoker = Invoker(
+            timeout_seconds=self._app.config.function_timeout_seconds,
+            threads=pool_size(os.environ.get("PYTHON_THREADPOOL_THREAD_COUNT")),
+        )
+        self._server = HttpServer(ADDRESS, self._options.port)
+        base_url = f"http://localhost:{self._server.port}"
+        os.environ.setdefault("WEBSITE_HOSTNAME", f"localhost:{self._server.port}")
+        self._admin = AdminApi(functions, self._app.config.route_prefix, self._call_directly, base_url)
+        keys = self._keys(functions)
+        app = HttpApp(functions, Router(self._app.routes), self._invoker, keys, self._admin)
+        await self._server.start(app)
+        self._start_triggers()
+        self._print_banner(base_url)
+
+    def _keys(self, functions: Mapping[str, Function]) -> AccessKeys | None:
+        if not self._options.enable_auth:
+            return None
+        return AccessKeys(self._options.data / "keys.json", functions)
+
+    def _start_triggers(self) -> None:
+        for function in self._app.functions:
+            if function.disabled:
+                log.info("function %s is disabled", function.name)
+            elif isinstance(function.trigger, TimerTrigger):
+                self._timers.append(self._timer(function, function.trigger))
+                self._timers[-1].start()
+            elif isinstance(function.trigger, ServiceBusTrigger):
+                listener = self._listener(function, function.trigger)
+                self._listeners.append(listener)
+                self._tasks.append(asyncio.create_task(listener.run()))
+
+    def _timer(self, function: Function, trigger: TimerTrigger) -> TimerListener:
+        schedule = parse_schedule(trigger.schedule, os.environ.get("WEBSITE_TIME_ZONE"))
+        now = datetime.fromtimestamp(self._clock.now(), UTC)
+        monitored = trigger.use_monitor and not schedule.is_sub_minute(now)
+        work = Timework(schedule, run_on_startup=trigger.run_on_startup, monitored=monitored)
+
+        async def invoke(argument: Any) -> None:
+            reason = f"Timer fired at {datetime.fromtimestamp(self._clock.now(), UTC).isoformat()}"
+            await invoke_with_retries(self._invoker, function, argument, reason)
+
+        monitor = ScheduleMonitor(self._options.data / "timers")
+        return TimerListener(function.name, work, invoke, monitor, self._clock, ClockWaiter(self._clock))
+
+    def _listener(self, function: Function, trigger: ServiceBusTrigger) -> ServiceBusListener:
+        options = self._app.config.service_bus
+        connection = find_connection(trigger.connection, os.environ)
+        assert connection is not None  # noqa: S101 - the loader has refused it otherwise
+        dispatcher = Dispatcher(function, trigger, options, self._invoker)
+        connect = connector(connection, trigger, options)
+        return ServiceBusListener(function.name, trigger, options, dispatcher, connect)
+
+    async def _call_directly(self, function: Function, given: Any) -> None:
+        """As POST /admin/functions/{name} asks, with its input as the trigger's value."""
+        text = given if isinstance(given, str) else "" if given is None else _json(given)
+        trigger, plan = function.trigger, function.plan
+        argument: Any
+        if isinstance(trigger, TimerTrigger):
+            argument = timer_argument(None, past_due=False)
+        elif isinstance(trigger, HttpTrigger):
+            argument = decode_request(_POSTED, {"host": "localhost"}, text.encode(), {})
+        else:
+            argument = text_argument(text, many=trigger.many, plain=plan.plain_body)
+        await self._invoker.invoke(function, Call(argument, CALLED))
+
+    def _print_banner(self, base_url: str) -> None:
+        lines = [
+            "Azure Functions dev host of localcloud. It is not the real host: it does not reproduce "
+            + ", ".join(NOT_REPRODUCED)
+            + ".",
+        ]
+        lines += [f"  {_describe(function, self._app, base_url)}" for function in self._app.functions]
+        if self._options.enable_auth:
+            lines.append(f"Keys are required, and stand in {self._options.data / 'keys.json'}.")
+        else:
+            lines.append("Authorization levels are not enforced: start with --enable-auth to do so.")
+        lines += [f"warning: {warning}" for warning in self._app.warnings]
+        print("\n".join(lines), file=sys.stderr, flush=True)  # noqa: T201 - whatever the log level is
+
+    @property
+    def has_stuck_threads(self) -> bool:
+        return self._invoker.threads_left > 0
+
+    async def stop(self) -> None:
+        """Receive no more, let what runs end or abandon it, close."""
+        self._admin.state = "Stopping"
+        self._server.stop_listening()
+        for listener in self._listeners:
+            listener.stop()
+        for timer in self._timers:
+            timer.stop()
+        await self._invoker.drain(self._options.drain_seconds)
+        for timer in self._timers:
+            await timer.close()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=5.0)
+        await self._server.stop(grace_seconds=1.0)
+        await self._stop_asgi_app()
+        await self._invoker.close()
+
+    async def _stop_asgi_app(self) -> None:
+        """Tell an ASGI app that it ends; its own finaliser would wait on a loop that is gone."""
+        app = self._app.app
+        if isinstance(app, func.AsgiFunctionApp) and app.startup_task_done:
+            app.startup_task_done = False
+            try:
+                async with asyncio.timeout(self._options.drain_seconds):
+                    await self._invoker.on_function_loop(app.middleware.notify_shutdown())
+            except Exception:
+                log.exception("the ASGI app did not shut down in order")
+
+
+_POSTED = {"method": "POST", "scheme": "http", "raw_path": b"/", "query_string": b""}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _describe(function: Function, app: LoadedApp, base_url: str) -> str:
+    trigger = function.trigger
+    if isinstance(trigger, HttpTrigger):
+        methods = ",".join(sorted(trigger.methods)) if trigger.methods else "all methods"
+        path = f"{app.config.route_prefix}/{trigger.route.strip('/')}".strip("/")
+        return f"{function.name}: [{methods}] {base_url}/{path}"
+    if isinstance(trigger, TimerTrigger):
+        return f"{function.name}: timer '{trigger.schedule}'"
+    return f"{function.name}: Service Bus '{trigger.entity}'"

@@ -1,0 +1,153 @@
+"""Service Bus messages as the real host hands them over: a body, and trigger metadata beside it.
+
+The metadata is what the real extension (5.x) provides and no more, so that nothing works here that would
+be None in Azure.
+"""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+from azure.functions.meta import Datum, get_binding_registry
+from azure.servicebus import ServiceBusReceivedMessage
+from azure.servicebus.amqp import AmqpMessageBodyType
+
+__all__ = ["message_argument", "message_body", "message_metadata", "text_argument"]
+
+_NO_EXPIRY = "9999-12-31T23:59:59.999999Z"
+
+
+def message_body(message: ServiceBusReceivedMessage) -> bytes:
+    kind = message.body_type
+    if kind == AmqpMessageBodyType.DATA:
+        return b"".join(message.body)
+    value = list(message.body) if kind == AmqpMessageBodyType.SEQUENCE else message.body
+    if isinstance(value, bytes):
+        return value
+    return (value if isinstance(value, str) else json.dumps(value, default=_plain)).encode()
+
+
+def message_metadata(message: ServiceBusReceivedMessage) -> dict[str, Any]:
+    """The trigger metadata of one message, as JSON values."""
+    properties = _properties(message.application_properties)
+    enqueued = message.enqueued_time_utc
+    expires = message.expires_at_utc
+    return {
+        "MessageId": message.message_id,
+        "SequenceNumber": message.sequence_number,
+        "DeliveryCount": (message.delivery_count or 0) + 1,  # the AMQP header counts former deliveries
+        "EnqueuedTimeUtc": _utc(enqueued) if enqueued else None,
+        "EnqueuedTime": _utc(enqueued) if enqueued else None,
+        "ExpiresAtUtc": _utc(expires) if expires else _NO_EXPIRY,
+        "ExpiresAt": _utc(expires) if expires else _NO_EXPIRY,
+        "LockToken": str(message.lock_token) if message.lock_token else None,
+        "ContentType": message.content_type,
+        "CorrelationId": message.correlation_id,
+        "Subject": message.subject,
+        "Label": message.subject,
+        "To": message.to,
+        "ReplyTo": message.reply_to,
+        "ReplyToSessionId": message.reply_to_session_id,
+        "SessionId": message.session_id,
+        "PartitionKey": message.partition_key,
+        "TransactionPartitionKey": None,
+        "DeadLetterSource": message.dead_letter_source,
+        "ApplicationProperties": properties,
+        "UserProperties": properties,
+    }
+
+
+def message_argument(
+    messages: Sequence[ServiceBusReceivedMessage], *, many: bool, binary: bool, plain: bool
+) -> Any:
+    """What the function gets: a ServiceBusMessage or a list of them, or the bare body or bodies."""
+    if plain:
+        bodies = [_text_or_bytes(message_body(message), binary=binary) for message in messages]
+        return bodies if many else bodies[0]
+    if many:
+        return _batch(messages)
+    body = _text_or_bytes(message_body(messages[0]), binary=binary)
+    datum = Datum(body, "bytes" if isinstance(body, bytes) else "string")
+    return _converter().decode(datum, trigger_metadata=_single(message_metadata(messages[0])))
+
+
+def text_argument(text: str, *, many: bool, plain: bool) -> Any:
+    """What the function gets when it is called through the admin API, without a message."""
+    if plain:
+        return [text] if many else text
+    metadata: dict[str, Any] = {
+        "MessageId": "",
+        "DeliveryCount": 1,
+        "UserProperties": {},
+        "ApplicationProperties": {},
+    }
+    if not many:
+        return _converter().decode(Datum(text, "string"), trigger_metadata=_single(metadata))
+    datum = Datum(SimpleNamespace(bytes=[text.encode()]), "collection_bytes")
+    return _converter().decode(datum, trigger_metadata=_arrays([metadata]))
+
+
+def _batch(messages: Sequence[ServiceBusReceivedMessage]) -> Any:
+    bodies = SimpleNamespace(bytes=[message_body(message) for message in messages])
+    metadata = _arrays([message_metadata(message) for message in messages])
+    return _converter().decode(Datum(bodies, "collection_bytes"), trigger_metadata=metadata)
+
+
+def _single(metadata: Mapping[str, Any]) -> dict[str, Datum]:
+    return {
+        name: Datum(value, "string") if isinstance(value, str) else Datum(json.dumps(value), "json")
+        for name, value in metadata.items()
+        if value is not None
+    }
+
+
+def _arrays(metadata: Sequence[Mapping[str, Any]]) -> dict[str, Datum]:
+    return {
+        f"{name}Array": Datum(json.dumps([one[name] for one in metadata]), "json") for name in metadata[0]
+    }
+
+
+def _text_or_bytes(body: bytes, *, binary: bool) -> str | bytes:
+    """The host sends text, unless the binding asks for binary or it is none."""
+    if binary:
+        return body
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return body
+
+
+def _properties(properties: Mapping[Any, Any] | None) -> dict[str, Any]:
+    return {str(_plain(name)): _plain(value) for name, value in (properties or {}).items()}
+
+
+def _plain(value: Any) -> Any:
+    """An AMQP value as .NET's JSON shows it."""
+    if isinstance(value, Mapping):
+        return _properties(value)
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, bytes | bytearray):
+        return _text_or_base64(bytes(value))
+    if isinstance(value, datetime):
+        return _utc(value)
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _text_or_base64(value: bytes) -> str:
+    try:
+        return value.decode()  # the SDK leaves AMQP strings as bytes
+    except UnicodeDecodeError:
+        return base64.b64encode(value).decode()
+
+
+def _utc(moment: datetime) -> str:
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return aware.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _converter() -> Any:
+    return get_binding_registry().get("serviceBusTrigger")

@@ -1,0 +1,35 @@
+"""What is wrong with an app, all of it at once: the real host stays silent about much of this."""
+
+__all__ = ["LoadError", "Problems"]
+
+
+class LoadError(ValueError):
+    """The app cannot be run as it stands."""
+
+    def __init__(self, root: str, problems: list[str]) -> None:
+        lines = "".join(f"\n  - {problem}" for problem in problems)
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        super().__init__(f"the app in {root} has {count}:{lines}")
+        self.problems = problems
+
+
+class Problems:
+    """Collects errors, which stop the start, and warnings, which do not; one line each."""
+
+    def __init__(self) -> None:
+        self.errors: list[str] = []
+        self.warnings: list[str] = []
+
+    def error(self, where: str, what: str, remedy: str) -> None:
+        self.errors.append(_one_line(f"{where}: {what}; {remedy}"))
+
+    def warn(self, where: str, what: str, remedy: str) -> None:
+        self.warnings.append(_one_line(f"{where}: {what}; {remedy}"))
+
+    def raise_if_any(self, root: str) -> None:
+        if self.errors:
+            raise LoadError(root, self.errors)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,116 @@
+"""Finds the function for a request: by path, in ASP.NET's order of precedence, then by method."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from localcloud.functions.problems import Problems
+from localcloud.functions.template import Segment, Template
+
+__all__ = ["Match", "MethodNotAllowed", "Route", "Router", "split_path", "warn_of_overlaps"]
+
+
+@dataclass(frozen=True)
+class Route:
+    function: str
+    template: Template
+    methods: frozenset[str] | None  # None: all
+
+    def takes(self, method: str) -> bool:
+        return self.methods is None or method in self.methods
+
+
+@dataclass(frozen=True)
+class Match:
+    function: str
+    values: dict[str, str]
+
+
+@dataclass(frozen=True)
+class MethodNotAllowed:
+    allowed: frozenset[str]
+
+
+def split_path(raw_path: str) -> list[str]:
+    """Decoded segments; `%2F` stays as it is, as in ASP.NET, since it would make a segment of its own."""
+    segments = raw_path.strip("/").split("/") if raw_path.strip("/") else []
+    if "%" not in raw_path:
+        return segments
+    return [unquote(segment.replace("%2F", "%252F").replace("%2f", "%252f")) for segment in segments]
+
+
+class Router:
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self.routes = sorted(routes, key=lambda route: (route.template.precedence, route.function.lower()))
+        # A template without parameters precedes every other that matches the same path.
+        self._literal: dict[str, list[Route]] = {}
+        for route in self.routes:
+            if route.template.is_literal:
+                path = "/".join(segment.literal or "" for segment in route.template.segments).lower()
+                self._literal.setdefault(path, []).append(route)
+
+    def find(self, method: str, raw_path: str) -> Match | MethodNotAllowed | None:
+        for route in self._literal.get(raw_path.strip("/").lower(), ()):
+            if route.takes(method):
+                return Match(route.function, {})
+        return self._search(method, split_path(raw_path))
+
+    def _search(self, method: str, path: Sequence[str]) -> Match | MethodNotAllowed | None:
+        allowed: set[str] = set()
+        for route in self.routes:
+            values = route.template.match(path)
+            if values is None:
+                continue
+            if route.takes(method):
+                return Match(route.function, values)
+            allowed |= route.methods or set()
+        return MethodNotAllowed(frozenset(allowed)) if allowed else None
+
+
+def warn_of_overlaps(routes: Iterable[Route], problems: Problems) -> None:
+    """The real host tries routes in the order of the functions' names, whatever their templates."""
+    by_name = sorted(routes, key=lambda route: route.function.lower())
+    for index, earlier in enumerate(by_name):
+        for later in by_name[index + 1 :]:
+            shadows = earlier.template.precedence >= later.template.precedence
+            if shadows and _share_methods(earlier, later) and _overlap(earlier.template, later.template):
+                problems.warn(
+                    f"function {later.function}",
+                    f"a request to {later.template.text!r} can match {earlier.template.text!r} of function "
+                    f"{earlier.function} as well, and Azure tries routes in the order of function names",
+                    "add a constraint to the parameter, or rename a function",
+                )
+
+
+def _share_methods(one: Route, other: Route) -> bool:
+    return one.methods is None or other.methods is None or bool(one.methods & other.methods)
+
+
+def _overlap(one: Template, other: Template) -> bool:
+    """Whether a path of as many segments as `other` has can match both."""
+    for index, segment in enumerate(other.segments):
+        if index >= len(one.segments):
+            return False
+        rest = one.segments[index].parameter
+        if rest is not None and rest.catch_all:
+            return True
+        if not _segments_overlap(one.segments[index], segment):
+            return False
+    return all(_may_be_absent(segment) for segment in one.segments[len(other.segments) :])
+
+
+def _may_be_absent(segment: Segment) -> bool:
+    parameter = segment.parameter
+    return parameter is not None and (
+        parameter.catch_all or parameter.optional or parameter.default is not None
+    )
+
+
+def _segments_overlap(one: Segment, other: Segment) -> bool:
+    literal, other_literal = one.literal, other.literal
+    if other_literal is not None:
+        return one.match(other_literal, {})
+    if literal is not None:
+        return other.match(literal, {})
+    constrained = [segment for segment in (one, other) if any(p.constraints for p in segment.parameters)]
+    return len(constrained) < 2 or one == other  # noqa: PLR2004 - both: assume that they exclude each other

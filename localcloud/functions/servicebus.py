@@ -1,0 +1,192 @@
+"""Service Bus triggers: receives with the real SDK and hands over to a dispatcher, for ever.
+
+Broken connections and missing entities are waited out with backoff, and logged once an outage.
+"""
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
+
+from azure.identity.aio import ClientSecretCredential, DefaultAzureCredential, ManagedIdentityCredential
+from azure.servicebus import ServiceBusReceivedMessage, TransportType
+from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver
+
+from localcloud.functions.definitions import ServiceBusTrigger
+from localcloud.functions.dispatch import Dispatcher
+from localcloud.functions.hostconfig import ServiceBusOptions
+from localcloud.functions.settings import Connection
+
+__all__ = ["Connector", "ServiceBusListener", "connector"]
+
+log = logging.getLogger(__name__)
+
+RECEIVE_SECONDS = 1.0  # how long one receive call waits, hence how soon a stop is noticed
+LONGEST_BACKOFF_SECONDS = 30.0
+
+Credential = ClientSecretCredential | DefaultAzureCredential | ManagedIdentityCredential
+Connector = Callable[[], contextlib.AbstractAsyncContextManager[ServiceBusReceiver]]
+
+
+def connector(connection: Connection, trigger: ServiceBusTrigger, options: ServiceBusOptions) -> Connector:
+    """Makes receivers for this trigger's entity."""
+
+    @contextlib.asynccontextmanager
+    async def connect() -> AsyncIterator[ServiceBusReceiver]:
+        async with contextlib.AsyncExitStack() as stack:
+            client = await stack.enter_async_context(_client(connection, options, stack))
+            prefetch = options.prefetch_count
+            if trigger.queue:
+                receiver = client.get_queue_receiver(trigger.queue, prefetch_count=prefetch)
+            else:
+                receiver = client.get_subscription_receiver(
+                    trigger.topic or "", trigger.subscription or "", prefetch_count=prefetch
+                )
+            # Not entered: that would connect at once, and connecting is part of what may fail and is retried.
+            stack.push_async_callback(receiver.close)
+            yield receiver
+
+    return connect
+
+
+def _client(
+    connection: Connection, options: ServiceBusOptions, stack: contextlib.AsyncExitStack
+) -> ServiceBusClient:
+    transport = TransportType.AmqpOverWebsocket if options.web_sockets else TransportType.Amqp
+    if connection.connection_string:
+        return ServiceBusClient.from_connection_string(connection.connection_string, transport_type=transport)
+    credential = _credential(connection)
+    stack.push_async_callback(credential.close)
+    return ServiceBusClient(connection.fully_qualified_namespace or "", credential, transport_type=transport)
+
+
+def _credential(connection: Connection) -> Credential:
+    if connection.client_secret and connection.tenant_id and connection.client_id:
+        return ClientSecretCredential(connection.tenant_id, connection.client_id, connection.client_secret)
+    if (connection.credential or "").lower() == "managedidentity":
+        return ManagedIdentityCredential(client_id=connection.client_id)
+    return DefaultAzureCredential()
+
+
+class ServiceBusListener:
+    def __init__(
+        self,
+        name: str,
+        trigger: ServiceBusTrigger,
+        options: ServiceBusOptions,
+        dispatcher: Dispatcher,
+        connect: Connector,
+        *,
+        first_backoff_seconds: float = 1.0,
+    ) -> None:
+        self._name = name
+        self._entity = trigger.entity
+        self._many = trigger.many
+        self._batch_size = options.max_message_batch_size
+        self._slots = asyncio.Semaphore(1 if trigger.many else options.max_concurrent_calls)
+        self._dispatcher = dispatcher
+        self._connect = connect
+        self._first_backoff = first_backoff_seconds
+        self._stopping = asyncio.Event()
+        self._down = False
+        self._retired: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Receive until told to stop; returns when every receiver is closed."""
+        failures = 0
+        while not self._stopping.is_set():
+            session = _Session()
+            try:
+                await session.open(self._connect())
+                while not self._stopping.is_set():
+                    await self._receive_once(session)
+                    self._note_up()
+                    failures = 0
+            except Exception as error:  # noqa: BLE001 - whatever it is, the trigger has to come back
+                self._note_down(error)
+                failures += 1
+            self._retire(session)
+            if not self._stopping.is_set():
+                await self._back_off(failures)
+        if self._retired:
+            await asyncio.wait(self._retired)
+
+    def stop(self) -> None:
+        """Receive no more; what was received is finished."""
+        self._stopping.set()
+
+    async def _receive_once(self, session: "_Session") -> None:
+        await self._slots.acquire()
+        handed_over = False
+        try:
+            messages = await session.receiver.receive_messages(
+                max_message_count=self._batch_size if self._many else 1, max_wait_time=RECEIVE_SECONDS
+            )
+            if messages:
+                session.dispatch(self._dispatch(session.receiver, messages))
+                handed_over = True
+        finally:
+            if not handed_over:
+                self._slots.release()
+
+    async def _dispatch(
+        self, receiver: ServiceBusReceiver, messages: list[ServiceBusReceivedMessage]
+    ) -> None:
+        try:
+            await self._dispatcher.dispatch(receiver, messages)
+        except Exception:
+            log.exception("trigger %s could not hand over what it received", self._name)
+        finally:
+            self._slots.release()
+
+    def _retire(self, session: "_Session") -> None:
+        """Close the session when its messages are settled, without keeping the next one waiting."""
+        task = asyncio.create_task(session.close())
+        self._retired.add(task)
+        task.add_done_callback(self._retired.discard)
+
+    async def _back_off(self, failures: int) -> None:
+        delay = min(self._first_backoff * 2.0 ** min(failures - 1, 10), LONGEST_BACKOFF_SECONDS)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(delay * random.uniform(0.75, 1.25)):
+                await self._stopping.wait()
+
+    def _note_down(self, error: Exception) -> None:
+        if self._down:
+            log.debug("trigger %s: still down: %s", self._name, error)
+            return
+        self._down = True
+        line = "trigger %s cannot receive from '%s' (it keeps trying): %s: %s"
+        log.error(line, self._name, self._entity, type(error).__name__, error)
+
+    def _note_up(self) -> None:
+        if self._down:
+            self._down = False
+            log.info("trigger %s receives from '%s' again", self._name, self._entity)
+
+
+class _Session:
+    """One receiver, and the dispatches that have to settle through it."""
+
+    def __init__(self) -> None:
+        self._stack = contextlib.AsyncExitStack()
+        self._dispatches: set[asyncio.Task[None]] = set()
+        self.receiver: ServiceBusReceiver
+
+    async def open(self, connection: contextlib.AbstractAsyncContextManager[ServiceBusReceiver]) -> None:
+        self.receiver = await self._stack.enter_async_context(connection)
+
+    def dispatch(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._dispatches.add(task)
+        task.add_done_callback(self._dispatches.discard)
+
+    async def close(self) -> None:
+        if self._dispatches:
+            await asyncio.wait(self._dispatches)
+        try:
+            await self._stack.aclose()
+        except Exception as error:  # noqa: BLE001 - it is broken already
+            log.debug("closing a receiver failed: %s", error)

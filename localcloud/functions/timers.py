@@ -1,0 +1,221 @@
+"""Timer triggers: a clockwork that says when to fire and why, the record it keeps, and the loop around it."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from azure.functions.meta import Datum, get_binding_registry
+
+from localcloud.clock import Clock
+from localcloud.functions.schedule import Schedule
+
+__all__ = [
+    "ClockWaiter",
+    "Firing",
+    "ScheduleMonitor",
+    "ScheduleStatus",
+    "TimerListener",
+    "Timework",
+    "Waiter",
+    "timer_argument",
+]
+
+log = logging.getLogger(__name__)
+
+NEVER = datetime(1, 1, 1, tzinfo=UTC)
+LONGEST_SLEEP_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class ScheduleStatus:
+    last: datetime
+    next: datetime
+    last_updated: datetime
+
+    def as_json(self) -> dict[str, str]:
+        return {"Last": _iso(self.last), "Next": _iso(self.next), "LastUpdated": _iso(self.last_updated)}
+
+
+@dataclass(frozen=True)
+class Firing:
+    """One invocation to come."""
+
+    due: datetime
+    past_due: bool = False
+    on_startup: bool = False
+
+
+class Timework:
+    """The real host's rules for one timer, without I/O: `status` is what the monitor has to keep."""
+
+    def __init__(self, schedule: Schedule, *, run_on_startup: bool, monitored: bool) -> None:
+        self.schedule = schedule
+        self.monitored = monitored
+        self.status: ScheduleStatus | None = None
+        self._run_on_startup = run_on_startup
+
+    def start(self, now: datetime, recorded: ScheduleStatus | None) -> Firing:
+        """The first firing: at once if one was missed while the host was down, or if asked for."""
+        if not self.monitored or recorded is None:
+            self.status = ScheduleStatus(NEVER, self.schedule.next_after(now), now)
+            missed = False
+        else:
+            self.status = self._checked(now, recorded)
+            missed = now > self.status.next
+        if missed:
+            return Firing(now, past_due=True)
+        if self._run_on_startup:
+            return Firing(now, on_startup=True)
+        return Firing(self.status.next)
+
+    def _checked(self, now: datetime, recorded: ScheduleStatus) -> ScheduleStatus:
+        """What was recorded, unless the schedule has changed since: then it starts anew."""
+        expected = self.schedule.next_after(
+            recorded.last if recorded.last != NEVER else recorded.last_updated
+        )
+        if recorded.next == expected:
+            return recorded
+        return ScheduleStatus(NEVER, expected if expected > now else self.schedule.next_after(now), now)
+
+    def finish(self, firing: Firing, invoked_at: datetime) -> Firing:
+        """The firing after this one; at once, if the invocation took longer than until then."""
+        # A clock that runs slightly early must not make the same occurrence fire twice.
+        early = not firing.past_due and not firing.on_startup and firing.due > invoked_at
+        moment = firing.due if early else invoked_at
+        self.status = ScheduleStatus(moment, self.schedule.next_after(moment), moment)
+        return Firing(self.status.next)
+
+
+class ScheduleMonitor:
+    """Keeps each timer's status in a file of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def read(self, function: str) -> ScheduleStatus | None:
+        path = self._path(function)
+        if not path.exists():
+            return None
+        try:
+            value = json.loads(path.read_text(encoding="utf-8"))
+            return ScheduleStatus(*(_moment(value[name]) for name in ("Last", "Next", "LastUpdated")))
+        except (ValueError, KeyError, TypeError) as error:
+            log.warning("%s is damaged (%r): the timer starts as if for the first time", path, error)
+            return None
+
+    def write(self, function: str, status: ScheduleStatus) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        fresh = self._path(function).with_suffix(".new")
+        fresh.write_text(json.dumps(status.as_json()), encoding="utf-8")
+        fresh.replace(self._path(function))
+
+    def _path(self, function: str) -> Path:
+        return self._folder / f"{function}.json"
+
+
+class Waiter(Protocol):
+    async def wait_until(self, moment: float) -> None:
+        """Return when the clock shows this time, or later."""
+
+
+class ClockWaiter:
+    """Sleeps in steps, so that a clock that is set, or a machine that slept, is noticed."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    async def wait_until(self, moment: float) -> None:
+        while (left := moment - self._clock.now()) > 0:  # noqa: ASYNC110 - time has no event to wait for
+            await asyncio.sleep(min(left, LONGEST_SLEEP_SECONDS))
+
+
+class TimerListener:
+    """Fires one timer, one invocation at a time; what an invocation raises never stops it."""
+
+    def __init__(
+        self,
+        function: str,
+        work: Timework,
+        invoke: Callable[[Any], Awaitable[None]],
+        monitor: ScheduleMonitor,
+        clock: Clock,
+        waiter: Waiter,
+    ) -> None:
+        self._function = function
+        self._work = work
+        self._invoke = invoke
+        self._monitor = monitor
+        self._clock = clock
+        self._waiter = waiter
+        self._stopping = False
+        self._idle = False
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run())
+
+    def stop(self) -> None:
+        """Fire no more; an invocation under way goes on."""
+        self._stopping = True
+        if self._task is not None and self._idle:
+            self._task.cancel()
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        recorded = self._monitor.read(self._function) if self._work.monitored else None
+        firing = self._work.start(self._now(), recorded)
+        self._record()
+        log.info("timer %s: %s, next at %s", self._function, self._work.schedule, _iso(firing.due))
+        while not self._stopping:
+            self._idle = True
+            await self._waiter.wait_until(firing.due.timestamp())
+            self._idle = False
+            invoked_at = self._now()
+            if firing.past_due:
+                log.warning("timer %s is past due: an occurrence was missed", self._function)
+            await self._invoke(timer_argument(self._reported_status(), past_due=firing.past_due))
+            firing = self._work.finish(firing, invoked_at)
+            self._record()
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock.now(), UTC)
+
+    def _reported_status(self) -> ScheduleStatus | None:
+        return self._work.status if self._work.monitored else None
+
+    def _record(self) -> None:
+        if not self._work.monitored or self._work.status is None:
+            return
+        try:
+            self._monitor.write(self._function, self._work.status)
+        except OSError:
+            log.exception("timer %s: its status could not be written", self._function)
+
+
+def timer_argument(status: ScheduleStatus | None, *, past_due: bool) -> Any:
+    """The TimerRequest."""
+    value = {
+        "Schedule": {"AdjustForDST": True},
+        "ScheduleStatus": status.as_json() if status else None,
+        "IsPastDue": past_due,
+    }
+    converter = get_binding_registry().get("timerTrigger")
+    return converter.decode(Datum(json.dumps(value), "json"), trigger_metadata={})
+
+
+def _iso(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat()
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,53 @@
+"""The example app's Service Bus functions, in a blueprint."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import List  # noqa: UP035 - the worker does not take list[...]
+
+import azure.functions as func
+
+messages = func.Blueprint()
+
+
+@messages.service_bus_queue_trigger(arg_name="msg", queue_name="%ORDERS_QUEUE%", connection="BUS")
+async def on_order(msg: func.ServiceBusMessage) -> None:
+    body = msg.get_body().decode()
+    record("orders", {"body": body, "id": msg.message_id, "count": msg.delivery_count})
+    if body.startswith("fail"):
+        raise RuntimeError(f"refused: {body}")
+    if body.startswith("slow"):
+        await asyncio.sleep(float(body.partition(" ")[2]))
+    record("orders-done", {"body": body})
+
+
+@messages.service_bus_topic_trigger(
+    arg_name="msg", topic_name="events", subscription_name="all", connection="BUS"
+)
+def on_event(msg: func.ServiceBusMessage) -> None:
+    record(
+        "events",
+        {
+            "body": msg.get_body().decode(),
+            "subject": msg.subject,
+            "properties": msg.user_properties,
+            "sequence_number": msg.sequence_number,
+            "enqueued": str(msg.enqueued_time_utc),
+        },
+    )
+
+
+@messages.service_bus_queue_trigger(
+    arg_name="batch", queue_name="bulk", connection="BUS", cardinality=func.Cardinality.MANY
+)
+def on_bulk(batch: List[func.ServiceBusMessage]) -> None:  # noqa: UP006 - see above
+    bodies = [msg.get_body().decode() for msg in batch]
+    record("bulk", {"bodies": bodies, "counts": [msg.delivery_count for msg in batch]})
+    if any(body.startswith("fail") for body in bodies) and all(msg.delivery_count == 1 for msg in batch):
+        raise RuntimeError("one of the batch is refused")
+
+
+def record(name: str, value: object) -> None:
+    with (Path(os.environ["EXAMPLE_OUTPUT"]) / name).open("a", encoding="utf-8") as file:
+        file.write(json.dumps(value) + "\n")

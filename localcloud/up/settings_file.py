@@ -47,7 +47,7 @@ def local_values(ports: Ports, data: Path) -> dict[str, str]:
         "SERVICEBUS_ADMIN_ENDPOINT": f"http://localhost:{ports.admin}",
         "COSMOS_ENDPOINT": f"http://localhost:{ports.cosmos}",
         "SEARCH_ENDPOINT": f"https://localhost:{ports.search}",
-        "SEARCH_CA_FILE": str(data / "search" / "ca.pem"),
+        "SEARCH_CA_FILE": str(data / "search" / "tls" / "ca.pem"),
     }
 
 

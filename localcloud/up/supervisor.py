@@ -23,7 +23,7 @@ class Supervisor:
         self._data = data
         self._say = say
         self._stopping = asyncio.Event()
-        ca = data / "search" / "ca.pem"
+        ca = data / "search" / "tls" / "ca.pem"
         self._children = [
             Child(plan, log=data / "logs" / f"{plan.name}.log", ca=ca, cwd=root) for plan in plans
         ]

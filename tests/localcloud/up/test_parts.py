@@ -90,7 +90,7 @@ def test_moved_ports_reach_every_address_in_the_settings(tmp_path: Path) -> None
     assert "BlobEndpoint=http://127.0.0.1:10100/devstoreaccount1;" in values["AzureWebJobsStorage"]
     assert values["COSMOS_ENDPOINT"] == "http://localhost:8181"
     assert values["SEARCH_ENDPOINT"] == "https://localhost:7543"
-    assert values["SEARCH_CA_FILE"] == str(tmp_path / "data" / "search" / "ca.pem")
+    assert values["SEARCH_CA_FILE"] == str(tmp_path / "data" / "search" / "tls" / "ca.pem")
 
 
 def test_what_the_user_has_set_stays(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from azure.identity.aio import DefaultAzureCredential
 from azure.search.documents.aio import SearchClient
 from azure.search.documents.indexes.aio import SearchIndexClient
 from azure.servicebus.aio import ServiceBusClient
-from azure.storage.blob.aio import BlobServiceClient
+from azure.storage.blob.aio import BlobServiceClient, LinearRetry
 
 from shared.blobs import Blobs
 from shared.bus import Bus
@@ -28,6 +28,7 @@ TOO_MANY_REQUESTS = 429
 # A blip is the SDK's to retry; what lasts longer is the runner's, which counts and reports it.
 QUICK_RETRIES = 2
 QUICK_BACKOFF_SECONDS = 0.2
+BLOCK_BYTES = 1024 * 1024  # larger bodies would block the event loop while they are written
 
 
 @dataclass
@@ -117,11 +118,16 @@ def _index(settings: Settings, identity: DefaultAzureCredential) -> Index:
 
 
 def _blob_service(settings: Settings, identity: DefaultAzureCredential) -> BlobServiceClient:
+    options: dict[str, Any] = {
+        "retry_policy": LinearRetry(backoff=1, retry_total=QUICK_RETRIES, random_jitter_range=1),
+        "max_block_size": BLOCK_BYTES,
+        "max_single_put_size": BLOCK_BYTES,
+    }
     if settings.STORAGE_CONNECTION is not None:
         return BlobServiceClient.from_connection_string(
-            settings.STORAGE_CONNECTION.get_secret_value(), **_retries()
+            settings.STORAGE_CONNECTION.get_secret_value(), **options
         )
-    return BlobServiceClient(settings.STORAGE_BLOB_ENDPOINT or "", identity, **_retries())
+    return BlobServiceClient(settings.STORAGE_BLOB_ENDPOINT or "", identity, **options)
 
 
 def _retries() -> dict[str, Any]:

@@ -43,6 +43,8 @@ class Settings(BaseModel):
     SEARCH_INDEX: str = "message_embeddings"
     SEARCH_CA_FILE: Path | None = None
 
+    EMBEDDING_DIMENSION: Positive = 384
+
     # Blob storage
     STORAGE_CONNECTION: SecretStr | None = None
     STORAGE_BLOB_ENDPOINT: str | None = None

@@ -19,7 +19,7 @@ from shared.session import Session
 from shared.stage import Subject
 from shared.stage.attempts import count_attempt
 from shared.store import Conflict, NamedQuery, Patch
-from tests.heart.toy import DIMENSIONS, RAW, Bench, bench, message
+from tests.heart.toy import DIMENSIONS, RAW, Bench, bench, collect_dropped_sockets, message
 from tests.support.cloud import LocalCloud, plan_faults, set_replica_lag
 from tests.support.proxy import faulty_proxy
 from tests.support.services import RunningService
@@ -362,6 +362,9 @@ class TestWhatTheSdksRaise:
             await place.clients.index.upsert([row(place.tag, 1, "t", [1, 0, 0, 0], "a@x", 1)])
         assert classify(raised.value).kind is kind, repr(raised.value)
 
+    @pytest.mark.filterwarnings(
+        "ignore::ResourceWarning"
+    )  # the SDK forgets the sockets of dropped connections
     @pytest.mark.parametrize(("fault", "kind"), BUS, ids=str)
     async def test_from_the_bus(
         self, place: Bench, bus_service: RunningService, fault: dict[str, Any], kind: ErrorKind
@@ -370,6 +373,7 @@ class TestWhatTheSdksRaise:
         with pytest.raises(Exception) as raised:  # noqa: PT011
             await place.publish(place.parsed("m1"))
         assert classify(raised.value).kind is kind, repr(raised.value)
+        collect_dropped_sockets()
 
     async def test_the_time_that_cosmos_asks_for_is_known(self, place: Bench, cloud: LocalCloud) -> None:
         plan_faults(cloud.cosmos, {**status(429, retry_after_ms=40), "operation": "docs.*"})

@@ -2,23 +2,33 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from typing import Any
 
 import pytest
 import pytest_asyncio
-from azure.servicebus import ServiceBusMessage
+from azure.servicebus import ServiceBusMessage, ServiceBusReceivedMessage
+from azure.servicebus.aio import ServiceBusReceiver
+from opentelemetry import propagate
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import format_trace_id, get_current_span
 
+from shared.bus import to_message
 from shared.clients import Clients
 from shared.documents import Failure, Message
 from shared.errors import PermanentError
 from shared.events import Event
 from shared.session import Session
-from shared.stage import StageRunner
-from shared.stage.delivery import RaiseToAbandon
+from shared.stage import Delivery, StageRunner
 from shared.stage.failures import invalid_key
+from shared.stage.preview_settlement import PreviewSettlement
 from shared.store import NamedQuery
-from tests.heart.toy import RAW, Bench, Crash, Toy, bench, delivery_of
+from shared.telemetry import Metrics
+from tests.heart.toy import RAW, Bench, Crash, Toy, bench, collect_dropped_sockets
 from tests.support.cloud import LocalCloud, faults_hit, plan_faults, set_replica_lag
 from tests.support.services import RunningService
 
@@ -96,7 +106,7 @@ async def test_two_runners_on_the_same_message_at_once_have_one_effect(place: Be
     event = await place.publish(place.parsed("m1", "m2"), session)
     receiver = await place.receiver()
     (received,) = await receiver.receive_messages(max_message_count=1, max_wait_time=10)
-    await asyncio.gather(*(place.runner(Toy()).run(delivery_of(received)) for _ in range(2)))
+    await asyncio.gather(*(place.runner(Toy()).run(Delivery.from_sdk(received)) for _ in range(2)))
     await receiver.complete_message(received)
     assert await chunks_stored(place) == ["c-m1", "c-m2"]
     (announced,) = await place.take_all("embedding", 1)
@@ -177,6 +187,7 @@ TRANSIENT: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # the SDK forgets the sockets of dropped connections
 @pytest.mark.parametrize(("service", "fault"), TRANSIENT, ids=str)
 async def test_a_transient_fault_in_any_service_leaves_no_trace(
     place: Bench, cloud: LocalCloud, bus_service: RunningService, service: str, fault: dict[str, Any]
@@ -190,6 +201,7 @@ async def test_a_transient_fault_in_any_service_leaves_no_trace(
     assert await chunks_stored(place) == ["c-m1", "c-m2"]
     assert len(await place.take_all("embedding", 1)) == 1
     assert await place.take_all("failures", 0) == []
+    collect_dropped_sockets()
 
 
 async def test_a_permanent_failure_is_told_once_and_no_work_is_done_again(place: Bench) -> None:
@@ -254,28 +266,62 @@ async def test_a_race_that_is_never_won_is_dead_lettered_with_its_reason(place: 
     await place.take_all("chunking", 1)
 
 
-class DeadLetterNow(RaiseToAbandon):
-    def __init__(self) -> None:
-        self.dead: list[tuple[str, str]] = []
+class Actions:
+    """What the preview binding hands to a function: settles over the SDK instead of the host's gRPC."""
 
-    async def dead_letter(self, reason: str, description: str) -> bool:
-        self.dead.append((reason, description))
-        return True
+    def __init__(self, receiver: ServiceBusReceiver, loop: asyncio.AbstractEventLoop) -> None:
+        self._receiver = receiver
+        self._loop = loop
+
+    def complete(self, message: ServiceBusReceivedMessage) -> None:
+        self._wait(self._receiver.complete_message(message))
+
+    def deadletter(
+        self, message: ServiceBusReceivedMessage, deadletter_reason: str, deadletter_error_description: str
+    ) -> None:
+        self._wait(
+            self._receiver.dead_letter_message(
+                message, reason=deadletter_reason, error_description=deadletter_error_description
+            )
+        )
+
+    def _wait(self, work: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
+
+
+async def run_settling(place: Bench, toy: Toy) -> None:
+    """One delivery where settlement is on: the host leaves the message to the stage."""
+    receiver = await place.receiver()
+    (received,) = await receiver.receive_messages(max_message_count=1, max_wait_time=10)
+    settlement = PreviewSettlement(received, Actions(receiver, asyncio.get_running_loop()))
+    await place.runner(toy).run(Delivery.from_sdk(received, settlement))
 
 
 async def test_where_settlement_is_on_a_permanent_failure_is_dead_lettered_at_once(place: Bench) -> None:
-    session = await place.store_messages("m1")
-    await place.publish(place.parsed("m1"), session)
+    await place.publish(place.parsed("m1"), await place.store_messages("m1"))
 
     def refuse(_step: str) -> None:
         raise TypeError("a bug")
 
-    settlement = DeadLetterNow()
-    assert await place.deliver(place.runner(Toy(at_step=refuse)), settlement) is None
-    ((reason, description),) = settlement.dead
-    assert reason == "TypeError: non_retryable_error"
-    assert json.loads(description)["service_name"] == "chunking"
+    await run_settling(place, Toy(at_step=refuse))
+    (dead,) = await place.clients.bus.peek_dead_letters("chunking")
+    assert dead.dead_letter_reason == "TypeError: non_retryable_error"
+    assert dead.delivery_count == 0
+    payload = json.loads(dead.dead_letter_error_description or "")
+    assert (payload["service_name"], payload["error_type"], payload["attempt_count"]) == (
+        "chunking",
+        "TypeError",
+        1,
+    )
     await place.take_all("failures", 1)
+    await place.empty_dead_letters()
+
+
+async def test_where_settlement_is_on_success_completes_the_message(place: Bench) -> None:
+    await place.publish(place.parsed("m1"), await place.store_messages("m1"))
+    await run_settling(place, Toy())
+    assert await place.take_all("chunking", 0) == []
+    assert len(await place.take_all("embedding", 1)) == 1
 
 
 STEPS = ["started", "loaded", "stored", "indexed", "uploaded", "announced"]
@@ -335,3 +381,77 @@ async def test_an_older_attempt_never_lowers_the_count(place: Bench) -> None:
     ]
     assert all(failures)
     await place.take_all("failures", 2)
+
+
+@pytest.fixture
+def counted() -> tuple[Metrics, InMemoryMetricReader]:
+    reader = InMemoryMetricReader()
+    return Metrics.on(MeterProvider([reader]).get_meter("test")), reader
+
+
+def points(reader: InMemoryMetricReader) -> dict[str, list[tuple[dict[str, Any], Any]]]:
+    """Every metric that was recorded: its attributes with its sum."""
+    data = reader.get_metrics_data()
+    return {
+        metric.name: [
+            (dict(point.attributes or {}), getattr(point, "value", None) or getattr(point, "sum", 0.0))
+            for point in metric.data.data_points
+        ]
+        for resource in (data.resource_metrics if data else [])
+        for scope in resource.scope_metrics
+        for metric in scope.metrics
+    }
+
+
+async def test_success_and_failure_are_counted_by_the_names_of_the_specification(
+    place: Bench, counted: tuple[Metrics, InMemoryMetricReader]
+) -> None:
+    metrics, reader = counted
+    await place.publish(place.parsed("m1"), await place.store_messages("m1"))
+    assert await run_once(place, Toy(), metrics=metrics) is None
+    await place.publish(place.parsed("gone"))
+    assert await run_once(place, Toy(), metrics=metrics) is not None
+    seen = points(reader)
+    assert seen["events_processed_total"] == [({"service": "chunking", "event_type": "JSONParsed"}, 1)]
+    assert seen["failures_total"] == [({"service": "chunking", "error_type": "DocumentNotFoundError"}, 1)]
+    assert seen["event_retry_dlq_total"] == [({"service": "chunking", "reason": "max_attempts"}, 1)]
+    assert seen["event_retry_attempt_count"] == [({"service": "chunking"}, 8)]
+    assert seen["processing_duration_seconds"][0][0] == {"service": "chunking"}
+    await place.take_all("embedding", 1)
+    await place.take_all("failures", 1)
+    await place.take_all("chunking", 1)
+
+
+async def test_a_race_that_was_won_is_counted_with_its_attempts(
+    place: Bench, counted: tuple[Metrics, InMemoryMetricReader]
+) -> None:
+    metrics, reader = counted
+    await place.publish(place.parsed("late"))
+    waited = 0
+
+    async def write_after_three(_seconds: float) -> None:
+        nonlocal waited
+        waited += 1
+        if waited == 3:
+            await place.store_messages("late")
+
+    place.sleep = write_after_three  # type: ignore[method-assign, assignment]  # the writer wins in virtual time
+    assert await run_once(place, Toy(), metrics=metrics) is None
+    seen = points(reader)
+    assert seen["event_retry_success_total"] == [({"service": "chunking", "attempt": "3"}, 1)]
+    assert seen["event_retry_latency_seconds"][0][0] == {"service": "chunking"}
+    await place.take_all("embedding", 1)
+
+
+async def test_one_trace_runs_from_the_publisher_into_the_stage_and_on(place: Bench) -> None:
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    with provider.get_tracer("test").start_as_current_span("upload") as upload:
+        event = Event.of(place.parsed("m1"))
+        carried = dict(to_message(event).application_properties or {})
+        assert str(carried["traceparent"]).split("-")[1] == format_trace_id(
+            upload.get_span_context().trace_id
+        )
+    parent = propagate.extract({str(name): str(value) for name, value in carried.items()})
+    assert get_current_span(parent).get_span_context().trace_id == upload.get_span_context().trace_id

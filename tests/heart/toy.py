@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from azure.servicebus import ServiceBusReceivedMessage
 from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver
 
 from shared.clients import Clients
@@ -23,7 +22,7 @@ from shared.errors import Failure
 from shared.events import ChunkingFailed, ChunksPrepared, Event, JSONParsed, parse_event
 from shared.session import Session
 from shared.stage import Delivery, Outcome, Runtime, Stage, StageFailedError, StageRunner, Subject, Work
-from shared.stage.delivery import RaiseToAbandon, Settlement
+from shared.stage.delivery import Settlement
 
 DIMENSIONS = 4
 RAW = "raw"
@@ -39,6 +38,7 @@ class Toy:
 
     at_step: Callable[[str], None] = lambda _step: None
     withhold_session: bool = False
+    uploads: bool = True
     works: list[str] = field(default_factory=list)
 
     def stage(self) -> Stage[JSONParsed]:
@@ -57,7 +57,7 @@ class Toy:
         self.at_step("stored")
         await work.clients.index.upsert([_indexed(chunk) for chunk in chunks])
         self.at_step("indexed")
-        for chunk in chunks:
+        for chunk in chunks if self.uploads else []:
             await work.clients.blobs.upload(RAW, f"{chunk.id}.txt", chunk.text.encode())
         self.at_step("uploaded")
         prepared = ChunksPrepared(
@@ -188,7 +188,7 @@ class Bench:
         receiver = await self.receiver()
         (received,) = await receiver.receive_messages(max_message_count=1, max_wait_time=10)
         try:
-            await runner.run(delivery_of(received, settlement))
+            await runner.run(Delivery.from_sdk(received, settlement))
         except StageFailedError as error:
             await receiver.abandon_message(received)
             return error
@@ -215,23 +215,6 @@ class Bench:
                 await receiver.complete_message(each)
 
 
-def delivery_of(received: ServiceBusReceivedMessage, settlement: Settlement | None = None) -> Delivery:
-    properties = {
-        _text(name): _text(value) for name, value in (received.application_properties or {}).items()
-    }
-    return Delivery(
-        body=b"".join(received.body),
-        message_id=received.message_id,
-        delivery_count=(received.delivery_count or 0) + 1,
-        properties=properties,
-        settlement=settlement or RaiseToAbandon(),
-    )
-
-
-def _text(value: Any) -> Any:
-    return value.decode() if isinstance(value, bytes) else value
-
-
 @asynccontextmanager
 async def bench(settings: Settings) -> AsyncIterator[Bench]:
     clients = await Clients.connect(settings)
@@ -247,10 +230,10 @@ async def bench(settings: Settings) -> AsyncIterator[Bench]:
     finally:
         await bus.close()
         await clients.close()
-        _collect_dropped_sockets()
+        collect_dropped_sockets()
 
 
-def _collect_dropped_sockets() -> None:
+def collect_dropped_sockets() -> None:
     """The SDK leaves the socket of a connection that broke to the garbage collector: let it, here."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)

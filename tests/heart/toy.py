@@ -52,7 +52,7 @@ class Toy:
         keys = list(zip(data.message_keys, data.message_threads, strict=True))
         messages = await work.clients.store.read_many(Message, keys, session)
         self.at_step("loaded")
-        chunks = [_chunk(messages[key]) for key, _ in keys]
+        chunks = [chunk_of(messages[key]) for key, _ in keys]
         await work.clients.store.create_missing(chunks, work.session)
         self.at_step("stored")
         await work.clients.index.upsert([_indexed(chunk) for chunk in chunks])
@@ -75,7 +75,7 @@ class Toy:
         self.at_step("announced")
 
 
-def _chunk(message: Message) -> Chunk:
+def chunk_of(message: Message) -> Chunk:
     return Chunk(
         id=f"c-{message.id}",
         chunk_id=f"c-{message.id}",

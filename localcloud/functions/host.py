@@ -1,6 +1,7 @@
 """The dev host as a service: loads the app, starts its triggers, and drains them when it stops."""
 
 import asyncio
+import gc
 import json
 import logging
 import os
@@ -88,6 +89,9 @@ class FunctionsHost:
         await self._server.start(app)
         self._start_triggers()
         self._print_banner(base_url)
+        # What is loaded by now stays: the collector need not go through it again and again.
+        gc.collect()
+        gc.freeze()
 
     def _keys(self, functions: Mapping[str, Function]) -> AccessKeys | None:
         if not self._options.enable_auth:
@@ -153,10 +157,6 @@ class FunctionsHost:
             lines.append("Authorization levels are not enforced: start with --enable-auth to do so.")
         lines += [f"warning: {warning}" for warning in self._app.warnings]
         print("\n".join(lines), file=sys.stderr, flush=True)  # noqa: T201 - whatever the log level is
-
-    @property
-    def has_stuck_threads(self) -> bool:
-        return self._invoker.threads_left > 0
 
     async def stop(self) -> None:
         """Receive no more, let what runs end or abandon it, close."""

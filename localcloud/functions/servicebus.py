@@ -8,9 +8,8 @@ import contextlib
 import logging
 import random
 from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from azure.identity.aio import ClientSecretCredential, DefaultAzureCredential, ManagedIdentityCredential
 from azure.servicebus import ServiceBusReceivedMessage, TransportType
 from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver
 
@@ -19,6 +18,11 @@ from localcloud.functions.dispatch import Dispatcher
 from localcloud.functions.hostconfig import ServiceBusOptions
 from localcloud.functions.settings import Connection
 
+if TYPE_CHECKING:
+    from azure.identity.aio import ClientSecretCredential, DefaultAzureCredential, ManagedIdentityCredential
+
+    Credential = ClientSecretCredential | DefaultAzureCredential | ManagedIdentityCredential
+
 __all__ = ["Connector", "ServiceBusListener", "connector"]
 
 log = logging.getLogger(__name__)
@@ -26,7 +30,6 @@ log = logging.getLogger(__name__)
 RECEIVE_SECONDS = 1.0  # how long one receive call waits, hence how soon a stop is noticed
 LONGEST_BACKOFF_SECONDS = 30.0
 
-Credential = ClientSecretCredential | DefaultAzureCredential | ManagedIdentityCredential
 Connector = Callable[[], contextlib.AbstractAsyncContextManager[ServiceBusReceiver]]
 
 
@@ -62,7 +65,14 @@ def _client(
     return ServiceBusClient(connection.fully_qualified_namespace or "", credential, transport_type=transport)
 
 
-def _credential(connection: Connection) -> Credential:
+def _credential(connection: Connection) -> "Credential":
+    # Half a second to import, and needed only where there is no connection string.
+    from azure.identity.aio import (  # noqa: PLC0415
+        ClientSecretCredential,
+        DefaultAzureCredential,
+        ManagedIdentityCredential,
+    )
+
     if connection.client_secret and connection.tenant_id and connection.client_id:
         return ClientSecretCredential(connection.tenant_id, connection.client_id, connection.client_secret)
     if (connection.credential or "").lower() == "managedidentity":

@@ -86,7 +86,7 @@ class Host:
             connection.close()
 
     def get(self, path: str, **headers: str) -> Answer:
-        return self.ask("GET", path, **headers)
+        return self.ask("GET", path, None, 20, **headers)
 
 
 @contextmanager

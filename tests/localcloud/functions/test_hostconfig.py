@@ -56,7 +56,7 @@ def test_settings_of_the_file_are_taken(tmp_path: Path) -> None:
     assert problems.errors == []
     assert found.route_prefix == ""
     assert found.function_timeout_seconds == 30
-    assert found.functions == {"one", "two"}
+    assert found.functions == frozenset({"one", "two"})
     assert found.service_bus == ServiceBusOptions(
         auto_complete_messages=False,
         max_concurrent_calls=2,
@@ -82,7 +82,7 @@ def test_variables_override_the_file_whatever_their_case(tmp_path: Path) -> None
     assert not found.service_bus.auto_complete_messages
     assert found.route_prefix == "v1"
     assert found.function_timeout_seconds is None
-    assert found.functions == {"a", "b"}
+    assert found.functions == frozenset({"a", "b"})
 
 
 def test_a_missing_file_is_a_problem(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_a_message_carries_everything_that_the_real_host_hands_over() -> None:
     expected = {"routing_key": "k", "attempt": 3, "flag": True, "ratio": 0.5}
     assert message.user_properties == expected
     assert message.application_properties == expected
-    assert uuid.UUID(message.lock_token)
+    assert str(uuid.UUID(message.lock_token)) == message.lock_token
 
 
 def test_what_the_real_host_does_not_hand_over_is_none_here_too() -> None:

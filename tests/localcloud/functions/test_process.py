@@ -1,5 +1,6 @@
 """The dev host as a process: how it starts, refuses to start, drains, and ends."""
 
+import json
 import os
 import signal
 import socket
@@ -167,7 +168,7 @@ def test_what_does_not_end_in_time_is_given_up(tmp_path: Path, path: str) -> Non
         assert request.exception() is not None or request.result().status == 500
 
 
-def test_a_second_instance_is_not_needed_to_run_past_due(tmp_path: Path) -> None:
+def test_a_timer_whose_time_came_while_the_host_was_down_fires_past_due(tmp_path: Path) -> None:
     code = (
         HEADER
         + """
@@ -183,8 +184,12 @@ def tick(timer: func.TimerRequest) -> None:
     with running_host(root, tmp_path / "data", OUTPUT=str(output)):
         record = tmp_path / "data" / "timers" / "tick.json"
         wait_for(record.exists)
-    missed = '{"Last": "2020-01-01T10:00:00+00:00", "Next": "2020-01-01T11:00:00+00:00", "LastUpdated": "2020-01-01T10:00:00+00:00"}'
-    record.write_text(missed)
+    long_ago = {
+        "Last": "2020-01-01T10:00:00Z",
+        "Next": "2020-01-01T11:00:00Z",
+        "LastUpdated": "2020-01-01T10:00:00Z",
+    }
+    record.write_text(json.dumps(long_ago))
     with running_host(root, tmp_path / "data", OUTPUT=str(output)) as host:
         assert wait_for(lambda: lines(output)) == [True]
         assert "timer tick is past due" in host.log

@@ -260,13 +260,12 @@ def test_sessions_are_refused() -> None:
     loop = asyncio.new_event_loop()
     actions = MessageActions(Settlement(RecordingReceiver(), []), loop)
     loop.close()
-    for refused in (
-        lambda: actions.release_session("s"),
-        lambda: actions.renew_session_lock("s"),
-        lambda: actions.set_session_state("s", b""),
-    ):
-        with pytest.raises(SettlementError, match="the dev host has no sessions"):
-            refused()
+    with pytest.raises(SettlementError, match="the dev host has no sessions"):
+        actions.release_session("s")
+    with pytest.raises(SettlementError, match="the dev host has no sessions"):
+        actions.renew_session_lock("s")
+    with pytest.raises(SettlementError, match="the dev host has no sessions"):
+        actions.set_session_state("s", b"")
 
 
 async def test_the_lock_is_renewed_as_long_as_the_function_runs(invoker: Invoker) -> None:

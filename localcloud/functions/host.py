@@ -37,6 +37,8 @@ __all__ = ["FunctionsHost", "HostOptions"]
 log = logging.getLogger(__name__)
 
 ADDRESS = "127.0.0.1"
+STOP_RECEIVING_SECONDS = 3.0
+CLOSE_SECONDS = 5.0
 CALLED = "This function was programmatically called via the host APIs."
 
 
@@ -162,18 +164,26 @@ class FunctionsHost:
         """Receive no more, let what runs end or abandon it, close."""
         self._admin.state = "Stopping"
         self._server.stop_listening()
-        for listener in self._listeners:
-            listener.stop()
         for timer in self._timers:
             timer.stop()
-        await self._invoker.drain(self._options.drain_seconds)
+        deadline = asyncio.get_running_loop().time() + self._options.drain_seconds
+        await self._stop_receiving()
+        await self._invoker.drain(max(deadline - asyncio.get_running_loop().time(), 0.1))
         for timer in self._timers:
             await timer.close()
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=5.0)
+            _, late = await asyncio.wait(self._tasks, timeout=CLOSE_SECONDS)
+            for task in late:
+                task.cancel()
         await self._server.stop(grace_seconds=1.0)
         await self._stop_asgi_app()
         await self._invoker.close()
+
+    async def _stop_receiving(self) -> None:
+        """A listener whose slots are all taken waits for one of them, so this is bounded too."""
+        stops = [asyncio.create_task(listener.stop_receiving()) for listener in self._listeners]
+        if stops:
+            await asyncio.wait(stops, timeout=min(STOP_RECEIVING_SECONDS, self._options.drain_seconds))
 
     async def _stop_asgi_app(self) -> None:
         """Tell an ASGI app that it ends; its own finaliser would wait on a loop that is gone."""

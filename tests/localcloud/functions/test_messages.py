@@ -81,7 +81,7 @@ def test_a_value_body_is_shown_as_text(value: Any, expected: bytes) -> None:
 
 def test_properties_of_every_amqp_type_are_shown_as_json_shows_them() -> None:
     token = uuid.uuid4()
-    properties = {
+    properties: dict[str | bytes, Any] = {
         b"bytes": b"\xff\x00",
         b"when": datetime(2026, 1, 1, tzinfo=UTC),
         b"id": token,

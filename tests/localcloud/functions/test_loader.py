@@ -302,3 +302,39 @@ def test_an_app_for_another_language_is_refused(tmp_path: Path, problems: Proble
 def test_a_root_that_does_not_exist_is_refused(tmp_path: Path, load: Callable[..., object]) -> None:
     with pytest.raises(ValueError, match="is not a folder"):
         load(tmp_path / "nowhere")
+
+
+EXTENSION = """
+from azure.servicebus import ServiceBusReceivedMessage as Message
+
+class SdkType: ...
+class GrpcClientType: ...
+class ServiceBusReceivedMessage(SdkType, Message): ...
+class ServiceBusMessageActions(GrpcClientType): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("annotation", "many"),
+    [("sb.ServiceBusReceivedMessage", "one"), ("List[sb.ServiceBusReceivedMessage]", "many")],
+)
+def test_parameters_of_the_settlement_extension_are_recognised_by_their_types(
+    tmp_path: Path, load: Load, annotation: str, many: str
+) -> None:
+    # Only the types matter, so a look-alike stands in for the preview package and what that drags in.
+    package = tmp_path / "azurefunctions" / "extensions" / "lookalike"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(EXTENSION)
+    code = (
+        HEADER
+        + f"""
+from typing import List
+import azurefunctions.extensions.lookalike as sb
+
+@app.service_bus_queue_trigger(arg_name="msg", queue_name="q", connection="BUS", cardinality="{many}")
+def settle(msg: {annotation}, actions: sb.ServiceBusMessageActions): ...
+"""
+    )
+    plan = load(write_app(tmp_path, code), BUS="Endpoint=sb://x").functions[0].plan
+    assert plan.sdk_message
+    assert plan.actions_parameter == "actions"

@@ -39,6 +39,7 @@ log = logging.getLogger(__name__)
 ADDRESS = "127.0.0.1"
 STOP_RECEIVING_SECONDS = 3.0
 CLOSE_SECONDS = 5.0
+GARBAGE_THRESHOLD = 10_000
 CALLED = "This function was programmatically called via the host APIs."
 
 
@@ -94,6 +95,7 @@ class FunctionsHost:
         # What is loaded by now stays: the collector need not go through it again and again.
         gc.collect()
         gc.freeze()
+        gc.set_threshold(GARBAGE_THRESHOLD, 20, 20)  # a request makes dozens of objects, none of them cyclic
 
     def _keys(self, functions: Mapping[str, Function]) -> AccessKeys | None:
         if not self._options.enable_auth:

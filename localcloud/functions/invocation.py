@@ -20,7 +20,7 @@ from localcloud.functions.context import InvocationContext, Output, Retry, Trace
 from localcloud.functions.definitions import Function
 from localcloud.functions.timespan import format_timespan
 
-__all__ = ["Call", "FunctionTimeout", "Invoker", "Outcome", "pool_size"]
+__all__ = ["NO_TRACE", "Call", "FunctionTimeout", "Invoker", "Outcome", "pool_size"]
 
 log = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ class Invoker:
         log.info(
             "Executing 'Functions.%s' (Reason='%s', Id=%s)", function.name, call.reason, call.invocation_id
         )
-        host_task = asyncio.current_task()
+        host_task = asyncio.current_task(self._host_loop)
         run = _Run(function, call, self._host_loop.create_future(), host_task, time.perf_counter())
         self._running.add(run)
         try:

@@ -98,7 +98,7 @@ def running_host(root: Path, data: Path, *arguments: str, **environ: str) -> Ite
         yield Host(service)
 
 
-def wait_for(look: Callable[[], Found], *, seconds: float = 15) -> Found:
+def wait_for(look: Callable[[], Found], *, seconds: float = 30) -> Found:
     """What `look` returns, as soon as that is true."""
     deadline = time.monotonic() + seconds
     while not (found := look()):

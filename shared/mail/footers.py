@@ -1,0 +1,89 @@
+"""Which lines of a body the mailing list's software appended."""
+
+import re
+
+from shared.mail.models import Kind
+
+__all__ = ["mark", "may_have_footer"]
+
+_RULE = re.compile(r"\s{0,3}(?:[_=*#~-]{10,}|--? ?|(?:-=)+-?|\*{3,})\s*$")
+_SAYS = re.compile(
+    r"mailing[- ]list\b(?!s? (?:is|was|has))|listinfo/|to unsubscribe|unsubscribe (?:from|at|here|link)|unsubscribe[:,]|"
+    r"subscribed to the|majordomo|google groups|groups\.io|lists?manager|manage your subscription|"
+    r"mailman/|mailman3/|-unsubscribe@|-leave@|list archives?:|subscription (?:options|settings)|"
+    r"send an email to .{1,80}-leave|kill the .{1,40} list|faq is at|more majordomo info",
+    re.IGNORECASE,
+)
+_STRONG = re.compile(
+    r"\s{0,3}(?:To unsubscribe\b|Unsubscribe:|You received this message because you are subscribed|"
+    r"To (?:post|subscribe) to this (?:list|group)|More majordomo info at|Please read the FAQ at|"
+    r"Kernelnewbies mailing list|List (?:info|archives?):)",
+    re.IGNORECASE,
+)
+_LOCATION = re.compile(r"\s*(?:\S+:\s*)?<?(?:https?://\S+|mailto:\S+|[\w.+-]+(?:@| at )[\w.-]+)>?\s*$")
+_HINTS = ("unsubscribe", "mailing list", "listinfo", "majordomo", "google groups", "groups.io", "mailman", "-leave@")
+_MAX_RULE_DISTANCE = 6
+_MAX_FOOTER_LINES = 25
+
+
+def may_have_footer(low: str) -> bool:
+    return any(hint in low for hint in _HINTS)
+
+
+def mark(lines: list[str], kinds: list[Kind]) -> None:
+    """Mark footers: a rule with list talk under it, or lines that only list software writes."""
+    number = 0
+    while number < len(lines):
+        end = number
+        if kinds[number] is not Kind.ATTRIBUTION and not lines[number].startswith(">"):
+            if _RULE.match(lines[number]):
+                end = _end_of_footer(lines, number + 1, talk_needed=True)
+            elif _STRONG.match(lines[number]):
+                end = _end_of_footer(lines, number, talk_needed=False)
+        if end > number and _ends_well(lines, kinds, end):
+            kinds[number:end] = [Kind.FOOTER] * (end - number)
+            number = end
+        else:
+            number += 1
+
+
+def _end_of_footer(lines: list[str], start: int, *, talk_needed: bool) -> int:
+    """The line after the footer's last one; at or before `start` where there is no footer."""
+    end, talked = start if not talk_needed else start - 1, not talk_needed
+    for number in range(start, min(len(lines), start + _MAX_FOOTER_LINES)):
+        line = lines[number]
+        if line.startswith(">"):
+            break
+        if _SAYS.search(line) or _STRONG.match(line):
+            talked, end = True, number + 1
+        elif not line.strip() or _RULE.match(line):
+            continue
+        elif talked and _is_footer_like(line, lines[number - 1]):
+            end = number + 1
+        elif number - start >= _MAX_RULE_DISTANCE or talked:
+            break
+    if not talked:
+        return start - 1
+    return _with_closing_rule(lines, end)
+
+
+def _is_footer_like(line: str, above: str) -> bool:
+    return bool(_LOCATION.match(line)) or bool(above.strip() and not above[:1].isspace() and _SAYS.search(above))
+
+
+def _with_closing_rule(lines: list[str], end: int) -> int:
+    number = end
+    while number < len(lines) and (not lines[number].strip() or _RULE.match(lines[number])):
+        number += 1
+        if lines[number - 1].strip():
+            end = number
+    return end
+
+
+def _ends_well(lines: list[str], kinds: list[Kind], end: int) -> bool:
+    """Own text of some length after the lines means that they were talked about, not appended."""
+    rest = [line for line, kind in zip(lines[end:], kinds[end:], strict=True) if kind is Kind.NEW and line.strip()]
+    return len(rest) <= _MAX_OWN_LINES_AFTER
+
+
+_MAX_OWN_LINES_AFTER = 40

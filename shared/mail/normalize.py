@@ -1,0 +1,112 @@
+"""A body taken apart: what its author wrote, what is quoted, signatures, footers. Nothing is lost.
+
+The rules look at lines, because list mail is answered between the lines: strippers that assume an answer
+on top lose a large part of it.
+"""
+
+import re
+from bisect import bisect_right
+from itertools import groupby
+from typing import NamedTuple
+
+from shared.mail import footers, quotes, signatures
+from shared.mail.models import Kind, Segment
+
+__all__ = ["NormalizedBody", "Piece", "normalize", "segment"]
+
+JOINER = "\n\n"
+_BLANK_EDGE = re.compile(r"(?:[ \t\xa0]*\n)+")
+
+
+class Piece(NamedTuple):
+    """A stretch of the normalised text, and where it stands in `body_raw`."""
+
+    start: int
+    raw_start: int
+    raw_end: int
+
+
+class NormalizedBody:
+    """The author's own text: the new stretches of the raw body, joined by blank lines."""
+
+    def __init__(self, body_raw: str, segments: list[Segment]) -> None:
+        self.pieces: list[Piece] = []
+        texts: list[str] = []
+        position = 0
+        for kind, start, end in segments:
+            if kind is not Kind.NEW:
+                continue
+            text = body_raw[start:end]
+            shown = text.rstrip()
+            if not shown:
+                continue
+            if blank := _BLANK_EDGE.match(shown):
+                start += blank.end()
+                shown = shown[blank.end() :]
+            self.pieces.append(Piece(position, start, start + len(shown)))
+            texts.append(shown)
+            position += len(shown) + len(JOINER)
+        self.text = JOINER.join(texts)
+
+    def raw_spans(self, start: int, end: int) -> list[tuple[int, int]]:
+        """Where the normalised text from `start` to `end` stands in the raw body, stretch by stretch."""
+        spans = []
+        first = max(0, bisect_right(self.pieces, start, key=_start_of) - 1)
+        for piece in self.pieces[first:]:
+            if piece.start >= end:
+                break
+            shift = piece.raw_start - piece.start
+            span = (max(start + shift, piece.raw_start), min(end + shift, piece.raw_end))
+            if span[0] < span[1]:
+                spans.append(span)
+        return spans
+
+
+def _start_of(piece: Piece) -> int:
+    return piece.start
+
+
+def normalize(body_raw: str, segments: list[Segment]) -> NormalizedBody:
+    return NormalizedBody(body_raw, segments)
+
+
+def segment(body_raw: str, known: list[Segment] | None = None) -> list[Segment]:
+    """The body cut into stretches of one kind each, without gaps. `known` are stretches whose kind the message's
+    structure has settled; they begin and end with lines."""
+    if not body_raw:
+        return []
+    lines = body_raw.split("\n")
+    kinds: list[Kind] = quotes.mark(lines, body_raw)
+    low = body_raw.lower()
+    if "\n--" in body_raw or body_raw.startswith("--") or "sent from" in low:
+        signatures.mark(lines, kinds)
+    if footers.may_have_footer(low):
+        footers.mark(lines, kinds)
+    if known:
+        _settle(lines, kinds, known)
+    return _merge(lines, kinds, len(body_raw))
+
+
+def _settle(lines: list[str], kinds: list[Kind], known: list[Segment]) -> None:
+    position = 0
+    for number, line in enumerate(lines):
+        for kind, start, end in known:
+            if start <= position < end:
+                kinds[number] = kind
+        position += len(line) + 1
+
+
+def _merge(lines: list[str], kinds: list[Kind], size: int) -> list[Segment]:
+    """Blank lines go with the line before them, so that they never cut a stretch in two."""
+    segments: list[Segment] = []
+    current, start, position = None, 0, 0
+    for line, kind in zip(lines, kinds, strict=True):
+        if kind is not current and (current is None or (line and not line.isspace())):
+            if position > start and current is not None:
+                segments.append(Segment(current, start, position))
+                start = position
+            current = kind
+        position += len(line) + 1
+    if current is not None and size > start:
+        segments.append(Segment(current, start, size))
+    return segments

@@ -2,9 +2,9 @@
 
 import re
 
-from shared.mail.models import Kind
+from shared.mail.lines import ATTRIBUTION, BLANK, FOOTER, NEW, MarkedLines
 
-__all__ = ["mark", "may_have_footer"]
+__all__ = ["mark"]
 
 _RULE = re.compile(r"\s{0,3}(?:[_=*#~-]{10,}|--? ?|(?:-=)+-?|\*{3,})\s*$")
 _SAYS = re.compile(
@@ -21,33 +21,40 @@ _STRONG = re.compile(
     re.IGNORECASE,
 )
 _LOCATION = re.compile(r"\s*(?:\S+:\s*)?<?(?:https?://\S+|mailto:\S+|[\w.+-]+(?:@| at )[\w.-]+)>?\s*$")
-_HINTS = ("unsubscribe", "mailing list", "listinfo", "majordomo", "google groups", "groups.io", "mailman", "-leave@")
+_HINTS = ("nsubscribe", "ailing list", "ailing-list", "ailing List", "listinfo", "ajordomo", "oogle Groups", "roups.io",
+          "ailman", "-leave@", "NSUBSCRIBE")  # fmt: skip
 _MAX_RULE_DISTANCE = 6
 _MAX_FOOTER_LINES = 25
+_MAX_OWN_LINES_AFTER = 40
 
 
-def may_have_footer(low: str) -> bool:
-    return any(hint in low for hint in _HINTS)
-
-
-def mark(lines: list[str], kinds: list[Kind]) -> None:
+def mark(body: MarkedLines) -> None:
     """Mark footers: a rule with list talk under it, or lines that only list software writes."""
+    if not any(hint in body.text for hint in _HINTS):
+        return
     number = 0
-    while number < len(lines):
-        end = number
-        if kinds[number] is not Kind.ATTRIBUTION and not lines[number].startswith(">"):
-            if _RULE.match(lines[number]):
-                end = _end_of_footer(lines, number + 1, talk_needed=True)
-            elif _STRONG.match(lines[number]):
-                end = _end_of_footer(lines, number, talk_needed=False)
-        if end > number and _ends_well(lines, kinds, end):
-            kinds[number:end] = [Kind.FOOTER] * (end - number)
-            number = end
-        else:
-            number += 1
+    while number < len(body):
+        end = _footer_end(body, number)
+        if end > number:
+            body.mark(number, end, FOOTER)
+        number = max(end, number + 1)
 
 
-def _end_of_footer(lines: list[str], start: int, *, talk_needed: bool) -> int:
+def _footer_end(body: MarkedLines, number: int) -> int:
+    """The line after the footer that starts here, else this line."""
+    line = body.lines[number]
+    if body.marks[number] in {ATTRIBUTION, BLANK} or line[:1] == ">":
+        return number
+    if _RULE.match(line):
+        end = _end_of_talk(body.lines, number + 1, talk_needed=True)
+    elif _STRONG.match(line):
+        end = _end_of_talk(body.lines, number, talk_needed=False)
+    else:
+        return number
+    return end if end > number and _ends_the_text(body, end) else number
+
+
+def _end_of_talk(lines: list[str], start: int, *, talk_needed: bool) -> int:
     """The line after the footer's last one; at or before `start` where there is no footer."""
     end, talked = start if not talk_needed else start - 1, not talk_needed
     for number in range(start, min(len(lines), start + _MAX_FOOTER_LINES)):
@@ -80,10 +87,7 @@ def _with_closing_rule(lines: list[str], end: int) -> int:
     return end
 
 
-def _ends_well(lines: list[str], kinds: list[Kind], end: int) -> bool:
+def _ends_the_text(body: MarkedLines, end: int) -> bool:
     """Own text of some length after the lines means that they were talked about, not appended."""
-    rest = [line for line, kind in zip(lines[end:], kinds[end:], strict=True) if kind is Kind.NEW and line.strip()]
-    return len(rest) <= _MAX_OWN_LINES_AFTER
-
-
-_MAX_OWN_LINES_AFTER = 40
+    own = sum(1 for number in range(end, len(body)) if body.marks[number] == NEW and not body.is_blank(number))
+    return own <= _MAX_OWN_LINES_AFTER

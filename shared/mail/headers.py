@@ -9,7 +9,8 @@ from shared.mail.encoded_words import decode_words
 
 __all__ = ["Headers", "ids_in", "one_id", "parameters", "parent_ids", "parse_headers", "split_message", "text_of", "unfold"]
 
-_FIELD = re.compile(r"([^\s:]+)[ \t]*:[ \t]*([^\n]*(?:\n[ \t][^\n]*)*)(?:\n|\Z)")
+_FIELD = re.compile(r"[^\s:]+[ \t]*:")
+_FIELD_OR_LINE = re.compile(r"(([^\s:]+)[ \t]*:[ \t]*([^\n]*(?:\n[ \t][^\n]*)*)(?:\n|\Z)|[^\n]*\n|[^\n]+\Z)")
 _FOLD = re.compile(r"\n[ \t]+")
 _PARAMETER = re.compile(r""";\s*([^\s=;"]{1,200})\s*=\s*("(?:[^"\\]|\\.)*"?|[^;]*)""", re.DOTALL)
 _ID = re.compile(r"<([^<>]{1,2000})>")
@@ -44,20 +45,20 @@ def parse_headers(block: bytes) -> tuple[Headers, str, list[str]]:
         text, _ = charsets.decode(block)
         warnings.append("raw-8bit-header")
     headers: Headers = {}
-    position, size = 0, len(text)
-    match = _FIELD.match
-    while position < size:
-        field = match(text, position)
-        if field is None:
-            line_end = text.find("\n", position) + 1 or size
-            if not _may_be_skipped(text, position, line_end):
-                warnings.append("missing-blank-line")
-                return headers, text[position:], warnings
+    position = 0
+    for whole, name, value in _FIELD_OR_LINE.findall(text):
+        if name:
+            lower = name.lower()
+            if lower in headers:
+                headers[lower].append(value)
+            else:
+                headers[lower] = [value]
+        elif _may_be_skipped(text, position, position + len(whole)):
             warnings.append("malformed-header")
-            position = line_end
-            continue
-        headers.setdefault(field[1].lower(), []).append(field[2])
-        position = field.end()
+        else:
+            warnings.append("missing-blank-line")
+            return headers, text[position:], warnings
+        position += len(whole)
     return headers, "", warnings
 
 

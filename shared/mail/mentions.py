@@ -29,19 +29,19 @@ _VERSION = re.compile(r"-\d\d$")
 _PUBLICATION_YEARS = range(1969, 2036)
 _MAX_MENTIONS = 500
 _MAX_NAME = 150
+_DRAFT_HINTS = ("draft-", "Draft-", "DRAFT-", "I-D.", "i-d.")
 
 
 def find_mentions(text: str) -> list[str]:
     """Each mention once, in order of first appearance."""
-    low = text.lower()
     found: list[tuple[int, str]] = []
-    if "draft-" in low or "i-d." in low:
+    if any(hint in text for hint in _DRAFT_HINTS):
         found += _drafts(text)
         # A draft's name may hold an RFC's, as in draft-ietf-tls-rfc8446bis.
         text = _DRAFT.sub(lambda match: " " * len(match[0]), text)
-    if "rfc" in low:
+    if "RFC" in text or "rfc" in text or "Rfc" in text:
         found += _rfcs(text)
-    if "bcp" in low or "STD" in text or "/std" in text:
+    if "BCP" in text or "bcp" in text or "STD" in text or "/std" in text:
         found += _series(text)
     found.sort()
     return list(dict.fromkeys(name for _, name in found))[:_MAX_MENTIONS]

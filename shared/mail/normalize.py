@@ -6,10 +6,10 @@ on top lose a large part of it.
 
 import re
 from bisect import bisect_right
-from itertools import groupby
 from typing import NamedTuple
 
 from shared.mail import footers, quotes, signatures
+from shared.mail.lines import CODES, MarkedLines
 from shared.mail.models import Kind, Segment
 
 __all__ = ["NormalizedBody", "Piece", "normalize", "segment"]
@@ -75,38 +75,10 @@ def segment(body_raw: str, known: list[Segment] | None = None) -> list[Segment]:
     structure has settled; they begin and end with lines."""
     if not body_raw:
         return []
-    lines = body_raw.split("\n")
-    kinds: list[Kind] = quotes.mark(lines, body_raw)
-    low = body_raw.lower()
-    if "\n--" in body_raw or body_raw.startswith("--") or "sent from" in low:
-        signatures.mark(lines, kinds)
-    if footers.may_have_footer(low):
-        footers.mark(lines, kinds)
-    if known:
-        _settle(lines, kinds, known)
-    return _merge(lines, kinds, len(body_raw))
-
-
-def _settle(lines: list[str], kinds: list[Kind], known: list[Segment]) -> None:
-    position = 0
-    for number, line in enumerate(lines):
-        for kind, start, end in known:
-            if start <= position < end:
-                kinds[number] = kind
-        position += len(line) + 1
-
-
-def _merge(lines: list[str], kinds: list[Kind], size: int) -> list[Segment]:
-    """Blank lines go with the line before them, so that they never cut a stretch in two."""
-    segments: list[Segment] = []
-    current, start, position = None, 0, 0
-    for line, kind in zip(lines, kinds, strict=True):
-        if kind is not current and (current is None or (line and not line.isspace())):
-            if position > start and current is not None:
-                segments.append(Segment(current, start, position))
-                start = position
-            current = kind
-        position += len(line) + 1
-    if current is not None and size > start:
-        segments.append(Segment(current, start, size))
-    return segments
+    body = MarkedLines(body_raw)
+    quotes.mark(body)
+    signatures.mark(body)
+    footers.mark(body)
+    for kind, start, end in known or ():
+        body.mark(body.line_at(start), body.line_at(end - 1) + 1, CODES[kind])
+    return body.segments()

@@ -2,7 +2,7 @@
 
 import re
 
-from shared.mail.models import Kind
+from shared.mail.lines import ATTRIBUTION, NEW, QUOTE, MarkedLines
 
 __all__ = ["mark"]
 
@@ -14,6 +14,8 @@ _DOCTEST = re.compile(
     r"|@\w|[A-Za-z_][\w.]*\s*(?:$|[=(\[.,+*/%<>-])|[\d'\"\[({#-]).*"
 )
 _DOCTEST_MORE = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
+_INDENTED = ("\n >", "\n  >", "\n   >", "\n\t>")
+_DIFF_COMMAND_AND_LINE = re.compile(r"\n\d+(?:,\d+)?[acd]\d+(?:,\d+)?\n> ")
 _DIFF_COMMAND = re.compile(r"\d+(?:,\d+)?[acd]\d+(?:,\d+)?$")
 
 _VERBS = (
@@ -50,46 +52,49 @@ _MAX_ATTRIBUTION_CHARS = 400
 _MAX_INDENT = 4
 
 
-def mark(lines: list[str], text: str) -> list[Kind]:
-    """A kind for every line: new, quote or attribution."""
-    new, quote = Kind.NEW, Kind.QUOTE
-    kinds = [quote if line[:1] == ">" else new for line in lines]
-    if "\n >" in text or "\n\t>" in text or "\n  " in text:
-        _mark_indented(lines, kinds)
+def mark(body: MarkedLines) -> None:
+    """Mark quotes and attributions."""
+    text = body.text
+    if any(indented in text for indented in _INDENTED):
+        _mark_indented(body)
     if "> " in text and _INITIALS.search(text):
-        _mark_initials(lines, kinds)
-    if ">>> " in text or "\n> " in text or text.startswith(">"):
-        _unmark_code(lines, kinds)
-    if quote in kinds:
-        _mark_attributions(lines, kinds)
-    if _may_have_block(text):
-        _mark_block(lines, kinds)
-    return kinds
+        _mark_initials(body)
+    if QUOTE in body.marks:
+        if ">>> " in text or "\n---\n" in text or _has_diff_command(text):
+            _unmark_code(body)
+        for start, _ in body.runs(QUOTE):
+            _mark_attribution(body, start)
+    if any(hint in text for hint in _BLOCK_HINTS):
+        _mark_block(body)
 
 
-def _mark_indented(lines: list[str], kinds: list[Kind]) -> None:
-    for number, line in enumerate(lines):
+def _mark_indented(body: MarkedLines) -> None:
+    for number, line in enumerate(body.lines):
         if line[:1] in {" ", "\t"}:
             content = line.lstrip(" \t")
             if content[:1] == ">" and len(line) - len(content) <= _MAX_INDENT:
-                kinds[number] = Kind.QUOTE
+                body.marks[number] = QUOTE
 
 
-def _mark_initials(lines: list[str], kinds: list[Kind]) -> None:
+def _mark_initials(body: MarkedLines) -> None:
     """`JL> quoted`, as some mailers of the nineties put it; a prompt is none."""
-    for number, line in enumerate(lines):
+    for number, line in enumerate(body.lines):
         match = _INITIALS_LINE.match(line)
         if match and match[1] not in _PROMPTS:
-            kinds[number] = Kind.QUOTE
+            body.marks[number] = QUOTE
 
 
-def _unmark_code(lines: list[str], kinds: list[Kind]) -> None:
+def _has_diff_command(text: str) -> bool:
+    return "\n> " in text and bool(_DIFF_COMMAND_AND_LINE.search(text))
+
+
+def _unmark_code(body: MarkedLines) -> None:
     """Python prompts and the `>` lines of a classic diff are text, not quotes."""
-    for start, end in _runs(kinds, Kind.QUOTE):
-        above = lines[start - 1] if start else ""
-        is_diff = above == "---" or _DIFF_COMMAND.match(above)
-        if is_diff or _is_doctest(lines[start:end]):
-            kinds[start:end] = [Kind.NEW] * (end - start)
+    for start, end in body.runs(QUOTE):
+        above = body.lines[start - 1] if start else ""
+        is_diff = _DIFF_COMMAND.match(above) or (above == "---" and body.lines[max(0, start - 2)].startswith("< "))
+        if is_diff or _is_doctest(body.lines[start:end]):
+            body.mark(start, end, NEW)
 
 
 def _is_doctest(run: list[str]) -> bool:
@@ -97,38 +102,14 @@ def _is_doctest(run: list[str]) -> bool:
     return bool(_DOCTEST.match(first)) and all(_DOCTEST_MORE.match(line.lstrip()) for line in run)
 
 
-def _runs(kinds: list[Kind], kind: Kind) -> list[tuple[int, int]]:
-    runs = []
-    start = -1
-    for number, one in enumerate(kinds):
-        if one is kind:
-            if start < 0:
-                start = number
-        elif start >= 0:
-            runs.append((start, number))
-            start = -1
-    if start >= 0:
-        runs.append((start, len(kinds)))
-    return runs
-
-
-def _mark_attributions(lines: list[str], kinds: list[Kind]) -> None:
-    previous = Kind.NEW
-    for number, kind in enumerate(kinds):
-        if kind is Kind.QUOTE and previous is not Kind.QUOTE:
-            _mark_attribution(lines, kinds, number)
-        previous = kind
-
-
-def _mark_attribution(lines: list[str], kinds: list[Kind], quote: int) -> None:
+def _mark_attribution(body: MarkedLines, quote: int) -> None:
     """The line before a quote that says who wrote it, with the lines that it was wrapped over."""
     last = quote - 1
-    while last >= max(0, quote - 2) and not lines[last].strip():
+    while last >= max(0, quote - 2) and body.is_blank(last):
         last -= 1
-    if last < 0 or kinds[last] is not Kind.NEW or not _ends_attribution(lines[last]):
+    if last < 0 or body.marks[last] != NEW or not _ends_attribution(body.lines[last]):
         return
-    first = _attribution_start(lines, kinds, last)
-    kinds[first : last + 1] = [Kind.ATTRIBUTION] * (last + 1 - first)
+    body.mark(_attribution_start(body, last), last + 1, ATTRIBUTION)
 
 
 def _ends_attribution(line: str) -> bool:
@@ -137,12 +118,12 @@ def _ends_attribution(line: str) -> bool:
     return bool(_ENDS_ATTRIBUTION.search(line) or _WORDS_IN_ATTRIBUTION.search(line))
 
 
-def _attribution_start(lines: list[str], kinds: list[Kind], last: int) -> int:
+def _attribution_start(body: MarkedLines, last: int) -> int:
     for first in range(last, max(-1, last - _MAX_ATTRIBUTION_LINES), -1):
-        line = lines[first]
-        if kinds[first] is not Kind.NEW or not line.strip() or len(line) > _MAX_ATTRIBUTION_CHARS:
+        line = body.lines[first]
+        if body.marks[first] != NEW or not line.strip() or len(line) > _MAX_ATTRIBUTION_CHARS:
             break
-        if _STARTS_ATTRIBUTION.match(line) and (first == 0 or not _goes_on(lines[first - 1])):
+        if _STARTS_ATTRIBUTION.match(line) and (first == 0 or not _goes_on(body.lines[first - 1])):
             return first
     return last
 
@@ -152,59 +133,66 @@ def _goes_on(line: str) -> bool:
     return bool(re.match(r"\s{0,3}(?:On|Am|Le|El|Em|Il|Op|Den|W dniu|Dnia)\b[^.!?]*\d[^.!?]*(?:,|<\S*|\d)\s*$", line))
 
 
-def _may_have_block(text: str) -> bool:
-    return "essage" in text or "Nachricht" in text or "Sent:" in text or bool(_BLOCK_HINT.search(text))
-
-
-_BLOCK_HINT = re.compile(
-    r"orwarded|riginal|\n\*?(?:Gesendet|Envoyé|Enviado|Inviato|Verzonden|Skickat|Отправлено|Date|Datum|Fecha|Data)\*? ?:"
-    r"|bericht|ensaje|ensagem|essaggio|сообщение|原始邮件|发送时间|送信日時"
+_BLOCK_HINTS = (
+    "-----", "____", "From:", "From :", "orwarded message", "Von:", "De :", "De:", "Da:", "Van:", "Från:", "Fra:", "Od:",
+    "От:", "发件人", "差出人",
+)  # fmt: skip
+_BLOCK_START = re.compile(
+    r"(?:\A|\n)([ \t]{0,3}(?:[-_]{2,}[ \t]*\w|\*?(?:From|Von|De|Da|Van|Från|Fra|Od|От|发件人|差出人)\*? ?[:：]"
+    r"|Begin forwarded))"
 )
 
 
-def _mark_block(lines: list[str], kinds: list[Kind]) -> None:
+def _mark_block(body: MarkedLines) -> None:
     """An Outlook or forwarded block: from its rule or headers on all is quoted, unless `>` marks the quote."""
-    for number, line in enumerate(lines):
-        if kinds[number] is not Kind.NEW or not line:
+    for candidate in _BLOCK_START.finditer(body.text):
+        number = body.line_at(candidate.start(1))
+        if body.marks[number] != NEW:
             continue
-        headers = number + 1 if _ORIGINAL.match(line) else _header_block(lines, number)
-        if headers == number:
+        if _ORIGINAL.match(body.lines[number]):
+            end = _end_of_headers(body, number + 1)
+        elif _is_header_block(body.lines, number):
+            end = _end_of_headers(body, number)
+            number = _with_rule(body, number)
+        else:
             continue
-        end = _end_of_headers(lines, max(headers, number + 1))
-        kinds[number:end] = [Kind.ATTRIBUTION] * (end - number)
-        if not _quote_is_marked(lines, kinds, end):
-            kinds[end:] = [Kind.QUOTE] * (len(kinds) - end)
+        body.mark(number, end, ATTRIBUTION)
+        if not _quote_is_marked(body, end):
+            body.mark(end, len(body), QUOTE)
         return
 
 
-def _header_block(lines: list[str], start: int) -> int:
-    """The end of a header block that starts here (`From:`, `Sent:`, `To:` ...), else `start`."""
-    first = start + 1 if _RULE.match(lines[start]) else start
-    while first > start and first < len(lines) and not lines[first].strip():
-        first += 1
-    if first >= len(lines) or not (label := _HEADER_LABEL.match(lines[first])) or not label[1]:
-        return start
-    seen = {1}
-    for line in lines[first + 1 : first + 6]:
+def _with_rule(body: MarkedLines, number: int) -> int:
+    """The line of a rule right above the headers, if there is one."""
+    above = number - 1
+    while above > 0 and above > number - 3 and body.is_blank(above):
+        above -= 1
+    return above if above >= 0 and _RULE.match(body.lines[above]) else number
+
+
+def _is_header_block(lines: list[str], start: int) -> bool:
+    """Whether a header block starts here: `From:`, a date, and a recipient or a subject."""
+    seen = set()
+    for line in lines[start : start + 6]:
         if label := _HEADER_LABEL.match(line):
-            seen.add(label.lastindex or 0)
-    return first + 1 if len(seen) >= _LABELS_NEEDED else start
+            seen.add(label.lastindex)
+    return len(seen) == _LABELS_NEEDED
 
 
-def _end_of_headers(lines: list[str], start: int) -> int:
+def _end_of_headers(body: MarkedLines, start: int) -> int:
     """The first line after the block's headers; they may be folded, and blank lines may stand before them."""
-    number = start
-    while number < min(len(lines), start + 2) and not lines[number].strip():
+    number, size = start, len(body)
+    while number < min(size, start + 2) and body.is_blank(number):
         number += 1
-    if number >= len(lines) or not _HEADER_LABEL.match(lines[number]):
+    if number >= size or not _HEADER_LABEL.match(body.lines[number]):
         return start
-    while number < min(len(lines), start + _MAX_HEADER_LINES) and lines[number].strip():
+    while number < min(size, start + _MAX_HEADER_LINES) and not body.is_blank(number):
         number += 1
     return number
 
 
-def _quote_is_marked(lines: list[str], kinds: list[Kind], start: int) -> bool:
-    for number in range(start, len(lines)):
-        if lines[number].strip():
-            return kinds[number] is Kind.QUOTE
+def _quote_is_marked(body: MarkedLines, start: int) -> bool:
+    for number in range(start, len(body)):
+        if not body.is_blank(number):
+            return body.marks[number] == QUOTE
     return False

@@ -35,7 +35,11 @@ _ZONES = {
     "mst": -420, "mdt": -360, "pst": -480, "pdt": -420, "akst": -540, "akdt": -480, "hst": -600,
 }  # fmt: skip
 _CLOCK = r"(\d{1,2})[:.](\d\d)(?:[:.](\d\d)(?:[.,]\d+)?)?"
-# Fri, 8 Dec 2023 15:19:20 -0800 (PST)
+# What nearly all mail has: Fri, 8 Dec 2023 15:19:20 -0800
+_STANDARD = re.compile(
+    r"(?:[A-Z][a-z]{2}, {1,2})?(\d{1,2}) ([A-Z][a-z]{2}) ((?:19|20)\d\d) (\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)(?!\d)"
+)
+# The same with all that mailers do to it: two-digit years, names of zones, other languages, no seconds
 _DAY_FIRST = re.compile(
     r"(?:[^\W\d]+\.?,?\s*)?(\d{1,2})[\s-]+([^\W\d]{3,9})\.?,?[\s-]+(\d{2,4}),?\s+" + _CLOCK + r"\s*([AaPp][Mm])?"
     r"\s*(?:\(?\s*(?:GMT|UTC)?\s*([+-]\s?\d{1,2}:?\d{2}|[A-Za-z]{1,5}\b))?"
@@ -51,6 +55,7 @@ _EARLIEST = datetime(1970, 1, 2, tzinfo=UTC)
 _LATEST = datetime(2100, 1, 1, tzinfo=UTC)
 _CENTURY, _PIVOT, _TWO_DIGITS = 100, 70, 1000
 _MAX_OFFSET = 16 * 60
+_WIDEST = timedelta(minutes=_MAX_OFFSET)
 _MAX_TEXT = 200
 _NOON, _LEAP_SECOND = 12, 60
 
@@ -80,6 +85,20 @@ def _from_line_date(envelope: str) -> datetime | None:
 
 def parse_date(text: str) -> datetime | None:
     """A date in UTC, or None where there is none that a mail can have."""
+    if (match := _STANDARD.match(text)) and (month := _MONTHS.get(match[2].lower())):
+        day, _, year, hour, minute, second, sign, zone_hour, zone_minute = match.groups()
+        try:
+            local = datetime(int(year), month, int(day), int(hour), int(minute), int(second), tzinfo=UTC)
+        except ValueError:
+            return _careful(text)
+        offset = timedelta(hours=int(zone_hour), minutes=int(zone_minute))
+        found = local + offset if sign == "-" else local - offset
+        if _EARLIEST <= found <= _LATEST and offset <= _WIDEST:
+            return found
+    return _careful(text)
+
+
+def _careful(text: str) -> datetime | None:
     text = " ".join(text[:_MAX_TEXT].split())
     for read in (_day_first, _month_first, _iso, _day_only):
         try:

@@ -21,8 +21,7 @@ _STRONG = re.compile(
     re.IGNORECASE,
 )
 _LOCATION = re.compile(r"\s*(?:\S+:\s*)?<?(?:https?://\S+|mailto:\S+|[\w.+-]+(?:@| at )[\w.-]+)>?\s*$")
-_HINTS = ("nsubscribe", "ailing list", "ailing-list", "ailing List", "listinfo", "ajordomo", "oogle Groups", "roups.io",
-          "ailman", "-leave@", "NSUBSCRIBE")  # fmt: skip
+_CANDIDATES = re.compile(r"[_=*#~\-TUYMPKL ]")
 _MAX_RULE_DISTANCE = 6
 _MAX_FOOTER_LINES = 25
 _MAX_OWN_LINES_AFTER = 40
@@ -30,14 +29,15 @@ _MAX_OWN_LINES_AFTER = 40
 
 def mark(body: MarkedLines) -> None:
     """Mark footers: a rule with list talk under it, or lines that only list software writes."""
-    if not any(hint in body.text for hint in _HINTS):
+    text = body.text
+    if not ("nsubscribe" in text or "ailing" in text or "istinfo" in text or "ajordomo" in text):
         return
-    number = 0
-    while number < len(body):
-        end = _footer_end(body, number)
-        if end > number:
+    done = 0
+    for candidate in _CANDIDATES.finditer(body.firsts):
+        number = candidate.start()
+        if number >= done and (end := _footer_end(body, number)) > number:
             body.mark(number, end, FOOTER)
-        number = max(end, number + 1)
+            done = end
 
 
 def _footer_end(body: MarkedLines, number: int) -> int:

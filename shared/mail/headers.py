@@ -9,20 +9,33 @@ from shared.mail.encoded_words import decode_words
 
 __all__ = ["Headers", "ids_in", "one_id", "parameters", "parent_ids", "parse_headers", "split_message", "text_of", "unfold"]
 
-_FIELD = re.compile(r"[^\s:]+[ \t]*:")
-_FIELD_OR_LINE = re.compile(r"(([^\s:]+)[ \t]*:[ \t]*([^\n]*(?:\n[ \t][^\n]*)*)(?:\n|\Z)|[^\n]*\n|[^\n]+\Z)")
+_NAME = re.compile(r"[!-9;-~]+[ \t]*\Z")
+_FIELD = re.compile(r"[!-9;-~]{1,200}[ \t]*:")
+_LINE_END = re.compile(r"\n(?![ \t])")
+_BULK = ""
 _FOLD = re.compile(r"\n[ \t]+")
 _PARAMETER = re.compile(r""";\s*([^\s=;"]{1,200})\s*=\s*("(?:[^"\\]|\\.)*"?|[^;]*)""", re.DOTALL)
 _ID = re.compile(r"<([^<>]{1,2000})>")
+_PLAIN_ID = re.compile(r"<[!-;=?-~]{1,900}>")
 _BARE_ID = re.compile(r"[^\s<>@,;\"']{1,300}@[^\s<>@,;\"']{1,300}")
 _SPACE = re.compile(r"\s+")
 _COMMENT_OR_QUOTED = re.compile(r'\([^()]*\)|"[^"]*"')
 _CONTINUED = re.compile(r"^(.+?)\*(\d{1,3})?(\*)?$")
+# The trail of transport and its signatures: bulky, and nothing that a reader of the discussion asks for.
+_TRACE_FIELDS = frozenset(
+    {"dkim-signature", "domainkey-signature", "arc-seal", "arc-message-signature", "arc-authentication-results",
+     "authentication-results", "received-spf", "x-google-dkim-signature", "x-gm-message-state", "x-received",
+     "x-google-smtp-source", "x-me-sender", "x-me-received", "x-me-proxy", "x-me-proxy-cause",
+     "x-ms-exchange-antispam-messagedata", "x-ms-exchange-antispam-messagedata-0", "x-microsoft-antispam",
+     "x-microsoft-antispam-message-info", "x-forefront-antispam-report", "x-proofpoint-virus-version",
+     "x-proofpoint-spam-details", "x-spam-status", "x-spam-report", "x-ui-out-filterresults"}
+)  # fmt: skip
+_MAX_NAME = 200
 _MAX_ID = 900
 _MAX_PARAMETERS = 8000
 
 Headers = dict[str, list[str]]
-"""Lower-case names to raw values (folded, still encoded), in order."""
+"""Lower-case names to values, in order; folded (see `unfold`) and still encoded."""
 
 
 def split_message(data: bytes, header_limit: int) -> tuple[bytes, bytes]:
@@ -45,30 +58,49 @@ def parse_headers(block: bytes) -> tuple[Headers, str, list[str]]:
         text, _ = charsets.decode(block)
         warnings.append("raw-8bit-header")
     headers: Headers = {}
-    position = 0
-    for whole, name, value in _FIELD_OR_LINE.findall(text):
-        if name:
-            lower = name.lower()
-            if lower in headers:
-                headers[lower].append(value)
+    lines = _LINE_END.split(text)
+    for number, line in enumerate(lines):
+        raw_name, _, value = line.partition(":")
+        name = _field_name(raw_name)
+        if name and len(line) > len(raw_name):
+            if name in headers:
+                headers[name].append(value.strip())
             else:
-                headers[lower] = [value]
-        elif _may_be_skipped(text, position, position + len(whole)):
-            warnings.append("malformed-header")
+                headers[name] = [value.strip()]
+        elif name == _BULK:
+            continue
+        elif _may_be_skipped(lines, number):
+            warnings += ["malformed-header"] if line else []
         else:
             warnings.append("missing-blank-line")
-            return headers, text[position:], warnings
-        position += len(whole)
+            return headers, "\n".join(lines[number:]), warnings
     return headers, "", warnings
 
 
-def _may_be_skipped(text: str, start: int, end: int) -> bool:
+def _field_name(raw: str) -> str | None:
+    """A field's name in lower case: `_BULK` for what is not kept, None for what cannot be a name."""
+    return _cached_name(raw) if len(raw) <= _MAX_NAME else None
+
+
+@lru_cache(maxsize=4096)
+def _cached_name(raw: str) -> str | None:
+    if not _NAME.match(raw):
+        return None
+    name = raw.rstrip().lower()
+    return _BULK if name in _TRACE_FIELDS else name
+
+
+def _may_be_skipped(lines: list[str], number: int) -> bool:
     """A line that is no header, between lines that are: damage in the block rather than the body's beginning."""
-    return text.startswith((">From ", "From "), start) or bool(_FIELD.match(text, end)) or not text[start:end].strip()
+    line = lines[number]
+    if not line.strip() or line.startswith((">From ", "From ")):
+        return True
+    return number + 1 < len(lines) and bool(_FIELD.match(lines[number + 1]))
 
 
 def unfold(value: str) -> str:
-    return _FOLD.sub(" ", value).strip() if "\n" in value else value.rstrip()
+    """A field's text on one line."""
+    return _FOLD.sub(" ", value) if "\n" in value else value
 
 
 def text_of(headers: Headers, name: str) -> str:
@@ -86,10 +118,12 @@ def ids_in(value: str, limit: int) -> list[str]:
 
     Of more than `limit` ids the first (the root) and the last ones (the nearest) are kept.
     """
-    found = [_clean_id(inner) for inner in _ID.findall(value)]
-    if not found and "@" in value:
-        found = [_clean_id(bare) for bare in _BARE_ID.findall(value)]
-    ids = list(dict.fromkeys(one for one in found if one))
+    found = _PLAIN_ID.findall(value)
+    if len(found) != value.count("<") or not found:
+        found = [_clean_id(inner) for inner in _ID.findall(value)]
+        if not found and "@" in value:
+            found = [_clean_id(bare) for bare in _BARE_ID.findall(value)]
+    ids = list(dict.fromkeys(one for one in found if one)) if len(found) > 1 else [one for one in found if one]
     return ids if len(ids) <= limit else [ids[0], *ids[-(limit - 1) :]]
 
 

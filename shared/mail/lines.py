@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_right
+from functools import cached_property
 from itertools import accumulate
 
 from shared.mail.models import Kind, Segment
@@ -11,7 +12,8 @@ __all__ = ["ATTRIBUTION", "BLANK", "FOOTER", "NEW", "QUOTE", "SIGNATURE", "Marke
 NEW, QUOTE, ATTRIBUTION, SIGNATURE, FOOTER, BLANK = range(6)
 _KINDS = (Kind.NEW, Kind.QUOTE, Kind.ATTRIBUTION, Kind.SIGNATURE, Kind.FOOTER)
 CODES = {kind: code for code, kind in enumerate(_KINDS)}
-_FIRST_MARK = {"": BLANK, ">": QUOTE}
+# First characters to marks, for `bytes.translate`.
+_FIRST_MARKS = bytes(QUOTE if char == ord(">") else BLANK if char == ord("\n") else NEW for char in range(256))
 # Blank lines go with the lines before them, so that they never cut a stretch in two.
 _STRETCH = re.compile(rb"\x05*([^\x05])(?:\1|\x05)*")
 _RUNS = {mark: re.compile(re.escape(bytes([mark])) + b"+") for mark in range(6)}
@@ -21,22 +23,24 @@ class MarkedLines:
     def __init__(self, text: str) -> None:
         self.text = text
         self.lines = text.split("\n")
-        self.marks = bytearray([_FIRST_MARK.get(line[:1], NEW) for line in self.lines])
-        self._ends: list[int] = []
+        self.firsts = "".join([line[:1] or "\n" for line in self.lines])
+        """The first character of each line, a line end for an empty one: the quickest way to rule lines out."""
+        self.marks = bytearray(self.firsts.encode("latin-1", "replace").translate(_FIRST_MARKS))
 
     def __len__(self) -> int:
         return len(self.lines)
 
-    @property
-    def ends(self) -> list[int]:
-        """Where each line ends, its line end included."""
-        if not self._ends:
-            self._ends = list(accumulate([len(line) + 1 for line in self.lines]))
-        return self._ends
+    @cached_property
+    def _ends(self) -> list[int]:
+        return list(accumulate(map(len, self.lines)))
+
+    def end_of(self, number: int) -> int:
+        """Where a line ends, its line end included."""
+        return min(self._ends[number] + number + 1, len(self.text))
 
     def line_at(self, offset: int) -> int:
         """The number of the line that holds this character."""
-        return bisect_right(self.ends, offset)
+        return bisect_right(range(len(self.lines)), offset, key=self.end_of)
 
     def mark(self, start: int, end: int, mark: int) -> None:
         self.marks[start:end] = bytes([mark]) * (end - start)
@@ -49,14 +53,12 @@ class MarkedLines:
 
     def segments(self) -> list[Segment]:
         """Stretches of one kind each, without gaps."""
-        size, last = len(self.text), len(self.lines) - 1
         segments, start = [], 0
         for match in _STRETCH.finditer(self.marks):
-            end_line = match.end() - 1
-            end = size if end_line == last else self.ends[end_line]
+            end = self.end_of(match.end() - 1)
             if end > start:
                 segments.append(Segment(_KINDS[match[1][0]], start, end))
                 start = end
-        if start < size:
-            segments.append(Segment(Kind.NEW, start, size))
+        if start < len(self.text):
+            segments.append(Segment(Kind.NEW, start, len(self.text)))
         return segments

@@ -20,6 +20,8 @@ _HEADER_SEARCH = 64 * 1024
 _END_SLACK = 4
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 _FIRST_LINE = re.compile(rb"\nFrom [^\n]*(?:\n|\Z)")
+_BLANK_LINE = re.compile(rb"\n\r?\n")
+_HAS_ESCAPED_FROM = re.compile(rb"\n>{1,20}From ")
 _ESCAPED_FROM = re.compile(rb"(?m)^>(>*From )")
 _TIGHT_QUOTE = re.compile(rb">[^ >\r\n]")
 
@@ -198,12 +200,8 @@ class _Reader:
 
 def _body_start(data: bytes, start: int) -> int:
     """Where the blank line after the headers ends; `start` if there is none near."""
-    end = start + _HEADER_SEARCH
-    plain = data.find(b"\n\n", start - 1, end)
-    windows = data.find(b"\n\r\n", start - 1, plain if plain >= 0 else end)
-    if windows >= 0:
-        return windows + 3
-    return plain + 2 if plain >= 0 else start
+    blank = _BLANK_LINE.search(data, start - 1, start + _HEADER_SEARCH)
+    return blank.end() if blank else start
 
 
 def _unescape(data: bytes) -> bytes:
@@ -213,7 +211,7 @@ def _unescape(data: bytes) -> bytes:
         data = data[:-1]
     elif data.endswith(b"\r\n\r\n"):
         data = data[:-2]
-    if b"\n>" not in data or b"From " not in data or b"\nFrom " in data:
+    if not _HAS_ESCAPED_FROM.search(data) or b"\nFrom " in data:
         return data
     return _ESCAPED_FROM.sub(_unescaped_line, data)
 

@@ -19,20 +19,12 @@ __all__ = ["parse_archive", "parse_message"]
 
 _OWN_FIELDS = frozenset(
     {"message-id", "in-reply-to", "references", "subject", "from", "to", "cc", "date", "content-type",
-     "content-transfer-encoding", "mime-version"}
+     "content-transfer-encoding", "mime-version", "received"}
 )  # fmt: skip
-# The trail of transport and its signatures: bulky, and nothing that a reader of the discussion asks for.
-_TRACE_FIELDS = frozenset(
-    {"received", "dkim-signature", "domainkey-signature", "arc-seal", "arc-message-signature",
-     "arc-authentication-results", "authentication-results", "received-spf", "x-google-dkim-signature",
-     "x-gm-message-state", "x-google-smtp-source", "x-received", "x-me-sender", "x-me-received", "x-me-proxy",
-     "x-me-proxy-cause", "x-ms-exchange-antispam-messagedata", "x-ms-exchange-antispam-messagedata-0",
-     "x-microsoft-antispam-message-info", "x-microsoft-antispam", "x-forefront-antispam-report",
-     "x-proofpoint-virus-version", "x-proofpoint-spam-details", "x-spam-status", "x-spam-report", "x-ui-out-filterresults"}
-)  # fmt: skip
-_NOT_KEPT = _OWN_FIELDS | _TRACE_FIELDS
 _MAX_HEADER_VALUE = 2_000
+_MAX_HEADER_NAME = 200
 _MAX_HEADERS = 200
+_MAX_REPEATS = 50
 _MAX_IDS_VALUE = 100_000
 _MAX_SUBJECT = 1_000
 
@@ -163,12 +155,10 @@ _PLAIN_ID = re.compile(r"\s*<[^\s<>]{1,900}>\s*")
 def _other_headers(headers: Headers) -> dict[str, str]:
     kept: dict[str, str] = {}
     for name, values in headers.items():
-        if name in _NOT_KEPT or len(kept) >= _MAX_HEADERS:
+        if name in _OWN_FIELDS or len(kept) >= _MAX_HEADERS:
             continue
-        value = values[0] if len(values) == 1 else "\n".join(values[:50])
-        if "\n" in value or "=?" in value:
-            value = "\n".join(decode_words(unfold(one)) for one in values[:50])
-        kept[name[:200]] = charsets.printable(value)[:_MAX_HEADER_VALUE]
+        value = "\n".join([decode_words(unfold(one)) for one in values[:_MAX_REPEATS]])
+        kept[name[:_MAX_HEADER_NAME]] = charsets.printable(value)[:_MAX_HEADER_VALUE]
     return kept
 
 

@@ -14,7 +14,7 @@ _DOCTEST = re.compile(
     r"|@\w|[A-Za-z_][\w.]*\s*(?:$|[=(\[.,+*/%<>-])|[\d'\"\[({#-]).*"
 )
 _DOCTEST_MORE = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
-_INDENTED = ("\n >", "\n  >", "\n   >", "\n\t>")
+_INDENTED = re.compile(r"\n[ \t]{1,4}>")
 _DIFF_COMMAND_AND_LINE = re.compile(r"\n\d+(?:,\d+)?[acd]\d+(?:,\d+)?\n> ")
 _DIFF_COMMAND = re.compile(r"\d+(?:,\d+)?[acd]\d+(?:,\d+)?$")
 
@@ -55,7 +55,7 @@ _MAX_INDENT = 4
 def mark(body: MarkedLines) -> None:
     """Mark quotes and attributions."""
     text = body.text
-    if any(indented in text for indented in _INDENTED):
+    if _INDENTED.search(text):
         _mark_indented(body)
     if "> " in text and _INITIALS.search(text):
         _mark_initials(body)
@@ -64,8 +64,7 @@ def mark(body: MarkedLines) -> None:
             _unmark_code(body)
         for start, _ in body.runs(QUOTE):
             _mark_attribution(body, start)
-    if any(hint in text for hint in _BLOCK_HINTS):
-        _mark_block(body)
+    _mark_block(body)
 
 
 def _mark_indented(body: MarkedLines) -> None:
@@ -133,23 +132,20 @@ def _goes_on(line: str) -> bool:
     return bool(re.match(r"\s{0,3}(?:On|Am|Le|El|Em|Il|Op|Den|W dniu|Dnia)\b[^.!?]*\d[^.!?]*(?:,|<\S*|\d)\s*$", line))
 
 
-_BLOCK_HINTS = (
-    "-----", "____", "From:", "From :", "orwarded message", "Von:", "De :", "De:", "Da:", "Van:", "Från:", "Fra:", "Od:",
-    "От:", "发件人", "差出人",
-)  # fmt: skip
 _BLOCK_START = re.compile(
-    r"(?:\A|\n)([ \t]{0,3}(?:[-_]{2,}[ \t]*\w|\*?(?:From|Von|De|Da|Van|Från|Fra|Od|От|发件人|差出人)\*? ?[:：]"
-    r"|Begin forwarded))"
+    r"[-_]{2,}[ \t]*[^\W_]|\*?(?:From|Von|De|Da|Van|Från|Fra|Od|От|发件人|差出人)\*? ?[:：]|Begin forwarded"
 )
+_BLOCK_FIRSTS = re.compile(r"[-_*FVDOBО发差]")
 
 
 def _mark_block(body: MarkedLines) -> None:
     """An Outlook or forwarded block: from its rule or headers on all is quoted, unless `>` marks the quote."""
-    for candidate in _BLOCK_START.finditer(body.text):
-        number = body.line_at(candidate.start(1))
-        if body.marks[number] != NEW:
+    for candidate in _BLOCK_FIRSTS.finditer(body.firsts):
+        number = candidate.start()
+        line = body.lines[number]
+        if body.marks[number] != NEW or not _BLOCK_START.match(line):
             continue
-        if _ORIGINAL.match(body.lines[number]):
+        if _ORIGINAL.match(line):
             end = _end_of_headers(body, number + 1)
         elif _is_header_block(body.lines, number):
             end = _end_of_headers(body, number)

@@ -16,25 +16,20 @@ _MAX_DASHED_LINES = 8
 _MAX_MARKED_LINES = 60
 _MAX_SIGNATURE_CHARS = 100
 _MAX_PGP_LINES = 200
-_MOBILE_HINTS = ("ent from ", "Get Outlook", "nvoyé de", "on meinem", "nviado desde")
 
 
 def mark(body: MarkedLines) -> None:
     """Mark signatures: after `-- `, after a bare `--` near the end, PGP's, and a mobile mailer's."""
-    position = 0 if body.text.startswith("--") else body.text.find("\n--") + 1
-    while position > 0 or (position == 0 and body.text.startswith("--")):
-        number = body.line_at(position)
+    number = body.firsts.find("-")
+    while number >= 0:
         line = body.lines[number]
-        if body.marks[number] == NEW:
+        if line[:2] == "--" and body.marks[number] == NEW:
             if line.startswith("-----BEGIN PGP"):
                 _mark_pgp(body, number)
             elif line.rstrip() == "--":
                 _mark_after_dashes(body, number)
-        position = body.text.find("\n--", position) + 1
-        if position == 0:
-            break
-    if any(hint in body.text for hint in _MOBILE_HINTS):
-        _mark_mobile(body)
+        number = body.firsts.find("-", number + 1)
+    _mark_mobile(body)
 
 
 def _mark_after_dashes(body: MarkedLines, start: int) -> None:
@@ -68,8 +63,8 @@ def _mark_pgp(body: MarkedLines, start: int) -> None:
 
 def _mark_mobile(body: MarkedLines) -> None:
     """The last own line, if a mailer wrote it."""
-    for number in range(len(body) - 1, -1, -1):
-        if body.marks[number] == NEW and not body.is_blank(number):
-            if _MOBILE.match(body.lines[number]):
-                body.marks[number] = SIGNATURE
-            return
+    last = body.marks.rfind(NEW)
+    while last >= 0 and body.is_blank(last):
+        last = body.marks.rfind(NEW, 0, last)
+    if last >= 0 and _MOBILE.match(body.lines[last]):
+        body.marks[last] = SIGNATURE

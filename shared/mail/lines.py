@@ -15,7 +15,9 @@ CODES = {kind: code for code, kind in enumerate(_KINDS)}
 # First characters to marks, for `bytes.translate`.
 _FIRST_MARKS = bytes(QUOTE if char == ord(">") else BLANK if char == ord("\n") else NEW for char in range(256))
 # Blank lines go with the lines before them, so that they never cut a stretch in two.
-_STRETCH = re.compile(rb"\x05*([^\x05])(?:\1|\x05)*")
+_STRETCH = re.compile(
+    rb"\x05*(?:(\x00)[\x00\x05]*|(\x01)[\x01\x05]*|(\x02)[\x02\x05]*|(\x03)[\x03\x05]*|(\x04)[\x04\x05]*)"
+)
 _RUNS = {mark: re.compile(re.escape(bytes([mark])) + b"+") for mark in range(6)}
 
 
@@ -53,11 +55,13 @@ class MarkedLines:
 
     def segments(self) -> list[Segment]:
         """Stretches of one kind each, without gaps."""
+        if not self.marks.strip(b"\x00\x05"):
+            return [Segment(Kind.NEW, 0, len(self.text))]
         segments, start = [], 0
         for match in _STRETCH.finditer(self.marks):
             end = self.end_of(match.end() - 1)
             if end > start:
-                segments.append(Segment(_KINDS[match[1][0]], start, end))
+                segments.append(Segment(_KINDS[match.lastindex - 1], start, end))
                 start = end
         if start < len(self.text):
             segments.append(Segment(Kind.NEW, start, len(self.text)))

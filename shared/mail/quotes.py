@@ -1,12 +1,15 @@
 """Which lines of a body are quoted from another mail, and which introduce a quote."""
 
 import re
+from collections import Counter
 
 from shared.mail.lines import ATTRIBUTION, NEW, QUOTE, MarkedLines
 
 __all__ = ["mark"]
 
-_INITIALS = re.compile(r"\n ?([A-Z][A-Za-z]{1,2})>{1,5} ?[^\n]*\n ?\1>")
+# One look at every line's start tells whether any of the rarer rules can apply: indented quotes, quotes marked
+# by initials, and the commands of a classic diff.
+_ODD_LINE = re.compile(r"\n(?:[ \t]{1,4}>| ?[A-Z][A-Za-z]{1,2}>|\d{1,6}(?:,\d{1,6})?[acd]\d)")
 _INITIALS_LINE = re.compile(r" ?([A-Z][A-Za-z]{1,2})>{1,5}(?: |$)")
 _PROMPTS = frozenset({"SQL", "PS", "DOS", "TCL", "PSQ", "Tcl", "Irb"})
 _DOCTEST = re.compile(
@@ -14,8 +17,6 @@ _DOCTEST = re.compile(
     r"|@\w|[A-Za-z_][\w.]*\s*(?:$|[=(\[.,+*/%<>-])|[\d'\"\[({#-]).*"
 )
 _DOCTEST_MORE = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
-_INDENTED = re.compile(r"\n[ \t]{1,4}>")
-_DIFF_COMMAND_AND_LINE = re.compile(r"\n\d+(?:,\d+)?[acd]\d+(?:,\d+)?\n> ")
 _DIFF_COMMAND = re.compile(r"\d+(?:,\d+)?[acd]\d+(?:,\d+)?$")
 
 _VERBS = (
@@ -54,13 +55,12 @@ _MAX_INDENT = 4
 
 def mark(body: MarkedLines) -> None:
     """Mark quotes and attributions."""
-    text = body.text
-    if _INDENTED.search(text):
+    odd = bool(_ODD_LINE.search(body.text))
+    if odd:
         _mark_indented(body)
-    if "> " in text and _INITIALS.search(text):
         _mark_initials(body)
     if QUOTE in body.marks:
-        if ">>> " in text or "\n---\n" in text or _has_diff_command(text):
+        if odd or ">>> " in body.text:
             _unmark_code(body)
         for start, _ in body.runs(QUOTE):
             _mark_attribution(body, start)
@@ -76,15 +76,12 @@ def _mark_indented(body: MarkedLines) -> None:
 
 
 def _mark_initials(body: MarkedLines) -> None:
-    """`JL> quoted`, as some mailers of the nineties put it; a prompt is none."""
-    for number, line in enumerate(body.lines):
-        match = _INITIALS_LINE.match(line)
-        if match and match[1] not in _PROMPTS:
+    """`JL> quoted`, as some mailers of the nineties put it; one such line, or a prompt, is none."""
+    found = [(number, match[1]) for number, line in enumerate(body.lines) if (match := _INITIALS_LINE.match(line))]
+    counts = Counter(initials for _, initials in found)
+    for number, initials in found:
+        if counts[initials] > 1 and initials not in _PROMPTS:
             body.marks[number] = QUOTE
-
-
-def _has_diff_command(text: str) -> bool:
-    return "\n> " in text and bool(_DIFF_COMMAND_AND_LINE.search(text))
 
 
 def _unmark_code(body: MarkedLines) -> None:
@@ -112,7 +109,7 @@ def _mark_attribution(body: MarkedLines, quote: int) -> None:
 
 
 def _ends_attribution(line: str) -> bool:
-    if len(line) > _MAX_ATTRIBUTION_CHARS or ":" not in line and "：" not in line:
+    if len(line) > _MAX_ATTRIBUTION_CHARS or not line.rstrip().endswith((":", "：", "]")):
         return False
     return bool(_ENDS_ATTRIBUTION.search(line) or _WORDS_IN_ATTRIBUTION.search(line))
 

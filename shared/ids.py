@@ -7,7 +7,15 @@ fields can ever make the same input: ("ab", "c") and ("a", "bc") stay apart what
 import hashlib
 from datetime import UTC, datetime
 
-__all__ = ["ID_LENGTH", "archive_id", "chunk_id", "file_hash", "message_key", "message_key_without_id", "thread_id"]
+__all__ = [
+    "ID_LENGTH",
+    "archive_id",
+    "chunk_id",
+    "file_hash",
+    "message_key",
+    "message_key_without_id",
+    "thread_id",
+]
 
 ID_LENGTH = 16
 

@@ -17,7 +17,9 @@ _PLAIN = re.compile(r"""\s*([^<>()"@,:;=\\]*?)\s*<([^\s<>()"@,:;=\\]+)@([^\s<>()
 _BARE = re.compile(r"""\s*([^\s<>()"@,:;=\\]+)@([^\s<>()"@,:;=\\]+)\s*""")
 _AT = re.compile(r"(?:\s+at\s+|\s*[\[({]\s*at\s*[\])}]\s*)", re.IGNORECASE)
 _DOT = re.compile(r"\s*(?:[\[({]\s*dot\s*[\])}]|\sdot\s)\s*", re.IGNORECASE)
-_OBFUSCATED = re.compile(r"[\w.+=~-]{1,100}(?:\s+at\s+|\s*[\[({]\s*at\s*[\])}]\s*)[\w.-]{1,200}", re.IGNORECASE)
+_OBFUSCATED = re.compile(
+    r"[\w.+=~-]{1,100}(?:\s+at\s+|\s*[\[({]\s*at\s*[\])}]\s*)[\w.-]{1,200}", re.IGNORECASE
+)
 _ESCAPED = re.compile(r"\\(.)")
 _MAX_VALUE = 100_000
 _MAX_CACHED = 500

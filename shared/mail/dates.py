@@ -41,7 +41,9 @@ _STANDARD = re.compile(
 )
 # The same with all that mailers do to it: two-digit years, names of zones, other languages, no seconds
 _DAY_FIRST = re.compile(
-    r"(?:[^\W\d]+\.?,?\s*)?(\d{1,2})[\s-]+([^\W\d]{3,9})\.?,?[\s-]+(\d{2,4}),?\s+" + _CLOCK + r"\s*([AaPp][Mm])?"
+    r"(?:[^\W\d]+\.?,?\s*)?(\d{1,2})[\s-]+([^\W\d]{3,9})\.?,?[\s-]+(\d{2,4}),?\s+"
+    + _CLOCK
+    + r"\s*([AaPp][Mm])?"
     r"\s*(?:\(?\s*(?:GMT|UTC)?\s*([+-]\s?\d{1,2}:?\d{2}|[A-Za-z]{1,5}\b))?"
 )
 # Thu Nov  1 11:19:12 2001, also with a zone before or after the year
@@ -125,7 +127,9 @@ def _month_first(text: str) -> datetime | None:
     month, day, early_year, hour, minute, second, half, zone, year, late_zone = match.groups()
     if not (year or early_year):
         return None
-    return _build(int(early_year or year), _month(month), int(day), (hour, minute, second, half), zone or late_zone)
+    return _build(
+        int(early_year or year), _month(month), int(day), (hour, minute, second, half), zone or late_zone
+    )
 
 
 def _iso(text: str) -> datetime | None:

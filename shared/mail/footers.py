@@ -75,7 +75,9 @@ def _end_of_talk(lines: list[str], start: int, *, talk_needed: bool) -> int:
 
 
 def _is_footer_like(line: str, above: str) -> bool:
-    return bool(_LOCATION.match(line)) or bool(above.strip() and not above[:1].isspace() and _SAYS.search(above))
+    return bool(_LOCATION.match(line)) or bool(
+        above.strip() and not above[:1].isspace() and _SAYS.search(above)
+    )
 
 
 def _with_closing_rule(lines: list[str], end: int) -> int:
@@ -89,5 +91,7 @@ def _with_closing_rule(lines: list[str], end: int) -> int:
 
 def _ends_the_text(body: MarkedLines, end: int) -> bool:
     """Own text of some length after the lines means that they were talked about, not appended."""
-    own = sum(1 for number in range(end, len(body)) if body.marks[number] == NEW and not body.is_blank(number))
+    own = sum(
+        1 for number in range(end, len(body)) if body.marks[number] == NEW and not body.is_blank(number)
+    )
     return own <= _MAX_OWN_LINES_AFTER

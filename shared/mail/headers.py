@@ -7,7 +7,17 @@ from urllib.parse import unquote_to_bytes
 from shared.mail import charsets
 from shared.mail.encoded_words import decode_words
 
-__all__ = ["Headers", "ids_in", "one_id", "parameters", "parent_ids", "parse_headers", "split_message", "text_of", "unfold"]
+__all__ = [
+    "Headers",
+    "ids_in",
+    "one_id",
+    "parameters",
+    "parent_ids",
+    "parse_headers",
+    "split_message",
+    "text_of",
+    "unfold",
+]
 
 _NAME = re.compile(r"[!-9;-~]+[ \t]*\Z")
 _FIELD = re.compile(r"[!-9;-~]{1,200}[ \t]*:")
@@ -123,7 +133,9 @@ def ids_in(value: str, limit: int) -> list[str]:
         found = [_clean_id(inner) for inner in _ID.findall(value)]
         if not found and "@" in value:
             found = [_clean_id(bare) for bare in _BARE_ID.findall(value)]
-    ids = list(dict.fromkeys(one for one in found if one)) if len(found) > 1 else [one for one in found if one]
+    ids = (
+        list(dict.fromkeys(one for one in found if one)) if len(found) > 1 else [one for one in found if one]
+    )
     return ids if len(ids) <= limit else [ids[0], *ids[-(limit - 1) :]]
 
 

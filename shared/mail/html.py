@@ -10,12 +10,18 @@ from html import unescape
 __all__ = ["html_to_text"]
 
 _NAME = re.compile(r"/?([a-zA-Z][a-zA-Z0-9]{0,20})")
-_HREF = re.compile(r"""\bhref\s{0,5}=\s{0,5}(?:"([^"]{0,2000})"|'([^']{0,2000})'|([^\s"'>]{1,2000}))""", re.IGNORECASE)
+_HREF = re.compile(
+    r"""\bhref\s{0,5}=\s{0,5}(?:"([^"]{0,2000})"|'([^']{0,2000})'|([^\s"'>]{1,2000}))""", re.IGNORECASE
+)
 _SPACES = re.compile(r"[ \t\r\n\f\xa0\u200b]+")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _HIDDEN = frozenset({"head", "script", "style", "title", "template", "noscript", "svg", "xml"})
-_PARAGRAPHS = frozenset({"p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "table", "pre", "blockquote", "dl"})
-_LINES = frozenset({"div", "tr", "li", "dt", "dd", "section", "article", "address", "center", "form", "body", "html"})
+_PARAGRAPHS = frozenset(
+    {"p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "table", "pre", "blockquote", "dl"}
+)
+_LINES = frozenset(
+    {"div", "tr", "li", "dt", "dd", "section", "article", "address", "center", "form", "body", "html"}
+)
 _CELLS = frozenset({"td", "th"})
 _MAX_QUOTE_DEPTH = 20
 

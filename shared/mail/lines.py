@@ -13,7 +13,9 @@ NEW, QUOTE, ATTRIBUTION, SIGNATURE, FOOTER, BLANK = range(6)
 _KINDS = (Kind.NEW, Kind.QUOTE, Kind.ATTRIBUTION, Kind.SIGNATURE, Kind.FOOTER)
 CODES = {kind: code for code, kind in enumerate(_KINDS)}
 # First characters to marks, for `bytes.translate`.
-_FIRST_MARKS = bytes(QUOTE if char == ord(">") else BLANK if char == ord("\n") else NEW for char in range(256))
+_FIRST_MARKS = bytes(
+    QUOTE if char == ord(">") else BLANK if char == ord("\n") else NEW for char in range(256)
+)
 # Blank lines go with the lines before them, so that they never cut a stretch in two.
 _STRETCH = re.compile(
     rb"\x05*(?:(\x00)[\x00\x05]*|(\x01)[\x01\x05]*|(\x02)[\x02\x05]*|(\x03)[\x03\x05]*|(\x04)[\x04\x05]*)"

@@ -189,10 +189,14 @@ class _Reader:
         end = len(self._window.data) if following is None else following.start() + 1
         if self._dropped or end - start > self._limits.message_bytes:
             size = self._dropped + end - (0 if self._dropped else start)
-            return Skipped(index, offset, size, f"larger than the limit of {self._limits.message_bytes} bytes")
+            return Skipped(
+                index, offset, size, f"larger than the limit of {self._limits.message_bytes} bytes"
+            )
         data = self._window.data[start:end]
         if not data.strip():
-            return None if self._dialect.name == "mmdf" else Skipped(index, offset, len(data), "empty message")
+            return (
+                None if self._dialect.name == "mmdf" else Skipped(index, offset, len(data), "empty message")
+            )
         if self._dialect.name == "mmdf" and data.startswith(b"From "):
             envelope, _, data = data.partition(b"\n")
         return RawMessage(_unescape(data), envelope.strip(), offset, index)

@@ -15,7 +15,9 @@ _RFC = re.compile(
     rf"(?<![A-Za-z0-9])RFC(s)?[-_#:]?{_GAP}(?:{_GAP}(?:no\.?|number|numbers|\#){_GAP})?{_NUMBER}(?!/\d{{1,2}}(?!\d))",
     re.IGNORECASE,
 )
-_MORE = re.compile(rf"{_GAP}(,?{_GAP}(?:and|or|&|und|et)|[,/&])(?:{_GAP})(?:RFC[-_ ]?)?0*([1-9]\d{{2,4}})(?![\d.]\d|\d)")
+_MORE = re.compile(
+    rf"{_GAP}(,?{_GAP}(?:and|or|&|und|et)|[,/&])(?:{_GAP})(?:RFC[-_ ]?)?0*([1-9]\d{{2,4}})(?![\d.]\d|\d)"
+)
 _SERIES = re.compile(
     rf"(?<![A-Za-z0-9])(BCP|STD)s?(?:[-_#]|{_GAP})0*([1-9]\d{{0,2}})(?!\d)|(?:(?<=/)std|(?<![A-Za-z0-9])bcp)0*([1-9]\d{{0,2}})(?!\d)"
 )

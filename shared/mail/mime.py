@@ -18,7 +18,9 @@ __all__ = ["Content", "read_content"]
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s{0,5}=\s{0,5}[\"']?([\w-]{1,40})", re.IGNORECASE)
 _LINE_END = re.compile(r"\r+\n|\r")
 _DELIMITER_REST = re.compile(rb"(--)?[ \t]*(?:\r?\n|\Z)")
-_NOT_TO_READ = frozenset({"text/calendar", "text/vcard", "text/x-vcard", "text/directory", "text/rtf", "text/css"})
+_NOT_TO_READ = frozenset(
+    {"text/calendar", "text/vcard", "text/x-vcard", "text/directory", "text/rtf", "text/css"}
+)
 _MESSAGES = frozenset({"message/rfc822", "message/global", "message/news"})
 _META_SEARCH = 2048
 
@@ -139,7 +141,9 @@ class _PartReader:
         content = self.read(headers, inner, depth + 1, "text/plain")
         subject = text_of(headers, "subject")
         heading = "".join(
-            f"{name.title()}: {value}\n" for name in ("from", "date", "subject") if (value := text_of(headers, name))
+            f"{name.title()}: {value}\n"
+            for name in ("from", "date", "subject")
+            if (value := text_of(headers, name))
         )
         content.texts = [(f"{heading}\n", Kind.QUOTE), *((text, Kind.QUOTE) for text, _ in content.texts)]
         content.attachments.insert(0, Attachment(subject[:500], "message/rfc822", len(body)))

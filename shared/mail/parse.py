@@ -8,7 +8,16 @@ from shared.mail import charsets
 from shared.mail.addresses import parse_addresses
 from shared.mail.dates import best_date
 from shared.mail.encoded_words import decode_words
-from shared.mail.headers import Headers, ids_in, one_id, parent_ids, parse_headers, split_message, text_of, unfold
+from shared.mail.headers import (
+    Headers,
+    ids_in,
+    one_id,
+    parent_ids,
+    parse_headers,
+    split_message,
+    text_of,
+    unfold,
+)
 from shared.mail.mbox import BinaryStream, read_archive
 from shared.mail.mentions import find_mentions
 from shared.mail.mime import Content, read_content
@@ -58,7 +67,9 @@ def parse_message(raw: RawMessage | bytes, limits: Limits | None = None) -> Mess
     return _build(raw, headers, content, warnings, limits)
 
 
-def _build(raw: RawMessage, headers: Headers, content: Content, warnings: list[str], limits: Limits) -> Message:
+def _build(
+    raw: RawMessage, headers: Headers, content: Content, warnings: list[str], limits: Limits
+) -> Message:
     warnings += content.warnings
     body_raw, known = _joined(content, limits, warnings)
     segments = segment(body_raw, known)
@@ -160,5 +171,3 @@ def _other_headers(headers: Headers) -> dict[str, str]:
         value = "\n".join([decode_words(unfold(one)) for one in values[:_MAX_REPEATS]])
         kept[name[:_MAX_HEADER_NAME]] = charsets.printable(value)[:_MAX_HEADER_VALUE]
     return kept
-
-

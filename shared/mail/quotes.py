@@ -24,8 +24,12 @@ _VERBS = (
     r"skrev|skrifaði|kirjoitti|napisał(?:a|\(a\))?|napsal(?:a|\(a\))?|написал(?:а|\(а\))?|пишет|писал(?:а)?|írta|"
     r"ha escrit|scris|yazdı|写道|寫道|さんは書きました|wrote the following"
 )
-_ENDS_ATTRIBUTION = re.compile(rf"(?:\b(?:{_VERBS})|写道|寫道)(?:[^\n:：]{{0,60}})?\s*[:：]\s*(?:\[?\s*(?:\.\.\.|snip)\]?)?\s*$")
-_WORDS_IN_ATTRIBUTION = re.compile(r"(?:@| at )[^\n]{0,200}[:：]\s*$|^(?:Quoting|Citando|Zitat von|Quoth) .{1,200}[:：]?\s*$")
+_ENDS_ATTRIBUTION = re.compile(
+    rf"(?:\b(?:{_VERBS})|写道|寫道)(?:[^\n:：]{{0,60}})?\s*[:：]\s*(?:\[?\s*(?:\.\.\.|snip)\]?)?\s*$"
+)
+_WORDS_IN_ATTRIBUTION = re.compile(
+    r"(?:@| at )[^\n]{0,200}[:：]\s*$|^(?:Quoting|Citando|Zitat von|Quoth) .{1,200}[:：]?\s*$"
+)
 _STARTS_ATTRIBUTION = re.compile(
     r"\s{0,3}(?:On|At|In|Am|Le|El|Em|Il|Op|Den|På|Dnia|W dniu|Dne|В|On the|Op|Quoting|Thus spake|\*|"
     r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|lun|mar|mer|jeu|ven|sam|dim|mån|tis|ons|tor|fre|lör|sön|ma|ti|ke|to|pe|la|su)\b|"
@@ -77,7 +81,9 @@ def _mark_indented(body: MarkedLines) -> None:
 
 def _mark_initials(body: MarkedLines) -> None:
     """`JL> quoted`, as some mailers of the nineties put it; one such line, or a prompt, is none."""
-    found = [(number, match[1]) for number, line in enumerate(body.lines) if (match := _INITIALS_LINE.match(line))]
+    found = [
+        (number, match[1]) for number, line in enumerate(body.lines) if (match := _INITIALS_LINE.match(line))
+    ]
     counts = Counter(initials for _, initials in found)
     for number, initials in found:
         if counts[initials] > 1 and initials not in _PROMPTS:
@@ -88,7 +94,9 @@ def _unmark_code(body: MarkedLines) -> None:
     """Python prompts and the `>` lines of a classic diff are text, not quotes."""
     for start, end in body.runs(QUOTE):
         above = body.lines[start - 1] if start else ""
-        is_diff = _DIFF_COMMAND.match(above) or (above == "---" and body.lines[max(0, start - 2)].startswith("< "))
+        is_diff = _DIFF_COMMAND.match(above) or (
+            above == "---" and body.lines[max(0, start - 2)].startswith("< ")
+        )
         if is_diff or _is_doctest(body.lines[start:end]):
             body.mark(start, end, NEW)
 
@@ -126,7 +134,9 @@ def _attribution_start(body: MarkedLines, last: int) -> int:
 
 def _goes_on(line: str) -> bool:
     """Whether the line before is the attribution's beginning rather than the end of a paragraph."""
-    return bool(re.match(r"\s{0,3}(?:On|Am|Le|El|Em|Il|Op|Den|W dniu|Dnia)\b[^.!?]*\d[^.!?]*(?:,|<\S*|\d)\s*$", line))
+    return bool(
+        re.match(r"\s{0,3}(?:On|Am|Le|El|Em|Il|Op|Den|W dniu|Dnia)\b[^.!?]*\d[^.!?]*(?:,|<\S*|\d)\s*$", line)
+    )
 
 
 _BLOCK_START = re.compile(

@@ -59,7 +59,9 @@ def links(entries: Iterable[tuple[SubjectEntry, str]]) -> Iterator[tuple[str, st
         by_key[key].append((at, seeks, owner))
     for key, group in by_key.items():
         if len(group) > 1 and any(seeks for _, seeks, _ in group):
-            before, after = (SERIES_WINDOW,) * 2 if key.startswith(_SERIES_PREFIX) else (REPLY_WINDOW, CLOCK_SKEW)
+            before, after = (
+                (SERIES_WINDOW,) * 2 if key.startswith(_SERIES_PREFIX) else (REPLY_WINDOW, CLOCK_SKEW)
+            )
             yield from _within(sorted(group), before, after)
 
 

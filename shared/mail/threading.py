@@ -62,14 +62,23 @@ class ThreadState:
         subjects: dict[str, list[list[int]]] = {}
         for key, at, seeks in sorted(self.subjects):
             subjects.setdefault(key, []).append([at, int(seeks)])
-        nodes = {one: [int(n.present), int(n.has_parent), n.earliest] for one, n in sorted(self.nodes.items())}
+        nodes = {
+            one: [int(n.present), int(n.has_parent), n.earliest] for one, n in sorted(self.nodes.items())
+        }
         return {"nodes": nodes, "subjects": subjects}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "ThreadState":
         return cls(
-            {one: Node(bool(here), bool(parent), date) for one, (here, parent, date) in document["nodes"].items()},
-            {SubjectEntry(key, at, bool(s)) for key, times in document["subjects"].items() for at, s in times},
+            {
+                one: Node(bool(here), bool(parent), date)
+                for one, (here, parent, date) in document["nodes"].items()
+            },
+            {
+                SubjectEntry(key, at, bool(s))
+                for key, times in document["subjects"].items()
+                for at, s in times
+            },
         )
 
 
@@ -126,7 +135,9 @@ def _result(own: Iterable[str], before: dict[str, ThreadState], after: list[Thre
     named = {state.thread_id: state for state in after}
     home = {one: name for name, state in named.items() for one in state.nodes}
     merges = [
-        Merge(old, new) for old, state in sorted(before.items()) if (new := home[next(iter(state.nodes))]) != old
+        Merge(old, new)
+        for old, state in sorted(before.items())
+        if (new := home[next(iter(state.nodes))]) != old
     ]
     changed = {name: state for name, state in sorted(named.items()) if before.get(name) != state}
     return ThreadingResult({one: home[one] for one in own}, merges, changed)

@@ -1,6 +1,7 @@
 """Address lists, as real mailers and archivers write them.
 
-`a@b (Alan Cox)`, `"Smith, John" <js@x.org>`, `Smith, John <js@x.org>`, `js at x.org (John)`, groups, comments.
+`a@b (Alan Cox)`, `"Smith, John" <js@x.org>`, `Smith, John <js@x.org>`, `js at x.org (John)`,
+groups, comments.
 """
 
 import re
@@ -54,7 +55,7 @@ def _piece(piece: str) -> tuple[Address, ...]:
 
 
 def _split(value: str) -> list[str]:
-    """Cut at commas and semicolons that stand outside quotes, comments and angle brackets; groups are opened."""
+    """Cut at commas and semicolons outside quotes, comments and angle brackets; groups are opened."""
     pieces: list[str] = []
     start = depth = 0
     quoted = angle = False
@@ -109,7 +110,7 @@ def _one(piece: str) -> Address:
 
 
 def _without_comments(piece: str) -> tuple[str, list[str]]:
-    """The text outside of parentheses, and the outermost comments. `(at)` is an obfuscated at sign, no comment."""
+    """The text outside of parentheses, and the comments. `(at)` is an obfuscated at sign, no comment."""
     if "(" not in piece:
         return piece, []
     piece = re.sub(r"\(\s*(at|dot)\s*\)", r"[\1]", piece, flags=re.IGNORECASE)

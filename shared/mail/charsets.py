@@ -61,7 +61,7 @@ def _codec(charset: str) -> str | None:
     except (LookupError, ValueError):
         return None
     # Only the codec registry knows this, and has no public name for it.
-    is_text: bool = info._is_text_encoding  # type: ignore[attr-defined]  # noqa: SLF001
+    is_text: bool = info._is_text_encoding  # noqa: SLF001
     if not is_text or info.name.replace("-", "_") in _REFUSED:
         return None
     return _ALIASES.get(info.name, info.name)
@@ -102,7 +102,7 @@ def _as_utf8(data: bytes) -> str | None:
 
 
 def _damaged(data: bytes, codec: str) -> str:
-    """Text that breaks its own charset: another one if it fits, else the declared with marks for the losses."""
+    """Text that breaks its charset: in another one if that fits, else with marks for the losses."""
     if _SINGLE_BYTE.match(codec):
         return _detected(data) if codec in {"ascii", "us-ascii"} else printable(data.decode("latin-1"))
     text = data.decode(codec, errors="replace")

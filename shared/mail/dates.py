@@ -37,7 +37,8 @@ _ZONES = {
 _CLOCK = r"(\d{1,2})[:.](\d\d)(?:[:.](\d\d)(?:[.,]\d+)?)?"
 # What nearly all mail has: Fri, 8 Dec 2023 15:19:20 -0800
 _STANDARD = re.compile(
-    r"(?:[A-Z][a-z]{2}, {1,2})?(\d{1,2}) ([A-Z][a-z]{2}) ((?:19|20)\d\d) (\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)(?!\d)"
+    r"(?:[A-Z][a-z]{2}, {1,2})?(\d{1,2}) ([A-Z][a-z]{2}) ((?:19|20)\d\d) "
+    r"(\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)(?!\d)"
 )
 # The same with all that mailers do to it: two-digit years, names of zones, other languages, no seconds
 _DAY_FIRST = re.compile(
@@ -63,8 +64,7 @@ _NOON, _LEAP_SECOND = 12, 60
 
 
 def best_date(declared: str, received: Iterable[str], envelope: str) -> tuple[datetime | None, str]:
-    """The date of a message and a warning: from its Date, else the oldest Received that makes sense, else the
-    From line."""
+    """The date and a warning: from Date, else the oldest Received that makes sense, else the From line."""
     date = parse_date(declared) if declared else None
     if date is not None:
         return date, ""

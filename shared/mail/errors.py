@@ -1,11 +1,11 @@
 """What can be wrong with a whole archive. What is wrong with one message is a `Skipped` instead.
 
 MailboxError
-├── EmptyArchive
-└── NotAMailbox
+├── EmptyArchiveError
+└── NotAMailboxError
 """
 
-__all__ = ["EmptyArchive", "MailboxError", "NotAMailbox"]
+__all__ = ["EmptyArchiveError", "MailboxError", "NotAMailboxError"]
 
 
 class MailboxError(ValueError):
@@ -15,9 +15,9 @@ class MailboxError(ValueError):
         super().__init__(message or self.__doc__)
 
 
-class EmptyArchive(MailboxError):
-    """The archive is empty: it holds no bytes but white space. Fetch it again or remove it from the source."""
+class EmptyArchiveError(MailboxError):
+    """The archive holds nothing but white space. Fetch it again or remove it from the source."""
 
 
-class NotAMailbox(MailboxError):
-    """The archive has no From line, no MMDF separator and no mail headers. Is it an mbox or an .eml at all?"""
+class NotAMailboxError(MailboxError):
+    """The archive has no From line and no MMDF separator. Check that it is a mailbox at all."""

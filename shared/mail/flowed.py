@@ -24,4 +24,4 @@ def unflow(text: str, *, delsp: bool) -> str:
 def _unstuffed(line: str) -> tuple[int, str]:
     content = line.lstrip(">")
     depth = len(line) - len(content)
-    return depth, content[1:] if content.startswith(" ") else content
+    return depth, content.removeprefix(" ")

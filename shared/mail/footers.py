@@ -8,7 +8,8 @@ __all__ = ["mark"]
 
 _RULE = re.compile(r"\s{0,3}(?:[_=*#~-]{10,}|--? ?|(?:-=)+-?|\*{3,})\s*$")
 _SAYS = re.compile(
-    r"mailing[- ]list\b(?!s? (?:is|was|has))|listinfo/|to unsubscribe|unsubscribe (?:from|at|here|link)|unsubscribe[:,]|"
+    r"mailing[- ]list\b(?!s? (?:is|was|has))|listinfo/|to unsubscribe|unsubscribe (?:from|at|here|link)|"
+    r"unsubscribe[:,]|"
     r"subscribed to the|majordomo|google groups|groups\.io|lists?manager|manage your subscription|"
     r"mailman/|mailman3/|-unsubscribe@|-leave@|list archives?:|subscription (?:options|settings)|"
     r"send an email to .{1,80}-leave|kill the .{1,40} list|faq is at|more majordomo info",

@@ -33,7 +33,8 @@ _COMMENT_OR_QUOTED = re.compile(r'\([^()]*\)|"[^"]*"')
 _CONTINUED = re.compile(r"^(.+?)\*(\d{1,3})?(\*)?$")
 # The trail of transport and its signatures: bulky, and nothing that a reader of the discussion asks for.
 _TRACE_FIELDS = frozenset(
-    {"dkim-signature", "domainkey-signature", "arc-seal", "arc-message-signature", "arc-authentication-results",
+    {"dkim-signature", "domainkey-signature", "arc-seal", "arc-message-signature",
+     "arc-authentication-results",
      "authentication-results", "received-spf", "x-google-dkim-signature", "x-gm-message-state", "x-received",
      "x-google-smtp-source", "x-me-sender", "x-me-received", "x-me-proxy", "x-me-proxy-cause",
      "x-ms-exchange-antispam-messagedata", "x-ms-exchange-antispam-messagedata-0", "x-microsoft-antispam",
@@ -101,7 +102,7 @@ def _cached_name(raw: str) -> str | None:
 
 
 def _may_be_skipped(lines: list[str], number: int) -> bool:
-    """A line that is no header, between lines that are: damage in the block rather than the body's beginning."""
+    """Whether a line that is no header is damage in the block rather than the body's beginning."""
     line = lines[number]
     if not line.strip() or line.startswith((">From ", "From ")):
         return True

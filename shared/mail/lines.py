@@ -28,7 +28,7 @@ class MarkedLines:
         self.text = text
         self.lines = text.split("\n")
         self.firsts = "".join([line[:1] or "\n" for line in self.lines])
-        """The first character of each line, a line end for an empty one: the quickest way to rule lines out."""
+        """The first character of each line, a line end for an empty one: rules lines out quickly."""
         self.marks = bytearray(self.firsts.encode("latin-1", "replace").translate(_FIRST_MARKS))
 
     def __len__(self) -> int:
@@ -63,7 +63,7 @@ class MarkedLines:
         for match in _STRETCH.finditer(self.marks):
             end = self.end_of(match.end() - 1)
             if end > start:
-                segments.append(Segment(_KINDS[match.lastindex - 1], start, end))
+                segments.append(Segment(_KINDS[(match.lastindex or 1) - 1], start, end))
                 start = end
         if start < len(self.text):
             segments.append(Segment(Kind.NEW, start, len(self.text)))

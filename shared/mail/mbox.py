@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Protocol
 
-from shared.mail.errors import NotAMailbox
+from shared.mail.errors import NotAMailboxError
 from shared.mail.models import Limits, RawMessage, Skipped
 from shared.mail.separators import LOOKAHEAD, Dialect, EmlDialect, MboxDialect, detect
 
@@ -37,7 +37,7 @@ def read_archive(stream: BinaryStream, limits: Limits | None = None) -> Iterator
 
 
 def read_mbox(stream: BinaryStream, limits: Limits | None = None) -> Iterator[RawMessage | Skipped]:
-    """As `read_archive`, for a stream that has to be a mailbox: a lone .eml raises `NotAMailbox`."""
+    """As `read_archive`, for a stream that has to be a mailbox: a lone .eml raises `NotAMailboxError`."""
     return _Reader(stream, limits or Limits()).messages(accept_eml=False)
 
 
@@ -62,8 +62,10 @@ def _read_up_to(stream: BinaryStream, size: int) -> bytes:
 
 
 class _Window:
-    """The part of the stream that is in memory. It begins with a line end of ours, so that the first
-    separator looks like all others."""
+    """The part of the stream that is in memory.
+
+    It begins with a line end of ours, so that the first separator looks like all others.
+    """
 
     def __init__(self, stream: BinaryStream) -> None:
         self._stream = stream
@@ -97,7 +99,7 @@ class _Reader:
     def messages(self, *, accept_eml: bool) -> Iterator[RawMessage | Skipped]:
         self._begin()
         if isinstance(self._dialect, EmlDialect) and not accept_eml:
-            raise NotAMailbox
+            raise NotAMailboxError
         start, envelope, junk = self._first()
         if junk:
             yield Skipped(0, 0, junk, "text before the first separator")
@@ -137,7 +139,7 @@ class _Reader:
             return line.end(), line[0], 0
         match = self._following(1)
         if match is None:
-            raise NotAMailbox
+            raise NotAMailboxError
         return match.end(), match[0], self._window.base + match.start() + 1
 
     def _following(self, start: int) -> "re.Match[bytes] | None":
@@ -168,7 +170,7 @@ class _Reader:
         return None
 
     def _by_content_length(self, start: int) -> tuple[bool, "re.Match[bytes] | None"]:
-        """Whether a Content-Length is there and right, that is, ends where a separator or the archive's end is."""
+        """Whether a Content-Length is there and ends where a separator or the archive's end is."""
         window = self._window
         window.fill_to(start + _HEADER_SEARCH)
         body = _body_start(window.data, start)
@@ -209,8 +211,10 @@ def _body_start(data: bytes, start: int) -> int:
 
 
 def _unescape(data: bytes) -> bytes:
-    """Undo the mbox quoting of lines that start with From (mboxo and mboxrd alike), and drop the blank line at
-    the end. Data with such lines unquoted is not quoted at all (mboxcl2)."""
+    """Undo the quoting of From lines (mboxo and mboxrd alike), and drop the blank line at the end.
+
+    Data with such lines unquoted is not quoted at all (mboxcl2).
+    """
     if data.endswith(b"\n\n"):
         data = data[:-1]
     elif data.endswith(b"\r\n\r\n"):

@@ -1,7 +1,7 @@
 """Mentions of standards: RFCs, Internet-Drafts, BCPs and STDs, in one normal form each.
 
-RFC 0793, rfc-793 and RFC793 are `RFC793`; `RFCs 2119 and 8174` are two; a draft keeps its version if it has one
-(`draft-ietf-quic-transport-34`), also where a mailer wrapped its name after a hyphen.
+RFC 0793, rfc-793 and RFC793 are `RFC793`; `RFCs 2119 and 8174` are two; a draft keeps its version
+if it has one (`draft-ietf-quic-transport-34`), also where a mailer wrapped its name after a hyphen.
 """
 
 import re
@@ -23,7 +23,8 @@ _SERIES = re.compile(
 )
 _MORE_SERIES = re.compile(rf"{_GAP}(?:/|,?{_GAP}(?:and|&)){_GAP}0*([1-9]\d{{0,2}})(?!\d)")
 _DRAFT = re.compile(
-    r"(?<![a-z0-9-])(?:draft-|\[I-D\.|(?<=\W)I-D\.)([a-z0-9]+(?:-(?:[ \t]*\n[> \t]{0,20}(?=[a-z0-9]))?[a-z0-9]+)+)",
+    r"(?<![a-z0-9-])(?:draft-|\[I-D\.|(?<=\W)I-D\.)"
+    r"([a-z0-9]+(?:-(?:[ \t]*\n[> \t]{0,20}(?=[a-z0-9]))?[a-z0-9]+)+)",
     re.IGNORECASE,
 )
 _WRAP = re.compile(r"\s+[>\s]*")

@@ -34,16 +34,13 @@ class NormalizedBody:
         texts: list[str] = []
         position = 0
         for kind, start, end in segments:
-            if kind is not Kind.NEW:
-                continue
-            text = body_raw[start:end]
-            shown = text.rstrip()
+            shown = body_raw[start:end].rstrip() if kind is Kind.NEW else ""
             if not shown:
                 continue
-            if blank := _BLANK_EDGE.match(shown):
-                start += blank.end()
-                shown = shown[blank.end() :]
-            self.pieces.append(Piece(position, start, start + len(shown)))
+            blank = _BLANK_EDGE.match(shown)
+            skipped = blank.end() if blank else 0
+            shown = shown[skipped:]
+            self.pieces.append(Piece(position, start + skipped, start + skipped + len(shown)))
             texts.append(shown)
             position += len(shown) + len(JOINER)
         self.text = JOINER.join(texts)
@@ -71,8 +68,10 @@ def normalize(body_raw: str, segments: list[Segment]) -> NormalizedBody:
 
 
 def segment(body_raw: str, known: list[Segment] | None = None) -> list[Segment]:
-    """The body cut into stretches of one kind each, without gaps. `known` are stretches whose kind the message's
-    structure has settled; they begin and end with lines."""
+    """The body cut into stretches of one kind each, without gaps.
+
+    `known` are stretches whose kind the message's structure has settled; they begin and end with lines.
+    """
     if not body_raw:
         return []
     body = MarkedLines(body_raw)

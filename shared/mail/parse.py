@@ -21,7 +21,7 @@ from shared.mail.headers import (
 from shared.mail.mbox import BinaryStream, read_archive
 from shared.mail.mentions import find_mentions
 from shared.mail.mime import Content, read_content
-from shared.mail.models import Address, Kind, Limits, Message, RawMessage, Segment, Skipped
+from shared.mail.models import Address, Limits, Message, RawMessage, Segment, Skipped
 from shared.mail.normalize import normalize, segment
 
 __all__ = ["parse_archive", "parse_message"]

@@ -1,5 +1,7 @@
 """Which lines of a body are quoted from another mail, and which introduce a quote."""
 
+# ruff: noqa: RUF001 -- mail is written in other scripts, too
+
 import re
 from collections import Counter
 
@@ -7,20 +9,21 @@ from shared.mail.lines import ATTRIBUTION, NEW, QUOTE, MarkedLines
 
 __all__ = ["mark"]
 
-# One look at every line's start tells whether any of the rarer rules can apply: indented quotes, quotes marked
-# by initials, and the commands of a classic diff.
+# One look at every line's start tells whether any of the rarer rules can apply: indented quotes, quotes
+# marked by initials, and the commands of a classic diff.
 _ODD_LINE = re.compile(r"\n(?:[ \t]{1,4}>| ?[A-Z][A-Za-z]{1,2}>|\d{1,6}(?:,\d{1,6})?[acd]\d)")
 _INITIALS_LINE = re.compile(r" ?([A-Z][A-Za-z]{1,2})>{1,5}(?: |$)")
 _PROMPTS = frozenset({"SQL", "PS", "DOS", "TCL", "PSQ", "Tcl", "Irb"})
 _DOCTEST = re.compile(
-    r">>> (?:(?:import|from|def|class|for|if|while|with|try|print|assert|return|raise|del|lambda|async|await|@)\b.*"
+    r">>> (?:(?:import|from|def|class|for|if|while|with|try|print|assert|return|raise|del|lambda|async)\b.*"
     r"|@\w|[A-Za-z_][\w.]*\s*(?:$|[=(\[.,+*/%<>-])|[\d'\"\[({#-]).*"
 )
 _DOCTEST_MORE = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
 _DIFF_COMMAND = re.compile(r"\d+(?:,\d+)?[acd]\d+(?:,\d+)?$")
 
 _VERBS = (
-    r"wrote|writes|said|says|écrivait|(?:a )?écrit|schrieb(?:en)?|escribió|escribio|escreveu|ha scritto|scrisse|schreef|"
+    r"wrote|writes|said|says|écrivait|(?:a )?écrit|schrieb(?:en)?|escribió|escribio|escreveu|ha scritto|"
+    r"scrisse|schreef|"
     r"skrev|skrifaði|kirjoitti|napisał(?:a|\(a\))?|napsal(?:a|\(a\))?|написал(?:а|\(а\))?|пишет|писал(?:а)?|írta|"
     r"ha escrit|scris|yazdı|写道|寫道|さんは書きました|wrote the following"
 )
@@ -39,7 +42,7 @@ _ORIGINAL = re.compile(
     r"\s{0,3}[-_]{2,}\s*(?:Original Message|Original-Nachricht|Ursprüngliche Nachricht|Originalnachricht|"
     r"Message d'origine|Message original|Mensaje original|Mensagem original|Messaggio originale|"
     r"Oorspronkelijk bericht|Ursprungligt meddelande|Forwarded [Mm]essage|Weitergeleitete Nachricht|"
-    r"Исходное сообщение|原始邮件|Original message|original message|Forwarded by .{1,200}?)[^\n]{0,80}?\s*-*\s*$"
+    r"Исходное сообщение|原始邮件|Forwarded by .{1,200}?)[^\n]{0,80}?\s*-*\s*$"
     r"|\s{0,3}Begin forwarded message:\s*$",
     re.IGNORECASE,
 )
@@ -146,7 +149,7 @@ _BLOCK_FIRSTS = re.compile(r"[-_*FVDOBО发差]")
 
 
 def _mark_block(body: MarkedLines) -> None:
-    """An Outlook or forwarded block: from its rule or headers on all is quoted, unless `>` marks the quote."""
+    """An Outlook or forwarded block: from it on all is quoted, unless `>` marks the quote."""
     for candidate in _BLOCK_FIRSTS.finditer(body.firsts):
         number = candidate.start()
         line = body.lines[number]

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from shared.mail.errors import EmptyArchive, NotAMailbox
+from shared.mail.errors import EmptyArchiveError, NotAMailboxError
 
 __all__ = ["LOOKAHEAD", "Dialect", "EmlDialect", "MboxDialect", "MmdfDialect", "YearDialect", "detect"]
 
@@ -17,7 +17,8 @@ _YEAR = re.compile(rb"(?<!\d)(?:19|20)\d\d(?!\d)")
 _GIT_PATCH = re.compile(rb"From [0-9a-f]{40,64} Mon Sep 17 00:00:00 2001")
 _STARTS_WITH_HEADER = re.compile(rb"[!-9;-~]+[ \t]*:[^\n]*\n", re.ASCII)
 _MAIL_HEADER = re.compile(
-    rb"^(?:from|to|date|subject|message-id|received|return-path|mime-version|content-type|delivered-to)[ \t]*:",
+    rb"^(?:from|to|date|subject|message-id|received|return-path|mime-version|content-type|"
+    rb"delivered-to)[ \t]*:",
     re.IGNORECASE | re.MULTILINE,
 )
 _BLANK_START = b"\xef\xbb\xbf \t\r\n"
@@ -68,7 +69,7 @@ class MmdfDialect:
     name: str = field(default="mmdf", init=False)
     pattern: "re.Pattern[bytes]" = field(default=re.compile(rb"\n\x01\x01\x01\x01\r?(?:\n|\Z)"), init=False)
 
-    def accepts(self, match: "re.Match[bytes]") -> bool:
+    def accepts(self, match: "re.Match[bytes]") -> bool:  # noqa: ARG002 -- the dialects' common call
         return True
 
 
@@ -92,7 +93,7 @@ class EmlDialect:
     name: str = field(default="eml", init=False)
     pattern: "re.Pattern[bytes]" = field(default=re.compile(rb"(?!)"), init=False)
 
-    def accepts(self, match: "re.Match[bytes]") -> bool:
+    def accepts(self, match: "re.Match[bytes]") -> bool:  # noqa: ARG002 -- the dialects' common call
         return False
 
 
@@ -100,7 +101,7 @@ def detect(beginning: bytes) -> Dialect:
     """The dialect of an archive that begins like this."""
     text = beginning.lstrip(_BLANK_START)
     if not text:
-        raise EmptyArchive
+        raise EmptyArchiveError
     if text.startswith(b"\x01\x01\x01\x01"):
         return MmdfDialect()
     if text.startswith(b"From "):
@@ -111,7 +112,7 @@ def detect(beginning: bytes) -> Dialect:
         return MboxDialect()
     if _looks_like_mail(text):
         return EmlDialect()
-    raise NotAMailbox
+    raise NotAMailboxError
 
 
 def _mbox_like(text: bytes) -> MboxDialect:

@@ -1,12 +1,14 @@
 """Links by subject, for mail without threading headers.
 
 Two rules, each a predicate on two messages, so that threads stay a function of the set of messages:
-- a reply without threading headers goes with every mail of the same normalised subject in the three weeks before it;
+- a reply without threading headers goes with every mail of the same normalised subject in the three weeks
+  before it;
 - a mail of a numbered series without threading headers goes with the mails of the same series, from the same
   sender, that were sent within the hour (`git send-email` sends a series in one go).
 
-The limits, on purpose: a subject that says nothing ("Re: question") links nothing; without a date nothing is linked;
-two discussions under one subject become one thread if a headerless reply came within three weeks of both.
+The limits, on purpose: a subject that says nothing ("Re: question") links nothing; without a date nothing is
+linked; two discussions under one subject become one thread if a headerless reply came within three weeks of
+both.
 """
 
 from collections import defaultdict
@@ -66,8 +68,10 @@ def links(entries: Iterable[tuple[SubjectEntry, str]]) -> Iterator[tuple[str, st
 
 
 def _within(group: list[tuple[int, bool, str]], before: int, after: int) -> Iterator[tuple[str, str]]:
-    """Link each entry that seeks with all in its window. Windows move forward only, so what an earlier window has
-    linked is not linked again, and the work is linear."""
+    """Link each entry that seeks with all in its window.
+
+    Windows move forward only, so what an earlier one has linked is not linked again: the work is linear.
+    """
     low = high = done = 0
     for at, seeks, owner in group:
         if not seeks:

@@ -1,5 +1,7 @@
 """Subjects as keys: what two mails of one discussion have in common when their threading headers are lost."""
 
+# ruff: noqa: RUF001 -- mail is written in other scripts, too
+
 import re
 from functools import lru_cache
 from typing import NamedTuple
@@ -23,8 +25,37 @@ _MAX_KEY = 200
 _MAX_LAYERS = 20
 # Subjects that say nothing: two mails that share one need not share a discussion.
 _EMPTY_WORDS = frozenset(
-    "hello hi help test testing question questions problem problems info information request update urgent thanks "
-    "none no subject untitled status report meeting minutes agenda reminder patch rfc bug issue".split()
+    [
+        "hello",
+        "hi",
+        "help",
+        "test",
+        "testing",
+        "question",
+        "questions",
+        "problem",
+        "problems",
+        "info",
+        "information",
+        "request",
+        "update",
+        "urgent",
+        "thanks",
+        "none",
+        "no",
+        "subject",
+        "untitled",
+        "status",
+        "report",
+        "meeting",
+        "minutes",
+        "agenda",
+        "reminder",
+        "patch",
+        "rfc",
+        "bug",
+        "issue",
+    ]
 )
 
 

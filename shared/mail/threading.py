@@ -4,14 +4,15 @@ A thread is a connected component of messages. Two messages are linked
 - by ids: one names the other, or both name the same third, in References or In-Reply-To;
 - by subject, only where one of them has no such header at all: see `subject_links`.
 
-Each link depends on its two messages alone, never on what else is known or on what came first. So the components
-of a set of messages are the same in any order, any split into archives and with any repetition, and a state that
-is kept for each component can be merged by joins (unions, minima, ors), which are commutative, associative and
-idempotent. Nothing that was ever linked comes apart again: a later message can merge threads, never split them.
+Each link depends on its two messages alone, never on what else is known or on what came first. So the
+components of a set of messages are the same in any order, any split into archives and with any repetition,
+and a state that is kept for each component can be merged by joins (unions, minima, ors), which are
+commutative, associative and idempotent. Nothing that was ever linked comes apart again: a later message can
+merge threads, never split them.
 
 The root of a thread is the id that no message of it names a parent for (or, in a cycle, any of its ids); of
-several, the one that was mentioned earliest, then the smallest. It need not be present: a thread whose beginning
-is in no archive is named after the message that the others refer to.
+several, the one that was mentioned earliest, then the smallest. It need not be present: a thread whose
+beginning is in no archive is named after the message that the others refer to.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

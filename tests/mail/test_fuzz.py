@@ -120,7 +120,7 @@ HOSTILE = {
     "deep HTML": b"Content-Type: text/html\n\n" + b"<blockquote><ul><li>" * 30_000,
     "entities in HTML": b"Content-Type: text/html\n\n" + b"&#x41;&amp" * 100_000,
     "one long line": b"\n" + b"x" * 2_000_000,
-    "blank lines": b"\n" + b"\n" * 500_000,
+    "blank lines": b"From: a@b\n\n" + b"\n" * 500_000,
     "quote marks": b"\n" + b">" * 500_000,
     "quoted lines": b"\nOn Monday 1, Bob wrote:\n" + b"> a\nb:\n" * 60_000,
     "doctest prompts": b"\n" + b">>> x\ny\n" * 60_000,
@@ -164,5 +164,5 @@ def test_hostile_archives_cost_little() -> None:
         b"From: x\n",
         b"\nFrom x 10:00 2024\nX: y\n",
     ):
-        list(parse_archive(io.BytesIO(b"From x Mon Feb  5 10:00:00 2024\nX: y\n" + filler * 60_000)))
-    assert time.process_time() - start < 40
+        list(parse_archive(io.BytesIO(b"From x Mon Feb  5 10:00:00 2024\nX: y\n" + filler * 15_000)))
+    assert time.process_time() - start < 10

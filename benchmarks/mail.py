@@ -111,11 +111,15 @@ def _policy_default(files: list[Path]) -> int:
 
 def _mailbox(files: list[Path], policy: Any) -> Iterator[Any]:
     for file in files:
-        box = mailbox.mbox(file, factory=lambda stream: email.message_from_binary_file(stream, policy=policy))
+        box = mailbox.mbox(file, factory=_reader(policy))
         try:
             yield from box
         finally:
             box.close()
+
+
+def _reader(policy: Any) -> Callable[[Any], Any]:
+    return lambda stream: email.message_from_binary_file(stream, policy=policy)
 
 
 def _read_with_policy(message: Any) -> int:

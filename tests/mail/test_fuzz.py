@@ -21,14 +21,40 @@ from shared.mail.subjects import read_subject
 
 QUICK = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 FRAGMENTS = [
-    b"From: a@b\n", b"Subject: =?utf-8?q?=C3?=\n", b"Message-ID: <1@x>\n", b"References: <a> <b\n @c>\n", b"\n", b"\n\n",
-    b"Content-Type: multipart/mixed; boundary=b\n", b"Content-Type: multipart/alternative; boundary=\"b\"\n", b"--b\n",
-    b"--b--\n", b"Content-Type: text/html\n", b"Content-Type: message/rfc822\n", b"Content-Type: text/plain; charset=utf-7\n",
-    b"Content-Transfer-Encoding: base64\n", b"Content-Transfer-Encoding: quoted-printable\n", b"QUJD\n", b"=C3=\n", b"> q\n",
-    b"-- \n", b"On Monday, Bob wrote:\n", b"-----Original Message-----\n", b"From: x\nSent: y\nTo: z\n", b"<p>a<blockquote>b",
-    b"\xff\xfe\x00", b"From a@b Mon Feb  5 10:00:00 2024\n", b"____________________\nx mailing list\n", b"\r\n", b"\r", b"\x01\x01\x01\x01\n",
-    b"Content-Type: text/plain; format=flowed; delsp=yes\n", b"Date: Mon, 5 Feb 2024 10:00:00 +0000\n", b"word ", b">>> x\n",
-]  # fmt: skip
+    b"From: a@b\n",
+    b"Subject: =?utf-8?q?=C3?=\n",
+    b"Message-ID: <1@x>\n",
+    b"References: <a> <b\n @c>\n",
+    b"\n",
+    b"\n\n",
+    b"Content-Type: multipart/mixed; boundary=b\n",
+    b'Content-Type: multipart/alternative; boundary="b"\n',
+    b"--b\n",
+    b"--b--\n",
+    b"Content-Type: text/html\n",
+    b"Content-Type: message/rfc822\n",
+    b"Content-Type: text/plain; charset=utf-7\n",
+    b"Content-Transfer-Encoding: base64\n",
+    b"Content-Transfer-Encoding: quoted-printable\n",
+    b"QUJD\n",
+    b"=C3=\n",
+    b"> q\n",
+    b"-- \n",
+    b"On Monday, Bob wrote:\n",
+    b"-----Original Message-----\n",
+    b"From: x\nSent: y\nTo: z\n",
+    b"<p>a<blockquote>b",
+    b"\xff\xfe\x00",
+    b"From a@b Mon Feb  5 10:00:00 2024\n",
+    b"____________________\nx mailing list\n",
+    b"\r\n",
+    b"\r",
+    b"\x01\x01\x01\x01\n",
+    b"Content-Type: text/plain; format=flowed; delsp=yes\n",
+    b"Date: Mon, 5 Feb 2024 10:00:00 +0000\n",
+    b"word ",
+    b">>> x\n",
+]
 mails = st.lists(st.sampled_from(FRAGMENTS) | st.binary(max_size=30), max_size=40).map(b"".join)
 
 
@@ -95,6 +121,8 @@ def test_any_header_is_read(text: str) -> None:
     parent_ids(text, frozenset())
 
 
+NESTED = b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n"
+SPREAD = b"=" + b" " * 500
 HOSTILE = {
     "unclosed comments": b"From: " + b"(" * 200_000 + b"\n\nx",
     "quotes": b"To: " + b'"' * 99_999 + b"\n\nx",
@@ -111,7 +139,7 @@ HOSTILE = {
     "no colon": b"a" * 400_000 + b"\n\nx",
     "parameters": b"Content-Type: text/plain" + b"; a=b" * 100_000 + b"\n\nx",
     "semicolons": b"Content-Type: text/plain" + b";" * 300_000 + b"\n\nx",
-    "deep multiparts": b"".join(b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (n, n) for n in range(3_000)),
+    "deep multiparts": b"".join(NESTED % (n, n) for n in range(3_000)),
     "deep messages": b"Content-Type: message/rfc822\n\n" * 5_000,
     "many parts": b"Content-Type: multipart/mixed; boundary=b\n\n" + b"--b\n\nx\n" * 100_000,
     "boundaries that are none": b"Content-Type: multipart/mixed; boundary=b\n\n" + b"--bx\n" * 300_000,
@@ -136,12 +164,12 @@ HOSTILE = {
     "flowed": b"Content-Type: text/plain; format=flowed\n\n" + b"a \n" * 150_000,
     "base64 line by line": b"Content-Transfer-Encoding: base64\n\n" + b"QUJD\n" * 100_000 + b"!",
     "quoted-printable": b"Content-Transfer-Encoding: quoted-printable\n\n" + b"=" * 500_000,
-    "blanks in quoted-printable": b"Content-Transfer-Encoding: quoted-printable\n\n" + (b"=" + b" " * 500) * 1000,
+    "blanks in quoted-printable": b"Content-Transfer-Encoding: quoted-printable\n\n" + SPREAD * 1000,
     "eight bits": b"Content-Type: text/plain\n\n" + bytes(range(128, 256)) * 4000,
     "UTF-7": b"Content-Type: text/plain; charset=utf-7\n\n" + b"+" * 300_000,
     "date": b"Date: " + b"Mon " * 50_000 + b"\n\nx",
     "escaped From": b"\n" + b">" * 300_000 + b"From x",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -4,6 +4,7 @@ import dataclasses
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -224,7 +225,7 @@ def test_any_order_any_partition_and_any_duplication_give_the_same_threads(
     shuffled = data.draw(st.permutations([*mails, *again]), label="order")
     cuts = sorted(data.draw(st.sets(st.integers(0, len(shuffled)), max_size=4), label="cuts"))
     bounds = [0, *cuts, len(shuffled)]
-    archives = [shuffled[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+    archives = [shuffled[a:b] for a, b in pairwise(bounds)]
     assert picture(threads_of(*archives)) == expected
 
 

@@ -11,8 +11,8 @@ import contextlib
 import email
 import email.policy
 import gc
-import io
 import mailbox
+import re
 import resource
 import subprocess
 import sys
@@ -207,14 +207,14 @@ def peak(path: str) -> None:
 def _repeat(files: list[Path], target: Path, size: int) -> None:
     """An archive of a given size: the same mails again and again, with new ids each time."""
     content = b"".join(file.read_bytes() for file in files)
+    written = 0
     with target.open("wb") as out:
-        for copy in range(size // len(content) + 1):
-            for line in io.BytesIO(content):
-                if line[:11].lower() == b"message-id:":
-                    line = line.replace(b"<", b"<%d." % copy, 1)  # noqa: PLW2901 -- the line, with its new id
-                out.write(line)
-                if out.tell() >= size:
-                    return
+        while written < size:
+            copy = _MESSAGE_ID.sub(rb"\g<1><%d." % written, content)
+            written += out.write(copy[: size - written])
+
+
+_MESSAGE_ID = re.compile(rb"(?im)^(message-id:\s*)<")
 
 
 if __name__ == "__main__":

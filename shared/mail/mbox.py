@@ -74,7 +74,7 @@ class _Window:
         self.ended = False
 
     def fill(self) -> None:
-        block = self._stream.read(_BLOCK)
+        block = _read_up_to(self._stream, _BLOCK)
         if block:
             self.data += block
         else:

@@ -1,7 +1,10 @@
 """No input may crash, hang or blow up the parser."""
 
 import io
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -18,6 +21,8 @@ from shared.mail.models import Limits, Message, Skipped
 from shared.mail.normalize import NormalizedBody, segment
 from shared.mail.parse import parse_archive, parse_message
 from shared.mail.subjects import read_subject
+from tests.mail.hard_mails import CASES
+from tests.support.mail_data import ROOT
 
 QUICK = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 FRAGMENTS = [
@@ -194,3 +199,21 @@ def test_hostile_archives_cost_little() -> None:
     ):
         list(parse_archive(io.BytesIO(b"From x Mon Feb  5 10:00:00 2024\nX: y\n" + filler * 15_000)))
     assert time.process_time() - start < 10
+
+
+@pytest.mark.slow
+def test_a_coverage_guided_fuzzer_finds_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("atheris", reason="install the fuzz extra")
+    for number, case in enumerate(CASES):
+        (tmp_path / str(number)).write_bytes(b"From x Mon Feb  5 10:00:00 2024\n" + case.mail)
+    command = [
+        sys.executable,
+        "-m",
+        "tests.mail.fuzz_target",
+        "-max_total_time=45",
+        "-max_len=4096",
+        "-timeout=10",
+    ]
+    limits = ["-rss_limit_mb=1024", f"-artifact_prefix={tmp_path}/", str(tmp_path)]
+    done = subprocess.run([*command, *limits], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]

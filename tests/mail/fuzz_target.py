@@ -15,8 +15,8 @@ with atheris.instrument_imports(include=["shared.mail"]):
     from shared.mail.errors import MailboxError
     from shared.mail.models import Skipped
     from shared.mail.parse import parse_archive
-from tests.mail.hard_mails import CASES
-from tests.mail.test_fuzz import check
+from tests.mail.hard_mails import CASES  # noqa: E402 -- only after the instrumented imports
+from tests.mail.test_fuzz import check  # noqa: E402 -- as above
 
 _BUG = "cannot be parsed"
 _EXPECTED = "cannot be parsed: ValueError: neither headers nor a body"

@@ -131,6 +131,12 @@ def test_an_export_with_years_as_separators_is_read() -> None:
     assert all(isinstance(raw, RawMessage) for raw in found)
 
 
+def test_a_listserv_notebook_is_read() -> None:
+    rule = b"=" * 73 + b"\n"
+    data = b"".join(rule + HEADERS % number + b"\nA title\n=======\n" for number in range(3))
+    assert len(split(data)) == 3
+
+
 def test_windows_line_ends_do_not_matter() -> None:
     data = (one(1) + one(2)).replace(b"\n", b"\r\n")
     assert (

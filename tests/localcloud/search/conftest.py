@@ -68,6 +68,7 @@ class Search:
         *,
         key: str | None = ADMIN_KEY,
         headers: dict[str, str] | None = None,
+        api: str = API,
     ) -> Answer:
         """A plain HTTP request: `body` is JSON, or bytes as they are."""
         address = urlsplit(self.endpoint)
@@ -78,7 +79,7 @@ class Search:
             http.client.HTTPSConnection(address.hostname or "", address.port, context=context, timeout=30)
         ) as connection:
             separator = "&" if "?" in path else "?"
-            target = path if path.startswith("/_") else f"{path}{separator}{API}"
+            target = path if path.startswith("/_") else f"{path}{separator}{api}"
             connection.request(method, target, content, sent)
             response = connection.getresponse()
             names = {name.lower(): value for name, value in response.getheaders()}

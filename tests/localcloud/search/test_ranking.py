@@ -119,7 +119,7 @@ def test_the_fast_tokens_are_those_of_the_pattern(text: str) -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.text(alphabet=st.sampled_from('ab"|+-()*\\ ~'), max_size=60), st.sampled_from(["any", "all"]))
 def test_any_text_is_a_query(text: str, mode: str) -> None:
-    written = [{"title": "a b", "body": "ab ba"}, {"title": None, "body": "b"}]
+    written: list[dict[str, Any]] = [{"title": "a b", "body": "ab ba"}, {"title": None, "body": "b"}]
     found = ranked(view_of(written, 1, set()), written, text, mode)
     assert all(math.isfinite(score) for _, score in found)
 

@@ -220,9 +220,9 @@ def _count(call: Call) -> Answer:
 
 def _search(call: Call) -> Answer:
     index = call.catalog.resolve(call.name)
+    schema = index.schema  # an update may replace it meanwhile
     sent = _body_or_query(call)
-    query = parse_search(sent, index.schema)
-    body = run_search(query, index.view(), index.schema, index.documents)
+    body = run_search(parse_search(sent, schema), index.view(), schema, index.documents)
     following = body.get("@search.nextPageParameters")
     if following is not None:
         body["@search.nextPageParameters"] = sent | following

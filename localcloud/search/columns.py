@@ -138,6 +138,9 @@ class Frame:
                 self.columns[name] = Column.build(field.type, values)
 
     def take(self, rows: Rows) -> "Frame":
+        """Some of the rows, in ascending order."""
+        if len(rows) == self.rows:
+            return self
         columns = {name: column.take(rows) for name, column in self.columns.items()}
         return Frame(len(rows), columns, {name: part.take(rows) for name, part in self.nested.items()})
 

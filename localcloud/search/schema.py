@@ -75,12 +75,13 @@ def parse_index(body: Any) -> Schema:
     check_name(name, "Index")
     vector_search = _vector_search(sent.get("vectorSearch"))
     metrics = _profile_metrics(vector_search)
-    fields = tuple(parse_field(item, "", metrics, 1) for item in as_list(sent.get("fields"), "fields"))
+    items = as_list(sent.get("fields"), "fields")
+    fields = tuple(parse_field(item, "", metrics, 1) for item in items)
     definition: dict[str, Any] = {
         "name": name,
         "description": _description(sent.get("description")),
         "defaultScoringProfile": None,
-        "fields": [echo_field(field, item) for field, item in zip(fields, sent["fields"], strict=True)],
+        "fields": [echo_field(field, item) for field, item in zip(fields, items, strict=True)],
         **{empty: [] for empty in _EMPTY_LISTS},
         "charFilters": [],
         "corsOptions": _cors_options(sent.get("corsOptions")),

@@ -13,6 +13,7 @@ from localcloud.cosmos.documents import Written, parse_document
 from localcloud.cosmos.errors import CosmosError, bad_request, not_implemented
 from localcloud.cosmos.keys import PartitionKey
 from localcloud.cosmos.queries import Page, Scope
+from localcloud.cosmos.rids import document_k
 from localcloud.cosmos.sessions import RetryMemory, View, parse_token, session_token
 from localcloud.cosmos.sql_parser import parse_query
 from localcloud.cosmos.sql_plan import needs_client, pinned_values, query_plan
@@ -75,18 +76,24 @@ class DocumentsApi:
     def replace(self, call: Call) -> Response:
         container, key = self._container_and_key(call)
         document = parse_document(call.request.body)
-        written = self.account.documents.replace(container, key, call.parts[5], document, conditions_in(call))
+        written = self.account.documents.replace(
+            container, key, self._document_id(call, container), document, conditions_in(call)
+        )
         return self._written(call, container, written)
 
     def patch(self, call: Call) -> Response:
         container, key = self._container_and_key(call)
         change = parse_document(call.request.body) if call.request.body[:1] == b"{" else call.json()
-        written = self.account.documents.patch(container, key, call.parts[5], change, conditions_in(call))
+        written = self.account.documents.patch(
+            container, key, self._document_id(call, container), change, conditions_in(call)
+        )
         return self._written(call, container, written)
 
     def delete(self, call: Call) -> Response:
         container, key = self._container_and_key(call)
-        written = self.account.documents.delete(container, key, call.parts[5], conditions_in(call))
+        written = self.account.documents.delete(
+            container, key, self._document_id(call, container), conditions_in(call)
+        )
         return self._written(call, container, written)
 
     def delete_partition(self, call: Call) -> Response:
@@ -97,6 +104,8 @@ class DocumentsApi:
 
     def batch(self, call: Call) -> Response:
         container, key = self._container_and_key(call)
+        if not key.complete:
+            raise bad_request("a batch needs all values of a hierarchical partition key", substatus=1001)
         number = container.ranges.of_epk(key.epk)
         status, results = self.account.batches.run_atomic(container, key, call.request.body)
         self._add_session(call, container, number, container.lsns[number])
@@ -117,7 +126,7 @@ class DocumentsApi:
         container, key = self._container_and_key(call)
         number = container.ranges.of_epk(key.epk)
         view = self._view(call, container, (number,))
-        row = self.account.documents.read(container, view, call.parts[5], key)
+        row = self.account.documents.read(container, view, self._document_id(call, container), key)
         self._add_session(call, container, number, view.lsns[number])
         call.headers.append(("etag", row.etag))
         if call.header("if-none-match") == row.etag:
@@ -155,9 +164,9 @@ class DocumentsApi:
             return scope
         query = parse_query(text)
         pinned = pinned_values(query, parameters, container.key.paths)
-        if pinned is not None and all(isinstance(value, str | int | float | None) for value in pinned):
-            return Scope(container.key.of_values(pinned))
         if not call.is_set("x-ms-documentdb-query-enablecrosspartition"):
+            if pinned is not None and all(isinstance(value, str | int | float | None) for value in pinned):
+                return Scope(container.key.of_values(pinned))
             raise bad_request(
                 "Cross partition query is required but disabled. Please set "
                 "x-ms-documentdb-query-enablecrosspartition to true, specify x-ms-documentdb-partitionkey, "
@@ -239,6 +248,15 @@ class DocumentsApi:
         key = container.key.of_header(header)
         call.headers = self._session_headers(container, container.ranges.of_epk(key.epk))
         return container, key
+
+    def _document_id(self, call: Call, container: Container) -> str:
+        """The id in the path, or that of the document whose resource id is there: SDKs follow `_self`."""
+        name = call.parts[5]
+        if call.parts[3] == container.id:
+            return name
+        k = document_k(name, container.raw_rid)
+        found = self.account.store.rows(f"SELECT id FROM {container.table} WHERE k = ?", (k,))
+        return str(found[0][0]) if found else name
 
     def spend(self, call: Call) -> None:
         if self._rate and call.container is not None:

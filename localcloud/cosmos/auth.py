@@ -22,7 +22,7 @@ class Resource:
         self.parts = [unquote(part) for part in raw]
         if self.parts[-1:] == ["partitionkeydelete"]:
             self.kind, self.link, self.raw_link = (
-                "partitionkey",
+                "colls",
                 "/".join(self.parts[:-2]),
                 "/".join(raw[:-2]),
             )

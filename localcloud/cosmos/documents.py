@@ -226,7 +226,8 @@ class Documents:
 
     def _complete(self, container: Container, document: dict[str, Any], row: Row) -> Row:
         """The row with what the service adds to a document."""
-        check_ttl(document.get("ttl"), "ttl") if container.default_ttl is not None else None
+        if "ttl" in document:
+            check_ttl(document["ttl"], "ttl")
         rid = document_rid(container.raw_rid, row.k)
         etag = new_etag()
         for name in ("_rid", "_self", "_etag", "_attachments", "_ts"):

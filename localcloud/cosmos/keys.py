@@ -3,6 +3,7 @@
 A key's place is its effective partition key (EPK), a hash in hexadecimal that the SDKs compute too.
 """
 
+import re
 import struct
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -22,6 +23,9 @@ MAX_LEVELS = 3
 MAX_CACHED = 10_000
 
 
+_PATH_PART = re.compile(r'/(?:("[^"]*")|([^/"]+))')
+
+
 class _Missing:
     """A partition key that the document does not have: `{}` on the wire."""
 
@@ -36,7 +40,10 @@ def parse_path(path: Any) -> tuple[str, ...]:
     """The names in a path such as /a/b or /"a b"/c."""
     if not isinstance(path, str) or not path.startswith("/") or path == "/":
         raise bad_request(f"the path {path!r} does not start with / and name a property")
-    return tuple(part.strip('"') for part in path[1:].split("/"))
+    parts = _PATH_PART.findall(path)
+    if "".join(f"/{quoted or plain}" for quoted, plain in parts) != path:
+        raise bad_request(f"the path {path!r} is malformed")
+    return tuple(quoted[1:-1] if quoted else plain for quoted, plain in parts)
 
 
 def _for_hashing(value: Any) -> bytes:
@@ -136,7 +143,7 @@ def _lookup(document: Any, path: tuple[str, ...]) -> Any:
         if not isinstance(document, dict) or name not in document:
             return MISSING
         document = document[name]
-    return document
+    return MISSING if isinstance(document, dict | list) else document
 
 
 class RangeMap:

@@ -6,7 +6,7 @@ import orjson
 
 from localcloud.cosmos.account import Account, Throughput
 from localcloud.cosmos.container import Container
-from localcloud.cosmos.errors import bad_request
+from localcloud.cosmos.errors import bad_request, not_found
 from localcloud.cosmos.wire import Call, all_tokens, answer, feed_body, page_size, query_in, small_number
 from localcloud.httpd import Response
 
@@ -113,6 +113,13 @@ class MetadataApi:
                 for documents, size in [rows.get(number, (0, 0))]
             ]
         }
+
+    def list_conflicts(self, call: Call) -> Response:
+        """An account with one write region has none."""
+        container = self.account.container(call.parts[1], call.parts[3], owner=True)
+        if len(call.parts) % 2 == 0:
+            raise not_found(f"the conflict {call.parts[5]!r}")
+        return answer(call, 200, feed_body(container.rid, "Conflicts", []), charge=1.0)
 
     def replace_metadata(self, call: Call) -> Response:
         if call.parts[0] == "offers":

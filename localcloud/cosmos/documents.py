@@ -58,7 +58,10 @@ def check_id(value: Any, what: str = "id") -> str:
             f"The input content is invalid because the required properties - '{what}; ' - are missing"
         )
     if len(value) > MAX_ID_LENGTH or _FORBIDDEN_IN_ID.search(value):
-        raise bad_request(f"an {what} has at most {MAX_ID_LENGTH} characters and none of / \\ ? #")
+        raise bad_request(
+            f"Id contains illegal chars (/ \\ ? #) or is too long. Ensure to provide a unique non-empty "
+            f"string less than '{MAX_ID_LENGTH}' characters."
+        )
     return value
 
 

@@ -126,8 +126,8 @@ class DocumentsApi:
         container, key = self._container_and_key(call)
         number = container.ranges.of_epk(key.epk)
         view = self._view(call, container, (number,))
-        row = self.account.documents.read(container, view, self._document_id(call, container), key)
         self._add_session(call, container, number, view.lsns[number])
+        row = self.account.documents.read(container, view, self._document_id(call, container), key)
         call.headers.append(("etag", row.etag))
         if call.header("if-none-match") == row.etag:
             return answer(call, 304, b"", charge=1.0)

@@ -94,6 +94,8 @@ class KeyDefinition:
             raise bad_request("a container needs a partitionKey with its paths, such as {'paths': ['/id']}")
         paths = tuple(parse_path(path) for path in definition["paths"])
         kind = definition.get("kind", "Hash")
+        if definition.get("version", 2) != 2:  # noqa: PLR2004 - the only one there is here
+            raise bad_request("only partition keys of version 2 are supported by the local Cosmos DB")
         if kind == "Hash" and len(paths) == 1:
             return cls(paths)
         if kind == "MultiHash" and 1 <= len(paths) <= MAX_LEVELS:

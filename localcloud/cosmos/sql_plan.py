@@ -149,6 +149,10 @@ def _share(item: SelectItem) -> str:
     if isinstance(item.expr, Call) and item.expr.name == "AVG":
         inner = item.text[item.text.index("(") :]
         return f'{{"item": {{"sum": SUM{inner}, "count": COUNT{inner}}}}}'
+    if isinstance(item.expr, Call) and item.expr.name in ("MIN", "MAX"):
+        inner = item.text[item.text.index("(") :]
+        extreme = f'{{"{item.expr.name.lower()}": {item.text}, "count": COUNT{inner}}}'
+        return f'{{"item": {item.text}, "item2": {extreme}}}'  # the JavaScript client reads the second
     return f'{{"item": {item.text}}}'
 
 

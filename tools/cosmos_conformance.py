@@ -17,7 +17,7 @@ import tempfile
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 from localcloud.cosmos.auth import EMULATOR_KEY
 from tests.support.services import ROOT, running_service
@@ -46,7 +46,7 @@ class Outcome:
 def download(folder: Path) -> Path:
     """The tests of the installed version, out of its source package."""
     version = importlib.metadata.version(PACKAGE)
-    subprocess.run(
+    subprocess.run(  # noqa: S603 - our own command
         [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:",
          f"{PACKAGE}=={version}", "--dest", str(folder)],
         check=True,
@@ -77,7 +77,7 @@ def run_file(tests: Path, name: str, excluded: list[str]) -> Outcome:
                 "PYTHONPATH": str(tests),
             }
             try:
-                subprocess.run(
+                subprocess.run(  # noqa: S603 - our own command
                     command,
                     cwd=tests,
                     env=environment,
@@ -94,7 +94,7 @@ def read_report(report: Path, name: str) -> Outcome:
     outcome = Outcome()
     if not report.exists():
         return Outcome(failed=[f"{name} did not run"], note="no report")
-    for case in ElementTree.parse(report).iter("testcase"):  # noqa: S314 - pytest wrote it just now
+    for case in ET.parse(report).iter("testcase"):  # noqa: S314 - pytest wrote it just now
         problem = next((child for child in case if child.tag in ("failure", "error")), None)
         if problem is not None:
             line = (problem.get("message") or "").splitlines()

@@ -2,7 +2,6 @@
 
 import base64
 from typing import Any
-from urllib.parse import quote
 
 import orjson
 
@@ -246,7 +245,8 @@ class DocumentsApi:
         if header is None:
             raise bad_request("PartitionKey value must be supplied for this operation")
         key = container.key.of_header(header)
-        call.headers = self._session_headers(container, container.ranges.of_epk(key.epk))
+        number = container.ranges.of_epk(key.epk)
+        call.headers = self._session_headers(container, number, container.lsns[number])
         return container, key
 
     def _document_id(self, call: Call, container: Container) -> str:
@@ -286,7 +286,8 @@ class DocumentsApi:
             )
         token = call.header("x-ms-session-token")
         view = self.account.replica.view(container)
-        identity = call.header("x-ms-activity-id") or f"{call.request.peer} {call.request.target}"
+        # The JavaScript client names no activity, and its retry comes without the token.
+        identity = call.header("x-ms-activity-id") or call.request.target
         if self.account.replica.lag and self.retries.is_retry(identity):
             view = self.account.replica.primary(container)
         if token and level == "Session":
@@ -297,25 +298,20 @@ class DocumentsApi:
                 raise
         return view
 
-    def _session_headers(self, container: Container, number: int) -> list[tuple[str, str]]:
+    def _session_headers(self, container: Container, number: int, lsn: int) -> list[tuple[str, str]]:
         return [
-            ("x-ms-alt-content-path", f"dbs/{quote(container.database)}/colls/{quote(container.id)}"),
+            *container.owner_headers,
             ("x-ms-documentdb-partitionkeyrangeid", str(number)),
-            ("x-ms-session-token", session_token(number, container.lsns[number])),
+            ("x-ms-session-token", session_token(number, lsn)),
         ]
 
     def _add_session(self, call: Call, container: Container, number: int, lsn: int) -> None:
-        call.headers = self._session_headers(container, number)[:2]
-        call.headers += [("x-ms-session-token", session_token(number, lsn)), ("lsn", str(lsn))]
+        call.headers = [*self._session_headers(container, number, lsn), ("lsn", str(lsn))]
 
     def _add_tokens(self, call: Call, container: Container, tokens: str) -> None:
-        call.headers.append(
-            ("x-ms-alt-content-path", f"dbs/{quote(container.database)}/colls/{quote(container.id)}")
-        )
-        call.headers.append(("x-ms-session-token", tokens))
-        number = tokens.partition(":")[0]
+        call.headers += [*container.owner_headers, ("x-ms-session-token", tokens)]
         if "," not in tokens:
-            call.headers.append(("x-ms-documentdb-partitionkeyrangeid", number))
+            call.headers.append(("x-ms-documentdb-partitionkeyrangeid", tokens.partition(":")[0]))
 
 
 def _feed_start(etag: str | None, newest: int) -> int:

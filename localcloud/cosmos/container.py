@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
 
 from localcloud.cosmos.errors import bad_request
 from localcloud.cosmos.keys import KeyDefinition, RangeMap, parse_path
@@ -104,6 +105,11 @@ class Container:
         self.default_ttl: int | None = body.get("defaultTtl")
         self.unique_keys = _unique_paths(body["uniqueKeyPolicy"])
         self.self_link = f"dbs/{self.database_rid}/colls/{self.rid}/"
+        # By these two the Python and the JavaScript client file their session tokens.
+        self.owner_headers = (
+            ("x-ms-alt-content-path", f"dbs/{quote(self.database)}/colls/{quote(self.id)}"),
+            ("x-ms-content-path", self.rid),
+        )
 
     @property
     def next_lsn(self) -> int:

@@ -130,8 +130,6 @@ def _describe_groups(query: Query, info: dict[str, Any]) -> set[str]:
         else None
         for item in items
     }
-    if not query.group_by:
-        info["aggregates"] = kinds
     payload = ", ".join(
         f"{orjson.dumps(item.alias).decode()}: {_share(item) if _is_aggregate(item.expr) else item.text}"
         for item in items

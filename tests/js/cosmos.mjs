@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { CosmosClient } from "@azure/cosmos";
 
 const endpoint = process.env.COSMOS_ENDPOINT;
-const client = new CosmosClient({ endpoint, key: process.env.COSMOS_KEY });
+const client = new CosmosClient({ endpoint, key: process.env.COSMOS_KEY, consistencyLevel: "Session" });
 const { database } = await client.databases.create({ id: `js-${randomUUID()}` });
 const { container } = await database.containers.create({ id: "c", partitionKey: { paths: ["/pk"], version: 2 } });
 const all = async (query, options) => (await container.items.query(query, options).fetchAll()).resources;

@@ -43,7 +43,7 @@ def make_container(database: DatabaseProxy) -> Iterator[MakeContainer]:
 
     def make(path: str | list[str] = "/pk", **options: Any) -> ContainerProxy:
         made.append(f"c-{uuid.uuid4().hex[:12]}")
-        key: Any = PartitionKey(path)  # type: ignore[arg-type]  # its overloads know no union
+        key: Any = PartitionKey(path)
         container: ContainerProxy = database.create_container(made[-1], key, **options)
         return container
 

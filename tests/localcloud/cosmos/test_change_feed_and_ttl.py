@@ -40,7 +40,10 @@ def test_the_feed_from_now_on_sees_only_what_comes(container: ContainerProxy) ->
 def test_a_continuation_goes_on_where_the_last_reading_ended(container: ContainerProxy) -> None:
     for number in range(20):
         container.create_item({"id": str(number), "pk": str(number % 4)})
-    pages = [ids(page) for page in container.query_items_change_feed(start_time="Beginning", max_item_count=3).by_page()]
+    pages = [
+        ids(page)
+        for page in container.query_items_change_feed(start_time="Beginning", max_item_count=3).by_page()
+    ]
     token = container.client_connection.last_response_headers["etag"]
     assert max(map(len, pages)) == 3
     assert sorted(name for page in pages for name in page) == sorted(map(str, range(20)))

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from azure.core import MatchConditions
 from azure.cosmos import ContainerProxy, CosmosClient, DatabaseProxy, PartitionKey, exceptions
-from azure.cosmos.partition_key import NonePartitionKeyValue, NullPartitionKeyValue
 from azure.cosmos.exceptions import CosmosAccessConditionFailedError, CosmosHttpResponseError
+from azure.cosmos.partition_key import NonePartitionKeyValue, NullPartitionKeyValue
 
 from tests.localcloud.cosmos.conftest import MakeContainer, query
 

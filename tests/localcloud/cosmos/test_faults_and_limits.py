@@ -27,7 +27,9 @@ def new_container(service: RunningService) -> ContainerProxy:
 
 
 @pytest.mark.parametrize("status", [408, 410, 449, 503])
-def test_a_planned_status_reaches_the_client(container: ContainerProxy, plan_faults: Plan, status: int) -> None:
+def test_a_planned_status_reaches_the_client(
+    container: ContainerProxy, plan_faults: Plan, status: int
+) -> None:
     plan_faults({"kind": "status", "operation": "docs.create", "times": None, "args": {"status": status}})
     with pytest.raises(AzureError) as error:
         container.create_item({"id": "a", "pk": "p"})
@@ -70,7 +72,9 @@ def test_a_reset_before_the_commit_loses_the_write_and_one_after_it_does_not(
     assert query(container, "SELECT VALUE c.id FROM c") == ["after"]
 
 
-def test_an_error_after_the_commit_leaves_the_write_in_place(container: ContainerProxy, plan_faults: Plan) -> None:
+def test_an_error_after_the_commit_leaves_the_write_in_place(
+    container: ContainerProxy, plan_faults: Plan
+) -> None:
     plan_faults({"kind": "status_after", "operation": "docs.batch", "args": {"status": 408}})
     with pytest.raises(AzureError):
         container.execute_item_batch([("create", ({"id": "a", "pk": "p"},))], "p")
@@ -171,5 +175,8 @@ def test_nothing_acknowledged_is_lost_when_the_server_is_killed(tmp_path: Path, 
 
 
 def test_a_second_server_on_the_same_data_does_not_start(cosmos: RunningService, tmp_path: Path) -> None:
-    with running_service("localcloud.cosmos", data=tmp_path / "data"), pytest.raises(AssertionError, match="another process uses the database"):
+    with (
+        running_service("localcloud.cosmos", data=tmp_path / "data"),
+        pytest.raises(AssertionError, match="another process uses the database"),
+    ):
         start_service("localcloud.cosmos", data=tmp_path / "data")

@@ -29,7 +29,9 @@ async def collect(results: Any) -> list[Any]:
 
 
 async def test_the_async_client_writes_reads_patches_and_deletes(container: ContainerProxy) -> None:
-    await asyncio.gather(*(container.create_item({"id": str(n), "pk": str(n % 5), "n": n}) for n in range(50)))
+    await asyncio.gather(
+        *(container.create_item({"id": str(n), "pk": str(n % 5), "n": n}) for n in range(50))
+    )
     assert (await container.read_item("7", "2"))["n"] == 7
     assert (await container.patch_item("7", "2", [{"op": "incr", "path": "/n", "value": 1}]))["n"] == 8
     await container.delete_item("7", "2")
@@ -43,7 +45,9 @@ async def test_the_async_client_queries_over_all_ranges(container: ContainerProx
     await asyncio.gather(*(container.create_item({"id": str(n), "pk": str(n), "n": n}) for n in range(30)))
     assert await collect(container.query_items("SELECT VALUE COUNT(1) FROM c")) == [30]
     assert await collect(container.query_items("SELECT VALUE AVG(c.n) FROM c")) == [14.5]
-    assert await collect(container.query_items("SELECT VALUE c.n FROM c ORDER BY c.n DESC")) == [*range(29, -1, -1)]
+    assert await collect(container.query_items("SELECT VALUE c.n FROM c ORDER BY c.n DESC")) == [
+        *range(29, -1, -1)
+    ]
     distinct = container.query_items("SELECT DISTINCT VALUE c.n % 3 FROM c")
     assert sorted(await collect(distinct)) == [0, 1, 2]
     window = container.query_items("SELECT VALUE c.n FROM c ORDER BY c.n OFFSET 10 LIMIT 3")

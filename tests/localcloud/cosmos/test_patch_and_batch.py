@@ -86,7 +86,9 @@ def test_a_patch_applies_only_where_its_condition_holds(patched: Any) -> None:
     change = {"op": "set", "path": "/done", "value": True}
     with pytest.raises(exceptions.CosmosAccessConditionFailedError):
         patched(change, filter_predicate="from c where c.n > 1")
-    assert patched(change, filter_predicate="from c where c.n = 1 AND ARRAY_CONTAINS(c.list, 2)")["done"] is True
+    assert (
+        patched(change, filter_predicate="from c where c.n = 1 AND ARRAY_CONTAINS(c.list, 2)")["done"] is True
+    )
 
 
 def create(name: str, **more: Any) -> tuple[str, tuple[Any, ...]]:

@@ -349,9 +349,19 @@ def test_a_token_that_is_not_ours_is_refused(numbers: ContainerProxy, token: str
     assert error.value.status_code == 400
 
 
-SYNTAX_ERRORS = ["SELECT", "SELECT * FROM", "SELECT * FROM c WHERE", "SELECT * FORM c", "SELECT c.a. FROM c",
-                 "SELECT * FROM c WHERE c.x = 'open", "SELECT * FROM c ORDER c.x", "SELECT VALUE nobody.x FROM c",
-                 "SELECT NOSUCH(c.x) FROM c", "SELECT udf.f(c.x) FROM c", "SELECT LENGTH() FROM c"]  # fmt: skip
+SYNTAX_ERRORS = [
+    "SELECT",
+    "SELECT * FROM",
+    "SELECT * FROM c WHERE",
+    "SELECT * FORM c",
+    "SELECT c.a. FROM c",
+    "SELECT * FROM c WHERE c.x = 'open",
+    "SELECT * FROM c ORDER c.x",
+    "SELECT VALUE nobody.x FROM c",
+    "SELECT NOSUCH(c.x) FROM c",
+    "SELECT udf.f(c.x) FROM c",
+    "SELECT LENGTH() FROM c",
+]
 
 
 @pytest.mark.parametrize("text", SYNTAX_ERRORS)

@@ -24,7 +24,9 @@ LAG = 30.0
 @pytest.fixture(scope="module")
 def lagging(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     data = tmp_path_factory.mktemp("lagging") / "data"
-    with running_service("localcloud.cosmos", "--ranges", "2", "--replica-lag", str(LAG), data=data) as service:
+    with running_service(
+        "localcloud.cosmos", "--ranges", "2", "--replica-lag", str(LAG), data=data
+    ) as service:
         yield service
 
 
@@ -55,13 +57,17 @@ def test_a_reader_without_the_token_sees_the_past(pair: tuple[ContainerProxy, Co
     assert list(reader.query_items_change_feed(start_time="Beginning")) == []
 
 
-def test_a_reader_with_the_writers_token_always_sees_the_write(pair: tuple[ContainerProxy, ContainerProxy]) -> None:
+def test_a_reader_with_the_writers_token_always_sees_the_write(
+    pair: tuple[ContainerProxy, ContainerProxy],
+) -> None:
     writer, reader = pair
     for version in range(20):
         writer.upsert_item({"id": "a", "pk": "p", "version": version})
         token = token_of(writer)
         assert reader.read_item("a", "p", session_token=token)["version"] == version
-        found = reader.query_items("SELECT VALUE c.version FROM c", partition_key="p", session_token=token)
+        found: Any = reader.query_items(
+            "SELECT VALUE c.version FROM c", partition_key="p", session_token=token
+        )
         assert list(found) == [version]
 
 
@@ -74,7 +80,9 @@ def test_a_writer_reads_its_own_writes_by_itself(pair: tuple[ContainerProxy, Con
         writer.read_item("a", "p")
 
 
-def test_the_token_of_a_conflict_shows_the_document_in_the_way(pair: tuple[ContainerProxy, ContainerProxy]) -> None:
+def test_the_token_of_a_conflict_shows_the_document_in_the_way(
+    pair: tuple[ContainerProxy, ContainerProxy],
+) -> None:
     writer, reader = pair
     writer.create_item({"id": "a", "pk": "p"})
     with pytest.raises(exceptions.CosmosResourceExistsError) as error:
@@ -109,7 +117,9 @@ async def test_the_async_client_sees_the_write_with_the_token_too(
     assert found["id"] == "a"
 
 
-def test_the_lag_can_be_changed_while_the_server_runs(cosmos: RunningService, container: ContainerProxy) -> None:
+def test_the_lag_can_be_changed_while_the_server_runs(
+    cosmos: RunningService, container: ContainerProxy
+) -> None:
     with connect(cosmos) as other:
         database = container.container_link.split("/")[1]
         reader = other.get_database_client(database).get_container_client(container.id)
@@ -158,7 +168,9 @@ def test_the_replica_shows_each_version_when_its_time_has_come(engine: tuple[Acc
     assert seen() is None
 
 
-def test_a_token_ahead_of_the_replica_is_refused_until_it_has_caught_up(engine: tuple[Account, ManualClock]) -> None:
+def test_a_token_ahead_of_the_replica_is_refused_until_it_has_caught_up(
+    engine: tuple[Account, ManualClock],
+) -> None:
     account, clock = engine
     container = account.container("d", "c")
     written = account.documents.create(container, container.key.of_values(["p"]), {"id": "a", "pk": "p"})
@@ -174,7 +186,9 @@ def test_a_token_ahead_of_the_replica_is_refused_until_it_has_caught_up(engine: 
 def test_a_failed_batch_never_reaches_the_replica(engine: tuple[Account, ManualClock]) -> None:
     account, clock = engine
     container = account.container("d", "c")
-    body = b'[{"operationType":"Create","resourceBody":{"id":"a","pk":"p"}},{"operationType":"Read","id":"no"}]'
+    body = (
+        b'[{"operationType":"Create","resourceBody":{"id":"a","pk":"p"}},{"operationType":"Read","id":"no"}]'
+    )
     status, _ = account.batches.run_atomic(container, container.key.of_values(["p"]), body)
     clock.advance(10)
     view = account.replica.view(container)

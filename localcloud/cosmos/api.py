@@ -46,7 +46,7 @@ class Api:
                 self._route_documents(call, method)
             case ["dbs", _, "colls", _, "docs", _]:
                 self._route_document(call, method)
-            case ["dbs", _, "colls", _, "conflicts", *_] if method in ("GET", "POST"):
+            case ["dbs", _, "colls", _, "conflicts", *_]:
                 call.operation, call.run = "conflicts.list", self.metadata.list_conflicts
             case ["dbs", _, "colls", _, "operations", "partitionkeydelete"] if method == "POST":
                 call.operation, call.run = "docs.deletepartition", self.documents.delete_partition

@@ -64,13 +64,13 @@ class DocumentsApi:
     def create(self, call: Call) -> Response:
         container, key = self._container_and_key(call)
         document = parse_document(call.request.body)
-        return self._written(call, container, self.account.documents.create(container, key, document))
+        return self._written(call, self.account.documents.create(container, key, document))
 
     def upsert(self, call: Call) -> Response:
         container, key = self._container_and_key(call)
         document = parse_document(call.request.body)
         written = self.account.documents.upsert(container, key, document, conditions_in(call))
-        return self._written(call, container, written)
+        return self._written(call, written)
 
     def replace(self, call: Call) -> Response:
         container, key = self._container_and_key(call)
@@ -78,7 +78,7 @@ class DocumentsApi:
         written = self.account.documents.replace(
             container, key, self._document_id(call, container), document, conditions_in(call)
         )
-        return self._written(call, container, written)
+        return self._written(call, written)
 
     def patch(self, call: Call) -> Response:
         container, key = self._container_and_key(call)
@@ -86,28 +86,26 @@ class DocumentsApi:
         written = self.account.documents.patch(
             container, key, self._document_id(call, container), change, conditions_in(call)
         )
-        return self._written(call, container, written)
+        return self._written(call, written)
 
     def delete(self, call: Call) -> Response:
         container, key = self._container_and_key(call)
         written = self.account.documents.delete(
             container, key, self._document_id(call, container), conditions_in(call)
         )
-        return self._written(call, container, written)
+        return self._written(call, written)
 
     def delete_partition(self, call: Call) -> Response:
         container, key = self._container_and_key(call)
         number = self.account.documents.delete_partition(container, key)
-        self._add_session(call, container, number, container.lsns[number])
+        call.session = number, container.lsns[number]
         return answer(call, 200, b"", charge=10.0)
 
     def batch(self, call: Call) -> Response:
         container, key = self._container_and_key(call)
-        if not key.complete:
-            raise bad_request("a batch needs all values of a hierarchical partition key", substatus=1001)
         number = container.ranges.of_epk(key.epk)
         status, results = self.account.batches.run_atomic(container, key, call.request.body)
-        self._add_session(call, container, number, container.lsns[number])
+        call.session = number, container.lsns[number]
         return self._batch_answer(call, status, results)
 
     def bulk(self, call: Call) -> Response:
@@ -125,7 +123,7 @@ class DocumentsApi:
         container, key = self._container_and_key(call)
         number = container.ranges.of_epk(key.epk)
         view = self._view(call, container, (number,))
-        self._add_session(call, container, number, view.lsns[number])
+        call.session = number, view.lsns[number]
         row = self.account.documents.read(container, view, self._document_id(call, container), key)
         call.headers.append(("etag", row.etag))
         if call.header("if-none-match") == row.etag:
@@ -133,8 +131,8 @@ class DocumentsApi:
         body = row.body.encode()
         return answer(call, 200, body, charge=read_charge(len(body)))
 
-    def _written(self, call: Call, container: Container, written: Written) -> Response:
-        self._add_session(call, container, written.range, written.lsn)
+    def _written(self, call: Call, written: Written) -> Response:
+        call.session = written.range, written.lsn
         if written.row is None:
             return answer(call, written.status, b"", charge=write_charge(0))
         call.headers.append(("etag", written.row.etag))
@@ -245,8 +243,14 @@ class DocumentsApi:
         if header is None:
             raise bad_request("PartitionKey value must be supplied for this operation")
         key = container.key.of_header(header)
+        if not key.complete:
+            raise bad_request(
+                f"Partition key provided ({key.text}) doesn't correspond to the definition in the "
+                "collection or specifies insufficient partition key paths.",
+                substatus=1001,
+            )
         number = container.ranges.of_epk(key.epk)
-        call.headers = self._session_headers(container, number, container.lsns[number])
+        call.session = number, container.lsns[number]
         return container, key
 
     def _document_id(self, call: Call, container: Container) -> str:
@@ -290,23 +294,14 @@ class DocumentsApi:
         identity = call.header("x-ms-activity-id") or call.request.target
         if self.account.replica.lag and self.retries.is_retry(identity):
             view = self.account.replica.primary(container)
-        if token and level == "Session":
+        # The primary has all there is: a token ahead of it can only be of a container that is no more.
+        if token and level == "Session" and view.table != container.table:
             try:
                 view.check(parse_token(token), ranges)
             except CosmosError:
                 self.retries.remember(identity)
                 raise
         return view
-
-    def _session_headers(self, container: Container, number: int, lsn: int) -> list[tuple[str, str]]:
-        return [
-            *container.owner_headers,
-            ("x-ms-documentdb-partitionkeyrangeid", str(number)),
-            ("x-ms-session-token", session_token(number, lsn)),
-        ]
-
-    def _add_session(self, call: Call, container: Container, number: int, lsn: int) -> None:
-        call.headers = [*self._session_headers(container, number, lsn), ("lsn", str(lsn))]
 
     def _add_tokens(self, call: Call, container: Container, tokens: str) -> None:
         call.headers += [*container.owner_headers, ("x-ms-session-token", tokens)]

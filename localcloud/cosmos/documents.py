@@ -199,12 +199,10 @@ class Documents:
         return row
 
     def _check_key(self, container: Container, key: PartitionKey, document: dict[str, Any]) -> None:
-        if not key.complete:
-            raise bad_request("a document needs all values of a hierarchical partition key", substatus=1001)
-        own = container.key.of_document(document)
-        if own.text != key.text:
+        own = container.key.text_in(document)
+        if own != key.text:
             raise bad_request(
-                f"PartitionKey extracted from document ({own.text}) doesn't match the one specified in the "
+                f"PartitionKey extracted from document ({own}) doesn't match the one specified in the "
                 f"header ({key.text})",
                 substatus=1001,
             )

@@ -78,7 +78,7 @@ class Scope(Expressions):
             conditions.append(self.truth(query.where))
         result = self.result(query)
         key = "d.k" if self.has_rows else "0"
-        if not query.aggregates:
+        if query.select_value and not query.aggregates:  # an object is never undefined
             conditions.append(f"{result} IS NOT NULL")
         sql = f"SELECT {key} AS k, {result} AS x"
         sql += f" FROM {' CROSS JOIN '.join(tables)}" if tables else ""

@@ -138,7 +138,8 @@ def call(name: str, arguments: list[Any]) -> Any:
         return any(same(item, arguments[1]) for item in first)
     if not all(isinstance(argument, str) for argument in arguments):
         return UNDEFINED
-    texts: dict[str, Any] = {"LENGTH": len, "UPPER": str.upper, "LOWER": str.lower, "REVERSE": lambda s: s[::-1],
+    texts: dict[str, Any] = {"LENGTH": len, "UPPER": str.upper, "LOWER": str.lower,
+                             "REVERSE": lambda s: s[::-1],
                              "CONTAINS": lambda s, p: p in s, "STARTSWITH": str.startswith,
                              "ENDSWITH": str.endswith, "INDEX_OF": str.find}  # fmt: skip
     return texts[name](*arguments)

@@ -48,7 +48,10 @@ _COMPARISON_PRECEDENCE = 5
 @lru_cache(maxsize=512)
 def parse_query(text: str) -> Query:
     parser = _Parser(text)
-    query = parser.query()
+    try:
+        query = parser.query()
+    except RecursionError:  # such as thousands of additions in a row
+        raise bad_request("the query is too complex: its expressions are nested too deeply") from None
     parser.expect_end()
     return query
 

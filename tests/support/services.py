@@ -51,6 +51,9 @@ def start_service(module: str, *arguments: str, data: Path, port: int = 0) -> Ru
     if not line.startswith(READY_PREFIX):
         process.kill()
         process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                stream.close()
         raise AssertionError(f"{module} did not start:\n{log.read_text()}")
     return RunningService(process, json.loads(line.removeprefix(READY_PREFIX)), log)
 

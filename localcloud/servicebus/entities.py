@@ -109,8 +109,8 @@ class Queue:
 
     # arriving
 
-    def check_room(self, messages: Iterable[Message]) -> None:
-        if self.bytes + sum(message.size for message in messages) > MAX_ENTITY_BYTES:
+    def check_room(self, size: int) -> None:
+        if self.bytes + size > MAX_ENTITY_BYTES:
             raise QuotaExceeded(f"{self.path} has reached its maximum size of {MAX_ENTITY_BYTES} bytes.")
 
     def send(self, message: Message) -> int:
@@ -172,7 +172,7 @@ class Queue:
         twin = message.copy()
         twin.hops += 1
         try:
-            target.check_room((twin,))
+            target.check_room(twin.size)
         except QuotaExceeded as error:
             self._bury(message, "QuotaExceeded", error.description)
         else:

@@ -94,6 +94,9 @@ def skip(buffer: bytes, position: int, depth: int = 0) -> int:
     return position
 
 
+# Lists are most of what is decoded, and most of their elements are these: read without a call.
+_CONSTANTS = {0x40: None, 0x41: True, 0x42: False, 0x43: 0, 0x44: 0}
+_ONE_BYTE_NUMBERS = frozenset({0x50, 0x52, 0x53})
 _FIXED_WIDTHS = {0x4: 0, 0x5: 1, 0x6: 2, 0x7: 4, 0x8: 8, 0x9: 16}
 _ONE_BYTE_SIZES = frozenset({0xA, 0xC, 0xE})
 _FOUR_BYTE_SIZES = frozenset({0xB, 0xD, 0xF})
@@ -205,8 +208,16 @@ def _list(wide: bool) -> Decoder:  # noqa: FBT001
         append = values.append
         decoders = _DECODERS
         for _ in range(count):
-            value, position = decoders[buffer[position]](buffer, position + 1, depth)
-            append(value)
+            code = buffer[position]
+            if code in _CONSTANTS:
+                append(_CONSTANTS[code])
+                position += 1
+            elif code in _ONE_BYTE_NUMBERS:
+                append(buffer[position + 1])
+                position += 2
+            else:
+                value, position = decoders[code](buffer, position + 1, depth)
+                append(value)
         if position != end:
             raise DecodeError("an AMQP list does not end where its size says")
         return values, end

@@ -205,10 +205,8 @@ class Connection(asyncio.Protocol):
         if self._is_open or not isinstance(init, SaslInit):
             raise FramingError("SASL is over.")
         if init.mechanism == "PLAIN":
-            _, user, password = (init.initial_response or b"").split(b"\0") + [b""] * 3
-            self.is_trusted = self._host.check_plain(
-                user.decode("utf-8", "replace"), password.decode("utf-8", "replace")
-            )
+            parts = (init.initial_response or b"").decode("utf-8", "replace").split("\0")
+            self.is_trusted = len(parts) == 3 and self._host.check_plain(*parts[1:])  # noqa: PLR2004
         refused = init.mechanism not in MECHANISMS or (init.mechanism == "PLAIN" and not self.is_trusted)
         self.send(encode_frame(0, encode_performative(SASL_OUTCOME, codec.ubyte(int(refused))), SASL_FRAME))
         self._expects_header = True
@@ -309,10 +307,8 @@ class Connection(asyncio.Protocol):
             raise QuotaExceeded(f"A connection has at most {MAX_LINKS} links.")
         self._host.open_link(link)
 
-    def check_partial(self, link: IncomingLink) -> None:
+    def check_partial(self) -> None:
         """Many links that each send almost a whole message would add up."""
-        if not link.partial_bytes:
-            return
         partial = (
             other.partial_bytes
             for session in self._sessions.values()

@@ -4,7 +4,7 @@ import struct
 from typing import Any, NamedTuple
 
 from localcloud.servicebus.amqp import codec
-from localcloud.servicebus.amqp.codec import FALSE, NULL, TRUE, DecodeError, Described
+from localcloud.servicebus.amqp.codec import FALSE, NULL, TRUE, DecodeError
 
 __all__ = [
     "ACCEPTED",
@@ -169,16 +169,13 @@ MAX_CHECKED = 4096
 
 def parse_performative(frame: bytes, start: int, *, sasl: bool = False) -> tuple[Performative, int]:
     """The performative at `start` of a frame, and where its payload begins."""
-    value, end = codec.decode(frame, start)
-    if not isinstance(value, Described):
-        raise DecodeError("a frame holds a described performative")
-    kind = (_SASL_KINDS if sasl else _AMQP_KINDS).get(
-        value.descriptor if type(value.descriptor) is int else -1
-    )
-    if kind is None or not isinstance(value.value, list):
-        raise DecodeError(f"{value.descriptor!r} is no performative that a server takes")
-    fields = value.value
-    signature = (kind, len(fields), *map(type, fields))
+    if frame[start : start + 2] != b"\x00\x53":
+        raise DecodeError("a frame holds a performative, described by a small ulong")
+    fields, end = codec.decode(frame, start + 3)
+    kind = (_SASL_KINDS if sasl else _AMQP_KINDS).get(frame[start + 2])
+    if kind is None or type(fields) is not list:
+        raise DecodeError(f"0x{frame[start + 2]:02x} is no performative that a server takes")
+    signature = (kind, *map(type, fields))
     if signature not in _checked:
         _check(kind, fields)
         if len(_checked) < MAX_CHECKED:  # peers choose the types, so what they can teach us is bounded

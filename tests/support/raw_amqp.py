@@ -161,3 +161,13 @@ def message(body: bytes, message_id: str | None = None, **application: str) -> b
         pairs = ((codec.string(name), codec.string(value)) for name, value in application.items())
         encoded += codec.described(0x74, codec.map_(pairs))
     return encoded + codec.described(0x75, codec.binary(body))
+
+
+def request(operation: str, **fields: bytes) -> bytes:
+    """An encoded $management request."""
+    name = codec.string(f"com.microsoft:{operation}")
+    return (
+        codec.described(0x73, codec.list_([codec.string("request")]))
+        + codec.described(0x74, codec.map_([(codec.string("operation"), name)]))
+        + codec.described(0x77, codec.map_((codec.string(key), value) for key, value in fields.items()))
+    )

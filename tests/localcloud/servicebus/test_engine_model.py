@@ -314,11 +314,14 @@ TestQueueAgainstModel.settings = settings(
 )
 
 
-@pytest.mark.slow
-class TestQueueAgainstModelAtLength(QueueAgainstModel.TestCase):  # type: ignore[name-defined,misc]  # made by Hypothesis
-    settings = settings(
-        max_examples=1000,
-        stateful_step_count=100,
-        deadline=None,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-    )
+class QueueAgainstModelAtLength(QueueAgainstModel):
+    """The same, for the longer suite."""
+
+
+QueueAgainstModelAtLength.TestCase.settings = settings(
+    max_examples=1000,
+    stateful_step_count=100,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+TestQueueAgainstModelAtLength = pytest.mark.slow(pytest.mark.timeout(900)(QueueAgainstModelAtLength.TestCase))

@@ -73,7 +73,7 @@ def test_a_forwarded_message_keeps_id_properties_and_body(bus: Bus, client: Serv
         )
         news.send_messages(ServiceBusMessage("from a topic", message_id="f-2", subject="forward"))
     with client.get_queue_receiver("target") as receiver:
-        messages = []
+        messages: list[ServiceBusReceivedMessage] = []
         while len(messages) < 2:
             messages += receiver.receive_messages(2, max_wait_time=5)
         first, second = messages

@@ -40,6 +40,7 @@ TOPOLOGY = topology(
         entity("async-work"),
         entity("js-work"),
         entity("raw"),
+        entity("fuzz"),
         entity("raw-windows"),
         entity("faulty"),
         entity("big"),
@@ -69,6 +70,7 @@ TOPOLOGY = topology(
             entity("forwarded", [correlation("label", Label="forward")], ForwardTo="target"),
             RequiresDuplicateDetection=True,
             DuplicateDetectionHistoryTimeWindow="PT1M",
-        )
+        ),
+        topic("js-news", entity("red", [sql("red", "colour = 'red'")])),
     ],
 )

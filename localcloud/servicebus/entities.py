@@ -205,7 +205,7 @@ class Queue:
         sequence = message.sequence
         self.messages[sequence] = message
         self._order.add(sequence)
-        self.bytes += message.size
+        self.bytes += len(message.bare) + len(message.annotations)
         if message.state == SCHEDULED:
             self.scheduled_count += 1
             self._dues.add(message.due_at, sequence)
@@ -213,7 +213,8 @@ class Queue:
             return
         if message.expires_at:
             self._expiries.add(message.expires_at, sequence)
-            self._arm(message.expires_at)
+            if not self.wake_at or message.expires_at < self.wake_at:
+                self._arm(message.expires_at)
         if message.state == DEFERRED:
             self.deferred_count += 1
         else:

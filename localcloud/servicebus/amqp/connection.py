@@ -28,6 +28,7 @@ from localcloud.servicebus.amqp.performatives import (
     End,
     Flow,
     Open,
+    Performative,
     SaslInit,
     Transfer,
     encode_error,
@@ -193,12 +194,17 @@ class Connection(asyncio.Protocol):
             self._read_header()
 
     def _on_frame(self, frame: bytes, start: int, kind: int, channel: int) -> None:
-        if kind == SASL_FRAME:
+        if kind == AMQP_FRAME:
+            if start < len(frame):  # else a heartbeat
+                performative, end = parse_performative(frame, start)
+                if type(performative) is Transfer:
+                    self._session(channel).on_transfer(performative, frame[end:])
+                else:
+                    self._on_performative(performative, channel)
+        elif kind == SASL_FRAME:
             self._on_sasl(frame, start)
-        elif kind != AMQP_FRAME:
+        else:
             raise FramingError(f"There is no frame type {kind}.")
-        elif start < len(frame):  # else a heartbeat
-            self._on_performative(frame, start, channel)
 
     def _on_sasl(self, frame: bytes, start: int) -> None:
         init, _ = parse_performative(frame, start, sasl=True)
@@ -212,11 +218,8 @@ class Connection(asyncio.Protocol):
         self._expects_header = True
         self._is_closing = refused
 
-    def _on_performative(self, frame: bytes, start: int, channel: int) -> None:
-        performative, end = parse_performative(frame, start)
+    def _on_performative(self, performative: Performative, channel: int) -> None:
         match performative:
-            case Transfer():
-                self._session(channel).on_transfer(performative, frame[end:])
             case Disposition() | Flow() | Detach() | End():
                 self._on_late(channel, performative)
             case Attach():

@@ -1,6 +1,6 @@
 """Links: one direction of messages between a peer and an endpoint of ours."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from localcloud.servicebus.amqp.performatives import Attach, Flow, Transfer
 
@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 __all__ = [
     "INCOMING_CREDIT",
     "MAX_TRANSFER_BYTES",
-    "Delivery",
     "Endpoint",
     "IncomingLink",
     "Link",
@@ -23,23 +22,14 @@ MAX_TRANSFER_BYTES = 256 * 1024
 _WRAP = 2**32
 
 
-class Delivery(NamedTuple):
-    """A whole message that a peer sent on a link."""
-
-    delivery_id: int
-    message_format: int | None
-    payload: bytes
-    state: Any
-
-
 Outcome = bytes  # an encoded delivery state
 
 
 class Endpoint(Protocol):
     """What stands behind a link."""
 
-    def received(self, link: "IncomingLink", delivery: Delivery) -> Outcome | None:
-        """A message arrived; its outcome, or None for no answer at all."""
+    def received(self, link: "IncomingLink", transfer: Transfer, payload: bytes) -> Outcome | None:
+        """A message arrived, whole; its outcome, or None for no answer at all."""
 
     def credited(self, link: "OutgoingLink") -> None:
         """The peer is ready for more."""

@@ -163,8 +163,9 @@ _FIELD_TYPES = {
     kind: [_allowed(annotation) for annotation in kind.__annotations__.values()]
     for kind in (*_AMQP_KINDS.values(), *_SASL_KINDS.values())
 }
-_checked: set[tuple[object, ...]] = set()
-MAX_CHECKED = 4096
+_MISSING: dict[type[Any], list[None]] = {kind: [None] * len(types) for kind, types in _FIELD_TYPES.items()}
+_checked: dict[type[Any], set[tuple[type, ...]]] = {kind: set() for kind in _FIELD_TYPES}
+MAX_CHECKED = 500
 
 
 def parse_performative(frame: bytes, start: int, *, sasl: bool = False) -> tuple[Performative, int]:
@@ -175,12 +176,14 @@ def parse_performative(frame: bytes, start: int, *, sasl: bool = False) -> tuple
     kind = (_SASL_KINDS if sasl else _AMQP_KINDS).get(frame[start + 2])
     if kind is None or type(fields) is not list:
         raise DecodeError(f"0x{frame[start + 2]:02x} is no performative that a server takes")
-    signature = (kind, *map(type, fields))
-    if signature not in _checked:
+    checked, missing = _checked[kind], _MISSING[kind][len(fields) :]
+    signature = tuple(map(type, fields))
+    if signature not in checked:
         _check(kind, fields)
-        if len(_checked) < MAX_CHECKED:  # peers choose the types, so what they can teach us is bounded
-            _checked.add(signature)
-    return kind(*fields), end
+        if len(checked) < MAX_CHECKED:  # peers choose the types, so what they can teach us is bounded
+            checked.add(signature)
+    # As kind(*fields), without its Python-level constructor: this is the hottest line of a broker.
+    return tuple.__new__(kind, fields + missing), end
 
 
 def _check(kind: type[Any], fields: list[Any]) -> None:

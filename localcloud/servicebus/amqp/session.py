@@ -8,7 +8,6 @@ from localcloud.servicebus.amqp.codec import NULL
 from localcloud.servicebus.amqp.links import (
     INCOMING_CREDIT,
     MAX_TRANSFER_BYTES,
-    Delivery,
     IncomingLink,
     Link,
     Outcome,
@@ -193,8 +192,7 @@ class Session:
             if transfer.more or transfer.aborted or link.current is not None:
                 self._gather(link, transfer, payload)
             else:
-                settled = bool(transfer.settled)
-                self._arrived(link, transfer, payload, settled=settled, state=transfer.state)
+                self._arrived(link, transfer, payload)
         if self._received >= INCOMING_WINDOW // 2:
             self._received = 0
             self._send_flow(None)
@@ -208,20 +206,19 @@ class Session:
         link.gather(payload)
         self.connection.check_partial()
         if not transfer.more:
+            settled, state = first.settled or transfer.settled, first.state or transfer.state
             whole = link.take_gathered()
-            settled, state = bool(transfer.settled or first.settled), transfer.state or first.state
-            self._arrived(link, first, whole, settled=settled, state=state)
+            self._arrived(link, first._replace(settled=settled, state=state), whole)
 
-    def _arrived(
-        self, link: IncomingLink, first: Transfer, payload: bytes, *, settled: bool, state: Any
-    ) -> None:
-        if first.delivery_id is None:
+    def _arrived(self, link: IncomingLink, transfer: Transfer, payload: bytes) -> None:
+        """A delivery is complete."""
+        number = transfer.delivery_id
+        if number is None:
             raise NotAllowed("The first transfer of a delivery has a delivery-id.")
-        delivery = Delivery(first.delivery_id, first.message_format, payload, state)
         if link.endpoint is not None:
-            outcome = link.endpoint.received(link, delivery)
-            if outcome is not None and not settled:
-                self._answer(first.delivery_id % _WRAP, outcome)
+            outcome = link.endpoint.received(link, transfer, payload)
+            if outcome is not None and not transfer.settled:
+                self._answer(number % _WRAP, outcome)
         link.credit -= 1
         if link.credit <= INCOMING_CREDIT // 2 and link.handle in self.links:
             self._send_flow(link)

@@ -115,10 +115,7 @@ class Message:
 
 
 def parse_message(payload: bytes) -> Message:
-    if len(payload) > MAX_MESSAGE_BYTES:
-        raise MessageTooLarge(
-            f"The message has {len(payload)} bytes; the limit of this namespace is {MAX_MESSAGE_BYTES}."
-        )
+    _check_size(payload)
     try:
         return _parse(payload)
     except DecodeError as error:
@@ -127,6 +124,7 @@ def parse_message(payload: bytes) -> Message:
 
 def parse_batch(payload: bytes) -> list[Message]:
     """The messages of a batch: each data section of the envelope is one encoded message."""
+    _check_size(payload)
     try:
         bodies = [codec.decode(payload, start)[0] for code, _, start, _ in _sections(payload) if code == DATA]
     except DecodeError as error:
@@ -136,18 +134,26 @@ def parse_batch(payload: bytes) -> list[Message]:
     return [parse_message(body) for body in bodies]
 
 
+def _check_size(payload: bytes) -> None:
+    if len(payload) > MAX_MESSAGE_BYTES:
+        raise MessageTooLarge(f"A message or batch has at most {MAX_MESSAGE_BYTES} bytes here.")
+
+
 def _sections(payload: bytes) -> list[tuple[int, int, int, int]]:
     """(descriptor, start of the section, start of its value, end) of each section."""
     found = []
     position, end = 0, len(payload)
     while position < end:
         section = position
-        if payload[position] != 0:
+        if payload.startswith(b"\x00\x53", position) and position + 2 < end:
+            code, start = payload[position + 2], position + 3
+        elif payload[position] == 0:
+            code, start = codec.decode(payload, position + 1)
+        else:
             raise DecodeError("a message is a series of described sections")
-        code, position = codec.decode(payload, position + 1)
-        start, position = position, codec.skip(payload, position)
         if type(code) is not int or not HEADER <= code <= FOOTER:
             raise DecodeError(f"{code!r} is no section of a message")
+        position = codec.skip(payload, start)
         found.append((code, section, start, position))
     return found
 

@@ -28,6 +28,7 @@ from localcloud.servicebus.amqp.performatives import (
     End,
     Flow,
     Open,
+    Performative,
     SaslInit,
     Transfer,
     encode_error,
@@ -193,32 +194,32 @@ class Connection(asyncio.Protocol):
             self._read_header()
 
     def _on_frame(self, frame: bytes, start: int, kind: int, channel: int) -> None:
-        if kind == SASL_FRAME:
+        if kind == AMQP_FRAME:
+            if start < len(frame):  # else a heartbeat
+                performative, end = parse_performative(frame, start)
+                if type(performative) is Transfer:
+                    self._session(channel).on_transfer(performative, frame[end:])
+                else:
+                    self._on_performative(performative, channel)
+        elif kind == SASL_FRAME:
             self._on_sasl(frame, start)
-        elif kind != AMQP_FRAME:
+        else:
             raise FramingError(f"There is no frame type {kind}.")
-        elif start < len(frame):  # else a heartbeat
-            self._on_performative(frame, start, channel)
 
     def _on_sasl(self, frame: bytes, start: int) -> None:
         init, _ = parse_performative(frame, start, sasl=True)
         if self._is_open or not isinstance(init, SaslInit):
             raise FramingError("SASL is over.")
         if init.mechanism == "PLAIN":
-            _, user, password = (init.initial_response or b"").split(b"\0") + [b""] * 3
-            self.is_trusted = self._host.check_plain(
-                user.decode("utf-8", "replace"), password.decode("utf-8", "replace")
-            )
+            parts = (init.initial_response or b"").decode("utf-8", "replace").split("\0")
+            self.is_trusted = len(parts) == 3 and self._host.check_plain(*parts[1:])  # noqa: PLR2004
         refused = init.mechanism not in MECHANISMS or (init.mechanism == "PLAIN" and not self.is_trusted)
         self.send(encode_frame(0, encode_performative(SASL_OUTCOME, codec.ubyte(int(refused))), SASL_FRAME))
         self._expects_header = True
         self._is_closing = refused
 
-    def _on_performative(self, frame: bytes, start: int, channel: int) -> None:
-        performative, end = parse_performative(frame, start)
+    def _on_performative(self, performative: Performative, channel: int) -> None:
         match performative:
-            case Transfer():
-                self._session(channel).on_transfer(performative, frame[end:])
             case Disposition() | Flow() | Detach() | End():
                 self._on_late(channel, performative)
             case Attach():
@@ -309,10 +310,8 @@ class Connection(asyncio.Protocol):
             raise QuotaExceeded(f"A connection has at most {MAX_LINKS} links.")
         self._host.open_link(link)
 
-    def check_partial(self, link: IncomingLink) -> None:
+    def check_partial(self) -> None:
         """Many links that each send almost a whole message would add up."""
-        if not link.partial_bytes:
-            return
         partial = (
             other.partial_bytes
             for session in self._sessions.values()

@@ -3,7 +3,7 @@
 Each case is a mail and the fields that are asked of it. Fields: see `test_hard_mails.py`.
 """
 
-# ruff: noqa: E501, RUF001 -- a table with a mail a line, in many scripts
+# ruff: noqa: RUF001 -- a table with a mail a line, in many scripts
 
 import base64
 from dataclasses import dataclass

@@ -98,8 +98,8 @@ def parse_index(body: Any) -> Schema:
 def check_name(name: Any, what: str) -> None:
     if not isinstance(name, str) or len(name) > MAX_NAME or not _INDEX_NAME.fullmatch(name):
         raise bad_request(
-            f"{what} name must only contain lowercase letters, digits, dashes or underscores, cannot start or "
-            f"end with the latter two, nor have two of them in a row, and has 2 to 128 characters; "
+            f"{what} name must only contain lowercase letters, digits, dashes or underscores, cannot start "
+            f"or end with the latter two, nor have two of them in a row, and has 2 to 128 characters; "
             f"got {shown(name)}.",
             "InvalidName",
         )

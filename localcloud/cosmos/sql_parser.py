@@ -153,8 +153,10 @@ class _Parser:
         if not value and self.accept("*"):
             return None
         items = [self.select_item(1)]
+        unnamed = 1
         while not value and self.accept(","):
-            items.append(self.select_item(1 + sum(item.alias.startswith("$") for item in items)))
+            unnamed += items[-1].alias == f"${unnamed}"
+            items.append(self.select_item(unnamed))
         return tuple(items)
 
     def select_item(self, number: int) -> SelectItem:

@@ -7,6 +7,7 @@ from localcloud.servicebus.amqp import codec
 from localcloud.servicebus.amqp.codec import DecodeError, Described
 from localcloud.servicebus.amqp.links import IncomingLink, Link, Outcome, OutgoingLink
 from localcloud.servicebus.amqp.performatives import ACCEPTED, Transfer, encode_error, encode_performative
+from localcloud.servicebus.deliveries import encode_delivery
 from localcloud.servicebus.entities import DEAD_LETTER_DESCRIPTION, DEAD_LETTER_REASON, Queue, new_lock_token
 from localcloud.servicebus.errors import (
     ArgumentInvalid,
@@ -14,7 +15,7 @@ from localcloud.servicebus.errors import (
     NotSupported,
     QuotaExceeded,
 )
-from localcloud.servicebus.messages import BATCH_FORMAT, encode_delivery, parse_batch, parse_message
+from localcloud.servicebus.messages import BATCH_FORMAT, parse_batch, parse_message
 from localcloud.servicebus.requests import Reply, Request
 
 if TYPE_CHECKING:

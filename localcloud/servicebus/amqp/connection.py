@@ -11,7 +11,7 @@ from typing import Protocol, cast
 
 from localcloud.servicebus.amqp import codec
 from localcloud.servicebus.amqp.codec import NULL, DecodeError
-from localcloud.servicebus.amqp.links import IncomingLink, Link
+from localcloud.servicebus.amqp.links import IncomingLink, Link, OutgoingLink
 from localcloud.servicebus.amqp.performatives import (
     AMQP_FRAME,
     CLOSE,
@@ -126,7 +126,15 @@ class Connection(asyncio.Protocol):
         self._is_writable = True
         if self._transport is not None:
             self._transport.resume_reading()
+        self._offer_again()
         self._host.wake(self)
+
+    def _offer_again(self) -> None:
+        """There is room again: receivers that were passed over may have messages waiting."""
+        for session in self._sessions.values():
+            for link in session.links.values():
+                if isinstance(link, OutgoingLink) and link.credit > 0 and link.endpoint is not None:
+                    link.endpoint.credited(link)
 
     def data_received(self, data: bytes) -> None:
         self._last_read = self._loop.time()
@@ -344,14 +352,21 @@ class Connection(asyncio.Protocol):
         if self._loop.time() < self.held_until:
             return
         if self._output:
-            self._transport.write(b"".join(self._output))
-            self._output.clear()
-            self._output_bytes = 0
-            self._last_write = self._loop.time()
+            self._write_out(self._transport)
         if self._is_closing:
             self._transport.close()
         elif self._input and self._is_writable:
             self._process()
+
+    def _write_out(self, transport: asyncio.Transport) -> None:
+        was_full = self._output_bytes > MAX_OUTPUT_BYTES
+        data = b"".join(self._output)
+        self._output.clear()
+        self._output_bytes = 0
+        self._last_write = self._loop.time()
+        transport.write(data)  # which may pause writing at once
+        if was_full and self._is_writable:
+            self._offer_again()
 
     def abort(self) -> None:
         self._is_closing = True

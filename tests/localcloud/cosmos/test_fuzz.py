@@ -146,7 +146,7 @@ MONSTERS = {
     "or chain": "SELECT * FROM c WHERE " + " OR ".join([f"c.n = {n}" for n in range(3000)]),
     "long path": "SELECT * FROM c WHERE c" + ".a" * 5000,
     "subqueries": "SELECT VALUE " + nested("(SELECT VALUE ", "1", ")", 60),
-    "many columns": "SELECT " + ", ".join(f"c.n AS c{n}" for n in range(5000)) + " FROM c",
+    "many columns": "SELECT " + ", ".join(f"c.n AS c{n}" for n in range(2000)) + " FROM c",
     "many joins": "SELECT VALUE COUNT(1) FROM c " + " ".join(f"JOIN j{n} IN c.list" for n in range(12)),
     "like": "SELECT VALUE c.id FROM c WHERE c.text LIKE '" + "%a" * 60 + "%b'",
     "like sets": "SELECT VALUE c.id FROM c WHERE c.text LIKE '" + "%[a-c]_" * 60 + "b'",

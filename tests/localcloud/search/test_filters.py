@@ -344,6 +344,20 @@ def test_any_text_is_a_filter_or_a_clear_refusal(text: str) -> None:
     assert status in (200, 400)
 
 
+def test_nulls_and_keys_survive_the_merging_of_many_segments() -> None:
+    view = View([])
+    for row in range(40):
+        written = {"id": f"{(row * 7) % 40:02d}", "text": None if row % 3 else f"t{row % 4}"}
+        segment = Segment.build(SCHEMA, [row], [normalise_document(SCHEMA, written)])
+        view = view.after(segment, np.array([row - 20] if row % 5 == 0 else [], dtype=np.int64))
+    assert len(view.parts) < 16
+    alive = [row for row in range(40) if not (row < 20 and row % 5 == 0)]
+    assert kept(view, "search.in(text, 't0 t1')") == [r for r in alive if r % 3 == 0 and r % 4 in (0, 1)]
+    assert kept(view, "text eq null") == [row for row in alive if row % 3]
+    assert [view.find(f"{(row * 7) % 40:02d}") for row in alive] == alive
+    assert [view.find(f"{(row * 7) % 40:02d}") for row in range(0, 20, 5)] == [None] * 4
+
+
 def test_huge_and_odd_numbers_compare_as_numbers() -> None:
     view = view_of([{"number": 2**63 - 1, "real": 1e10}, {"number": -(2**63), "real": "NaN"}, {}], 1)
     assert kept(view, "number lt 99999999999999999999999") == [0, 1]

@@ -306,7 +306,7 @@ def shown(queue: Queue, message: Message) -> tuple[str, int, str, int]:
 
 TestQueueAgainstModel = QueueAgainstModel.TestCase
 TestQueueAgainstModel.settings = settings(
-    max_examples=100,
+    max_examples=60,
     stateful_step_count=60,
     deadline=None,
     derandomize=True,

@@ -339,7 +339,7 @@ def test_receive_and_delete_settles_on_delivery(
     messages = receive(receiver, 2)
     assert bodies(messages) == ["x", "y"]
     assert receiver.peek_messages(5, sequence_number=1) == []
-    with pytest.raises(ValueError, match="PEEK_LOCK"):
+    with pytest.raises(ValueError, match="RECEIVE_AND_DELETE"):
         receiver.complete_message(messages[0])
 
 

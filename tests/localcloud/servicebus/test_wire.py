@@ -347,6 +347,23 @@ def test_a_peer_that_reads_nothing_does_not_fill_the_servers_memory(bus: Bus) ->
     assert is_alive(bus)
 
 
+def test_a_receiver_that_reads_slowly_gets_everything_in_the_end(bus: Bus) -> None:
+    """More waits for it than the server buffers for one connection."""
+    with RawClient(bus.port) as sender, RawClient(bus.port) as receiver:
+        sender.login()
+        sender.attach_sender("raw")
+        for number in range(300):
+            assert outcome(sender, message(b"x" * 60_000, f"m{number}"), number=number) == (0x24, None)
+        receiver.login()
+        receiver.attach_receiver("raw", presettled=True)
+        receiver.flow(1000)
+        whole = 0
+        while whole < 300:
+            fields, _ = receiver.expect(TRANSFER)
+            whole += not fields[5]
+    assert bus.purge("raw") == 0
+
+
 def test_the_peers_session_window_is_kept_even_within_a_message(bus: Bus) -> None:
     body = b"y" * 3000
     with RawClient(bus.port) as sender:

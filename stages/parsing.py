@@ -44,7 +44,7 @@ class NoMessagesError(PermanentError):
     """The archive holds no message that could be parsed."""
 
 
-class UnreadableMailboxError(PermanentError):
+class UnreadableArchiveError(PermanentError):
     """The archive cannot be read as mail."""
 
 
@@ -112,7 +112,7 @@ def _next_slice(found: Iterator[ParsedMessage | Skipped], path: str) -> list[Par
     try:
         return list(islice(found, SLICE))
     except MailboxError as error:
-        raise UnreadableMailboxError(f"{path}: {error}") from error
+        raise UnreadableArchiveError(f"{path}: {error}") from error
 
 
 def _announcements(archive_id: str, parsed: Parsed, duration: float) -> list[JSONParsed]:

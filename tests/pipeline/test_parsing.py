@@ -1,0 +1,250 @@
+"""Parsing and chunking on the local cloud."""
+
+import asyncio
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from shared.documents import Archive, Chunk, Lock, Message, Thread
+from shared.errors import DocumentNotFoundError
+from shared.events import Event, JSONParsed
+from shared.ids import thread_id
+from shared.session import Session
+from shared.stage import Delivery, Runtime, StageFailedError, StageRunner
+from shared.store import Patch
+from shared.threads import resolve_thread
+from stages.chunking import CHUNKING
+from stages.parsing import PARSING, NoMessagesError, UnreadableArchiveError
+from tests.pipeline.mail_in import MailIn, archive_of, ingested, mail, mail_in
+from tests.support.cloud import LocalCloud, plan_faults
+from tests.support.services import RunningService
+
+ROOT = thread_id("<m0@example.org>")
+CHAIN = [mail(0), mail(1, parent=0), mail(2, parent=1), mail(3, parent=0), mail(4, subject="Another matter")]
+
+
+@pytest.fixture(autouse=True)
+def no_faults_left(cloud: LocalCloud) -> Iterator[None]:
+    yield
+    plan_faults(cloud.cosmos)
+
+
+async def test_an_archive_becomes_messages_threads_and_chunks(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        prepared = await place.take_in(b"".join(CHAIN))
+        messages = await place.stored("messages")
+        assert [each["status"] for each in messages] == ["processed"] * 5
+        threads = {each["id"]: each for each in await place.stored("threads")}
+        assert {each["message_count"] for each in threads.values()} == {4, 1}
+        root = threads[ROOT]
+        assert (root["subject"], root["root_message_id"]) == ("A draft", "<m0@example.org>")
+        assert [each["email"] for each in root["participants"]] == [
+            "ada@example.org",
+            "bo@example.org",
+            "cy@example.org",
+        ]
+        assert root["draft_mentions"] == ["RFC8446"]
+        assert root["first_message_date"] == "2024-01-01T10:00:00.000000Z"
+        chunks = await place.stored("chunks")
+        assert {each["id"] for each in chunks} == {id_ for event in prepared for id_ in event.data.chunk_ids}
+        for each in chunks:
+            body = next(m["body_raw"] for m in messages if m["id"] == each["message_key"])
+            assert "\n\n".join(body[start:end] for start, end in each["metadata"]["spans"]) == each["text"]
+            assert "quoted" not in each["text"]
+        (archive,) = await place.stored("archives")
+        assert (archive["status"], archive["message_count"], archive["thread_count"]) == ("processed", 5, 2)
+
+
+async def test_whole_threads_are_announced_together(cloud: LocalCloud, bus_service: RunningService) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        content = b"".join(
+            mail(i, parent=i - 1 if i % 5 else None, subject=f"Topic {i // 5}") for i in range(25)
+        )
+        (event,) = await place.run(PARSING, await place.ingest(content))
+        assert event.data.message_count == 25
+        assert event.data.thread_count == len(event.data.thread_ids) == 5
+        assert set(event.session) >= {"messages", "threads"}
+
+
+async def documents_of(place: MailIn, *, archives: bool) -> dict[str, Any]:
+    without = () if archives else ("archive_id", "archive_ids")
+    return {name: await place.stored(name, *without) for name in ("messages", "threads", "chunks")}
+
+
+def signposts_apart(documents: dict[str, Any]) -> dict[str, Any]:
+    """Threads that came and went on the way are signposts, which another order does not leave."""
+    return {**documents, "threads": [each for each in documents["threads"] if each["merged_into"] is None]}
+
+
+async def test_any_order_partition_and_repetition_gives_the_same_documents(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    mails = [*CHAIN, mail(5, parent=4), mail(6, subject="Re: Another matter", refs=False), mail(7, parent=3)]
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(b"".join(mails))
+        expected = signposts_apart(await documents_of(place, archives=False))
+    for seed in range(4):
+        rng = random.Random(seed)
+        shuffled = rng.sample(mails, len(mails))
+        cut = sorted(rng.sample(range(1, len(mails)), 3))
+        archives = [shuffled[a:b] for a, b in zip([0, *cut], [*cut, len(mails)], strict=True)]
+        archives.append(rng.sample(mails, 4))
+        async with mail_in(cloud, bus_service) as place:
+            for archive in archives:
+                await place.take_in(b"".join(archive))
+            assert signposts_apart(await documents_of(place, archives=False)) == expected, f"seed {seed}"
+
+
+async def test_the_same_archives_in_another_order_give_the_same_documents(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    first, second = b"".join(CHAIN[:3]), b"".join(CHAIN[2:])
+    results = []
+    for archives in ([first, second], [second, first, second]):
+        async with mail_in(cloud, bus_service) as place:
+            for archive in archives:
+                await place.take_in(archive)
+            results.append(signposts_apart(await documents_of(place, archives=True)))
+    assert results[0] == results[1]
+    shared = next(each for each in results[0]["messages"] if each["message_id"] == "<m2@example.org>")
+    assert shared["archive_ids"] == sorted([archive_of(first).id, archive_of(second).id])
+
+
+async def test_a_late_parent_merges_threads_and_everything_follows(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        late = mail(8, subject="The first of all")
+        child = mail(9, parent=8, subject="Re: The first of all")
+        # Two threads that do not know of each other, until a message names both.
+        await place.take_in(CHAIN[0] + CHAIN[1])
+        events = await place.take_in(child + late)
+        old = thread_id("<m8@example.org>")
+        chunk_ids = [id_ for event in events for id_ in event.data.chunk_ids]
+        store, index = place.clients.store, place.clients.index
+        await store.patch_all(
+            Chunk, [Patch(id_, old, set={"embedding_generated": True}) for id_ in chunk_ids], Session()
+        )
+        await index.upsert([{"chunk_id": id_, "thread_id": old, "embedding": [0.5] * 4} for id_ in chunk_ids])
+        linking = mail(10, parent=0).replace(
+            b"In-Reply-To: <m0@example.org>", b"References: <m0@example.org> <m8@example.org>"
+        )
+        await place.take_in(linking)
+        threads = {each["id"]: each for each in await place.stored("threads")}
+        assert threads[old]["merged_into"] == ROOT
+        assert (threads[ROOT]["message_count"], threads[ROOT]["absorbing"]) == (5, [])
+        assert {each["thread_id"] for each in await place.stored("messages")} == {ROOT}
+        chunks = await place.stored("chunks")
+        assert {each["thread_id"] for each in chunks} == {ROOT}
+        assert {each["id"] for each in chunks if each["embedding_generated"]} == set(chunk_ids)
+        assert [(await index.get(id_) or {})["thread_id"] for id_ in chunk_ids] == [ROOT] * len(chunk_ids)
+        assert await resolve_thread(place.clients, old, Session()) == ROOT
+
+
+async def test_an_event_about_a_merged_thread_finds_its_messages_where_they_are_now(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        (early,) = await place.run(PARSING, await place.ingest(mail(1, parent=0)))
+        linking = mail(2, parent=1).replace(
+            b"In-Reply-To: <m1@example.org>",
+            b"References: <root@example.org> <m0@example.org> <m1@example.org>",
+        )
+        await place.run(PARSING, await place.ingest(linking))
+        now = thread_id("<root@example.org>")
+        assert early.data.message_threads != [now]
+        (prepared,) = await place.run(CHUNKING, early)
+        assert prepared.data.chunk_threads == [now] * prepared.data.chunk_count
+        assert {each["thread_id"] for each in await place.stored("chunks")} == {now}
+
+
+@pytest.mark.parametrize("step", range(14))
+async def test_a_parse_that_breaks_off_at_any_write_ends_as_if_it_had_not(
+    cloud: LocalCloud, bus_service: RunningService, step: int
+) -> None:
+    before = CHAIN[1] + CHAIN[3]
+    linking = CHAIN[0] + mail(5, parent=3, subject="Re: A draft")
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(before)
+        await place.take_in(linking)
+        expected = await documents_of(place, archives=True)
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(before)
+        event = await place.ingest(linking)
+        fault = {
+            "kind": "status",
+            "operation": "docs.*",
+            "skip": step * 2,
+            "times": None,
+            "args": {"status": 500},
+        }
+        plan_faults(cloud.cosmos, fault)
+        try:
+            await place.run(PARSING, event)
+        except Exception:  # noqa: BLE001 - it broke off, as planned; a late step may not have been reached
+            plan_faults(cloud.cosmos)
+        plan_faults(cloud.cosmos)
+        await release_lease(place)
+        for parsed in await place.run(PARSING, event):
+            await place.run(CHUNKING, parsed)
+        assert await documents_of(place, archives=True) == expected
+
+
+async def release_lease(place: MailIn) -> None:
+    """As its time running out would."""
+    lock = await place.clients.store.find(Lock, "threading", "threading", Session())
+    if lock is not None:
+        await place.clients.store.replace(lock.model_copy(update={"expires": 0.0}), Session())
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [(b"\n\n", UnreadableArchiveError), (b"no mail at all, just words\n" * 50, UnreadableArchiveError)],
+)
+async def test_what_is_no_mailbox_is_a_clear_failure_and_not_success_with_nothing(
+    cloud: LocalCloud, bus_service: RunningService, content: bytes, error: type[Exception]
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        event = await place.ingest(content)
+        with pytest.raises((error, NoMessagesError), match=r"\.mbox: "):
+            await place.run(PARSING, event)
+        runner = StageRunner(PARSING, place.clients, Runtime(now=lambda: event.timestamp))
+        with pytest.raises(StageFailedError):
+            await runner.run(Delivery(event.to_json(), "id"))
+        archive = await place.clients.store.read(
+            Archive, event.data.archive_id, event.data.archive_id, Session()
+        )
+        assert (archive.status, archive.attemptCount) == ("pending", 1)
+        assert (archive.lastError or "").startswith(("UnreadableArchiveError", "NoMessagesError"))
+        (failed,) = [
+            each for each in await place.place.take_all("failures", 1) if each.event_type == "ParsingFailed"
+        ]
+        assert failed.data.messages_parsed_before_failure == 0
+
+
+async def test_two_workers_on_the_same_archive_at_once_have_one_effect(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        event = await place.ingest(b"".join(CHAIN))
+        first, second = await asyncio.gather(*(place.run(PARSING, event) for _ in range(2)))
+        assert [e.message_id for e in first] == [e.message_id for e in second]
+        assert len(await place.stored("messages")) == 5
+        assert sorted(each["message_count"] for each in await place.stored("threads")) == [1, 4]
+
+
+async def test_a_message_that_is_nowhere_is_a_race(cloud: LocalCloud, bus_service: RunningService) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        data = JSONParsed(
+            archive_id="a", message_count=1, message_keys=["nowhere"], thread_count=1, thread_ids=["t"],
+            parsing_duration_seconds=0, message_threads=["t"],
+        )  # fmt: skip
+        with pytest.raises(DocumentNotFoundError):
+            await place.run(CHUNKING, Event.of(data))
+        assert ingested(archive_of(b"x")).archive_id
+        assert await place.clients.store.find(Thread, "t", "t", Session()) is None
+        assert await place.clients.store.find(Message, "nowhere", "t", Session()) is None

@@ -56,7 +56,7 @@ class Written:
 def check_id(value: Any, longest: int = MAX_ID_LENGTH) -> str:
     if not isinstance(value, str) or not value:
         raise bad_request(
-            f"The input content is invalid because the required properties - 'id; ' - are missing"
+            "The input content is invalid because the required properties - 'id; ' - are missing"
         )
     if len(value) > longest or _FORBIDDEN_IN_ID.search(value):
         raise bad_request(

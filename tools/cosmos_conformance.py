@@ -68,7 +68,8 @@ def run_file(tests: Path, name: str, excluded: list[str]) -> Outcome:
             command = [
                 sys.executable, "-m", "pytest", name, "-q", "-p", "no:cacheprovider", "-p", "no:randomly",
                 "-o", "addopts=", "-o", "asyncio_mode=auto", "-W", "ignore", f"--timeout={TEST_SECONDS}",
-                f"--junitxml={report}", *(f"--deselect={name}::{test}" for test in excluded),
+                f"--junitxml={report}", f"--rootdir={tests}",
+                *(f"--deselect={name}::{test}" for test in excluded),
             ]  # fmt: skip
             environment = {
                 **os.environ,

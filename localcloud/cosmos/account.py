@@ -9,7 +9,7 @@ import orjson
 from localcloud.clock import Clock
 from localcloud.cosmos.batch import Batches
 from localcloud.cosmos.container import Container, validate_definition
-from localcloud.cosmos.documents import Documents, check_id
+from localcloud.cosmos.documents import MAX_NAME_LENGTH, Documents, check_id
 from localcloud.cosmos.errors import bad_request, conflict, not_found, precondition_failed
 from localcloud.cosmos.keys import RangeMap
 from localcloud.cosmos.queries import Queries
@@ -119,7 +119,7 @@ class Account:
     # databases
 
     def create_database(self, definition: Any, throughput: Throughput) -> dict[str, Any]:
-        name = check_id(definition.get("id") if isinstance(definition, dict) else None)
+        name = check_id(definition.get("id") if isinstance(definition, dict) else None, MAX_NAME_LENGTH)
         if name in self._databases:
             raise conflict(f"Resource with specified id or name already exists: the database {name!r}")
         rid = database_rid()
@@ -161,7 +161,7 @@ class Account:
 
     def create_container(self, database_name: str, definition: Any, throughput: Throughput) -> dict[str, Any]:
         database = self.database(database_name, owner=True)
-        name = check_id(definition.get("id") if isinstance(definition, dict) else None)
+        name = check_id(definition.get("id") if isinstance(definition, dict) else None, MAX_NAME_LENGTH)
         kept = validate_definition(definition)
         if name in self._containers[database["id"]]:
             raise conflict(f"Resource with specified id or name already exists: the container {name!r}")

@@ -245,8 +245,8 @@ class DocumentsApi:
         key = container.key.of_header(header)
         if not key.complete:
             raise bad_request(
-                f"Partition key provided ({key.text}) doesn't correspond to the definition in the "
-                "collection or specifies insufficient partition key paths.",
+                "Partition key provided either doesn't correspond to definition in the collection or "
+                "doesn't match partition key field values specified in the document.",
                 substatus=1001,
             )
         number = container.ranges.of_epk(key.epk)

@@ -114,7 +114,9 @@ def _parse(body: bytes) -> list[dict[str, Any]]:
     if not operations:
         raise bad_request("Batch request has no operations.")
     if len(operations) > MAX_OPERATIONS:
-        raise bad_request(f"Batch request has more operations than what is supported: {MAX_OPERATIONS}")
+        raise bad_request(
+            f"Batch request has more operations than what is supported. It takes at most {MAX_OPERATIONS}."
+        )
     return operations
 
 

@@ -25,11 +25,12 @@ from localcloud.cosmos.sql_compiler import TABLE, compile_query
 from localcloud.cosmos.sql_parser import parse_condition
 from localcloud.cosmos.store import Row, Store
 
-__all__ = ["Conditions", "Documents", "Written", "check_id"]
+__all__ = ["MAX_NAME_LENGTH", "Conditions", "Documents", "Written", "check_id"]
 
 MAX_DOCUMENT_BYTES = 2 * 1024 * 1024
 MAX_NESTING = 128
-MAX_ID_LENGTH = 255
+MAX_ID_LENGTH = 1023
+MAX_NAME_LENGTH = 255  # of a database or container
 _FORBIDDEN_IN_ID = re.compile(r"[/\\?#]")
 
 
@@ -52,15 +53,15 @@ class Written:
     lsn: int
 
 
-def check_id(value: Any, what: str = "id") -> str:
+def check_id(value: Any, longest: int = MAX_ID_LENGTH) -> str:
     if not isinstance(value, str) or not value:
         raise bad_request(
-            f"The input content is invalid because the required properties - '{what}; ' - are missing"
+            "The input content is invalid because the required properties - 'id; ' - are missing"
         )
-    if len(value) > MAX_ID_LENGTH or _FORBIDDEN_IN_ID.search(value):
+    if len(value) > longest or _FORBIDDEN_IN_ID.search(value):
         raise bad_request(
             f"Id contains illegal chars (/ \\ ? #) or is too long. Ensure to provide a unique non-empty "
-            f"string less than '{MAX_ID_LENGTH}' characters."
+            f"string less than '{longest + 1 if longest == MAX_ID_LENGTH else longest}' characters."
         )
     return value
 

@@ -43,7 +43,6 @@ KEYWORDS = frozenset(
         "WHERE",
     ]
 )
-# Words that are names wherever no clause can start with them: `c.value`, `SELECT c.order`.
 _TOKEN = re.compile(
     r"""(?P<space>\s+|--[^\n]*)
       | (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)

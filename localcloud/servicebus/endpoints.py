@@ -45,6 +45,9 @@ class _Silent:
     def settled(self, link: OutgoingLink, tag: bytes, state: Any) -> Outcome | None:  # noqa: ARG002
         return None
 
+    def has_more(self) -> bool:
+        return False
+
     def detached(self, link: Link) -> None: ...
 
 
@@ -90,6 +93,9 @@ class Receivers(_Silent):
     def detached(self, link: Link) -> None:
         if link in self._waiting:
             self._waiting.remove(link)  # type: ignore[arg-type]  # what waits is an OutgoingLink
+
+    def has_more(self) -> bool:
+        return self._queue.may_have_ready
 
     def hand_out(self) -> "set[Connection]":
         """Give ready messages to whoever waits, one each in turn; the connections that got some."""
@@ -262,6 +268,9 @@ class ReplyEndpoint(_Silent):
             return
         self._waiting.append(payload)
         self.credited(link)
+
+    def has_more(self) -> bool:
+        return bool(self._waiting)
 
     def credited(self, link: OutgoingLink) -> None:
         while self._waiting and link.can_deliver:

@@ -37,6 +37,9 @@ class Endpoint(Protocol):
     def settled(self, link: "OutgoingLink", tag: bytes, state: Any) -> Outcome | None:
         """The peer says what became of a delivery; the outcome to confirm."""
 
+    def has_more(self) -> bool:
+        """Whether there is something that a receiver could still be given."""
+
     def detached(self, link: "Link") -> None: ...
 
 

@@ -364,6 +364,16 @@ def test_a_receiver_that_reads_slowly_gets_everything_in_the_end(bus: Bus) -> No
     assert bus.purge("raw") == 0
 
 
+def test_a_drain_ends_only_when_nothing_is_left(bus: Bus) -> None:
+    """Even where more is left than the server buffers for one connection."""
+    with RawClient(bus.port) as sender:
+        sender.login()
+        sender.attach_sender("raw")
+        for number in range(200):
+            assert outcome(sender, message(b"x" * 60_000, f"m{number}"), number=number) == (0x24, None)
+    assert bus.purge("raw") == 200
+
+
 def test_the_peers_session_window_is_kept_even_within_a_message(bus: Bus) -> None:
     body = b"y" * 3000
     with RawClient(bus.port) as sender:

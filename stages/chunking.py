@@ -43,7 +43,8 @@ async def chunk(event: Event[JSONParsed], work: Work) -> Outcome:
     settings = _settings(work)
     messages = await _load(event.data, work)
     chunks = await asyncio.to_thread(_chunks_of, messages, settings)
-    await work.clients.store.create_missing(chunks, work.session)
+    created = await work.clients.store.create_missing(chunks, work.session)
+    await _follow_archive([each for each in chunks if each.id not in created], work)
     await _mark_processed(messages, work)
     await _check_places({message.thread_id for message in messages}, work)
     return Outcome(
@@ -114,6 +115,20 @@ def _document(message: Message, piece: Piece) -> Chunk:
             "draft_mentions": message.draft_mentions,
             "spans": [list(span) for span in piece.spans],
         },
+    )
+
+
+async def _follow_archive(chunks: Sequence[Chunk], work: Work) -> None:
+    """A message seen in another archive may have another first archive: its chunks and vectors follow."""
+    places = [(each.id, each.thread_id) for each in chunks]
+    stored = await work.clients.store.find_many(Chunk, places, work.session)
+    wanted = {each.id: each.archive_id for each in chunks}
+    changed = [each for each in stored.values() if each.archive_id != wanted[each.id]]
+    patches = [Patch(each.id, each.thread_id, set={"archive_id": wanted[each.id]}) for each in changed]
+    await work.clients.store.patch_all(Chunk, patches, work.session)
+    embedded = [each for each in changed if each.embedding_generated]
+    await work.clients.index.upsert(
+        [{"chunk_id": each.id, "archive_id": wanted[each.id]} for each in embedded]
     )
 
 

@@ -25,7 +25,7 @@ BM25 = "#Microsoft.Azure.Search.BM25Similarity"
 MAX_NAME = 128
 MAX_BM25 = 1000
 
-_INDEX_NAME = re.compile(r"[a-z0-9](?:-?[a-z0-9])+")
+_INDEX_NAME = re.compile(r"[a-z0-9](?:[-_]?[a-z0-9])+")
 _EMPTY_LISTS = ("scoringProfiles", "suggesters", "analyzers", "normalizers", "tokenizers", "tokenFilters")
 _REFUSED = {
     "scoringProfiles": "scoring profiles",
@@ -98,8 +98,9 @@ def parse_index(body: Any) -> Schema:
 def check_name(name: Any, what: str) -> None:
     if not isinstance(name, str) or len(name) > MAX_NAME or not _INDEX_NAME.fullmatch(name):
         raise bad_request(
-            f"{what} name must only contain lowercase letters, digits or dashes, cannot start or end with "
-            f"dashes, have consecutive dashes, and is limited to 2 to 128 characters; got {shown(name)}.",
+            f"{what} name must only contain lowercase letters, digits, dashes or underscores, cannot start "
+            f"or end with the latter two, nor have two of them in a row, and has 2 to 128 characters; "
+            f"got {shown(name)}.",
             "InvalidName",
         )
 

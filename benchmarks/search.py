@@ -121,16 +121,16 @@ def ingest(service: RunningService, corpus: Corpus) -> float:
     return spent
 
 
-def p50(run: Callable[[int], object], rounds: int = 60) -> float:
-    """Milliseconds."""
-    for warm in range(5):
-        run(warm)
-    times = []
-    for number in range(rounds):
-        started = time.perf_counter()
-        run(number)
-        times.append(time.perf_counter() - started)
-    return statistics.median(times) * 1000
+def interleaved(runs: dict[str, Callable[[int], object]], rounds: int = 60) -> dict[str, float]:
+    """The median milliseconds of each; taken in turns, so that a busy moment falls on all of them alike."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for number in range(-5, rounds):
+        for name, run in runs.items():
+            started = time.perf_counter()
+            run(abs(number))
+            if number >= 0:
+                times[name].append(time.perf_counter() - started)
+    return {name: statistics.median(taken) * 1000 for name, taken in times.items()}
 
 
 def truth(corpus: Corpus, query: NDArray[np.float32], rows: NDArray[np.int64]) -> set[str]:
@@ -170,13 +170,15 @@ def latencies(client: SearchClient, corpus: Corpus, queries: NDArray[np.float32]
     def filtered(number: int) -> object:
         return search(number, None, vector=True, where=f"list eq 'list-{number % LISTS}'")
 
-    return {
-        "look-up": p50(lambda n: client.get_document(f"{n * step:016x}", selected_fields=["id", "text"])),
-        "keyword": p50(lambda n: search(n, texts[n % 60], vector=False)),
-        "vector": p50(lambda n: search(n, None, vector=True)),
-        "filtered vector": p50(filtered),
-        "hybrid": p50(lambda n: search(n, texts[n % 60], vector=True)),
-    }
+    return interleaved(
+        {
+            "look-up": lambda n: client.get_document(f"{n * step:016x}", selected_fields=["id", "text"]),
+            "keyword": lambda n: search(n, texts[n % 60], vector=False),
+            "vector": lambda n: search(n, None, vector=True),
+            "filtered vector": filtered,
+            "hybrid": lambda n: search(n, texts[n % 60], vector=True),
+        }
+    )
 
 
 def print_row(name: str, value: str, bound: str) -> None:

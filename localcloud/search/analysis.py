@@ -91,8 +91,11 @@ def _fold(token: str) -> str:
 def _standard_tokens(text: str) -> list[str]:
     if not text.isascii():
         return _STANDARD.findall(text)
+    rough: list[str] = _ROUGH.findall(text)
+    if "".join(rough).isalnum():
+        return rough
     found: list[str] = []
-    for token in _ROUGH.findall(text):
+    for token in rough:
         if token.isalnum():
             found.append(token)
         else:

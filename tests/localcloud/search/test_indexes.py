@@ -241,9 +241,15 @@ def test_what_is_not_supported_is_said(search: Search, feature: dict[str, Any], 
     assert says in answer.message
 
 
-@pytest.mark.parametrize("name", ["Upper", "a", "-a", "a-", "a--b", "a_b", "a" * 129, "", None, 7])
+@pytest.mark.parametrize("name", ["Upper", "a", "-a", "a-", "a--b", "a__b", "_a", "a" * 129, "", None, 7])
 def test_index_names_follow_the_rules(search: Search, name: object) -> None:
     assert search.call("POST", "/indexes", {"name": name, "fields": [KEY]}).status == 400
+
+
+def test_an_index_name_may_have_dashes_and_underscores(search: Search) -> None:
+    name = f"message_embeddings-{uuid.uuid4().hex}"
+    assert search.call("POST", "/indexes", {"name": name, "fields": [KEY]}).status == 201
+    assert search.documents(name).get_document_count() == 0
 
 
 @pytest.mark.parametrize("kind", ["indexers", "datasources", "skillsets", "synonymmaps", "knowledgebases"])

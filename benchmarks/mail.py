@@ -30,7 +30,7 @@ from shared.text.chunks import ChunkSettings, Strategy, chunk_body
 from shared.text.tokens import ModelTokenizer
 from tests.support.mail_data import WHY_SKIPPED, data_folder, open_archive
 
-TURNS = 5
+TURNS = 3
 MEMORY_SIZES_MB = (100, 1000)
 
 

@@ -32,7 +32,6 @@ _OWN_FIELDS = frozenset(
      "content-transfer-encoding", "mime-version", "received"}
 )  # fmt: skip
 _MAX_HEADER_VALUE = 2_000
-_MAX_HEADER_NAME = 200
 _MAX_HEADERS = 200
 _MAX_REPEATS = 50
 _MAX_IDS_VALUE = 100_000
@@ -173,6 +172,8 @@ def _other_headers(headers: Headers) -> dict[str, str]:
     for name, values in headers.items():
         if name in _OWN_FIELDS or len(kept) >= _MAX_HEADERS:
             continue
-        value = "\n".join([decode_words(unfold(one)) for one in values[:_MAX_REPEATS]])
-        kept[name[:_MAX_HEADER_NAME]] = charsets.printable(value)[:_MAX_HEADER_VALUE]
+        value = values[0]
+        if len(values) > 1 or "\n" in value or "=?" in value:
+            value = "\n".join([decode_words(unfold(one)) for one in values[:_MAX_REPEATS]])
+        kept[name] = charsets.printable(value)[:_MAX_HEADER_VALUE]
     return kept

@@ -11,8 +11,8 @@ __all__ = ["mark"]
 
 # One look at every line's start tells whether any of the rarer rules can apply: indented quotes, quotes
 # marked by initials, and the commands of a classic diff.
-_ODD_LINE = re.compile(r"\n(?:[ \t]{1,4}>| ?[A-Z][A-Za-z]{1,2}>|\d{1,6}(?:,\d{1,6})?[acd]\d)")
-_INITIALS_LINE = re.compile(r" ?([A-Z][A-Za-z]{1,2})>{1,5}(?: |$)")
+_ODD_LINE = re.compile(r"\n(?:[ \t][ \t]{0,3}>|[A-Z][A-Za-z]{1,2}>|[0-9][0-9,]{0,12}[acd][0-9])")
+_INITIALS_LINE = re.compile(r"([A-Z][A-Za-z]{1,2})>{1,5}(?: |$)")
 _PROMPTS = frozenset({"SQL", "PS", "DOS", "TCL", "PSQ", "Tcl", "Irb"})
 _DOCTEST = re.compile(
     r">>> (?:(?:import|from|def|class|for|if|while|with|try|print|assert|return|raise|del|lambda|async)\b.*"

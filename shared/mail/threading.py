@@ -188,6 +188,8 @@ class _Forest:
         self.nodes[one] = Node(present, has_parent, earliest)
 
     def link(self, one: str, other: str) -> None:
+        if self._parents.get(other) == one:
+            return
         first, second = self._find(one), self._find(other)
         if first != second:
             self._parents[second] = first

@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def tests_that_exist() -> set[str]:
+def existing_tests() -> set[str]:
     return {
         name
         for path in (ROOT / "tests").rglob("*.py")
@@ -21,7 +21,7 @@ def test_every_test_that_the_coverage_table_names_exists() -> None:
     table = (ROOT / "docs" / "spec-coverage.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`(test_\w+)`", table))
     assert len(named) > 30
-    assert named <= tests_that_exist(), named - tests_that_exist()
+    assert named <= existing_tests(), named - existing_tests()
 
 
 def documents() -> list[Path]:

@@ -20,12 +20,12 @@ $(VENV)/ready: requirements-dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0])'
 	@echo "Installing Python packages into $(VENV) ..."
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(PY) -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@$(PY) -m pip install -qq --disable-pip-version-check -r requirements-dev.txt
 	@touch $@
 
 %/node_modules/ready: %/package-lock.json $(VENV)/ready
 	@echo "Installing npm packages into $* ..."
-	@cd $* && $(subst $(VENV),$(CURDIR)/$(VENV),$(NPM)) ci --ignore-scripts --silent
+	@cd $* && $(NPM) ci --ignore-scripts --silent
 	@touch $@
 
 run: setup ## Start the local cloud and the app (ARGS="--fresh" forgets earlier data)

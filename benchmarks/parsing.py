@@ -1,7 +1,9 @@
-"""The parsing stage into the local Cosmos DB, against parsing alone: `python -m benchmarks.parsing [FILE ...]`.
+"""The parsing stage into the local Cosmos DB, against parsing alone.
 
-Both read the same archives in the same run: once by the mail library alone (split, decode, normalise, mentions,
-thread, in memory), once by the stage, which also stores messages, threads and the index over them.
+    python -m benchmarks.parsing [FILE ...]
+
+Both read the same archives in the same run: once by the mail library alone (split, decode, normalise,
+mentions, thread, in memory), once by the stage, which also stores messages, threads and the index over them.
 """
 
 import argparse

@@ -32,7 +32,7 @@ from shared.threads import Lease, Registry
 
 __all__ = ["PARSING", "blueprint"]
 
-SLICE = 1000
+SLICE = 2000
 KEPT_SKIPPED = 100
 MESSAGES_PER_EVENT = 500
 LEASE = "threading"

@@ -46,7 +46,12 @@ def test_every_make_target_that_a_document_names_exists(document: Path) -> None:
 
 
 def test_no_path_of_a_machine_and_no_registry_is_committed() -> None:
-    hosts = ["registry.npmjs" + ".org", "files.pythonhosted" + ".org", "//pypi" + ".org", "deb.debian" + ".org"]
+    hosts = [
+        "registry.npmjs" + ".org",
+        "files.pythonhosted" + ".org",
+        "//pypi" + ".org",
+        "deb.debian" + ".org",
+    ]
     tracked = subprocess.run(
         ["git", "grep", "-lIE", "|".join(["/work/(main|wt|steering)", *hosts])],
         cwd=ROOT,

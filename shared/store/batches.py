@@ -1,6 +1,5 @@
 """Writes that share a partition go in transactional batches: as few round trips as the limits allow."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -45,16 +44,22 @@ def by_partition(documents: Iterable[Model]) -> dict[str, list[Model]]:
     return dict(groups)
 
 
-def in_batches(stored: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Cut into runs that one transactional batch can take."""
+def in_batches(documents: Iterable[Document]) -> Iterator[list[dict[str, Any]]]:
+    """Cut into runs that one transactional batch can take, as they are sent."""
     batch: list[dict[str, Any]] = []
     size = 0
-    for each in stored:
-        length = len(json.dumps(each))
+    for document in documents:
+        length = _bound(document)
         if batch and (len(batch) == MAX_OPERATIONS or size + length > MAX_BYTES):
             yield batch
             batch, size = [], 0
-        batch.append(each)
+        batch.append(document.to_cosmos())
         size += length
     if batch:
         yield batch
+
+
+def _bound(document: Document) -> int:
+    """At most how many bytes it has on the wire, where the SDK escapes what is not ASCII."""
+    text = document.model_dump_json(by_alias=True)
+    return len(text) if text.isascii() else 6 * len(text)

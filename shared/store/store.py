@@ -130,7 +130,7 @@ class Store:
             [
                 self._creating(group[0].container, partition, batch, session)
                 for partition, group in by_partition(documents).items()
-                for batch in in_batches(document.to_cosmos() for document in group)
+                for batch in in_batches(group)
             ]
         )
         return set().union(*created)
@@ -147,7 +147,7 @@ class Store:
             [
                 self._batch(group[0].container, partition, [("upsert", (each,)) for each in batch], session)
                 for partition, group in by_partition(documents).items()
-                for batch in in_batches(document.to_cosmos() for document in group)
+                for batch in in_batches(group)
             ]
         )
 

@@ -11,7 +11,7 @@ from shared.store import Store
 
 __all__ = ["ThreadIndex"]
 
-BUCKETS = 64
+BUCKETS = 16
 _MARGIN = REPLY_WINDOW + CLOCK_SKEW
 
 

@@ -16,7 +16,7 @@ from localcloud.functions.http_values import (
 )
 from localcloud.functions.invocation import NO_TRACE, Call, Invoker
 from localcloud.functions.keys import AccessKeys
-from localcloud.functions.routes import Match, MethodNotAllowed, Router
+from localcloud.functions.routes import Match, Router
 
 __all__ = ["MAX_BODY_BYTES", "HttpApp"]
 
@@ -93,10 +93,8 @@ class HttpApp:
             allowed = self._keys is None or self._keys.allow_admin(_key(scope, headers))
             return await self._admin.answer(method, path, body, allowed=allowed)
         found = self._router.find(method, path)
-        if isinstance(found, Match):
+        if found is not None:
             return await self._call(self._functions[found.function], found, scope, headers, body)
-        if isinstance(found, MethodNotAllowed):
-            return HttpReply(405, [(b"allow", ", ".join(sorted(found.allowed)).encode())])
         if path == "/" and method in {"GET", "HEAD"}:
             return HttpReply(200, [(b"content-type", b"text/plain")], b"The Functions dev host is running.\n")
         return HttpReply(404, [])

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 from localcloud.functions.problems import Problems
 from localcloud.functions.template import Segment, Template
 
-__all__ = ["Match", "MethodNotAllowed", "Route", "Router", "split_path", "warn_of_overlaps"]
+__all__ = ["Match", "Route", "Router", "split_path", "warn_of_overlaps"]
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,6 @@ class Route:
 class Match:
     function: str
     values: dict[str, str]
-
-
-@dataclass(frozen=True)
-class MethodNotAllowed:
-    allowed: frozenset[str]
 
 
 def split_path(raw_path: str) -> list[str]:
@@ -49,23 +44,19 @@ class Router:
                 path = "/".join(segment.literal or "" for segment in route.template.segments).lower()
                 self._literal.setdefault(path, []).append(route)
 
-    def find(self, method: str, raw_path: str) -> Match | MethodNotAllowed | None:
+    def find(self, method: str, raw_path: str) -> Match | None:
         path = raw_path[1:].lower()
         for route in self._literal.get(path) or self._literal.get(path.rstrip("/")) or ():
             if route.takes(method):
                 return Match(route.function, {})
         return self._search(method, split_path(raw_path))
 
-    def _search(self, method: str, path: Sequence[str]) -> Match | MethodNotAllowed | None:
-        allowed: set[str] = set()
+    def _search(self, method: str, path: Sequence[str]) -> Match | None:
         for route in self.routes:
             values = route.template.match(path)
-            if values is None:
-                continue
-            if route.takes(method):
+            if values is not None and route.takes(method):
                 return Match(route.function, values)
-            allowed |= route.methods or set()
-        return MethodNotAllowed(frozenset(allowed)) if allowed else None
+        return None
 
 
 def warn_of_overlaps(routes: Iterable[Route], problems: Problems) -> None:

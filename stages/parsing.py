@@ -174,7 +174,15 @@ def _subjects(data: ArchiveIngested) -> list[Subject]:
     return [Subject(Archive, data.archive_id, data.archive_id)]
 
 
-PARSING = Stage("parsing", ArchiveIngested, parse, _failed, _subjects, counts_before=True)
+PARSING = Stage(
+    "parsing",
+    ArchiveIngested,
+    parse,
+    _failed,
+    _subjects,
+    counts_before=True,
+    failed_status=ArchiveStatus.FAILED.value,
+)
 
 
 @blueprint.function_name("parsing")

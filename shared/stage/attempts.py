@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from shared.documents import Document
-from shared.errors import Failure
+from shared.errors import ErrorKind, Failure
 from shared.session import Session
 from shared.stage.stage import Subject
 from shared.store import Conflict, Patch, Store
@@ -41,8 +41,11 @@ async def remember_failure(
     failure: Failure,
     now: datetime,
     session: Session,
+    failed_status: str | None = None,
 ) -> None:
     """Keep on each document that this attempt at it failed, and why: the sweep goes by that."""
+    for_good = failed_status is not None and failure.kind is ErrorKind.PERMANENT
+    state = {"status": failed_status} if for_good else {}
     by_model: dict[type[Document], list[Subject]] = {}
     for subject in subjects:
         by_model.setdefault(subject.model, []).append(subject)
@@ -56,6 +59,7 @@ async def remember_failure(
                     "attemptCount": max(document.attemptCount, attempt),
                     "lastAttemptTime": _iso(now),
                     "lastError": f"{failure.error_type}: {failure.message}"[:ERROR_LENGTH],
+                    **state,
                 },
             )
             for document in there.values()

@@ -203,7 +203,13 @@ class StageRunner(Generic[Data]):
         await self._try(
             "last error",
             remember_failure(
-                store, subjects, attempt=event.attempt, failure=abandoned.failure, now=now, session=session
+                store,
+                subjects,
+                attempt=event.attempt,
+                failure=abandoned.failure,
+                now=now,
+                session=session,
+                failed_status=self._stage.failed_status,
             ),
         )
         told = self._stage.failed(event, abandoned.failure, abandoned.attempt_count, now)

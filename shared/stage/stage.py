@@ -57,3 +57,4 @@ class Stage(Generic[Data]):
     failed: Callable[[Event[Data], Failure, int, datetime], EventData]
     subjects: Callable[[Data], Sequence[Subject]]
     counts_before: bool = False  # archives and threads: the attempt is counted before the work
+    failed_status: str | None = None  # what its documents become when it fails for good

@@ -218,7 +218,7 @@ async def test_what_is_no_mailbox_is_a_clear_failure_and_not_success_with_nothin
         archive = await place.clients.store.read(
             Archive, event.data.archive_id, event.data.archive_id, Session()
         )
-        assert (archive.status, archive.attemptCount) == ("pending", 1)
+        assert (archive.status, archive.attemptCount) == ("failed", 1)
         assert (archive.lastError or "").startswith(("UnreadableArchiveError", "NoMessagesError"))
         (failed,) = [
             each for each in await place.place.take_all("failures", 1) if each.event_type == "ParsingFailed"

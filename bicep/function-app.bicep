@@ -48,9 +48,9 @@ var packages = 'app-package'
 
 // What the host keeps in its storage: leases and keys in blobs, and the timers' and poison queues' state.
 var hostRoles = [
-  roles['Storage Blob Data Owner']
-  roles['Storage Queue Data Contributor']
-  roles['Storage Table Data Contributor']
+  'Storage Blob Data Owner'
+  'Storage Queue Data Contributor'
+  'Storage Table Data Contributor'
 ]
 var hostDoors = [
   'blob'
@@ -111,10 +111,10 @@ resource packageContainer 'Microsoft.Storage/storageAccounts/blobServices/contai
 
 resource hostAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   for role in hostRoles: {
-    name: guid(storage.id, identityPrincipalId, role)
+    name: guid(storage.id, identityPrincipalId, roles[role])
     scope: storage
     properties: {
-      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', role)
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles[role])
       principalId: identityPrincipalId
       principalType: 'ServicePrincipal'
     }

@@ -17,7 +17,7 @@ param location string
 @description('The resource group; empty for rg-<environment>.')
 param resourceGroupName string = ''
 
-@description('Who operates the pipeline beside the app (object id); empty for nobody. azd passes the one who deploys.')
+@description('Who operates the pipeline beside the app (object id); empty for nobody.')
 param operatorPrincipalId string = ''
 
 @description('What the operator is.')

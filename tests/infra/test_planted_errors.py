@@ -58,7 +58,7 @@ PLANTED = [
     ("unknown-property", ALERTS, "metricMeasureColumn:", "metricColumn:"),
     ("unknown-property", NETWORK, "registrationEnabled:", "autoRegistration:"),
     ("unknown-property", IDENTITY, "properties.clientId", "properties.clientID"),
-    ("unknown-property", QUEUE, "roles['Azure Service Bus Data Owner']", "roles['Service Bus Owner']"),
+    ("unknown-property", QUEUE, "roles['Azure Service Bus Data Sender']", "roles['Bus Sender']"),
     ("unknown-property", BUS, "zones.servicebus", "zones.serviceBus"),
     ("unknown-property", APP, "  name: componentName\n", "  name: componentName\n  location: location\n"),
     ("missing-property", BUS, "  location: location\n  tags: tags\n  sku:", "  tags: tags\n  sku:"),

@@ -8,7 +8,17 @@ from tree_sitter import Node
 
 from tools.bicepcheck.syntax import literal_text, named, parse, text
 
-__all__ = ["Declaration", "File", "Module", "Output", "Parameter", "ResourceUse", "Variable", "read_file"]
+__all__ = [
+    "Declaration",
+    "Deployed",
+    "File",
+    "Module",
+    "Output",
+    "Parameter",
+    "ResourceUse",
+    "Variable",
+    "read_file",
+]
 
 
 @dataclass(frozen=True)

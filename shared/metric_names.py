@@ -67,7 +67,7 @@ METRICS: dict[str, MetricName] = {
     )
 }
 
-# Azure Monitor drops attributes named messaging.*, db.*, http.* and the like: ours have a prefix of their own.
+# Azure Monitor drops attributes named messaging.*, db.*, http.* and so on: ours have a prefix of their own.
 SPAN_ATTRIBUTES = frozenset(
     {"pipeline.stage", "pipeline.delivery_count", "pipeline.event_id", "pipeline.idempotency_key"}
 )

@@ -2,8 +2,8 @@
 
 Microsoft publishes them (MIT) inside the PyPI package msmcp-azure, as deflated resources of a .NET assembly
 in its one executable. They are read from there, cut down to what the checker needs, and kept beside it: the
-tests need neither the 60 MB package nor a network. The few types that the package names but does not carry are
-described by hand in bicepcheck/supplement.json.
+tests need neither the 60 MB package nor a network. The few types that the package names but does not carry
+are described by hand in bicepcheck/supplement.json.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Identities and no keys; each role on the entity that needs it; nothing on the internet when that is asked for."""
+"""Identities and no keys; each role where it is needed; nothing on the internet when that is asked for."""
 
 import json
 import re

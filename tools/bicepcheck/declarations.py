@@ -1,6 +1,7 @@
 """What a Bicep file declares: parameters, variables, resources, modules and outputs."""
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,12 @@ def _is_output(declaration: Declaration) -> bool:
 
 
 def read_file(path: Path) -> File:
-    root = parse(path.read_bytes())
+    return _read(path, path.read_bytes())
+
+
+@lru_cache(maxsize=64)  # a module is looked into by every file that uses it
+def _read(path: Path, source: bytes) -> File:
+    root = parse(source)
     file = File(path, root)
     decorators: dict[str, Node] = {}
     for node in named(root):

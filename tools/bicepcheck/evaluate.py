@@ -1,7 +1,7 @@
 """What a deployment would create: the Bicep worked out for given parameters, without Azure.
 
-Only what is known before Azure answers becomes a plain value. What Azure would answer (an endpoint, an id of an
-identity) stays a name in brackets, so that a test still sees where it goes.
+Only what is known before Azure answers becomes a plain value. What Azure would answer (an endpoint, the id of
+an identity) stays a name in brackets, so that a test still sees where it goes.
 """
 
 import functools

@@ -16,7 +16,9 @@ var queryAlerts = [
     severity: 2
     query: loadTextContent('../infra/kql/alert-stuck-documents.kql')
     measure: 'Stuck'
-    dimension: 'collection'
+    dimensions: [
+      'collection'
+    ]
     threshold: 50
     window: 'PT1H'
     frequency: 'PT15M'
@@ -27,7 +29,9 @@ var queryAlerts = [
     severity: 1
     query: loadTextContent('../infra/kql/alert-max-retries.kql')
     measure: 'Documents'
-    dimension: 'collection'
+    dimensions: [
+      'collection'
+    ]
     threshold: 10
     window: 'PT1H'
     frequency: 'PT15M'
@@ -38,7 +42,9 @@ var queryAlerts = [
     severity: 0
     query: loadTextContent('../infra/kql/alert-many-failed.kql')
     measure: 'Failed'
-    dimension: 'collection'
+    dimensions: [
+      'collection'
+    ]
     threshold: 1000
     window: 'PT1H'
     frequency: 'PT15M'
@@ -49,7 +55,7 @@ var queryAlerts = [
     severity: 2
     query: loadTextContent('../infra/kql/alert-sweep-failed.kql')
     measure: 'Failures'
-    dimension: ''
+    dimensions: []
     threshold: 0
     window: 'PT30M'
     frequency: 'PT5M'
@@ -60,7 +66,7 @@ var queryAlerts = [
     severity: 2
     query: loadTextContent('../infra/kql/alert-sweep-silent.kql')
     measure: 'Silent'
-    dimension: ''
+    dimensions: []
     threshold: 0
     window: 'PT1H'
     frequency: 'PT15M'
@@ -71,7 +77,7 @@ var queryAlerts = [
     severity: 1
     query: loadTextContent('../infra/kql/alert-no-progress.kql')
     measure: 'Waiting'
-    dimension: ''
+    dimensions: []
     threshold: 0
     window: 'PT30M'
     frequency: 'PT15M'
@@ -82,7 +88,9 @@ var queryAlerts = [
     severity: 3
     query: loadTextContent('../infra/kql/alert-throttling.kql')
     measure: 'Throttled'
-    dimension: 'dependency'
+    dimensions: [
+      'dependency'
+    ]
     threshold: 100
     window: 'PT15M'
     frequency: 'PT5M'
@@ -93,7 +101,7 @@ var queryAlerts = [
     severity: 2
     query: loadTextContent('../infra/kql/alert-server-errors.kql')
     measure: 'Errors'
-    dimension: ''
+    dimensions: []
     threshold: 5
     window: 'PT15M'
     frequency: 'PT5M'
@@ -104,12 +112,20 @@ var queryAlerts = [
     severity: 2
     query: loadTextContent('../infra/kql/alert-races-given-up.kql')
     measure: 'Events'
-    dimension: 'service'
+    dimensions: [
+      'service'
+    ]
     threshold: 0
     window: 'PT15M'
     frequency: 'PT5M'
   }
 ]
+
+var emailReceiver = {
+  name: 'operators'
+  emailAddress: email
+  useCommonAlertSchema: true
+}
 
 resource actionGroup 'Microsoft.Insights/actionGroups@2023-01-01' = {
   name: '${namePrefix}-operators'
@@ -118,15 +134,7 @@ resource actionGroup 'Microsoft.Insights/actionGroups@2023-01-01' = {
   properties: {
     groupShortName: 'consensus'
     enabled: true
-    emailReceivers: empty(email)
-      ? []
-      : [
-          {
-            name: 'operators'
-            emailAddress: email
-            useCommonAlertSchema: true
-          }
-        ]
+    emailReceivers: empty(email) ? [] : [emailReceiver]
   }
 }
 
@@ -155,17 +163,13 @@ resource queryAlert 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
             query: alert.query
             timeAggregation: 'Maximum'
             metricMeasureColumn: alert.measure
-            dimensions: empty(alert.dimension)
-              ? []
-              : [
-                  {
-                    name: alert.dimension
-                    operator: 'Include'
-                    values: [
-                      '*'
-                    ]
-                  }
-                ]
+            dimensions: map(alert.dimensions, dimension => {
+              name: dimension
+              operator: 'Include'
+              values: [
+                '*'
+              ]
+            })
             operator: 'GreaterThan'
             threshold: alert.threshold
             failingPeriods: {

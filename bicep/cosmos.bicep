@@ -25,6 +25,14 @@ var containers = any(loadJsonContent('../infra/cosmos/containers.json'))
 var zones = loadJsonContent('../infra/private-zones.json')
 var isPrivate = !empty(endpointSubnetId)
 var isServerless = mode == 'serverless'
+var serverless = {
+  name: 'EnableServerless'
+}
+var autoscale = {
+  autoscaleSettings: {
+    maxThroughput: maxThroughput
+  }
+}
 var dataContributor = '00000000-0000-0000-0000-000000000002'
 
 resource account 'Microsoft.DocumentDB/databaseAccounts@2024-11-15' = {
@@ -41,13 +49,7 @@ resource account 'Microsoft.DocumentDB/databaseAccounts@2024-11-15' = {
         isZoneRedundant: false
       }
     ]
-    capabilities: isServerless
-      ? [
-          {
-            name: 'EnableServerless'
-          }
-        ]
-      : []
+    capabilities: isServerless ? [serverless] : []
     // The events carry session tokens: a stage reads what the stage before it wrote.
     consistencyPolicy: {
       defaultConsistencyLevel: 'Session'
@@ -72,13 +74,7 @@ resource database 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases@2024-11-15
     resource: {
       id: databaseName
     }
-    options: isServerless
-      ? {}
-      : {
-          autoscaleSettings: {
-            maxThroughput: maxThroughput
-          }
-        }
+    options: isServerless ? {} : autoscale
   }
 }
 

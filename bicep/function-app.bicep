@@ -52,11 +52,7 @@ var hostRoles = [
   'Storage Queue Data Contributor'
   'Storage Table Data Contributor'
 ]
-var hostDoors = [
-  'blob'
-  'queue'
-  'table'
-]
+var hostDoors = isPrivate ? ['blob', 'queue', 'table'] : []
 
 var platformSettings = {
   APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
@@ -122,7 +118,7 @@ resource hostAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
 ]
 
 module endpoint 'private-endpoint.bicep' = [
-  for door in hostDoors: if (isPrivate) {
+  for door in hostDoors: {
     name: '${serviceName}-storage-${door}'
     params: {
       name: '${storageName}-${door}-endpoint'

@@ -134,7 +134,10 @@ var tags = {
   application: 'rough-consensus'
 }
 var archives = 'archives'
-var embeddingFunction = 'embedding'
+var warmEmbedding = {
+  name: 'function:embedding'
+  instanceCount: embeddingAlwaysReady
+}
 var appPrincipal = {
   id: identity.outputs.principalId
   type: 'ServicePrincipal'
@@ -146,6 +149,19 @@ var operator = {
 var principals = empty(operatorPrincipalId) ? [appPrincipal] : [appPrincipal, operator]
 var appSubnetId = vnetEnabled ? network!.outputs.appSubnetId : ''
 var endpointSubnetId = vnetEnabled ? network!.outputs.endpointSubnetId : ''
+
+var settings = {
+  COSMOS_DATABASE: cosmos.outputs.databaseName
+  COSMOS_ENDPOINT: cosmos.outputs.endpoint
+  SEARCH_ENDPOINT: search.outputs.endpoint
+  SERVICEBUS_CONNECTION__fullyQualifiedNamespace: serviceBus.outputs.fullyQualifiedNamespace
+  SERVICEBUS_TOPIC: serviceBus.outputs.topicName
+  STORAGE_BLOB_ENDPOINT: storage.outputs.blobEndpoint
+}
+var modelSettings = {
+  AZURE_OPENAI_DEPLOYMENT: openAi!.outputs.deploymentName
+  AZURE_OPENAI_ENDPOINT: openAi!.outputs.endpoint
+}
 
 resource group 'Microsoft.Resources/resourceGroups@2024-11-01' = {
   name: empty(resourceGroupName) ? 'rg-${environmentName}' : resourceGroupName
@@ -284,33 +300,11 @@ module app '../bicep/function-app.bicep' = {
     instanceMemoryMB: instanceMemoryMB
     maximumInstanceCount: maximumInstanceCount
     httpConcurrency: httpConcurrency
-    alwaysReady: embeddingAlwaysReady == 0
-      ? []
-      : [
-          {
-            name: 'function:${embeddingFunction}'
-            instanceCount: embeddingAlwaysReady
-          }
-        ]
+    alwaysReady: embeddingAlwaysReady == 0 ? [] : [warmEmbedding]
     appSubnetId: appSubnetId
     endpointSubnetId: endpointSubnetId
     workspaceId: monitoring.outputs.workspaceId
-    settings: union(
-      {
-        COSMOS_DATABASE: cosmos.outputs.databaseName
-        COSMOS_ENDPOINT: cosmos.outputs.endpoint
-        SEARCH_ENDPOINT: search.outputs.endpoint
-        SERVICEBUS_CONNECTION__fullyQualifiedNamespace: serviceBus.outputs.fullyQualifiedNamespace
-        SERVICEBUS_TOPIC: serviceBus.outputs.topicName
-        STORAGE_BLOB_ENDPOINT: storage.outputs.blobEndpoint
-      },
-      openAiEnabled
-        ? {
-            AZURE_OPENAI_DEPLOYMENT: openAi!.outputs.deploymentName
-            AZURE_OPENAI_ENDPOINT: openAi!.outputs.endpoint
-          }
-        : {}
-    )
+    settings: openAiEnabled ? union(settings, modelSettings) : settings
   }
 }
 

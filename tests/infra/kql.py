@@ -24,8 +24,9 @@ TABLES = {
 }  # fmt: skip
 _WORDS = frozenset(
     {
-        "let", "where", "extend", "summarize", "project", "away", "top", "by", "order", "desc", "asc", "render",
-        "timechart", "and", "or", "not", "in", "has", "startswith", "between", "bin", "toscalar", "tostring",
+        "let", "where", "extend", "summarize", "project", "away", "top", "by", "order", "desc", "asc",
+        "render", "timechart", "and", "or", "not", "in", "has", "startswith", "between", "bin",
+        "toscalar", "tostring",
         "toint", "sum", "sumif", "min", "max", "maxif", "arg_max", "iff", "coalesce",
     }
 )  # fmt: skip

@@ -1,4 +1,5 @@
-@description('When someone must look: the alerts of the retry policy (spec 001), and those of the services below it.')
+metadata description = 'When someone must look: the alerts of the retry policy (spec 001), and those of the services below it.'
+
 param namePrefix string
 param location string
 param tags object

@@ -1,10 +1,11 @@
-@description('A warning before the month costs more than planned. It warns; it stops nothing.')
+metadata description = 'A warning before the month costs more than planned. It warns; it stops nothing.'
+
 param name string
 
 @description('In the currency of the billing account, for a month.')
 param amount int
 
-@description('The first day of a month, as in 2026-11-01.')
+@description('The first day of a month, as in 2026-11-01T00:00:00Z.')
 param startDate string
 param contactEmails array
 param actionGroupId string

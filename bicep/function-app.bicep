@@ -1,4 +1,5 @@
-@description('A function app on Flex Consumption, with the plan and the storage account that are its own.')
+metadata description = 'A function app on Flex Consumption, with the plan and the storage account that are its own.'
+
 param name string
 param planName string
 param storageName string
@@ -196,8 +197,6 @@ resource app 'Microsoft.Web/sites@2024-04-01' = {
     }
     siteConfig: {
       minTlsVersion: '1.2'
-      scmMinTlsVersion: '1.2'
-      ftpsState: 'Disabled'
     }
   }
 }

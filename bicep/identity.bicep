@@ -1,4 +1,5 @@
-@description('The identity that the app runs as. It holds every role; nothing holds a key.')
+metadata description = 'The identity that the app runs as. It holds every role; nothing holds a key.'
+
 param name string
 param location string
 param tags object

@@ -1,3 +1,5 @@
+metadata description = 'Where logs, traces and metrics go: one workspace, and Application Insights upon it.'
+
 param workspaceName string
 param componentName string
 param location string

@@ -1,4 +1,5 @@
-@description('The virtual network of the app and of the private endpoints, with the zones they resolve by.')
+metadata description = 'The virtual network of the app and of the private endpoints, with the zones they resolve by.'
+
 param name string
 param location string
 param tags object

@@ -1,4 +1,5 @@
-@description('A model that words the summaries. Without it the app\'s own extractive summaries are used.')
+metadata description = 'A model that words the summaries. Without it the app\'s own extractive summaries are used.'
+
 param name string
 param location string
 param tags object

@@ -1,4 +1,5 @@
-@description('A private address for one service in our network, and the name that leads to it.')
+metadata description = 'A private address for one service in our network, and the name that leads to it.'
+
 param name string
 param location string
 param tags object

@@ -1,3 +1,5 @@
+metadata description = 'AI Search, for the chunks by words and by meaning.'
+
 param name string
 param location string
 param tags object

@@ -1,4 +1,5 @@
-@description('One stage\'s queue, and who may use it.')
+metadata description = 'One stage\'s queue, and who may use it.'
+
 param namespaceName string
 
 @description('The queue as Config.json describes it.')

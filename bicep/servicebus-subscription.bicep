@@ -1,4 +1,5 @@
-@description('A subscription that picks its events by their subject and forwards them to a stage\'s queue.')
+metadata description = 'A subscription that picks its events by their subject and forwards them to a stage\'s queue.'
+
 param namespaceName string
 param topicName string
 

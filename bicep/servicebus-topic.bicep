@@ -1,4 +1,5 @@
-@description('The topic that takes every event, and who may publish to it.')
+metadata description = 'The topic that takes every event, and who may publish to it.'
+
 param namespaceName string
 
 @description('The topic as Config.json describes it.')

@@ -1,4 +1,5 @@
-@description('Service Bus with the very entities of the local cloud: both read infra/servicebus/Config.json.')
+metadata description = 'Service Bus with the very entities of the local cloud: both read infra/servicebus/Config.json.'
+
 param name string
 param location string
 param tags object

@@ -1,4 +1,5 @@
-@description('The archives as they were uploaded. No keys: only identities get in.')
+metadata description = 'The archives as they were uploaded. No keys: only identities get in.'
+
 param name string
 param location string
 param tags object

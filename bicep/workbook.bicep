@@ -1,4 +1,5 @@
-@description('The operator\'s dashboard: the panels of the retry policy (spec 001), and what stands around them.')
+metadata description = 'The operator\'s dashboard: the panels of the retry policy (spec 001), and what stands around them.'
+
 param displayName string
 param location string
 param tags object

@@ -1,3 +1,5 @@
+metadata description = 'The whole of Rough Consensus in one resource group: azd up deploys it.'
+
 targetScope = 'subscription'
 
 @description('The name of this deployment, as azd knows it; every resource name is derived from it.')
@@ -126,7 +128,7 @@ param alertEmail string = ''
 param budgetAmount int = 0
 
 @description('The first day of the budget\'s first month.')
-param budgetStartDate string = utcNow('yyyy-MM-01')
+param budgetStartDate string = '${utcNow('yyyy-MM')}-01T00:00:00Z'
 
 var token = toLower(uniqueString(subscription().id, environmentName, location))
 var tags = {

@@ -124,7 +124,7 @@ def test_a_budget_warns_before_and_at_its_amount() -> None:
         ("Forecasted", 100),
     }
     assert the("full", "Microsoft.Consumption/budgets").properties["timePeriod"] == {
-        "startDate": "2026-11-01"
+        "startDate": "2026-11-01T00:00:00Z"
     }
     assert of_type("plain", "Microsoft.Consumption/budgets") == []
 

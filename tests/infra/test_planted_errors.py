@@ -78,7 +78,7 @@ PLANTED = [
     ("wrong-value", COSMOS, "type: 'Continuous'", "type: 'Never'"),
     ("wrong-value", APP, "name: 'appsettings'", "name: 'settings'"),
     ("wrong-scope", MAIN, "Resources/resourceGroups@2024-11-01", "Storage/storageAccounts@2024-01-01"),
-    ("wrong-scope", IDENTITY, "@description", "targetScope = 'subscription'\n\n@description"),
+    ("wrong-scope", IDENTITY, "metadata", "targetScope = 'subscription'\n\nmetadata"),
     # secrets
     ("secret", APP, "output id string = app.id", "output id string = storage.listKeys().keys[0].value"),
     ("secret", APP, "AZURE_CLIENT_ID: identityClientId", f"AZURE_CLIENT_ID: {KEY}"),

@@ -27,7 +27,7 @@ _WORDS = frozenset(
         "let", "where", "extend", "summarize", "project", "away", "top", "by", "order", "desc", "asc",
         "render", "timechart", "and", "or", "not", "in", "has", "startswith", "between", "bin",
         "toscalar", "tostring",
-        "toint", "sum", "sumif", "min", "max", "maxif", "arg_max", "iff", "coalesce",
+        "toint", "sum", "sumif", "min", "max", "maxif", "arg_max", "iff", "coalesce", "ago",
     }
 )  # fmt: skip
 _DURATION = re.compile(r"\d+[mhd]")

@@ -146,6 +146,14 @@ def test_the_workflow_signs_in_without_a_secret() -> None:
     assert "--federated-credential-provider github" in text
 
 
+def test_the_workflow_deploys_nothing_that_a_fork_proposes() -> None:
+    condition = WORKFLOW["jobs"]["deploy"]["if"]
+
+    assert "github.event.workflow_run.event == 'push'" in condition
+    assert "github.event.workflow_run.head_repository.full_name == github.repository" in condition
+    assert "github.event.workflow_run.conclusion == 'success'" in condition
+
+
 def test_the_workflow_passes_on_what_azd_pipeline_config_sets() -> None:
     environment = WORKFLOW["jobs"]["deploy"]["env"]
     wanted = {

@@ -76,6 +76,16 @@ def test_a_value_that_a_resource_does_not_take_is_found_when_it_is_worked_out(co
     assert "has no partition" in found[1]
 
 
+def test_a_name_that_azure_does_not_take_is_found_when_it_is_worked_out(copied: Path) -> None:
+    main = copied / "infra" / "main.bicep"
+    main.write_text(main.read_text().replace("'stfunc${token}'", "'st-functions-${token}'"))
+
+    resources, _ = plan(main, dict(WAYS["plain"]))
+    found = [line for resource in resources for line in deviations(resource, schema())]
+
+    assert found == ["st-functions-abcdefghijklm.name: 'st-functions-abcdefghijklm' is too long"]
+
+
 def test_the_kept_schemas_are_those_of_the_declared_types() -> None:
     for name in declared_types():
         assert schema().resource(name) is not None, f"{name}: run python -m tools.azure_types"

@@ -79,6 +79,8 @@ PLANTED = [
     ("wrong-value", APP, "name: 'appsettings'", "name: 'settings'"),
     ("wrong-scope", MAIN, "Resources/resourceGroups@2024-11-01", "Storage/storageAccounts@2024-01-01"),
     ("wrong-scope", IDENTITY, "metadata", "targetScope = 'subscription'\n\nmetadata"),
+    ("wrong-value", APP, "var packages = 'app-package'", "var packages = 'ap'"),
+    ("wrong-value", COSMOS, "failoverPriority: 0", "failoverPriority: -1"),
     # secrets
     ("secret", APP, "output id string = app.id", "output id string = storage.listKeys().keys[0].value"),
     ("secret", APP, "AZURE_CLIENT_ID: identityClientId", f"AZURE_CLIENT_ID: {KEY}"),

@@ -98,9 +98,12 @@ class Bodies:
             return
         self._kinds(node, shape, self._schema.kinds(type_), where)
         literals = self._schema.literals(type_)
-        if literals is not None and shape.values is not None:
-            for value in set(shape.values) - literals - {None}:
+        for value in set(shape.values or ()) - {None}:
+            beyond = self._schema.beyond_limits(type_, value)
+            if literals is not None and value not in literals:
                 self._problems.add(node, "wrong-value", f"{where} takes {_some(literals)}, not {value!r}")
+            elif beyond is not None:
+                self._problems.add(node, "wrong-value", f"{where}: {beyond}")
 
     def _object(self, node: Node, type_: str, where: str, locals_: frozenset[str], depth: int) -> None:
         known, additional = self._of_object(node, type_, where)

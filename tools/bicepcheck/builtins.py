@@ -2,6 +2,7 @@
 
 import ipaddress
 import json
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ BUILTINS: dict[str, Callable[..., Any]] = {
     "empty": lambda value: not value,
     "environment": lambda: Answer("[environment]"),
     "flatten": _flatten,
-    "guid": lambda *parts: f"guid({', '.join(parts)})",
+    "guid": lambda *parts: str(uuid.uuid5(uuid.NAMESPACE_URL, "|".join(parts))),
     "items": _items,
     "length": len,
     "map": lambda items, function: [function(item) for item in items],

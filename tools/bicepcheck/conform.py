@@ -33,10 +33,17 @@ def _value(value: Any, type_: str, where: str, schema: Schema) -> Iterator[str]:
     elif kind == "array" and kinds:
         for index, item in enumerate(value):
             yield from _value(item, schema.item(type_), f"{where}[{index}]", schema)
-    elif kind == "string" and not isinstance(value, Answer):
-        literals = schema.literals(type_)
-        if literals is not None and value not in literals:
-            yield f"{where} takes {' or '.join(sorted(literals))}, not {value!r}"
+    elif kind in ("string", "int") and not isinstance(value, Answer):
+        yield from _plain(value, type_, where, schema)
+
+
+def _plain(value: str | int, type_: str, where: str, schema: Schema) -> Iterator[str]:
+    literals = schema.literals(type_)
+    if literals is not None and value not in literals:
+        yield f"{where} takes {' or '.join(sorted(literals))}, not {value!r}"
+    beyond = schema.beyond_limits(type_, value)
+    if beyond is not None and "[" not in str(value):  # a name in brackets stands for Azure's answer
+        yield f"{where}: {beyond}"
 
 
 def _object(value: dict[str, Any], type_: str, where: str, schema: Schema) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The resource types: which there are, in which versions, and what each of their properties takes."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -79,6 +80,18 @@ class Schema:
 
     def _is_open(self, type_: str) -> bool:
         return bool(self._node(type_)["kind"] == "String")
+
+    def beyond_limits(self, type_: str, value: str | int) -> str | None:
+        """Why the value is too long, too short, too great, too small or of the wrong form, if it is."""
+        node = self._node(type_)
+        size = len(value) if isinstance(value, str) else value
+        if size < node.get("minLength" if isinstance(value, str) else "minValue", size):
+            return f"{value!r} is too {'short' if isinstance(value, str) else 'small'}"
+        if size > node.get("maxLength" if isinstance(value, str) else "maxValue", size):
+            return f"{value!r} is too {'long' if isinstance(value, str) else 'great'}"
+        if isinstance(value, str) and not re.search(node.get("pattern", ""), value):
+            return f"{value!r} does not match {node['pattern']}"
+        return None
 
     def item(self, type_: str) -> str:
         return str(self._node(type_).get("item", ANY))

@@ -14,7 +14,7 @@ var tabs = [
   'Cost'
 ]
 
-// linechart and barchart over time; table and tiles for the present.
+// linechart and barchart over time, table for the present.
 var queryPanels = [
   {
     tab: 'Pipeline'
@@ -60,12 +60,6 @@ var queryPanels = [
   }
   {
     tab: 'Retry policy'
-    title: 'Stuck documents now (warning at 50, critical at 200)'
-    view: 'tiles'
-    query: loadTextContent('../infra/kql/retry-stuck.kql')
-  }
-  {
-    tab: 'Retry policy'
     title: 'Documents requeued'
     view: 'linechart'
     query: loadTextContent('../infra/kql/retry-rate.kql')
@@ -97,7 +91,7 @@ var queryPanels = [
   {
     tab: 'Retry policy'
     title: 'Failed documents now'
-    view: 'tiles'
+    view: 'table'
     query: loadTextContent('../infra/kql/retry-failed.kql')
   }
   {
@@ -285,6 +279,61 @@ var queryItems = map(queryPanels, panel => {
   }
 })
 
+// Spec 001, panel 1: the numbers turn orange at 50 and red at 200.
+var stuckItem = {
+  type: 3
+  name: 'Stuck documents now'
+  conditionalVisibility: {
+    parameterName: 'tab'
+    comparison: 'isEqualTo'
+    value: 'Retry policy'
+  }
+  content: {
+    version: 'KqlItem/1.0'
+    title: 'Stuck documents now (warning at 50, critical at 200)'
+    query: loadTextContent('../infra/kql/retry-stuck.kql')
+    visualization: 'table'
+    size: 0
+    showAnalytics: true
+    timeContextFromParameter: 'timeRange'
+    queryType: 0
+    resourceType: 'microsoft.operationalinsights/workspaces'
+    crossComponentResources: [
+      workspaceId
+    ]
+    gridSettings: {
+      formatters: [
+        {
+          columnMatch: 'Stuck'
+          formatter: 18
+          formatOptions: {
+            thresholdsOptions: 'colors'
+            thresholdsGrid: [
+              {
+                operator: '>='
+                thresholdValue: '200'
+                representation: 'redBright'
+                text: '{0}{1}'
+              }
+              {
+                operator: '>='
+                thresholdValue: '50'
+                representation: 'orange'
+                text: '{0}{1}'
+              }
+              {
+                operator: 'Default'
+                representation: 'green'
+                text: '{0}{1}'
+              }
+            ]
+          }
+        }
+      ]
+    }
+  }
+}
+
 var metricItems = map(metricPanels, panel => {
   type: 10
   name: panel.title
@@ -332,6 +381,7 @@ resource workbook 'Microsoft.Insights/workbooks@2023-06-01' = {
         [
           timeRange
           tabStrip
+          stuckItem
         ],
         metricItems,
         queryItems

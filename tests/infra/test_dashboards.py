@@ -138,6 +138,18 @@ def test_the_workbook_has_a_tab_for_each_concern_and_panels_on_each() -> None:
     assert len({panel["name"] for panel in panels()}) == len(panels())
 
 
+def test_stuck_documents_turn_orange_at_50_and_red_at_200() -> None:
+    (panel,) = [each for each in panels() if "retry_job_stuck_documents" in each["content"].get("query", "")]
+    (formatter,) = panel["content"]["gridSettings"]["formatters"]
+    levels = {
+        level.get("thresholdValue"): level["representation"]
+        for level in formatter["formatOptions"]["thresholdsGrid"]
+    }
+
+    assert levels == {"200": "redBright", "50": "orange", None: "green"}
+    assert formatter["columnMatch"] in produced(panel["content"]["query"])
+
+
 @pytest.mark.parametrize(
     "metric", [name for name, metric in METRICS.items() if metric.spec in ("001", "002")]
 )

@@ -1,9 +1,11 @@
 """The checker proves itself: each error planted into the real files is found, and named for what it is."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from tests.infra.conftest import ROOT
 from tools.bicepcheck.check import check_all, check_file
 
 MAIN, APP, COSMOS = "infra/main.bicep", "bicep/function-app.bicep", "bicep/cosmos.bicep"
@@ -44,6 +46,8 @@ PLANTED = [
     ("wrong-type", MAIN, "    containers: [\n      archives\n    ]", "    containers: archives"),
     ("wrong-value", MAIN, "'Premium' : 'Standard'", "'Premium' : 'Basic'"),
     ("wrong-value", MAIN, "param searchSku string = 'basic'", "param searchSku string = 'free'"),
+    ("wrong-value", MAIN, "param maximumInstanceCount int = 40", "param maximumInstanceCount int = 20"),
+    ("wrong-value", MAIN, "retentionInDays: logRetentionDays", "retentionInDays: 7"),
     ("unknown-property", MAIN, "monitoring.outputs.workspaceId", "monitoring.outputs.workspace"),
     ("unknown-property", MAIN, "app.outputs.uri", "app.uri"),
     ("wrong-scope", MAIN, "  name: 'cosmos'\n  scope: group\n", "  name: 'cosmos'\n"),
@@ -101,6 +105,13 @@ def test_a_planted_error_is_found(code: str, file: str, right: str, wrong: str, 
     problems = check_file(path)
 
     assert code in {problem.code for problem in problems}, problems
+
+
+def test_an_error_of_every_kind_is_planted() -> None:
+    sources = "".join(path.read_text() for path in (ROOT / "tools" / "bicepcheck").glob("*.py"))
+    kinds = set(re.findall(r'\.add\(\s*[^,]+,\s*"([a-z-]+)"', sources))
+
+    assert kinds - {"no-schema"} == {code for code, *_ in PLANTED}  # that one has a test of its own below
 
 
 def test_a_problem_names_its_file_and_line(copied: Path) -> None:

@@ -176,10 +176,9 @@ class Bodies:
 
     def _argument(self, node: Node, parameter: Parameter, where: str, locals_: frozenset[str]) -> None:
         shape = self._fits(node, node, {parameter.type}, where, locals_)
-        allowed = parameter.allowed
-        if allowed is not None and shape.values is not None:
-            for value in set(shape.values) - set(allowed):
-                self._problems.add(node, "wrong-value", f"{where} takes {_some(allowed)}, not {value!r}")
+        for value in set(shape.values or ()) - {None}:
+            if parameter.refuses(value):
+                self._problems.add(node, "wrong-value", f"{where} does not take {value!r}")
 
     # kinds
 

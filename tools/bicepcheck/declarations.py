@@ -48,6 +48,18 @@ class Parameter(Declaration):
         items = named(named(decorator)[1])[0]
         return [literal(item) for item in named(items)]
 
+    def refuses(self, value: Any) -> bool:
+        """Whether its decorators rule the value out."""
+        if self.allowed is not None and value not in self.allowed:
+            return True
+        size = len(value) if isinstance(value, str) else value
+        least, most = ("minLength", "maxLength") if isinstance(value, str) else ("minValue", "maxValue")
+        return not self._bound(least, size) <= size <= self._bound(most, size)
+
+    def _bound(self, decorator: str, otherwise: int) -> int:
+        found = self.decorators.get(decorator)
+        return otherwise if found is None else int(text(named(named(found)[1])[0]))
+
 
 @dataclass(frozen=True)
 class Variable(Declaration):

@@ -2,7 +2,13 @@
 
 import azure.functions as func
 
+from stages.chunking import blueprint as chunking
+from stages.failures import blueprint as failures
+from stages.parsing import blueprint as parsing
 from web.health import blueprint as health
 
 app = func.FunctionApp()
+app.register_functions(parsing)
+app.register_functions(chunking)
+app.register_functions(failures)
 app.register_functions(health)

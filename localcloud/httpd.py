@@ -283,8 +283,13 @@ class _Connection(asyncio.Protocol):
             self._transport.abort()
 
     def close_when_idle(self) -> None:
-        if self._transport is not None and self._worker is None and not self._pending:
+        if self._transport is None or self._worker is not None or self._pending:
+            return
+        if self._transport.get_write_buffer_size():
             self._transport.close()
+        else:
+            # Over TLS, close() would wait for the peer's farewell, which an idle client never sends.
+            self._transport.abort()
 
 
 def _reset(transport: asyncio.Transport) -> None:

@@ -12,7 +12,7 @@ from azure.identity.aio import DefaultAzureCredential
 from azure.search.documents.aio import SearchClient
 from azure.search.documents.indexes.aio import SearchIndexClient
 from azure.servicebus.aio import ServiceBusClient
-from azure.storage.blob.aio import BlobServiceClient
+from azure.storage.blob.aio import BlobServiceClient, LinearRetry
 
 from shared.blobs import Blobs
 from shared.bus import Bus
@@ -25,9 +25,13 @@ from shared.store import Store
 __all__ = ["Clients", "clients"]
 
 TOO_MANY_REQUESTS = 429
+# A blip is the SDK's to retry; what lasts longer is the runner's, which counts and reports it.
+QUICK_RETRIES = 2
+QUICK_BACKOFF_SECONDS = 0.2
+BLOCK_BYTES = 1024 * 1024  # larger bodies would block the event loop while they are written
 
 
-@dataclass
+@dataclass(eq=False)
 class Clients:
     """What a stage talks to."""
 
@@ -91,14 +95,18 @@ def _cosmos(settings: Settings, identity: DefaultAzureCredential) -> CosmosClien
 
 def _service_bus(settings: Settings, identity: DefaultAzureCredential) -> ServiceBusClient:
     if settings.SERVICEBUS_CONNECTION is not None:
-        return ServiceBusClient.from_connection_string(settings.SERVICEBUS_CONNECTION.get_secret_value())
-    return ServiceBusClient(settings.SERVICEBUS_CONNECTION__fullyQualifiedNamespace or "", identity)
+        return ServiceBusClient.from_connection_string(
+            settings.SERVICEBUS_CONNECTION.get_secret_value(), **_retries()
+        )
+    return ServiceBusClient(
+        settings.SERVICEBUS_CONNECTION__fullyQualifiedNamespace or "", identity, **_retries()
+    )
 
 
 def _index(settings: Settings, identity: DefaultAzureCredential) -> Index:
     key = settings.SEARCH_KEY
     credential = identity if key is None else AzureKeyCredential(key.get_secret_value())
-    options: dict[str, Any] = {}
+    options = _retries()
     if settings.SEARCH_CA_FILE is not None:
         options["connection_verify"] = str(settings.SEARCH_CA_FILE)
     endpoint, name = settings.SEARCH_ENDPOINT, settings.SEARCH_INDEX
@@ -110,9 +118,20 @@ def _index(settings: Settings, identity: DefaultAzureCredential) -> Index:
 
 
 def _blob_service(settings: Settings, identity: DefaultAzureCredential) -> BlobServiceClient:
+    options: dict[str, Any] = {
+        "retry_policy": LinearRetry(backoff=1, retry_total=QUICK_RETRIES, random_jitter_range=1),
+        "max_block_size": BLOCK_BYTES,
+        "max_single_put_size": BLOCK_BYTES,
+    }
     if settings.STORAGE_CONNECTION is not None:
-        return BlobServiceClient.from_connection_string(settings.STORAGE_CONNECTION.get_secret_value())
-    return BlobServiceClient(settings.STORAGE_BLOB_ENDPOINT or "", identity)
+        return BlobServiceClient.from_connection_string(
+            settings.STORAGE_CONNECTION.get_secret_value(), **options
+        )
+    return BlobServiceClient(settings.STORAGE_BLOB_ENDPOINT or "", identity, **options)
+
+
+def _retries() -> dict[str, Any]:
+    return {"retry_total": QUICK_RETRIES, "retry_backoff_factor": QUICK_BACKOFF_SECONDS}
 
 
 _connected: dict[asyncio.AbstractEventLoop, asyncio.Task[Clients]] = {}

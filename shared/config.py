@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
@@ -42,6 +42,13 @@ class Settings(BaseModel):
     SEARCH_KEY: SecretStr | None = None
     SEARCH_INDEX: str = "message_embeddings"
     SEARCH_CA_FILE: Path | None = None
+
+    EMBEDDING_DIMENSION: Positive = 384
+
+    # Chunking, in the embedding model's own tokens
+    CHUNKING_STRATEGY: Literal["recursive", "token_window", "semantic"] = "recursive"
+    CHUNKING_MAX_TOKENS: Annotated[int, Field(gt=0, le=254)] = 254
+    CHUNKING_OVERLAP_TOKENS: Annotated[int, Field(ge=0, le=127)] = 24
 
     # Blob storage
     STORAGE_CONNECTION: SecretStr | None = None

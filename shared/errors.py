@@ -14,7 +14,7 @@ transient error with backoff and then by the broker, and everything else is perm
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from azure.core.exceptions import (
@@ -45,6 +45,7 @@ __all__ = [
     "PipelineError",
     "RejectedItemsError",
     "TransientError",
+    "add_details",
     "classify",
 ]
 
@@ -108,6 +109,7 @@ class Failure:
     error_type: str
     message: str
     retry_after: float | None = None
+    details: Mapping[str, int] = field(default_factory=dict)
 
 
 # 401 and 403 too: a role assignment takes minutes to reach a service, and dead-lettering a whole backlog for
@@ -135,7 +137,13 @@ def classify(error: BaseException) -> Failure:
     """Sort an error into race, transient or permanent."""
     kind = _kind(error)
     retry_after = _retry_after(error) if kind is ErrorKind.TRANSIENT else None
-    return Failure(kind, type(error).__name__, _message(error), retry_after)
+    details = getattr(error, _DETAILS, {})
+    return Failure(kind, type(error).__name__, _message(error), retry_after, details)
+
+
+def add_details(error: BaseException, **details: int) -> None:
+    """Note on an error, whoever raises it, how far the work had come."""
+    setattr(error, _DETAILS, {**getattr(error, _DETAILS, {}), **details})
 
 
 def _kind(error: BaseException) -> ErrorKind:
@@ -191,6 +199,7 @@ def _retry_after(error: BaseException) -> float | None:
 
 
 _MESSAGE_LENGTH = 2000
+_DETAILS = "pipeline_details"
 
 
 def _message(error: BaseException) -> str:

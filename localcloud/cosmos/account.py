@@ -23,6 +23,8 @@ RU_PER_RANGE = 10_000
 MAX_RANGES = 50
 MAX_LAG = 3600
 DEFAULT_THROUGHPUT = 400
+MIN_AUTOSCALE = 1000
+MAX_THROUGHPUT = 10**7
 _OWNER_GONE = 1003
 
 
@@ -30,7 +32,7 @@ class Throughput:
     """What a client asks for: fixed request units, or a maximum to scale to."""
 
     def __init__(self, fixed: str | None = None, autoscale: str | None = None) -> None:
-        self.fixed = self._number(fixed) if fixed else None
+        self.fixed = self._number(fixed, DEFAULT_THROUGHPUT) if fixed else None
         self.autoscale: dict[str, Any] | None = None
         if autoscale:
             try:
@@ -39,12 +41,15 @@ class Throughput:
                 raise bad_request("the autoscale settings header is not JSON") from None
             if not isinstance(self.autoscale, dict):
                 raise bad_request("the autoscale settings are an object")
-            self._number(str(self.autoscale.get("maxThroughput")))
+            self._number(str(self.autoscale.get("maxThroughput")), MIN_AUTOSCALE)
 
     @staticmethod
-    def _number(text: str) -> int:
-        if not text.isascii() or not text.isdigit() or not DEFAULT_THROUGHPUT <= int(text[:12]) <= 10**7:
-            raise bad_request(f"throughput is a number from {DEFAULT_THROUGHPUT} up, not {text[:20]!r}")
+    def _number(text: str, minimum: int) -> int:
+        if not text.isascii() or not text.isdigit() or not minimum <= int(text[:12]) <= MAX_THROUGHPUT:
+            raise bad_request(
+                f"Requested throughput {text[:20]} is less than required minimum throughput {minimum}, or "
+                f"not a number up to {MAX_THROUGHPUT}"
+            )
         return int(text)
 
     def __bool__(self) -> bool:
@@ -157,10 +162,11 @@ class Account:
     def create_container(self, database_name: str, definition: Any, throughput: Throughput) -> dict[str, Any]:
         database = self.database(database_name, owner=True)
         name = check_id(definition.get("id") if isinstance(definition, dict) else None)
+        kept = validate_definition(definition)
         if name in self._containers[database["id"]]:
             raise conflict(f"Resource with specified id or name already exists: the container {name!r}")
         rid = container_rid(database["_rid"])
-        body = self._container_body(validate_definition(definition), rid, database["_rid"])
+        body = self._container_body(kept, rid, database["_rid"])
         ranges = max(self._min_ranges, min(MAX_RANGES, -(-throughput.maximum // RU_PER_RANGE)))
         container = Container(self._next_number, database["id"], database["_rid"], body, RangeMap(ranges))
         with self.store.all_or_nothing():

@@ -9,7 +9,7 @@ from localcloud.httpd import Response
 
 __all__ = ["Api"]
 
-_UNSUPPORTED = ("users", "permissions", "sprocs", "triggers", "udfs", "conflicts", "clientencryptionkeys",
+_UNSUPPORTED = ("users", "permissions", "sprocs", "triggers", "udfs", "clientencryptionkeys",
                 "attachments", "schemas")  # fmt: skip
 
 
@@ -46,6 +46,8 @@ class Api:
                 self._route_documents(call, method)
             case ["dbs", _, "colls", _, "docs", _]:
                 self._route_document(call, method)
+            case ["dbs", _, "colls", _, "conflicts", *_]:
+                call.operation, call.run = "conflicts.list", self.metadata.list_conflicts
             case ["dbs", _, "colls", _, "operations", "partitionkeydelete"] if method == "POST":
                 call.operation, call.run = "docs.deletepartition", self.documents.delete_partition
             case _ if any(part in _UNSUPPORTED for part in parts[2::2]):

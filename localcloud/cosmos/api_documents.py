@@ -2,7 +2,6 @@
 
 import base64
 from typing import Any
-from urllib.parse import quote
 
 import orjson
 
@@ -13,6 +12,7 @@ from localcloud.cosmos.documents import Written, parse_document
 from localcloud.cosmos.errors import CosmosError, bad_request, not_implemented
 from localcloud.cosmos.keys import PartitionKey
 from localcloud.cosmos.queries import Page, Scope
+from localcloud.cosmos.rids import document_k
 from localcloud.cosmos.sessions import RetryMemory, View, parse_token, session_token
 from localcloud.cosmos.sql_parser import parse_query
 from localcloud.cosmos.sql_plan import needs_client, pinned_values, query_plan
@@ -64,42 +64,48 @@ class DocumentsApi:
     def create(self, call: Call) -> Response:
         container, key = self._container_and_key(call)
         document = parse_document(call.request.body)
-        return self._written(call, container, self.account.documents.create(container, key, document))
+        return self._written(call, self.account.documents.create(container, key, document))
 
     def upsert(self, call: Call) -> Response:
         container, key = self._container_and_key(call)
         document = parse_document(call.request.body)
         written = self.account.documents.upsert(container, key, document, conditions_in(call))
-        return self._written(call, container, written)
+        return self._written(call, written)
 
     def replace(self, call: Call) -> Response:
         container, key = self._container_and_key(call)
         document = parse_document(call.request.body)
-        written = self.account.documents.replace(container, key, call.parts[5], document, conditions_in(call))
-        return self._written(call, container, written)
+        written = self.account.documents.replace(
+            container, key, self._document_id(call, container), document, conditions_in(call)
+        )
+        return self._written(call, written)
 
     def patch(self, call: Call) -> Response:
         container, key = self._container_and_key(call)
         change = parse_document(call.request.body) if call.request.body[:1] == b"{" else call.json()
-        written = self.account.documents.patch(container, key, call.parts[5], change, conditions_in(call))
-        return self._written(call, container, written)
+        written = self.account.documents.patch(
+            container, key, self._document_id(call, container), change, conditions_in(call)
+        )
+        return self._written(call, written)
 
     def delete(self, call: Call) -> Response:
         container, key = self._container_and_key(call)
-        written = self.account.documents.delete(container, key, call.parts[5], conditions_in(call))
-        return self._written(call, container, written)
+        written = self.account.documents.delete(
+            container, key, self._document_id(call, container), conditions_in(call)
+        )
+        return self._written(call, written)
 
     def delete_partition(self, call: Call) -> Response:
         container, key = self._container_and_key(call)
         number = self.account.documents.delete_partition(container, key)
-        self._add_session(call, container, number, container.lsns[number])
+        call.session = number, container.lsns[number]
         return answer(call, 200, b"", charge=10.0)
 
     def batch(self, call: Call) -> Response:
         container, key = self._container_and_key(call)
         number = container.ranges.of_epk(key.epk)
         status, results = self.account.batches.run_atomic(container, key, call.request.body)
-        self._add_session(call, container, number, container.lsns[number])
+        call.session = number, container.lsns[number]
         return self._batch_answer(call, status, results)
 
     def bulk(self, call: Call) -> Response:
@@ -117,16 +123,16 @@ class DocumentsApi:
         container, key = self._container_and_key(call)
         number = container.ranges.of_epk(key.epk)
         view = self._view(call, container, (number,))
-        row = self.account.documents.read(container, view, call.parts[5], key)
-        self._add_session(call, container, number, view.lsns[number])
+        call.session = number, view.lsns[number]
+        row = self.account.documents.read(container, view, self._document_id(call, container), key)
         call.headers.append(("etag", row.etag))
         if call.header("if-none-match") == row.etag:
             return answer(call, 304, b"", charge=1.0)
         body = row.body.encode()
         return answer(call, 200, body, charge=read_charge(len(body)))
 
-    def _written(self, call: Call, container: Container, written: Written) -> Response:
-        self._add_session(call, container, written.range, written.lsn)
+    def _written(self, call: Call, written: Written) -> Response:
+        call.session = written.range, written.lsn
         if written.row is None:
             return answer(call, written.status, b"", charge=write_charge(0))
         call.headers.append(("etag", written.row.etag))
@@ -155,9 +161,9 @@ class DocumentsApi:
             return scope
         query = parse_query(text)
         pinned = pinned_values(query, parameters, container.key.paths)
-        if pinned is not None and all(isinstance(value, str | int | float | None) for value in pinned):
-            return Scope(container.key.of_values(pinned))
         if not call.is_set("x-ms-documentdb-query-enablecrosspartition"):
+            if pinned is not None and all(isinstance(value, str | int | float | None) for value in pinned):
+                return Scope(container.key.of_values(pinned))
             raise bad_request(
                 "Cross partition query is required but disabled. Please set "
                 "x-ms-documentdb-query-enablecrosspartition to true, specify x-ms-documentdb-partitionkey, "
@@ -237,8 +243,24 @@ class DocumentsApi:
         if header is None:
             raise bad_request("PartitionKey value must be supplied for this operation")
         key = container.key.of_header(header)
-        call.headers = self._session_headers(container, container.ranges.of_epk(key.epk))
+        if not key.complete:
+            raise bad_request(
+                f"Partition key provided ({key.text}) doesn't correspond to the definition in the "
+                "collection or specifies insufficient partition key paths.",
+                substatus=1001,
+            )
+        number = container.ranges.of_epk(key.epk)
+        call.session = number, container.lsns[number]
         return container, key
+
+    def _document_id(self, call: Call, container: Container) -> str:
+        """The id in the path, or that of the document whose resource id is there: SDKs follow `_self`."""
+        name = call.parts[5]
+        if call.parts[3] == container.id:
+            return name
+        k = document_k(name, container.raw_rid)
+        found = self.account.store.rows(f"SELECT id FROM {container.table} WHERE k = ?", (k,))
+        return str(found[0][0]) if found else name
 
     def spend(self, call: Call) -> None:
         if self._rate and call.container is not None:
@@ -268,10 +290,12 @@ class DocumentsApi:
             )
         token = call.header("x-ms-session-token")
         view = self.account.replica.view(container)
-        identity = call.header("x-ms-activity-id") or f"{call.request.peer} {call.request.target}"
+        # The JavaScript client names no activity, and its retry comes without the token.
+        identity = call.header("x-ms-activity-id") or call.request.target
         if self.account.replica.lag and self.retries.is_retry(identity):
             view = self.account.replica.primary(container)
-        if token and level == "Session":
+        # The primary has all there is: a token ahead of it can only be of a container that is no more.
+        if token and level == "Session" and view.table != container.table:
             try:
                 view.check(parse_token(token), ranges)
             except CosmosError:
@@ -279,25 +303,10 @@ class DocumentsApi:
                 raise
         return view
 
-    def _session_headers(self, container: Container, number: int) -> list[tuple[str, str]]:
-        return [
-            ("x-ms-alt-content-path", f"dbs/{quote(container.database)}/colls/{quote(container.id)}"),
-            ("x-ms-documentdb-partitionkeyrangeid", str(number)),
-            ("x-ms-session-token", session_token(number, container.lsns[number])),
-        ]
-
-    def _add_session(self, call: Call, container: Container, number: int, lsn: int) -> None:
-        call.headers = self._session_headers(container, number)[:2]
-        call.headers += [("x-ms-session-token", session_token(number, lsn)), ("lsn", str(lsn))]
-
     def _add_tokens(self, call: Call, container: Container, tokens: str) -> None:
-        call.headers.append(
-            ("x-ms-alt-content-path", f"dbs/{quote(container.database)}/colls/{quote(container.id)}")
-        )
-        call.headers.append(("x-ms-session-token", tokens))
-        number = tokens.partition(":")[0]
+        call.headers += [*container.owner_headers, ("x-ms-session-token", tokens)]
         if "," not in tokens:
-            call.headers.append(("x-ms-documentdb-partitionkeyrangeid", number))
+            call.headers.append(("x-ms-documentdb-partitionkeyrangeid", tokens.partition(":")[0]))
 
 
 def _feed_start(etag: str | None, newest: int) -> int:

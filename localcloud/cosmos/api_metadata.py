@@ -5,7 +5,8 @@ from typing import Any
 import orjson
 
 from localcloud.cosmos.account import Account, Throughput
-from localcloud.cosmos.errors import bad_request
+from localcloud.cosmos.container import Container
+from localcloud.cosmos.errors import bad_request, not_found
 from localcloud.cosmos.wire import Call, all_tokens, answer, feed_body, page_size, query_in, small_number
 from localcloud.httpd import Response
 
@@ -96,8 +97,29 @@ class MetadataApi:
             call.headers.append(
                 ("x-ms-resource-usage", f"documentsSize=0;documentsCount={count};collectionSize=0;")
             )
+        call.headers.append(("x-ms-documentdb-collection-index-transformation-progress", "100"))
         call.headers.append(("x-ms-session-token", all_tokens(container.lsns)))
-        return self._metadata(call, 200, container.body)
+        return self._metadata(call, 200, {**container.body, **self._statistics(call, container)})
+
+    def _statistics(self, call: Call, container: Container) -> dict[str, Any]:
+        if not call.is_set("x-ms-documentdb-populatepartitionstatistics"):
+            return {}
+        sql = f"SELECT range, count(*), sum(length(body)) / 1024 FROM {container.table} GROUP BY range"
+        rows = {number: rest for number, *rest in self.account.store.rows(sql, ())}
+        return {
+            "statistics": [
+                {"id": str(number), "documentCount": documents, "sizeInKB": size, "partitionKeys": []}
+                for number in range(len(container.ranges))
+                for documents, size in [rows.get(number, (0, 0))]
+            ]
+        }
+
+    def list_conflicts(self, call: Call) -> Response:
+        """An account with one write region has none."""
+        container = self.account.container(call.parts[1], call.parts[3], owner=True)
+        if len(call.parts) % 2 == 0:
+            raise not_found(f"the conflict {call.parts[5]!r}")
+        return answer(call, 200, feed_body(container.rid, "Conflicts", []), charge=1.0)
 
     def replace_metadata(self, call: Call) -> Response:
         if call.parts[0] == "offers":

@@ -19,22 +19,12 @@ class Resource:
 
     def __init__(self, raw_path: str) -> None:
         raw = [part for part in raw_path.split("/") if part]
-        self.parts = [unquote(part) for part in raw]
-        if self.parts[-1:] == ["partitionkeydelete"]:
-            self.kind, self.link, self.raw_link = (
-                "partitionkey",
-                "/".join(self.parts[:-2]),
-                "/".join(raw[:-2]),
-            )
-        elif len(self.parts) % 2:
-            self.kind, self.link, self.raw_link = (
-                self.parts[-1],
-                "/".join(self.parts[:-1]),
-                "/".join(raw[:-1]),
-            )
-        else:
-            self.kind = self.parts[-2] if self.parts else ""
-            self.link, self.raw_link = "/".join(self.parts), "/".join(raw)
+        self.parts = [unquote(part) for part in raw] if "%" in raw_path else raw
+        named = len(raw) - len(raw) % 2  # a feed is signed as its parent
+        self.kind = raw[-1] if len(raw) % 2 else raw[-2] if raw else ""
+        if raw and raw[-1] == "partitionkeydelete":
+            self.kind, named = "colls", len(raw) - 2
+        self.link, self.raw_link = "/".join(self.parts[:named]), "/".join(raw[:named])
 
     @property
     def spellings(self) -> tuple[str, ...]:
@@ -51,10 +41,10 @@ class Authenticator:
 
     def check(self, request: Request, resource: Resource) -> None:
         header = unquote(request.headers.get("authorization", ""))
-        fields = dict(part.partition("=")[::2] for part in header.split("&"))
-        if fields.get("type") != "master" or "sig" not in fields:
+        kind, _, signature = header.partition("&sig=")
+        if not kind.startswith("type=master") or not signature:
             raise _unauthorized("Required Header authorization is missing or is not a master-key signature")
-        given = fields["sig"].encode()
+        given = signature.encode()
         for link in resource.spellings:
             if hmac.compare_digest(self._sign(request, resource.kind, link), given):
                 return

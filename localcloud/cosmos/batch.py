@@ -111,8 +111,10 @@ def _parse(body: bytes) -> list[dict[str, Any]]:
         raise bad_request(f"the batch is not JSON: {error}") from None
     if not isinstance(operations, list) or not all(isinstance(operation, dict) for operation in operations):
         raise bad_request("a batch is a JSON array of operations")
-    if not 1 <= len(operations) <= MAX_OPERATIONS:
-        raise bad_request(f"Batch request has {len(operations)} operations: it takes 1 to {MAX_OPERATIONS}")
+    if not operations:
+        raise bad_request("Batch request has no operations.")
+    if len(operations) > MAX_OPERATIONS:
+        raise bad_request(f"Batch request has more operations than what is supported: {MAX_OPERATIONS}")
     return operations
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
 
 from localcloud.cosmos.errors import bad_request
 from localcloud.cosmos.keys import KeyDefinition, RangeMap, parse_path
@@ -10,34 +11,21 @@ from localcloud.cosmos.store import Store
 
 __all__ = ["Container", "validate_definition"]
 
-_DEFAULT_INDEXING = {
-    "indexingMode": "consistent",
-    "automatic": True,
-    "includedPaths": [{"path": "/*"}],
-    "excludedPaths": [{"path": '/"_etag"/?'}],
-}
 MAX_TTL = 2**31 - 1
 
 
 def validate_definition(definition: dict[str, Any]) -> dict[str, Any]:
     """The definition as it is kept: checked, with the service's defaults."""
     KeyDefinition.parse(definition.get("partitionKey"))
-    check_ttl(definition.get("defaultTtl"), "defaultTtl")
-    indexing = definition.get("indexingPolicy") or {}
-    if not isinstance(indexing, dict):
-        raise bad_request("indexingPolicy is an object")
-    mode = str(indexing.get("indexingMode", "consistent")).lower()
-    if mode not in ("consistent", "lazy", "none"):
-        raise bad_request(f"indexingMode is consistent or none, not {mode!r}")
-    kept = {**_DEFAULT_INDEXING, **indexing, "indexingMode": mode}
-    if mode == "none":
-        kept = {**indexing, "indexingMode": mode, "automatic": indexing.get("automatic", False)}
+    if definition.get("defaultTtl") is not None:
+        check_ttl(definition["defaultTtl"], "defaultTtl")
+    indexing = _indexing_policy(definition.get("indexingPolicy") or {})
     unique = definition.get("uniqueKeyPolicy") or {"uniqueKeys": []}
     _unique_paths(unique)
     partition_key = {"kind": "Hash", "version": 2, **definition["partitionKey"]}
     return {
         **definition,
-        "indexingPolicy": kept,
+        "indexingPolicy": indexing,
         "partitionKey": partition_key,
         "uniqueKeyPolicy": unique,
         "conflictResolutionPolicy": definition.get("conflictResolutionPolicy")
@@ -46,10 +34,32 @@ def validate_definition(definition: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _indexing_policy(policy: Any) -> dict[str, Any]:
+    """The policy as the service would echo it; here every path is indexed when a query asks for it."""
+    if not isinstance(policy, dict):
+        raise bad_request("indexingPolicy is an object")
+    mode = str(policy.get("indexingMode", "consistent")).lower()
+    if mode not in ("consistent", "lazy", "none"):
+        raise bad_request(f"indexingMode is consistent or none, not {mode!r}")
+    if mode == "none":
+        return {**policy, "indexingMode": mode, "automatic": policy.get("automatic", False)}
+    included, excluded = (policy.get(name) or [] for name in ("includedPaths", "excludedPaths"))
+    for paths in (included, excluded):
+        if not isinstance(paths, list) or not all(
+            isinstance(path, dict) and "path" in path for path in paths
+        ):
+            raise bad_request("the paths of an indexing policy are a list of {'path': ...}")
+    if not any(path["path"] in ("/*", '/"_etag"/?') for path in excluded):
+        excluded = [*excluded, {"path": '/"_etag"/?'}]
+    if not any(path["path"] == "/*" for path in [*included, *excluded]):
+        included = included or [{"path": "/*"}]
+    paths = [{name: value for name, value in path.items() if name != "indexes"} for path in included]
+    kept = {"automatic": True, **policy, "indexingMode": mode}
+    return {**kept, "includedPaths": paths, "excludedPaths": excluded}
+
+
 def check_ttl(ttl: Any, name: str) -> None:
-    if ttl is not None and (
-        isinstance(ttl, bool) or not isinstance(ttl, int) or not (ttl == -1 or 0 < ttl <= MAX_TTL)
-    ):
+    if isinstance(ttl, bool) or not isinstance(ttl, int) or not (ttl == -1 or 0 < ttl <= MAX_TTL):
         raise bad_request(f"{name} is -1 or a number of seconds from 1 to {MAX_TTL}, not {ttl!r}")
 
 
@@ -95,6 +105,11 @@ class Container:
         self.default_ttl: int | None = body.get("defaultTtl")
         self.unique_keys = _unique_paths(body["uniqueKeyPolicy"])
         self.self_link = f"dbs/{self.database_rid}/colls/{self.rid}/"
+        # By these two the Python and the JavaScript client file their session tokens.
+        self.owner_headers = (
+            ("x-ms-alt-content-path", f"dbs/{quote(self.database)}/colls/{quote(self.id)}"),
+            ("x-ms-content-path", self.rid),
+        )
 
     @property
     def next_lsn(self) -> int:

@@ -58,7 +58,10 @@ def check_id(value: Any, what: str = "id") -> str:
             f"The input content is invalid because the required properties - '{what}; ' - are missing"
         )
     if len(value) > MAX_ID_LENGTH or _FORBIDDEN_IN_ID.search(value):
-        raise bad_request(f"an {what} has at most {MAX_ID_LENGTH} characters and none of / \\ ? #")
+        raise bad_request(
+            f"Id contains illegal chars (/ \\ ? #) or is too long. Ensure to provide a unique non-empty "
+            f"string less than '{MAX_ID_LENGTH}' characters."
+        )
     return value
 
 
@@ -196,12 +199,10 @@ class Documents:
         return row
 
     def _check_key(self, container: Container, key: PartitionKey, document: dict[str, Any]) -> None:
-        if not key.complete:
-            raise bad_request("a document needs all values of a hierarchical partition key", substatus=1001)
-        own = container.key.of_document(document)
-        if own.text != key.text:
+        own = container.key.text_in(document)
+        if own != key.text:
             raise bad_request(
-                f"PartitionKey extracted from document ({own.text}) doesn't match the one specified in the "
+                f"PartitionKey extracted from document ({own}) doesn't match the one specified in the "
                 f"header ({key.text})",
                 substatus=1001,
             )
@@ -226,7 +227,8 @@ class Documents:
 
     def _complete(self, container: Container, document: dict[str, Any], row: Row) -> Row:
         """The row with what the service adds to a document."""
-        check_ttl(document.get("ttl"), "ttl") if container.default_ttl is not None else None
+        if "ttl" in document:
+            check_ttl(document["ttl"], "ttl")
         rid = document_rid(container.raw_rid, row.k)
         etag = new_etag()
         for name in ("_rid", "_self", "_etag", "_attachments", "_ts"):

@@ -3,6 +3,7 @@
 A key's place is its effective partition key (EPK), a hash in hexadecimal that the SDKs compute too.
 """
 
+import re
 import struct
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -22,6 +23,9 @@ MAX_LEVELS = 3
 MAX_CACHED = 10_000
 
 
+_PATH_PART = re.compile(r"""/(?:("[^"]*"|'[^']*')|([^/"']+))""")
+
+
 class _Missing:
     """A partition key that the document does not have: `{}` on the wire."""
 
@@ -36,7 +40,10 @@ def parse_path(path: Any) -> tuple[str, ...]:
     """The names in a path such as /a/b or /"a b"/c."""
     if not isinstance(path, str) or not path.startswith("/") or path == "/":
         raise bad_request(f"the path {path!r} does not start with / and name a property")
-    return tuple(part.strip('"') for part in path[1:].split("/"))
+    parts = _PATH_PART.findall(path)
+    if "".join(f"/{quoted or plain}" for quoted, plain in parts) != path:
+        raise bad_request(f"the path {path!r} is malformed")
+    return tuple(quoted[1:-1] if quoted else plain for quoted, plain in parts)
 
 
 def _for_hashing(value: Any) -> bytes:
@@ -86,18 +93,23 @@ class KeyDefinition:
         if not isinstance(definition, dict) or not isinstance(definition.get("paths"), list):
             raise bad_request("a container needs a partitionKey with its paths, such as {'paths': ['/id']}")
         paths = tuple(parse_path(path) for path in definition["paths"])
+        if len(paths) > MAX_LEVELS:
+            raise bad_request(f"Too many partition key paths specified: {len(paths)}, at most {MAX_LEVELS}")
         kind = definition.get("kind", "Hash")
+        if definition.get("version", 2) != 2:  # noqa: PLR2004 - the only one there is here
+            raise bad_request("only partition keys of version 2 are supported by the local Cosmos DB")
         if kind == "Hash" and len(paths) == 1:
             return cls(paths)
-        if kind == "MultiHash" and 1 <= len(paths) <= MAX_LEVELS:
+        if kind == "MultiHash" and paths:
             return cls(paths, hierarchical=True)
         raise bad_request(
             "a partition key is of kind Hash with one path or MultiHash with at most three, "
             f"not {kind!r} with {len(paths)}"
         )
 
-    def of_document(self, document: dict[str, Any]) -> PartitionKey:
-        return self.of_values([_lookup(document, path) for path in self.paths])
+    def text_in(self, document: dict[str, Any]) -> str:
+        """The canonical text of the key that a document has."""
+        return "[" + ",".join([_canonical(_lookup(document, path)) for path in self.paths]) + "]"
 
     def of_header(self, header: str) -> PartitionKey:
         """The key in an x-ms-documentdb-partitionkey header."""
@@ -136,7 +148,7 @@ def _lookup(document: Any, path: tuple[str, ...]) -> Any:
         if not isinstance(document, dict) or name not in document:
             return MISSING
         document = document[name]
-    return document
+    return MISSING if isinstance(document, dict | list) else document
 
 
 class RangeMap:

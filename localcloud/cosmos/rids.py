@@ -4,7 +4,7 @@ import base64
 import os
 from itertools import count
 
-__all__ = ["container_rid", "database_rid", "document_rid", "new_etag", "offer_rid", "raw_rid"]
+__all__ = ["container_rid", "database_rid", "document_k", "document_rid", "new_etag", "offer_rid", "raw_rid"]
 
 _STAMP = os.urandom(4).hex()
 _numbers = count(1)
@@ -30,6 +30,15 @@ def container_rid(database: str) -> str:
 
 def document_rid(container: bytes, k: int) -> str:
     return _encode(container + k.to_bytes(8, "little"))
+
+
+def document_k(rid: str, container: bytes) -> int | None:
+    """The document's number in a resource id of this container."""
+    try:
+        raw = raw_rid(rid)
+    except ValueError:
+        return None
+    return int.from_bytes(raw[8:], "little") if raw[:8] == container and len(raw) == 16 else None  # noqa: PLR2004
 
 
 def offer_rid() -> str:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from itertools import count
 from typing import Any
 from uuid import uuid4
 
@@ -12,7 +13,7 @@ from localcloud.cosmos.account import Account
 from localcloud.cosmos.api import Api
 from localcloud.cosmos.auth import Authenticator, Resource
 from localcloud.cosmos.errors import CosmosError, bad_request
-from localcloud.cosmos.wire import Call
+from localcloud.cosmos.wire import Call, session_headers
 from localcloud.faults import FAULTS_PATH, Fault, FaultPlan
 from localcloud.httpd import HttpServer, Limits, Request, Response, json_response
 
@@ -25,6 +26,8 @@ LAG_PATH = "/_localcloud/lag"
 HEALTH_PATH = "/_localcloud/health"
 PURGE_SECONDS = 1.0
 MAX_FAULT_LATENCY = 60.0
+_STAMP = str(uuid4())[:24]
+_activities = count()
 _WRITES = frozenset({"create", "upsert", "replace", "patch", "delete", "batch", "bulk", "deletepartition"})
 
 
@@ -146,19 +149,13 @@ def _lag_in(body: bytes) -> float:
 
 
 def _activity(call: Call) -> tuple[str, str]:
-    return ("x-ms-activity-id", call.header("x-ms-activity-id") or str(uuid4()))
+    return ("x-ms-activity-id", call.header("x-ms-activity-id") or f"{_STAMP}{next(_activities):012x}")
 
 
 def _refusal(call: Call, error: CosmosError) -> Response:
-    kept = [header for header in call.headers if header[0] in _KEPT_ON_ERROR]
-    headers = [*kept, ("x-ms-substatus", str(error.substatus)), ("x-ms-request-charge", "1"), *error.headers]
-    headers += [_activity(call), ("Content-Type", "application/json")]
+    headers = [*session_headers(call), ("x-ms-substatus", str(error.substatus)), ("x-ms-request-charge", "1")]
+    headers += [*error.headers, _activity(call), ("Content-Type", "application/json")]
     return Response(error.status, orjson.dumps(error.body), headers)
-
-
-_KEPT_ON_ERROR = frozenset(
-    {"x-ms-session-token", "x-ms-alt-content-path", "x-ms-documentdb-partitionkeyrangeid"}
-)
 
 
 def _planned_error(args: dict[str, Any]) -> CosmosError:

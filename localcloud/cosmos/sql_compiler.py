@@ -78,7 +78,7 @@ class Scope(Expressions):
             conditions.append(self.truth(query.where))
         result = self.result(query)
         key = "d.k" if self.has_rows else "0"
-        if not query.aggregates:
+        if query.select_value and not query.aggregates:  # an object is never undefined
             conditions.append(f"{result} IS NOT NULL")
         sql = f"SELECT {key} AS k, {result} AS x"
         sql += f" FROM {' CROSS JOIN '.join(tables)}" if tables else ""
@@ -92,9 +92,11 @@ class Scope(Expressions):
         return f" GROUP BY c_canon({result})" if query.distinct and not query.aggregates else ""
 
     def ordering(self, query: Query, key: str) -> str:
-        if query.order_by:
+        if query.order_by and query.group_by:
+            raise bad_request("ORDER BY does not go with GROUP BY")
+        if query.order_by and not query.aggregates:
             parts = [part for order in query.order_by for part in self.order(order.expr, order.descending)]
-            tie = key if key != "0" and not query.group_by and not query.distinct else ""
+            tie = key if key != "0" and not query.distinct else ""
             parts += [tie + (" DESC" if query.order_by[0].descending else "")] if tie else []
             return f" ORDER BY {', '.join(parts)}"
         if self.top and self.has_rows and not (query.group_by or query.aggregates or query.distinct):

@@ -48,7 +48,10 @@ _COMPARISON_PRECEDENCE = 5
 @lru_cache(maxsize=512)
 def parse_query(text: str) -> Query:
     parser = _Parser(text)
-    query = parser.query()
+    try:
+        query = parser.query()
+    except RecursionError:  # such as thousands of additions in a row
+        raise bad_request("the query is too complex: its expressions are nested too deeply") from None
     parser.expect_end()
     return query
 
@@ -150,8 +153,10 @@ class _Parser:
         if not value and self.accept("*"):
             return None
         items = [self.select_item(1)]
+        unnamed = 1
         while not value and self.accept(","):
-            items.append(self.select_item(1 + sum(item.alias.startswith("$") for item in items)))
+            unnamed += items[-1].alias == f"${unnamed}"
+            items.append(self.select_item(unnamed))
         return tuple(items)
 
     def select_item(self, number: int) -> SelectItem:

@@ -98,9 +98,13 @@ def balanced(parts: list[str], separator: str) -> str:
 
 def concatenate(parts: list[str]) -> str:
     """All parts that are not NULL, in chunks below SQLite's limit of arguments."""
-    while len(parts) > 1:
-        parts = [f"concat({', '.join(parts[at : at + 50])})" for at in range(0, len(parts), 50)]
-    return parts[0] if parts else "''"
+    empty = "''"
+    while True:
+        parts = [
+            f"concat({', '.join(parts[at : at + 50] or [empty])})" for at in range(0, len(parts) or 1, 50)
+        ]
+        if len(parts) == 1:
+            return parts[0]
 
 
 @dataclass

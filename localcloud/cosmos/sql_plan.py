@@ -82,8 +82,9 @@ def _describe(query: Query, parameters: dict[str, Any], info: dict[str, Any]) ->
         if used
     }
     if query.group_by or query.aggregates:
-        if query.order_by:
-            raise bad_request("ORDER BY does not go with GROUP BY or an aggregate over several partitions")
+        if query.order_by and query.group_by:
+            raise bad_request("ORDER BY does not go with GROUP BY")
+        info["orderBy"] = info["orderByExpressions"] = []  # one result has no order
         return needed | _describe_groups(query, info)
     if query.order_by:
         info["rewrittenQuery"] = _ordered(query, parameters)
@@ -129,8 +130,6 @@ def _describe_groups(query: Query, info: dict[str, Any]) -> set[str]:
         else None
         for item in items
     }
-    if not query.group_by:
-        info["aggregates"] = kinds
     payload = ", ".join(
         f"{orjson.dumps(item.alias).decode()}: {_share(item) if _is_aggregate(item.expr) else item.text}"
         for item in items
@@ -148,6 +147,10 @@ def _share(item: SelectItem) -> str:
     if isinstance(item.expr, Call) and item.expr.name == "AVG":
         inner = item.text[item.text.index("(") :]
         return f'{{"item": {{"sum": SUM{inner}, "count": COUNT{inner}}}}}'
+    if isinstance(item.expr, Call) and item.expr.name in ("MIN", "MAX"):
+        inner = item.text[item.text.index("(") :]
+        extreme = f'{{"{item.expr.name.lower()}": {item.text}, "count": COUNT{inner}}}'
+        return f'{{"item": {item.text}, "item2": {extreme}}}'  # the JavaScript client reads the second
     return f'{{"item": {item.text}}}'
 
 
@@ -160,9 +163,12 @@ def _ordered(query: Query, parameters: dict[str, Any]) -> str:
         conditions.append(f"IS_DEFINED({query.select[0].text})")
     where = f"WHERE {' AND '.join([*conditions, _FILTER])}"
     top = f"TOP {_count(query.top, parameters)} " if query.top is not None else ""
+    window = _window(query, parameters)
+    if query.distinct:  # the client drops duplicates first, and counts then
+        top = window = ""
     return (
-        f"SELECT {'DISTINCT ' if query.distinct else ''}{top}{root}._rid, [{items}] AS orderByItems, "
-        f"{_payload(query)} AS payload {query.from_text} {where} ORDER BY {keys} {_window(query, parameters)}"
+        f"SELECT {top}{root}._rid, [{items}] AS orderByItems, {_payload(query)} AS payload {query.from_text} "
+        f"{where} ORDER BY {keys} {window}"
     )
 
 

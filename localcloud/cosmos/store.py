@@ -50,15 +50,18 @@ class Store:
         )
         self.execute = self.connection.execute
         self.connection.set_busy_timeout(0)
+        try:
+            self._prepare(synchronous)
+        except apsw.BusyError:
+            raise OSError(f"another process uses the database in {folder}") from None
+
+    def _prepare(self, synchronous: str) -> None:
         for pragma in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", f"synchronous = {synchronous}",
-                       "cache_size = -65536", "temp_store = MEMORY", "case_sensitive_like = ON"):  # fmt: skip
+                       "cache_size = -65536", "temp_store = MEMORY"):  # fmt: skip
             self.execute(f"PRAGMA {pragma}").fetchall()
         register_values(self.connection)
         register_functions(self.connection)
-        try:
-            self.execute("BEGIN IMMEDIATE")
-        except apsw.BusyError:
-            raise OSError(f"another process uses the database in {folder}") from None
+        self.execute("BEGIN IMMEDIATE")
         self.execute(_SCHEMA).fetchall()
         self.execute("COMMIT")
         self.execute("ATTACH ':memory:' AS replica")

@@ -24,6 +24,7 @@ __all__ = [
     "is_query",
     "page_size",
     "query_in",
+    "session_headers",
     "small_number",
 ]
 
@@ -41,6 +42,7 @@ class Call:
     container: Container | None = None
     headers: list[tuple[str, str]] = field(default_factory=list)
     charge: float = 0.0
+    session: tuple[int, int] | None = None  # the range that the call is about, and the write it has seen
 
     def header(self, name: str) -> str | None:
         return self.request.headers.get(name)
@@ -56,10 +58,24 @@ class Call:
         return value
 
 
+def session_headers(call: Call) -> list[tuple[str, str]]:
+    """By these the clients keep their session tokens; errors carry them too."""
+    if call.container is None or call.session is None:
+        return []
+    number, lsn = call.session
+    return [
+        *call.container.owner_headers,
+        ("x-ms-documentdb-partitionkeyrangeid", str(number)),
+        ("x-ms-session-token", session_token(number, lsn)),
+        ("lsn", str(lsn)),
+    ]
+
+
 def answer(call: Call, status: int, body: bytes, *, charge: float) -> Response:
     call.charge = charge
     call.headers.append(("x-ms-request-charge", f"{charge:g}"))
     call.headers.append(_JSON)
+    call.headers += session_headers(call)
     return Response(status, body, call.headers)
 
 

@@ -2,7 +2,6 @@
 
 import argparse
 import logging
-import os
 from pathlib import Path
 
 from localcloud.functions.host import FunctionsHost, HostOptions
@@ -46,17 +45,7 @@ def main() -> None:
         enable_auth=arguments.enable_auth,
         drain_seconds=arguments.drain_seconds,
     )
-    hosts: list[FunctionsHost] = []
-
-    def make() -> FunctionsHost:
-        hosts.append(FunctionsHost(options))
-        return hosts[0]
-
-    run_service(make, log_level=arguments.log_level)
-    if hosts[0].has_stuck_threads:
-        # A sync function that outlives the drain cannot be stopped, and must not keep the process.
-        logging.shutdown()
-        os._exit(0)
+    run_service(lambda: FunctionsHost(options), log_level=arguments.log_level)
 
 
 if __name__ == "__main__":

@@ -12,13 +12,13 @@ __all__ = ["InvocationContext", "Output", "Retry", "Trace", "thread_local_storag
 thread_local_storage = threading.local()
 
 
-@dataclass
+@dataclass(frozen=True)
 class Trace(TraceContext):
     """The W3C trace context that came with the trigger."""
 
     parent: str = ""
     state: str = ""
-    extra: dict[str, str] = field(default_factory=dict)
+    extra: dict[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def trace_parent(self) -> str:
@@ -57,7 +57,7 @@ class FormerError(RpcException):
         return f"{type(self.error).__name__}: {self.error}"
 
 
-@dataclass
+@dataclass(frozen=True)
 class Retry(RetryContext):
     count: int = 0
     max_count: int = 0

@@ -73,11 +73,12 @@ def _key(node: dict[str, Any], name: str) -> str:
 
 
 def _read(root: "_Section") -> HostConfig:
+    extensions = root.section("extensions")
     return HostConfig(
-        route_prefix=root.section("extensions").section("http").text("routePrefix", "api").strip("/"),
+        route_prefix=extensions.section("http").text("routePrefix", "api").strip("/"),
         function_timeout_seconds=_timeout(root),
         functions=_names(root),
-        service_bus=_service_bus(root.section("extensions").section("serviceBus")),
+        service_bus=_service_bus(extensions.section("serviceBus")),
     )
 
 

@@ -14,7 +14,7 @@ from localcloud.functions.http_values import (
     parse_query,
     request_headers,
 )
-from localcloud.functions.invocation import Call, Invoker
+from localcloud.functions.invocation import NO_TRACE, Call, Invoker
 from localcloud.functions.keys import AccessKeys
 from localcloud.functions.routes import Match, MethodNotAllowed, Router
 
@@ -114,7 +114,8 @@ class HttpApp:
             request = decode_request(scope, headers, body, match.values)
         except ValueError as error:
             return HttpReply(400, [], str(error).encode())
-        trace = Trace(headers.get("traceparent", ""), headers.get("tracestate", ""))
+        parent = headers.get("traceparent")
+        trace = Trace(parent, headers.get("tracestate", "")) if parent else NO_TRACE
         encode = encode_response if function.plan.http_out_parameter is None else _encode_output
         outcome = await self._invoker.invoke(function, Call(request, REASON, trace, encode=encode))
         reply: HttpReply = outcome.value if outcome.succeeded else HttpReply(500, [])

@@ -18,31 +18,36 @@ REQUEST_HEAD_SECONDS = 60.0
 class _BoundedProtocol(HttpToolsProtocol):
     """uvicorn bounds neither the size of a request's head nor the time it takes to arrive."""
 
+    _in_head = False
     _head_bytes = 0
     _head_timer: asyncio.TimerHandle | None = None
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self._head_timer is not None:
-            self._head_bytes += len(data)
-            if self._head_bytes > MAX_HEADER_BYTES:
-                self._stop_timer()
-                self.send_400_response(f"The request line and headers may have {MAX_HEADER_BYTES} bytes.")
+        if not self._in_head:
+            return
+        self._head_bytes += len(data)
+        if self._head_bytes > MAX_HEADER_BYTES:
+            self._leave_head()
+            self.send_400_response(f"The request line and headers may have {MAX_HEADER_BYTES} bytes.")
+        elif self._head_timer is None:
+            self._head_timer = self.loop.call_later(REQUEST_HEAD_SECONDS, self.transport.abort)
 
     def on_message_begin(self) -> None:
+        self._in_head = True
         self._head_bytes = 0
-        self._head_timer = self.loop.call_later(REQUEST_HEAD_SECONDS, self.transport.abort)
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        self._stop_timer()
+        self._leave_head()
         super().on_headers_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_timer()
+        self._leave_head()
         super().connection_lost(exc)
 
-    def _stop_timer(self) -> None:
+    def _leave_head(self) -> None:
+        self._in_head = False
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None

@@ -1,9 +1,11 @@
 """HTTP requests and responses to and from azure.functions' own converters."""
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
+import azure.functions as func
 from azure.functions.meta import Datum, get_binding_registry
 
 __all__ = ["WITHOUT_BODY", "HttpReply", "decode_request", "encode_response", "parse_query", "request_headers"]
@@ -59,6 +61,26 @@ def request_headers(raw: list[tuple[bytes, bytes]]) -> dict[str, str]:
 
 def encode_response(value: Any) -> HttpReply:
     """The reply for what a function returned. TypeError if it is nothing that HTTP can carry."""
+    if type(value) is func.HttpResponse and not value.headers:
+        return _encode_plain(value)
+    return encode_by_converter(value)
+
+
+def _encode_plain(response: func.HttpResponse) -> HttpReply:
+    """A response without headers of its own, as the converter has it, in a fraction of the time."""
+    status = _checked_status(response.status_code)
+    return HttpReply(
+        status, [_content_type(response.mimetype, response.charset)], _body(status, response.get_body())
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def _content_type(mimetype: str, charset: str) -> tuple[bytes, bytes]:
+    text = f"{mimetype}; charset={charset}" if mimetype.startswith("text/") else mimetype
+    return (b"content-type", _header_value(text))
+
+
+def encode_by_converter(value: Any) -> HttpReply:
     try:
         datum = _RESPONSES.encode(value, expected_type=None)
     except NotImplementedError:
@@ -71,9 +93,7 @@ def encode_response(value: Any) -> HttpReply:
 
 
 def _reply(value: dict[str, Any]) -> HttpReply:
-    status = int(value["status_code"].value)
-    if not 100 <= status <= LARGEST_STATUS:  # noqa: PLR2004 - HTTP's own range
-        raise ValueError(f"{status} is not an HTTP status")
+    status = _checked_status(int(value["status_code"].value))
     headers = [
         (name.lower().encode("latin-1"), _header_value(datum.value))
         for name, datum in value["headers"].items()
@@ -81,7 +101,17 @@ def _reply(value: dict[str, Any]) -> HttpReply:
     ]
     for cookie in value["cookies"] or ():
         headers += [(b"set-cookie", _header_value(morsel.OutputString())) for morsel in cookie.values()]
-    return HttpReply(status, headers, b"" if status in WITHOUT_BODY else value["body"].value)
+    return HttpReply(status, headers, _body(status, value["body"].value))
+
+
+def _checked_status(status: int) -> int:
+    if not 100 <= status <= LARGEST_STATUS:  # noqa: PLR2004 - HTTP's own range
+        raise ValueError(f"{status} is not an HTTP status")
+    return status
+
+
+def _body(status: int, body: bytes) -> bytes:
+    return b"" if status in WITHOUT_BODY else body
 
 
 def _header_value(text: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Runs functions: async ones on a loop of their own, sync ones in a thread pool, each within the time limit.
+"""Runs functions: async ones on a loop of their own, sync ones in threads, each within the time limit.
 
 The host's loop never runs an app's code, so a function that blocks holds up neither HTTP nor lock renewal.
 """
@@ -6,43 +6,52 @@ The host's loop never runs an app's code, so a function that blocks holds up nei
 import asyncio
 import contextlib
 import logging
-import threading
+import os
+import random
 import time
-import uuid
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+import uvloop
+
+from localcloud.functions.bridge import FunctionThreads, LoopBridge, LoopThread
 from localcloud.functions.context import InvocationContext, Output, Retry, Trace, thread_local_storage
 from localcloud.functions.definitions import Function
 from localcloud.functions.timespan import format_timespan
 
-__all__ = ["Call", "FunctionTimeout", "Invoker", "Outcome", "pool_size"]
+__all__ = ["NO_TRACE", "Call", "FunctionTimeout", "Invoker", "Outcome", "pool_size"]
 
 log = logging.getLogger(__name__)
 
 LARGEST_POOL = 1000
+NO_TRACE = Trace()
+NO_RETRY = Retry()
 
 
 class FunctionTimeout(Exception):  # noqa: N818 - named as the setting that it enforces
     """The function ran longer than functionTimeout."""
 
 
-@dataclass
+def _new_id() -> str:
+    digits = f"{random.getrandbits(128):032x}"
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
+
+
+@dataclass(slots=True)
 class Call:
     """One invocation to come: what triggered the function, and with what."""
 
     argument: Any
     reason: str
-    trace: Trace = field(default_factory=Trace)
-    retry: Retry = field(default_factory=Retry)
+    trace: Trace = NO_TRACE
+    retry: Retry = NO_RETRY
     actions: Any = None
     encode: Callable[[Any], Any] | None = None  # of what the function returned, or set on its func.Out
-    invocation_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    invocation_id: str = field(default_factory=_new_id)
 
 
-@dataclass
+@dataclass(slots=True)
 class Outcome:
     error: BaseException | None = None
     value: Any = None
@@ -52,117 +61,153 @@ class Outcome:
         return self.error is None
 
 
+@dataclass(slots=True, eq=False)
+class _Run:
+    """An invocation under way, as the host's loop sees it."""
+
+    function: Function
+    call: Call
+    done: asyncio.Future[Outcome]
+    host_task: asyncio.Task[Any] | None
+    started: float
+    function_task: asyncio.Task[None] | None = None
+    in_thread: bool = False
+
+    def finish(self, outcome: Outcome) -> None:
+        if not self.done.done():
+            self.done.set_result(outcome)
+
+
 class Invoker:
-    def __init__(self, *, timeout_seconds: float | None, threads: int | None) -> None:
+    """Belongs to the loop that it is made in: the host's."""
+
+    def __init__(self, *, timeout_seconds: float | None, threads: int | None = None) -> None:
         self._timeout = timeout_seconds
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="function")
-        self._loop = asyncio.new_event_loop()
-        self._loop_thread = threading.Thread(target=self._run_loop, name="functions-loop", daemon=True)
-        self._running: set[asyncio.Task[Any]] = set()
-        self._threads_left = 0
-        self._loop_thread.start()
+        self._functions = LoopThread(uvloop.new_event_loop())
+        self._host_loop = asyncio.get_running_loop()
+        self._to_functions = LoopBridge(self._functions.loop, self._host_loop)
+        self._from_functions = LoopBridge(self._host_loop, self._functions.loop)
+        self._from_threads = LoopBridge(self._host_loop)
+        self._threads = FunctionThreads(threads or min(32, (os.cpu_count() or 1) + 4), self._host_loop)
+        self._running: set[_Run] = set()
+        self._watch: asyncio.Task[None] | None = None
+        if timeout_seconds is not None:
+            self._watch = self._host_loop.create_task(self._enforce_timeout(timeout_seconds))
 
     @property
     def outstanding(self) -> int:
         return len(self._running)
 
-    @property
-    def threads_left(self) -> int:
-        """Threads that still run a function whose time was up: Python cannot stop them."""
-        return self._threads_left
-
     async def invoke(self, function: Function, call: Call) -> Outcome:
         """Run the function to its end. What it raises stands in the outcome."""
-        started = time.perf_counter()
         log.info(
             "Executing 'Functions.%s' (Reason='%s', Id=%s)", function.name, call.reason, call.invocation_id
         )
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - a coroutine that runs has one
-        self._running.add(task)
+        host_task = asyncio.current_task(self._host_loop)
+        run = _Run(function, call, self._host_loop.create_future(), host_task, time.perf_counter())
+        self._running.add(run)
         try:
-            outcome = await self._run(function, call)
+            outcome = await self._run(run)
         except asyncio.CancelledError:
-            self._log_end(function, call, Outcome(asyncio.CancelledError("cancelled by the host")), started)
+            self._give_up(run)
+            _log_end(run, Outcome(asyncio.CancelledError("cancelled by the host")))
             raise
         finally:
-            self._running.discard(task)
-        self._log_end(function, call, outcome, started)
+            self._running.discard(run)
+        _log_end(run, outcome)
         return outcome
 
-    def _log_end(self, function: Function, call: Call, outcome: Outcome, started: float) -> None:
-        duration = (time.perf_counter() - started) * 1000
-        if outcome.succeeded:
-            line = "Executed 'Functions.%s' (Succeeded, Id=%s, Duration=%.0fms)"
-            log.info(line, function.name, call.invocation_id, duration)
-            return
-        line = "Executed 'Functions.%s' (Failed, Id=%s, Duration=%.0fms)"
-        log.error(line, function.name, call.invocation_id, duration, exc_info=outcome.error)
-
-    async def _run(self, function: Function, call: Call) -> Outcome:
-        arguments, output = _arguments(function, call)
-        plan = function.plan
-        if plan.is_async:
-            future = asyncio.run_coroutine_threadsafe(_outcome_of(plan.call(**arguments)), self._loop)
+    async def _run(self, run: _Run) -> Outcome:
+        arguments, output = _arguments(run.function, run.call)
+        if run.function.plan.is_async:
+            self._to_functions.call(self._start_task, run, arguments)
         else:
-            future = self._pool.submit(_run_sync, plan.call, arguments, call.invocation_id)
-        outcome = await self._await(future, function, call)
-        return _encoded(function, call, outcome, output) if outcome.succeeded else outcome
+            run.in_thread = True
+            self._threads.submit(self._run_in_thread, run, arguments)
+        outcome = await run.done
+        return _encoded(run, outcome, output) if outcome.error is None else outcome
 
-    async def _await(self, future: "Future[Outcome]", function: Function, call: Call) -> Outcome:
+    def _start_task(self, run: _Run, arguments: dict[str, Any]) -> None:
+        run.function_task = self._functions.loop.create_task(self._run_async(run, arguments))
+
+    async def _run_async(self, run: _Run, arguments: dict[str, Any]) -> None:
         try:
-            async with asyncio.timeout(self._timeout):
-                return await asyncio.wrap_future(future)
-        except TimeoutError:
-            self._note_thread(future, function)
-            limit = format_timespan(self._timeout or 0)
-            message = f"Timeout value of {limit} exceeded by function 'Functions.{function.name}'"
-            log.error("%s (Id: '%s'). Initiating cancellation.", message, call.invocation_id)  # noqa: TRY400
-            return Outcome(FunctionTimeout(message))
-        except asyncio.CancelledError:
-            self._note_thread(future, function)
-            raise
+            outcome = Outcome(value=await run.function.plan.call(**arguments))
+        except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001 - it is the outcome
+            outcome = Outcome(error)
+        self._from_functions.call(run.finish, outcome)
 
-    def _note_thread(self, future: "Future[Outcome]", function: Function) -> None:
-        """wrap_future has cancelled the future by now, which ends a coroutine but not a thread."""
-        if function.plan.is_async or future.cancelled():
+    def _run_in_thread(self, run: _Run, arguments: dict[str, Any]) -> None:
+        thread_local_storage.invocation_id = run.call.invocation_id
+        try:
+            outcome = Outcome(value=run.function.plan.call(**arguments))
+        except BaseException as error:  # noqa: BLE001 - whatever the app raises is the outcome
+            outcome = Outcome(error)
+        thread_local_storage.invocation_id = None
+        with contextlib.suppress(RuntimeError):  # the host's loop may be gone by now
+            self._from_threads.call(run.finish, outcome)
+
+    def _give_up(self, run: _Run) -> None:
+        """Stop what can be stopped: a coroutine, but not a thread."""
+        if not run.in_thread:
+            self._to_functions.call(_cancel, run)
             return
-        self._threads_left += 1
-        future.add_done_callback(self._forget_thread)
-        log.warning("'Functions.%s' is a sync function: its thread runs on in the background", function.name)
+        name = run.function.name
+        log.warning("'Functions.%s' is a sync function: its thread runs on in the background", name)
 
-    def _forget_thread(self, _future: "Future[Outcome]") -> None:
-        self._threads_left -= 1
+    async def _enforce_timeout(self, seconds: float) -> None:
+        limit = format_timespan(seconds)
+        while True:
+            await asyncio.sleep(min(1.0, seconds / 4))
+            latest = time.perf_counter() - seconds
+            for run in [run for run in self._running if run.started < latest and not run.done.done()]:
+                message = f"Timeout value of {limit} exceeded by function 'Functions.{run.function.name}'"
+                log.error("%s (Id: '%s'). Initiating cancellation.", message, run.call.invocation_id)
+                run.finish(Outcome(FunctionTimeout(message)))
+                self._give_up(run)
 
     async def on_function_loop(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """Run the host's own business with the app where its async functions run."""
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self._loop))
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self._functions.loop))
 
     async def drain(self, seconds: float) -> None:
         """Let what runs end; cancel what does not in time."""
-        running = {task for task in self._running if task is not asyncio.current_task()}
+        running = {run.host_task for run in self._running if run.host_task is not None}
         if not running:
             return
         log.info("draining: %d invocation(s) run", len(running))
-        _, late = await asyncio.wait(running, timeout=seconds)
-        for task in late:
-            task.cancel()
+        deadline = self._host_loop.time() + seconds
+        while self._running and (left := deadline - self._host_loop.time()) > 0:
+            await asyncio.wait([run.done for run in self._running], timeout=left)
+            await asyncio.sleep(0)
+        await self._cancel_late()
+
+    async def _cancel_late(self) -> None:
+        late = {run.host_task for run in self._running if run.host_task is not None}
         if late:
-            log.warning("draining: %d invocation(s) did not end within %.0f s", len(late), seconds)
-            await asyncio.wait(late, timeout=1.0)
+            log.warning("draining: %d invocation(s) did not end in time and are given up", len(late))
+            for task in late:
+                task.cancel()
+            await asyncio.wait(late, timeout=5.0)
 
     async def close(self) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        if self._watch is not None:
+            self._watch.cancel()
+        self._threads.close()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(2.0):
                 await self.on_function_loop(_cancel_others())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        await asyncio.to_thread(self._loop_thread.join, 2.0)
+        await asyncio.to_thread(self._functions.stop, 2.0)
 
-    def _run_loop(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
-        self._loop.close()
+
+def _log_end(run: _Run, outcome: Outcome) -> None:
+    duration = (time.perf_counter() - run.started) * 1000
+    name, invocation_id = run.function.name, run.call.invocation_id
+    if outcome.error is None:
+        log.info("Executed 'Functions.%s' (Succeeded, Id=%s, Duration=%.0fms)", name, invocation_id, duration)
+        return
+    line = "Executed 'Functions.%s' (Failed, Id=%s, Duration=%.0fms)"
+    log.error(line, name, invocation_id, duration, exc_info=outcome.error)
 
 
 def _arguments(function: Function, call: Call) -> tuple[dict[str, Any], Output | None]:
@@ -181,39 +226,22 @@ def _arguments(function: Function, call: Call) -> tuple[dict[str, Any], Output |
     return arguments, output
 
 
-def _encoded(function: Function, call: Call, outcome: Outcome, output: Output | None) -> Outcome:
+def _encoded(run: _Run, outcome: Outcome, output: Output | None) -> Outcome:
     """The outcome with what the trigger's reply is made of; what cannot be one fails the invocation."""
-    if outcome.value is not None and not function.plan.returns_response:
-        message = f"function {function.name!r} without a $return binding returned a non-None value"
+    if outcome.value is not None and not run.function.plan.returns_response:
+        message = f"function {run.function.name!r} without a $return binding returned a non-None value"
         return Outcome(RuntimeError(message))
-    if call.encode is None:
+    if run.call.encode is None:
         return outcome
     try:
-        return Outcome(value=call.encode(outcome.value if output is None else output.get()))
+        return Outcome(value=run.call.encode(outcome.value if output is None else output.get()))
     except (TypeError, ValueError) as error:
         return Outcome(error)
 
 
-async def _outcome_of(coroutine: Coroutine[Any, Any, Any]) -> Outcome:
-    try:
-        return Outcome(value=await coroutine)
-    except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
-        return Outcome(error)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the app raises is the outcome
-        return Outcome(error)
-
-
-def _run_sync(call: Any, arguments: dict[str, Any], invocation_id: str) -> Outcome:
-    thread_local_storage.invocation_id = invocation_id
-    try:
-        return Outcome(value=call(**arguments))
-    except BaseException as error:  # noqa: BLE001 - whatever the app raises is the outcome
-        return Outcome(error)
-    finally:
-        thread_local_storage.invocation_id = None
+def _cancel(run: _Run) -> None:
+    if run.function_task is not None:
+        run.function_task.cancel()
 
 
 async def _cancel_others() -> None:

@@ -18,7 +18,7 @@ from azure.functions.decorators.function_app import DecoratorApi, FunctionBuilde
 
 from localcloud.functions.bindings import parse_retry_policy, parse_trigger, refuse_unsupported
 from localcloud.functions.callplan import plan_call
-from localcloud.functions.definitions import Function, HttpTrigger
+from localcloud.functions.definitions import Function, HttpTrigger, ServiceBusTrigger
 from localcloud.functions.hostconfig import HostConfig, load_host_config
 from localcloud.functions.problems import Problems
 from localcloud.functions.routes import Route, warn_of_overlaps
@@ -203,6 +203,9 @@ def _define(
     plan = plan_call(name, declared.get_user_function(), bindings, trigger, problems)
     if parsed is None or plan is None:
         return None
+    if isinstance(parsed, ServiceBusTrigger) and parsed.many and plan.plain_body:
+        remedy = "annotate it typing.List[func.ServiceBusMessage]"
+        problems.error(where, "a batch cannot be annotated str or bytes", remedy)
     return Function(
         name=name,
         trigger=parsed,

@@ -27,7 +27,7 @@ def message_body(message: ServiceBusReceivedMessage) -> bytes:
     value = list(message.body) if kind == AmqpMessageBodyType.SEQUENCE else message.body
     if isinstance(value, bytes):
         return value
-    return (value if isinstance(value, str) else json.dumps(value, default=_plain)).encode()
+    return (value if isinstance(value, str) else json.dumps(_plain(value))).encode()
 
 
 def message_metadata(message: ServiceBusReceivedMessage) -> dict[str, Any]:

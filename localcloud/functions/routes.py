@@ -50,7 +50,8 @@ class Router:
                 self._literal.setdefault(path, []).append(route)
 
     def find(self, method: str, raw_path: str) -> Match | MethodNotAllowed | None:
-        for route in self._literal.get(raw_path.strip("/").lower(), ()):
+        path = raw_path[1:].lower()
+        for route in self._literal.get(path) or self._literal.get(path.rstrip("/")) or ():
             if route.takes(method):
                 return Match(route.function, {})
         return self._search(method, split_path(raw_path))

@@ -8,9 +8,8 @@ import contextlib
 import logging
 import random
 from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from azure.identity.aio import ClientSecretCredential, DefaultAzureCredential, ManagedIdentityCredential
 from azure.servicebus import ServiceBusReceivedMessage, TransportType
 from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver
 
@@ -19,14 +18,20 @@ from localcloud.functions.dispatch import Dispatcher
 from localcloud.functions.hostconfig import ServiceBusOptions
 from localcloud.functions.settings import Connection
 
+if TYPE_CHECKING:
+    from azure.identity.aio import ClientSecretCredential, DefaultAzureCredential, ManagedIdentityCredential
+
+    Credential = ClientSecretCredential | DefaultAzureCredential | ManagedIdentityCredential
+
 __all__ = ["Connector", "ServiceBusListener", "connector"]
 
 log = logging.getLogger(__name__)
 
 RECEIVE_SECONDS = 1.0  # how long one receive call waits, hence how soon a stop is noticed
 LONGEST_BACKOFF_SECONDS = 30.0
+# Few and quick: what lasts longer is an outage, which the listener itself waits out.
+RETRIES: dict[str, Any] = {"retry_total": 2, "retry_backoff_factor": 0.2}
 
-Credential = ClientSecretCredential | DefaultAzureCredential | ManagedIdentityCredential
 Connector = Callable[[], contextlib.AbstractAsyncContextManager[ServiceBusReceiver]]
 
 
@@ -44,9 +49,8 @@ def connector(connection: Connection, trigger: ServiceBusTrigger, options: Servi
                 receiver = client.get_subscription_receiver(
                     trigger.topic or "", trigger.subscription or "", prefetch_count=prefetch
                 )
-            # Not entered: that would connect at once, and connecting is part of what may fail and is retried.
-            stack.push_async_callback(receiver.close)
-            yield receiver
+            # Entered, and so connected here: a receive call's own short time may not be enough for that.
+            yield await stack.enter_async_context(receiver)
 
     return connect
 
@@ -56,13 +60,24 @@ def _client(
 ) -> ServiceBusClient:
     transport = TransportType.AmqpOverWebsocket if options.web_sockets else TransportType.Amqp
     if connection.connection_string:
-        return ServiceBusClient.from_connection_string(connection.connection_string, transport_type=transport)
+        return ServiceBusClient.from_connection_string(
+            connection.connection_string, transport_type=transport, **RETRIES
+        )
     credential = _credential(connection)
     stack.push_async_callback(credential.close)
-    return ServiceBusClient(connection.fully_qualified_namespace or "", credential, transport_type=transport)
+    return ServiceBusClient(
+        connection.fully_qualified_namespace or "", credential, transport_type=transport, **RETRIES
+    )
 
 
-def _credential(connection: Connection) -> Credential:
+def _credential(connection: Connection) -> "Credential":
+    # Half a second to import, and needed only where there is no connection string.
+    from azure.identity.aio import (  # noqa: PLC0415
+        ClientSecretCredential,
+        DefaultAzureCredential,
+        ManagedIdentityCredential,
+    )
+
     if connection.client_secret and connection.tenant_id and connection.client_id:
         return ClientSecretCredential(connection.tenant_id, connection.client_id, connection.client_secret)
     if (connection.credential or "").lower() == "managedidentity":
@@ -90,6 +105,7 @@ class ServiceBusListener:
         self._connect = connect
         self._first_backoff = first_backoff_seconds
         self._stopping = asyncio.Event()
+        self._receives_no_more = asyncio.Event()
         self._down = False
         self._retired: set[asyncio.Task[None]] = set()
 
@@ -110,17 +126,21 @@ class ServiceBusListener:
             self._retire(session)
             if not self._stopping.is_set():
                 await self._back_off(failures)
+        self._receives_no_more.set()
         if self._retired:
             await asyncio.wait(self._retired)
 
-    def stop(self) -> None:
-        """Receive no more; what was received is finished."""
+    async def stop_receiving(self) -> None:
+        """Receive no more; what was received goes on."""
         self._stopping.set()
+        await self._receives_no_more.wait()
 
     async def _receive_once(self, session: "_Session") -> None:
         await self._slots.acquire()
         handed_over = False
         try:
+            if self._stopping.is_set():
+                return
             messages = await session.receiver.receive_messages(
                 max_message_count=self._batch_size if self._many else 1, max_wait_time=RECEIVE_SECONDS
             )

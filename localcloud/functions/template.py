@@ -130,8 +130,6 @@ def _match_absent(segment: Segment, values: dict[str, str]) -> bool:
 
 def parse_template(text: str) -> Template:
     body = text.strip("/")
-    if "?" in re.sub(r"\{[^/]*\}", "", body):
-        raise TemplateError("a literal may not hold '?'")
     segments = tuple(_parse_segment(part) for part in _split(body)) if body else ()
     _check(segments)
     return Template(text, segments)
@@ -172,6 +170,8 @@ def _parse_segment(text: str) -> Segment:
     if not text:
         raise TemplateError("two slashes stand side by side")
     parts = tuple(_parse_parts(text))
+    if any(isinstance(part, str) and "?" in part for part in parts):
+        raise TemplateError("a literal may not hold '?'")
     if len(parts) == 1:
         return Segment(parts)
     return Segment(parts, _pattern(text, parts))

@@ -1,5 +1,6 @@
 """python -m localcloud.search: the process."""
 
+import gc
 import os
 
 # One matrix product a search is fastest on one thread, and searches run side by side. Read when numpy loads.
@@ -34,6 +35,8 @@ def main() -> None:
         query_key=options.query_key,
         faults=options.faults,
     )
+    # A batch is many small objects that go all at once: looking for cycles among them is time lost.
+    gc.set_threshold(50_000)
     run_service(lambda: SearchService(settings), log_level=options.log_level)
 
 

@@ -30,6 +30,8 @@ _WORD = rf"[^\W{_SINGLE}]"
 _STANDARD = re.compile(
     rf"[{_SINGLE}]|{_WORD}+(?:(?:(?<=[^\W\d_])['\u2019.](?=[^\W\d_])|(?<=\d)[.,'](?=\d)){_WORD}+)*"
 )
+# In ASCII, a cheaper pattern that finds a little too much; what it finds with a mark inside is split again.
+_ROUGH = re.compile(r"\w+(?:['.,]\w+)*", re.ASCII)
 _WHITESPACE = re.compile(r"\S+")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _WORD_CHARACTERS = re.compile(r"\w+")
@@ -86,6 +88,18 @@ def _fold(token: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFKD", token) if not unicodedata.combining(c))
 
 
+def _standard_tokens(text: str) -> list[str]:
+    if not text.isascii():
+        return _STANDARD.findall(text)
+    found: list[str] = []
+    for token in _ROUGH.findall(text):
+        if token.isalnum():
+            found.append(token)
+        else:
+            found += _STANDARD.findall(token)
+    return found
+
+
 @dataclass(frozen=True)
 class Analyzer:
     name: str
@@ -95,7 +109,8 @@ class Analyzer:
 
     def terms(self, text: str) -> list[str]:
         """The terms in order; "" holds the place of a stop word."""
-        tokens = self.pattern.findall(text.lower() if self.lowercase else text)
+        text = text.lower() if self.lowercase else text
+        tokens = _standard_tokens(text) if self.pattern is _STANDARD else self.pattern.findall(text)
         return list(map(self.mapping(), tokens)) if self.mapping else tokens
 
     def tokens(self, text: str) -> list[Token]:

@@ -6,7 +6,7 @@ frame with one column, named "". Frames never change: a write makes a new small 
 """
 
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, compress
 from typing import Any
 
 import numpy as np
@@ -59,22 +59,24 @@ class Column:
         if columns[0].texts is None:
             return cls(np.concatenate([column.data for column in columns]), valid)
         kept = [_used_texts(column) for column in columns]
-        texts = sorted(set().union(*(used.values() for used in kept)))
+        texts = sorted(set().union(*kept))
         codes = {text: code for code, text in enumerate(texts)}
         recoded = []
-        for column, used in zip(columns, kept, strict=True):
+        for column in columns:
             # One slot more than there are texts, so that a null's -1 finds itself at the end.
-            table = np.full(len(column.texts or ()) + 1, -1, dtype=np.int32)
-            for old, text in used.items():
-                table[old] = codes[text]
+            old = column.texts or []
+            table = np.full(len(old) + 1, -1, dtype=np.int32)
+            table[:-1] = np.fromiter((codes.get(text, -1) for text in old), np.int32, len(old))
             recoded.append(table[column.data])
         return cls(np.concatenate(recoded), valid, texts)
 
 
-def _used_texts(column: "Column") -> dict[int, str]:
+def _used_texts(column: Column) -> list[str]:
+    """Those that still stand in some row: rows may have gone since they were collected."""
     texts = column.texts or []
-    used = np.unique(column.data[column.valid])
-    return {int(code): texts[code] for code in used}
+    used = np.zeros(len(texts) + 1, dtype=np.bool_)
+    used[column.data] = True
+    return texts if used[:-1].all() else list(compress(texts, used))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,9 @@ class Frame:
                 self.columns[name] = Column.build(field.type, values)
 
     def take(self, rows: Rows) -> "Frame":
+        """Some of the rows, in ascending order."""
+        if len(rows) == self.rows:
+            return self
         columns = {name: column.take(rows) for name, column in self.columns.items()}
         return Frame(len(rows), columns, {name: part.take(rows) for name, part in self.nested.items()})
 

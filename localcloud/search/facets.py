@@ -65,7 +65,7 @@ def _parameter(name: str, value: str, kind: str, text: str) -> Any:
         return value
     if name == "values" and ranged:
         bounds = tuple(_bound(item, kind) for item in value.split("|"))
-        if all(low < high for low, high in pairwise(bounds)):
+        if all(math.isfinite(bound) for bound in bounds) and all(a < b for a, b in pairwise(bounds)):
             return bounds
     if name == "interval" and ranged:
         if kind == "Edm.DateTimeOffset" and value in _DATE_INTERVALS:

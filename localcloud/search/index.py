@@ -160,8 +160,11 @@ class Index:
         for number, segment in current.items():
             if segment.rows >= MIN_FILE_ROWS and number not in self._files:
                 path = self._folder / f"{segment.rowids[0]}-{segment.rowids[-1]}-{self._next_rowid}.segment"
-                write_segment(path, segment)
                 self._files[number] = path
+                try:
+                    write_segment(path, segment)
+                except OSError as error:  # the documents are safe: only the next start takes longer
+                    log.warning("%s could not be written: %s", path, error)
 
 
 def _read_or_none(path: Path) -> Segment | None:

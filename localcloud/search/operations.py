@@ -21,6 +21,7 @@ from localcloud.search.suggesting import autocomplete, suggest
 
 __all__ = ["Answer", "Call", "Operation", "find_operation"]
 
+MAX_PARAMETERS = 200
 MAX_BODY = 16 * 1024 * 1024
 _ROUTE = re.compile(r"/(\w+)(?:\('((?:[^']|'')*)'\)|/([^/()']+))?(/.*)?")
 _LOOKUP = re.compile(r"/docs(?:\('((?:[^']|'')*)'\)|/([^/()'$]+))")
@@ -58,7 +59,12 @@ class Call:
         return body
 
     def parameters(self) -> dict[str, list[str]]:
-        return parse_qs(self.request.query, keep_blank_values=True, max_num_fields=200)
+        try:
+            sent = parse_qs(self.request.query, keep_blank_values=True, max_num_fields=MAX_PARAMETERS)
+        except ValueError:
+            raise bad_request(f"The address may have at most {MAX_PARAMETERS} parameters.") from None
+        # The JavaScript client (13.0.0) escapes the $ of $select twice.
+        return {name.replace("%24", "$", 1): values for name, values in sent.items()}
 
     def conditions(self) -> Conditions:
         headers = self.request.headers
@@ -214,9 +220,9 @@ def _count(call: Call) -> Answer:
 
 def _search(call: Call) -> Answer:
     index = call.catalog.resolve(call.name)
+    schema = index.schema  # an update may replace it meanwhile
     sent = _body_or_query(call)
-    query = parse_search(sent, index.schema)
-    body = run_search(query, index.view(), index.schema, index.documents)
+    body = run_search(parse_search(sent, schema), index.view(), schema, index.documents)
     following = body.get("@search.nextPageParameters")
     if following is not None:
         body["@search.nextPageParameters"] = sent | following

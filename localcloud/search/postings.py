@@ -97,20 +97,27 @@ class Postings:
         """Postings of the rows that are kept of each part, numbered on."""
         terms = sorted(set().union(*(part.terms for part, _ in parts)))
         ids = {term: number for number, term in enumerate(terms)}
-        occurrences, rows, positions, first = [], [], [], 0
+        kept_parts, lengths, first = [], [], 0
         for part, kept in parts:
-            renumbered = np.full(len(part.lengths), -1, dtype=np.int32)
-            renumbered[kept] = np.arange(first, first + len(kept), dtype=np.int32)
-            new_rows = renumbered[part.rows]
-            alive = new_rows >= 0
-            new_ids = np.fromiter((ids[term] for term in part.terms), np.int32, len(part.terms))
-            occurrences.append(np.repeat(new_ids, np.diff(part.offsets))[alive])
-            rows.append(new_rows[alive])
-            positions.append(part.positions[alive])
+            counts, rows, positions = part.kept(kept, first)
+            numbers = np.fromiter((ids[term] for term in part.terms), np.int64, len(part.terms))
+            kept_parts.append((numbers, counts, rows, positions))
+            lengths.append(part.lengths[kept])
             first += len(kept)
-        return cls._from_occurrences(
-            terms, np.concatenate(occurrences), np.concatenate(rows), np.concatenate(positions), first
-        )
+        offsets, rows, positions = _interleaved(kept_parts, len(terms))
+        return cls(terms, offsets, rows, positions, np.concatenate(lengths))
+
+    def kept(self, kept: Rows, first: int) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+        """Occurrences a term, and the rows and positions, of the kept rows numbered from `first`."""
+        counts = np.diff(self.offsets)
+        if len(kept) == len(self.lengths):
+            return counts, self.rows + np.int32(first), self.positions
+        renumbered = np.full(len(self.lengths), -1, dtype=np.int32)
+        renumbered[kept] = np.arange(first, first + len(kept), dtype=np.int32)
+        rows = renumbered[self.rows]
+        alive = rows >= 0
+        of_term = np.repeat(np.arange(len(self.terms)), counts)
+        return np.bincount(of_term[alive], minlength=len(self.terms)), rows[alive], self.positions[alive]
 
     def occurrences(self, term: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Rows and positions of a term."""
@@ -156,3 +163,22 @@ def run_lengths(rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.
         return rows, np.empty(0, dtype=np.int64)
     starts = np.flatnonzero(np.concatenate([[True], rows[1:] != rows[:-1]]))
     return rows[starts], np.diff(np.append(starts, len(rows)))
+
+
+def _interleaved(
+    parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]], terms: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+    """Parts that are sorted by term as one: each slice of a part has its place, so nothing is sorted."""
+    totals = np.zeros(terms, dtype=np.int64)
+    for numbers, counts, _, _ in parts:
+        totals[numbers] += counts
+    offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(totals)])
+    rows, positions = (np.empty(int(offsets[-1]), dtype=np.int32) for _ in range(2))
+    filled = offsets[:-1].copy()
+    for numbers, counts, part_rows, part_positions in parts:
+        moved = filled[numbers] - (np.cumsum(counts) - counts)
+        places = np.arange(len(part_rows)) + np.repeat(moved, counts)
+        rows[places] = part_rows
+        positions[places] = part_positions
+        filled[numbers] += counts
+    return offsets, rows, positions

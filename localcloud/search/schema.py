@@ -25,7 +25,7 @@ BM25 = "#Microsoft.Azure.Search.BM25Similarity"
 MAX_NAME = 128
 MAX_BM25 = 1000
 
-_INDEX_NAME = re.compile(r"[a-z0-9](?:-?[a-z0-9])+")
+_INDEX_NAME = re.compile(r"[a-z0-9](?:[-_]?[a-z0-9])+")
 _EMPTY_LISTS = ("scoringProfiles", "suggesters", "analyzers", "normalizers", "tokenizers", "tokenFilters")
 _REFUSED = {
     "scoringProfiles": "scoring profiles",
@@ -75,12 +75,13 @@ def parse_index(body: Any) -> Schema:
     check_name(name, "Index")
     vector_search = _vector_search(sent.get("vectorSearch"))
     metrics = _profile_metrics(vector_search)
-    fields = tuple(parse_field(item, "", metrics, 1) for item in as_list(sent.get("fields"), "fields"))
+    items = as_list(sent.get("fields"), "fields")
+    fields = tuple(parse_field(item, "", metrics, 1) for item in items)
     definition: dict[str, Any] = {
         "name": name,
         "description": _description(sent.get("description")),
         "defaultScoringProfile": None,
-        "fields": [echo_field(field, item) for field, item in zip(fields, sent["fields"], strict=True)],
+        "fields": [echo_field(field, item) for field, item in zip(fields, items, strict=True)],
         **{empty: [] for empty in _EMPTY_LISTS},
         "charFilters": [],
         "corsOptions": _cors_options(sent.get("corsOptions")),
@@ -97,8 +98,9 @@ def parse_index(body: Any) -> Schema:
 def check_name(name: Any, what: str) -> None:
     if not isinstance(name, str) or len(name) > MAX_NAME or not _INDEX_NAME.fullmatch(name):
         raise bad_request(
-            f"{what} name must only contain lowercase letters, digits or dashes, cannot start or end with "
-            f"dashes, have consecutive dashes, and is limited to 2 to 128 characters; got {shown(name)}.",
+            f"{what} name must only contain lowercase letters, digits, dashes or underscores, cannot start "
+            f"or end with the latter two, nor have two of them in a row, and has 2 to 128 characters; "
+            f"got {shown(name)}.",
             "InvalidName",
         )
 

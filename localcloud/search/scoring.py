@@ -81,6 +81,15 @@ def compile_query(node: Node | None, fields: list[Field], *, match_all: bool) ->
     return _combined("or", [item for item in of_fields if item is not None])
 
 
+def count_terms(query: Compiled | None) -> int:
+    """How much work a query is: an analyzer may make many terms of one word."""
+    if isinstance(query, TermMatch):
+        return len(query.terms)
+    if isinstance(query, Combined):
+        return sum(count_terms(operand) for operand in query.operands)
+    return count_terms(query.operand) if isinstance(query, Without) else 1
+
+
 def _combined(operation: str, operands: list[Compiled]) -> Compiled | None:
     if len(operands) <= 1:
         return operands[0] if operands else None

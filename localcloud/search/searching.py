@@ -8,14 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localcloud.search.columns import Mask, Rows
+from localcloud.search.errors import bad_request
 from localcloud.search.facets import count_facet
+from localcloud.search.fields import Field
 from localcloud.search.filters import Filter, Textual
 from localcloud.search.highlight import highlights
 from localcloud.search.projection import project
 from localcloud.search.query_syntax import parse_simple
 from localcloud.search.request import MAX_PAGE, PAGE, SCORE, OrderBy, SearchQuery
 from localcloud.search.schema import Schema
-from localcloud.search.scoring import Combined, Compiled, Scorer, compile_query
+from localcloud.search.scoring import Combined, Compiled, Scorer, compile_query, count_terms
 from localcloud.search.vectors import nearest, reciprocal_rank_fusion
 from localcloud.search.view import View
 
@@ -23,6 +25,7 @@ __all__ = ["Fetch", "filter_masks", "in_order", "run_search"]
 
 # The best of the text arm that take part in a fusion.
 TEXT_RECALL = 1000
+MAX_TERMS = 1024
 _NOTHING = Combined("or", ())
 Fetch = Callable[[list[int]], list[dict[str, Any] | None]]
 
@@ -68,9 +71,15 @@ def _compiled(query: SearchQuery) -> Compiled | None:
     """None where the text asks for everything, or where there is none."""
     if query.text.strip() in ("", "*"):
         return None
-    node = parse_simple(query.text, match_all=query.match_all)
+    return compile_text(query.text, query.fields, match_all=query.match_all)
+
+
+def compile_text(text: str, fields: list[Field], *, match_all: bool) -> Compiled:
+    compiled = compile_query(parse_simple(text, match_all=match_all), fields, match_all=match_all)
+    if count_terms(compiled) > MAX_TERMS * max(len(fields), 1):
+        raise bad_request(f"The query has more than {MAX_TERMS} terms.")
     # A query of nothing but stop words asks for terms that no document has.
-    return compile_query(node, query.fields, match_all=query.match_all) or _NOTHING
+    return compiled or _NOTHING
 
 
 def _shown(
@@ -94,8 +103,7 @@ def filter_masks(condition: Filter | None, view: View, schema: Schema) -> list[M
 
         def matches(textual: Textual, part: Any = part) -> Mask:
             fields = [schema.by_path[path] for path in textual.fields] or schema.text_fields
-            node = parse_simple(textual.text, match_all=textual.match_all)
-            compiled = compile_query(node, fields, match_all=textual.match_all) or _NOTHING
+            compiled = compile_text(textual.text, fields, match_all=textual.match_all)
             return scorer.evaluate(compiled, part)[0]
 
         masks.append(part.live & condition.mask(part.segment.frame, matches))

@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -93,14 +94,13 @@ class Segment:
     def merge(cls, parts: "list[tuple[Segment, Mask]]") -> "Segment":
         """One segment of the live rows of several, in their order."""
         kept = [(segment, np.flatnonzero(live)) for segment, live in parts]
-        keys = [key for segment, rows in kept for key in segment.keys_of(rows)]
-        order = sorted(range(len(keys)), key=keys.__getitem__)
+        keys, key_rows = _merged_keys(kept)
         names = dict.fromkeys(name for segment, _ in kept for name in segment.postings)
         fields = dict.fromkeys(name for segment, _ in kept for name in segment.vectors)
         return cls(
             np.concatenate([segment.rowids[rows] for segment, rows in kept]),
-            [keys[row] for row in order],
-            np.array(order, dtype=np.int32),
+            keys,
+            key_rows,
             Frame.concatenate([segment.frame.take(rows) for segment, rows in kept]),
             {
                 name: Postings.merge(
@@ -119,10 +119,21 @@ class Segment:
             },
         )
 
-    def keys_of(self, rows: Rows) -> list[str]:
-        by_row = np.empty(self.rows, dtype=np.int32)
-        by_row[self.key_rows] = np.arange(self.rows, dtype=np.int32)
-        return [self.keys[at] for at in by_row[rows]]
+
+def _merged_keys(parts: list[tuple[Segment, Rows]]) -> tuple[list[str], NDArray[np.int32]]:
+    """The keys of the kept rows, sorted, with the rows they get. Runs that are sorted already sort fast."""
+    keys: list[str] = []
+    rows, first = [], 0
+    for segment, kept in parts:
+        renumbered = np.full(segment.rows, -1, dtype=np.int32)
+        renumbered[kept] = np.arange(first, first + len(kept), dtype=np.int32)
+        new_rows = renumbered[segment.key_rows]
+        alive = new_rows >= 0
+        keys += segment.keys if alive.all() else list(compress(segment.keys, alive))
+        rows.append(new_rows[alive])
+        first += len(kept)
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    return [keys[at] for at in order], np.concatenate(rows)[order]
 
 
 def suggest_name(path: str) -> str:

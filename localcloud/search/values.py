@@ -2,10 +2,13 @@
 
 import math
 import re
+from array import array
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from localcloud.search.errors import DocumentError, SearchError, bad_request, shown
 from localcloud.search.fields import COMPLEX, Field
@@ -14,10 +17,10 @@ from localcloud.search.schema import Schema
 __all__ = ["check_key", "check_vector", "instant", "merge_documents", "normalise_document"]
 
 _KEY = re.compile(r"[A-Za-z0-9_\-=]{1,1024}")
-_INSTANT = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,12}))?)?(?:([Zz])|([+-])(\d\d):(\d\d))"
-)
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,12})?)?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
+_STORED_FORM = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EARLIEST, _LATEST = -62_135_596_800_000, 253_402_300_799_999  # the years 1 to 9999
 _RANGES = {"Edm.Int32": 2**31, "Edm.Int64": 2**63}
 _SPECIAL_DOUBLES = {"INF": math.inf, "-INF": -math.inf, "NaN": math.nan}
 MAX_COMPLEX_ELEMENTS = 3000
@@ -26,26 +29,20 @@ MAX_TERM_BYTES = 32766
 
 def instant(text: str) -> int | None:
     """Milliseconds since 1970 of a date with an offset, or None where it is not one."""
-    match = _INSTANT.fullmatch(text)
-    if match is None:
+    if not _INSTANT.fullmatch(text):
         return None
-    year, month, day, hour, minute = (int(match[group]) for group in range(1, 6))
-    fraction = int((match[7] or "0").ljust(3, "0")[:3]) * 1000
     try:
-        moment = datetime(year, month, day, hour, minute, int(match[6] or 0), fraction, tzinfo=UTC)
-        if match[9]:
-            offset = timedelta(hours=int(match[10]), minutes=int(match[11]))
-            moment += offset if match[9] == "-" else -offset
-    except (ValueError, OverflowError):
+        since = datetime.fromisoformat(text) - _EPOCH
+    except ValueError:
         return None
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
+    milliseconds = since.days * 86_400_000 + since.seconds * 1000 + since.microseconds // 1000
+    return milliseconds if _EARLIEST <= milliseconds <= _LATEST else None
 
 
 def instant_text(milliseconds: int) -> str:
-    moment = _EPOCH + timedelta(milliseconds=milliseconds)
-    text = moment.strftime("%Y-%m-%dT%H:%M:%S")
-    text = text.rjust(19, "0")  # strftime does not pad years before 1000
-    return f"{text}.{milliseconds % 1000:03d}".rstrip("0") + "Z" if milliseconds % 1000 else f"{text}Z"
+    text = (_EPOCH + timedelta(milliseconds=milliseconds)).isoformat(timespec="milliseconds")
+    text = text.removesuffix("+00:00").rstrip("0").rstrip(".") if milliseconds % 1000 else text[:19]
+    return f"{text}Z"
 
 
 def check_key(key: Any) -> str:
@@ -95,32 +92,39 @@ def _value(field: Field, value: Any) -> Any:
 
 
 def _element(field: Field, value: Any) -> Any:
-    kind = field.type
-    if kind == "Edm.String":
-        if not isinstance(value, str):
-            raise _mismatch(field, value, "a string")
-        if len(value) > MAX_TERM_BYTES // 4 and field.in_columns and len(value.encode()) > MAX_TERM_BYTES:
-            raise DocumentError(
-                f"Field '{field.path}' contains a term that is too large to process. The max length for "
-                f"UTF-8 encoded terms is {MAX_TERM_BYTES} bytes. The most likely cause of this error is that "
-                "filtering, sorting, or faceting are enabled on this field."
-            )
-        return value
-    if kind == COMPLEX:
-        if not isinstance(value, dict):
-            raise _mismatch(field, value, "an object")
-        children = {child.name: child for child in field.fields}
-        return _object({k: v for k, v in value.items() if not k.startswith("@odata.")}, children, field.path)
-    if kind == "Edm.Boolean":
-        if not isinstance(value, bool):
-            raise _mismatch(field, value, "true or false")
-        return value
-    if kind == "Edm.DateTimeOffset":
-        milliseconds = instant(value) if isinstance(value, str) else None
-        if milliseconds is None:
-            raise _mismatch(field, value, "a date with an offset, such as 2024-01-31T08:30:00Z")
-        return instant_text(milliseconds)
-    return _number(field, value)
+    return _READ[field.type](field, value)
+
+
+def _string(field: Field, value: Any) -> str:
+    if not isinstance(value, str):
+        raise _mismatch(field, value, "a string")
+    if len(value) > MAX_TERM_BYTES // 4 and field.in_columns and len(value.encode()) > MAX_TERM_BYTES:
+        raise DocumentError(
+            f"Field '{field.path}' contains a term that is too large to process. The max length for UTF-8 "
+            f"encoded terms is {MAX_TERM_BYTES} bytes. The most likely cause of this error is that "
+            "filtering, sorting, or faceting are enabled on this field."
+        )
+    return value
+
+
+def _complex(field: Field, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _mismatch(field, value, "an object")
+    children = {child.name: child for child in field.fields}
+    return _object({k: v for k, v in value.items() if not k.startswith("@odata.")}, children, field.path)
+
+
+def _boolean(field: Field, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise _mismatch(field, value, "true or false")
+    return value
+
+
+def _date(field: Field, value: Any) -> str:
+    milliseconds = instant(value) if isinstance(value, str) else None
+    if milliseconds is None:
+        raise _mismatch(field, value, "a date with an offset, such as 2024-01-31T08:30:00Z")
+    return value if _STORED_FORM.fullmatch(value) else instant_text(milliseconds)
 
 
 def _number(field: Field, value: Any) -> int | float | str:
@@ -147,17 +151,16 @@ def double(value: float | str) -> float:
     return _SPECIAL_DOUBLES[value] if isinstance(value, str) else value
 
 
-def _vector(field: Field, value: list[Any]) -> np.ndarray[Any, np.dtype[np.float32]]:
+def _vector(field: Field, value: list[Any]) -> NDArray[np.float32]:
     if not {int, float}.issuperset(map(type, value)):
         raise _mismatch(field, value, "an array of numbers")
-    with np.errstate(over="ignore"):
-        vector = np.array(value, dtype=np.float64).astype(np.float32)
+    vector = np.frombuffer(array("f", value), np.float32)
     if not np.isfinite(vector).all():
         raise _mismatch(field, value, "an array of finite numbers in single precision")
     return vector
 
 
-def check_vector(field: Field, vector: np.ndarray[Any, np.dtype[np.float32]]) -> None:
+def check_vector(field: Field, vector: NDArray[np.float32]) -> None:
     """A wrong length is the failure of one document, not of its batch."""
     if len(vector) != field.dimensions:
         raise DocumentError(
@@ -181,3 +184,14 @@ def merge_documents(
         else:
             merged[name] = value
     return merged
+
+
+_READ: dict[str, Callable[[Field, Any], Any]] = {
+    "Edm.String": _string,
+    "Edm.Boolean": _boolean,
+    "Edm.DateTimeOffset": _date,
+    "Edm.Double": _number,
+    "Edm.Int32": _number,
+    "Edm.Int64": _number,
+    COMPLEX: _complex,
+}

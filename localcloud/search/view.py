@@ -16,7 +16,7 @@ from localcloud.search.segment import Segment
 __all__ = ["Part", "View"]
 
 SMALL = 1024
-MERGE_FACTOR = 4
+MERGE_FACTOR = 8
 
 
 @dataclass(frozen=True, slots=True)

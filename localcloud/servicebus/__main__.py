@@ -1,5 +1,6 @@
 """Runs the local Service Bus: `python -m localcloud.servicebus`."""
 
+import gc
 from pathlib import Path
 
 from localcloud.service import common_parser, run_service
@@ -44,6 +45,8 @@ def main() -> None:
             )
         )
 
+    # Queued messages are many and never form cycles: collecting often would only walk over them.
+    gc.set_threshold(100_000, 50, 50)
     run_service(make, log_level=options.log_level)
 
 

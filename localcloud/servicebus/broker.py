@@ -196,7 +196,7 @@ class Broker:
     def _finish_drains(self) -> None:
         draining, self._draining = self._draining, set()
         for link in draining:
-            if link.drain:
+            if link.drain and link.session.links.get(link.handle) is link:
                 link.session.finish_drain(link)
                 self._to_flush.add(link.session.connection)
 

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from localcloud.servicebus.amqp import codec
 from localcloud.servicebus.amqp.codec import DecodeError, Described
-from localcloud.servicebus.amqp.links import Delivery, IncomingLink, Link, Outcome, OutgoingLink
-from localcloud.servicebus.amqp.performatives import ACCEPTED, encode_error, encode_performative
+from localcloud.servicebus.amqp.links import IncomingLink, Link, Outcome, OutgoingLink
+from localcloud.servicebus.amqp.performatives import ACCEPTED, Transfer, encode_error, encode_performative
+from localcloud.servicebus.deliveries import encode_delivery
 from localcloud.servicebus.entities import DEAD_LETTER_DESCRIPTION, DEAD_LETTER_REASON, Queue, new_lock_token
 from localcloud.servicebus.errors import (
     ArgumentInvalid,
@@ -14,7 +15,7 @@ from localcloud.servicebus.errors import (
     NotSupported,
     QuotaExceeded,
 )
-from localcloud.servicebus.messages import BATCH_FORMAT, encode_delivery, parse_batch, parse_message
+from localcloud.servicebus.messages import BATCH_FORMAT, parse_batch, parse_message
 from localcloud.servicebus.requests import Reply, Request
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def rejected(error: BrokerError) -> Outcome:
 class _Silent:
     """The parts of an endpoint that do not concern it."""
 
-    def received(self, link: IncomingLink, delivery: Delivery) -> Outcome | None:  # noqa: ARG002
+    def received(self, link: IncomingLink, transfer: Transfer, payload: bytes) -> Outcome | None:  # noqa: ARG002
         return None
 
     def credited(self, link: OutgoingLink) -> None: ...
@@ -52,17 +53,17 @@ class SendEndpoint(_Silent):
         self._broker = broker
         self._queue = queue
 
-    def received(self, link: IncomingLink, delivery: Delivery) -> Outcome | None:
+    def received(self, link: IncomingLink, transfer: Transfer, payload: bytes) -> Outcome | None:
         broker = self._broker
         try:
             if broker.faults.faults:
                 broker.strike(link, "send")
-            if delivery.state is not None:
+            if transfer.state is not None:
                 raise NotSupported("The local Service Bus has no transactions.")
-            if delivery.message_format == BATCH_FORMAT:
-                messages = parse_batch(delivery.payload)
+            if transfer.message_format == BATCH_FORMAT:
+                messages = parse_batch(payload)
             else:
-                messages = [parse_message(delivery.payload)]
+                messages = [parse_message(payload)]
             broker.namespace.send(self._queue, messages)
         except BrokerError as error:
             return rejected(error)
@@ -208,9 +209,9 @@ class RequestEndpoint(_Silent):
         self._path = path
         self._node = node
 
-    def received(self, link: IncomingLink, delivery: Delivery) -> Outcome | None:
+    def received(self, link: IncomingLink, transfer: Transfer, payload: bytes) -> Outcome | None:  # noqa: ARG002 - a request is its payload
         try:
-            request = Request.parse(delivery.payload)
+            request = Request.parse(payload)
         except BrokerError as error:
             return rejected(error)
         reply = self._answer(link, request)

@@ -31,12 +31,11 @@ class Topic(Queue):
 
     subscriptions: tuple[Subscription, ...] = ()
 
-    def check_room(self, messages: Iterable[Message]) -> None:
-        arriving = list(messages)
-        super().check_room(arriving)
+    def check_room(self, size: int) -> None:
+        super().check_room(size)
         for subscription in self.subscriptions:
             if subscription.forward_to is None:
-                subscription.check_room(arriving)
+                subscription.check_room(size)
 
     def _enqueue(self, message: Message, now: int) -> None:  # noqa: ARG002 - subscriptions read the clock
         if self.options.default_ttl:
@@ -116,7 +115,7 @@ class Namespace:
 
     def send(self, queue: Queue, messages: list[Message]) -> list[int]:
         """All of them or none; their sequence numbers."""
-        queue.check_room(messages)
+        queue.check_room(sum([message.size for message in messages]))
         return [queue.send(message) for message in messages]
 
     def restore(

@@ -109,8 +109,8 @@ class Queue:
 
     # arriving
 
-    def check_room(self, messages: Iterable[Message]) -> None:
-        if self.bytes + sum(message.size for message in messages) > MAX_ENTITY_BYTES:
+    def check_room(self, size: int) -> None:
+        if self.bytes + size > MAX_ENTITY_BYTES:
             raise QuotaExceeded(f"{self.path} has reached its maximum size of {MAX_ENTITY_BYTES} bytes.")
 
     def send(self, message: Message) -> int:
@@ -172,7 +172,7 @@ class Queue:
         twin = message.copy()
         twin.hops += 1
         try:
-            target.check_room((twin,))
+            target.check_room(twin.size)
         except QuotaExceeded as error:
             self._bury(message, "QuotaExceeded", error.description)
         else:
@@ -205,7 +205,7 @@ class Queue:
         sequence = message.sequence
         self.messages[sequence] = message
         self._order.add(sequence)
-        self.bytes += message.size
+        self.bytes += len(message.bare) + len(message.annotations)
         if message.state == SCHEDULED:
             self.scheduled_count += 1
             self._dues.add(message.due_at, sequence)
@@ -213,7 +213,8 @@ class Queue:
             return
         if message.expires_at:
             self._expiries.add(message.expires_at, sequence)
-            self._arm(message.expires_at)
+            if not self.wake_at or message.expires_at < self.wake_at:
+                self._arm(message.expires_at)
         if message.state == DEFERRED:
             self.deferred_count += 1
         else:

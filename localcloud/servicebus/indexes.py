@@ -18,12 +18,15 @@ class SequenceIndex:
         self._lasts: list[int] = []  # the highest number of each run
 
     def add(self, sequence: int) -> None:
-        if not self._lasts or (sequence > self._lasts[-1] and len(self._runs[-1]) >= self.RUN):
-            self._runs.append([sequence])
-            self._lasts.append(sequence)
-        elif sequence > self._lasts[-1]:
-            self._runs[-1].append(sequence)
-            self._lasts[-1] = sequence
+        lasts = self._lasts
+        if not lasts or sequence > lasts[-1]:
+            run = self._runs[-1] if lasts else None
+            if run is not None and len(run) < self.RUN:
+                run.append(sequence)
+                lasts[-1] = sequence
+            else:
+                self._runs.append([sequence])
+                lasts.append(sequence)
         else:
             self._insert(sequence)
 

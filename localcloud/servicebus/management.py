@@ -5,11 +5,12 @@ from typing import Any
 from uuid import UUID
 
 from localcloud.servicebus.amqp import codec
+from localcloud.servicebus.deliveries import encode_browsed, encode_delivery
 from localcloud.servicebus.endpoints import dead_letter, encode_properties
 from localcloud.servicebus.engine import Namespace, Topic
 from localcloud.servicebus.entities import DEAD_LETTER_DESCRIPTION, DEAD_LETTER_REASON, Queue
 from localcloud.servicebus.errors import ArgumentInvalid, LockLost, NotAllowed, NotSupported
-from localcloud.servicebus.messages import Message, encode_browsed, encode_delivery, parse_message
+from localcloud.servicebus.messages import Message, parse_message
 from localcloud.servicebus.requests import Reply, Request
 
 __all__ = ["ManagementNode"]

@@ -5,7 +5,6 @@ dead-letter reason, properties modified on abandon). Header and message annotati
 delivery from the broker's facts.
 """
 
-import struct
 from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any
@@ -21,8 +20,6 @@ __all__ = [
     "Message",
     "MessageState",
     "MessageView",
-    "encode_browsed",
-    "encode_delivery",
     "parse_batch",
     "parse_message",
     "with_application_properties",
@@ -115,10 +112,7 @@ class Message:
 
 
 def parse_message(payload: bytes) -> Message:
-    if len(payload) > MAX_MESSAGE_BYTES:
-        raise MessageTooLarge(
-            f"The message has {len(payload)} bytes; the limit of this namespace is {MAX_MESSAGE_BYTES}."
-        )
+    _check_size(payload)
     try:
         return _parse(payload)
     except DecodeError as error:
@@ -127,6 +121,7 @@ def parse_message(payload: bytes) -> Message:
 
 def parse_batch(payload: bytes) -> list[Message]:
     """The messages of a batch: each data section of the envelope is one encoded message."""
+    _check_size(payload)
     try:
         bodies = [codec.decode(payload, start)[0] for code, _, start, _ in _sections(payload) if code == DATA]
     except DecodeError as error:
@@ -136,18 +131,26 @@ def parse_batch(payload: bytes) -> list[Message]:
     return [parse_message(body) for body in bodies]
 
 
+def _check_size(payload: bytes) -> None:
+    if len(payload) > MAX_MESSAGE_BYTES:
+        raise MessageTooLarge(f"A message or batch has at most {MAX_MESSAGE_BYTES} bytes here.")
+
+
 def _sections(payload: bytes) -> list[tuple[int, int, int, int]]:
     """(descriptor, start of the section, start of its value, end) of each section."""
     found = []
     position, end = 0, len(payload)
     while position < end:
         section = position
-        if payload[position] != 0:
+        if payload.startswith(b"\x00\x53", position) and position + 2 < end:
+            code, start = payload[position + 2], position + 3
+        elif payload[position] == 0:
+            code, start = codec.decode(payload, position + 1)
+        else:
             raise DecodeError("a message is a series of described sections")
-        code, position = codec.decode(payload, position + 1)
-        start, position = position, codec.skip(payload, position)
         if type(code) is not int or not HEADER <= code <= FOOTER:
             raise DecodeError(f"{code!r} is no section of a message")
+        position = codec.skip(payload, start)
         found.append((code, section, start, position))
     return found
 
@@ -298,77 +301,3 @@ def with_application_properties(message: Message, changes: Mapping[str, bytes]) 
     pairs = ((codec.string(name), value) for name, value in kept.items())
     application = codec.described(APPLICATION_PROPERTIES, codec.map_(pairs))
     message.bare = before + application + after
-
-
-# Writing a message for a receiver
-
-
-def _key(name: str) -> bytes:
-    return codec.symbol(name)
-
-
-_SEQUENCE_KEY = _key("x-opt-sequence-number") + b"\x81"
-_ORIGINAL_KEY = _key("x-opt-enqueue-sequence-number") + b"\x81"
-_ENQUEUED_KEY = _key("x-opt-enqueued-time") + b"\x83"
-_STATE_KEY = _key("x-opt-message-state") + b"\x71"
-_LOCKED_KEY = _key("x-opt-locked-until") + b"\x83"
-_SOURCE_KEY = _key(DEAD_LETTER_SOURCE)
-_FACTS = struct.Struct(
-    f">{len(_SEQUENCE_KEY)}sq{len(_ORIGINAL_KEY)}sq{len(_ENQUEUED_KEY)}sq{len(_STATE_KEY)}si"
-)
-_FACTS_COUNT = 8
-_HEADER_WITHOUT_TTL = struct.Struct(">11sI")
-_HEADER_WITH_TTL = struct.Struct(">9sI2sI")
-_ANNOTATIONS = struct.Struct(">4sII")
-_SECTION = b"\x00\x53\x72\xd1"
-_LOCKED = struct.Struct(f">{len(_LOCKED_KEY)}sq")
-_PLAIN_HEADER = b"\x00\x53\x70\xc0\x0a\x05\x40\x40\x40\x40\x70"
-_TTL_HEADER = b"\x00\x53\x70\xc0\x0e\x05\x40\x40\x70"
-
-
-def _header(message: Message) -> bytes:
-    """Header: durable, priority and first-acquirer null, then the time to live and the delivery count."""
-    if not message.ttl:
-        return _HEADER_WITHOUT_TTL.pack(_PLAIN_HEADER, message.delivery_count)
-    ttl = min(message.ttl, MAX_TTL)
-    return _HEADER_WITH_TTL.pack(_TTL_HEADER, ttl, b"\x40\x70", message.delivery_count)
-
-
-def _annotated(message: Message, extra: bytes, extra_count: int) -> bytes:
-    facts = _FACTS.pack(
-        _SEQUENCE_KEY,
-        message.sequence,
-        _ORIGINAL_KEY,
-        message.original_sequence,
-        _ENQUEUED_KEY,
-        message.enqueued_at,
-        _STATE_KEY,
-        message.state,
-    )
-    if message.source is not None:
-        extra += _SOURCE_KEY + codec.string(message.source)
-        extra_count += 2
-    if message.annotations:
-        extra += message.annotations
-        extra_count += _count_values(message.annotations)
-    size = 4 + len(facts) + len(extra)
-    return _ANNOTATIONS.pack(_SECTION, size, _FACTS_COUNT + extra_count) + facts + extra
-
-
-def _count_values(encoded: bytes) -> int:
-    count = position = 0
-    while position < len(encoded):
-        position = codec.skip(encoded, position)
-        count += 1
-    return count
-
-
-def encode_delivery(message: Message) -> bytes:
-    """The message as it goes to a receiver."""
-    locked = _LOCKED.pack(_LOCKED_KEY, message.locked_until) if message.lock is not None else b""
-    return _header(message) + _annotated(message, locked, 2 if locked else 0) + message.bare
-
-
-def encode_browsed(message: Message) -> bytes:
-    """The message as peek shows it: no lock, whoever holds one."""
-    return _header(message) + _annotated(message, b"", 0) + message.bare

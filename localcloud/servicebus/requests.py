@@ -5,12 +5,13 @@ from typing import Any
 
 from localcloud.servicebus.amqp import codec
 from localcloud.servicebus.amqp.codec import NULL, DecodeError, Described
-from localcloud.servicebus.errors import ArgumentInvalid, BrokerError, DecodeFailed
+from localcloud.servicebus.errors import ArgumentInvalid, BrokerError, DecodeFailed, MessageTooLarge
 
 __all__ = ["Reply", "Request"]
 
 _PROPERTIES, _APPLICATION_PROPERTIES, _DATA, _VALUE = 0x73, 0x74, 0x75, 0x77
-_MESSAGE_ID, _REPLY_TO = 0, 4
+_REPLY_TO = 4
+MAX_REQUEST_BYTES = 256 * 1024
 
 
 @dataclass
@@ -23,6 +24,8 @@ class Request:
 
     @classmethod
     def parse(cls, payload: bytes) -> "Request":
+        if len(payload) > MAX_REQUEST_BYTES:
+            raise MessageTooLarge
         try:
             return cls._parse(payload)
         except DecodeError as error:

@@ -27,6 +27,7 @@ class ServicePlan:
     health: str
     announces: bool = True  # says READY on standard output
     needs: tuple[str, ...] = ()
+    prepare: tuple[str, ...] = ()  # run to its end before the start
 
 
 def plan_services(ports: Ports, *, root: Path, data: Path, only: Iterable[str] = NAMES) -> list[ServicePlan]:
@@ -87,5 +88,11 @@ def _functions(ports: Ports, root: Path, data: Path, needs: tuple[str, ...]) -> 
     address = f"http://{HOST}:{ports.functions}"
     command = _module("functions", "--root", root, "--port", ports.functions, "--data", data)
     return ServicePlan(
-        "functions", "Functions dev host", address, command, f"{address}/admin/host/status", needs=needs
+        "functions",
+        "Functions dev host",
+        address,
+        command,
+        f"{address}/admin/host/status",
+        needs=needs,
+        prepare=(sys.executable, "-m", "shared.provision"),
     )

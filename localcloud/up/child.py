@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from collections import deque
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,8 +28,11 @@ class StartError(RuntimeError):
 class Child:
     """Its output goes to a log file; its standard input is the lifeline that ends it when we end."""
 
-    def __init__(self, plan: ServicePlan, *, log: Path, ca: Path, cwd: Path) -> None:
+    def __init__(
+        self, plan: ServicePlan, *, log: Path, ca: Path, cwd: Path, settings: Mapping[str, str] | None = None
+    ) -> None:
         self.plan = plan
+        self._settings = settings or {}
         self.log = log
         self._ca = ca
         self._cwd = cwd
@@ -40,6 +44,8 @@ class Child:
     async def start(self) -> None:
         """Start, and return when it is healthy."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
+        if self.plan.prepare:
+            await self._prepare()
         self._process = await asyncio.create_subprocess_exec(
             *self.plan.command,
             stdin=asyncio.subprocess.PIPE,
@@ -56,6 +62,25 @@ class Child:
             raise StartError(
                 f"{self.plan.name} was not healthy within {START_SECONDS:.0f} s{self._tail()}"
             ) from None
+
+    async def _prepare(self) -> None:
+        process = await asyncio.create_subprocess_exec(
+            *self.plan.prepare,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            cwd=self._cwd,
+            env={**self._settings, **os.environ},
+        )
+        try:
+            said, _ = await process.communicate()
+        except asyncio.CancelledError:
+            process.kill()
+            await process.wait()
+            raise
+        if process.returncode:
+            self._last_lines.extend(said.decode("utf-8", "replace").splitlines())
+            raise StartError(f"{self.plan.name} could not be prepared{self._tail()}")
 
     async def wait(self) -> int:
         assert self._process is not None  # noqa: S101 - wait() follows start()

@@ -15,6 +15,9 @@ __all__ = ["SettingsFileError", "local_values", "write_local_settings"]
 AZURITE_ACCOUNT = "devstoreaccount1"
 AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
+COSMOS_KEY = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
+SEARCH_KEY = "localcloud-search-admin-key"
+
 
 class SettingsFileError(ValueError):
     """The settings file cannot be used."""
@@ -46,12 +49,15 @@ def local_values(ports: Ports, data: Path) -> dict[str, str]:
         "SERVICEBUS_CONNECTION": servicebus_connection(ports),
         "SERVICEBUS_ADMIN_ENDPOINT": f"http://localhost:{ports.admin}",
         "COSMOS_ENDPOINT": f"http://localhost:{ports.cosmos}",
+        "COSMOS_KEY": COSMOS_KEY,
         "SEARCH_ENDPOINT": f"https://localhost:{ports.search}",
+        "SEARCH_KEY": SEARCH_KEY,
         "SEARCH_CA_FILE": str(data / "search" / "tls" / "ca.pem"),
     }
 
 
-def write_local_settings(root: Path, values: dict[str, str]) -> Path:
+def write_local_settings(root: Path, values: dict[str, str]) -> dict[str, str]:
+    """Write the file; all the values that are now in it."""
     target = root / "local.settings.json"
     settings = _read(target if target.exists() else root / "local.settings.sample.json")
     settings["Values"] = {
@@ -62,7 +68,7 @@ def write_local_settings(root: Path, values: dict[str, str]) -> Path:
     temporary = target.with_suffix(".tmp")
     temporary.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     temporary.replace(target)
-    return target
+    return dict(settings["Values"])
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -7,7 +7,7 @@ is 1. Order: the storage, bus and database services side by side, then the Funct
 import asyncio
 import signal
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 
 from localcloud.up.catalogue import ServicePlan
@@ -19,13 +19,22 @@ Say = Callable[[str], None]
 
 
 class Supervisor:
-    def __init__(self, plans: list[ServicePlan], *, root: Path, data: Path, say: Say) -> None:
+    def __init__(
+        self,
+        plans: list[ServicePlan],
+        *,
+        root: Path,
+        data: Path,
+        say: Say,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         self._data = data
         self._say = say
         self._stopping = asyncio.Event()
         ca = data / "search" / "tls" / "ca.pem"
         self._children = [
-            Child(plan, log=data / "logs" / f"{plan.name}.log", ca=ca, cwd=root) for plan in plans
+            Child(plan, log=data / "logs" / f"{plan.name}.log", ca=ca, cwd=root, settings=settings)
+            for plan in plans
         ]
 
     async def run(self, when_up: Callable[[], None]) -> int:

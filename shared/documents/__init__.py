@@ -11,6 +11,7 @@ from shared.documents.models import (
     Citation,
     ConsensusType,
     Failure,
+    Lock,
     Message,
     Report,
     Source,
@@ -18,6 +19,7 @@ from shared.documents.models import (
     Summary,
     SummaryType,
     Thread,
+    ThreadEntry,
 )
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "ContainerSpec",
     "Document",
     "Failure",
+    "Lock",
     "Message",
     "Report",
     "Source",
@@ -40,6 +43,7 @@ __all__ = [
     "Summary",
     "SummaryType",
     "Thread",
+    "ThreadEntry",
     "document_class",
     "read_document",
 ]

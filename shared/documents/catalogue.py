@@ -23,6 +23,8 @@ DOCUMENTS: dict[str, type[Document]] = {
         models.Summary,
         models.Report,
         models.Failure,
+        models.ThreadEntry,
+        models.Lock,
     )
 }
 
@@ -36,6 +38,7 @@ class ContainerSpec:
     name: str
     partition_path: str
     unindexed: tuple[str, ...] = ()
+    unindexed_trees: tuple[str, ...] = ()
     default_ttl: int | None = None
     composite: tuple[tuple[str, ...], ...] = field(default=())
 
@@ -44,7 +47,11 @@ class ContainerSpec:
             "indexingMode": "consistent",
             "automatic": True,
             "includedPaths": [{"path": "/*"}],
-            "excludedPaths": [{"path": f"{path}/?"} for path in self.unindexed] + [{"path": '/"_etag"/?'}],
+            "excludedPaths": [
+                *({"path": f"{path}/?"} for path in self.unindexed),
+                *({"path": f"{path}/*"} for path in self.unindexed_trees),
+                {"path": '/"_etag"/?'},
+            ],
             "compositeIndexes": [[_ordered(path) for path in paths] for paths in self.composite],
         }
 
@@ -68,7 +75,14 @@ CONTAINERS: dict[str, ContainerSpec] = {
             unindexed=("/body_raw", "/body_normalized", "/body_html"),
             composite=(_SWEEP, ("/thread_id", "/date")),
         ),
-        ContainerSpec("threads", "/id", composite=(_SWEEP, ("/has_consensus", "-/last_message_date"))),
+        ContainerSpec(
+            "threads",
+            "/id",
+            unindexed_trees=("/threading",),
+            composite=(_SWEEP, ("/has_consensus", "-/last_message_date")),
+        ),
+        ContainerSpec("thread_index", "/bucket", unindexed_trees=("/threads",)),
+        ContainerSpec("locks", "/id"),
         ContainerSpec(
             "chunks",
             "/thread_id",

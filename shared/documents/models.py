@@ -16,6 +16,7 @@ __all__ = [
     "Citation",
     "ConsensusType",
     "Failure",
+    "Lock",
     "Message",
     "Report",
     "Source",
@@ -23,6 +24,7 @@ __all__ = [
     "Summary",
     "SummaryType",
     "Thread",
+    "ThreadEntry",
 ]
 
 
@@ -104,6 +106,8 @@ class Archive(Document):
     ingestion_date: UtcTime
     message_count: int = Field(default=0, ge=0)
     skipped_count: int = Field(default=0, ge=0)
+    skipped: list[dict[str, Any]] = []  # the first of them, with place and reason
+    thread_count: int = Field(default=0, ge=0)
     file_path: str
     status: ArchiveStatus = ArchiveStatus.PENDING
 
@@ -167,6 +171,7 @@ class Thread(Document):
     archive_id: str
     archive_ids: list[str] = []
     source: str | None = None
+    sources: list[str] = []
     subject: str = ""
     participants: list[Address] = []
     message_count: int = Field(default=0, ge=0)
@@ -177,8 +182,30 @@ class Thread(Document):
     consensus_type: ConsensusType | None = None
     summary_id: str | None = None
     content_hash: str | None = None
-    merged_into: str | None = None
+    subject_at: UtcTime | None = None  # the date of the message that gave the subject: the earliest wins
+    threading: dict[str, Any] = {}  # what is kept to thread further messages (shared/mail/threading.py)
+    absorbing: list[str] = []  # threads that became this one, whose documents still have to follow
+    merged_into: str | None = None  # set on a thread that is another one now
     status: Status = Status.PENDING
+
+
+class ThreadEntry(Document):
+    """Where to find the threads that know a message id, or have a subject: many small documents."""
+
+    container = "thread_index"
+    partition_field = "bucket"
+
+    bucket: str
+    threads: dict[str, list[int]] = {}  # thread id to the first and last time it counts for, where it has
+
+
+class Lock(Document):
+    """Held by one worker at a time, until it is released or its time is over."""
+
+    container = "locks"
+
+    owner: str = ""
+    expires: float = 0.0
 
 
 class Summary(Document):

@@ -10,6 +10,7 @@ import json
 import re
 import uuid
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -94,8 +95,12 @@ def parse_event(body: bytes | str) -> Event[Any]:
         raise InvalidEventError(f"{event_type}: {_faults(error)}") from None
 
 
+@cache
 def envelope_of(data: type[EventData]) -> type[Event[Any]]:
-    """The envelope class for this data: generic at run time, which the type checker cannot follow."""
+    """The envelope class for this data: generic at run time, which the type checker cannot follow.
+
+    Kept here, because pydantic forgets and rebuilds a class that nobody holds.
+    """
     return cast("type[Event[Any]]", Event.__class_getitem__(data))
 
 

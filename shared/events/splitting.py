@@ -10,7 +10,6 @@ from shared.events.data import (
     JSONParsed,
     SummarizationRequested,
 )
-from shared.events.envelope import Event
 
 __all__ = ["MAX_EVENT_BYTES", "EventTooLargeError", "split_to_fit"]
 
@@ -32,8 +31,8 @@ _CUTS: dict[type[EventData], tuple[str, tuple[str, ...], str | None]] = {
 
 
 def split_to_fit(data: Data, *, limit: int = MAX_EVENT_BYTES, overhead: int = 4096) -> list[Data]:
-    """The same announcement in as many events as needed; `overhead` is kept free for session tokens."""
-    size = len(Event.of(data).to_json()) + overhead
+    """The same announcement in as many events as needed; `overhead` is for the envelope and its tokens."""
+    size = len(data.model_dump_json().encode()) + overhead
     if size <= limit:
         return [data]
     cut = _CUTS.get(type(data))

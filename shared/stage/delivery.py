@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import azure.functions as func
+from azure.servicebus import ServiceBusReceivedMessage
 
 __all__ = ["Delivery", "RaiseToAbandon", "Settlement"]
 
@@ -45,3 +46,19 @@ class Delivery:
             delivery_count=message.delivery_count or 1,
             properties=message.application_properties or {},
         )
+
+    @classmethod
+    def from_sdk(cls, message: ServiceBusReceivedMessage, settlement: Settlement | None = None) -> "Delivery":
+        """From a message of the SDK, which counts the deliveries before this one."""
+        given = message.application_properties or {}
+        return cls(
+            body=b"".join(message.body),
+            message_id=message.message_id,
+            delivery_count=(message.delivery_count or 0) + 1,
+            properties={_text(name): _text(value) for name, value in given.items()},
+            settlement=settlement or RaiseToAbandon(),
+        )
+
+
+def _text(value: Any) -> Any:
+    return value.decode() if isinstance(value, bytes) else value

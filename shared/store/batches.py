@@ -11,7 +11,7 @@ from shared.documents import Document
 __all__ = ["Patch", "by_partition", "in_batches"]
 
 MAX_OPERATIONS = 100
-MAX_BYTES = 1_500_000  # of Cosmos DB's 2 MB a request
+MAX_BYTES = 1_000_000  # half of Cosmos DB's limit, and no body that blocks the event loop for long
 MAX_PATCH_OPERATIONS = 10
 
 Model = TypeVar("Model", bound=Document)

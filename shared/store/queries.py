@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-__all__ = ["NamedQuery", "outdated_documents"]
+__all__ = ["CHUNKS_OF_THREAD", "MESSAGES_OF_THREAD", "NamedQuery", "outdated_documents"]
 
 
 @dataclass(frozen=True)
@@ -12,6 +12,10 @@ class NamedQuery:
     name: str
     container: str
     text: str
+
+
+MESSAGES_OF_THREAD = NamedQuery("messages_of_thread", "messages", "SELECT * FROM c ORDER BY c.date")
+CHUNKS_OF_THREAD = NamedQuery("chunks_of_thread", "chunks", "SELECT * FROM c")
 
 
 def outdated_documents(container: str) -> NamedQuery:

@@ -141,6 +141,22 @@ class Store:
             stored = await self._container(container).upsert_item(document.to_cosmos())
         self._observe(container, stored, session)
 
+    async def upsert_all(self, documents: Iterable[Document], session: Session) -> None:
+        """Store many, in batches per partition."""
+        await _bounded(
+            [
+                self._batch(group[0].container, partition, [("upsert", (each,)) for each in batch], session)
+                for partition, group in by_partition(documents).items()
+                for batch in in_batches(document.to_cosmos() for document in group)
+            ]
+        )
+
+    async def delete_all(
+        self, model: type[Document], ids: Sequence[str], partition: str, session: Session
+    ) -> None:
+        """Delete these of one partition; those that are gone already do not matter."""
+        await _bounded([self.delete(model, id_, partition, session) for id_ in ids])
+
     async def replace(self, document: Model, session: Session) -> Model | Conflict:
         """Replace it as it was read; CONFLICT where it has changed or gone since."""
         container = document.container

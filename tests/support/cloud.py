@@ -20,11 +20,10 @@ from urllib.parse import urlsplit
 from localcloud.lifeline import LIFELINE_VARIABLE
 from localcloud.ports import Ports
 from localcloud.up.catalogue import plan_services
+from localcloud.up.settings_file import AZURITE_KEY, COSMOS_KEY, SEARCH_KEY
 from shared.config import Settings, load_settings
 from tests.support.services import ROOT, RunningService, running_service
 
-COSMOS_KEY = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
-AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 SERVICEBUS_CONFIG = ROOT / "infra" / "servicebus" / "Config.json"
 
 
@@ -43,7 +42,7 @@ class LocalCloud:
                 "COSMOS_KEY": COSMOS_KEY,
                 "COSMOS_DATABASE": f"test-{own}",
                 "SEARCH_ENDPOINT": self.search.addresses["endpoint"],
-                "SEARCH_KEY": "local-admin-key",
+                "SEARCH_KEY": SEARCH_KEY,
                 "SEARCH_INDEX": f"test-{own}",
                 "SEARCH_CA_FILE": self.search.addresses["ca"],
                 "SERVICEBUS_CONNECTION": servicebus_connection(servicebus),
@@ -72,12 +71,8 @@ def servicebus_connection(service: RunningService) -> str:
 def local_cloud() -> Iterator[LocalCloud]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cloud-")))
-        cosmos = stack.enter_context(
-            running_service("localcloud.cosmos", "--faults", data=folder / "cosmos")
-        )
-        search = stack.enter_context(
-            running_service("localcloud.search", "--faults", data=folder / "search")
-        )
+        cosmos = stack.enter_context(running_service("localcloud.cosmos", "--faults", data=folder / "cosmos"))
+        search = stack.enter_context(running_service("localcloud.search", "--faults", data=folder / "search"))
         blobs = stack.enter_context(azurite(folder / "storage"))
         yield LocalCloud(cosmos, search, blobs)
 

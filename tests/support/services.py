@@ -50,7 +50,7 @@ def start_service(module: str, *arguments: str, data: Path, port: int = 0) -> Ru
     line = process.stdout.readline()
     if not line.startswith(READY_PREFIX):
         process.kill()
-        process.wait()
+        process.communicate()  # closes its pipes as well
         raise AssertionError(f"{module} did not start:\n{log.read_text()}")
     return RunningService(process, json.loads(line.removeprefix(READY_PREFIX)), log)
 

@@ -94,10 +94,14 @@ def skip(buffer: bytes, position: int, depth: int = 0) -> int:
     return position
 
 
+_CONSTANTS = {0x40: None, 0x41: True, 0x42: False, 0x43: 0, 0x44: 0}
+_ONE_BYTE_NUMBERS = frozenset({0x50, 0x52, 0x53})
 _FIXED_WIDTHS = {0x4: 0, 0x5: 1, 0x6: 2, 0x7: 4, 0x8: 8, 0x9: 16}
 _ONE_BYTE_SIZES = frozenset({0xA, 0xC, 0xE})
 _FOUR_BYTE_SIZES = frozenset({0xB, 0xD, 0xF})
+_UINT = 0x70
 _U32 = struct.Struct(">I")
+_unpack_u32 = _U32.unpack_from
 _DECODERS: list[Decoder] = []
 
 
@@ -200,18 +204,40 @@ def _bounds(buffer: bytes, position: int, depth: int, *, wide: bool) -> tuple[in
 def _list(wide: bool) -> Decoder:  # noqa: FBT001
     def read(buffer: bytes, position: int, depth: int) -> tuple[list[Any], int]:
         count, position, end = _bounds(buffer, position, depth, wide=wide)
-        depth += 1
-        values: list[Any] = []
-        append = values.append
-        decoders = _DECODERS
-        for _ in range(count):
-            value, position = decoders[buffer[position]](buffer, position + 1, depth)
-            append(value)
-        if position != end:
-            raise DecodeError("an AMQP list does not end where its size says")
-        return values, end
+        return _list_elements(buffer, position, depth + 1, count, end), end
 
     return read
+
+
+def _list8(buffer: bytes, position: int, depth: int) -> tuple[list[Any], int]:
+    """Almost every list is short, so its bounds are read without a call."""
+    count, end = buffer[position + 1], position + 1 + buffer[position]
+    if end > len(buffer) or count > end - position - 2 or depth > MAX_DEPTH:
+        raise DecodeError("the size of an AMQP list does not fit its content")
+    return _list_elements(buffer, position + 2, depth + 1, count, end), end
+
+
+def _list_elements(buffer: bytes, position: int, depth: int, count: int, end: int) -> list[Any]:
+    """Lists are most of what is decoded: their commonest elements are read without a call."""
+    values: list[Any] = []
+    append = values.append
+    for _ in range(count):
+        code = buffer[position]
+        if code in _CONSTANTS:
+            append(_CONSTANTS[code])
+            position += 1
+        elif code in _ONE_BYTE_NUMBERS:
+            append(buffer[position + 1])
+            position += 2
+        elif code == _UINT:
+            append(_unpack_u32(buffer, position + 1)[0])
+            position += 5
+        else:
+            value, position = _DECODERS[code](buffer, position + 1, depth)
+            append(value)
+    if position != end:
+        raise DecodeError("an AMQP list does not end where its size says")
+    return values
 
 
 def _map(wide: bool) -> Decoder:  # noqa: FBT001
@@ -309,7 +335,7 @@ _KNOWN: dict[int, Decoder] = {
     0xB1: _variable(True, _utf8),  # noqa: FBT003
     0xA3: _variable(False, _symbol),  # noqa: FBT003
     0xB3: _variable(True, _symbol),  # noqa: FBT003
-    0xC0: _list(False),  # noqa: FBT003
+    0xC0: _list8,
     0xD0: _list(True),  # noqa: FBT003
     0xC1: _map(False),  # noqa: FBT003
     0xD1: _map(True),  # noqa: FBT003

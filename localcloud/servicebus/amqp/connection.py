@@ -11,7 +11,7 @@ from typing import Protocol, cast
 
 from localcloud.servicebus.amqp import codec
 from localcloud.servicebus.amqp.codec import NULL, DecodeError
-from localcloud.servicebus.amqp.links import IncomingLink, Link
+from localcloud.servicebus.amqp.links import IncomingLink, Link, OutgoingLink
 from localcloud.servicebus.amqp.performatives import (
     AMQP_FRAME,
     CLOSE,
@@ -28,6 +28,7 @@ from localcloud.servicebus.amqp.performatives import (
     End,
     Flow,
     Open,
+    Performative,
     SaslInit,
     Transfer,
     encode_error,
@@ -125,7 +126,15 @@ class Connection(asyncio.Protocol):
         self._is_writable = True
         if self._transport is not None:
             self._transport.resume_reading()
+        self._offer_again()
         self._host.wake(self)
+
+    def _offer_again(self) -> None:
+        """There is room again: receivers that were passed over may have messages waiting."""
+        for session in self._sessions.values():
+            for link in session.links.values():
+                if isinstance(link, OutgoingLink) and link.credit > 0 and link.endpoint is not None:
+                    link.endpoint.credited(link)
 
     def data_received(self, data: bytes) -> None:
         self._last_read = self._loop.time()
@@ -193,32 +202,32 @@ class Connection(asyncio.Protocol):
             self._read_header()
 
     def _on_frame(self, frame: bytes, start: int, kind: int, channel: int) -> None:
-        if kind == SASL_FRAME:
+        if kind == AMQP_FRAME:
+            if start < len(frame):  # else a heartbeat
+                performative, end = parse_performative(frame, start)
+                if type(performative) is Transfer:
+                    self._session(channel).on_transfer(performative, frame[end:])
+                else:
+                    self._on_performative(performative, channel)
+        elif kind == SASL_FRAME:
             self._on_sasl(frame, start)
-        elif kind != AMQP_FRAME:
+        else:
             raise FramingError(f"There is no frame type {kind}.")
-        elif start < len(frame):  # else a heartbeat
-            self._on_performative(frame, start, channel)
 
     def _on_sasl(self, frame: bytes, start: int) -> None:
         init, _ = parse_performative(frame, start, sasl=True)
         if self._is_open or not isinstance(init, SaslInit):
             raise FramingError("SASL is over.")
         if init.mechanism == "PLAIN":
-            _, user, password = (init.initial_response or b"").split(b"\0") + [b""] * 3
-            self.is_trusted = self._host.check_plain(
-                user.decode("utf-8", "replace"), password.decode("utf-8", "replace")
-            )
+            parts = (init.initial_response or b"").decode("utf-8", "replace").split("\0")
+            self.is_trusted = len(parts) == 3 and self._host.check_plain(*parts[1:])  # noqa: PLR2004
         refused = init.mechanism not in MECHANISMS or (init.mechanism == "PLAIN" and not self.is_trusted)
         self.send(encode_frame(0, encode_performative(SASL_OUTCOME, codec.ubyte(int(refused))), SASL_FRAME))
         self._expects_header = True
         self._is_closing = refused
 
-    def _on_performative(self, frame: bytes, start: int, channel: int) -> None:
-        performative, end = parse_performative(frame, start)
+    def _on_performative(self, performative: Performative, channel: int) -> None:
         match performative:
-            case Transfer():
-                self._session(channel).on_transfer(performative, frame[end:])
             case Disposition() | Flow() | Detach() | End():
                 self._on_late(channel, performative)
             case Attach():
@@ -309,10 +318,8 @@ class Connection(asyncio.Protocol):
             raise QuotaExceeded(f"A connection has at most {MAX_LINKS} links.")
         self._host.open_link(link)
 
-    def check_partial(self, link: IncomingLink) -> None:
+    def check_partial(self) -> None:
         """Many links that each send almost a whole message would add up."""
-        if not link.partial_bytes:
-            return
         partial = (
             other.partial_bytes
             for session in self._sessions.values()
@@ -345,14 +352,21 @@ class Connection(asyncio.Protocol):
         if self._loop.time() < self.held_until:
             return
         if self._output:
-            self._transport.write(b"".join(self._output))
-            self._output.clear()
-            self._output_bytes = 0
-            self._last_write = self._loop.time()
+            self._write_out(self._transport)
         if self._is_closing:
             self._transport.close()
         elif self._input and self._is_writable:
             self._process()
+
+    def _write_out(self, transport: asyncio.Transport) -> None:
+        was_full = self._output_bytes > MAX_OUTPUT_BYTES
+        data = b"".join(self._output)
+        self._output.clear()
+        self._output_bytes = 0
+        self._last_write = self._loop.time()
+        transport.write(data)  # which may pause writing at once
+        if was_full and self._is_writable:
+            self._offer_again()
 
     def abort(self) -> None:
         self._is_closing = True

@@ -3,31 +3,23 @@
 from typing import TYPE_CHECKING, Any, Protocol
 
 from localcloud.servicebus.amqp.performatives import Attach, Flow, Transfer
-from localcloud.servicebus.errors import MessageTooLarge
 
 if TYPE_CHECKING:
     from localcloud.servicebus.amqp.session import Session
 
-__all__ = ["MAX_TRANSFER_BYTES", "Delivery", "Endpoint", "IncomingLink", "Link", "Outcome", "OutgoingLink"]
+__all__ = [
+    "INCOMING_CREDIT",
+    "MAX_TRANSFER_BYTES",
+    "Endpoint",
+    "IncomingLink",
+    "Link",
+    "Outcome",
+    "OutgoingLink",
+]
 
 INCOMING_CREDIT = 1000
 MAX_TRANSFER_BYTES = 256 * 1024
 _WRAP = 2**32
-
-
-class Delivery:
-    """A whole message that a peer sent on a link."""
-
-    __slots__ = ("delivery_id", "message_format", "payload", "settled", "state")
-
-    def __init__(
-        self, delivery_id: int, message_format: int, payload: bytes, *, settled: bool, state: Any
-    ) -> None:
-        self.delivery_id = delivery_id
-        self.message_format = message_format
-        self.payload = payload
-        self.settled = settled
-        self.state = state
 
 
 Outcome = bytes  # an encoded delivery state
@@ -36,8 +28,8 @@ Outcome = bytes  # an encoded delivery state
 class Endpoint(Protocol):
     """What stands behind a link."""
 
-    def received(self, link: "IncomingLink", delivery: Delivery) -> Outcome | None:
-        """A message arrived; its outcome, or None for no answer at all."""
+    def received(self, link: "IncomingLink", transfer: Transfer, payload: bytes) -> Outcome | None:
+        """A message arrived, whole; its outcome, or None for no answer at all."""
 
     def credited(self, link: "OutgoingLink") -> None:
         """The peer is ready for more."""
@@ -56,6 +48,7 @@ class Link:
         self.attach = attach
         self.endpoint: Endpoint | None = None
         self.delivery_count = 0
+        self.credit = 0
 
 
 class IncomingLink(Link):
@@ -69,35 +62,25 @@ class IncomingLink(Link):
         self._parts: list[bytes] = []
         self.partial_bytes = 0
 
-    def gather(self, payload: bytes, *, more: bool) -> bytes | None:
-        """The whole payload when this was its last part."""
-        if not more and not self._parts:
-            if len(payload) > MAX_TRANSFER_BYTES:
-                raise MessageTooLarge
-            return payload
-        self._parts.append(payload)
-        self.partial_bytes += len(payload)
-        # Empty parts cost memory too.
-        if self.partial_bytes > MAX_TRANSFER_BYTES or len(self._parts) > MAX_TRANSFER_BYTES // 64:
-            self.discard_partial()
-            raise MessageTooLarge
-        if more:
-            return None
+    def gather(self, payload: bytes) -> None:
+        """Keep a part. Of a delivery that is too large only enough is kept to see that it is."""
+        if payload and self.partial_bytes <= MAX_TRANSFER_BYTES:
+            self._parts.append(payload)
+            self.partial_bytes += len(payload)
+
+    def take_gathered(self) -> bytes:
         whole = b"".join(self._parts)
         self.discard_partial()
         return whole
 
     def discard_partial(self) -> None:
+        self.current = None
         self._parts = []
         self.partial_bytes = 0
 
-    def count_delivery(self) -> bool:
-        """Whether the peer should be given new credit."""
-        self.delivery_count = (self.delivery_count + 1) % _WRAP
-        self.credit -= 1
-        return self.credit <= INCOMING_CREDIT // 2
-
     def replenish(self) -> None:
+        """Give the peer its full credit again; what it used counts as delivered."""
+        self.delivery_count = (self.delivery_count + INCOMING_CREDIT - self.credit) % _WRAP
         self.credit = INCOMING_CREDIT
 
 
@@ -106,7 +89,6 @@ class OutgoingLink(Link):
 
     def __init__(self, session: "Session", attach: Attach) -> None:
         super().__init__(session, attach)
-        self.credit = 0
         self.drain = False
         self.is_presettled = attach.snd_settle_mode == 1
 

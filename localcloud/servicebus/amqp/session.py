@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from localcloud.servicebus.amqp import codec
 from localcloud.servicebus.amqp.codec import NULL
 from localcloud.servicebus.amqp.links import (
+    INCOMING_CREDIT,
     MAX_TRANSFER_BYTES,
-    Delivery,
     IncomingLink,
     Link,
     Outcome,
@@ -33,7 +33,7 @@ from localcloud.servicebus.amqp.performatives import (
     encode_performative,
     encode_transfer,
 )
-from localcloud.servicebus.errors import BrokerError, MessageTooLarge, NotAllowed, QuotaExceeded
+from localcloud.servicebus.errors import BrokerError, NotAllowed, QuotaExceeded
 
 if TYPE_CHECKING:
     from localcloud.servicebus.amqp.connection import Connection
@@ -173,8 +173,9 @@ class Session:
         if link is None:
             self.send(FLOW, *windows)
             return
-        credit = link.credit if isinstance(link, IncomingLink | OutgoingLink) else 0
-        counts = (codec.uint(link.handle), codec.uint(link.delivery_count), codec.uint(max(credit, 0)))
+        if isinstance(link, IncomingLink):
+            link.replenish()
+        counts = (codec.uint(link.handle), codec.uint(link.delivery_count), codec.uint(link.credit))
         self.send(FLOW, *windows, *counts, NULL, codec.boolean(drained))
 
     def finish_drain(self, link: OutgoingLink) -> None:
@@ -187,48 +188,42 @@ class Session:
         self._next_incoming_id = (self._next_incoming_id + 1) % _WRAP
         self._received += 1
         link = self.links.get(transfer.handle)
-        if not isinstance(link, IncomingLink):
-            return  # the link was detached while its transfers were under way
-        try:
-            self._take_in(link, transfer, payload)
-        except MessageTooLarge as error:
-            self.detach(link, error)
+        if isinstance(link, IncomingLink):  # else it was detached while its transfers were under way
+            if transfer.more or transfer.aborted or link.current is not None:
+                self._gather(link, transfer, payload)
+            else:
+                self._arrived(link, transfer, payload)
         if self._received >= INCOMING_WINDOW // 2:
             self._received = 0
             self._send_flow(None)
 
-    def _take_in(self, link: IncomingLink, transfer: Transfer, payload: bytes) -> None:
+    def _gather(self, link: IncomingLink, transfer: Transfer, payload: bytes) -> None:
+        """A frame of a delivery of several."""
         if transfer.aborted:
             link.discard_partial()
             return
-        if transfer.delivery_id is not None:
-            link.current = transfer
-        first = link.current
-        if first is None or first.delivery_id is None:
-            raise NotAllowed("the first transfer of a delivery has a delivery-id")
-        whole = link.gather(payload, more=bool(transfer.more))
-        self.connection.check_partial(link)
-        if whole is None:
-            return
-        link.current = None
+        first = link.current = link.current or transfer
+        link.gather(payload)
+        self.connection.check_partial()
+        if not transfer.more:
+            settled, state = first.settled or transfer.settled, first.state or transfer.state
+            whole = link.take_gathered()
+            self._arrived(link, first._replace(settled=settled, state=state), whole)
+
+    def _arrived(self, link: IncomingLink, transfer: Transfer, payload: bytes) -> None:
+        """A delivery is complete."""
+        number = transfer.delivery_id
+        if number is None:
+            raise NotAllowed("The first transfer of a delivery has a delivery-id.")
         if link.endpoint is not None:
-            settled = bool(transfer.settled or first.settled)
-            delivery = Delivery(
-                first.delivery_id % _WRAP,
-                first.message_format or 0,
-                whole,
-                settled=settled,
-                state=transfer.state or first.state,
-            )
-            self._answer(delivery, link.endpoint.received(link, delivery))
-        if link.count_delivery() and link.handle in self.links:
-            link.replenish()
+            outcome = link.endpoint.received(link, transfer, payload)
+            if outcome is not None and not transfer.settled:
+                self._answer(number % _WRAP, outcome)
+        link.credit -= 1
+        if link.credit <= INCOMING_CREDIT // 2 and link.handle in self.links:
             self._send_flow(link)
 
-    def _answer(self, delivery: Delivery, outcome: Outcome | None) -> None:
-        if outcome is None or delivery.settled:
-            return
-        number = delivery.delivery_id
+    def _answer(self, number: int, outcome: Outcome) -> None:
         if outcome is ACCEPTED:
             if self._accepted is not None and self._accepted[1] + 1 == number:
                 self._accepted = (self._accepted[0], number)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import time
 from pathlib import Path
 from typing import List  # noqa: UP035 - the worker does not take list[...]
 
@@ -14,12 +15,13 @@ messages = func.Blueprint()
 @messages.service_bus_queue_trigger(arg_name="msg", queue_name="%ORDERS_QUEUE%", connection="BUS")
 async def on_order(msg: func.ServiceBusMessage) -> None:
     body = msg.get_body().decode()
-    record("orders", {"body": body, "id": msg.message_id, "count": msg.delivery_count})
+    started = {"body": body, "id": msg.message_id, "count": msg.delivery_count, "at": time.monotonic()}
+    record("orders", started)
     if body.startswith("fail"):
         raise RuntimeError(f"refused: {body}")
     if body.startswith("slow"):
         await asyncio.sleep(float(body.partition(" ")[2]))
-    record("orders-done", {"body": body})
+    record("orders-done", {"body": body, "at": time.monotonic()})
 
 
 @messages.service_bus_topic_trigger(

@@ -1,0 +1,43 @@
+"""Creates what the app needs where it is missing: `python -m shared.provision`.
+
+The database with its containers, the search index, and the blob containers. Safe to run at any time. In Azure
+the Bicep makes the database and the blob containers; the index is made by this, after the deployment.
+"""
+
+import asyncio
+import sys
+
+from azure.core.exceptions import AzureError
+
+from shared.clients import Clients
+from shared.config import Settings, SettingsError, load_settings
+
+__all__ = ["ARCHIVES_CONTAINER", "provision"]
+
+ARCHIVES_CONTAINER = "archives"
+
+
+async def provision(settings: Settings) -> None:
+    clients = await Clients.connect(settings)
+    try:
+        await clients.ensure_containers()
+        await clients.index.ensure(settings.EMBEDDING_DIMENSION)
+        await clients.blobs.ensure_container(ARCHIVES_CONTAINER)
+    finally:
+        await clients.close()
+
+
+def main() -> int:
+    try:
+        asyncio.run(provision(load_settings()))
+    except SettingsError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    except AzureError as error:
+        sys.stderr.write(f"{type(error).__name__}: {' '.join(str(error).split())}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""When a thread becomes another: its messages, chunks and vectors follow.
+
+Everything is created at its new place before it is removed from the old one, and can be done again from any
+point. The thread that is gone stays as a signpost (`merged_into`).
+"""
+
+from shared.clients import Clients
+from shared.documents import Chunk, Document, Message, Thread, read_document
+from shared.session import Session
+from shared.store.queries import CHUNKS_OF_THREAD, MESSAGES_OF_THREAD, NamedQuery
+
+__all__ = ["follow_merge", "resolve_thread"]
+
+MAX_HOPS = 50
+
+
+async def resolve_thread(clients: Clients, thread_id: str, session: Session) -> str:
+    """Where a thread is now: itself, or the one that it was merged into."""
+    for _ in range(MAX_HOPS):
+        thread = await clients.store.find(Thread, thread_id, thread_id, session)
+        if thread is None or thread.merged_into is None:
+            return thread_id
+        thread_id = thread.merged_into
+    return thread_id
+
+
+async def follow_merge(clients: Clients, old: str, new: str, session: Session) -> None:
+    """Move what belongs to the old thread."""
+    await _move(clients, Message, MESSAGES_OF_THREAD, old, new, session)
+    chunk_ids = await _move(clients, Chunk, CHUNKS_OF_THREAD, old, new, session)
+    indexed = [id_ for id_, embedded in chunk_ids.items() if embedded]
+    await clients.index.upsert([{"chunk_id": id_, "thread_id": new} for id_ in indexed])
+
+
+async def _move(
+    clients: Clients,
+    model: type[Document],
+    query: NamedQuery,
+    old: str,
+    new: str,
+    session: Session,
+) -> dict[str, bool]:
+    """Move one kind of document; which there were, and whether each has a vector."""
+    stored = [read_document(model, each) async for each in clients.store.query(query, session, partition=old)]
+    if stored:
+        moved = [document.model_copy(update={"thread_id": new}) for document in stored]
+        await clients.store.create_missing(moved, session)
+        await clients.store.delete_all(model, [each.id for each in stored], old, session)
+    return {each.id: bool(getattr(each, "embedding_generated", False)) for each in stored}

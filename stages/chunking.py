@@ -1,0 +1,180 @@
+"""Chunking: messages become chunks that fit the embedding model's window.
+
+A message of quotes only has no chunks, and is processed all the same. A thread that was merged since the
+event was published is followed to where it is now.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+import azure.functions as func
+
+from shared.documents import Chunk, Message, Status, Thread
+from shared.errors import DocumentNotFoundError, Failure
+from shared.events import ChunkingFailed, ChunksPrepared, Event, JSONParsed
+from shared.ids import chunk_id
+from shared.mail.models import Kind, Segment
+from shared.stage import Outcome, Stage, Subject, Work
+from shared.stage.functions import CONNECTION, run_stage
+from shared.store import Patch
+from shared.text.chunks import Chunk as Piece
+from shared.text.chunks import ChunkSettings, Strategy, chunk_body
+from shared.text.tokens import ModelTokenizer
+from shared.threads.moving import resolve_thread
+
+__all__ = ["CHUNKING", "blueprint"]
+
+blueprint = func.Blueprint()
+
+
+class ThreadMovedError(DocumentNotFoundError):
+    """A thread was merged while its messages were chunked: they are chunked again where they are now."""
+
+
+@lru_cache(maxsize=1)
+def _tokenizer() -> ModelTokenizer:
+    return ModelTokenizer()
+
+
+async def chunk(event: Event[JSONParsed], work: Work) -> Outcome:
+    settings = _settings(work)
+    messages = await _load(event.data, work)
+    chunks = await asyncio.to_thread(_chunks_of, messages, settings)
+    await work.clients.store.create_missing(chunks, work.session)
+    await _mark_processed(messages, work)
+    await _check_places({message.thread_id for message in messages}, work)
+    return Outcome(
+        _announcements(messages, chunks, settings.strategy),
+        counts={"messages": len(messages), "chunks": len(chunks)},
+    )
+
+
+def _settings(work: Work) -> ChunkSettings:
+    given = work.clients.settings
+    return ChunkSettings(
+        Strategy(given.CHUNKING_STRATEGY), given.CHUNKING_MAX_TOKENS, given.CHUNKING_OVERLAP_TOKENS
+    )
+
+
+async def _load(data: JSONParsed, work: Work) -> list[Message]:
+    """The announced messages, wherever their threads are by now."""
+    places = dict(zip(data.message_keys, data.message_threads, strict=False))
+    found = await work.clients.store.find_many(Message, list(places.items()), work.session)
+    missing = [key for key in data.message_keys if key not in found]
+    if missing:
+        now = {
+            thread: await resolve_thread(work.clients, thread, work.session)
+            for thread in {places.get(key, "") for key in missing}
+            if thread
+        }
+        moved = [(key, now[places[key]]) for key in missing if key in places]
+        found |= await work.clients.store.read_many(Message, moved, work.session)
+    absent = [key for key in data.message_keys if key not in found]
+    if absent:
+        raise DocumentNotFoundError(f"{len(absent)} messages are not there, among them {absent[0]}")
+    return [found[key] for key in data.message_keys]
+
+
+def _chunks_of(messages: Sequence[Message], settings: ChunkSettings) -> list[Chunk]:
+    tokenizer = _tokenizer()
+    return [
+        _document(message, piece)
+        for message in messages
+        for piece in chunk_body(message.body_raw, _segments(message), tokenizer, settings)
+    ]
+
+
+def _segments(message: Message) -> list[Segment]:
+    return [Segment(Kind(each["kind"]), each["start"], each["end"]) for each in message.segments]
+
+
+def _document(message: Message, piece: Piece) -> Chunk:
+    id_ = chunk_id(message.id, piece.index)
+    return Chunk(
+        id=id_,
+        chunk_id=id_,
+        message_key=message.id,
+        message_id=message.message_id,
+        thread_id=message.thread_id,
+        archive_id=message.archive_id,
+        chunk_index=piece.index,
+        text=piece.text,
+        token_count=piece.token_count,
+        start_offset=piece.start_offset,
+        end_offset=piece.end_offset,
+        overlap_with_previous=piece.overlap_with_previous,
+        metadata={
+            "sender": message.from_.email,
+            "sender_name": message.from_.name,
+            "date": message.to_cosmos()["date"],
+            "subject": message.subject,
+            "draft_mentions": message.draft_mentions,
+            "spans": [list(span) for span in piece.spans],
+        },
+    )
+
+
+async def _mark_processed(messages: Sequence[Message], work: Work) -> None:
+    """Messages come in batches: their attempt is counted together with the outcome."""
+    now = work.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    done: dict[str, Any] = {"status": Status.PROCESSED.value, "lastAttemptTime": now, "lastError": None}
+    patches = [
+        Patch(each.id, each.thread_id, set={**done, "attemptCount": max(each.attemptCount, work.attempt)})
+        for each in messages
+        if each.status is not Status.PROCESSED
+    ]
+    await work.clients.store.patch_all(Message, patches, work.session)
+
+
+async def _check_places(threads: set[str], work: Work) -> None:
+    """What was just written to a thread that has moved would be lost there."""
+    found = await work.clients.store.find_many(Thread, [(each, each) for each in threads], work.session)
+    moved = [each.id for each in found.values() if each.merged_into is not None]
+    if moved:
+        raise ThreadMovedError(f"{len(moved)} threads were merged into others, among them {moved[0]}")
+
+
+def _announcements(
+    messages: Sequence[Message], chunks: Sequence[Chunk], strategy: Strategy
+) -> list[ChunksPrepared]:
+    if not chunks:
+        return []
+    return [
+        ChunksPrepared(
+            message_keys=[message.id for message in messages],
+            chunk_count=len(chunks),
+            chunk_ids=[each.id for each in chunks],
+            chunks_ready=True,
+            chunking_strategy=strategy.value,
+            avg_chunk_size_tokens=round(sum(each.token_count for each in chunks) / len(chunks), 1),
+            chunk_threads=[each.thread_id for each in chunks],
+            chunk_messages=[each.message_key for each in chunks],
+        )
+    ]
+
+
+def _failed(event: Event[JSONParsed], failure: Failure, attempts: int, now: datetime) -> ChunkingFailed:
+    return ChunkingFailed(
+        message_keys=event.data.message_keys,
+        error_message=failure.message,
+        error_type=failure.error_type,
+        retry_count=attempts,
+        failed_at=now,
+    )
+
+
+def _subjects(data: JSONParsed) -> list[Subject]:
+    places = zip(data.message_keys, data.message_threads, strict=False)
+    return [Subject(Message, key, thread) for key, thread in places]
+
+
+CHUNKING = Stage("chunking", JSONParsed, chunk, _failed, _subjects)
+
+
+@blueprint.function_name("chunking")
+@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name="chunking", connection=CONNECTION)
+async def chunking(msg: func.ServiceBusMessage) -> None:
+    await run_stage(CHUNKING, msg)

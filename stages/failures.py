@@ -1,0 +1,60 @@
+"""The failure ledger: every *Failed event ends as a failure record, even where its stage could write none."""
+
+from typing import Any
+
+import azure.functions as func
+
+from shared.clients import clients
+from shared.documents import Failure as FailureDocument
+from shared.errors import ErrorKind, Failure
+from shared.events import Event, parse_event
+from shared.session import Session
+from shared.stage.failures import error_hash, failure_id
+from shared.stage.functions import CONNECTION
+from shared.store import Store
+
+__all__ = ["blueprint", "record_failure"]
+
+blueprint = func.Blueprint()
+
+STAGES = {
+    "ArchiveIngestionFailed": "ingestion",
+    "ParsingFailed": "parsing",
+    "ChunkingFailed": "chunking",
+    "EmbeddingGenerationFailed": "embedding",
+    "OrchestrationFailed": "orchestration",
+    "SummarizationFailed": "summarization",
+    "ReportDeliveryFailed": "reporting",
+}
+
+
+@blueprint.function_name("failures")
+@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name="failures", connection=CONNECTION)
+async def failures(msg: func.ServiceBusMessage) -> None:
+    await record_failure(parse_event(msg.get_body()), (await clients()).store)
+
+
+async def record_failure(event: Event[Any], store: Store) -> bool:
+    """Write the record unless the stage has; whether it was missing."""
+    return await store.create(_record(event), Session())
+
+
+def _record(event: Event[Any]) -> FailureDocument:
+    stage, data = STAGES[event.event_type], event.data
+    key = event.idempotency_key(stage)
+    failure = Failure(ErrorKind.TRANSIENT, data.error_type, data.error_message)
+    return FailureDocument(
+        id=failure_id(key, event.attempt),
+        stage=stage,
+        original_event=event.model_dump(mode="json"),
+        idempotency_key=key,
+        attempt=event.attempt,
+        attempt_count=data.retry_count,
+        last_error=f"{data.error_type}: {data.error_message}",
+        error_type=data.error_type,
+        error_kind=failure.kind.value,
+        error_hash=error_hash(stage, failure),
+        abandoned_reason="told_by_event",
+        service_name=stage,
+        timestamp=event.timestamp,
+    )

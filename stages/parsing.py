@@ -1,0 +1,183 @@
+"""Parsing: an archive's blob becomes messages in threads.
+
+The blob is streamed to a temporary file and read slice by slice, so memory does not grow with the archive.
+Each slice is threaded and stored under a lease: threads reach across archives, and two workers must not
+thread at once. When all messages are stored, JSONParsed announces them in batches of whole threads, and only
+then is the archive marked as processed.
+"""
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+from typing import IO, Any
+
+import azure.functions as func
+
+from shared.documents import Archive, ArchiveStatus
+from shared.errors import Failure, PermanentError, add_details
+from shared.events import ArchiveIngested, Event, JSONParsed, ParsingFailed
+from shared.mail.errors import MailboxError
+from shared.mail.models import Message as ParsedMessage
+from shared.mail.models import Skipped
+from shared.mail.parse import parse_archive
+from shared.provision import ARCHIVES_CONTAINER
+from shared.stage import Outcome, Stage, Subject, Work
+from shared.stage.functions import CONNECTION, run_stage
+from shared.store import Patch
+from shared.threads import Lease, Registry
+
+__all__ = ["PARSING", "blueprint"]
+
+SLICE = 1000
+KEPT_SKIPPED = 100
+MESSAGES_PER_EVENT = 500
+LEASE = "threading"
+
+blueprint = func.Blueprint()
+
+
+class NoMessagesError(PermanentError):
+    """The archive holds no message that could be parsed."""
+
+
+class UnreadableMailboxError(PermanentError):
+    """The archive cannot be read as mail."""
+
+
+@dataclass
+class Parsed:
+    """What was found so far: each message's thread, as it is now."""
+
+    threads: dict[str, str] = field(default_factory=dict)
+    skipped: list[Skipped] = field(default_factory=list)
+    skipped_count: int = 0
+
+    def rename(self, renamed: dict[str, str]) -> None:
+        if renamed:
+            self.threads = {key: renamed.get(thread, thread) for key, thread in self.threads.items()}
+
+    def skip(self, skipped: list[Skipped]) -> None:
+        self.skipped_count += len(skipped)
+        self.skipped = [*self.skipped, *skipped][:KEPT_SKIPPED]
+
+
+async def parse(event: Event[ArchiveIngested], work: Work) -> Outcome:
+    started = time.monotonic()
+    archive = await work.clients.store.read(
+        Archive, event.data.archive_id, event.data.archive_id, work.session
+    )
+    parsed = Parsed()
+    try:
+        with tempfile.TemporaryFile() as file:
+            await _download(work, archive, file)
+            await _parse_all(file, archive, work, parsed)
+    except Exception as error:
+        add_details(error, messages_parsed=len(parsed.threads))
+        raise
+    if not parsed.threads:
+        raise NoMessagesError(f"{archive.file_path}: none of {parsed.skipped_count} messages could be parsed")
+    duration = time.monotonic() - started
+    return Outcome(
+        _announcements(archive.id, parsed, duration),
+        after_announcing=lambda: _mark_processed(archive, parsed, work),
+        counts={"messages": len(parsed.threads), "skipped": parsed.skipped_count},
+    )
+
+
+async def _download(work: Work, archive: Archive, file: IO[bytes]) -> None:
+    async for piece in work.clients.blobs.read(ARCHIVES_CONTAINER, archive.file_path):
+        file.write(piece)
+    file.seek(0)
+
+
+async def _parse_all(file: IO[bytes], archive: Archive, work: Work, parsed: Parsed) -> None:
+    registry, lease = Registry(work.clients), Lease(work.clients.store, LEASE, work.now)
+    found = parse_archive(file)
+    while batch := await asyncio.to_thread(_next_slice, found, archive.file_path):
+        parsed.skip([each for each in batch if isinstance(each, Skipped)])
+        messages = [each for each in batch if isinstance(each, ParsedMessage)]
+        if not messages:
+            continue
+        async with lease.held():
+            threaded = await registry.add(messages, archive.id, archive.source, work.session)
+        parsed.rename(threaded.renamed)
+        parsed.threads |= {each.message_key: threaded.assignments[each.node] for each in messages}
+
+
+def _next_slice(found: Iterator[ParsedMessage | Skipped], path: str) -> list[ParsedMessage | Skipped]:
+    try:
+        return list(islice(found, SLICE))
+    except MailboxError as error:
+        raise UnreadableMailboxError(f"{path}: {error}") from error
+
+
+def _announcements(archive_id: str, parsed: Parsed, duration: float) -> list[JSONParsed]:
+    """Whole threads together, as many as make a batch."""
+    members: dict[str, list[str]] = {}
+    for key, thread in parsed.threads.items():
+        members.setdefault(thread, []).append(key)
+    batches: list[list[str]] = [[]]
+    for thread, keys in members.items():
+        if batches[-1] and sum(len(members[each]) for each in batches[-1]) + len(keys) > MESSAGES_PER_EVENT:
+            batches.append([])
+        batches[-1].append(thread)
+    return [
+        _announcement(archive_id, {thread: members[thread] for thread in batch}, duration)
+        for batch in batches
+    ]
+
+
+def _announcement(archive_id: str, members: dict[str, list[str]], duration: float) -> JSONParsed:
+    pairs = [(key, thread) for thread, keys in members.items() for key in keys]
+    return JSONParsed(
+        archive_id=archive_id,
+        message_count=len(pairs),
+        message_keys=[key for key, _ in pairs],
+        thread_count=len(members),
+        thread_ids=list(members),
+        parsing_duration_seconds=round(duration, 3),
+        message_threads=[thread for _, thread in pairs],
+    )
+
+
+async def _mark_processed(archive: Archive, parsed: Parsed, work: Work) -> None:
+    done: dict[str, Any] = {
+        "status": ArchiveStatus.PROCESSED.value,
+        "message_count": len(parsed.threads),
+        "thread_count": len(set(parsed.threads.values())),
+        "skipped_count": parsed.skipped_count,
+        "skipped": [
+            {"index": s.index, "offset": s.offset, "size": s.size, "reason": s.reason} for s in parsed.skipped
+        ],
+        "lastError": None,
+    }
+    await work.clients.store.patch(Archive, Patch(archive.id, archive.id, set=done), work.session)
+
+
+def _failed(event: Event[ArchiveIngested], failure: Failure, attempts: int, now: datetime) -> ParsingFailed:
+    return ParsingFailed(
+        archive_id=event.data.archive_id,
+        file_path=event.data.file_path,
+        error_message=failure.message,
+        error_type=failure.error_type,
+        messages_parsed_before_failure=failure.details.get("messages_parsed", 0),
+        retry_count=attempts,
+        failed_at=now,
+    )
+
+
+def _subjects(data: ArchiveIngested) -> list[Subject]:
+    return [Subject(Archive, data.archive_id, data.archive_id)]
+
+
+PARSING = Stage("parsing", ArchiveIngested, parse, _failed, _subjects, counts_before=True)
+
+
+@blueprint.function_name("parsing")
+@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name="parsing", connection=CONNECTION)
+async def parsing(msg: func.ServiceBusMessage) -> None:
+    await run_stage(PARSING, msg)

@@ -1,0 +1,22 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.cloud import LocalCloud, local_cloud, servicebus
+from tests.support.services import RunningService
+
+
+@pytest.fixture(scope="session")
+def cloud() -> Iterator[LocalCloud]:
+    """Cosmos DB, AI Search and Storage, shared by the tests of one worker."""
+    with local_cloud() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def bus_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """A Service Bus namespace with the app's own entities, shared by the tests of one module."""
+    folder: Path = tmp_path_factory.mktemp("bus")
+    with servicebus(folder) as running:
+        yield running

@@ -1,0 +1,240 @@
+"""A toy stage on the real clients: it touches Cosmos DB, AI Search and Blob, and announces what it made.
+
+It stands where chunking stands (its queue, its events), and makes one chunk of each message.
+"""
+
+import gc
+import math
+import uuid
+import warnings
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver
+
+from shared.clients import Clients
+from shared.config import Settings
+from shared.documents import Chunk, Message
+from shared.errors import Failure
+from shared.events import ChunkingFailed, ChunksPrepared, Event, JSONParsed, parse_event
+from shared.session import Session
+from shared.stage import Delivery, Outcome, Runtime, Stage, StageFailedError, StageRunner, Subject, Work
+from shared.stage.delivery import Settlement
+
+DIMENSIONS = 4
+RAW = "raw"
+
+
+class Crash(BaseException):
+    """The process is gone: nothing may catch it."""
+
+
+@dataclass
+class Toy:
+    """The stage, with what a test wants to happen at each of its steps."""
+
+    at_step: Callable[[str], None] = lambda _step: None
+    withhold_session: bool = False
+    uploads: bool = True
+    works: list[str] = field(default_factory=list)
+
+    def stage(self) -> Stage[JSONParsed]:
+        return Stage("chunking", JSONParsed, self.handle, _failed, _subjects)
+
+    async def handle(self, event: Event[JSONParsed], work: Work) -> Outcome:
+        self.works.append(event.event_id)
+        self.at_step("started")
+        session = Session() if self.withhold_session else work.session
+        data = event.data
+        keys = list(zip(data.message_keys, data.message_threads, strict=True))
+        messages = await work.clients.store.read_many(Message, keys, session)
+        self.at_step("loaded")
+        chunks = [chunk_of(messages[key]) for key, _ in keys]
+        await work.clients.store.create_missing(chunks, work.session)
+        self.at_step("stored")
+        await work.clients.index.upsert([_indexed(chunk) for chunk in chunks])
+        self.at_step("indexed")
+        for chunk in chunks if self.uploads else []:
+            await work.clients.blobs.upload(RAW, f"{chunk.id}.txt", chunk.text.encode())
+        self.at_step("uploaded")
+        prepared = ChunksPrepared(
+            message_keys=data.message_keys,
+            chunk_count=len(chunks),
+            chunk_ids=[chunk.id for chunk in chunks],
+            chunks_ready=True,
+            chunking_strategy="toy",
+            avg_chunk_size_tokens=1.0,
+            chunk_threads=[chunk.thread_id for chunk in chunks],
+        )
+        return Outcome([prepared], after_announcing=self._announced, counts={"chunks": len(chunks)})
+
+    async def _announced(self) -> None:
+        self.at_step("announced")
+
+
+def chunk_of(message: Message) -> Chunk:
+    return Chunk(
+        id=f"c-{message.id}",
+        chunk_id=f"c-{message.id}",
+        message_key=message.id,
+        message_id=message.message_id,
+        thread_id=message.thread_id,
+        archive_id=message.archive_id,
+        chunk_index=0,
+        text=message.body_normalized,
+        token_count=1,
+        start_offset=0,
+        end_offset=len(message.body_normalized),
+    )
+
+
+def _indexed(chunk: Chunk) -> dict[str, Any]:
+    angle = float(len(chunk.text))
+    return {
+        "chunk_id": chunk.id,
+        "thread_id": chunk.thread_id,
+        "text": chunk.text,
+        "embedding": [math.sin(angle), math.cos(angle), 0.0, 0.5],
+    }
+
+
+def _failed(event: Event[JSONParsed], failure: Failure, attempts: int, now: datetime) -> ChunkingFailed:
+    return ChunkingFailed(
+        message_keys=event.data.message_keys,
+        error_message=failure.message,
+        error_type=failure.error_type,
+        retry_count=attempts,
+        failed_at=now,
+    )
+
+
+def _subjects(data: JSONParsed) -> list[Subject]:
+    pairs = zip(data.message_keys, data.message_threads, strict=False)
+    return [Subject(Message, key, thread) for key, thread in pairs]
+
+
+def message(key: str) -> Message:
+    return Message(
+        id=key,
+        message_key=key,
+        message_id=f"<{key}@example.org>",
+        archive_id="a1",
+        thread_id="t1",
+        body_normalized=f"body of {key}",
+    )
+
+
+@dataclass
+class Bench:
+    """One test's place: clients with a database of their own, and a receiver of the toy's queue."""
+
+    clients: Clients
+    bus: ServiceBusClient
+    slept: list[float] = field(default_factory=list)
+    tag: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
+    receivers: dict[str, ServiceBusReceiver] = field(default_factory=dict)
+    exit: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    def name(self, name: str) -> str:
+        """A name of this test's own: the broker drops what it has seen before, whoever sent it."""
+        return f"{name}-{self.tag}"
+
+    def parsed(self, *keys: str) -> JSONParsed:
+        return JSONParsed(
+            archive_id="a1",
+            message_count=len(keys),
+            message_keys=[self.name(key) for key in keys],
+            thread_count=1,
+            thread_ids=["t1"],
+            parsing_duration_seconds=0.1,
+            message_threads=["t1"] * len(keys),
+        )
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+
+    def runner(self, toy: Toy, **options: Any) -> StageRunner[JSONParsed]:
+        return StageRunner(toy.stage(), self.clients, Runtime(sleep=self.sleep, **options))
+
+    async def store_messages(self, *keys: str) -> Session:
+        session = Session()
+        await self.clients.store.create_missing([message(self.name(key)) for key in keys], session)
+        return session
+
+    async def publish(
+        self, data: JSONParsed, session: Session | None = None, attempt: int = 1
+    ) -> Event[JSONParsed]:
+        event = Event.of(data, session=(session or Session()).tokens(), attempt=attempt)
+        await self.clients.bus.publish([event])
+        return event
+
+    def fresh(self) -> "Bench":
+        """The same place for the next test, under a tag of its own."""
+        return replace(self, slept=[], tag=uuid.uuid4().hex[:8])
+
+    async def receiver(self, queue: str = "chunking") -> ServiceBusReceiver:
+        """A receiver that stays open: opening one costs the SDK half a second."""
+        if queue not in self.receivers:
+            self.receivers[queue] = await self.exit.enter_async_context(self.bus.get_queue_receiver(queue))
+        return self.receivers[queue]
+
+    async def deliver(
+        self, runner: StageRunner[JSONParsed], settlement: Settlement | None = None
+    ) -> Exception | None:
+        """Take one message as the Functions host does; the error that the host would see."""
+        receiver = await self.receiver()
+        (received,) = await receiver.receive_messages(max_message_count=1, max_wait_time=10)
+        try:
+            await runner.run(Delivery.from_sdk(received, settlement))
+        except StageFailedError as error:
+            await receiver.abandon_message(received)
+            return error
+        except Crash:
+            await receiver.abandon_message(received)  # as the broker does when the lock runs out
+            raise
+        await receiver.complete_message(received)
+        return None
+
+    async def take_all(self, queue: str, expected: int) -> list[Event[Any]]:
+        """What has arrived there: as many as expected, and whatever more there is."""
+        receiver, events = await self.receiver(queue), list[Event[Any]]()
+        while len(events) < expected or await receiver.peek_messages(max_message_count=1):
+            batch = await receiver.receive_messages(max_message_count=20, max_wait_time=10)
+            assert batch, f"{len(events)} of {expected} events came to {queue}"
+            for each in batch:
+                events.append(parse_event(b"".join(each.body)))
+                await receiver.complete_message(each)
+        return events
+
+    async def empty_dead_letters(self) -> None:
+        async with self.clients.bus.dead_letters("chunking") as receiver:
+            for each in await receiver.receive_messages(max_message_count=20, max_wait_time=5):
+                await receiver.complete_message(each)
+
+
+@asynccontextmanager
+async def bench(settings: Settings) -> AsyncIterator[Bench]:
+    clients = await Clients.connect(settings)
+    assert settings.SERVICEBUS_CONNECTION is not None
+    bus = ServiceBusClient.from_connection_string(settings.SERVICEBUS_CONNECTION.get_secret_value())
+    try:
+        await clients.ensure_containers()
+        await clients.index.ensure(DIMENSIONS)
+        await clients.blobs.ensure_container(RAW)
+        ready = Bench(clients, bus)
+        async with ready.exit:
+            yield ready
+    finally:
+        await bus.close()
+        await clients.close()
+        collect_dropped_sockets()
+
+
+def collect_dropped_sockets() -> None:
+    """The SDK leaves the socket of a connection that broke to the garbage collector: let it, here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()

@@ -1,0 +1,202 @@
+// Drives @azure/service-bus against the local Service Bus: node servicebus.mjs <connection string>.
+// Each check prints one line of JSON: {"name", "error"}.
+
+import assert from "node:assert/strict";
+import { ServiceBusClient } from "@azure/service-bus";
+
+const client = new ServiceBusClient(process.argv[2], { retryOptions: { maxRetries: 0, timeoutInMs: 20000 } });
+const queue = "js-work";
+const sender = client.createSender(queue);
+const receiver = client.createReceiver(queue);
+const deadLetters = client.createReceiver(queue, { subQueueType: "deadLetter" });
+const texts = (messages) => messages.map((message) => message.body);
+
+async function take(from, count) {
+  const found = [];
+  while (found.length < count) {
+    const batch = await from.receiveMessages(count - found.length, { maxWaitTimeInMs: 5000 });
+    assert.ok(batch.length, `only ${found.length} of ${count} messages came`);
+    found.push(...batch);
+  }
+  return found;
+}
+
+const checks = {
+  async "round trip"() {
+    await sender.sendMessages({
+      body: { deep: [1, "two"] },
+      messageId: "js-1",
+      subject: "subject",
+      correlationId: "c",
+      contentType: "application/json",
+      replyTo: "r",
+      to: "t",
+      applicationProperties: { n: 1.5, s: "x", b: true },
+    });
+    const [message] = await take(receiver, 1);
+    assert.deepEqual(message.body, { deep: [1, "two"] });
+    assert.equal(message.messageId, "js-1");
+    assert.equal(message.subject, "subject");
+    assert.equal(message.correlationId, "c");
+    assert.deepEqual({ ...message.applicationProperties }, { n: 1.5, s: "x", b: true });
+    assert.equal(message.deliveryCount, 0);
+    assert.equal(message.state, "active");
+    assert.ok(message.sequenceNumber.toNumber() > 0);
+    assert.ok(message.lockedUntilUtc > new Date());
+    await receiver.completeMessage(message);
+  },
+  async "a message without an id gets one"() {
+    await sender.sendMessages({ body: "anonymous" });
+    const [message] = await take(receiver, 1);
+    assert.ok(message.messageId);
+    await receiver.completeMessage(message);
+  },
+  async "batches"() {
+    const batch = await sender.createMessageBatch();
+    for (let number = 0; number < 20; number++) assert.ok(batch.tryAddMessage({ body: number }));
+    assert.equal(batch.maxSizeInBytes, 262144);
+    await sender.sendMessages(batch);
+    const messages = await take(receiver, 20);
+    assert.deepEqual(texts(messages), [...Array(20).keys()]);
+    await Promise.all(messages.map((message) => receiver.completeMessage(message)));
+  },
+  async "abandon with properties to modify"() {
+    await sender.sendMessages({ body: "again", applicationProperties: { old: 1 } });
+    let [message] = await take(receiver, 1);
+    await receiver.abandonMessage(message, { added: "yes" });
+    [message] = await take(receiver, 1);
+    assert.equal(message.deliveryCount, 1);
+    assert.deepEqual({ ...message.applicationProperties }, { old: 1, added: "yes" });
+    await receiver.completeMessage(message);
+  },
+  async "dead-letter with reason, description and properties"() {
+    await sender.sendMessages({ body: "bad" });
+    const [message] = await take(receiver, 1);
+    await receiver.deadLetterMessage(message, {
+      deadLetterReason: "why",
+      deadLetterErrorDescription: "because",
+      added: "yes",
+    });
+    const [dead] = await take(deadLetters, 1);
+    assert.equal(dead.deadLetterReason, "why");
+    assert.equal(dead.deadLetterErrorDescription, "because");
+    assert.equal(dead.applicationProperties.added, "yes");
+    await deadLetters.completeMessage(dead);
+  },
+  async "defer and receive deferred"() {
+    await sender.sendMessages({ body: "later" });
+    const [message] = await take(receiver, 1);
+    await receiver.deferMessage(message, { note: "n" });
+    const [peeked] = await receiver.peekMessages(1, { fromSequenceNumber: message.sequenceNumber });
+    assert.equal(peeked.state, "deferred");
+    const [deferred] = await receiver.receiveDeferredMessages([message.sequenceNumber]);
+    assert.equal(deferred.body, "later");
+    assert.equal(deferred.applicationProperties.note, "n");
+    await receiver.completeMessage(deferred);
+    await assert.rejects(receiver.receiveDeferredMessages([message.sequenceNumber]), /message-not-found|No such message/i);
+  },
+  async "schedule, peek and cancel"() {
+    const due = new Date(Date.now() + 3600000);
+    const [first, second] = await sender.scheduleMessages([{ body: "s1" }, { body: "s2" }], due);
+    const peeked = await receiver.peekMessages(5, { fromSequenceNumber: first });
+    assert.deepEqual(texts(peeked), ["s1", "s2"]);
+    assert.equal(peeked[0].state, "scheduled");
+    assert.equal(peeked[0].scheduledEnqueueTimeUtc.getTime(), due.getTime());
+    await sender.cancelScheduledMessages([first, second]);
+    await assert.rejects(sender.cancelScheduledMessages(first));
+    assert.deepEqual(await receiver.peekMessages(5, { fromSequenceNumber: first }), []);
+  },
+  async "a scheduled message comes when it is due"() {
+    const due = new Date(Date.now() + 500);
+    await sender.scheduleMessages({ body: "timed" }, due);
+    const [message] = await take(receiver, 1);
+    assert.ok(new Date() >= due);
+    await receiver.completeMessage(message);
+  },
+  async "renew a lock"() {
+    await sender.sendMessages({ body: "long" });
+    const [message] = await take(receiver, 1);
+    const before = message.lockedUntilUtc;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    const until = await receiver.renewMessageLock(message);
+    assert.ok(until > before);
+    await receiver.completeMessage(message);
+  },
+  async "an expired lock is lost"() {
+    const brief = client.createReceiver("js-brief-locks", { maxAutoLockRenewalDurationInMs: 0 });
+    const to = client.createSender("js-brief-locks");
+    await to.sendMessages({ body: "slow" });
+    const [first] = await take(brief, 1);
+    const [again] = await take(brief, 1);
+    assert.equal(again.deliveryCount, 1);
+    await assert.rejects(brief.completeMessage(first), { code: "MessageLockLost" });
+    await brief.completeMessage(again);
+    await brief.close();
+    await to.close();
+  },
+  async "receive and delete"() {
+    const deleting = client.createReceiver(queue, { receiveMode: "receiveAndDelete" });
+    await sender.sendMessages([{ body: "x" }, { body: "y" }]);
+    assert.deepEqual(texts(await take(deleting, 2)), ["x", "y"]);
+    assert.deepEqual(await receiver.peekMessages(1, { fromSequenceNumber: (await import("long")).default.ONE }), []);
+    await deleting.close();
+  },
+  async "subscribe"() {
+    const streaming = client.createReceiver(queue);
+    const seen = [];
+    const all = new Promise((resolve, reject) => {
+      streaming.subscribe(
+        {
+          async processMessage(message) {
+            seen.push(message.body);
+            if (seen.length === 30) resolve();
+          },
+          async processError(failure) {
+            reject(failure.error);
+          },
+        },
+        { maxConcurrentCalls: 5 },
+      );
+    });
+    await sender.sendMessages([...Array(30).keys()].map((body) => ({ body })));
+    await all;
+    await streaming.close();
+    assert.deepEqual(seen.sort((a, b) => a - b), [...Array(30).keys()]);
+  },
+  async "topics and subscriptions"() {
+    const topic = client.createSender("js-news");
+    const subscription = client.createReceiver("js-news", "red");
+    await topic.sendMessages([
+      { body: "no", applicationProperties: { colour: "blue" } },
+      { body: "yes", applicationProperties: { colour: "red" } },
+    ]);
+    const [message] = await take(subscription, 1);
+    assert.equal(message.body, "yes");
+    await subscription.completeMessage(message);
+    await topic.close();
+    await subscription.close();
+  },
+  async "what is not there is refused"() {
+    await assert.rejects(client.createSender("nowhere").sendMessages({ body: 1 }), { code: "MessagingEntityNotFound" });
+    await assert.rejects(client.acceptSession(queue, "s"), /session/);
+    await assert.rejects(sender.sendMessages({ body: "x".repeat(300000) }), { code: "MessageSizeExceeded" });
+  },
+  async "a wrong key is refused"() {
+    const stranger = new ServiceBusClient(process.argv[2].replace("SAS_KEY_VALUE", "WRONG"), {
+      retryOptions: { maxRetries: 0, timeoutInMs: 5000 },
+    });
+    await assert.rejects(stranger.createSender(queue).sendMessages({ body: 1 }), /signature|Unauthorized|401/i);
+    await stranger.close();
+  },
+};
+
+for (const [name, check] of Object.entries(checks)) {
+  try {
+    await check();
+    console.log(JSON.stringify({ name, error: null }));
+  } catch (error) {
+    console.log(JSON.stringify({ name, error: String(error.stack ?? error) }));
+  }
+}
+await client.close();
+process.exit(0);

@@ -1,0 +1,104 @@
+"""What the dev host makes of an app, beside what the real Python worker's own code makes of it.
+
+The worker's library is `azure-functions-runtime`. It asks for Python 3.13, though it runs on 3.11, so it is
+no dependency of ours: `pip install --no-deps --ignore-requires-python azure-functions-runtime` into a folder
+on PYTHONPATH turns these tests on.
+"""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from localcloud.functions.problems import LoadError
+from tests.localcloud.functions.conftest import Load
+from tests.localcloud.functions.support import HEADER, write_app
+
+worker = pytest.importorskip("azure_functions_runtime.functions")
+
+# All that the worker wants of its gRPC messages here: the numbers of the binding directions.
+PROTOS = SimpleNamespace(BindingInfo=SimpleNamespace(undefined=0, out=1, inout=2))
+
+GOOD = (
+    HEADER
+    + """
+@app.route(route="a/{id}")
+async def with_context(req: func.HttpRequest, context: func.Context) -> func.HttpResponse: ...
+
+@app.route(route="b")
+def without_annotations(req): ...
+
+@app.timer_trigger(arg_name="timer", schedule="0 * * * * *")
+def tick(timer: func.TimerRequest) -> None: ...
+
+@app.service_bus_queue_trigger(arg_name="msg", queue_name="q", connection="BUS")
+async def on_message(msg: func.ServiceBusMessage) -> None: ...
+
+@app.service_bus_queue_trigger(arg_name="text", queue_name="q", connection="BUS")
+def on_text(text: str) -> None: ...
+
+@app.function_name("renamed")
+@app.generic_trigger(arg_name="req", type="httpTrigger", route="c")
+@app.generic_output_binding(arg_name="res", type="http")
+def with_out(req: func.HttpRequest, res: func.Out[func.HttpResponse]) -> None: ...
+"""
+)
+
+
+BATCH = """
+@app.service_bus_queue_trigger(arg_name="m", queue_name="q", connection="BUS", cardinality="many")
+def f(m: {annotation}): ...
+"""
+
+
+def index(app: Any) -> list[Any]:
+    worker_meta = pytest.importorskip("azure_functions_runtime.bindings.meta")
+    worker_meta.load_binding_registry()
+    registry = worker.Registry()
+    app.functions_bindings = None  # get_functions() may be asked once only, and the dev host has done so
+    return [registry.add_indexed_function(function, PROTOS) for function in app.get_functions()]
+
+
+def test_functions_and_their_arguments_are_those_of_the_worker(tmp_path: Path, load: Load) -> None:
+    loaded = load(write_app(tmp_path, GOOD), BUS="Endpoint=sb://x")
+    ours = {
+        function.name: (
+            function.plan.is_async,
+            function.plan.takes_context,
+            function.plan.returns_response,
+            function.plan.trigger_parameter,
+            function.plan.http_out_parameter,
+        )
+        for function in loaded.functions
+    }
+    theirs = {
+        info.name: (
+            info.is_async,
+            info.requires_context,
+            info.has_return,
+            next(iter(info.input_types)),
+            next(iter(info.output_types), None),
+        )
+        for info in index(loaded.app)
+    }
+    assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "@app.route(route='x')\ndef f(request): ...",
+        "@app.route(route='x')\ndef f(req, other): ...",
+        "@app.route(route='x')\ndef f(req: int): ...",
+        BATCH.format(annotation="list[func.ServiceBusMessage]"),
+        "@app.timer_trigger(arg_name='t', schedule='0 * * * * *')\ndef f(t: func.HttpRequest): ...",
+    ],
+)
+def test_a_signature_that_the_worker_refuses_is_refused_here(tmp_path: Path, load: Load, code: str) -> None:
+    namespace: dict[str, Any] = {}
+    exec(HEADER + code, namespace)
+    with pytest.raises(worker.FunctionLoadError):
+        index(namespace["app"])
+    with pytest.raises(LoadError):
+        load(write_app(tmp_path, HEADER + code), BUS="Endpoint=sb://x")

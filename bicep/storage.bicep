@@ -4,6 +4,13 @@ param name string
 param location string
 param tags object
 
+@description('ZRS keeps copies in three zones; LRS is for regions without zones.')
+@allowed([
+  'Standard_LRS'
+  'Standard_ZRS'
+])
+param sku string
+
 @description('One container for each kind of file.')
 param containers array
 
@@ -34,7 +41,7 @@ resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
   tags: tags
   kind: 'StorageV2'
   sku: {
-    name: 'Standard_ZRS'
+    name: sku
   }
   properties: {
     accessTier: 'Hot'

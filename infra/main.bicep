@@ -103,6 +103,13 @@ param embeddingAlwaysReady int = 1
 @description('Let the host read the queues\' lengths to scale by them (Data Owner on each queue). Off: it adds one instance at a time.')
 param preciseScaling bool = false
 
+@description('Copies of the archives in three zones (ZRS), or in one place where the region has no zones (LRS).')
+@allowed([
+  'Standard_LRS'
+  'Standard_ZRS'
+])
+param storageSku string = 'Standard_ZRS'
+
 @description('Uploads not read for so many days move to the cool tier.')
 @minValue(1)
 param coolAfterDays int = 30
@@ -259,6 +266,7 @@ module storage '../bicep/storage.bicep' = {
     name: 'st${token}'
     location: location
     tags: tags
+    sku: storageSku
     containers: [
       archives
     ]

@@ -2,7 +2,9 @@
 
 import pytest
 
+from function_app import app
 from shared.config import Settings, load_settings
+from shared.provision import ARCHIVES_CONTAINER
 from tests.infra.plans import WAYS, of_type, the
 
 # What the platform reads; everything else is the app's.
@@ -76,6 +78,27 @@ def test_the_package_is_deployed_by_identity_to_a_container_that_exists() -> Non
     assert storage["value"] == "[stfuncabcdefghijklm.properties.primaryEndpoints.blob]app-package"
     assert storage["authentication"]["type"] == "UserAssignedIdentity"
     assert "app-package" in {container.name for container in containers}
+
+
+def test_uploads_go_to_a_container_that_the_deployment_makes() -> None:
+    containers = of_type("plain", "Microsoft.Storage/storageAccounts/blobServices/containers")
+
+    assert ARCHIVES_CONTAINER in {container.name for container in containers}
+
+
+def test_a_stages_function_has_the_name_of_its_queue() -> None:
+    """So that function:embedding keeps the right one warm."""
+    queues = {queue.name for queue in of_type("plain", "Microsoft.ServiceBus/namespaces/queues")}
+    bindings = [
+        (function.get_function_name(), binding["queueName"])
+        for function in app.get_functions()
+        for binding in function.get_dict_repr()["bindings"]
+        if binding["type"] == "serviceBusTrigger"
+    ]
+
+    assert all(name == queue for name, queue in bindings)
+    assert {queue for _, queue in bindings} <= queues
+    assert "embedding" in queues
 
 
 def test_the_archives_have_an_account_of_their_own_with_a_lifecycle() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from shared.config import load_settings
 from tests.infra.conftest import ROOT
 from tests.infra.plans import WAYS, planned, the
 from tools.bicepcheck.declarations import Parameter, read_file
@@ -84,6 +85,24 @@ def test_every_hook_is_a_file_for_both_kinds_of_machine() -> None:
             assert (ROOT / hook[system]["run"]).is_file()
 
 
+def test_without_an_operator_the_index_hook_says_where_to_read_on() -> None:
+    done = subprocess.run(
+        ["sh", str(ROOT / "infra/hooks/postprovision.sh")],
+        env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, timeout=20, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 0
+    assert "docs/deploy.md" in done.stdout
+
+
+def test_the_index_hook_has_the_settings_that_it_needs_from_the_outputs() -> None:
+    _, outputs = planned("plain")
+
+    found = load_settings(outputs).SEARCH_ENDPOINT
+
+    assert found == outputs["SEARCH_ENDPOINT"]
+
+
 def test_the_hook_says_so_when_the_app_is_not_well() -> None:
     with socket.socket() as closed:  # bound, and nobody listens
         closed.bind(("127.0.0.1", 0))
@@ -107,7 +126,7 @@ def test_the_hooks_read_only_what_the_deployment_puts_out() -> None:
     _, outputs = planned("plain")
     for hook in (ROOT / "infra/hooks").iterdir():
         read = set(re.findall(r"\$(?:env:|\{)?([A-Z][A-Z_]+)\b", hook.read_text()))
-        assert read <= outputs.keys(), hook.name
+        assert read <= outputs.keys() | {"OPERATOR_PRINCIPAL_ID", "LASTEXITCODE"}, hook.name
 
 
 # main.parameters.json

@@ -85,6 +85,12 @@ PLANTED = [
     ("wrong-scope", IDENTITY, "metadata", "targetScope = 'subscription'\n\nmetadata"),
     ("wrong-value", APP, "var packages = 'app-package'", "var packages = 'ap'"),
     ("wrong-value", COSMOS, "failoverPriority: 0", "failoverPriority: -1"),
+    ("wrong-type", QUEUE, "  parent: namespace\n", "  parent: 'namespace'\n"),
+    ("wrong-type", "bicep/storage.bicep", "    parent: blobs\n", "    parent: account\n"),
+    ("wrong-type", NETWORK, "parent: zone[index]", "parent: zone"),
+    ("wrong-type", QUEUE, "    scope: entity\n", "    scope: 'entity'\n"),
+    ("wrong-type", BUS, "      queue\n      topic\n", "      'queue'\n      topic\n"),
+    ("wrong-type", "bicep/storage.bicep", "  dependsOn: [\n    blobs\n", "  dependsOn: [\n    zones\n"),
     # secrets
     ("secret", APP, "output id string = app.id", "output id string = storage.listKeys().keys[0].value"),
     ("secret", APP, "AZURE_CLIENT_ID: identityClientId", f"AZURE_CLIENT_ID: {KEY}"),

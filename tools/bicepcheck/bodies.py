@@ -54,6 +54,7 @@ class Bodies:
             self._problems.add(use.node, "no-schema", f"{use.target}: run python -m tools.azure_types")
             return
         body = properties(use.body)
+        self._relations(use, body)
         if use.existing:
             self._existing(use, body)
             return
@@ -64,6 +65,21 @@ class Bodies:
         if type_.count("/") > 1 and "parent" not in body and "/" not in (literal_text(body["name"]) or "/"):
             self._problems.add(use.node, "missing-property", f"{use.name} needs its parent")
         self._value(use.body, found.body, use.name, _locals_of(use), 0)
+
+    def _relations(self, use: Deployed, body: dict[str, Node]) -> None:
+        """Parent, scope and dependsOn name resources, not strings; and a parent is of the right type."""
+        locals_ = _locals_of(use)
+        if "parent" in body:
+            parent = self._shape(body["parent"], locals_)
+            wanted = use.target.partition("@")[0].rpartition("/")[0]
+            owner = parent.declaration.target if isinstance(parent.declaration, ResourceUse) else ""
+            if parent.many or owner.partition("@")[0].lower() != wanted.lower():
+                self._problems.add(body["parent"], "wrong-type", f"the parent of {use.name} is a {wanted}")
+        if "scope" in body and body["scope"].type in ("string", "object", "array", "number"):
+            self._problems.add(body["scope"], "wrong-type", f"the scope of {use.name} is no resource")
+        for each in named(body["dependsOn"]) if "dependsOn" in body else []:
+            if self._shape(each, locals_).declaration is None:
+                self._problems.add(each, "wrong-type", f"{text(each)} is no resource and no module")
 
     def _existing(self, use: ResourceUse, body: dict[str, Node]) -> None:
         for name in body.keys() - {"name", "parent", "scope"}:
@@ -152,6 +168,7 @@ class Bodies:
             return
         target = read_file(path)
         body = properties(module.body)
+        self._relations(module, body)
         for name in body.keys() - _OF_MODULES:
             self._problems.add(body[name], "unknown-property", f"a module has no {name}")
         if target.target_scope != self._file.target_scope and "scope" not in body:

@@ -96,6 +96,51 @@ def test_the_alerts_of_the_specification_are_there(
     assert (rule.properties["windowSize"], rule.properties["severity"]) == (window, severity)
 
 
+def test_every_query_alert_looks_at_times_that_azure_allows() -> None:
+    for name, rule in query_alerts().items():
+        assert rule.properties["windowSize"] in (
+            "PT5M",
+            "PT10M",
+            "PT15M",
+            "PT30M",
+            "PT45M",
+            "PT1H",
+            "PT2H",
+        ), name
+        assert rule.properties["evaluationFrequency"] in ("PT5M", "PT10M", "PT15M", "PT30M", "PT1H"), name
+
+
+def test_every_metric_alert_watches_a_metric_of_its_own_resource() -> None:
+    metrics = {
+        "Microsoft.ServiceBus/namespaces": {"DeadletteredMessages", "ThrottledRequests"},
+        "Microsoft.DocumentDB/databaseAccounts": {"TotalRequests"},
+    }
+    for rule in of_type("plain", "Microsoft.Insights/metricAlerts"):
+        (scope,) = rule.properties["scopes"]
+        (criterion,) = rule.properties["criteria"]["allOf"]
+        assert scope.rpartition("/")[0] == f"/{criterion['metricNamespace']}"
+        assert criterion["metricName"] in metrics[criterion["metricNamespace"]]
+
+
+def test_each_service_sends_what_the_queries_and_the_operator_read() -> None:
+    sent = {
+        setting.scope.type: {
+            each["category"]
+            for kind in ("logs", "metrics")
+            for each in setting.properties.get(kind, [])
+            if each["enabled"]
+        }
+        for setting in of_type("plain", "Microsoft.Insights/diagnosticSettings")
+    }
+
+    assert sent == {
+        "Microsoft.ServiceBus/namespaces": {"OperationalLogs", "AllMetrics"},
+        "Microsoft.DocumentDB/databaseAccounts": {"ControlPlaneRequests", "Requests"},
+        "Microsoft.Search/searchServices": {"OperationLogs", "AllMetrics"},
+        "Microsoft.Web/sites": {"AllMetrics"},
+    }
+
+
 def test_dead_letters_are_told_for_each_queue() -> None:
     rules = {rule.name: rule for rule in of_type("plain", "Microsoft.Insights/metricAlerts")}
     (criterion,) = rules["demo-dead-letters"].properties["criteria"]["allOf"]

@@ -29,7 +29,9 @@ def grants(way: str, principal: str) -> set[tuple[str, str, str]]:
     for assignment in of_type(way, "Microsoft.Authorization/roleAssignments"):
         properties = assignment.properties
         if properties["principalId"] == principal:
-            role = NAMES[properties["roleDefinitionId"].rpartition("/")[2]]
+            kind, _, id_ = properties["roleDefinitionId"].rpartition("/")
+            assert kind == "/Microsoft.Authorization/roleDefinitions"
+            role = NAMES[id_]
             found.add((role, assignment.scope.type, assignment.scope.name))
     return found
 

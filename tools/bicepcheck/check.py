@@ -1,5 +1,6 @@
 """Checks a Bicep file and every module that it uses."""
 
+import re
 from pathlib import Path
 
 from tools.bicepcheck.bodies import Bodies
@@ -10,6 +11,9 @@ from tools.bicepcheck.schema import Schema, schema
 from tools.bicepcheck.syntax import check_syntax
 
 __all__ = ["check_all", "check_file", "modules_of"]
+
+# We declare no types of our own.
+_TYPE = re.compile(r"(string|int|bool|object|array)(\[\])?\??|'[^']*'( *\| *'[^']*')*")
 
 
 def check_all(entry: Path, types: Schema | None = None) -> list[Problem]:
@@ -38,6 +42,7 @@ def check_file(path: Path, types: Schema | None = None) -> list[Problem]:
     expressions = Expressions(file, types, problems)
     expressions.check()
     _declared_once(file, problems)
+    _known_types(file, problems)
     _all_used(file, expressions.used, problems)
     Bodies(file, types, problems).check()
     return problems.found
@@ -50,6 +55,12 @@ def _declared_once(file: File, problems: Problems) -> None:
         if key in seen:
             problems.add(each.node, "duplicate", f"{each.name} is declared twice")
         seen.add(key)
+
+
+def _known_types(file: File, problems: Problems) -> None:
+    for each in file.declarations:
+        if isinstance(each, Parameter | Output) and not _TYPE.fullmatch(each.type):
+            problems.add(each.node, "undefined", f"there is no type {each.type}")
 
 
 def _all_used(file: File, used: set[str], problems: Problems) -> None:

@@ -121,7 +121,8 @@ def _read(path: Path, source: bytes) -> File:
     decorators: dict[str, Node] = {}
     for node in named(root):
         if node.type == "decorators":
-            decorators = {text(named(each)[0].named_children[0]): named(each)[0] for each in named(node)}
+            calls = [named(each)[0] for each in named(node) if named(each)]
+            decorators = {text(call.named_children[0]): call for call in calls if call.named_children}
             continue
         if node.type == "target_scope_assignment":
             file.target_scope = literal_text(named(node)[0]) or ""

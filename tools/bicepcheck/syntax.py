@@ -61,8 +61,17 @@ def check_syntax(root: Node, problems: Problems) -> None:
             problems.add(node, "syntax", f"{node.type} is missing")
         elif node.type in ("object", "array"):
             _separated(node, problems)
+        elif node.type.endswith("_declaration"):
+            _keyword_apart(node, problems)
         if node.type == "object":
             _unique(node, problems)
+
+
+def _keyword_apart(declaration: Node, problems: Problems) -> None:
+    """The grammar takes `varname` for `var name`; the compiler does not."""
+    keyword, name = declaration.children[0], declaration.children[1]
+    if keyword.end_byte == name.start_byte:
+        problems.add(declaration, "syntax", f"a space is missing after {text(keyword)}")
 
 
 def _separated(container: Node, problems: Problems) -> None:

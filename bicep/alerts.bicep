@@ -1,0 +1,318 @@
+metadata description = 'When someone must look: the alerts of the retry policy (spec 001), and those of the services below it.'
+
+param namePrefix string
+param location string
+param tags object
+
+@description('Who is told; without an address the alerts are only shown in the portal.')
+param email string
+param workspaceId string
+param serviceBusId string
+param cosmosId string
+
+var queryAlerts = [
+  {
+    name: 'stuck-documents'
+    description: 'A collection has had more than 50 stuck documents for an hour (tier 2). Look at the Retry policy tab.'
+    severity: 2
+    query: loadTextContent('../infra/kql/alert-stuck-documents.kql')
+    measure: 'Stuck'
+    dimensions: [
+      'collection'
+    ]
+    threshold: 50
+    window: 'PT1H'
+    frequency: 'PT15M'
+  }
+  {
+    name: 'max-retries-exceeded'
+    description: 'More than 10 documents of a collection ran out of attempts within an hour (tier 3). Look at the failures.'
+    severity: 1
+    query: loadTextContent('../infra/kql/alert-max-retries.kql')
+    measure: 'Documents'
+    dimensions: [
+      'collection'
+    ]
+    threshold: 10
+    window: 'PT1H'
+    frequency: 'PT15M'
+  }
+  {
+    name: 'many-failed-documents'
+    description: 'More than 1000 documents of a collection are in a failed state (tier 4): declare an incident.'
+    severity: 0
+    query: loadTextContent('../infra/kql/alert-many-failed.kql')
+    measure: 'Failed'
+    dimensions: [
+      'collection'
+    ]
+    threshold: 1000
+    window: 'PT1H'
+    frequency: 'PT15M'
+  }
+  {
+    name: 'sweep-failed'
+    description: 'The sweep failed. What is stuck stays stuck until it runs again.'
+    severity: 2
+    query: loadTextContent('../infra/kql/alert-sweep-failed.kql')
+    measure: 'Failures'
+    dimensions: []
+    threshold: 0
+    window: 'PT30M'
+    frequency: 'PT5M'
+  }
+  {
+    name: 'sweep-silent'
+    description: 'The sweep has not finished once in an hour, though it runs every 15 minutes.'
+    severity: 2
+    query: loadTextContent('../infra/kql/alert-sweep-silent.kql')
+    measure: 'Silent'
+    dimensions: []
+    threshold: 0
+    window: 'PT1H'
+    frequency: 'PT15M'
+  }
+  {
+    name: 'no-progress'
+    description: 'Messages have been waiting for half an hour and not one event was processed.'
+    severity: 1
+    query: loadTextContent('../infra/kql/alert-no-progress.kql')
+    measure: 'Waiting'
+    dimensions: []
+    threshold: 0
+    window: 'PT30M'
+    frequency: 'PT15M'
+  }
+  {
+    name: 'throttling'
+    description: 'A service keeps telling the app to slow down: raise its capacity, or lower the concurrency.'
+    severity: 3
+    query: loadTextContent('../infra/kql/alert-throttling.kql')
+    measure: 'Throttled'
+    dimensions: [
+      'dependency'
+    ]
+    threshold: 100
+    window: 'PT15M'
+    frequency: 'PT5M'
+  }
+  {
+    name: 'server-errors'
+    description: 'The HTTP endpoints answered with 5xx.'
+    severity: 2
+    query: loadTextContent('../infra/kql/alert-server-errors.kql')
+    measure: 'Errors'
+    dimensions: []
+    threshold: 5
+    window: 'PT15M'
+    frequency: 'PT5M'
+  }
+  {
+    name: 'races-given-up'
+    description: 'Events were given up because their document never appeared (spec 002): a lost write, or a bug.'
+    severity: 2
+    query: loadTextContent('../infra/kql/alert-races-given-up.kql')
+    measure: 'Events'
+    dimensions: [
+      'service'
+    ]
+    threshold: 0
+    window: 'PT15M'
+    frequency: 'PT5M'
+  }
+]
+
+var emailReceiver = {
+  name: 'operators'
+  emailAddress: email
+  useCommonAlertSchema: true
+}
+
+resource actionGroup 'Microsoft.Insights/actionGroups@2023-01-01' = {
+  name: '${namePrefix}-operators'
+  location: 'global'
+  tags: tags
+  properties: {
+    groupShortName: 'consensus'
+    enabled: true
+    emailReceivers: empty(email) ? [] : [emailReceiver]
+  }
+}
+
+resource queryAlert 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
+  for alert in queryAlerts: {
+    name: '${namePrefix}-${alert.name}'
+    location: location
+    tags: tags
+    kind: 'LogAlert'
+    properties: {
+      displayName: alert.name
+      description: alert.description
+      severity: alert.severity
+      enabled: true
+      autoMitigate: true
+      // The tables appear with the first telemetry: on the first deployment there are none to validate against.
+      skipQueryValidation: true
+      scopes: [
+        workspaceId
+      ]
+      evaluationFrequency: alert.frequency
+      windowSize: alert.window
+      criteria: {
+        allOf: [
+          {
+            query: alert.query
+            timeAggregation: 'Maximum'
+            metricMeasureColumn: alert.measure
+            dimensions: map(alert.dimensions, dimension => {
+              name: dimension
+              operator: 'Include'
+              values: [
+                '*'
+              ]
+            })
+            operator: 'GreaterThan'
+            threshold: alert.threshold
+            failingPeriods: {
+              numberOfEvaluationPeriods: 1
+              minFailingPeriodsToAlert: 1
+            }
+          }
+        ]
+      }
+      actions: {
+        actionGroups: [
+          actionGroup.id
+        ]
+      }
+    }
+  }
+]
+
+resource deadLetters 'Microsoft.Insights/metricAlerts@2018-03-01' = {
+  name: '${namePrefix}-dead-letters'
+  location: 'global'
+  tags: tags
+  properties: {
+    description: 'A queue has dead letters: ops deadletters shows why, and requeues them.'
+    severity: 2
+    enabled: true
+    autoMitigate: true
+    scopes: [
+      serviceBusId
+    ]
+    evaluationFrequency: 'PT5M'
+    windowSize: 'PT5M'
+    criteria: {
+      'odata.type': 'Microsoft.Azure.Monitor.SingleResourceMultipleMetricCriteria'
+      allOf: [
+        {
+          criterionType: 'StaticThresholdCriterion'
+          name: 'dead-letters'
+          metricNamespace: 'Microsoft.ServiceBus/namespaces'
+          metricName: 'DeadletteredMessages'
+          timeAggregation: 'Average'
+          operator: 'GreaterThan'
+          threshold: 0
+          dimensions: [
+            {
+              name: 'EntityName'
+              operator: 'Include'
+              values: [
+                '*'
+              ]
+            }
+          ]
+        }
+      ]
+    }
+    actions: [
+      {
+        actionGroupId: actionGroup.id
+      }
+    ]
+  }
+}
+
+resource busThrottled 'Microsoft.Insights/metricAlerts@2018-03-01' = {
+  name: '${namePrefix}-servicebus-throttled'
+  location: 'global'
+  tags: tags
+  properties: {
+    description: 'Service Bus throttles: Standard shares its capacity, Premium can be given more.'
+    severity: 3
+    enabled: true
+    autoMitigate: true
+    scopes: [
+      serviceBusId
+    ]
+    evaluationFrequency: 'PT5M'
+    windowSize: 'PT15M'
+    criteria: {
+      'odata.type': 'Microsoft.Azure.Monitor.SingleResourceMultipleMetricCriteria'
+      allOf: [
+        {
+          criterionType: 'StaticThresholdCriterion'
+          name: 'throttled'
+          metricNamespace: 'Microsoft.ServiceBus/namespaces'
+          metricName: 'ThrottledRequests'
+          timeAggregation: 'Total'
+          operator: 'GreaterThan'
+          threshold: 50
+        }
+      ]
+    }
+    actions: [
+      {
+        actionGroupId: actionGroup.id
+      }
+    ]
+  }
+}
+
+resource cosmosThrottled 'Microsoft.Insights/metricAlerts@2018-03-01' = {
+  name: '${namePrefix}-cosmos-throttled'
+  location: 'global'
+  tags: tags
+  properties: {
+    description: 'Cosmos DB answers 429 more often than the SDK\'s own retries should need.'
+    severity: 3
+    enabled: true
+    autoMitigate: true
+    scopes: [
+      cosmosId
+    ]
+    evaluationFrequency: 'PT5M'
+    windowSize: 'PT15M'
+    criteria: {
+      'odata.type': 'Microsoft.Azure.Monitor.SingleResourceMultipleMetricCriteria'
+      allOf: [
+        {
+          criterionType: 'StaticThresholdCriterion'
+          name: 'throttled'
+          metricNamespace: 'Microsoft.DocumentDB/databaseAccounts'
+          metricName: 'TotalRequests'
+          timeAggregation: 'Count'
+          operator: 'GreaterThan'
+          threshold: 500
+          dimensions: [
+            {
+              name: 'StatusCode'
+              operator: 'Include'
+              values: [
+                '429'
+              ]
+            }
+          ]
+        }
+      ]
+    }
+    actions: [
+      {
+        actionGroupId: actionGroup.id
+      }
+    ]
+  }
+}
+
+output actionGroupId string = actionGroup.id

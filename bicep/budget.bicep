@@ -1,0 +1,45 @@
+metadata description = 'A warning before the month costs more than planned. It warns; it stops nothing.'
+
+param name string
+
+@description('In the currency of the billing account, for a month.')
+param amount int
+
+@description('The first day of a month, as in 2026-11-01T00:00:00Z.')
+param startDate string
+param contactEmails array
+param actionGroupId string
+
+resource budget 'Microsoft.Consumption/budgets@2023-11-01' = {
+  name: name
+  properties: {
+    category: 'Cost'
+    amount: amount
+    timeGrain: 'Monthly'
+    timePeriod: {
+      startDate: startDate
+    }
+    notifications: {
+      actual80: {
+        enabled: true
+        operator: 'GreaterThanOrEqualTo'
+        threshold: 80
+        thresholdType: 'Actual'
+        contactEmails: contactEmails
+        contactGroups: [
+          actionGroupId
+        ]
+      }
+      forecast100: {
+        enabled: true
+        operator: 'GreaterThanOrEqualTo'
+        threshold: 100
+        thresholdType: 'Forecasted'
+        contactEmails: contactEmails
+        contactGroups: [
+          actionGroupId
+        ]
+      }
+    }
+  }
+}

@@ -1,0 +1,91 @@
+metadata description = 'A model that words the summaries. Without it the app\'s own extractive summaries are used.'
+
+param name string
+param location string
+param tags object
+param modelName string
+param modelVersion string
+
+@description('GlobalStandard may compute anywhere; DataZoneStandard stays in the zone, Standard in the region.')
+@allowed([
+  'Standard'
+  'DataZoneStandard'
+  'GlobalStandard'
+])
+param deploymentType string
+
+@description('Thousands of tokens a minute.')
+@minValue(1)
+param capacity int
+
+@description('Who may ask the model: the app, by its identity.')
+param userPrincipalId string
+param endpointSubnetId string
+
+var roles = loadJsonContent('../infra/roles.json')
+var zones = loadJsonContent('../infra/private-zones.json')
+var isPrivate = !empty(endpointSubnetId)
+
+resource account 'Microsoft.CognitiveServices/accounts@2024-10-01' = {
+  name: name
+  location: location
+  tags: tags
+  kind: 'OpenAI'
+  sku: {
+    name: 'S0'
+  }
+  properties: {
+    customSubDomainName: name
+    disableLocalAuth: true
+    publicNetworkAccess: isPrivate ? 'Disabled' : 'Enabled'
+    networkAcls: {
+      defaultAction: isPrivate ? 'Deny' : 'Allow'
+    }
+  }
+}
+
+resource model 'Microsoft.CognitiveServices/accounts/deployments@2024-10-01' = {
+  parent: account
+  name: modelName
+  sku: {
+    name: deploymentType
+    capacity: capacity
+  }
+  properties: {
+    model: {
+      format: 'OpenAI'
+      name: modelName
+      version: modelVersion
+    }
+    versionUpgradeOption: 'OnceCurrentVersionExpired'
+  }
+}
+
+resource user 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  name: guid(account.id, userPrincipalId, roles['Cognitive Services OpenAI User'])
+  scope: account
+  properties: {
+    roleDefinitionId: subscriptionResourceId(
+      'Microsoft.Authorization/roleDefinitions',
+      roles['Cognitive Services OpenAI User']
+    )
+    principalId: userPrincipalId
+    principalType: 'ServicePrincipal'
+  }
+}
+
+module endpoint 'private-endpoint.bicep' = if (isPrivate) {
+  name: 'openai-endpoint'
+  params: {
+    name: '${name}-endpoint'
+    location: location
+    tags: tags
+    subnetId: endpointSubnetId
+    serviceId: account.id
+    group: 'account'
+    zoneName: zones.openai
+  }
+}
+
+output endpoint string = account.properties.endpoint
+output deploymentName string = model.name

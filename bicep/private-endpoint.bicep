@@ -1,0 +1,52 @@
+metadata description = 'A private address for one service in our network, and the name that leads to it.'
+
+param name string
+param location string
+param tags object
+param subnetId string
+param serviceId string
+
+@description('Which door of the service: namespace, Sql, searchService, blob, queue, table or account.')
+param group string
+param zoneName string
+
+resource zone 'Microsoft.Network/privateDnsZones@2024-06-01' existing = {
+  name: zoneName
+}
+
+resource endpoint 'Microsoft.Network/privateEndpoints@2024-05-01' = {
+  name: name
+  location: location
+  tags: tags
+  properties: {
+    subnet: {
+      id: subnetId
+    }
+    privateLinkServiceConnections: [
+      {
+        name: name
+        properties: {
+          privateLinkServiceId: serviceId
+          groupIds: [
+            group
+          ]
+        }
+      }
+    ]
+  }
+}
+
+resource names 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups@2024-05-01' = {
+  parent: endpoint
+  name: 'default'
+  properties: {
+    privateDnsZoneConfigs: [
+      {
+        name: group
+        properties: {
+          privateDnsZoneId: zone.id
+        }
+      }
+    ]
+  }
+}

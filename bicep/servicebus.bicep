@@ -1,0 +1,141 @@
+metadata description = 'Service Bus with the very entities of the local cloud: both read infra/servicebus/Config.json.'
+
+param name string
+param location string
+param tags object
+
+@description('Private endpoints need Premium.')
+@allowed([
+  'Standard'
+  'Premium'
+])
+param sku string
+
+@description('Who sends and receives: the app, and the operator where one is given ({ id, type }).')
+param principals array
+
+@description('Let the host read the queues\' lengths to scale by: Data Owner on each queue in place of Data Receiver.')
+param preciseScaling bool
+
+@description('The subnet for a private endpoint; empty leaves the service on its public address.')
+param endpointSubnetId string
+param workspaceId string
+
+// any(): the file has the shape of the emulator's schema, where most properties are optional.
+var config = any(loadJsonContent('../infra/servicebus/Config.json')).UserConfig.Namespaces[0]
+var zones = loadJsonContent('../infra/private-zones.json')
+var isPrivate = !empty(endpointSubnetId)
+
+// What the emulator cannot do, Azure can: it keeps messages for an hour at most and remembers ids for five
+// minutes. Two weeks let a queue wait for a repair; half an hour covers the longest run of a function.
+var messageTimeToLive = 'P14D'
+var duplicateWindow = 'PT30M'
+
+var subscriptions = flatten(map(config.Topics, owner => map(owner.Subscriptions, each => {
+  topic: owner.Name
+  subscription: each
+})))
+
+resource namespace 'Microsoft.ServiceBus/namespaces@2024-01-01' = {
+  name: name
+  location: location
+  tags: tags
+  sku: {
+    name: sku
+    tier: sku
+    capacity: sku == 'Premium' ? 1 : null
+  }
+  properties: {
+    disableLocalAuth: true
+    minimumTlsVersion: '1.2'
+    publicNetworkAccess: isPrivate ? 'Disabled' : 'Enabled'
+  }
+}
+
+// One after the other: the service refuses two changes to a namespace at once.
+@batchSize(1)
+module queue 'servicebus-queue.bicep' = [
+  for each in config.Queues: {
+    name: 'queue-${each.Name}'
+    params: {
+      namespaceName: namespace.name
+      queue: each
+      messageTimeToLive: messageTimeToLive
+      duplicateWindow: duplicateWindow
+      principals: principals
+      preciseScaling: preciseScaling
+    }
+  }
+]
+
+@batchSize(1)
+module topic 'servicebus-topic.bicep' = [
+  for each in config.Topics: {
+    name: 'topic-${each.Name}'
+    params: {
+      namespaceName: namespace.name
+      topic: each
+      messageTimeToLive: messageTimeToLive
+      duplicateWindow: duplicateWindow
+      principals: principals
+    }
+  }
+]
+
+@batchSize(1)
+module subscription 'servicebus-subscription.bicep' = [
+  for each in subscriptions: {
+    name: 'subscription-${each.topic}-${each.subscription.Name}'
+    params: {
+      namespaceName: namespace.name
+      topicName: each.topic
+      subscription: each.subscription
+      messageTimeToLive: messageTimeToLive
+    }
+    dependsOn: [
+      queue
+      topic
+    ]
+  }
+]
+
+module endpoint 'private-endpoint.bicep' = if (isPrivate) {
+  name: 'servicebus-endpoint'
+  params: {
+    name: '${name}-endpoint'
+    location: location
+    tags: tags
+    subnetId: endpointSubnetId
+    serviceId: namespace.id
+    group: 'namespace'
+    zoneName: zones.servicebus
+  }
+}
+
+resource diagnostics 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
+  name: 'to-workspace'
+  scope: namespace
+  properties: {
+    workspaceId: workspaceId
+    logs: [
+      {
+        category: 'OperationalLogs'
+        enabled: true
+      }
+    ]
+    metrics: [
+      {
+        category: 'AllMetrics'
+        enabled: true
+      }
+    ]
+  }
+}
+
+output id string = namespace.id
+output fullyQualifiedNamespace string = replace(
+  replace(namespace.properties.serviceBusEndpoint, 'https://', ''),
+  ':443/',
+  ''
+)
+output topicName string = config.Topics[0].Name

@@ -1,0 +1,158 @@
+metadata description = 'The archives as they were uploaded. No keys: only identities get in.'
+
+param name string
+param location string
+param tags object
+
+@description('ZRS keeps copies in three zones; LRS is for regions without zones.')
+@allowed([
+  'Standard_LRS'
+  'Standard_ZRS'
+])
+param sku string
+
+@description('One container for each kind of file.')
+param containers array
+
+@description('Uploads not read for so many days move to the cool tier.')
+@minValue(1)
+param coolAfterDays int
+
+@description('A deleted or overwritten upload can be restored for so many days.')
+@minValue(1)
+@maxValue(365)
+param restorableDays int
+
+@description('Who reads and writes blobs: the app, and the operator where one is given ({ id, type }).')
+param principals array
+param endpointSubnetId string
+
+var roles = loadJsonContent('../infra/roles.json')
+var zones = loadJsonContent('../infra/private-zones.json')
+var isPrivate = !empty(endpointSubnetId)
+var grants = flatten(map(range(0, length(containers)), index => map(principals, principal => {
+  index: index
+  principal: principal
+})))
+
+resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
+  name: name
+  location: location
+  tags: tags
+  kind: 'StorageV2'
+  sku: {
+    name: sku
+  }
+  properties: {
+    accessTier: 'Hot'
+    allowBlobPublicAccess: false
+    allowCrossTenantReplication: false
+    allowSharedKeyAccess: false
+    defaultToOAuthAuthentication: true
+    minimumTlsVersion: 'TLS1_2'
+    supportsHttpsTrafficOnly: true
+    publicNetworkAccess: isPrivate ? 'Disabled' : 'Enabled'
+    networkAcls: {
+      bypass: 'None'
+      defaultAction: isPrivate ? 'Deny' : 'Allow'
+    }
+  }
+}
+
+resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2024-01-01' = {
+  parent: account
+  name: 'default'
+  properties: {
+    isVersioningEnabled: true
+    deleteRetentionPolicy: {
+      enabled: true
+      days: restorableDays
+    }
+    containerDeleteRetentionPolicy: {
+      enabled: true
+      days: restorableDays
+    }
+    lastAccessTimeTrackingPolicy: {
+      enable: true
+    }
+  }
+}
+
+resource container 'Microsoft.Storage/storageAccounts/blobServices/containers@2024-01-01' = [
+  for each in containers: {
+    parent: blobs
+    name: each
+    properties: {
+      publicAccess: 'None'
+    }
+  }
+]
+
+resource contributors 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for grant in grants: {
+    name: guid(account.id, containers[grant.index], grant.principal.id, roles['Storage Blob Data Contributor'])
+    scope: container[grant.index]
+    properties: {
+      roleDefinitionId: subscriptionResourceId(
+        'Microsoft.Authorization/roleDefinitions',
+        roles['Storage Blob Data Contributor']
+      )
+      principalId: grant.principal.id
+      principalType: grant.principal.type
+    }
+  }
+]
+
+resource lifecycle 'Microsoft.Storage/storageAccounts/managementPolicies@2024-01-01' = {
+  parent: account
+  name: 'default'
+  dependsOn: [
+    blobs
+  ]
+  properties: {
+    policy: {
+      rules: [
+        {
+          name: 'cool-when-unread'
+          enabled: true
+          type: 'Lifecycle'
+          definition: {
+            filters: {
+              blobTypes: [
+                'blockBlob'
+              ]
+            }
+            actions: {
+              baseBlob: {
+                enableAutoTierToHotFromCool: true
+                tierToCool: {
+                  daysAfterLastAccessTimeGreaterThan: coolAfterDays
+                }
+              }
+              version: {
+                delete: {
+                  daysAfterCreationGreaterThan: restorableDays
+                }
+              }
+            }
+          }
+        }
+      ]
+    }
+  }
+}
+
+module endpoint 'private-endpoint.bicep' = if (isPrivate) {
+  name: 'storage-endpoint'
+  params: {
+    name: '${name}-endpoint'
+    location: location
+    tags: tags
+    subnetId: endpointSubnetId
+    serviceId: account.id
+    group: 'blob'
+    zoneName: zones.blob
+  }
+}
+
+output blobEndpoint string = account.properties.primaryEndpoints.blob

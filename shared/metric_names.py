@@ -1,0 +1,73 @@
+"""Every metric by its name, kind and labels: one list for the code, the dashboards and the alerts.
+
+`spec` says where the name comes from. Those without one are ours.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["METRICS", "SPAN_ATTRIBUTES", "Kind", "MetricName"]
+
+
+class Kind(StrEnum):
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True)
+class MetricName:
+    name: str
+    kind: Kind
+    labels: frozenset[str] = frozenset()
+    spec: str | None = None
+
+
+def _counter(name: str, *labels: str, spec: str | None = None) -> MetricName:
+    return MetricName(name, Kind.COUNTER, frozenset(labels), spec)
+
+
+def _gauge(name: str, *labels: str, spec: str | None = None) -> MetricName:
+    return MetricName(name, Kind.GAUGE, frozenset(labels), spec)
+
+
+def _histogram(name: str, *labels: str, spec: str | None = None) -> MetricName:
+    return MetricName(name, Kind.HISTOGRAM, frozenset(labels), spec)
+
+
+METRICS: dict[str, MetricName] = {
+    metric.name: metric
+    for metric in (
+        # what a stage does
+        _counter("events_processed_total", "service", "event_type", spec="000"),
+        _counter("failures_total", "service", "error_type", spec="000"),
+        _histogram("processing_duration_seconds", "service", spec="000"),
+        _counter("chunks_created_total", "service", spec="000"),
+        _histogram("chunk_size_tokens", "service", spec="000"),
+        _gauge("queue_depth", "service", spec="000"),
+        # the sweep
+        _counter("retry_job_documents_requeued_total", "collection", spec="001"),
+        _counter("retry_job_documents_skipped_backoff_total", "collection", spec="001"),
+        _counter("retry_job_documents_max_retries_exceeded_total", "collection", spec="001"),
+        _counter("retry_job_runs_total", "status", spec="001"),
+        _counter("retry_job_errors_total", "error_type", spec="001"),
+        _gauge("retry_job_stuck_documents", "collection", spec="001"),
+        _gauge("retry_job_failed_documents", "collection", spec="001"),
+        _histogram("retry_job_duration_seconds", spec="001"),
+        # races between an event and its document
+        _counter("event_retry_success_total", "service", "attempt", spec="002"),
+        _histogram("event_retry_latency_seconds", "service", spec="002"),
+        _counter("event_retry_dlq_total", "service", "reason", spec="002"),
+        _histogram("event_retry_attempt_count", "service", spec="002"),
+        # calls to other services
+        _counter("dependency_calls_total", "dependency", "operation", "outcome"),
+        _histogram("dependency_duration_seconds", "dependency", "operation"),
+        _counter("dependency_throttled_total", "dependency"),
+        _counter("cosmos_request_units_total", "container"),
+    )
+}
+
+# Azure Monitor drops attributes named messaging.*, db.*, http.* and so on: ours have a prefix of their own.
+SPAN_ATTRIBUTES = frozenset(
+    {"pipeline.stage", "pipeline.delivery_count", "pipeline.event_id", "pipeline.idempotency_key"}
+)

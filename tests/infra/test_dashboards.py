@@ -1,0 +1,202 @@
+"""Alerts, workbook and queries ask only for what the code emits, and the specification's are all there."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared.metric_names import METRICS
+from tests.infra.conftest import ROOT
+from tests.infra.kql import problems_of, produced
+from tests.infra.plans import WAYS, of_type, the
+from tools.bicepcheck.evaluate import Planned
+
+KQL = sorted((ROOT / "infra" / "kql").glob("*.kql"))
+
+
+def query_alerts() -> dict[str, Planned]:
+    rules = of_type("plain", "Microsoft.Insights/scheduledQueryRules")
+    return {rule.name.removeprefix("demo-"): rule for rule in rules}
+
+
+def condition(rule: Planned) -> dict[str, Any]:
+    (found,) = rule.properties["criteria"]["allOf"]
+    return dict(found)
+
+
+def workbook() -> list[dict[str, Any]]:
+    data = json.loads(the("plain", "Microsoft.Insights/workbooks").properties["serializedData"])
+    return list(data["items"])
+
+
+def panels() -> list[dict[str, Any]]:
+    return [item for item in workbook() if item["type"] in (3, 10)]
+
+
+@pytest.mark.parametrize("file", KQL, ids=lambda file: file.stem)
+def test_a_query_asks_only_for_what_the_code_emits(file: Path) -> None:
+    assert problems_of(file.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "problem"),
+    [
+        ("retry_job_stuck_documents", "retry_job_stuck", "no code emits the metric retry_job_stuck"),
+        ("retry_job_stuck_documents", "queue_depth", "no code emits the metric queue_depth"),
+        ("Properties.collection", "Properties.container", "none of its metrics has the attribute container"),
+        ("AppMetrics", "customMetrics", "it reads no table that we know"),
+        ("min(Sum)", "min(Value)", "there is no column Value"),
+        ("min(Sum)", "min(Sum", "( and ) do not match"),
+        ("min(Sum)", "avrg(Sum)", "there is no column avrg"),
+        ('"retry_job', "retry_job", "a quote is open"),
+    ],
+)
+def test_a_planted_error_in_a_query_is_found(right: str, wrong: str, problem: str) -> None:
+    query = (ROOT / "infra/kql/alert-stuck-documents.kql").read_text()
+
+    assert problem in problems_of(query.replace(right, wrong))
+
+
+def test_every_query_is_shown_or_watched() -> None:
+    used = {panel["content"].get("query") for panel in panels()}
+    used |= {condition(rule)["query"] for rule in query_alerts().values()}
+
+    assert {file.name for file in KQL if file.read_text() not in used} == set()
+
+
+def test_an_alert_measures_a_column_that_its_query_has() -> None:
+    for name, rule in query_alerts().items():
+        asked = condition(rule)
+        columns = produced(asked["query"])
+        assert asked["metricMeasureColumn"] in columns, name
+        assert {dimension["name"] for dimension in asked["dimensions"]} <= columns, name
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "threshold", "window", "severity"),
+    [
+        ("stuck-documents", "retry_job_stuck_documents", 50, "PT1H", 2),
+        ("max-retries-exceeded", "retry_job_documents_max_retries_exceeded_total", 10, "PT1H", 1),
+        ("sweep-failed", "retry_job_runs_total", 0, "PT30M", 2),
+        ("many-failed-documents", "retry_job_failed_documents", 1000, "PT1H", 0),
+        ("no-progress", "events_processed_total", 0, "PT30M", 1),
+        ("throttling", "dependency_throttled_total", 100, "PT15M", 3),
+        ("races-given-up", "event_retry_dlq_total", 0, "PT15M", 2),
+    ],
+)
+def test_the_alerts_of_the_specification_are_there(
+    name: str, metric: str, threshold: int, window: str, severity: int
+) -> None:
+    rule = query_alerts()[name]
+
+    assert f'"{metric}"' in condition(rule)["query"]
+    assert condition(rule)["operator"] == "GreaterThan"
+    assert condition(rule)["threshold"] == threshold
+    assert (rule.properties["windowSize"], rule.properties["severity"]) == (window, severity)
+
+
+def test_every_query_alert_looks_at_times_that_azure_allows() -> None:
+    for name, rule in query_alerts().items():
+        assert rule.properties["windowSize"] in (
+            "PT5M",
+            "PT10M",
+            "PT15M",
+            "PT30M",
+            "PT45M",
+            "PT1H",
+            "PT2H",
+        ), name
+        assert rule.properties["evaluationFrequency"] in ("PT5M", "PT10M", "PT15M", "PT30M", "PT1H"), name
+
+
+def test_every_metric_alert_watches_a_metric_of_its_own_resource() -> None:
+    metrics = {
+        "Microsoft.ServiceBus/namespaces": {"DeadletteredMessages", "ThrottledRequests"},
+        "Microsoft.DocumentDB/databaseAccounts": {"TotalRequests"},
+    }
+    for rule in of_type("plain", "Microsoft.Insights/metricAlerts"):
+        (scope,) = rule.properties["scopes"]
+        (criterion,) = rule.properties["criteria"]["allOf"]
+        assert scope.rpartition("/")[0] == f"/{criterion['metricNamespace']}"
+        assert criterion["metricName"] in metrics[criterion["metricNamespace"]]
+
+
+def test_each_service_sends_what_the_queries_and_the_operator_read() -> None:
+    sent = {
+        setting.scope.type: {
+            each["category"]
+            for kind in ("logs", "metrics")
+            for each in setting.properties.get(kind, [])
+            if each["enabled"]
+        }
+        for setting in of_type("plain", "Microsoft.Insights/diagnosticSettings")
+    }
+
+    assert sent == {
+        "Microsoft.ServiceBus/namespaces": {"OperationalLogs", "AllMetrics"},
+        "Microsoft.DocumentDB/databaseAccounts": {"ControlPlaneRequests", "Requests"},
+        "Microsoft.Search/searchServices": {"OperationLogs", "AllMetrics"},
+        "Microsoft.Web/sites": {"AllMetrics"},
+    }
+
+
+def test_dead_letters_are_told_for_each_queue() -> None:
+    rules = {rule.name: rule for rule in of_type("plain", "Microsoft.Insights/metricAlerts")}
+    (criterion,) = rules["demo-dead-letters"].properties["criteria"]["allOf"]
+
+    assert criterion["metricName"] == "DeadletteredMessages"
+    assert (criterion["operator"], criterion["threshold"]) == ("GreaterThan", 0)
+    assert criterion["dimensions"] == [{"name": "EntityName", "operator": "Include", "values": ["*"]}]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_alert_reaches_the_operators(way: str) -> None:
+    group = the(way, "Microsoft.Insights/actionGroups")
+    for rule in of_type(way, "Microsoft.Insights/scheduledQueryRules"):
+        assert rule.properties["actions"]["actionGroups"] == [group.id]
+    for rule in of_type(way, "Microsoft.Insights/metricAlerts"):
+        assert [action["actionGroupId"] for action in rule.properties["actions"]] == [group.id]
+    assert len(group.properties["emailReceivers"]) == (way == "full")
+    assert len(group.properties["groupShortName"]) <= 12
+
+
+def test_a_budget_warns_before_and_at_its_amount() -> None:
+    notifications = the("full", "Microsoft.Consumption/budgets").properties["notifications"]
+
+    assert {(each["thresholdType"], each["threshold"]) for each in notifications.values()} == {
+        ("Actual", 80),
+        ("Forecasted", 100),
+    }
+    assert the("full", "Microsoft.Consumption/budgets").properties["timePeriod"] == {
+        "startDate": "2026-11-01T00:00:00Z"
+    }
+    assert of_type("plain", "Microsoft.Consumption/budgets") == []
+
+
+def test_the_workbook_has_a_tab_for_each_concern_and_panels_on_each() -> None:
+    (strip,) = [item for item in workbook() if item["type"] == 11]
+    tabs = [link["subTarget"] for link in strip["content"]["links"]]
+
+    assert tabs == ["Pipeline", "Retry policy", "Dead letters", "Cost"]
+    assert {panel["conditionalVisibility"]["value"] for panel in panels()} == set(tabs)
+    assert len({panel["name"] for panel in panels()}) == len(panels())
+
+
+def test_stuck_documents_turn_orange_at_50_and_red_at_200() -> None:
+    (panel,) = [each for each in panels() if "retry_job_stuck_documents" in each["content"].get("query", "")]
+    (formatter,) = panel["content"]["gridSettings"]["formatters"]
+    levels = {
+        level.get("thresholdValue"): level["representation"]
+        for level in formatter["formatOptions"]["thresholdsGrid"]
+    }
+
+    assert levels == {"200": "redBright", "50": "orange", None: "green"}
+    assert formatter["columnMatch"] in produced(panel["content"]["query"])
+
+
+@pytest.mark.parametrize(
+    "metric", [name for name, metric in METRICS.items() if metric.spec in ("001", "002")]
+)
+def test_every_metric_of_the_retry_policies_has_a_panel(metric: str) -> None:
+    assert any(f'"{metric}"' in panel["content"].get("query", "") for panel in panels())

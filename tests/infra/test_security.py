@@ -1,0 +1,192 @@
+"""Identities and no keys; each role where it is needed; nothing on the internet when that is asked for."""
+
+import json
+import re
+from collections import Counter
+
+import pytest
+
+from tests.infra.conftest import ROOT
+from tests.infra.plans import APP_PRINCIPAL, OPERATOR, WAYS, of_type, planned, the
+from tools.bicepcheck.evaluate import Planned
+
+ROLES: dict[str, str] = json.loads((ROOT / "infra/roles.json").read_text())
+NAMES = {id_: name for name, id_ in ROLES.items()}
+BUS = "Microsoft.ServiceBus/namespaces"
+QUEUES = ["parsing", "chunking", "embedding", "orchestration", "summarization", "reporting", "failures"]
+PRIVATE = {
+    BUS: "Disabled",
+    "Microsoft.DocumentDB/databaseAccounts": "Disabled",
+    "Microsoft.Search/searchServices": "disabled",
+    "Microsoft.Storage/storageAccounts": "Disabled",
+    "Microsoft.CognitiveServices/accounts": "Disabled",
+}
+
+
+def grants(way: str, principal: str) -> set[tuple[str, str, str]]:
+    """(role, type of what it is on, its name) of each role that the principal gets."""
+    found = set()
+    for assignment in of_type(way, "Microsoft.Authorization/roleAssignments"):
+        properties = assignment.properties
+        if properties["principalId"] == principal:
+            kind, _, id_ = properties["roleDefinitionId"].rpartition("/")
+            assert kind == "/Microsoft.Authorization/roleDefinitions"
+            role = NAMES[id_]
+            found.add((role, assignment.scope.type, assignment.scope.name))
+    return found
+
+
+def expected_grants(receiver: str) -> set[tuple[str, str, str]]:
+    """What the app needs, and where."""
+    storage, search = "Microsoft.Storage/storageAccounts", "Microsoft.Search/searchServices"
+    return {
+        *((receiver, f"{BUS}/queues", queue) for queue in QUEUES),
+        *(("Azure Service Bus Data Sender", f"{BUS}/queues", queue) for queue in QUEUES),
+        ("Azure Service Bus Data Sender", f"{BUS}/topics", "events"),
+        ("Search Index Data Contributor", search, "search-abcdefghijklm"),
+        ("Search Service Contributor", search, "search-abcdefghijklm"),
+        ("Storage Blob Data Contributor", f"{storage}/blobServices/containers", "archives"),
+        ("Storage Blob Data Owner", storage, "stfuncabcdefghijklm"),
+        ("Storage Queue Data Contributor", storage, "stfuncabcdefghijklm"),
+        ("Storage Table Data Contributor", storage, "stfuncabcdefghijklm"),
+        ("Monitoring Metrics Publisher", "Microsoft.Insights/components", "appi-abcdefghijklm"),
+    }
+
+
+def test_the_app_gets_each_role_on_the_entity_that_needs_it_and_no_more() -> None:
+    assert grants("plain", APP_PRINCIPAL) == expected_grants("Azure Service Bus Data Receiver")
+
+
+def test_precise_scaling_needs_data_owner_on_the_queues_and_nowhere_else() -> None:
+    model = ("Cognitive Services OpenAI User", "Microsoft.CognitiveServices/accounts", "openai-abcdefghijklm")
+
+    assert grants("full", APP_PRINCIPAL) == expected_grants("Azure Service Bus Data Owner") | {model}
+
+
+def test_nobody_else_gets_a_role_unless_an_operator_is_named() -> None:
+    principals = {
+        each.properties["principalId"] for each in of_type("plain", "Microsoft.Authorization/roleAssignments")
+    }
+
+    assert principals == {APP_PRINCIPAL}
+    assert grants("plain", OPERATOR) == set()
+
+
+def test_an_operator_can_work_on_messages_documents_and_the_index_but_not_on_the_host() -> None:
+    roles = {(role, type_) for role, type_, _ in grants("full", OPERATOR)}
+
+    assert ("Azure Service Bus Data Sender", f"{BUS}/topics") in roles
+    assert ("Search Index Data Contributor", "Microsoft.Search/searchServices") in roles
+    assert not {role for role, type_ in roles if type_ == "Microsoft.Storage/storageAccounts"}
+    assert {type_ for _, type_ in roles}.isdisjoint({"Microsoft.Insights/components"})
+
+
+def test_documents_are_open_to_the_same_principals_within_the_database() -> None:
+    assignments = of_type("full", "Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments")
+
+    assert {each.properties["principalId"] for each in assignments} == {APP_PRINCIPAL, OPERATOR}
+    for each in assignments:
+        assert each.properties["scope"].endswith("/cosmos-abcdefghijklm/dbs/consensus")
+        assert each.properties["roleDefinitionId"].endswith("/00000000-0000-0000-0000-000000000002")
+
+
+def test_every_role_of_the_list_is_used_and_is_a_guid() -> None:
+    used = {
+        each.properties["roleDefinitionId"].rpartition("/")[2]
+        for way in WAYS
+        for each in of_type(way, "Microsoft.Authorization/roleAssignments")
+    }
+
+    assert used == set(ROLES.values())
+    assert all(re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", id_) for id_ in ROLES.values())
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_service_takes_a_key(way: str) -> None:
+    by_type = Counter[str]()
+    for resource in planned(way)[0]:
+        properties = resource.properties
+        by_type[resource.type] += 1
+        if resource.type == "Microsoft.Storage/storageAccounts":
+            assert properties["allowSharedKeyAccess"] is False
+            assert properties["allowBlobPublicAccess"] is False
+        elif resource.type == "Microsoft.Insights/components":
+            assert properties["DisableLocalAuth"] is True
+        elif resource.type in PRIVATE:
+            assert properties["disableLocalAuth"] is True, resource.type
+        elif resource.type == "Microsoft.Web/sites/basicPublishingCredentialsPolicies":
+            assert properties["allow"] is False
+    assert by_type["Microsoft.Storage/storageAccounts"] == 2
+    assert by_type["Microsoft.Web/sites/basicPublishingCredentialsPolicies"] == 2
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_output_and_no_setting_holds_a_secret(way: str) -> None:
+    _, outputs = planned(way)
+    settings = the(way, "Microsoft.Web/sites/config").properties
+    suspicious = re.compile(r"key|secret|password|SharedAccess|sig=", re.IGNORECASE)
+
+    for name, value in {**outputs, **settings}.items():
+        assert not suspicious.search(f"{name}={value}"), name
+    connections = {name for name in settings if "CONNECTION" in name and "__" not in name}
+    assert connections == {"APPLICATIONINSIGHTS_CONNECTION_STRING"}  # an address: local authentication is off
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_traffic_is_encrypted_with_a_current_tls(way: str) -> None:
+    assert the(way, "Microsoft.Web/sites").properties["httpsOnly"] is True
+    assert the(way, BUS).properties["minimumTlsVersion"] == "1.2"
+    for account in of_type(way, "Microsoft.Storage/storageAccounts"):
+        assert account.properties["minimumTlsVersion"] == "TLS1_2"
+        assert account.properties["supportsHttpsTrafficOnly"] is True
+
+
+def endpoints() -> dict[str, Planned]:
+    return {each.name: each for each in of_type("private", "Microsoft.Network/privateEndpoints")}
+
+
+def test_the_network_switch_takes_every_data_service_off_the_internet() -> None:
+    for type_, closed in PRIVATE.items():
+        for resource in of_type("private", type_):
+            assert resource.properties["publicNetworkAccess"] == closed, resource.name
+    reached = Counter(
+        each.properties["privateLinkServiceConnections"][0]["properties"]["privateLinkServiceId"]
+        for each in endpoints().values()
+    )
+    data_services = [each.id for type_ in PRIVATE for each in of_type("private", type_)]
+    assert set(reached) == set(data_services)
+
+
+def test_every_private_endpoint_has_a_zone_that_the_network_resolves_by() -> None:
+    zones = {zone.id for zone in of_type("private", "Microsoft.Network/privateDnsZones")}
+    linked = {
+        link.parent.id
+        for link in of_type("private", "Microsoft.Network/privateDnsZones/virtualNetworkLinks")
+        if link.parent
+    }
+    groups = of_type("private", "Microsoft.Network/privateEndpoints/privateDnsZoneGroups")
+
+    assert linked == zones
+    assert len(groups) == len(endpoints()) == 8
+    for group in groups:
+        (config,) = group.properties["privateDnsZoneConfigs"]
+        assert config["properties"]["privateDnsZoneId"] in zones
+
+
+def test_the_app_reaches_the_private_endpoints_through_its_own_subnet() -> None:
+    app = the("private", "Microsoft.Web/sites").properties["virtualNetworkSubnetId"]
+    (vnet,) = of_type("private", "Microsoft.Network/virtualNetworks")
+    subnets = {subnet["name"]: subnet["properties"] for subnet in vnet.properties["subnets"]}
+
+    assert app == f"{vnet.id}/subnets/app"
+    assert subnets["app"]["delegations"][0]["properties"]["serviceName"] == "Microsoft.App/environments"
+    assert subnets["app"]["addressPrefix"] != subnets["endpoints"]["addressPrefix"]
+    assert {each.properties["subnet"]["id"] for each in endpoints().values()} == {
+        f"{vnet.id}/subnets/endpoints"
+    }
+
+
+def test_without_the_switch_there_is_no_network_and_service_bus_is_standard() -> None:
+    assert not [each for each in planned("plain")[0] if each.type.startswith("Microsoft.Network/")]
+    assert the("plain", BUS).body["sku"] == {"name": "Standard", "tier": "Standard", "capacity": None}
+    assert the("private", BUS).body["sku"] == {"name": "Premium", "tier": "Premium", "capacity": 1}

@@ -1,0 +1,108 @@
+"""The list of metrics is the code's own: names, kinds and labels."""
+
+import ast
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import Histogram, InMemoryMetricReader, Sum
+
+from shared.calls import Calls
+from shared.metric_names import METRICS, SPAN_ATTRIBUTES, Kind
+from shared.stage import runner
+from shared.telemetry import Metrics
+
+KINDS: dict[type[Any], Kind] = {Sum: Kind.COUNTER, Histogram: Kind.HISTOGRAM}
+
+
+@pytest.fixture
+def reader() -> InMemoryMetricReader:
+    return InMemoryMetricReader()
+
+
+@pytest.fixture
+def metrics(reader: InMemoryMetricReader) -> Metrics:
+    return Metrics.on(MeterProvider([reader]).get_meter("test"))
+
+
+def recorded(reader: InMemoryMetricReader) -> dict[str, Any]:
+    data = reader.get_metrics_data()
+    assert data is not None
+    found = data.resource_metrics[0].scope_metrics[0].metrics
+    return {metric.name: metric for metric in found}
+
+
+def test_every_instrument_is_in_the_list_with_its_kind(
+    metrics: Metrics, reader: InMemoryMetricReader
+) -> None:
+    for field in fields(metrics):
+        instrument = getattr(metrics, field.name)
+        (instrument.add if hasattr(instrument, "add") else instrument.record)(1)
+
+    found = recorded(reader)
+
+    assert len(found) == len(fields(metrics))
+    assert {name: METRICS[name].kind for name in found} == {
+        name: KINDS[type(metric.data)] for name, metric in found.items()
+    }
+
+
+def test_every_name_that_no_instrument_has_is_one_of_the_specification(metrics: Metrics) -> None:
+    emitted = {getattr(metrics, field.name).name for field in fields(metrics)}
+
+    assert all(METRICS[name].spec is not None for name in METRICS.keys() - emitted)
+
+
+async def test_a_call_is_measured_with_the_labels_of_the_list(
+    metrics: Metrics, reader: InMemoryMetricReader
+) -> None:
+    calls = Calls("cosmos", metrics)
+    async with calls.measured("read"):
+        calls.throttled()
+        calls.request_units(2.5, "messages")
+
+    for name, metric in recorded(reader).items():
+        (point,) = metric.data.data_points
+        assert frozenset(point.attributes) == METRICS[name].labels, name
+
+
+def test_the_runner_uses_the_labels_of_the_list(metrics: Metrics) -> None:
+    names = {field.name: getattr(metrics, field.name).name for field in fields(metrics)}
+    uses = list(_uses(ast.parse(Path(runner.__file__).read_text())))
+
+    assert len(uses) >= 8
+    for instrument, labels in uses:
+        assert labels == METRICS[names[instrument]].labels, instrument
+
+
+def test_the_runner_sets_the_span_attributes_of_the_list() -> None:
+    tree = ast.parse(Path(runner.__file__).read_text())
+    set_ = {
+        call.args[0].value
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr == "set_attribute"
+        and isinstance(call.args[0], ast.Constant)
+    }
+
+    assert set_ == SPAN_ATTRIBUTES
+
+
+def _uses(tree: ast.AST) -> Any:
+    """(instrument, labels) of each metric that the code counts or records."""
+    for call in ast.walk(tree):
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            continue
+        instrument = call.func.value
+        if call.func.attr in ("add", "record") and isinstance(instrument, ast.Attribute):
+            yield instrument.attr, _labels(call.args[1])
+
+
+def _labels(node: ast.expr) -> frozenset[str]:
+    if isinstance(node, ast.Dict):
+        named = {key.value for key in node.keys if isinstance(key, ast.Constant)}
+        return frozenset(map(str, named)) | ({"service"} if None in node.keys else frozenset())
+    return frozenset({"service"})  # self._labels

@@ -1,0 +1,68 @@
+"""Bicep's functions, worked out as far as that can be done without Azure."""
+
+import ipaddress
+import json
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+__all__ = ["BUILTINS", "Answer", "load"]
+
+
+class Answer(str):
+    """What only Azure knows, by its name in brackets."""
+
+    __slots__ = ()
+
+    def member(self, name: str) -> "Answer":
+        return Answer(f"{self.rstrip(']')}.{name}]")
+
+
+def load(path: Path, *, as_json: bool) -> Any:
+    content = path.read_text()
+    return json.loads(content) if as_json else content
+
+
+def _flatten(lists: list[list[Any]]) -> list[Any]:
+    return [item for each in lists for item in each]
+
+
+def _union(*values: Any) -> dict[str, Any]:
+    return {name: value for each in values for name, value in each.items()}
+
+
+def _concat(*values: Any) -> Any:
+    return _flatten(list(values)) if isinstance(values[0], list) else "".join(values)
+
+
+def _items(value: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"key": key, "value": value[key]} for key in sorted(value)]
+
+
+def _subnet(prefix: str, size: int, index: int) -> str:
+    return str(list(ipaddress.ip_network(prefix).subnets(new_prefix=size))[index])
+
+
+BUILTINS: dict[str, Callable[..., Any]] = {
+    "any": lambda value: value,
+    "cidrSubnet": _subnet,
+    "concat": _concat,
+    "empty": lambda value: not value,
+    "environment": lambda: Answer("[environment]"),
+    "flatten": _flatten,
+    "guid": lambda *parts: str(uuid.uuid5(uuid.NAMESPACE_URL, "|".join(parts))),
+    "items": _items,
+    "length": len,
+    "map": lambda items, function: [function(item) for item in items],
+    "range": lambda start, count: list(range(start, start + count)),
+    "replace": lambda value, old, new: Answer(value.replace(old, new)),
+    "resourceGroup": lambda: Answer("[resourceGroup]"),
+    "string": json.dumps,
+    "subscription": lambda: Answer("[subscription]"),
+    "subscriptionResourceId": lambda type_, name: f"/{type_}/{name}",
+    "toLower": str.lower,
+    "union": _union,
+    "uniqueString": lambda *_: "abcdefghijklm",
+    "utcNow": lambda pattern: pattern.replace("yyyy", "2026").replace("MM", "11"),
+}

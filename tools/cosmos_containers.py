@@ -1,0 +1,34 @@
+"""Writes infra/cosmos/containers.json from the code's own catalogue: `python -m tools.cosmos_containers`.
+
+The Bicep deploys that file, so that Azure's containers cannot differ from those that the app creates locally.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from shared.documents import CONTAINERS
+from shared.documents.catalogue import ContainerSpec
+
+FILE = Path(__file__).parent.parent / "infra" / "cosmos" / "containers.json"
+
+
+def rendered() -> str:
+    return json.dumps([container_resource(spec) for spec in CONTAINERS.values()], indent=2) + "\n"
+
+
+def container_resource(spec: ContainerSpec) -> dict[str, Any]:
+    """A container as Azure's resource provider takes it."""
+    resource: dict[str, Any] = {
+        "id": spec.name,
+        "partitionKey": {"paths": [spec.partition_path], "kind": "Hash", "version": 2},
+        "indexingPolicy": spec.indexing_policy(),
+    }
+    if spec.default_ttl is not None:
+        resource["defaultTtl"] = spec.default_ttl
+    return resource
+
+
+if __name__ == "__main__":
+    FILE.parent.mkdir(parents=True, exist_ok=True)
+    FILE.write_text(rendered())

@@ -1,0 +1,130 @@
+"""Bytes to text, whatever the declared charset is worth.
+
+The text that comes out can always be encoded as UTF-8 and holds no NUL.
+"""
+
+import codecs
+import re
+from functools import lru_cache
+
+from charset_normalizer import from_bytes
+
+__all__ = ["decode", "is_known", "printable"]
+
+_ALIASES = {
+    "ansi_x3.110-1983": "latin-1",
+    "cp-850": "cp850",
+    "iso-8859-8-i": "iso-8859-8",
+    "iso-8859-8-e": "iso-8859-8",
+    "ks_c_5601": "cp949",
+    "ks_c_5601-1987": "cp949",
+    "ks_c_5601-1989": "cp949",
+    "euc-kr": "cp949",
+    "gb2312": "gb18030",
+    "gb_2312-80": "gb18030",
+    "gbk": "gb18030",
+    "shift_jis": "cp932",
+    "shift-jis": "cp932",
+    "x-sjis": "cp932",
+    "iso-2022-jp": "iso2022_jp_ext",
+    "unicode-1-1-utf-7": "utf-7",
+    "unicode-1-1-utf-8": "utf-8",
+    "utf8mb4": "utf-8",
+    "utf-8-sig": "utf-8",
+    "x-mac-roman": "mac-roman",
+    "macintosh": "mac-roman",
+    "x-user-defined": "cp1252",
+    "iso-8859-1": "cp1252",
+    "latin-1": "cp1252",
+    "latin1": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso_8859-1": "cp1252",
+    "ascii": "us-ascii",
+    "ansi": "cp1252",
+    "x-ansi": "cp1252",
+    "iso-8859-9": "cp1254",
+}
+# Codecs that transform rather than decode, or whose cost grows with the square of the input.
+_REFUSED = frozenset({"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape", "mbcs", "oem"})
+_DETECT_BYTES = 20_000
+_UNENCODABLE = re.compile("[\x00\ud800-\udfff]")
+_SINGLE_BYTE = re.compile(r"ascii|us-ascii|cp\d+|iso8859|koi8|mac-|mac_|tis", re.IGNORECASE)
+
+
+@lru_cache(maxsize=512)
+def _codec(charset: str) -> str | None:
+    """The name of Python's codec for a charset, if it is one that decodes text."""
+    name = charset.strip().strip("'\"").lower()
+    name = _ALIASES.get(name, name)
+    try:
+        info = codecs.lookup(name)
+    except (LookupError, ValueError):
+        return None
+    # Only the codec registry knows this, and has no public name for it.
+    is_text: bool = info._is_text_encoding  # noqa: SLF001
+    if not is_text or info.name.replace("-", "_") in _REFUSED:
+        return None
+    return _ALIASES.get(info.name, info.name)
+
+
+def is_known(charset: str) -> bool:
+    return _codec(charset) is not None
+
+
+def decode(data: bytes, charset: str = "") -> tuple[str, str]:
+    """The text and, where the declared charset did not hold, a warning (else an empty string)."""
+    if data.isascii() and b"\x1b" not in data and not _is_wide(charset):
+        return printable(data.decode("ascii")), ""
+    codec = _codec(charset) if charset else None
+    if codec is None:
+        return _detected(data), (f"unknown-charset:{charset[:40]}" if charset else "undeclared-charset")
+    if _SINGLE_BYTE.match(codec) and (text := _as_utf8(data)) is not None:
+        return text, f"charset-mismatch:{charset[:40]}"
+    try:
+        return printable(data.decode(codec)), ""
+    except (UnicodeError, ValueError):
+        return _damaged(data, codec), f"bad-bytes-for-charset:{charset[:40]}"
+
+
+@lru_cache(maxsize=512)
+def _is_wide(charset: str) -> bool:
+    """Whether ASCII bytes may mean something else than ASCII text in this charset."""
+    codec = _codec(charset) or ""
+    return codec.startswith(("utf-16", "utf-32", "utf-7", "hz", "iso2022"))
+
+
+def _as_utf8(data: bytes) -> str | None:
+    """Eight-bit text that is valid UTF-8 is UTF-8: in any other charset that hardly happens by chance."""
+    try:
+        return printable(data.decode("utf-8"))
+    except UnicodeDecodeError:
+        return None
+
+
+def _damaged(data: bytes, codec: str) -> str:
+    """Text that breaks its charset: in another one if that fits, else with marks for the losses."""
+    if _SINGLE_BYTE.match(codec):
+        return _detected(data) if codec in {"ascii", "us-ascii"} else printable(data.decode("latin-1"))
+    text = data.decode(codec, errors="replace")
+    if codec == "utf-8" and text.count("\ufffd") > len(text) // 50 + 3:
+        return _detected(data)
+    return printable(text)
+
+
+def _detected(data: bytes) -> str:
+    if (text := _as_utf8(data)) is not None:
+        return text
+    best = from_bytes(data[:_DETECT_BYTES], enable_fallback=False).best()
+    for codec in (best.encoding if best else "cp1252", "cp1252"):
+        try:
+            return printable(data.decode(codec))
+        except (UnicodeError, LookupError):
+            continue
+    return printable(data.decode("latin-1"))
+
+
+def printable(text: str) -> str:
+    """The text without what no document store takes: NULs and halves of surrogate pairs."""
+    if text.isascii() and "\x00" not in text:
+        return text
+    return _UNENCODABLE.sub("\ufffd", text) if _UNENCODABLE.search(text) else text

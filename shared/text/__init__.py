@@ -1,0 +1,1 @@
+"""Text: the embedding model's tokens, sentences, chunks. Pure: no I/O but reading the tokenizer's file."""

@@ -27,11 +27,19 @@ def judge(counts: Counts, calls: Sequence[ConsensusCall], objectors: frozenset[s
         return _by_voices(counts)
     tally = f"{counts.support} in support, {counts.objection} objecting"
     if call.kind is CallKind.NO_CONSENSUS:
-        return Verdict(False, _tendency(counts) or ConsensusType.MIXED, f"no consensus was declared; {tally}")  # noqa: FBT003
+        return Verdict(
+            has_consensus=False,
+            consensus_type=_tendency(counts) or ConsensusType.MIXED,
+            reason=f"no consensus was declared; {tally}",
+        )
     if call.kind is CallKind.DECLARED_AGAINST:
-        return Verdict(True, ConsensusType.DISSENT, f"consensus against was declared; {tally}")  # noqa: FBT003
+        return Verdict(
+            has_consensus=True,
+            consensus_type=ConsensusType.DISSENT,
+            reason=f"consensus against was declared; {tally}",
+        )
     kind = ConsensusType.MIXED if counts.objection else ConsensusType.AGREEMENT
-    return Verdict(True, kind, f"consensus was declared; {tally}")  # noqa: FBT003
+    return Verdict(has_consensus=True, consensus_type=kind, reason=f"consensus was declared; {tally}")
 
 
 def _ruling(
@@ -47,9 +55,14 @@ def _ruling(
 
 
 def _is_credible(call: ConsensusCall, counts: Counts, objectors: frozenset[str]) -> bool:
+    """Nobody rules in their own favour: an objector's word on the outcome is one more objection."""
+    if call.sender_email.strip().casefold() in objectors:
+        return False
     if call.kind is CallKind.DECLARED:
-        return call.sender_email.casefold() not in objectors and counts.objection <= counts.support
-    return counts.objection > 0 or counts.support == 0
+        return counts.objection <= counts.support
+    if call.kind is CallKind.DECLARED_AGAINST:
+        return counts.objection > counts.support
+    return counts.objection > 0 or counts.support < MIN_SUPPORT
 
 
 def _by_voices(counts: Counts) -> Verdict:
@@ -58,9 +71,14 @@ def _by_voices(counts: Counts) -> Verdict:
     roughly = support >= ROUGH_SUPPORT and support >= ROUGH_RATIO * objection
     tally = f"{support} in support, {objection} objecting"
     if agreed or roughly:
-        return Verdict(True, _tendency(counts), f"{tally}; no chair has ruled")  # noqa: FBT003
-    why = "nobody took a stance" if support + objection == 0 else tally
-    return Verdict(False, _tendency(counts), f"{why}: not enough for consensus")  # noqa: FBT003
+        return Verdict(
+            has_consensus=True, consensus_type=_tendency(counts), reason=f"no chair has ruled; {tally}"
+        )
+    return Verdict(
+        has_consensus=False,
+        consensus_type=_tendency(counts),
+        reason=f"too few voices, or too divided; {tally}",
+    )
 
 
 def _tendency(counts: Counts) -> ConsensusType | None:

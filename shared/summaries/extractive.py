@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shared.consensus import Evidence, Participant, Sentence, Stance, Statement, own_sentences
+from shared.consensus import CallKind, Evidence, Participant, Sentence, Stance, Statement, own_sentences
 from shared.summaries.citations import cite, supported_only
 from shared.summaries.mmr import Bounds, pick_diverse
 from shared.summaries.models import Claim, ContextChunk, ContextMessage, Section, ThreadContext, ThreadSummary
+from shared.summaries.noise import is_noise, looks_like_code
 from shared.summaries.ranking import Candidate, rank
 from shared.summaries.titles import summary_title
 
@@ -32,6 +33,8 @@ class Lengths:
 
 
 _DIVERSITY = 0.1
+_MIN_WORDS = 4
+_DENIALS = (CallKind.NO_CONSENSUS, CallKind.DECLARED_AGAINST)
 
 
 @dataclass(frozen=True)
@@ -72,11 +75,12 @@ class _Citing:
 def consensus_claims(context: ThreadContext, lengths: Lengths) -> list[Claim]:
     """Who agreed, who did not, and what was proposed, decided and left open."""
     found, citing = context.consensus, _Citing(context)
-    rulings = [call.evidence for call in found.calls if call.kind.value.startswith(("declared", "no "))][-2:]
+    agreed = [call.evidence for call in found.calls if call.kind is CallKind.DECLARED][-2:]
+    denied = [call.evidence for call in found.calls if call.kind in _DENIALS][-2:]
     sections: list[tuple[Section, Iterable[Evidence], int]] = [
-        (Section.AGREED, [*rulings, *_with_stance(found.participants, Stance.SUPPORT)], lengths.agreed),
-        (Section.DISSENT, _with_stance(found.participants, Stance.OBJECTION), lengths.dissent),
-        (Section.DECISIONS, _not_in(found.decisions, rulings), lengths.decisions),
+        (Section.AGREED, [*agreed, *_with_stance(found.participants, Stance.SUPPORT)], lengths.agreed),
+        (Section.DISSENT, [*denied, *_with_stance(found.participants, Stance.OBJECTION)], lengths.dissent),
+        (Section.DECISIONS, _not_in(found.decisions, [*agreed, *denied]), lengths.decisions),
         (Section.PROPOSALS, _evidence(found.proposals), lengths.proposals),
         (Section.OPEN_ISSUES, _evidence(found.open_issues), lengths.open_issues),
     ]
@@ -128,7 +132,11 @@ def _candidates(
     for number, message in enumerate(messages[:limit]):
         sentences = own_sentences(message.text)
         for position, sentence in enumerate(sentences[:each]):
-            if sentence.text not in shown:
+            if sentence.text not in shown and _is_prose(sentence.text):
                 candidate = Candidate(sentence.text, number, position, len(sentences))
                 found.append((message, sentence, candidate))
     return found
+
+
+def _is_prose(text: str) -> bool:
+    return len(text.split()) >= _MIN_WORDS and not is_noise(text) and not looks_like_code(text)

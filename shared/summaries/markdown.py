@@ -49,13 +49,11 @@ def _verdict(summary: ThreadSummary) -> str:
     found = summary.consensus
     said = "Consensus" if found.has_consensus else "No consensus"
     kind = f" ({found.consensus_type.value})" if found.consensus_type else ""
-    return f"**{said}{kind}.** {escape_markdown(found.reason)}. {_tally(found.counts)}"
+    return f"**{said}{kind}**: {escape_markdown(found.reason)}, {_others(found.counts)}."
 
 
-def _tally(counts: Counts) -> str:
-    rest = counts.neutral + counts.question + counts.unclear
-    voices = f"{counts.support} in support, {counts.objection} objecting"
-    return f"Participants: {voices}, {rest} without a clear stance."
+def _others(counts: Counts) -> str:
+    return f"{counts.neutral + counts.question + counts.unclear} without a clear stance"
 
 
 def _opening(section: Section, summary: ThreadSummary) -> list[str]:

@@ -13,6 +13,7 @@ from shared.summaries.budget import TokenBudget
 from shared.summaries.chat_errors import ChatRefusedError, as_pipeline_error
 from shared.summaries.citations import supported_only
 from shared.summaries.extractive import ExtractiveSummarizer
+from shared.summaries.filing import filed
 from shared.summaries.models import Claim, Section, ThreadContext, ThreadSummary
 from shared.summaries.prompt import DEFAULT_TEMPLATE, CountTokens, Prompt, build_prompt, estimate_tokens
 
@@ -83,7 +84,8 @@ class ChatSummarizer:
         self, context: ThreadContext, extract: ThreadSummary, prompt: Prompt, answer: _Answer, used: int
     ) -> ThreadSummary:
         messages = {message.key: message for message in context.messages}
-        claims, rejected = supported_only(parse_claims(answer.text, prompt.chunks, messages))
+        parsed = parse_claims(answer.text, prompt.chunks, messages)
+        claims, rejected = supported_only(filed(claim, context.consensus) for claim in parsed)
         if rejected:
             log.warning(
                 "Thread %s: %d claims of %s cite what is not there",

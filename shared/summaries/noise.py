@@ -19,7 +19,8 @@ _CONTACT = re.compile(
 _RULE = re.compile(r"\W*$|\s*[-_=*~+#]{3,}")
 _ATTRIBUTION = re.compile(r"\b(?:wrote|writes|said)\s?:?\s*$", re.IGNORECASE)
 _CODE = re.compile(
-    r"^\s*(?:[+-]{3} [ab]/|@@ |diff --git|[+-]\s*\w+.*[;{}]|#include|(?:\w+ ){0,3}\w+\([^\n]{0,200}\)\s*[;{]|[|+]-{2,})",
+    r"^\s*(?:[+-]{3} [ab]/|@@ |diff --git|[+-]\s*\w+.*[;{}]|#include|(?:\w+"
+    r" ){0,3}\w+\([^\n]{0,200}\)\s*[;{]|[|+]-{2,})",
     re.MULTILINE,
 )
 _CODE_SHARE = 0.35

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from shared.consensus.wording import hide_quotes
@@ -30,7 +31,8 @@ class Sentence:
     text: str
 
 
-def own_sentences(text: str) -> list[Sentence]:
+@lru_cache(maxsize=16)  # a message is read several times in a row
+def own_sentences(text: str) -> tuple[Sentence, ...]:
     """The sender's own sentences, in order: quoted lines are passed over."""
     shown = hide_quotes(text)
     starts = {0, *sentence_starts(shown)}
@@ -38,7 +40,7 @@ def own_sentences(text: str) -> list[Sentence]:
     starts.update(match.end() for match in _GREETING_END.finditer(shown))
     ordered = [*sorted(starts), len(shown)]
     found = (_trimmed(text, shown, start, end) for start, end in pairwise(ordered))
-    return [sentence for sentence in found if sentence is not None]
+    return tuple(sentence for sentence in found if sentence is not None)
 
 
 def _trimmed(text: str, shown: str, start: int, end: int) -> Sentence | None:

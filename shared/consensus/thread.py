@@ -32,11 +32,13 @@ _MIN_NAME = 3
 def analyse_thread(messages: Iterable[ConsensusMessage], chairs: Collection[str] = ()) -> ThreadConsensus:
     """What a thread's messages, in whatever order they come, amount to."""
     ordered = in_order(messages)
-    stances = _Resolver(ordered).stances()
+    # One message at a time: its sentences are split once, and read three times.
+    read = [(message_stance(m), consensus_calls(m, chairs), list(statements(m))) for m in ordered]
+    stances = _Resolver().stances(ordered, [stance for stance, _, _ in read])
     participants = _participants(ordered, stances)
     counts = Counts(**Counter(participant.stance.value for participant in participants))
-    calls = [call for message in ordered for call in consensus_calls(message, chairs)]
-    found = [found for message in ordered for found in statements(message)]
+    calls = [call for _, of_message, _ in read for call in of_message]
+    found = [statement for _, _, of_message in read for statement in of_message]
     verdict = judge(counts, calls, _objectors(participants))
     return ThreadConsensus(
         has_consensus=verdict.has_consensus,
@@ -78,16 +80,18 @@ def _person(message: ConsensusMessage) -> str:
 class _Resolver:
     """Turns "I agree" into a stance on the proposal: it depends on what is agreed with."""
 
-    messages: Sequence[ConsensusMessage]
     _by_id: dict[str, tuple[str, Stance]] = field(default_factory=dict)
     _latest: dict[str, Stance] = field(default_factory=dict)
     _names: dict[str, str] = field(default_factory=dict)
 
-    def stances(self) -> list[MessageStance]:
-        return [self._take(message) for message in self.messages]
+    def stances(
+        self, messages: Sequence[ConsensusMessage], alone: Sequence[MessageStance]
+    ) -> list[MessageStance]:
+        """The stances in the light of the thread, from those of each message by itself."""
+        return [self._take(message, stance) for message, stance in zip(messages, alone, strict=True)]
 
-    def _take(self, message: ConsensusMessage) -> MessageStance:
-        stance = self._resolved(message, message_stance(message))
+    def _take(self, message: ConsensusMessage, alone: MessageStance) -> MessageStance:
+        stance = self._resolved(message, alone)
         person = _person(message)
         for identity in {message.key, message.message_id or message.key}:
             self._by_id[identity] = (person, stance.stance)

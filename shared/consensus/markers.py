@@ -52,11 +52,45 @@ _PHRASES = (
     _Phrase("accept", r"accept|live with (?:this|that|it|the)", 1, HINTED),
     _Phrase("convinced", r"convinced", 1, HINTED),
 )
-_VERBS = (
-    "(?:"
-    + "|".join(f"(?P<p{number}>{phrase.pattern})" for number, phrase in enumerate(_PHRASES))
-    + r")(?![\w-])"
+_STOP = r"(?= *(?:$|[.,!;)\n-]))"
+# Without a subject a word may be a noun ("Object names are ...", "Support is limited", "Second, ..."): what
+# follows has to be a full stop, or the thing that the stance is about.
+_BARE_PHRASES = (
+    _Phrase(
+        "support", rf"(?:support|endorse){_STOP}|(?:support|endorse)(?= (?!for|of|in)){TARGET}", 1, DECIDED
+    ),
+    _Phrase("support", rf"in favou?r{_STOP}|in favou?r of", 1, DECIDED),
+    _Phrase(
+        "agree",
+        rf"(?:agree|concur|in agreement)(?:{_STOP}|(?= (?:with|that|completely|fully|too)\b))",
+        1,
+        SAID,
+        is_relative=True,
+    ),
+    _Phrase("fine with", r"(?:fine|ok|okay|happy|comfortable) with", 1, SAID),
+    _Phrase(
+        "object",
+        rf"(?:object|oppose|opposed|against)(?:{_STOP}|(?= (?:to|this|it|adopti\w+|publi\w+)\b))",
+        -1,
+        DECIDED,
+    ),
+    _Phrase(
+        "disagree",
+        rf"disagree(?:{_STOP}|(?= (?:with|that|completely|strongly)\b))",
+        -1,
+        SAID,
+        is_relative=True,
+    ),
 )
+
+
+def _either(phrases: tuple[_Phrase, ...]) -> str:
+    return (
+        "(?:"
+        + "|".join(f"(?P<p{number}>{phrase.pattern})" for number, phrase in enumerate(phrases))
+        + r")(?![\w-])"
+    )
+
 
 _NEGATIONS = r"not|never|cannot|no longer|neither|hardly|refuse to|decline to|fail to|unable to|nor"
 _MYSELF = r"(?: that)? (?:i|we)"
@@ -76,44 +110,30 @@ _MIDDLE = (
     rf"|we)"
     r"|see how (?:i|we)))"
 )
-_SELF = re.compile(rf"(?:\b(?P<before>\w+)[ ,]+)?\b(?P<who>i|we)\b(?P<middle>{_MIDDLE}{{0,8}})\s+{_VERBS}")
-_ELIDED = re.compile(
-    r"(?:^|[\n;:]|,\s*but|\band)[ ]*(?P<who>)"
-    r"(?P<middle>(?:(?:\w+ly|also|still|do not|don't|cannot|can't|not|would|very much|in) +){0,3})"
-    + _VERBS
-    # As a noun or a label, the word is no statement: "support is limited", "Support: none".
-    + r"(?! *(?:(?:is|was|are|were|has|have|had|will|would|could|can|should|from|of|in|among|by|within|must"
-    r"|may|s)\b"
-    r"|[:=/]))"
+_SELF = re.compile(
+    rf"(?:\b(?P<before>[\w']+)[ ,]+)?\b(?P<who>i|we)\b(?P<middle>{_MIDDLE}{{0,8}})\s+{_either(_PHRASES)}"
+)
+_BARE = re.compile(
+    # "I have read the draft and support ...": the subject stands before the first verb.
+    r"(?:^|;|,\s*but|\b(?:i|we)(?:'ve| have)?(?: \w+)? (?:read|reviewed|looked|implemented|followed"
+    r"|contributed)\b"
+    r"[^.;?!]{0,120}?\band)\s*(?P<who>)"
+    r"(?P<middle>(?:(?:\w+ly|also|still|do not|don't|cannot|can't|not|would|very much) +){0,3})"
+    + _either(_BARE_PHRASES)
 )
 _NEGATED = re.compile(rf"n't\b|\b(?:{_NEGATIONS})\b")
-_HISTORIC = re.compile(r"\b(?:had|used to|did|would have|could have|once)\b")
+_HISTORIC = re.compile(r"\b(?:had|used to|did|would have|could have|once|(?:did|had|was|were)n't)\b")
 _HEDGED = re.compile(
     r"\b(?:might|may|could|should|reluctant to|hesitate to|hesitant to|tempted to|sure|know (?:if|whether)"
     r"|see how)\b"
 )
+_WISHES = re.compile(r"\bwould\b|'d\b")
 _COULD_NOT = re.compile(r"\bcould(?:n't| not)\b")
-_ASKED_OF_ONE = frozenset(
-    [
-        "if",
-        "unless",
-        "until",
-        "whether",
-        "when",
-        "before",
-        "do",
-        "can",
-        "could",
-        "should",
-        "would",
-        "why",
-        "how",
-        "may",
-        "did",
-        "does",
-    ]
+_ASKED_OF_ONE = re.compile(
+    r"(?:if|unless|until|whether|when|before|why|how|may|(?:do|does|did|can|could|should|would)(?:n't)?"
+    r"|can't)$"
 )
-_ASKED_OF_US = _ASKED_OF_ONE | {"that"}
+_ASKED_OF_US = re.compile(rf"{_ASKED_OF_ONE.pattern}|(?:that|won't)$")
 _REPORTED = re.compile(
     r"\b(?:said|says|wrote|writes|claim(?:s|ed)|argue[sd]|stated|told (?:me|us))[ ,:]+(?:that )?$"
 )
@@ -130,7 +150,7 @@ _DOUBLE = re.compile(r"\b(?:couldn't|could not|can't|cannot) (?P<what>agree|disa
 def find_markers(folded: str) -> list[Marker]:
     """The markers of one sentence, in order. What one says more exactly than another hides the other."""
     kept: list[Marker] = []
-    for marker in (*_doubled(folded), *_marks(folded), *_phrases(folded, _SELF), *_phrases(folded, _ELIDED)):
+    for marker in (*_doubled(folded), *_marks(folded), *_in_person(folded), *_bare(folded)):
         if not any(marker.start < other.end and other.start < marker.end for other in kept):
             kept.append(marker)
     return sorted(kept, key=lambda marker: marker.start)
@@ -151,15 +171,25 @@ def _marks(folded: str) -> Iterator[Marker]:
             yield _marker(mark.stance, mark.strength, span, mark.cue, folded, is_relative=mark.is_relative)
 
 
-def _phrases(folded: str, pattern: re.Pattern[str]) -> Iterator[Marker]:
-    for match in pattern.finditer(folded):
-        number = next(number for number in range(len(_PHRASES)) if match[f"p{number}"] is not None)
-        phrase = _PHRASES[number]
-        if match["who"] and not _speaks_for_self(folded, match, phrase):
-            continue
-        stance = _stance(phrase.polarity, match["middle"])
-        if stance is None:
-            continue
+def _in_person(folded: str) -> Iterator[Marker]:
+    for match in _SELF.finditer(folded):
+        phrase = _which(match, _PHRASES)
+        if _speaks_for_self(folded, match, phrase):
+            yield from _phrase_marker(folded, match, phrase)
+
+
+def _bare(folded: str) -> Iterator[Marker]:
+    for match in _BARE.finditer(folded):
+        yield from _phrase_marker(folded, match, _which(match, _BARE_PHRASES))
+
+
+def _which(match: re.Match[str], phrases: tuple[_Phrase, ...]) -> _Phrase:
+    return next(phrase for number, phrase in enumerate(phrases) if match[f"p{number}"] is not None)
+
+
+def _phrase_marker(folded: str, match: re.Match[str], phrase: _Phrase) -> Iterator[Marker]:
+    stance = _stance(phrase.polarity, match["middle"])
+    if stance is not None:
         span = match.start("who"), match.end()
         yield _marker(stance, phrase.strength, span, phrase.cue, folded, is_relative=phrase.is_relative)
 
@@ -180,15 +210,15 @@ def _marker(
 
 def _speaks_for_self(folded: str, match: re.Match[str], phrase: _Phrase) -> bool:
     is_we = match["who"] == "we"
-    if (match["before"] or "") in (_ASKED_OF_US if is_we else _ASKED_OF_ONE):
+    if (_ASKED_OF_US if is_we else _ASKED_OF_ONE).match(match["before"] or ""):
         return False
     if _REPORTED.search(folded[max(0, match.start("who") - 40) : match.start("who")]):
         return False
-    if not is_we or phrase.cue != "support":
-        return True
-    # "We support TLS 1.2" is about a product; "we support adoption" is a stance.
-    rest = folded[match.end() :]
-    return bool(_TOWARDS_TARGET.match(rest)) or not rest.strip(" .!")
+    if phrase.cue == "like" and _WISHES.search(match["middle"]):
+        return False
+    # "We support TLS 1.2" and "we accept ports" are about a product; "we support adoption" is a stance.
+    is_product = is_we and phrase.cue in ("support", "accept")
+    return not is_product or bool(_TOWARDS_TARGET.match(folded, match.end()))
 
 
 def _stance(polarity: int, middle: str) -> Stance | None:

@@ -33,7 +33,7 @@ TARGET = (
 """What follows a stance towards the proposal itself."""
 
 _LEAD = (
-    r"(?:^|\n)\s*(?:(?:yes|no|ok|okay|well|so|and|but|also|fwiw|imh?o|for what it's worth|a big|a strong"
+    r"^\s*(?:(?:yes|no|ok|okay|well|so|and|but|also|fwiw|imh?o|for what it's worth|a big|a strong"
     r"|huge|big"
     r"|strong|definitely)[ ,.:-]+){0,4}"
 )
@@ -66,7 +66,7 @@ _NO_OPINION = _any(
     r"\beither (?:way|option|one)? ?(?:is|works|would be) (?:fine|ok|okay|good)\b",
     r"\bfine either way\b",
     r"\bindifferent\b",
-    r"(?:^|\n)\s*[+-]0\b",
+    r"^\s*[+-]0\b",
 )
 _NO_OBJECTION = _any(
     rf"\b(?:i|we)(?:'ve| have| see| do not have| don't have| had)? (?:no|any|zero)(?: \w+){{0,2}} {_ISSUE}\b",
@@ -85,9 +85,11 @@ _HAS_OBJECTION = _any(
     r"\bcan(?:not|'t) live with\b",
 )
 _THINKS_NOT = _any(
-    rf"\b(?:i|we) (?:don't|do not) (?:think|believe|feel)(?: that)? {_DOCUMENT}"
-    r"(?:'s| (?:is|are|should|needs?|deserves?|makes? sense|can|ought)(?: be)?)(?! (?:any |a )?(?:problem"
-    r"|issue|harm|wrong))",
+    rf"\b(?:i|we) (?:don't|do not) (?:think|believe|feel)(?: that)? {_DOCUMENT} (?:should|makes? sense"
+    rf"|works?|belongs?)\b",
+    rf"\b(?:i|we) (?:don't|do not) (?:think|believe|feel)(?: that)? {_DOCUMENT}(?:'s| is| are) (?:yet "
+    rf"|quite |really )?"
+    r"(?:ready|a good idea|the right|right|acceptable|appropriate|needed|necessary|wise|mature|useful)\b",
     r"\b(?:i|we) (?:don't|do not) think so\b",
 )
 _NOT_READY = _any(
@@ -108,14 +110,14 @@ _READY = _any(
 _PLUS_ONE = _any(
     rf"{_LEAD}\+\s?1\b(?! ?[-(]?\d)(?!\.\d)(?! (?:byte|bit|octet|day|hour|week|month)s?\b)",
     r":\+1:|👍",
-    r"\b(?:big|strong|another|my|a) \+1\b(?! ?\d)",
+    r"\b(?:big|strong|another|my) \+1\b(?! ?\d)",
     r"\+1 from (?:me|us|here)\b",
     r"[.,!] \+1[.!]?$",
 )
 _MINUS_ONE = _any(
-    rf"{_LEAD}-\s?1(?=\s*(?:$|[.,!;:\n]|(?:to|on|for|from|as|because|until|unless)\b))",
+    rf"{_LEAD}-\s?1(?=\s*(?:$|[.,!;]|\n\s*[a-z]|:\s+[a-z]|(?:to|on|for|from|as|because|until|unless)\b))",
     r":-1:|👎",
-    r"\b(?:big|strong|another|my|a) -1\b",
+    r"\b(?:big|strong|another|my) -1\b",
     r"(?<!\S)-1 from (?:me|us)\b",
 )
 _APPROVES = _any(
@@ -149,12 +151,15 @@ _BAD_IDEA = _any(
     r"\bstrong(?:ly)? no\b|\bhard no\b",
 )
 _CONCERN = _any(
-    r"\b(?:i'm|i am|we're|we are|i'd be) (?:(?:\w+ly|a bit|a little|very|quite|still) )*(?:concerned"
-    r"|worried|skeptical"
-    r"|sceptical|wary|not sure|unsure|uncertain|on the fence|undecided|torn)\b",
+    r"\b(?:i'm|i am|we're|we are|i'd be) (?:(?:\w+ly|a bit|a little|very|quite|still) )*"
+    r"(?:concerned|worried|skeptical|sceptical|wary)\b",
     r"\b(?:i|we) (?:still )?have (?:a|some|several|one|two|a few) (?:\w+ )?(?:concerns?|reservations?"
     r"|doubts|worries)\b",
     r"\bmy (?:main |only |biggest )?concern\b",
+)
+_UNSURE = _any(
+    r"\b(?:i'm|i am|we're|we are) (?:(?:\w+ly|a bit|a little|very|quite|still) )*"
+    r"(?:not sure|unsure|uncertain|on the fence|undecided|torn)\b",
 )
 
 MARKS = (
@@ -197,5 +202,6 @@ MARKS = (
         is_relative=True,
     ),
     Mark("concern", Stance.UNCLEAR, SAID, _CONCERN),
+    Mark("unsure", Stance.UNCLEAR, SAID, _UNSURE),
 )
 """The more exact first: of two that overlap, the earlier in this table counts."""

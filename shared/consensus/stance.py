@@ -18,11 +18,12 @@ _SARCASM = re.compile(
 _CONDITION = re.compile(
     r"\b(?<!even )(?<!as )(?<!see )(?<!ask )(?<!know )(?<!sure )(?<!wonder )if\b"
     r"(?! (?:only|any|anything|needed|necessary|possible|i (?:recall|understand|remember|read|may)|you"
-    r" (?:like|want|look|will)|that helps|not\b(?! for)))"
+    r" (?:like|want|look|will)|that helps|we can|it can|at all|not\b(?! for)))"
     r"|\bprovided\b(?! by| in| with)|\bproviding that\b|\bassuming\b|\b(?:as|so) long as\b|\bon (?:the"
     r" )?condition\b|\bsubject to\b"
     r"|\bcontingent (?:on|upon)\b|\bonly (?:when|after|once)\b|\bunder the condition\b"
 )
+_SUPPOSED = re.compile(r"\bif\b[^,;]*$")
 _LATER = re.compile(r"\b(?:once|when|after|as soon as|until)\b")
 _UNLESS = re.compile(r"\bunless\b")
 _MODAL = re.compile(r"\b(?:would|will)\b|'(?:d|ll)\b")
@@ -32,7 +33,8 @@ _CONTRAST = re.compile(
     r"|unfortunately)\b"
 )
 _ASKS = re.compile(
-    r"^\W*(?:(?:so|and|but|well|also|ok|hmm+),?\s+)*(?:do|does|did|is|are|was|were|can|could|should|would"
+    r"^\W*(?:(?:so|and|but|well|also|ok|however|hmm+),?\s+)*(?:do|does|did|is|are|was|were|can|could"
+    r"|should|would"
     r"|will|shall|has|have|had|may|might|any|anyone"
     r"|what|why|how|who|which|when|where|whose|isn't|aren't|doesn't|don't|wouldn't|couldn't|shouldn't"
     r"|won't|objections|thoughts|comments)\b"
@@ -144,6 +146,8 @@ def _is_conditional(folded: str, marker: Marker) -> bool:
     modal = bool(_MODAL.search(folded, marker.start, marker.end))
     if marker.stance is Stance.OBJECTION:
         # "I object unless" and "I cannot support this until" are objections today, "I would object if" none.
+        if _SUPPOSED.search(folded, 0, marker.start):
+            return True
         return modal and "not" not in folded[marker.start : marker.end] and bool(_CONDITION.search(folded))
     clause = folded[marker.end :]
     return (

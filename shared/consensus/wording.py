@@ -20,6 +20,10 @@ _ATTRIBUTION = re.compile(
 _ORIGINAL_MESSAGE = re.compile(
     r"^[ \t]{0,4}-{2,}\s?(?:original|forwarded) message\s?-{2,}", re.IGNORECASE | re.MULTILINE
 )
+_PATCH = re.compile(
+    r"^(?:diff --git|index [0-9a-f]{4,}\.\.|--- a/|\+\+\+ b/)[^\n]*$|^@@ [^\n]*(?:\n[ +\\-][^\n]*)*",
+    re.MULTILINE,
+)
 _SAYING = re.compile(
     r'"[^"\n]{2,400}(?:\n[^"\n]{1,400}){0,3}"'
     r"|(?<![a-z0-9])'[^'\n]{0,200} [^'\n]{1,200}'(?![a-z0-9])"
@@ -40,13 +44,14 @@ def _lower_one(letter: str) -> str:
 
 
 def hide_quotes(text: str) -> str:
-    """Blank out quoted lines and what introduces them.
+    """Blank out quoted lines and what introduces them, and patches.
 
     Normalised text has none left. This is the second wall: what got through is still not the sender's word.
     """
     text = text[:MAX_CHARS]
     if original := _ORIGINAL_MESSAGE.search(text):
         text = text[: original.start()] + _blank(text[original.start() :])
+    text = _PATCH.sub(lambda match: _blank(match[0]), text)
     hidden = _QUOTED_LINE.sub(lambda match: _blank(match[0]), text)
     return _ATTRIBUTION.sub(lambda match: _blank(match[0]), hidden) if hidden != text else hidden
 

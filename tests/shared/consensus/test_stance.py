@@ -237,6 +237,28 @@ def test_a_trailer_counts_for_the_one_whom_it_names() -> None:
     assert read("Reviewed-by: Carol <carol@example.com>").stance is Stance.NEUTRAL
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Found in real archives: a wrapped line, a listing, a patch, a product, a wish.
+        "The reader looks up the name of the\nobject in the store.",
+        "Object names are forty letters long.",
+        "Second, the tests are slow.",
+        "Support for individual features may vary.",
+        "-1\n-2\n-3\n-4",
+        "It reports a -1 if the text is invalid.",
+        "@@ -1,2 +1,2 @@\n-1\n+I object to this\n context",
+        "We currently only support",
+        "We accept the positive form of the option.",
+        "I would certainly like that workflow.",
+        "I wasn't happy with my first draft.",
+        "I don't think there is any such helper for timestamps.",
+    ],
+)
+def test_what_only_looks_like_a_stance_is_none(text: str) -> None:
+    assert read(text).stance is Stance.NEUTRAL
+
+
 def test_after_a_however_the_last_stance_counts() -> None:
     assert read("I agree with the aim. However, I disagree with the means.").stance is Stance.OBJECTION
 

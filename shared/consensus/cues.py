@@ -28,7 +28,7 @@ CUES: dict[str, re.Pattern[str]] = {
         r"(?:yes|yep|yup|yeah|indeed|exactly|precisely|right|correct|agreed?"
         r"|sure|certainly|absolutely|definitely|of course|true|fair enough|ok(?:ay)?|fine|good (?:point"
         r"|idea|catch)"
-        r"|same here|seconded|concur|ditto|ack|makes sense|will do|please do|great|perfect)\b",
+        r"|same here|seconded|concur|ditto|ack|makes sense|will do|great|perfect)\b",
         "plus_one": r"(?:^|[\s(:])\+\s?1(?![\d.])(?!\s*[-(]?\d)",
         "says_agree": rf"(?:{_I}{_ADVERBS}\s+(?:agree|concur|second)\b|^{_ADVERBS}\s*agree\b"
         r"|\bagreed\b(?! (?:to|on|that|in|at|upon|by)\b)|\bin agreement\b|\bcouldn't agree more\b)",
@@ -39,10 +39,10 @@ CUES: dict[str, re.Pattern[str]] = {
         r"|useful|acceptable|for me)\b|\bmakes? (?:a lot of |perfect |good )?sense\b|\b(?:good|great"
         r"|excellent|fair|valid) "
         r"(?:idea|point|suggestion|catch|proposal|summary)\b|\b(?:fine|ok|okay|happy|comfortable) with\b"
-        r"|\blgtm\b|\bthis might work\b",
+        r"|\blgtm\b",
         "would_welcome": r"\b(?:would|will|'d) (?:be|also be|indeed be) (?:\w+ )?(?:great|good|nice|useful"
         r"|helpful|fine|reasonable|welcome"
-        r"|ideal|appreciated)\b|\b(?:is|are) (?:\w+ )?(?:reasonable|well motivated|a good idea|fair)\b",
+        r"|ideal|appreciated)\b|\b(?:is|are) (?:\w+ )?(?:reasonable|a good idea|fair)\b",
         "supports": rf"{_I}{_ADVERBS}\s+(?:support|favou?r|endorse|like)\b|\bin favou?r of\b|\bin support"
         rf" of\b"
         r"|\b(?:no|not?) (?:objections?|object|opposed)\b",
@@ -59,13 +59,13 @@ CUES: dict[str, re.Pattern[str]] = {
         r"|\b(?:don't|do not|cannot|can't|doesn't|not) (?:\w+ly )?(?:agree|support|accept|like|buy|want"
         r"|endorse)\b",
         "opens_with_no": _OPENING + r"(?:oh,?\s+|ah,?\s+|well,?\s+|hmm+,?\s+|sorry,?\s+)?"
-        r"(?:no\b(?!\.? \d)|nope|not\b|but\b|however|again\b|actually|hmm|i don't|i do not"
-        r"|i would not|i wouldn't|unfortunately|first of all|i'm not|i am not|why\b|isn't)",
+        r"(?:no\b(?!\.? \d)|nope|not\b|but\b|however|actually|hmm|i don't|i do not"
+        r"|i would not|i wouldn't|unfortunately|i'm not|i am not|why\b|isn't)",
         "calls_wrong": r"\b(?:wrong|incorrect|false|not (?:true|correct|right|the case|exactly|quite)"
         r"|mistaken|mis(?:understand|understood|"
-        r"interpret|read|leading|guided)\w*|missing the point|makes? no sense|(?:doesn't|does not|not)"
+        r"interpret|read|leading|guided)\w*|makes? no sense|(?:doesn't|does not|not)"
         r" make (?:any |much )?sense"
-        r"|strong claim|weak argument|(?:rather|very|pretty) weak|broken|bogus|nonsense)\b",
+        r"|broken|bogus|nonsense)\b",
         "sees_no_need": r"\b(?:don't|do not|can't|cannot|couldn't|could not|fail to) (?:\w+ )?(?:see"
         r"|understand|think|believe|know (?:how|why)|get)\b"
         r"|\bno (?:need|reason|point|benefit|value)\b|\b(?:unnecessary|needless|overkill|pointless|useless"
@@ -75,7 +75,7 @@ CUES: dict[str, re.Pattern[str]] = {
         r"|harm|confus\w+|issue is|trouble)\b",
         "refuses": rf"{_I} (?:would|will|do|did|am|could|can)(?:n't| not)\b|{_I} (?:'d|would)?\s*(?:rather"
         rf"|prefer)\b|\bshould(?:n't| not)\b"
-        r"|\bwon't (?:work|help)\b|\bwill not (?:work|help)\b|\bstick with\b|\brather than\b|\bargu(?:e"
+        r"|\bwon't (?:work|help)\b|\bwill not (?:work|help)\b|\brather than\b|\bargu(?:e"
         r"|ing|ment)\b",
         "contrasts": r"\b(?:but|however|though|although|yet|nevertheless|still|instead|on the other hand"
         r"|rather)\b",
@@ -86,16 +86,16 @@ CUES: dict[str, re.Pattern[str]] = {
         # Decision
         "announces": r"\b(?:i|we)(?:'ve| have)? (?:just |also |already |now )?(?:updated|changed|added"
         r"|removed|fixed|merged|pushed|posted|"
-        r"submitted|published|incorporated|moved|copied|trimmed|left|logged|committed|addressed|cleaned"
+        r"submitted|published|incorporated|moved|committed|addressed"
         r"|reviewed|closed|made|decided|declare"
-        r"|concluded|chosen)\b|^\s*-?\s*(?:added|changed|removed|fixed|cleaned|tweaking|tweaked|dropping"
+        r"|concluded|chosen)\b|^\s*-?\s*(?:added|changed|removed|fixed"
         r"|done|merged)\b",
         "commits": r"\b(?:i|we)(?:'ll| will| plan to| intend to| am going to| are going to)\b(?! (?:not|be"
-        r" able))|\bwe are moving\b|\bi can review\b"
+        r" able))|\bwe are moving\b"
         r"|\bwilling to\b",
         "decides": r"\b(?:decided|decision|declare[ds]?|conclu(?:de|ded|sion)|resolved|consensus|agreed"
         r" (?:to|on|that)|come to)\b|\bwg document\b"
-        r"|\bthe (?:changes|major change|updated version|new version)\b|\bmoving (?:the document"
+        r"|\bthe (?:changes|updated version|new version)\b|\bmoving (?:the document"
         r" )?forward\b|\bhas been (?:posted|updated|made)\b",
         # Proposal
         "proposes": r"\b(?:propos\w+|suggest\w*|recommend\w*|how about|what about|let's|let us|why (?:not"

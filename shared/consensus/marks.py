@@ -80,6 +80,11 @@ _HAS_OBJECTION = _any(
     r"\b(?:i|we)(?:'ve| have| do have| still have| continue to have| raise| maintain| am raising)"
     rf"(?: (?:a|an|some|several|my|{_GRAVE}|big|formal|the following)){{0,3}} objections?\b",
     r"\bmy objections? (?:is|are|stands?|remains?|still)\b",
+    r"\b(?:register|record|voice|raise|repeat|reiterate|express|state|note) my (?:\w+ )?(?:objection"
+    r"|opposition)s?\b",
+    r"\bi (?:fully |also |strongly )?share (?:the|these|those|this|your|\w+'s) (?:\w+ )?(?:concern"
+    r"|objection|worr(?:y|ie))s?\b",
+    r"\b(?:i'm|i am) not a (?:big |huge |great )?fan of\b|\bi vote (?:no|against)\b",
     rf"\b(?:i|we)(?:'ve| have| still have)(?: (?:some|several|very|many))* {_GRAVE} "
     r"(?:concerns?|reservations|problems?|issues?)\b",
     r"\bcan(?:not|'t) live with\b",
@@ -104,21 +109,21 @@ _READY = _any(
     r"\b(?:wg|we|group) should (?:definitely |certainly )?adopt\b",
     r"\bplease (?:adopt|publish|ship|merge) (?:this|it|the)\b",
     r"\bship it\b",
-    r"\bmy (?:\w+ )?support (?:for|to|of)\b",
+    r"\b(?:my|express|voice|state) (?:\w+ )?support (?:for|to|of)\b|\bi vote (?:yes|in favou?r|for)\b",
 )
 # A phone number starts with +1, too, and a byte count or an index may.
 _PLUS_ONE = _any(
     rf"{_LEAD}\+\s?1\b(?! ?[-(]?\d)(?!\.\d)(?! (?:byte|bit|octet|day|hour|week|month)s?\b)",
     r":\+1:|👍",
     r"\b(?:big|strong|another|my) \+1\b(?! ?\d)",
-    r"\+1 from (?:me|us|here)\b",
+    r"\+1 from (?:me|us|here)\b|\b(?:i'm|i am) \+1\b",
     r"[.,!] \+1[.!]?$",
 )
 _MINUS_ONE = _any(
     rf"{_LEAD}-\s?1(?=\s*(?:$|[.,!;]|\n\s*[a-z]|:\s+[a-z]|(?:to|on|for|from|as|because|until|unless)\b))",
     r":-1:|👎",
     r"\b(?:big|strong|another|my) -1\b",
-    r"(?<!\S)-1 from (?:me|us)\b",
+    r"(?<!\S)-1 from (?:me|us)\b|\b(?:i'm|i am) -1\b",
 )
 _APPROVES = _any(
     rf"{_LEAD}(?:lgtm|sgtm|wfm|works for me|sounds (?:very |really )?(?:good|great|fine|reasonable)"

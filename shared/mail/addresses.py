@@ -14,7 +14,7 @@ from shared.mail.models import Address
 __all__ = ["parse_addresses"]
 
 # The common case: one plain name, one address, nothing to decode.
-_PLAIN = re.compile(r"""\s*([^<>()"@,:;=\\]*?)\s*<([^\s<>()"@,:;=\\]+)@([^\s<>()"@,:;=\\]+)>\s*""")
+_PLAIN = re.compile(r"""\s*(?!['\s])([^<>()"@,:;=\\]*?)\s*<([^\s<>()"@,:;=\\]+)@([^\s<>()"@,:;=\\]+)>\s*""")
 _BARE = re.compile(r"""\s*([^\s<>()"@,:;=\\]+)@([^\s<>()"@,:;=\\]+)\s*""")
 _AT = re.compile(r"(?:\s+at\s+|\s*[\[({]\s*at\s*[\])}]\s*)", re.IGNORECASE)
 _DOT = re.compile(r"\s*(?:[\[({]\s*dot\s*[\])}]|\sdot\s)\s*", re.IGNORECASE)

@@ -48,6 +48,27 @@ _ALIASES = {
 _REFUSED = frozenset({"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape", "mbcs", "oem"})
 _DETECT_BYTES = 20_000
 _UNENCODABLE = re.compile("[\x00\ud800-\udfff]")
+# Letters, less the quotes and dashes that Windows has below them.
+_HIGH = bytes(range(0xA0, 0x100))
+_LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_HIGH_RUN = re.compile(rb"[\x80-\xff]{4}")
+# What mail without a (known) charset was written in, in practice.
+_PLAUSIBLE = [
+    "cp1250",
+    "cp1251",
+    "cp1252",
+    "cp1253",
+    "cp1254",
+    "cp1255",
+    "cp1256",
+    "koi8_r",
+    "cp932",
+    "euc_jp",
+    "gb18030",
+    "big5",
+    "cp949",
+    "tis_620",
+]
 _SINGLE_BYTE = re.compile(r"ascii|us-ascii|cp\d+|iso8859|koi8|mac-|mac_|tis", re.IGNORECASE)
 
 
@@ -106,7 +127,8 @@ def _damaged(data: bytes, codec: str) -> str:
     if _SINGLE_BYTE.match(codec):
         return _detected(data) if codec in {"ascii", "us-ascii"} else printable(data.decode("latin-1"))
     text = data.decode(codec, errors="replace")
-    if codec == "utf-8" and text.count("\ufffd") > len(text) // 50 + 3:
+    if codec == "utf-8" and text.replace("\ufffd", "").isascii():
+        # Not one character of it was valid beyond ASCII: it is no UTF-8 at all.
         return _detected(data)
     return printable(text)
 
@@ -114,13 +136,23 @@ def _damaged(data: bytes, codec: str) -> str:
 def _detected(data: bytes) -> str:
     if (text := _as_utf8(data)) is not None:
         return text
-    best = from_bytes(data[:_DETECT_BYTES], enable_fallback=False).best()
-    for codec in (best.encoding if best else "cp1252", "cp1252"):
-        try:
-            return printable(data.decode(codec))
-        except (UnicodeError, LookupError):
-            continue
-    return printable(data.decode("latin-1"))
+    codec = "cp1252" if _looks_western(data) else _guess(data[:_DETECT_BYTES])
+    try:
+        return printable(data.decode(codec))
+    except (UnicodeError, LookupError):
+        return printable(data.decode("latin-1"))
+
+
+def _looks_western(data: bytes) -> bool:
+    """Whether the bytes beyond ASCII are single letters among ASCII ones: detection is at its worst there."""
+    high = len(data) - len(data.translate(None, delete=_HIGH))
+    letters = len(data) - len(data.translate(None, delete=_LETTERS))
+    return high * 3 <= letters and not _HIGH_RUN.search(data)
+
+
+def _guess(data: bytes) -> str:
+    best = from_bytes(data, cp_isolation=_PLAUSIBLE, enable_fallback=False).best()
+    return best.encoding if best else "cp1252"
 
 
 def printable(text: str) -> str:

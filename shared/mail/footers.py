@@ -6,7 +6,9 @@ from shared.mail.lines import ATTRIBUTION, BLANK, FOOTER, NEW, MarkedLines
 
 __all__ = ["mark"]
 
-_RULE = re.compile(r"\s{0,3}(?:[_=*#~-]{10,}|--? ?|(?:-=)+-?|\*{3,})\s*$")
+_RULE = re.compile(r"\s{0,3}(?:[_=*#~-]{10,}|(?:-=)+-?|\*{3,})\s*$")
+# Also the mark of a signature: a footer only if the very next line is one.
+_DASHES = re.compile(r"--?\s*$")
 _SAYS = re.compile(
     r"mailing[- ]list\b(?!s? (?:is|was|has))|listinfo/|to unsubscribe|unsubscribe (?:from|at|here|link)|"
     r"unsubscribe[:,]|"
@@ -46,7 +48,10 @@ def _footer_end(body: MarkedLines, number: int) -> int:
     line = body.lines[number]
     if body.marks[number] in {ATTRIBUTION, BLANK} or line[:1] == ">":
         return number
-    if _RULE.match(line):
+    if _DASHES.match(line):
+        talk = number + 1 < len(body) and _SAYS.search(body.lines[number + 1])
+        end = _end_of_talk(body.lines, number + 1, talk_needed=True) if talk else number
+    elif _RULE.match(line):
         end = _end_of_talk(body.lines, number + 1, talk_needed=True)
     elif _STRONG.match(line):
         end = _end_of_talk(body.lines, number, talk_needed=False)
@@ -92,7 +97,4 @@ def _with_closing_rule(lines: list[str], end: int) -> int:
 
 def _ends_the_text(body: MarkedLines, end: int) -> bool:
     """Own text of some length after the lines means that they were talked about, not appended."""
-    own = sum(
-        1 for number in range(end, len(body)) if body.marks[number] == NEW and not body.is_blank(number)
-    )
-    return own <= _MAX_OWN_LINES_AFTER
+    return body.marks.count(NEW, end) <= _MAX_OWN_LINES_AFTER

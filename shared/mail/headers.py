@@ -137,7 +137,7 @@ def ids_in(value: str, limit: int) -> list[str]:
     ids = (
         list(dict.fromkeys(one for one in found if one)) if len(found) > 1 else [one for one in found if one]
     )
-    return ids if len(ids) <= limit else [ids[0], *ids[-(limit - 1) :]]
+    return ids if len(ids) <= limit else [ids[0], *ids[len(ids) - limit + 1 :]]
 
 
 def _clean_id(inner: str) -> str:

@@ -74,7 +74,7 @@ class _Window:
         self.ended = False
 
     def fill(self) -> None:
-        block = self._stream.read(_BLOCK)
+        block = _read_up_to(self._stream, _BLOCK)
         if block:
             self.data += block
         else:
@@ -137,10 +137,11 @@ class _Reader:
             return 1, b"", 0
         if isinstance(self._dialect, MboxDialect) and (line := _FIRST_LINE.match(self._window.data)):
             return line.end(), line[0], 0
+        begin = self._window.base
         match = self._following(1)
         if match is None:
             raise NotAMailboxError
-        return match.end(), match[0], self._window.base + match.start() + 1
+        return match.end(), match[0], self._window.base + match.start() - begin
 
     def _following(self, start: int) -> "re.Match[bytes] | None":
         """The separator after the message that starts here; None where the archive ends."""

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from datetime import datetime
 
 from shared.ids import message_key, message_key_without_id
 from shared.mail import charsets
@@ -31,7 +32,6 @@ _OWN_FIELDS = frozenset(
      "content-transfer-encoding", "mime-version", "received"}
 )  # fmt: skip
 _MAX_HEADER_VALUE = 2_000
-_MAX_HEADER_NAME = 200
 _MAX_HEADERS = 200
 _MAX_REPEATS = 50
 _MAX_IDS_VALUE = 100_000
@@ -64,31 +64,25 @@ def parse_message(raw: RawMessage | bytes, limits: Limits | None = None) -> Mess
     if not headers and not body.strip():
         raise ValueError("neither headers nor a body")
     content = read_content(headers, body, limits)
-    return _build(raw, headers, content, warnings, limits)
+    return _build(raw, headers, content, warnings + content.warnings, limits)
 
 
 def _build(
     raw: RawMessage, headers: Headers, content: Content, warnings: list[str], limits: Limits
 ) -> Message:
-    warnings += content.warnings
     body_raw, known = _joined(content, limits, warnings)
     segments = segment(body_raw, known)
     normalized = normalize(body_raw, segments).text
     subject = text_of(headers, "subject")[:_MAX_SUBJECT]
-    sender = _sender(headers, warnings)
-    envelope = raw.envelope.decode("latin-1")
-    date, problem = best_date(_first(headers, "date"), headers.get("received", ()), envelope)
-    if problem:
-        warnings.append(problem)
+    sender, date = _sender(headers, warnings), _date(headers, raw.envelope, warnings)
+    to, cc = _recipients(headers, "to", limits), _recipients(headers, "cc", limits)
     message_id = one_id(_first(headers, "message-id"))
     if message_id is None:
         warnings.append("missing-message-id")
-        key = message_key_without_id(date, sender.email or sender.name, subject, body_raw)
-    else:
-        key = message_key(message_id)
-    to, cc = _recipients(headers, "to", limits), _recipients(headers, "cc", limits)
     return Message(
-        message_key=key,
+        message_key=message_key(message_id)
+        if message_id
+        else message_key_without_id(date, sender.email or sender.name, subject, body_raw),
         message_id=message_id,
         in_reply_to=_parents(headers, (sender, *to, *cc)),
         references=ids_in(" ".join(headers.get("references", ()))[:_MAX_IDS_VALUE], limits.references),
@@ -108,6 +102,15 @@ def _build(
         offset=raw.offset,
         index=raw.index,
     )
+
+
+def _date(headers: Headers, envelope: bytes, warnings: list[str]) -> datetime | None:
+    date, problem = best_date(
+        _first(headers, "date"), headers.get("received", ()), envelope.decode("latin-1")
+    )
+    if problem:
+        warnings.append(problem)
+    return date
 
 
 def _joined(content: Content, limits: Limits, warnings: list[str]) -> tuple[str, list[Segment]]:
@@ -155,12 +158,13 @@ def _parents(headers: Headers, people: tuple[Address, ...]) -> list[str]:
     value = _first(headers, "in-reply-to")[:_MAX_IDS_VALUE]
     if not value:
         return []
-    if _PLAIN_ID.fullmatch(value):
-        return [value.strip()]
-    return parent_ids(value, frozenset(person.email.lower() for person in people))
+    addresses = frozenset([person.email.lower() for person in people])
+    if _PLAIN_ID.fullmatch(value) and value[1:-1].lower() not in addresses:
+        return [value]
+    return parent_ids(value, addresses)
 
 
-_PLAIN_ID = re.compile(r"\s*<[^\s<>]{1,900}>\s*")
+_PLAIN_ID = re.compile(r"<[!-;=?-~]{1,900}>")
 
 
 def _other_headers(headers: Headers) -> dict[str, str]:
@@ -168,6 +172,8 @@ def _other_headers(headers: Headers) -> dict[str, str]:
     for name, values in headers.items():
         if name in _OWN_FIELDS or len(kept) >= _MAX_HEADERS:
             continue
-        value = "\n".join([decode_words(unfold(one)) for one in values[:_MAX_REPEATS]])
-        kept[name[:_MAX_HEADER_NAME]] = charsets.printable(value)[:_MAX_HEADER_VALUE]
+        value = values[0]
+        if len(values) > 1 or "\n" in value or "=?" in value:
+            value = "\n".join([decode_words(unfold(one)) for one in values[:_MAX_REPEATS]])
+        kept[name] = charsets.printable(value)[:_MAX_HEADER_VALUE]
     return kept

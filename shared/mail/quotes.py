@@ -11,8 +11,8 @@ __all__ = ["mark"]
 
 # One look at every line's start tells whether any of the rarer rules can apply: indented quotes, quotes
 # marked by initials, and the commands of a classic diff.
-_ODD_LINE = re.compile(r"\n(?:[ \t]{1,4}>| ?[A-Z][A-Za-z]{1,2}>|\d{1,6}(?:,\d{1,6})?[acd]\d)")
-_INITIALS_LINE = re.compile(r" ?([A-Z][A-Za-z]{1,2})>{1,5}(?: |$)")
+_ODD_LINE = re.compile(r"\n(?:[ \t][ \t]{0,3}>|[A-Z][A-Za-z]{1,2}>|[0-9][0-9,]{0,12}[acd][0-9])")
+_INITIALS_LINE = re.compile(r"([A-Z][A-Za-z]{1,2})>{1,5}(?: |$)")
 _PROMPTS = frozenset({"SQL", "PS", "DOS", "TCL", "PSQ", "Tcl", "Irb"})
 _DOCTEST = re.compile(
     r">>> (?:(?:import|from|def|class|for|if|while|with|try|print|assert|return|raise|del|lambda|async)\b.*"
@@ -22,7 +22,7 @@ _DOCTEST_MORE = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
 _DIFF_COMMAND = re.compile(r"\d+(?:,\d+)?[acd]\d+(?:,\d+)?$")
 
 _VERBS = (
-    r"wrote|writes|said|says|écrivait|(?:a )?écrit|schrieb(?:en)?|escribió|escribio|escreveu|ha scritto|"
+    r"wrote|writes|écrivait|(?:a )?écrit|schrieb(?:en)?|escribió|escribio|escreveu|ha scritto|"
     r"scrisse|schreef|"
     r"skrev|skrifaði|kirjoitti|napisał(?:a|\(a\))?|napsal(?:a|\(a\))?|написал(?:а|\(а\))?|пишет|писал(?:а)?|írta|"
     r"ha escrit|scris|yazdı|写道|寫道|さんは書きました|wrote the following"
@@ -30,13 +30,13 @@ _VERBS = (
 _ENDS_ATTRIBUTION = re.compile(
     rf"(?:\b(?:{_VERBS})|写道|寫道)(?:[^\n:：]{{0,60}})?\s*[:：]\s*(?:\[?\s*(?:\.\.\.|snip)\]?)?\s*$"
 )
-_WORDS_IN_ATTRIBUTION = re.compile(
-    r"(?:@| at )[^\n]{0,200}[:：]\s*$|^(?:Quoting|Citando|Zitat von|Quoth) .{1,200}[:：]?\s*$"
+_NAMES_AUTHOR = re.compile(
+    r"(?:\b(?:said|says)\b.{0,60}[\d@]|[\w.]@\w| at [\w-]{1,60}\.\w{2,}).{0,100}[:：]\s*$"
+    r"|[\d@].{0,100}\b(?:said|says)\s*:\s*$|^(?:Quoting|Citando|Zitat von|Quoth) .{1,200}[:：]?\s*$"
 )
 _STARTS_ATTRIBUTION = re.compile(
-    r"\s{0,3}(?:On|At|In|Am|Le|El|Em|Il|Op|Den|På|Dnia|W dniu|Dne|В|On the|Op|Quoting|Thus spake|\*|"
-    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|lun|mar|mer|jeu|ven|sam|dim|mån|tis|ons|tor|fre|lör|sön|ma|ti|ke|to|pe|la|su)\b|"
-    r"\d{1,4}[-./年]|\"|<?[\w.+-]+@|[A-Z][\w'.-]+ [A-Z])"
+    r"\s{0,3}(?:On|At|In|Am|Le|El|Em|Il|Op|Den|På|Dnia|W dniu|Dne|В)\b.*\d|\s{0,3}(?:Quoting|Thus spake|\* )|"
+    r"\s{0,3}(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|\d{1,4}[-./年])[a-z]*\b.*\d"
 )
 _ORIGINAL = re.compile(
     r"\s{0,3}[-_]{2,}\s*(?:Original Message|Original-Nachricht|Ursprüngliche Nachricht|Originalnachricht|"
@@ -49,11 +49,11 @@ _ORIGINAL = re.compile(
 _HEADER_LABEL = re.compile(
     r"\s{0,3}\*?(?:(From|Von|De|Da|Van|Från|Fra|Od|От|发件人|差出人)"
     r"|(Sent|Date|Gesendet|Datum|Envoyé|Enviado|Inviato|Data|Fecha|Verzonden|Skickat|Sendt|Отправлено|发送时间|送信日時)"
-    r"|(To|Cc|Subject|An|Betreff|À|Objet|Para|Asunto|Assunto|A|Oggetto|Aan|Onderwerp|Till|Ämne|Til|Emne|Кому|Тема|"
-    r"收件人|主题|宛先|件名))(?: :|:|：)\*?\s"
+    r"|(To|An|À|Para|A|Aan|Till|Til|Кому|收件人|宛先)"
+    r"|(Cc|Subject|Betreff|Objet|Asunto|Assunto|Oggetto|Onderwerp|Ämne|Emne|Тема|主题|件名))(?: :|:|：)\*?\s"
 )
 _RULE = re.compile(r"\s{0,3}[_-]{5,}\s*$")
-_LABELS_NEEDED = 3
+_LABELS_NEEDED = {1, 2, 3}
 _MAX_HEADER_LINES = 12
 _MAX_ATTRIBUTION_LINES = 4
 _MAX_ATTRIBUTION_CHARS = 400
@@ -122,24 +122,20 @@ def _mark_attribution(body: MarkedLines, quote: int) -> None:
 def _ends_attribution(line: str) -> bool:
     if len(line) > _MAX_ATTRIBUTION_CHARS or not line.rstrip().endswith((":", "：", "]")):
         return False
-    return bool(_ENDS_ATTRIBUTION.search(line) or _WORDS_IN_ATTRIBUTION.search(line))
+    return bool(_ENDS_ATTRIBUTION.search(line) or _NAMES_AUTHOR.search(line))
 
 
 def _attribution_start(body: MarkedLines, last: int) -> int:
+    """The attribution's first line: its last one, unless one shortly above begins with a date."""
     for first in range(last, max(-1, last - _MAX_ATTRIBUTION_LINES), -1):
         line = body.lines[first]
         if body.marks[first] != NEW or not line.strip() or len(line) > _MAX_ATTRIBUTION_CHARS:
             break
-        if _STARTS_ATTRIBUTION.match(line) and (first == 0 or not _goes_on(body.lines[first - 1])):
+        if first < last and line.rstrip().endswith((".", "!", "?", ":")):
+            break
+        if _STARTS_ATTRIBUTION.match(line):
             return first
     return last
-
-
-def _goes_on(line: str) -> bool:
-    """Whether the line before is the attribution's beginning rather than the end of a paragraph."""
-    return bool(
-        re.match(r"\s{0,3}(?:On|Am|Le|El|Em|Il|Op|Den|W dniu|Dnia)\b[^.!?]*\d[^.!?]*(?:,|<\S*|\d)\s*$", line)
-    )
 
 
 _BLOCK_START = re.compile(
@@ -177,12 +173,15 @@ def _with_rule(body: MarkedLines, number: int) -> int:
 
 
 def _is_header_block(lines: list[str], start: int) -> bool:
-    """Whether a header block starts here: `From:`, a date, and a recipient or a subject."""
-    seen = set()
+    """Whether a header block starts here: with a sender, a date and a recipient.
+
+    A patch in a mail has `From:`, `Date:` and `Subject:`, too, but no recipient.
+    """
+    seen: set[int | None] = set()
     for line in lines[start : start + 6]:
         if label := _HEADER_LABEL.match(line):
             seen.add(label.lastindex)
-    return len(seen) == _LABELS_NEEDED
+    return seen >= _LABELS_NEEDED
 
 
 def _end_of_headers(body: MarkedLines, start: int) -> int:

@@ -6,7 +6,16 @@ from typing import Protocol
 
 from shared.mail.errors import EmptyArchiveError, NotAMailboxError
 
-__all__ = ["LOOKAHEAD", "Dialect", "EmlDialect", "MboxDialect", "MmdfDialect", "YearDialect", "detect"]
+__all__ = [
+    "LOOKAHEAD",
+    "Dialect",
+    "EmlDialect",
+    "MboxDialect",
+    "MmdfDialect",
+    "NotebookDialect",
+    "YearDialect",
+    "detect",
+]
 
 LOOKAHEAD = 2048
 """Bytes that a dialect may look at from a separator on."""
@@ -87,6 +96,19 @@ class YearDialect:
 
 
 @dataclass
+class NotebookDialect:
+    """A long rule of equals signs, as in LISTSERV's notebooks."""
+
+    name: str = field(default="notebook", init=False)
+    pattern: "re.Pattern[bytes]" = field(
+        default=re.compile(rb"\n={60,80}\r?\n(?=" + _HEADER_LINE + rb")"), init=False
+    )
+
+    def accepts(self, match: "re.Match[bytes]") -> bool:  # noqa: ARG002 -- the dialects' common call
+        return True
+
+
+@dataclass
 class EmlDialect:
     """One message and nothing else."""
 
@@ -106,8 +128,9 @@ def detect(beginning: bytes) -> Dialect:
         return MmdfDialect()
     if text.startswith(b"From "):
         return _mbox_like(text)
-    if YearDialect().pattern.match(b"\n" + text):
-        return YearDialect()
+    for dialect in (YearDialect(), NotebookDialect()):
+        if dialect.pattern.match(b"\n" + text):
+            return dialect
     if re.search(rb"\nFrom ", beginning) and not _looks_like_mail(text):
         return MboxDialect()
     if _looks_like_mail(text):

@@ -58,27 +58,30 @@ class ThreadState:
         """The ids of the messages that are here, sorted."""
         return sorted(one for one, node in self.nodes.items() if node.present)
 
-    def to_document(self) -> dict[str, object]:
-        """As JSON, compact: a long thread is one document."""
-        subjects: dict[str, list[list[int]]] = {}
+    def to_document(self) -> dict[str, Any]:
+        """As JSON. Ids and keys are values in arrays, so that an index can find them."""
+        times: dict[str, list[list[int]]] = {}
         for key, at, seeks in sorted(self.subjects):
-            subjects.setdefault(key, []).append([at, int(seeks)])
-        nodes = {
-            one: [int(n.present), int(n.has_parent), n.earliest] for one, n in sorted(self.nodes.items())
+            times.setdefault(key, []).append([at, int(seeks)])
+        return {
+            "nodes": [
+                {"id": one, "present": node.present, "has_parent": node.has_parent, "earliest": node.earliest}
+                for one, node in sorted(self.nodes.items())
+            ],
+            "subjects": [{"key": key, "times": pairs} for key, pairs in times.items()],
         }
-        return {"nodes": nodes, "subjects": subjects}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "ThreadState":
         return cls(
             {
-                one: Node(bool(here), bool(parent), date)
-                for one, (here, parent, date) in document["nodes"].items()
+                one["id"]: Node(one["present"], one["has_parent"], one["earliest"])
+                for one in document["nodes"]
             },
             {
-                SubjectEntry(key, at, bool(s))
-                for key, times in document["subjects"].items()
-                for at, s in times
+                SubjectEntry(subject["key"], at, bool(seeks))
+                for subject in document["subjects"]
+                for at, seeks in subject["times"]
             },
         )
 
@@ -185,6 +188,8 @@ class _Forest:
         self.nodes[one] = Node(present, has_parent, earliest)
 
     def link(self, one: str, other: str) -> None:
+        if self._parents.get(other) == one:
+            return
         first, second = self._find(one), self._find(other)
         if first != second:
             self._parents[second] = first

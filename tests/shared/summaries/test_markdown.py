@@ -1,0 +1,94 @@
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.summaries import (
+    Claim,
+    ExtractiveSummarizer,
+    Section,
+    ThreadSummary,
+    escape_markdown,
+    render_markdown,
+)
+from tests.support.discussions import discussion, letters
+from tests.support.properties import STEADY
+
+
+def rendered(*said: tuple[str, str], subject: str = "Adoption") -> str:
+    return render_markdown(ExtractiveSummarizer().summary(discussion(letters(*said), subject=subject)))
+
+
+def test_a_summary_reads_from_the_verdict_to_the_citations() -> None:
+    text = rendered(
+        ("Ann", "I propose that we adopt draft-foo-bar."),
+        ("Bob", "I support adoption."),
+        ("Carl", "I object to adoption."),
+    )
+    headings = re.findall(r"^#+ .*$", text, re.MULTILINE)
+    assert headings == [
+        "# Adoption",
+        "## What was agreed, and by whom",
+        "## Dissent",
+        "## Proposals",
+        "## Citations",
+    ]
+    assert "**No consensus (mixed)**" in text
+    assert "- **Carl**: I object to adoption. [[2]](#citation-2)" in text
+    assert '2. <a id="citation-2"></a>“I object to adoption.” (&lt;2@example.com&gt;)' in text
+
+
+def test_every_number_in_the_text_has_its_citation() -> None:
+    text = rendered(("Ann", "I propose that we adopt it."), ("Bob", "I support it."), ("Carl", "I object."))
+    used = {int(number) for number in re.findall(r"\[\[(\d+)\]\]", text)}
+    defined = {int(number) for number in re.findall(r'id="citation-(\d+)"', text)}
+    assert used == defined == set(range(1, len(used) + 1))
+
+
+def test_where_nobody_objects_the_summary_says_so() -> None:
+    assert "Objecting: nobody." in rendered(("Bob", "I support it."))
+
+
+def test_an_unsupported_claim_is_never_shown() -> None:
+    good = ExtractiveSummarizer().summary(discussion(letters(("Bob", "I support it."))))
+    lie = Claim("Everybody agreed to everything.", Section.AGREED)
+    summary = ThreadSummary(good.title, (*good.claims, lie), "model", good.consensus, rejected=(lie,))
+    assert "Everybody" not in render_markdown(summary)
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "<script>alert(1)</script>",
+        "[click](javascript:alert(1))",
+        "![x](http://evil.example/track.png)",
+        "`code` **bold** _it_ ~~no~~ | table |",
+        "# heading",
+        "http://evil.example/ and www.evil.example",
+        "[[1]](#citation-1)",
+        "&lt;script&gt;",
+    ],
+)
+def test_mail_cannot_bring_markup(hostile: str) -> None:
+    text = rendered(
+        (f"Eve {hostile}", f"I object to this: {hostile} is what I would say here."),
+        subject=f"About {hostile}",
+    )
+    assert "<script" not in text
+    assert not re.search(r"(?<!\\)!\[|(?<!\\)\]\(javascript|(?<!\\)`|https?://|(?<![\w\\])www\.", text)
+    assert not re.search(r"^#+ heading", text, re.MULTILINE)
+    assert text.count("[[1]](#citation-1)") == 1
+
+
+def test_line_breaks_and_direction_marks_are_flattened() -> None:
+    assert escape_markdown("a\n\n# b\u202ec\x00d\u2028e") == "a \\# b c d e"
+
+
+@STEADY
+@given(st.text())
+def test_escaped_text_is_one_line_without_tags(text: str) -> None:
+    escaped = escape_markdown(text)
+    assert "\n" not in escaped
+    assert "<" not in escaped
+    assert ">" not in escaped

@@ -1,0 +1,71 @@
+"""Over the real archives: evidence stands where it says, and every citation verifies."""
+
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from shared.mail.models import Message
+from shared.mail.parse import parse_archive
+from shared.summaries import ContextMessage, ExtractiveSummarizer, render_markdown, verify_stored
+from tests.support.discussions import discussion
+from tests.support.mail_data import WHY_SKIPPED, archives, open_archive
+
+SMALL = [path for path in archives() if path.stat().st_size < 1_000_000 and path.suffix != ".gz"]
+LARGE = [path for path in archives() if path.suffix == ".gz"]
+
+
+def threads_of(path: Path) -> list[list[ContextMessage]]:
+    """The archive's messages by the first reference: near enough to threads for this."""
+    threads: dict[str, list[ContextMessage]] = defaultdict(list)
+    with open_archive(path) as stream:
+        for parsed in parse_archive(stream):
+            if isinstance(parsed, Message):
+                root = (parsed.references or parsed.in_reply_to or [parsed.node])[0]
+                threads[root].append(_letter(parsed))
+    return list(threads.values())
+
+
+def _letter(message: Message) -> ContextMessage:
+    return ContextMessage(
+        key=message.message_key,
+        message_id=message.node,
+        sender_email=message.sender.email,
+        text=message.body_normalized,
+        sender_name=message.sender.name,
+        date=message.date,
+        subject=message.subject,
+        in_reply_to=message.in_reply_to[0] if message.in_reply_to else None,
+    )
+
+
+def check(path: Path) -> int:
+    cited = 0
+    for messages in threads_of(path):
+        context = discussion(messages, subject=messages[0].subject)
+        texts = {message.key: message.text for message in messages}
+        for stance in context.consensus.stances:
+            if evidence := stance.evidence:
+                assert texts[evidence.message_key][evidence.start : evidence.end] == evidence.quote
+        summary = ExtractiveSummarizer().summary(context)
+        assert (
+            verify_stored(summary.citations, {chunk.chunk_id: chunk.text for chunk in context.chunks}) == []
+        )
+        assert all(claim.is_supported for claim in summary.claims)
+        assert render_markdown(summary).startswith("# ")
+        cited += len(summary.citations)
+    return cited
+
+
+@pytest.mark.skipif(not SMALL, reason=WHY_SKIPPED)
+@pytest.mark.parametrize("path", SMALL, ids=lambda path: path.name)
+def test_every_citation_of_a_real_archive_verifies(path: Path) -> None:
+    assert check(path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(not LARGE, reason=WHY_SKIPPED)
+@pytest.mark.parametrize("path", LARGE, ids=lambda path: path.name)
+def test_every_citation_of_a_large_archive_verifies(path: Path) -> None:
+    assert check(path)

@@ -1,0 +1,63 @@
+"""Threads for the tests of summaries: messages, chunks cut from their text, and what was agreed."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+
+from shared.consensus import analyse_thread
+from shared.summaries import ContextChunk, ContextMessage, Embed, ThreadContext
+
+__all__ = ["chunked", "discussion", "letters"]
+
+START = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+def letters(*said: tuple[str, str], subject: str = "Adoption of draft-foo-bar") -> list[ContextMessage]:
+    """Messages by (name, text), a day apart, each an answer to the first."""
+    return [
+        ContextMessage(
+            key=f"k{number}",
+            message_id=f"<{number}@example.com>",
+            sender_email=f"{name.lower().replace(' ', '.')}@example.com",
+            text=text,
+            sender_name=name,
+            date=START + timedelta(days=number),
+            subject=subject,
+            in_reply_to="<0@example.com>" if number else None,
+        )
+        for number, (name, text) in enumerate(said)
+    ]
+
+
+def chunked(message: ContextMessage, size: int = 600) -> Iterator[ContextChunk]:
+    """The message's text in chunks of about `size` characters, cut between words, sentences or not."""
+    start, index, text = 0, 0, message.text
+    while start < len(text):
+        end = min(len(text), start + size)
+        while end < len(text) and not text[end].isspace():
+            end += 1
+        piece = text[start:end].strip()
+        if piece:
+            yield ContextChunk(f"{message.key}-c{index}", message.key, index, piece, -(-len(piece) // 4))
+            index += 1
+        start = end
+
+
+def discussion(
+    messages: Sequence[ContextMessage],
+    *,
+    subject: str = "Adoption of draft-foo-bar",
+    window: int = 3000,
+    top_k: int = 12,
+    size: int = 600,
+    embed: Embed | None = None,
+) -> ThreadContext:
+    return ThreadContext(
+        thread_id="t1",
+        subject=subject,
+        messages=messages,
+        chunks=[chunk for message in messages for chunk in chunked(message, size)],
+        consensus=analyse_thread(message.for_consensus() for message in messages),
+        context_window_tokens=window,
+        top_k=top_k,
+        embed=embed,
+    )

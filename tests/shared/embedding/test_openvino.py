@@ -27,8 +27,10 @@ MAIL = [
     "The chairs believe that there is rough consensus to adopt the draft. " * 12,
     "Can somebody explain how the window is negotiated when both sides speak first? " * 6,
 ]
-WEIRD = ["", " ", "\n\n\t", "\x00\x01", "\ud800 lone", "😀" * 50, "语言模型", "ﷺ" * 30, "a" * 5000, "[SEP] [CLS] [PAD]",
-         "e\u0301" * 40, "\u202e reversed", "." * 600]  # fmt: skip
+WEIRD = [
+    "", " ", "\n\n\t", "\x00\x01", "\ud800 lone", "😀" * 50, "语言模型", "ﷺ" * 30, "a" * 5000,
+    "[SEP] [CLS] [PAD]", "e\u0301" * 40, "\u202e reversed", "." * 600,
+]  # fmt: skip
 
 
 def cosines(one: Vectors, other: Vectors) -> Vectors:

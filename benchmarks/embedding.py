@@ -192,9 +192,8 @@ def report(options: argparse.Namespace, reference: Reference, rows: dict[Precisi
     ).stdout.split()
     theirs = reference.cold
     print("\ncold start to the first vector, in seconds (of them CPU):")
-    print(
-        f"  ours {float(cold[0]):.2f} ({float(cold[1]):.2f}), theirs {theirs['cold']:.2f} ({theirs['cold_cpu']:.2f})"
-    )
+    print(f"  ours {float(cold[0]):.2f} ({float(cold[1]):.2f})")
+    print(f"  theirs {theirs['cold']:.2f} ({theirs['cold_cpu']:.2f})")
     print(f"installed: ours {installed_mb(OURS):.0f} MB + model {folder_mb(options.model):.0f} MB, "
           f"reference {site_packages_mb(options.reference):.0f} MB + model 88 MB")  # fmt: skip
 

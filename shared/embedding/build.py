@@ -10,7 +10,6 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import openvino as ov
 
 from shared.embedding.cpu import Precision
 from shared.embedding.graph import Shape, build_graph
@@ -24,6 +23,7 @@ from shared.embedding.model_folder import (
     graph_files,
 )
 from shared.embedding.openvino import compile_graph
+from shared.embedding.runtime import ov
 from shared.embedding.tokens import WordPieces
 from shared.embedding.weights import WEIGHTS_SHA256, WeightsError, locate_package, read_weights, sha256
 

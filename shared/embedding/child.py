@@ -49,6 +49,7 @@ class Child:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "shared.embedding.worker",
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
             env={**os.environ, "PYTHONPATH": os.pathsep.join([str(_ROOT), *filter(None, sys.path)])},
         )  # fmt: skip
         child = cls(process)
@@ -107,7 +108,7 @@ class Child:
             except TimeoutError:
                 await self.kill()
         code = await self._process.wait()
-        await self._listener
+        await self._end_of_last_words()
         words = " | ".join(self._last_words)
         if code == -signal.SIGKILL:
             # Not by us: it is how the system ends a process that takes too much memory.
@@ -121,12 +122,18 @@ class Child:
         while stderr is not None and (text := await stderr.read(8192)):
             self._last_words.extend(text.decode("utf-8", "replace")[-1000:].splitlines())
 
+    async def _end_of_last_words(self) -> None:
+        """Not for ever: a process that a library started may hold the pipe."""
+        await asyncio.wait({self._listener}, timeout=1.0)
+        self._listener.cancel()
+
     async def kill(self) -> None:
         if self.alive:
-            with suppress(ProcessLookupError):  # it was faster
-                self._process.kill()
+            # With all that its libraries started; it leads a group of its own.
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
         await self._process.wait()
-        await self._listener
+        await self._end_of_last_words()
         if self._process.stdin is not None:
             self._process.stdin.close()
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-import openvino as ov
 from numpy.typing import NDArray
-from openvino import opset13 as op
 
 from shared.embedding.cpu import Precision
 from shared.embedding.encoder import Vectors
+from shared.embedding.runtime import opset as op
+from shared.embedding.runtime import ov
 
 __all__ = ["Shape", "build_graph", "quantised"]
 

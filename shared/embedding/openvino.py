@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shared.embedding.batching import plan_batches
+from shared.embedding.batching import plan_batches, report_truncated
 from shared.embedding.cpu import Precision, available_cores, fastest_precision
 from shared.embedding.encoder import Vectors, require_texts
 from shared.embedding.model_folder import TOKENIZER, Manifest, ModelFolderError, graph_files
@@ -77,9 +77,7 @@ class OpenVinoEncoder:
         vectors: Vectors = np.empty((len(texts), self.dimension), np.float32)
         ids, counts = self._words.ids(texts)
         plan = plan_batches(counts, budget=self.token_budget, window=self.window)
-        if plan.truncated:
-            log.warning("%d of %d texts exceed the window of %d tokens and were cut: %s",
-                        len(plan.truncated), len(texts), self.window, list(plan.truncated[:20]))  # fmt: skip
+        report_truncated(plan, len(texts), self.window)
         for batch in plan.batches:
             vectors[list(batch)] = self._infer([ids[position] for position in batch])
         return vectors

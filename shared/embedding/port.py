@@ -16,6 +16,7 @@ class Settled:
 
     vectors: Vectors
     failed: dict[int, PermanentError] = field(default_factory=dict)
+    truncated: tuple[int, ...] = ()  # their vectors speak for the window's tokens only
 
     def complete(self) -> Vectors:
         """All vectors, or the error of the first text that has none."""

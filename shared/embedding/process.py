@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from shared.embedding.attempts import Attempts, Try
-from shared.embedding.batching import plan_batches
+from shared.embedding.batching import plan_batches, report_truncated
 from shared.embedding.child import Child, EncoderSpec
 from shared.embedding.encoder import Vectors, require_texts
 from shared.embedding.frames import Frame
@@ -96,9 +96,10 @@ class EncoderProcess:
     async def settle(self, texts: Sequence[str]) -> Settled:
         """See Embedder. Only an encoder that cannot be started makes the whole call fail."""
         require_texts(texts)
-        settled = Settled(np.zeros((len(texts), self.dimension), np.float32))
-        counts = await self.count_tokens(texts) if texts else []
+        counts = await self.count_tokens(texts)
         plan = plan_batches(counts, budget=self.token_budget, window=self.window)
+        settled = Settled(np.zeros((len(texts), self.dimension), np.float32), truncated=plan.truncated)
+        report_truncated(plan, len(texts), self.window)
         waiting = [Try(batch) for batch in reversed(plan.batches)]
         while waiting:
             tried = waiting.pop()

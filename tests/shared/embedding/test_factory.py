@@ -10,6 +10,7 @@ from shared.config import load_settings
 from shared.embedding.factory import encoder_spec, open_embedder
 from shared.embedding.openvino import OpenVinoEncoder
 from shared.embedding.process import EncoderProcess
+from shared.embedding.weights import locate_package
 from shared.errors import EncoderStartError
 from tests.shared.test_config import LOCAL
 
@@ -49,6 +50,19 @@ async def test_sentence_transformers_that_is_not_installed_names_the_file_to_ins
     settings = load_settings({**LOCAL, "EMBEDDING_BACKEND": "sentence-transformers"})
     with pytest.raises(EncoderStartError, match=r"pip install -r requirements-sentence-transformers\.txt"):
         await open_embedder(settings)
+
+
+@pytest.mark.skipif(find_spec("sentence_transformers") is None, reason="it is not installed")
+async def test_sentence_transformers_gives_the_same_vectors_from_the_same_weights(
+    exact: OpenVinoEncoder,
+) -> None:
+    chosen = {"EMBEDDING_BACKEND": "sentencetransformers", "EMBEDDING_MODEL_PATH": str(locate_package())}
+    embedder = await open_embedder(load_settings({**LOCAL, **chosen}))
+    try:
+        assert (embedder.backend, embedder.dimension, embedder.window) == ("sentencetransformers", 384, 256)
+        np.testing.assert_allclose(await embedder.encode(TEXTS), exact.encode(TEXTS), atol=1e-4)
+    finally:
+        await embedder.close()
 
 
 def test_the_settings_reach_the_encoder() -> None:

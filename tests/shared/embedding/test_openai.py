@@ -188,6 +188,11 @@ async def test_a_request_stays_within_the_limits_of_the_service(
     assert max(len(text) for inputs in server.inputs for text in inputs) <= 8191 * 3
 
 
+async def test_a_text_over_the_window_is_cut_and_reported(embedder: OpenAIEmbedder) -> None:
+    settled = await embedder.settle(["x" * 8191 * 3, "x" * (8191 * 3 + 1)])
+    assert settled.truncated == (1,)
+
+
 async def test_empty_and_unreadable_texts_are_sent_as_something_that_the_service_takes(
     server: OpenAIServer, embedder: OpenAIEmbedder
 ) -> None:

@@ -59,7 +59,9 @@ def journal(folder: Path) -> list[str]:
 async def test_vectors_come_in_the_order_of_the_texts_whatever_their_lengths(start: Start) -> None:
     embedder = await start()
     texts = ["a " * count for count in (3, 30, 1, 16, 0, 7, 2, 12)]
-    vectors = await embedder.encode(texts)
+    settled = await embedder.settle(texts)
+    vectors = settled.complete()
+    assert settled.truncated == (1,)
     assert vectors.dtype == np.float32
     assert vectors[:, 0].tolist() == [len(text) for text in texts]
     assert (embedder.model, embedder.backend, embedder.dimension, embedder.window) == ("toy", "toy", 4, 16)

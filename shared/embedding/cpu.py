@@ -13,7 +13,7 @@ class Precision(StrEnum):
 
 
 # Products of bytes in one instruction. Without them OpenVINO turns the int8 weights back into floats before
-# each product, which is slower than to have floats at once (docs/benchmarks/embedding.md).
+# each product: no faster than exact floats, and less exact (docs/benchmarks/embedding.md).
 _BYTE_PRODUCTS = frozenset({"avx512_vnni", "avx_vnni", "amx_int8"})
 _CPUINFO = Path("/proc/cpuinfo")
 

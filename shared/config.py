@@ -11,12 +11,21 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
 __all__ = ["Settings", "SettingsError", "load_settings", "settings"]
 
 Positive = Annotated[int, Field(gt=0)]
 Seconds = Annotated[float, Field(gt=0, le=7 * 24 * 3600)]
+
+
+def _spelling(value: Any) -> Any:
+    return value.lower().replace("-", "").replace("_", "") if isinstance(value, str) else value
+
+
+EmbeddingBackend = Annotated[
+    Literal["openvino", "sentencetransformers", "azureopenai", "openai"], BeforeValidator(_spelling)
+]
 
 
 class SettingsError(ValueError):
@@ -57,6 +66,21 @@ class Settings(BaseModel):
     # The managed identity, where the app has several
     AZURE_CLIENT_ID: str | None = None
 
+    # Embedding. The model's path is a folder of shared.embedding.build, or of a sentence-transformers model
+    EMBEDDING_BACKEND: EmbeddingBackend = "openvino"
+    EMBEDDING_MODEL: Annotated[str, Field(min_length=1)] = "all-MiniLM-L6-v2"
+    EMBEDDING_MODEL_PATH: Path | None = None
+    EMBEDDING_PRECISION: Literal["auto", "int8", "fp32"] = "auto"
+    EMBEDDING_THREADS: Positive | None = None
+    EMBEDDING_TOKEN_BUDGET: Positive | None = None
+    EMBEDDING_BATCH_SECONDS: Seconds = 60
+    EMBEDDING_START_SECONDS: Seconds = 120
+    # Embedding by a service: Azure OpenAI, or an endpoint that is compatible with OpenAI's
+    EMBEDDING_ENDPOINT: str | None = None
+    EMBEDDING_API_KEY: SecretStr | None = None
+    EMBEDDING_API_VERSION: str = "2024-10-21"
+    EMBEDDING_DIMENSION: Annotated[int, Field(gt=0, le=16_384)] | None = None
+
     # Races between an event and its document (spec 002)
     RETRY_MAX_ATTEMPTS: Positive = 8
     RETRY_BASE_DELAY_MS: Positive = 250
@@ -87,6 +111,7 @@ def load_settings(values: Mapping[str, str] | None = None) -> Settings:
     problems = _unreachable(given)
     try:
         loaded = Settings.model_validate(given)
+        problems += _incomplete_embedding(loaded)
     except ValidationError as error:
         problems = [*(_line(problem) for problem in error.errors()), *problems]
     if problems:
@@ -112,6 +137,24 @@ def _unreachable(given: Mapping[str, str]) -> list[str]:
         f"{connection}: missing; set it to a connection string, or {address} for managed identity"
         for connection, address in _WAYS
         if connection not in given and address not in given
+    ]
+
+
+def _incomplete_embedding(loaded: Settings) -> list[str]:
+    """A service does not say by itself where it is and how long its vectors are."""
+    backend = loaded.EMBEDDING_BACKEND
+    if backend not in {"azureopenai", "openai"}:
+        return []
+    needed: dict[str, Any] = {
+        "EMBEDDING_ENDPOINT": loaded.EMBEDDING_ENDPOINT,
+        "EMBEDDING_DIMENSION": loaded.EMBEDDING_DIMENSION,
+    }
+    if backend == "openai":  # managed identity is Azure's
+        needed["EMBEDDING_API_KEY"] = loaded.EMBEDDING_API_KEY
+    return [
+        f"{name}: missing; EMBEDDING_BACKEND {backend} needs it"
+        for name, value in needed.items()
+        if not value
     ]
 
 

@@ -3,11 +3,17 @@
     PipelineError
     ├── DocumentNotFoundError      a race: the event came before its document can be read
     ├── TransientError             may pass by itself
-    │   └── PartialWriteError      some items of a batch were not accepted, and may be later
+    │   ├── PartialWriteError      some items of a batch were not accepted, and may be later
+    │   └── EncoderError           the encoder of texts failed
+    │       ├── EncoderCrashError      its process died
+    │       ├── EncoderMemoryError     it ran out of memory
+    │       ├── EncoderTimeoutError    it did not answer in time
+    │       └── EncoderStartError      it could not be started
     └── PermanentError             no retry will help
         ├── InvalidEventError      the message is no event that we know, or its data breaks the schema
         ├── InvalidDocumentError   a stored document breaks its schema
-        └── RejectedItemsError     a store refused items for what they are
+        ├── RejectedItemsError     a store refused items for what they are
+        └── UnencodableTextError   the encoder fails on a text however often and alone
 
 What the SDKs raise is sorted into the same three kinds by `classify`: a race is retried with full jitter, a
 transient error with backoff and then by the broker, and everything else is permanent, a bug of ours included.
@@ -36,6 +42,11 @@ from azure.servicebus.exceptions import (
 
 __all__ = [
     "DocumentNotFoundError",
+    "EncoderCrashError",
+    "EncoderError",
+    "EncoderMemoryError",
+    "EncoderStartError",
+    "EncoderTimeoutError",
     "ErrorKind",
     "Failure",
     "InvalidDocumentError",
@@ -45,6 +56,7 @@ __all__ = [
     "PipelineError",
     "RejectedItemsError",
     "TransientError",
+    "UnencodableTextError",
     "add_details",
     "classify",
 ]
@@ -75,6 +87,26 @@ class PartialWriteError(TransientError):
         self.failed = dict(failed)
 
 
+class EncoderError(TransientError):
+    """The encoder failed."""
+
+
+class EncoderCrashError(EncoderError):
+    """The encoder's process died."""
+
+
+class EncoderMemoryError(EncoderError):
+    """The encoder ran out of memory."""
+
+
+class EncoderTimeoutError(EncoderError):
+    """The encoder did not answer in time."""
+
+
+class EncoderStartError(EncoderError):
+    """The encoder could not be started."""
+
+
 class PermanentError(PipelineError):
     """No retry will help."""
 
@@ -93,6 +125,10 @@ class RejectedItemsError(PermanentError):
     def __init__(self, message: str, failed: Mapping[str, str]) -> None:
         super().__init__(message)
         self.failed = dict(failed)
+
+
+class UnencodableTextError(PermanentError):
+    """The encoder fails on a text."""
 
 
 class ErrorKind(StrEnum):

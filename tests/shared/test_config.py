@@ -66,6 +66,38 @@ def test_managed_identity_needs_addresses_only() -> None:
     assert (settings.COSMOS_KEY, settings.SERVICEBUS_CONNECTION) == (None, None)
 
 
+def test_texts_are_embedded_by_the_local_model_where_nothing_else_is_set() -> None:
+    settings = load_settings(LOCAL)
+    assert (settings.EMBEDDING_BACKEND, settings.EMBEDDING_MODEL) == ("openvino", "all-MiniLM-L6-v2")
+    assert (settings.EMBEDDING_PRECISION, settings.EMBEDDING_MODEL_PATH) == ("auto", None)
+
+
+@pytest.mark.parametrize(
+    "spelling", ["sentencetransformers", "sentence-transformers", "Sentence_Transformers"]
+)
+def test_the_embedding_backend_may_be_spelt_as_its_project_spells_it(spelling: str) -> None:
+    assert load_settings({**LOCAL, "EMBEDDING_BACKEND": spelling}).EMBEDDING_BACKEND == "sentencetransformers"
+
+
+def test_an_embedding_service_needs_its_address_and_the_length_of_its_vectors() -> None:
+    with pytest.raises(SettingsError) as raised:
+        load_settings({**LOCAL, "EMBEDDING_BACKEND": "openai"})
+    names = [line.partition(":")[0] for line in str(raised.value).splitlines()]
+    assert names == ["EMBEDDING_ENDPOINT", "EMBEDDING_DIMENSION", "EMBEDDING_API_KEY"]
+    by_identity = {"EMBEDDING_ENDPOINT": "https://ai.example", "EMBEDDING_DIMENSION": "1536"}
+    settings = load_settings({**LOCAL, "EMBEDDING_BACKEND": "azure-openai", **by_identity})
+    assert (settings.EMBEDDING_API_KEY, settings.EMBEDDING_DIMENSION) == (None, 1536)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("EMBEDDING_BACKEND", "word2vec"), ("EMBEDDING_PRECISION", "int4"), ("EMBEDDING_THREADS", "0")],
+)
+def test_an_embedding_setting_that_is_unknown_is_named(name: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=f"^{name}: "):
+        load_settings({**LOCAL, name: value})
+
+
 def test_settings_cannot_be_changed_after_they_were_read() -> None:
     settings = load_settings(LOCAL)
     with pytest.raises(ValueError, match="frozen"):

@@ -1,0 +1,52 @@
+"""What to do when a batch failed: how to cut it, how long to wait, and when to give up.
+
+Every text has a bounded number of attempts, the first included, and the last one it has alone. So a text that
+takes the encoder down is found, and the others of its batch are not blamed for it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shared.errors import EncoderMemoryError, EncoderStartError, EncoderTimeoutError, PermanentError
+
+__all__ = ["Attempts", "Try"]
+
+
+@dataclass(frozen=True)
+class Try:
+    """Texts to be encoded together, and how it went with them so far."""
+
+    positions: tuple[int, ...]
+    failures: int = 0
+    timeout_factor: float = 1.0
+
+
+@dataclass(frozen=True)
+class Attempts:
+    max_retries: int = 3
+    memory_wait_seconds: float = 1.0
+    memory_wait_cap_seconds: float = 15.0
+
+    def after(self, tried: Try, error: Exception) -> list[Try]:
+        """The tries that follow; none where the text stood alone and its attempts are used up."""
+        failures = tried.failures + 1
+        alone = len(tried.positions) == 1
+        if alone and (failures > self.max_retries or isinstance(error, PermanentError)):
+            return []
+        factor = tried.timeout_factor * (2.0 if isinstance(error, EncoderTimeoutError) else 1.0)
+        return [Try(part, failures, factor) for part in self._parts(tried.positions, failures)]
+
+    def _parts(self, positions: Sequence[int], failures: int) -> list[tuple[int, ...]]:
+        """Cut so that the attempts that are left suffice to have every text alone in the last."""
+        left = max(self.max_retries - failures + 1, 1)
+        parts = 2
+        while parts**left < len(positions):
+            parts += 1
+        size = -(-len(positions) // min(parts, len(positions)))
+        return [tuple(positions[start : start + size]) for start in range(0, len(positions), size)]
+
+    def wait_seconds(self, failures: int, error: Exception) -> float:
+        """Memory takes a while to become free. A process that died or hung is simply replaced."""
+        if not isinstance(error, EncoderMemoryError | EncoderStartError):
+            return 0.0
+        return min(self.memory_wait_seconds * 2.0 ** max(failures - 1, 0), self.memory_wait_cap_seconds)

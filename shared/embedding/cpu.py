@@ -1,0 +1,35 @@
+"""What this processor computes fast."""
+
+import os
+from enum import StrEnum
+from pathlib import Path
+
+__all__ = ["Precision", "available_cores", "fastest_precision"]
+
+
+class Precision(StrEnum):
+    INT8 = "int8"
+    FP32 = "fp32"
+
+
+# Products of bytes in one instruction. Without them OpenVINO turns the int8 weights back into floats before
+# each product: no faster than exact floats, and less exact (docs/benchmarks/embedding.md).
+_BYTE_PRODUCTS = frozenset({"avx512_vnni", "avx_vnni", "amx_int8"})
+_CPUINFO = Path("/proc/cpuinfo")
+
+
+def fastest_precision(cpuinfo: Path = _CPUINFO) -> Precision:
+    """int8 where the processor is known to be faster with it, else fp32, which is exact."""
+    try:
+        lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:  # not Linux
+        return Precision.FP32
+    flags = next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), [])
+    return Precision.INT8 if _BYTE_PRODUCTS.intersection(flags) else Precision.FP32
+
+
+def available_cores() -> int:
+    """The cores that this process may use: fewer than the machine's in a container."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

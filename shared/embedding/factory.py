@@ -1,0 +1,39 @@
+"""The embedder that the settings ask for."""
+
+from typing import Any
+
+from shared.config import Settings
+from shared.embedding.attempts import Attempts
+from shared.embedding.child import EncoderSpec
+from shared.embedding.model_folder import DEFAULT_FOLDER
+from shared.embedding.openai import OpenAIEmbedder
+from shared.embedding.port import Embedder
+from shared.embedding.process import EncoderProcess, ProcessOptions
+
+__all__ = ["encoder_spec", "open_embedder"]
+
+
+async def open_embedder(settings: Settings) -> Embedder:
+    """Start what embeds texts; its owner closes it."""
+    if settings.EMBEDDING_BACKEND in {"azureopenai", "openai"}:
+        return OpenAIEmbedder.from_settings(settings)
+    options = ProcessOptions(
+        batch_seconds=settings.EMBEDDING_BATCH_SECONDS,
+        start_seconds=settings.EMBEDDING_START_SECONDS,
+        attempts=Attempts(settings.MAX_RETRIES),
+        token_budget=settings.EMBEDDING_TOKEN_BUDGET,
+    )
+    return await EncoderProcess.start(encoder_spec(settings), options)
+
+
+def encoder_spec(settings: Settings) -> EncoderSpec:
+    path = settings.EMBEDDING_MODEL_PATH
+    common: dict[str, Any] = {
+        "threads": settings.EMBEDDING_THREADS,
+        "token_budget": settings.EMBEDDING_TOKEN_BUDGET,
+    }
+    if settings.EMBEDDING_BACKEND == "sentencetransformers":
+        arguments = {"model": settings.EMBEDDING_MODEL, "path": None if path is None else str(path), **common}
+        return EncoderSpec("shared.embedding.loading:load_sentence_transformer", arguments)
+    arguments = {"folder": str(path or DEFAULT_FOLDER), "precision": settings.EMBEDDING_PRECISION, **common}
+    return EncoderSpec("shared.embedding.loading:load_openvino", arguments)

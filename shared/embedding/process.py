@@ -1,0 +1,235 @@
+"""An embedder whose encoder runs in a process of its own.
+
+A model can crash, hang or exhaust memory, and none of that may take the app with it: the process is killed
+and started again, the batch is retried and cut (attempts.py), and what was encoded before is kept.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from shared.embedding.attempts import Attempts, Try
+from shared.embedding.batching import plan_batches, report_truncated
+from shared.embedding.child import Child, EncoderSpec
+from shared.embedding.encoder import Vectors, require_texts
+from shared.embedding.frames import Frame
+from shared.embedding.port import Settled
+from shared.embedding.tokens import readable
+from shared.errors import (
+    EncoderCrashError,
+    EncoderError,
+    EncoderMemoryError,
+    EncoderStartError,
+    PermanentError,
+    UnencodableTextError,
+)
+
+__all__ = ["EncoderProcess", "ProcessOptions"]
+
+log = logging.getLogger(__name__)
+# After so many batches without trouble the budget that memory pressure halved is doubled again.
+_CALM_BATCHES = 50
+_COUNTED_AT_ONCE = 256
+_HARMLESS = "ok"
+_PATIENCE = 8.0
+
+
+@dataclass(frozen=True)
+class ProcessOptions:
+    batch_seconds: float = 60.0
+    start_seconds: float = 120.0
+    attempts: Attempts = field(default_factory=Attempts)
+    token_budget: int | None = None
+
+
+class EncoderProcess:
+    """The embedder. Calls may overlap: their batches take turns."""
+
+    def __init__(
+        self,
+        spec: EncoderSpec,
+        options: ProcessOptions | None = None,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._spec = spec
+        self._options = options or ProcessOptions()
+        self._sleep = sleep
+        self._turn = asyncio.Lock()
+        self._child: Child | None = None
+        self._calm = 0
+        self._closed = False
+        self.restarts = 0
+        self.model = self.backend = ""
+        self.dimension = self.window = self._full_budget = self.token_budget = 0
+
+    @classmethod
+    async def start(cls, spec: EncoderSpec, options: ProcessOptions | None = None, **more: Any) -> Self:
+        embedder = cls(spec, options, **more)
+        child = await embedder._living_child()
+        embedder._take_description(child.description)
+        return embedder
+
+    def _take_description(self, description: dict[str, Any]) -> None:
+        self.model, self.backend = description["model"], description["backend"]
+        self.dimension, self.window = description["dimension"], description["window"]
+        self._full_budget = self._options.token_budget or description["token_budget"]
+        self.token_budget = self._full_budget
+
+    @property
+    def pid(self) -> int | None:
+        return None if self._child is None else self._child.pid
+
+    async def close(self) -> None:
+        self._closed = True
+        if self._child is not None:
+            await self._child.kill()
+            self._child = None
+
+    async def encode(self, texts: Sequence[str]) -> Vectors:
+        return (await self.settle(texts)).complete()
+
+    async def settle(self, texts: Sequence[str]) -> Settled:
+        """See Embedder. Only an encoder that cannot be started makes the whole call fail."""
+        require_texts(texts)
+        counts = await self.count_tokens(texts)
+        plan = plan_batches(counts, budget=self.token_budget, window=self.window)
+        settled = Settled(np.zeros((len(texts), self.dimension), np.float32), truncated=plan.truncated)
+        report_truncated(plan, len(texts), self.window)
+        waiting = [Try(batch) for batch in reversed(plan.batches)]
+        while waiting:
+            tried = waiting.pop()
+            if pieces := self._pieces(tried, counts):
+                waiting += pieces
+                continue
+            waiting += await self._attempt(tried, texts, settled)
+        return settled
+
+    def _pieces(self, tried: Try, counts: Sequence[int]) -> list[Try]:
+        """A batch that was planned before memory ran short is cut to the budget of now."""
+        longest = min(max(counts[position] for position in tried.positions), self.window)
+        size = max(self.token_budget // max(longest, 1), 1)
+        if len(tried.positions) <= size:
+            return []
+        starts = range(0, len(tried.positions), size)
+        pieces = [Try(tried.positions[at : at + size], tried.failures, tried.timeout_factor) for at in starts]
+        return pieces[::-1]
+
+    async def _attempt(self, tried: Try, texts: Sequence[str], settled: Settled) -> list[Try]:
+        """Encode one batch into `settled`, and return what is to be tried instead where it failed."""
+        try:
+            vectors = await self._encode_batch([texts[at] for at in tried.positions], tried.timeout_factor)
+        except EncoderStartError:
+            raise  # no text is to blame
+        except (EncoderError, UnencodableTextError) as error:
+            return await self._after_failure(tried, error, settled)
+        settled.vectors[list(tried.positions)] = vectors
+        self._stay_calm()
+        return []
+
+    async def _after_failure(
+        self, tried: Try, error: EncoderError | UnencodableTextError, settled: Settled
+    ) -> list[Try]:
+        attempts = self._options.attempts
+        log.warning(
+            "a batch of %d texts failed (attempt %d/%d): %s",
+            len(tried.positions), tried.failures + 1, attempts.max_retries + 1, error,
+        )  # fmt: skip
+        if isinstance(error, EncoderMemoryError):
+            self._shrink()
+        following = attempts.after(tried, error)
+        if following:
+            await self._sleep(attempts.wait_seconds(tried.failures + 1, error))
+        else:
+            await self._require_working_encoder()
+            settled.failed[tried.positions[0]] = _final(error, tried.failures + 1)
+        return following[::-1]
+
+    async def _require_working_encoder(self) -> None:
+        """Before a text is blamed: an encoder that fails on any text is ill itself, and may recover."""
+        try:
+            await self._encode_batch([_HARMLESS], _PATIENCE)
+        except UnencodableTextError as error:
+            raise EncoderCrashError(f"the encoder fails on every text: {error}") from error
+
+    def _shrink(self) -> None:
+        self._calm = 0
+        self.token_budget = max(self.token_budget // 2, min(self.window, self._full_budget))
+        log.warning("memory is short: batches of %d tokens from now on", self.token_budget)
+
+    def _stay_calm(self) -> None:
+        self._calm += 1
+        if self._calm >= _CALM_BATCHES and self.token_budget < self._full_budget:
+            self._calm = 0
+            self.token_budget = min(self.token_budget * 2, self._full_budget)
+
+    async def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """As the encoder counts. A text that it cannot even count has the length of the window."""
+        require_texts(texts)
+        counts: list[int] = []
+        for start in range(0, len(texts), _COUNTED_AT_ONCE):
+            counts += await self._count([readable(text) for text in texts[start : start + _COUNTED_AT_ONCE]])
+        return counts
+
+    async def _count(self, texts: list[str]) -> list[int]:
+        for _ in range(self._options.attempts.max_retries + 1):
+            try:
+                counts = (await self._ask({"count": texts})).header["counts"]
+            except EncoderStartError:
+                raise
+            except (EncoderError, UnencodableTextError) as error:
+                log.warning("the tokens of %d texts could not be counted: %s", len(texts), error)
+            else:
+                return [int(count) for count in counts]
+        return [self.window] * len(texts)
+
+    async def _encode_batch(self, texts: Sequence[str], timeout_factor: float = 1.0) -> Vectors:
+        answer = await self._ask({"encode": [readable(text) for text in texts]}, timeout_factor)
+        vectors: Vectors = np.frombuffer(answer.body, np.float32).reshape(answer.header["shape"])
+        if vectors.shape != (len(texts), self.dimension):
+            raise UnencodableTextError(f"the encoder gave vectors of shape {vectors.shape}")
+        if not np.isfinite(vectors).all():
+            raise UnencodableTextError("the encoder gave vectors that are not finite")
+        return vectors
+
+    async def _ask(self, request: dict[str, Any], timeout_factor: float = 1.0) -> Frame:
+        async with self._turn:
+            child = await self._living_child()
+            return await child.ask(request, timeout=self._options.batch_seconds * timeout_factor)
+
+    async def _living_child(self) -> Child:
+        if self._closed:
+            raise EncoderStartError("the embedder is closed")
+        if self._child is not None and self._child.alive:
+            return self._child
+        if self._child is not None:
+            await self._child.kill()  # it is dead: this frees its pipes
+            self._child = None
+            self.restarts += 1
+        self._child = await self._start_child()
+        return self._child
+
+    async def _start_child(self) -> Child:
+        """Start it, again where that may help: a missing model stays missing."""
+        attempts = self._options.attempts
+        for failures in range(1, attempts.max_retries + 2):
+            try:
+                return await Child.start(self._spec, timeout=self._options.start_seconds)
+            except EncoderStartError as error:
+                if isinstance(error.__cause__, PermanentError) or failures > attempts.max_retries:
+                    raise
+                log.warning("%s (attempt %d/%d)", error, failures, attempts.max_retries + 1)
+                await self._sleep(attempts.wait_seconds(failures, error))
+        raise EncoderStartError
+
+
+def _final(error: EncoderError | UnencodableTextError, attempts: int) -> PermanentError:
+    if isinstance(error, UnencodableTextError):
+        return error
+    final = UnencodableTextError(f"no vector after {attempts} attempts: {error}")
+    final.__cause__ = error
+    return final

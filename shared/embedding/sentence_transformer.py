@@ -1,0 +1,64 @@
+"""Any model of sentence-transformers, on the torch of the user's choice."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from shared.embedding.batching import plan_batches
+from shared.embedding.encoder import Vectors, normalised, require_texts
+from shared.embedding.tokens import readable
+
+__all__ = ["BACKEND", "SentenceTransformerEncoder"]
+
+BACKEND = "sentencetransformers"
+REQUIREMENTS = "requirements-sentence-transformers.txt"
+_DEFAULT_WINDOW = 512
+
+
+class SentenceTransformerEncoder:
+    backend = BACKEND
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        path: str | None = None,
+        threads: int | None = None,
+        token_budget: int | None = None,
+    ) -> None:
+        """Load a model by its hub id, or from a folder."""
+        self.model = model
+        self._model = _load(path or model, threads)
+        self.window = int(self._model.max_seq_length or _DEFAULT_WINDOW)
+        self.token_budget = token_budget or max(1024, self.window)
+        self.dimension = int(self._model.encode([""]).shape[1])
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        tokenizer = self._model.tokenizer
+        return [
+            len(tokenizer(readable(text), truncation=False, verbose=False)["input_ids"]) for text in texts
+        ]
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        require_texts(texts)
+        vectors: Vectors = np.zeros((len(texts), self.dimension), np.float32)
+        plan = plan_batches(self.count_tokens(texts), budget=self.token_budget, window=self.window)
+        for batch in plan.batches:
+            chosen = [readable(texts[position]) for position in batch]
+            encoded = self._model.encode(chosen, batch_size=len(chosen), show_progress_bar=False)
+            vectors[list(batch)] = normalised(np.asarray(encoded, np.float32))
+        return vectors
+
+
+def _load(name: str, threads: int | None) -> Any:
+    try:
+        import torch  # noqa: PLC0415 - gigabytes that only this backend needs
+        from sentence_transformers import SentenceTransformer  # noqa: PLC0415 - likewise
+    except ImportError as error:
+        raise ImportError(
+            f"EMBEDDING_BACKEND {BACKEND} needs more packages: pip install -r {REQUIREMENTS} ({error})"
+        ) from error
+    if threads is not None:
+        torch.set_num_threads(threads)
+    return SentenceTransformer(name)

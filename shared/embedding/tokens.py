@@ -1,0 +1,44 @@
+"""Texts to token ids, as the model was trained to see them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+__all__ = ["MAX_CHARACTERS", "WordPieces", "readable"]
+
+# A window of 256 tokens is some 1,500 characters. What is far beyond is cut before it costs any time.
+MAX_CHARACTERS = 64 * 1024
+
+
+def readable(text: str) -> str:
+    """The text cut to a bounded length, without lone surrogates: no tokenizer takes those."""
+    cut = text[:MAX_CHARACTERS]
+    return cut if cut.isascii() else cut.encode("utf-8", "replace").decode("utf-8")
+
+
+class WordPieces:
+    """The tokenizer of a model folder."""
+
+    def __init__(self, file: Path, window: int) -> None:
+        self.window = window
+        self._tokenizer = Tokenizer.from_file(str(file))
+        # The file asks for 128 tokens, always padded; the model's own window is another.
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        return [len(ids) for ids in self._all_ids(texts)]
+
+    def ids(self, texts: Sequence[str]) -> tuple[list[list[int]], list[int]]:
+        """The ids of each text, cut to the window, and how many it had before."""
+        whole = self._all_ids(texts)
+        return [self._cut(ids) for ids in whole], [len(ids) for ids in whole]
+
+    def _all_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        encodings = self._tokenizer.encode_batch_fast([readable(text) for text in texts])
+        return [encoding.ids for encoding in encodings]
+
+    def _cut(self, ids: list[int]) -> list[int]:
+        """The end marker stays the last token."""
+        return ids if len(ids) <= self.window else [*ids[: self.window - 1], ids[-1]]

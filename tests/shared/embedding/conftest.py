@@ -1,0 +1,34 @@
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from shared.embedding.build import build_model_folder
+from shared.embedding.cpu import Precision
+from shared.embedding.encoder import Vectors
+from shared.embedding.openvino import OpenVinoEncoder
+from shared.embedding.weights import locate_package, read_weights
+
+
+@pytest.fixture(scope="session")
+def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The default model, built as at set-up."""
+    folder = tmp_path_factory.mktemp("model") / "all-MiniLM-L6-v2"
+    build_model_folder(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def weights() -> Mapping[str, Vectors]:
+    return read_weights(locate_package())
+
+
+@pytest.fixture(scope="session")
+def exact(model_folder: Path) -> OpenVinoEncoder:
+    return OpenVinoEncoder(model_folder, precision=Precision.FP32)
+
+
+@pytest.fixture(scope="session")
+def small(model_folder: Path) -> OpenVinoEncoder:
+    """With weights of 8 bits."""
+    return OpenVinoEncoder(model_folder, precision=Precision.INT8)

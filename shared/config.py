@@ -52,8 +52,6 @@ class Settings(BaseModel):
     SEARCH_INDEX: str = "message_embeddings"
     SEARCH_CA_FILE: Path | None = None
 
-    EMBEDDING_DIMENSION: Positive = 384
-
     # Chunking, in the embedding model's own tokens
     CHUNKING_STRATEGY: Literal["recursive", "token_window", "semantic"] = "recursive"
     CHUNKING_MAX_TOKENS: Annotated[int, Field(gt=0, le=254)] = 254

@@ -15,13 +15,14 @@ from shared.config import Settings, SettingsError, load_settings
 __all__ = ["ARCHIVES_CONTAINER", "provision"]
 
 ARCHIVES_CONTAINER = "archives"
+DEFAULT_DIMENSION = 384  # of all-MiniLM-L6-v2
 
 
 async def provision(settings: Settings) -> None:
     clients = await Clients.connect(settings)
     try:
         await clients.ensure_containers()
-        await clients.index.ensure(settings.EMBEDDING_DIMENSION)
+        await clients.index.ensure(settings.EMBEDDING_DIMENSION or DEFAULT_DIMENSION)
         await clients.blobs.ensure_container(ARCHIVES_CONTAINER)
     finally:
         await clients.close()

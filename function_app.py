@@ -3,12 +3,16 @@
 import azure.functions as func
 
 from stages.chunking import blueprint as chunking
+from stages.embedding import blueprint as embedding
 from stages.failures import blueprint as failures
+from stages.orchestration import blueprint as orchestration
 from stages.parsing import blueprint as parsing
 from web.health import blueprint as health
 
 app = func.FunctionApp()
 app.register_functions(parsing)
 app.register_functions(chunking)
+app.register_functions(embedding)
+app.register_functions(orchestration)
 app.register_functions(failures)
 app.register_functions(health)

@@ -79,6 +79,13 @@ class Settings(BaseModel):
     EMBEDDING_API_VERSION: str = "2024-10-21"
     EMBEDDING_DIMENSION: Annotated[int, Field(gt=0, le=16_384)] | None = None
 
+    # What a summary is asked for with
+    SUMMARY_TOP_K: Positive = 12
+    SUMMARY_BACKEND: str = "extractive"
+    SUMMARY_MODEL: str = "extractive-v1"
+    SUMMARY_CONTEXT_TOKENS: Positive = 3000
+    SUMMARY_TEMPLATE: str = "consensus-summary-v1"
+
     # Races between an event and its document (spec 002)
     RETRY_MAX_ATTEMPTS: Positive = 8
     RETRY_BASE_DELAY_MS: Positive = 250

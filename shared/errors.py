@@ -22,6 +22,7 @@ transient error with backoff and then by the broker, and everything else is perm
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from azure.core.exceptions import (
     AzureError,
@@ -145,7 +146,7 @@ class Failure:
     error_type: str
     message: str
     retry_after: float | None = None
-    details: Mapping[str, int] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 # 401 and 403 too: a role assignment takes minutes to reach a service, and dead-lettering a whole backlog for
@@ -177,7 +178,7 @@ def classify(error: BaseException) -> Failure:
     return Failure(kind, type(error).__name__, _message(error), retry_after, details)
 
 
-def add_details(error: BaseException, **details: int) -> None:
+def add_details(error: BaseException, **details: Any) -> None:
     """Note on an error, whoever raises it, how far the work had come."""
     setattr(error, _DETAILS, {**getattr(error, _DETAILS, {}), **details})
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import azure.functions as func
 
-from shared.documents import Chunk, Message, Status, Thread
-from shared.errors import DocumentNotFoundError, Failure
+from shared.documents import Chunk, Message, Status
+from shared.errors import Failure
 from shared.events import ChunkingFailed, ChunksPrepared, Event, JSONParsed
 from shared.ids import chunk_id
 from shared.mail.models import Kind, Segment
@@ -23,15 +23,11 @@ from shared.store import Patch
 from shared.text.chunks import Chunk as Piece
 from shared.text.chunks import ChunkSettings, Strategy, chunk_body
 from shared.text.tokens import ModelTokenizer
-from shared.threads.moving import resolve_thread
+from shared.threads.places import check_places, load_from_threads
 
 __all__ = ["CHUNKING", "blueprint"]
 
 blueprint = func.Blueprint()
-
-
-class ThreadMovedError(DocumentNotFoundError):
-    """A thread was merged while its messages were chunked: they are chunked again where they are now."""
 
 
 @lru_cache(maxsize=1)
@@ -46,7 +42,7 @@ async def chunk(event: Event[JSONParsed], work: Work) -> Outcome:
     created = await work.clients.store.create_missing(chunks, work.session)
     await _follow_archive([each for each in chunks if each.id not in created], work)
     await _mark_processed(messages, work)
-    await _check_places({message.thread_id for message in messages}, work)
+    await check_places(work.clients, {message.thread_id for message in messages}, work.session)
     return Outcome(
         _announcements(messages, chunks, settings.strategy),
         counts={"messages": len(messages), "chunks": len(chunks)},
@@ -61,22 +57,8 @@ def _settings(work: Work) -> ChunkSettings:
 
 
 async def _load(data: JSONParsed, work: Work) -> list[Message]:
-    """The announced messages, wherever their threads are by now."""
     places = dict(zip(data.message_keys, data.message_threads, strict=False))
-    found = await work.clients.store.find_many(Message, list(places.items()), work.session)
-    missing = [key for key in data.message_keys if key not in found]
-    if missing:
-        now = {
-            thread: await resolve_thread(work.clients, thread, work.session)
-            for thread in {places.get(key, "") for key in missing}
-            if thread
-        }
-        moved = [(key, now[places[key]]) for key in missing if key in places]
-        found |= await work.clients.store.read_many(Message, moved, work.session)
-    absent = [key for key in data.message_keys if key not in found]
-    if absent:
-        raise DocumentNotFoundError(f"{len(absent)} messages are not there, among them {absent[0]}")
-    return [found[key] for key in data.message_keys]
+    return await load_from_threads(work.clients, Message, places, data.message_keys, work.session)
 
 
 def _chunks_of(messages: Sequence[Message], settings: ChunkSettings) -> list[Chunk]:
@@ -142,14 +124,6 @@ async def _mark_processed(messages: Sequence[Message], work: Work) -> None:
         if each.status is not Status.PROCESSED
     ]
     await work.clients.store.patch_all(Message, patches, work.session)
-
-
-async def _check_places(threads: set[str], work: Work) -> None:
-    """What was just written to a thread that has moved would be lost there."""
-    found = await work.clients.store.find_many(Thread, [(each, each) for each in threads], work.session)
-    moved = [each.id for each in found.values() if each.merged_into is not None]
-    if moved:
-        raise ThreadMovedError(f"{len(moved)} threads were merged into others, among them {moved[0]}")
 
 
 def _announcements(

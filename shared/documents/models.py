@@ -181,7 +181,7 @@ class Thread(Document):
     has_consensus: bool = False
     consensus_type: ConsensusType | None = None
     summary_id: str | None = None
-    content_hash: str | None = None
+    content_hash: str | None = None  # the version that a summary was last asked for
     subject_at: UtcTime | None = None  # the date of the message that gave the subject: the earliest wins
     threading: dict[str, Any] = {}  # what is kept to thread further messages (shared/mail/threading.py)
     absorbing: list[str] = []  # threads that became this one, whose documents still have to follow

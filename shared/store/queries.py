@@ -2,7 +2,14 @@
 
 from dataclasses import dataclass
 
-__all__ = ["CHUNKS_OF_THREAD", "MESSAGES_OF_THREAD", "NamedQuery", "outdated_documents"]
+__all__ = [
+    "CHUNKS_OF_THREAD",
+    "CHUNK_STATES",
+    "MESSAGES_OF_THREAD",
+    "MESSAGE_STATES",
+    "NamedQuery",
+    "outdated_documents",
+]
 
 
 @dataclass(frozen=True)
@@ -16,6 +23,8 @@ class NamedQuery:
 
 MESSAGES_OF_THREAD = NamedQuery("messages_of_thread", "messages", "SELECT * FROM c ORDER BY c.date")
 CHUNKS_OF_THREAD = NamedQuery("chunks_of_thread", "chunks", "SELECT * FROM c")
+MESSAGE_STATES = NamedQuery("message_states", "messages", "SELECT c.id, c.status FROM c")
+CHUNK_STATES = NamedQuery("chunk_states", "chunks", "SELECT c.id, c.status, c.embedding_generated FROM c")
 
 
 def outdated_documents(container: str) -> NamedQuery:

@@ -1,0 +1,103 @@
+"""Orchestration: a thread whose messages are all chunked, and whose chunks are all settled, gets its summary.
+
+A thread's version is a hash of what it is made of. Each version is asked for once: the request's message id
+is made of the thread and the version, so racing workers publish the same message, and the version is noted on
+the thread after that.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from datetime import datetime
+
+import azure.functions as func
+
+from shared.documents import Chunk, Status, Thread
+from shared.errors import Failure
+from shared.events import EmbeddingsGenerated, Event, OrchestrationFailed, SummarizationRequested
+from shared.stage import Outcome, Stage, Subject, Work
+from shared.stage.functions import CONNECTION, run_stage
+from shared.store import Patch
+from shared.store.queries import CHUNK_STATES, MESSAGE_STATES
+from shared.threads.moving import resolve_thread
+
+__all__ = ["ORCHESTRATION", "blueprint"]
+
+blueprint = func.Blueprint()
+
+
+async def orchestrate(event: Event[EmbeddingsGenerated], work: Work) -> Outcome:
+    threads = {
+        await resolve_thread(work.clients, each, work.session)
+        for each in sorted(set(event.data.chunk_threads))
+    }
+    versions = {each: version for each in sorted(threads) if (version := await _new_version(each, work))}
+
+    async def note() -> None:
+        for thread, version in versions.items():
+            patch = Patch(thread, thread, set={"content_hash": version})
+            await work.clients.store.patch(Thread, patch, work.session)
+
+    return Outcome(
+        [_request(thread, version, work) for thread, version in versions.items()],
+        after_announcing=note,
+        counts={"threads": len(threads), "ready": len(versions)},
+    )
+
+
+async def _new_version(thread_id: str, work: Work) -> str | None:
+    """The thread's version, if it is ready and was not asked for yet."""
+    store, session = work.clients.store, work.session
+    messages = [each async for each in store.query(MESSAGE_STATES, session, partition=thread_id)]
+    chunks = [each async for each in store.query(CHUNK_STATES, session, partition=thread_id)]
+    waiting = any(each["status"] == Status.PENDING for each in [*messages, *chunks])
+    thread = await store.find(Thread, thread_id, thread_id, session)
+    if thread is None or waiting or len(messages) < thread.message_count:
+        return None
+    version = _version(each["id"] for each in [*messages, *chunks] if each["status"] == Status.PROCESSED)
+    return None if version == thread.content_hash else version
+
+
+def _version(ids: Iterable[str]) -> str:
+    return hashlib.sha256(json.dumps(sorted(ids)).encode()).hexdigest()[:16]
+
+
+def _request(thread_id: str, version: str, work: Work) -> SummarizationRequested:
+    settings = work.clients.settings
+    return SummarizationRequested(
+        thread_ids=[thread_id],
+        top_k=settings.SUMMARY_TOP_K,
+        llm_backend=settings.SUMMARY_BACKEND,
+        llm_model=settings.SUMMARY_MODEL,
+        context_window_tokens=settings.SUMMARY_CONTEXT_TOKENS,
+        prompt_template=settings.SUMMARY_TEMPLATE,
+        content_hashes=[version],
+    )
+
+
+def _failed(
+    event: Event[EmbeddingsGenerated],
+    failure: Failure,
+    attempts: int,
+    now: datetime,  # noqa: ARG001 - this event has no time of its own
+) -> OrchestrationFailed:
+    return OrchestrationFailed(
+        thread_ids=sorted(set(event.data.chunk_threads)) or event.data.chunk_ids[:1],
+        error_message=failure.message,
+        error_type=failure.error_type,
+        retry_count=attempts,
+    )
+
+
+def _subjects(data: EmbeddingsGenerated) -> list[Subject]:
+    places = zip(data.chunk_ids, data.chunk_threads, strict=False)
+    return [Subject(Chunk, id_, thread) for id_, thread in places]
+
+
+ORCHESTRATION = Stage("orchestration", EmbeddingsGenerated, orchestrate, _failed, _subjects)
+
+
+@blueprint.function_name("orchestration")
+@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name="orchestration", connection=CONNECTION)
+async def orchestration(msg: func.ServiceBusMessage) -> None:
+    await run_stage(ORCHESTRATION, msg)

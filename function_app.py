@@ -7,6 +7,8 @@ from stages.embedding import blueprint as embedding
 from stages.failures import blueprint as failures
 from stages.orchestration import blueprint as orchestration
 from stages.parsing import blueprint as parsing
+from stages.reporting import blueprint as reporting
+from stages.summarization import blueprint as summarization
 from web.health import blueprint as health
 
 app = func.FunctionApp()
@@ -14,5 +16,7 @@ app.register_functions(parsing)
 app.register_functions(chunking)
 app.register_functions(embedding)
 app.register_functions(orchestration)
+app.register_functions(summarization)
+app.register_functions(reporting)
 app.register_functions(failures)
 app.register_functions(health)

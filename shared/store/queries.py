@@ -7,6 +7,7 @@ __all__ = [
     "CHUNK_STATES",
     "MESSAGES_OF_THREAD",
     "MESSAGE_STATES",
+    "OTHER_SUMMARIES",
     "NamedQuery",
     "outdated_documents",
 ]
@@ -24,6 +25,9 @@ class NamedQuery:
 MESSAGES_OF_THREAD = NamedQuery("messages_of_thread", "messages", "SELECT * FROM c ORDER BY c.date")
 CHUNKS_OF_THREAD = NamedQuery("chunks_of_thread", "chunks", "SELECT * FROM c")
 MESSAGE_STATES = NamedQuery("message_states", "messages", "SELECT c.id, c.status FROM c")
+OTHER_SUMMARIES = NamedQuery(
+    "other_summaries", "summaries", "SELECT c.id FROM c WHERE c.id != @summary AND NOT c.metadata.outdated"
+)
 CHUNK_STATES = NamedQuery("chunk_states", "chunks", "SELECT c.id, c.status, c.embedding_generated FROM c")
 
 

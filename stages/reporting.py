@@ -1,0 +1,88 @@
+"""Reporting: a summary is published as a report."""
+
+from datetime import datetime
+
+import azure.functions as func
+
+from shared.documents import Report, Summary, Thread
+from shared.errors import Failure, InvalidEventError
+from shared.events import Event, ReportDeliveryFailed, ReportPublished, SummaryComplete
+from shared.stage import Outcome, Stage, Subject, Work
+from shared.stage.functions import CONNECTION, run_stage
+
+__all__ = ["REPORTING", "blueprint"]
+
+blueprint = func.Blueprint()
+
+
+async def publish(event: Event[SummaryComplete], work: Work) -> Outcome:
+    data = event.data
+    if data.summary_id is None:
+        raise InvalidEventError(
+            "SummaryComplete: data.summary_id: missing; the report is made of the summary"
+        )
+    summary = await work.clients.store.read(Summary, data.summary_id, data.thread_id, work.session)
+    report = _report(summary, work.now())
+    await work.clients.store.create(report, work.session)
+    return Outcome([_announcement(report)], counts={"reports": 1})
+
+
+def _report(summary: Summary, now: datetime) -> Report:
+    id_ = report_id(summary.id)
+    return Report(
+        id=id_,
+        report_id=id_,
+        thread_id=str(summary.thread_id),
+        summary_id=summary.id,
+        source=summary.metadata.get("source"),
+        title=summary.title,
+        published_at=now,
+        metadata={
+            name: summary.metadata.get(name)
+            for name in ("has_consensus", "consensus_type", "draft_mentions", "last_message_date")
+        },
+    )
+
+
+def report_id(summary_id: str) -> str:
+    return f"rpt-{summary_id}"
+
+
+def _announcement(report: Report) -> ReportPublished:
+    return ReportPublished(
+        thread_id=report.thread_id,
+        report_id=report.id,
+        format=report.format,
+        notified=report.notified,
+        delivery_channels=report.delivery_channels,
+        summary_url=f"/api/reports/{report.id}",
+    )
+
+
+def _failed(
+    event: Event[SummaryComplete],
+    failure: Failure,
+    attempts: int,
+    now: datetime,  # noqa: ARG001 - this event has no time of its own
+) -> ReportDeliveryFailed:
+    return ReportDeliveryFailed(
+        report_id=report_id(event.data.summary_id or "unknown"),
+        thread_id=event.data.thread_id,
+        delivery_channel="api",
+        error_message=failure.message,
+        error_type=failure.error_type,
+        retry_count=attempts,
+    )
+
+
+def _subjects(data: SummaryComplete) -> list[Subject]:
+    return [Subject(Thread, data.thread_id, data.thread_id)]
+
+
+REPORTING = Stage("reporting", SummaryComplete, publish, _failed, _subjects)
+
+
+@blueprint.function_name("reporting")
+@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name="reporting", connection=CONNECTION)
+async def reporting(msg: func.ServiceBusMessage) -> None:
+    await run_stage(REPORTING, msg)

@@ -16,7 +16,10 @@ __all__ = [
     "Citation",
     "ConsensusType",
     "Failure",
+    "FetchedArchive",
     "Message",
+    "Operation",
+    "OperationStatus",
     "Report",
     "Source",
     "Status",
@@ -88,6 +91,38 @@ class Source(Document):
     cursor: dict[str, Any] = {}
     last_fetch_at: UtcTime | None = None
     last_fetch_error: str | None = None
+    last_success_at: UtcTime | None = None
+    next_fetch_at: UtcTime | None = None
+    lease_owner: str | None = None  # the operation that fetches, until then
+    lease_until: UtcTime | None = None
+
+
+class OperationStatus(StrEnum):
+    PENDING = "pending"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class FetchedArchive(Part):
+    archive_id: str
+    filename: str
+    duplicate: bool
+
+
+class Operation(Document):
+    """One fetch of a source, for those who asked for it to follow. The container forgets it after a while."""
+
+    container = "operations"
+
+    source: str
+    requested_by: str
+    status: OperationStatus = OperationStatus.PENDING
+    started_at: UtcTime | None = None
+    finished_at: UtcTime | None = None
+    archives: list[FetchedArchive] = []
+    error: str | None = None
 
 
 class Archive(Document):

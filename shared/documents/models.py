@@ -20,6 +20,7 @@ __all__ = [
     "Message",
     "Operation",
     "OperationStatus",
+    "RefusedFile",
     "Report",
     "Source",
     "Status",
@@ -111,6 +112,11 @@ class FetchedArchive(Part):
     duplicate: bool
 
 
+class RefusedFile(Part):
+    filename: str
+    reason: str
+
+
 class Operation(Document):
     """One fetch of a source, for those who asked for it to follow. The container forgets it after a while."""
 
@@ -121,7 +127,8 @@ class Operation(Document):
     status: OperationStatus = OperationStatus.PENDING
     started_at: UtcTime | None = None
     finished_at: UtcTime | None = None
-    archives: list[FetchedArchive] = []
+    archives: list[FetchedArchive] = []  # the last hundred
+    refused: list[RefusedFile] = []  # files that are no archives of mail, beside others that are
     error: str | None = None
 
 

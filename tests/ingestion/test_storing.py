@@ -1,6 +1,7 @@
 """An archive from its file to the blob, the document and the event: once, whatever happens in between."""
 
 import gzip
+from typing import Any
 
 import pytest
 
@@ -13,8 +14,7 @@ from shared.session import Session
 from shared.store import Patch
 from tests.heart.toy import Crash
 from tests.ingestion.place import Place
-from tests.support.cloud import LocalCloud, plan_faults
-from tests.support.services import RunningService
+from tests.support.cloud import LocalCloud, faults_hit, plan_faults
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -116,13 +116,29 @@ async def test_what_is_no_archive_is_the_senders_to_know_and_leaves_nothing(
     assert place.slept == []
 
 
-async def test_a_short_outage_is_waited_out(
-    place: Place, bus_service: RunningService, cloud: LocalCloud
-) -> None:
-    plan_faults(cloud.cosmos, {"kind": "status", "operation": "create*", "times": 1, "args": {"status": 503}})
+def failing_creates(times: int | None) -> dict[str, Any]:
+    return {"kind": "status", "operation": "docs.create", "times": times, "args": {"status": 500}}
+
+
+async def test_a_short_outage_is_waited_out(place: Place, cloud: LocalCloud) -> None:
+    plan_faults(cloud.cosmos, failing_creates(1))
     stored = await place.upload(place.mbox("one"))
-    await place.announced(1)
+    assert faults_hit(cloud.cosmos) == 1
     assert not stored.duplicate
+    assert len(await place.announced(1)) == 1
+
+
+async def test_an_outage_that_lasts_is_told_after_bounded_retries(place: Place, cloud: LocalCloud) -> None:
+    plan_faults(cloud.cosmos, failing_creates(None))
+    with pytest.raises(AbandonedError):
+        await place.upload(place.mbox("one"))
+    assert place.slept == [5, 10, 20]
+    (told,) = await place.failures(1)
+    assert (told.event_type, told.data.retry_count) == ("ArchiveIngestionFailed", 4)
+    assert told.data.source_url == "upload:list.mbox"
+    plan_faults(cloud.cosmos)
+    assert not (await place.upload(place.mbox("one"))).duplicate
+    assert len(await place.announced(1)) == 1
 
 
 async def test_two_files_with_one_id_are_told_apart_by_the_whole_hash(place: Place) -> None:

@@ -2,7 +2,7 @@
 
 The lease stands on the source's document and is taken by its ETag, so that of two who ask at once one gets
 it. Then the operation is written, and a message with its id goes to the queue. A crash in between leaves a
-lease that runs out.
+lease that runs out; the source stays due until a fetch of it has ended, so that the timer asks again.
 """
 
 import json
@@ -15,7 +15,6 @@ from azure.servicebus import ServiceBusMessage
 
 from shared.clients import Clients
 from shared.documents import Operation, Source, read_document
-from shared.ingestion.definitions import next_fetch
 from shared.session import Session
 from shared.store import Conflict, NamedQuery
 
@@ -45,13 +44,9 @@ async def request_fetch(
     if source.lease_owner and source.lease_until and source.lease_until > now:
         return Requested(source.lease_owner, is_new=False)
     operation = Operation(id=uuid.uuid4().hex, source=source.name, requested_by=requested_by, created_at=now)
-    changes = {
-        "lease_owner": operation.id,
-        "lease_until": now + WAITING_LEASE,
-        "next_fetch_at": next_fetch(source, now),
-    }
+    lease = {"lease_owner": operation.id, "lease_until": now + WAITING_LEASE}
     session = Session()
-    if await clients.store.replace(source.model_copy(update=changes), session) is Conflict.CONFLICT:
+    if await clients.store.replace(source.model_copy(update=lease), session) is Conflict.CONFLICT:
         return Conflict.CONFLICT
     await clients.store.create(operation, session)
     body = json.dumps({"operation_id": operation.id, "session": session.tokens()})

@@ -17,7 +17,7 @@ from shared.config import Settings
 from shared.documents import FetchedArchive, Operation, OperationStatus, RefusedFile, Source
 from shared.errors import TransientError
 from shared.ingestion.addresses import AddressPolicy, Resolve, system_resolver
-from shared.ingestion.definitions import SourceType
+from shared.ingestion.definitions import SourceType, next_fetch
 from shared.ingestion.errors import FetchError, SourceError
 from shared.ingestion.failing import Given, tell_failure
 from shared.ingestion.fetch_http import fetch_http
@@ -208,9 +208,15 @@ async def _release(
     cursor: dict[str, Any] | None = None,
     error: str | None = None,
 ) -> None:
-    """Write what came of it, and let go; unless the lease is another's by now."""
+    """Write what came of it and when the next is due, and let go; unless the lease is another's by now."""
     now = _iso(run.now())
-    outcome: dict[str, Any] = {"last_fetch_at": now, "last_fetch_error": error}
+    current = await clients.store.read(Source, source.id, source.id, Session())
+    following = next_fetch(current, run.now())
+    outcome: dict[str, Any] = {
+        "last_fetch_at": now,
+        "last_fetch_error": error,
+        "next_fetch_at": None if following is None else _iso(following),
+    }
     if cursor is not None:
         outcome |= {"cursor": cursor, "last_success_at": now}
     outcome |= {"lease_owner": None, "lease_until": None}

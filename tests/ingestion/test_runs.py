@@ -41,8 +41,9 @@ async def test_a_request_leases_the_source_writes_the_operation_and_queues_it(pl
 
 async def test_asking_again_while_a_fetch_is_under_way_gives_the_same_operation(place: Place) -> None:
     await place.add_source("http", "http://127.0.0.1:1/x")
-    assert await place.request() == await place.request()
-    assert len(await queued(place, 1)) == 1
+    operation_id = await place.request()
+    assert await place.request() == operation_id
+    assert (await queued(place, 1)).count(operation_id) == 1
 
 
 async def test_of_two_who_ask_at_once_one_gets_the_lease(place: Place) -> None:
@@ -50,9 +51,9 @@ async def test_of_two_who_ask_at_once_one_gets_the_lease(place: Place) -> None:
     answers = await asyncio.gather(
         *(request_fetch(source, place.clients, requested_by="test", now=place.time) for _ in range(4))
     )
-    assert len([each for each in answers if isinstance(each, Requested)]) == 1
+    (winner,) = [each.operation_id for each in answers if isinstance(each, Requested)]
     assert answers.count(Conflict.CONFLICT) == 3
-    assert len(await queued(place, 1)) == 1
+    assert (await queued(place, 1)).count(winner) == 1
 
 
 async def test_an_operation_whose_source_another_one_fetches_is_skipped(place: Place) -> None:
@@ -130,8 +131,13 @@ async def test_what_a_user_changes_during_a_fetch_is_kept(place: Place) -> None:
     await place.announced(1)
 
 
-async def due(place: Place) -> list[str]:
-    return await request_due_fetches(place.clients, place.time)
+async def due(place: Place, *others: Place) -> list[str]:
+    """The operations that the timer asks for now, for the sources of these places."""
+    names = {f"src-{each.tag}" for each in (place, *others)}
+    asked = await request_due_fetches(place.clients, place.time)
+    store = place.clients.store
+    operations = [await store.read(Operation, each, each, Session()) for each in asked]
+    return [operation.id for operation in operations if operation.source in names]
 
 
 async def test_the_timer_asks_for_a_source_when_its_schedule_says(place: Place) -> None:
@@ -143,13 +149,16 @@ async def test_the_timer_asks_for_a_source_when_its_schedule_says(place: Place) 
         assert await due(place) == []
         place.time = first + timedelta(seconds=20)
         (operation_id,) = await due(place)
-        assert (await place.source()).next_fetch_at == datetime(2026, 3, 11, 12, 0, tzinfo=UTC)
         assert await due(place) == [], "one occurrence, one fetch"
         done = await place.run(operation_id)
         assert (done.status, done.requested_by) == (OperationStatus.SUCCEEDED, "timer")
+        assert (await place.source()).next_fetch_at == datetime(2026, 3, 11, 12, 0, tzinfo=UTC)
+        assert await due(place) == []
         place.time = datetime(2026, 3, 11, 15, 30, tzinfo=UTC)
-        assert len(await due(place)) == 1, "what was missed is made up for once"
+        (late,) = await due(place)
+        await place.run(late)
         assert (await place.source()).next_fetch_at == datetime(2026, 3, 11, 16, 0, tzinfo=UTC)
+        assert await due(place) == [], "what was missed is made up for once"
     await place.announced(1)
     await queued(place, 2)
 
@@ -168,6 +177,17 @@ async def test_a_source_that_is_being_fetched_is_not_asked_for_again_when_its_ti
     await queued(place, 2)
 
 
+async def test_a_request_that_was_lost_on_its_way_to_the_queue_is_made_again(place: Place) -> None:
+    """A crash after the lease was taken: nobody will run that operation, and the source is still due."""
+    past = place.time - timedelta(minutes=1)
+    lost = {"lease_owner": "lost", "lease_until": place.time + timedelta(minutes=10)}
+    await place.add_source("http", "http://127.0.0.1:1/x", schedule="0 0 4 * * *", next_fetch_at=past, **lost)
+    assert await due(place) == []
+    place.later(minutes=11)
+    assert len(await due(place)) == 1
+    await queued(place, 1)
+
+
 async def test_a_source_that_is_disabled_or_has_no_schedule_is_never_due(place: Place) -> None:
     past = place.time - timedelta(days=1)
     await place.add_source(
@@ -175,17 +195,19 @@ async def test_a_source_that_is_disabled_or_has_no_schedule_is_never_due(place: 
     )
     other = place.fresh()
     await other.add_source("http", "http://127.0.0.1:1/x")
-    assert await due(place) == []
+    assert await due(place, other) == []
 
 
 async def test_two_timers_at_once_ask_for_each_source_once(place: Place) -> None:
     past = place.time - timedelta(minutes=1)
-    for _ in range(3):
-        another = place.fresh()
-        await another.add_source("http", "http://127.0.0.1:1/x", schedule="0 * * * * *", next_fetch_at=past)
-    asked = await asyncio.gather(due(place), due(place))
-    assert len([each for part in asked for each in part]) == 3
-    assert len(await queued(place, 3)) == 3
+    places = [place.fresh() for _ in range(3)]
+    for each in places:
+        await each.add_source("http", "http://127.0.0.1:1/x", schedule="0 * * * * *", next_fetch_at=past)
+    first, second = await asyncio.gather(due(*places), due(*places))
+    asked = first + second
+    assert len(asked) == 3
+    waiting = await queued(place, 3)
+    assert [waiting.count(each) for each in asked] == [1, 1, 1]
 
 
 async def test_an_upload_source_has_nothing_to_fetch(place: Place) -> None:

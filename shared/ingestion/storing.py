@@ -70,7 +70,7 @@ async def store_archive(
     session = Session()
     known = await _find(incoming, clients, session)
     if known is None:
-        archive = await _prepare(incoming, clients, now())
+        archive = await _prepare(incoming, clients)
         progress("checked")
         with incoming.path.open("rb") as file:
             await clients.blobs.upload(ARCHIVES_CONTAINER, archive.file_path, file)
@@ -92,7 +92,12 @@ async def _again(
     untouched = known.status is ArchiveStatus.PENDING and known.lastAttemptTime is None
     if untouched:
         await _announce(known, incoming, clients, session, now)
-    return Stored(known, duplicate=True, announced=untouched)
+    return Stored(known, duplicate=not _is_our_own(known, incoming), announced=untouched)
+
+
+def _is_our_own(known: Archive, incoming: Incoming) -> bool:
+    """Whether an earlier attempt at this very file wrote the document: then it is no duplicate."""
+    return (known.ingestion_date, known.source) == (incoming.started_at, incoming.source)
 
 
 async def _find(incoming: Incoming, clients: Clients, session: Session) -> Archive | None:
@@ -100,7 +105,7 @@ async def _find(incoming: Incoming, clients: Clients, session: Session) -> Archi
     return await clients.store.find(Archive, id_, id_, session)
 
 
-async def _prepare(incoming: Incoming, clients: Clients, now: datetime) -> Archive:
+async def _prepare(incoming: Incoming, clients: Clients) -> Archive:
     format_ = await asyncio.to_thread(check_archive, incoming.path, unpack_limits(clients.settings))
     id_ = archive_id(incoming.sha256)
     return Archive(
@@ -112,7 +117,7 @@ async def _prepare(incoming: Incoming, clients: Clients, now: datetime) -> Archi
         source_type=incoming.source_type,
         source_url=incoming.source_url,
         format=str(format_),
-        ingestion_date=now,
+        ingestion_date=incoming.started_at,
         file_path=f"{id_}/{safe_filename(incoming.filename)}",
     )
 

@@ -55,6 +55,7 @@ class Place:
         self.slept.append(seconds)
 
     async def upload(self, content: bytes, filename: str = "list.mbox", **options: Any) -> Stored:
+        self.later(microseconds=1)  # no two uploads start at the same moment
         upload = Upload(content, filename, f"list-{self.tag}")
         return await take_upload(upload, self.clients, now=self.now, sleep=self.sleep, **options)
 
@@ -76,6 +77,7 @@ class Place:
         return b"".join(pieces)
 
     async def request(self) -> str:
+        self.later(microseconds=1)
         requested = await request_fetch(await self.source(), self.clients, requested_by="test", now=self.time)
         assert isinstance(requested, Requested)
         return requested.operation_id

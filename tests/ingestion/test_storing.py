@@ -128,6 +128,17 @@ async def test_a_short_outage_is_waited_out(place: Place, cloud: LocalCloud) -> 
     assert len(await place.announced(1)) == 1
 
 
+async def test_a_write_whose_answer_was_lost_is_still_this_uploads_own(
+    place: Place, cloud: LocalCloud
+) -> None:
+    lost = {"kind": "reset_after", "operation": "docs.create", "times": 1}
+    plan_faults(cloud.cosmos, lost)
+    stored = await place.upload(place.mbox("one"))
+    assert faults_hit(cloud.cosmos) == 1
+    assert (stored.duplicate, stored.announced) == (False, True)
+    assert len(await place.announced(1)) == 1
+
+
 async def test_an_outage_that_lasts_is_told_after_bounded_retries(place: Place, cloud: LocalCloud) -> None:
     plan_faults(cloud.cosmos, failing_creates(None))
     with pytest.raises(AbandonedError):

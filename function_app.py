@@ -5,11 +5,15 @@ import azure.functions as func
 from stages.chunking import blueprint as chunking
 from stages.embedding import blueprint as embedding
 from stages.failures import blueprint as failures
+from stages.ingestion import blueprint as ingestion
 from stages.orchestration import blueprint as orchestration
 from stages.parsing import blueprint as parsing
 from stages.reporting import blueprint as reporting
 from stages.summarization import blueprint as summarization
+from web.archives import blueprint as archives
 from web.health import blueprint as health
+from web.operations import blueprint as operations
+from web.sources import blueprint as sources
 
 app = func.FunctionApp()
 app.register_functions(parsing)
@@ -19,4 +23,8 @@ app.register_functions(orchestration)
 app.register_functions(summarization)
 app.register_functions(reporting)
 app.register_functions(failures)
+app.register_functions(ingestion)
+app.register_functions(archives)
 app.register_functions(health)
+app.register_functions(operations)
+app.register_functions(sources)

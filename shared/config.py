@@ -61,6 +61,18 @@ class Settings(BaseModel):
     STORAGE_CONNECTION: SecretStr | None = None
     STORAGE_BLOB_ENDPOINT: str | None = None
 
+    # Archives: how large a file may be, and what it may unpack to
+    ARCHIVE_MAX_BYTES: Positive = 2 * 1024**3
+    ARCHIVE_MAX_UNPACKED_BYTES: Positive = 8 * 1024**3
+    ARCHIVE_MAX_RATIO: Annotated[float, Field(ge=1)] = 200
+    ARCHIVE_MAX_MEMBERS: Positive = 200_000
+
+    # Sources: where archives may be fetched from, and how long that may take
+    ALLOW_LOCAL_SOURCES: bool = False
+    SOURCE_ALLOWED_HOSTS: str = ""
+    SOURCE_TIMEOUT_SECONDS: Seconds = 1500
+    SOURCE_IDLE_SECONDS: Seconds = 60
+
     # The managed identity, where the app has several
     AZURE_CLIENT_ID: str | None = None
 

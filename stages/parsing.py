@@ -13,10 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
-from typing import IO, Any
+from pathlib import Path
+from typing import Any
 
 import azure.functions as func
 
+from shared.archives import ArchiveError, SkippedMember, open_members
 from shared.documents import Archive, ArchiveStatus
 from shared.errors import Failure, PermanentError, add_details
 from shared.events import ArchiveIngested, Event, JSONParsed, ParsingFailed
@@ -72,9 +74,9 @@ async def parse(event: Event[ArchiveIngested], work: Work) -> Outcome:
     )
     parsed = Parsed()
     try:
-        with tempfile.TemporaryFile() as file:
-            await _download(work, archive, file)
-            await _parse_all(file, archive, work, parsed)
+        with tempfile.TemporaryDirectory() as folder:
+            path = await _download(work, archive, Path(folder) / "archive")
+            await _parse_all(path, archive, work, parsed)
     except Exception as error:
         add_details(error, messages_parsed=len(parsed.threads))
         raise
@@ -88,15 +90,16 @@ async def parse(event: Event[ArchiveIngested], work: Work) -> Outcome:
     )
 
 
-async def _download(work: Work, archive: Archive, file: IO[bytes]) -> None:
-    async for piece in work.clients.blobs.read(ARCHIVES_CONTAINER, archive.file_path):
-        file.write(piece)
-    file.seek(0)
+async def _download(work: Work, archive: Archive, path: Path) -> Path:
+    with path.open("wb") as file:
+        async for piece in work.clients.blobs.read(ARCHIVES_CONTAINER, archive.file_path):
+            file.write(piece)
+    return path
 
 
-async def _parse_all(file: IO[bytes], archive: Archive, work: Work, parsed: Parsed) -> None:
+async def _parse_all(path: Path, archive: Archive, work: Work, parsed: Parsed) -> None:
     registry, lease = Registry(work.clients), Lease(work.clients.store, LEASE, work.now)
-    found = parse_archive(file)
+    found = _messages(path, parsed)
     while batch := await asyncio.to_thread(_next_slice, found, archive.file_path):
         parsed.skip([each for each in batch if isinstance(each, Skipped)])
         messages = [each for each in batch if isinstance(each, ParsedMessage)]
@@ -108,10 +111,20 @@ async def _parse_all(file: IO[bytes], archive: Archive, work: Work, parsed: Pars
         parsed.threads |= {each.message_key: threaded.assignments[each.node] for each in messages}
 
 
+def _messages(path: Path, parsed: Parsed) -> Iterator[ParsedMessage | Skipped]:
+    """The messages of all mailboxes in the archive, whatever it is packed as."""
+
+    def leave_out(member: SkippedMember) -> None:
+        parsed.skip([Skipped(0, 0, 0, f"{member.name}: {member.reason}")])
+
+    for member in open_members(path, on_skip=leave_out):
+        yield from parse_archive(member.stream)
+
+
 def _next_slice(found: Iterator[ParsedMessage | Skipped], path: str) -> list[ParsedMessage | Skipped]:
     try:
         return list(islice(found, SLICE))
-    except MailboxError as error:
+    except (ArchiveError, MailboxError) as error:
         raise UnreadableArchiveError(f"{path}: {error}") from error
 
 

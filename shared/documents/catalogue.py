@@ -16,6 +16,7 @@ DOCUMENTS: dict[str, type[Document]] = {
     document.container: document
     for document in (
         models.Source,
+        models.Operation,
         models.Archive,
         models.Message,
         models.Thread,
@@ -62,13 +63,19 @@ def _ordered(path: str) -> dict[str, str]:
 
 
 FAILURES_KEPT_SECONDS = 90 * 24 * 3600
+OPERATIONS_KEPT_SECONDS = 7 * 24 * 3600
 _SWEEP = ("/status", "/lastAttemptTime")
 
 CONTAINERS: dict[str, ContainerSpec] = {
     spec.name: spec
     for spec in (
         ContainerSpec("sources", "/id"),
-        ContainerSpec("archives", "/id", composite=(_SWEEP, ("/source", "-/ingestion_date"))),
+        ContainerSpec("operations", "/id", default_ttl=OPERATIONS_KEPT_SECONDS),
+        ContainerSpec(
+            "archives",
+            "/id",
+            composite=(_SWEEP, ("/source", "-/ingestion_date"), ("-/ingestion_date", "-/id")),
+        ),
         ContainerSpec(
             "messages",
             "/thread_id",

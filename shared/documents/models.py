@@ -16,8 +16,12 @@ __all__ = [
     "Citation",
     "ConsensusType",
     "Failure",
+    "FetchedArchive",
     "Lock",
     "Message",
+    "Operation",
+    "OperationStatus",
+    "RefusedFile",
     "Report",
     "Source",
     "Status",
@@ -90,6 +94,44 @@ class Source(Document):
     cursor: dict[str, Any] = {}
     last_fetch_at: UtcTime | None = None
     last_fetch_error: str | None = None
+    last_success_at: UtcTime | None = None
+    next_fetch_at: UtcTime | None = None
+    lease_owner: str | None = None  # the operation that fetches, until then
+    lease_until: UtcTime | None = None
+
+
+class OperationStatus(StrEnum):
+    PENDING = "pending"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class FetchedArchive(Part):
+    archive_id: str
+    filename: str
+    duplicate: bool
+
+
+class RefusedFile(Part):
+    filename: str
+    reason: str
+
+
+class Operation(Document):
+    """One fetch of a source, for those who asked for it to follow. The container forgets it after a while."""
+
+    container = "operations"
+
+    source: str
+    requested_by: str
+    status: OperationStatus = OperationStatus.PENDING
+    started_at: UtcTime | None = None
+    finished_at: UtcTime | None = None
+    archives: list[FetchedArchive] = []  # the last hundred
+    refused: list[RefusedFile] = []  # files that are no archives of mail, beside others that are
+    error: str | None = None
 
 
 class Archive(Document):

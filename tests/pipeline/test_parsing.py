@@ -1,7 +1,10 @@
 """Parsing and chunking on the local cloud."""
 
 import asyncio
+import gzip
+import io
 import random
+import zipfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -57,6 +60,20 @@ async def test_an_archive_becomes_messages_threads_and_chunks(
             assert "quoted" not in each["text"]
         (archive,) = await place.stored("archives")
         assert (archive["status"], archive["message_count"], archive["thread_count"]) == ("processed", 5, 2)
+
+
+async def test_an_archive_is_unpacked_whatever_it_is_packed_as(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("2024-01.mbox", b"".join(CHAIN[:3]))
+        archive.writestr("2024-02.mbox.gz", gzip.compress(b"".join(CHAIN[3:])))
+        archive.writestr("index.html", "<p>not mail</p>")
+    async with mail_in(cloud, bus_service) as place:
+        for content in (packed.getvalue(), gzip.compress(b"".join(CHAIN))):
+            await place.take_in(content)
+            assert len(await place.stored("messages")) == 5
 
 
 async def test_whole_threads_are_announced_together(cloud: LocalCloud, bus_service: RunningService) -> None:

@@ -27,6 +27,32 @@ def test_the_retry_settings_have_the_defaults_of_the_specification() -> None:
     )
 
 
+def test_the_settings_of_ingestion_are_closed_and_bounded_by_default() -> None:
+    settings = load_settings(LOCAL)
+    assert (settings.ALLOW_LOCAL_SOURCES, settings.SOURCE_ALLOWED_HOSTS) == (False, "")
+    assert (settings.ARCHIVE_MAX_BYTES, settings.ARCHIVE_MAX_UNPACKED_BYTES) == (2 * 1024**3, 8 * 1024**3)
+    assert (settings.ARCHIVE_MAX_RATIO, settings.ARCHIVE_MAX_MEMBERS) == (200, 200_000)
+    assert (settings.SOURCE_TIMEOUT_SECONDS, settings.SOURCE_IDLE_SECONDS) == (1500, 60)
+    assert load_settings({**LOCAL, "ALLOW_LOCAL_SOURCES": "true"}).ALLOW_LOCAL_SOURCES is True
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ARCHIVE_MAX_BYTES", "0"),
+        ("ARCHIVE_MAX_UNPACKED_BYTES", "-1"),
+        ("ARCHIVE_MAX_RATIO", "0.5"),
+        ("ARCHIVE_MAX_MEMBERS", "many"),
+        ("ALLOW_LOCAL_SOURCES", "perhaps"),
+        ("SOURCE_TIMEOUT_SECONDS", "0"),
+        ("SOURCE_IDLE_SECONDS", "for ever"),
+    ],
+)
+def test_a_malformed_setting_of_ingestion_is_named(name: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=f"^{name}: "):
+        load_settings({**LOCAL, name: value})
+
+
 def test_every_problem_is_one_line_that_names_its_setting_and_all_are_listed_at_once() -> None:
     with pytest.raises(SettingsError) as raised:
         load_settings(

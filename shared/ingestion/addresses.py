@@ -1,0 +1,126 @@
+"""Where a source may lead: public addresses, and what SOURCE_ALLOWED_HOSTS names beside them.
+
+A name is resolved once, every address is checked, and the connection goes to a checked address: a name that
+resolves to something else a moment later (DNS rebinding) gains nothing.
+"""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+from shared.ingestion.errors import FetchError, ForbiddenAddressError
+
+__all__ = ["AddressPolicy", "Resolve", "system_resolver"]
+
+Address = IPv4Address | IPv6Address
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+
+# Azure's own host services answer here, at an address that looks public.
+_REFUSED = (ip_network("168.63.129.16/32"),)
+_NAT64 = (ip_network("64:ff9b::/96"), ip_network("64:ff9b:1::/48"))
+_COMPATIBLE = ip_network("::/96")
+_LOW_32 = 0xFFFFFFFF
+
+
+async def system_resolver(host: str, port: int) -> list[str]:
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(address[0]) for *_, address in found]
+
+
+@dataclass(frozen=True)
+class AddressPolicy:
+    names: frozenset[str] = frozenset()
+    suffixes: tuple[str, ...] = ()
+    networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    resolve: Resolve = field(default=system_resolver)
+
+    @classmethod
+    def parse(cls, allowed: str, resolve: Resolve = system_resolver) -> "AddressPolicy":
+        """From SOURCE_ALLOWED_HOSTS: names, `*.suffix`, addresses and networks, apart by commas."""
+        entries = [entry.strip().lower() for entry in allowed.split(",") if entry.strip()]
+        networks = tuple(found for entry in entries if (found := _network(entry)) is not None)
+        names = [entry for entry in entries if _network(entry) is None]
+        return cls(
+            frozenset(name for name in names if not name.startswith("*.")),
+            tuple(name[1:] for name in names if name.startswith("*.")),
+            networks,
+            resolve,
+        )
+
+    def allows_name(self, host: str) -> bool:
+        name = host.lower().rstrip(".")
+        return name in self.names or name.endswith(self.suffixes or ("\0",))
+
+    def allows(self, host: str) -> bool:
+        """Whether SOURCE_ALLOWED_HOSTS names it, as a name or as an address."""
+        address = _literal(host)
+        named = address is not None and any(address in network for network in self.networks)
+        return named or self.allows_name(host)
+
+    def check_literal(self, host: str) -> None:
+        """Refuse an address that is written out; a name is checked when it is resolved."""
+        address = _literal(host)
+        if address is not None:
+            self._check(host, address)
+
+    async def resolved(self, host: str, port: int) -> list[str]:
+        """The addresses of the host, each of them allowed."""
+        try:
+            found = await self.resolve(host, port)
+        except OSError as error:
+            raise FetchError(f"{host}: the name cannot be resolved ({error.strerror or error})") from None
+        if not found:
+            raise FetchError(f"{host}: the name has no address")
+        for each in found:
+            self._check(host, ip_address(each.partition("%")[0]))
+        return list(dict.fromkeys(found))
+
+    def _check(self, host: str, address: Address) -> None:
+        if self.allows_name(host) or any(address in network for network in self.networks):
+            return
+        if not all(map(_is_public, _meanings(address))):
+            raise ForbiddenAddressError(
+                f"{host}: {address} is not a public address; add it to SOURCE_ALLOWED_HOSTS if it is meant"
+            )
+
+
+def _network(entry: str) -> IPv4Network | IPv6Network | None:
+    try:
+        return ip_network(entry, strict=False)
+    except ValueError:
+        return None
+
+
+def _literal(host: str) -> Address | None:
+    try:
+        return ip_address(host.strip("[]").partition("%")[0])
+    except ValueError:
+        pass
+    try:  # 127.1, 0x7f000001, 2130706433 and 0177.0.0.1 are addresses too, to the system
+        return IPv4Address(socket.inet_aton(host))
+    except (OSError, UnicodeError):
+        return None
+
+
+def _meanings(address: Address) -> list[Address]:
+    """The address, and those of IPv4 that it carries inside."""
+    if isinstance(address, IPv4Address):
+        return [address]
+    inner = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
+    if any(address in network for network in (*_NAT64, _COMPATIBLE)):
+        inner.append(IPv4Address(int(address) & _LOW_32))
+    embedded: list[Address] = [each for each in inner if each is not None]
+    # A mapped address is only its IPv4 one: there is nothing else to reach by it.
+    return embedded if address.ipv4_mapped else [address, *embedded]
+
+
+def _is_public(address: Address) -> bool:
+    return (
+        address.is_global
+        and not address.is_multicast
+        and not address.is_reserved
+        and not any(address in network for network in _REFUSED)
+    )

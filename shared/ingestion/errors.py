@@ -1,0 +1,44 @@
+"""What can go wrong while an archive is brought in, beside what the archive itself can be (shared/archives).
+
+PermanentError
+├── ArchiveTooLargeError    larger than ARCHIVE_MAX_BYTES
+├── HashCollisionError      another file has the same archive id
+├── ForbiddenAddressError   the source points to where the app must not go
+└── SourceError             the source, as it is defined, cannot be fetched
+TransientError
+└── FetchError              the source did not give its archive this time
+"""
+
+from shared.errors import PermanentError, TransientError
+
+__all__ = [
+    "ArchiveTooLargeError",
+    "FetchError",
+    "ForbiddenAddressError",
+    "HashCollisionError",
+    "SourceError",
+]
+
+
+class ArchiveTooLargeError(PermanentError):
+    """The archive is too large."""
+
+
+class HashCollisionError(PermanentError):
+    """Another archive has the same id."""
+
+
+class ForbiddenAddressError(PermanentError):
+    """The address is not allowed as a source."""
+
+
+class SourceError(PermanentError):
+    """The source cannot be fetched as it is defined."""
+
+
+class FetchError(TransientError):
+    """The source did not give its archive."""
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after

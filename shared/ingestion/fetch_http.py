@@ -1,0 +1,204 @@
+"""http(s): conditional, resumed where it broke off, redirects followed by hand, each hop checked."""
+
+import re
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import unquote
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
+
+from shared.documents import Source
+from shared.ingestion.addresses import AddressPolicy
+from shared.ingestion.errors import FetchError, SourceError
+from shared.ingestion.fetching import Fetched, Surroundings
+from shared.ingestion.spool import Spool
+from shared.retry import with_backoff
+
+__all__ = ["check_http_url", "fetch_http"]
+
+MAX_REDIRECTS = 5
+CONNECT_SECONDS = 30.0
+PIECE = 64 * 1024
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
+OK, PARTIAL, NOT_MODIFIED, RANGE_NOT_SATISFIABLE = 200, 206, 304, 416
+_CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-\d{1,18}/(?:\d{1,18}|\*)")
+_SECONDS = re.compile(r"\d{1,6}")
+
+
+async def fetch_http(source: Source, around: Surroundings) -> AsyncGenerator[Fetched, None]:
+    """The file at the source's address, unless it is the one that the cursor knows."""
+    with around.spool() as spool:
+        transfer = _Transfer(source, around, spool)
+        changed = await with_backoff(
+            transfer.attempt, around.backoff, what=f"fetching {source.name}", sleep=around.sleep
+        )
+        if changed:
+            spool.flush()
+            yield Fetched(
+                spool.path, spool.sha256, spool.size, transfer.filename, source.url, transfer.cursor()
+            )
+
+
+def check_http_url(text: str, policy: AddressPolicy) -> URL:
+    """The address, as it will be connected to. SourceError or ForbiddenAddressError where it may not be."""
+    try:
+        url = URL(text)
+    except ValueError as error:
+        raise SourceError(f"the address is malformed: {error}") from None
+    if url.scheme not in {"http", "https"} or not url.raw_host:
+        raise SourceError("the address must start with http:// or https:// and name a host")
+    if url.raw_user is not None or url.raw_password is not None:
+        raise SourceError("the address must not hold a user or password")
+    policy.check_literal(url.raw_host)
+    return url
+
+
+class _CheckedResolver(AbstractResolver):
+    """What it gives is what is connected to: there is no second look-up."""
+
+    def __init__(self, policy: AddressPolicy) -> None:
+        self._policy = policy
+
+    async def resolve(
+        self,
+        host: str,
+        port: int = 0,
+        family: socket.AddressFamily = socket.AF_INET,  # noqa: ARG002 - both kinds are fine
+    ) -> list[ResolveResult]:
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address,
+                port=port,
+                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+                proto=0,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for address in await self._policy.resolved(host, port)
+        ]
+
+    async def close(self) -> None:
+        pass
+
+
+class _Transfer:
+    """One file, over as many attempts as it takes: what has arrived is kept while the file is the same."""
+
+    def __init__(self, source: Source, around: Surroundings, spool: Spool) -> None:
+        self._source = source
+        self._around = around
+        self._spool = spool
+        self._known = source.cursor if source.cursor.get("url") == source.url else {}
+        self._etag: str | None = None
+        self._last_modified: str | None = None
+        self.filename = source.name
+
+    def cursor(self) -> dict[str, Any]:
+        return {"url": self._source.url, "etag": self._etag, "last_modified": self._last_modified}
+
+    async def attempt(self) -> bool:
+        """Whether there is a new file; it is whole then."""
+        try:
+            async with self._session() as session:
+                return await self._follow(session)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise FetchError(f"{self._source.url}: {type(error).__name__}: {error}") from error
+
+    @asynccontextmanager
+    async def _session(self) -> AsyncIterator[aiohttp.ClientSession]:
+        idle = self._around.settings.SOURCE_IDLE_SECONDS
+        connector = aiohttp.TCPConnector(
+            resolver=_CheckedResolver(self._around.policy), use_dns_cache=False, force_close=True
+        )
+        async with aiohttp.ClientSession(
+            connector=connector,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=idle),
+            auto_decompress=False,  # an archive that is compressed stays so
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"User-Agent": "rough-consensus", "Accept-Encoding": "identity"},
+        ) as session:
+            yield session
+
+    async def _follow(self, session: aiohttp.ClientSession) -> bool:
+        url = check_http_url(self._source.url, self._around.policy)
+        for _ in range(MAX_REDIRECTS + 1):
+            async with session.get(url, headers=self._conditions(), allow_redirects=False) as response:
+                if response.status not in REDIRECTS:
+                    return await self._take(response)
+                url = self._next_hop(url, response.headers.get("Location"))
+        raise SourceError(f"{self._source.url}: more than {MAX_REDIRECTS} redirects")
+
+    def _next_hop(self, url: URL, location: str | None) -> URL:
+        if not location:
+            raise SourceError(f"{url}: a redirect without a target")
+        try:
+            following = url.join(URL(location))
+        except ValueError as error:
+            raise SourceError(f"{url}: a redirect to a malformed address: {error}") from None
+        if url.scheme == "https" and following.scheme != "https":
+            raise SourceError(f"{url}: a redirect from https to {following.scheme}")
+        return check_http_url(str(following), self._around.policy)
+
+    def _conditions(self) -> dict[str, str]:
+        validator = self._validator()
+        if self._spool.size and validator is None:
+            self._spool.restart()
+        if self._spool.size and validator:
+            return {"Range": f"bytes={self._spool.size}-", "If-Range": validator}
+        named = {
+            "If-None-Match": self._known.get("etag"),
+            "If-Modified-Since": self._known.get("last_modified"),
+        }
+        return {name: value for name, value in named.items() if value}
+
+    def _validator(self) -> str | None:
+        """What proves that the rest belongs to what has arrived; a weak ETag does not."""
+        strong = self._etag if self._etag and not self._etag.startswith("W/") else None
+        return strong or self._last_modified
+
+    async def _take(self, response: aiohttp.ClientResponse) -> bool:
+        if response.status == NOT_MODIFIED and not self._spool.size:
+            return False
+        self._check_status(response)
+        if response.status == OK:
+            self._begin(response)
+        else:
+            self._check_range(response)
+        self._spool.check(self._spool.size + (response.content_length or 0))
+        async for piece in response.content.iter_chunked(PIECE):
+            self._spool.write(piece)
+        return True
+
+    def _check_status(self, response: aiohttp.ClientResponse) -> None:
+        status, where = response.status, f"{response.url}: the server answered {response.status}"
+        if status in {OK, PARTIAL}:
+            return
+        if status == RANGE_NOT_SATISFIABLE:
+            self._spool.restart()
+            raise FetchError(f"{where}; starting anew")
+        if status in BUSY:
+            raise FetchError(where, _retry_after(response.headers.get("Retry-After", "")))
+        raise SourceError(f"{where}; check the source's address")
+
+    def _begin(self, response: aiohttp.ClientResponse) -> None:
+        self._spool.restart()
+        self._etag = response.headers.get("ETag")
+        self._last_modified = response.headers.get("Last-Modified")
+        self.filename = unquote(response.url.name) or self._source.name
+
+    def _check_range(self, response: aiohttp.ClientResponse) -> None:
+        match = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
+        if match is None or int(match[1]) != self._spool.size:
+            self._spool.restart()
+            raise FetchError(
+                f"{response.url}: the server sent another part than was asked for; starting anew"
+            )
+
+
+def _retry_after(text: str) -> float | None:
+    return float(text) if _SECONDS.fullmatch(text) else None

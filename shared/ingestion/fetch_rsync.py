@@ -1,0 +1,181 @@
+"""rsync from a daemon, by the rsync program where it is installed.
+
+The program gets its arguments as a list, never through a shell; the address is checked piece by piece and
+stands after `--`; the host is given as the address that was checked.
+"""
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from pathlib import Path
+
+from shared.documents import Source
+from shared.ingestion.addresses import AddressPolicy
+from shared.ingestion.errors import ArchiveTooLargeError, FetchError, SourceError
+from shared.ingestion.fetching import Fetched, Surroundings
+from shared.ingestion.spool import Spool
+from shared.retry import with_backoff
+
+__all__ = ["RsyncAddress", "fetch_rsync", "rsync_address", "rsync_command"]
+
+DEFAULT_PORT = 873
+CONNECT_SECONDS = 30
+LOOK_SECONDS = 0.5
+SHOWN_ERROR = 500
+MAX_FILES = 10_000
+PIECE = 1024 * 1024
+_HOST = r"(?P<host>[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\])"
+_MODULE = r"(?P<module>[A-Za-z0-9_][A-Za-z0-9_.-]{0,99})"
+_PATH = r"(?P<path>(?:/[A-Za-z0-9_.@+=,~-]{0,100}){0,20})"
+_URL = re.compile(rf"rsync://{_HOST}(?::(?P<port>[0-9]{{1,5}}))?/{_MODULE}{_PATH}")
+_DOUBLE_COLON = re.compile(rf"{_HOST}::{_MODULE}{_PATH}")
+
+
+@dataclass(frozen=True)
+class RsyncAddress:
+    host: str
+    port: int
+    path: str
+
+    def at(self, address: str) -> str:
+        shown = f"[{address}]" if ":" in address else address
+        return f"rsync://{shown}:{self.port}/{self.path}"
+
+
+def rsync_address(url: str, policy: AddressPolicy) -> RsyncAddress:
+    """`rsync://host[:port]/module/path` or `host::module/path`; no shell, no user, no option."""
+    match = _URL.fullmatch(url) or _DOUBLE_COLON.fullmatch(url)
+    if match is None or ".." in match["path"].split("/"):
+        raise SourceError(
+            "an rsync source is rsync://host/module/path or host::module/path, in plain letters"
+        )
+    port = int(match.groupdict().get("port") or DEFAULT_PORT)
+    if not 0 < port <= 65535:  # noqa: PLR2004 - TCP's own range
+        raise SourceError(f"{port} is not a port")
+    host = match["host"].strip("[]")
+    policy.check_literal(host)
+    return RsyncAddress(host, port, match["module"] + match["path"])
+
+
+def rsync_command(program: str, remote: str, target: Path, *, largest: int, idle_seconds: float) -> list[str]:
+    return [
+        program,
+        "--recursive",
+        "--times",
+        "--prune-empty-dirs",
+        "--no-links",
+        "--no-devices",
+        "--no-specials",
+        "--no-motd",
+        f"--max-size={largest}",
+        f"--contimeout={CONNECT_SECONDS}",
+        f"--timeout={max(1, int(idle_seconds))}",
+        "--",
+        remote,
+        f"{target}/",
+    ]
+
+
+async def fetch_rsync(source: Source, around: Surroundings) -> AsyncGenerator[Fetched, None]:
+    """Every file that the source has; those that were stored before are found to be by their hash."""
+    program = shutil.which("rsync", path=around.secrets.get("PATH"))
+    if program is None:
+        raise SourceError("rsync is not installed here; use the source's https address, or install rsync")
+    address = rsync_address(source.url, around.policy)
+    target = around.folder / "rsync"
+    target.mkdir(exist_ok=True)
+    await with_backoff(
+        lambda: _copy_all(program, address, target, around),
+        around.backoff,
+        what=f"fetching {source.name}",
+        sleep=around.sleep,
+    )
+    for path in await asyncio.to_thread(_files, target):
+        with around.spool() as spool:
+            await asyncio.to_thread(_hash, path, spool)
+            inside = path.relative_to(target).as_posix()
+            yield Fetched(
+                spool.path, spool.sha256, spool.size, path.name, f"{source.url.rstrip('/')}/{inside}", {}
+            )
+
+
+async def _copy_all(program: str, address: RsyncAddress, target: Path, around: Surroundings) -> None:
+    (checked, *_) = await around.policy.resolved(address.host, address.port)
+    settings = around.settings
+    command = rsync_command(
+        program,
+        address.at(checked),
+        target,
+        largest=settings.ARCHIVE_MAX_BYTES,
+        idle_seconds=settings.SOURCE_IDLE_SECONDS,
+    )
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        env={"PATH": os.defpath, "LC_ALL": "C"},
+        start_new_session=True,
+    )
+    said = asyncio.ensure_future(_tail(process))
+    try:
+        await _watch(process, target, settings.ARCHIVE_MAX_UNPACKED_BYTES)
+        if process.returncode:
+            words = (await said).decode("utf-8", "replace").strip()
+            raise FetchError(f"rsync ended with {process.returncode}: {words[-SHOWN_ERROR:]}")
+    finally:
+        await _end(process)
+        await said
+
+
+async def _watch(process: asyncio.subprocess.Process, target: Path, most: int) -> None:
+    """Wait for its end, and stop it where it brings more than it may."""
+    waiting = asyncio.ensure_future(process.wait())
+    while not (await asyncio.wait({waiting}, timeout=LOOK_SECONDS))[0]:
+        await asyncio.to_thread(_check_size, target, most)
+    await asyncio.to_thread(_check_size, target, most)
+
+
+def _check_size(target: Path, most: int) -> None:
+    total = count = 0
+    for folder, _, names in os.walk(target):
+        for name in names:
+            count += 1
+            try:
+                total += (Path(folder) / name).lstat().st_size
+            except FileNotFoundError:  # rsync has renamed it meanwhile
+                continue
+    if total > most or count > MAX_FILES:
+        raise ArchiveTooLargeError(
+            f"the source has more than {most} bytes or {MAX_FILES} files; name a part of it"
+        )
+
+
+async def _tail(process: asyncio.subprocess.Process) -> bytes:
+    """The last that it says: the pipe is emptied, and little is kept."""
+    kept = b""
+    assert process.stderr is not None  # noqa: S101 - asked for above
+    while piece := await process.stderr.read(4096):
+        kept = (kept + piece)[-4096:]
+    return kept
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()
+
+
+def _files(target: Path) -> list[Path]:
+    return sorted(path for path in target.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def _hash(path: Path, spool: Spool) -> None:
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            spool.write(piece)
+    spool.flush()

@@ -1,0 +1,139 @@
+"""One archive, from a local file to the blob, the document and the event; each step safe to repeat.
+
+    blob -> document `pending` -> ArchiveIngested
+
+Whatever breaks off in between, the same file again goes through the same steps to the same end: the blob is
+written over with the same bytes, the document's id is the file's hash, the event's id is the document's. A
+document that is still pending and was never worked on may be one whose event was lost: then the event is
+published again. The broker drops it where it has seen it lately, and parsing has no second effect.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from shared.archives import UnpackLimits, check_archive
+from shared.archives.names import safe_filename
+from shared.clients import Clients
+from shared.config import Settings
+from shared.documents import Archive, ArchiveStatus
+from shared.events import ArchiveIngested, Event
+from shared.ids import archive_id
+from shared.ingestion.errors import HashCollisionError
+from shared.provision import ARCHIVES_CONTAINER
+from shared.session import Session
+
+__all__ = ["Incoming", "Stored", "store_archive", "unpack_limits"]
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """A file that came in whole, and where from."""
+
+    path: Path
+    sha256: str
+    size: int
+    filename: str
+    source: str
+    source_type: str
+    source_url: str
+    started_at: datetime
+
+
+@dataclass(frozen=True)
+class Stored:
+    archive: Archive
+    duplicate: bool
+    announced: bool
+
+
+def unpack_limits(settings: Settings) -> UnpackLimits:
+    return UnpackLimits(
+        total_bytes=settings.ARCHIVE_MAX_UNPACKED_BYTES,
+        ratio=settings.ARCHIVE_MAX_RATIO,
+        members=settings.ARCHIVE_MAX_MEMBERS,
+    )
+
+
+async def store_archive(
+    incoming: Incoming,
+    clients: Clients,
+    *,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    progress: Progress = lambda _step: None,
+) -> Stored:
+    """Store the file and announce it, or find that it was already. ArchiveError where it is no mail."""
+    session = Session()
+    known = await _find(incoming, clients, session)
+    if known is None:
+        archive = await _prepare(incoming, clients)
+        progress("checked")
+        with incoming.path.open("rb") as file:
+            await clients.blobs.upload(ARCHIVES_CONTAINER, archive.file_path, file)
+        progress("uploaded")
+        if await clients.store.create(archive, session):
+            progress("recorded")
+            await _announce(archive, incoming, clients, session, now())
+            progress("announced")
+            return Stored(archive, duplicate=False, announced=True)
+        known = await clients.store.read(Archive, archive.id, archive.id, session)
+    return await _again(known, incoming, clients, session, now())
+
+
+async def _again(
+    known: Archive, incoming: Incoming, clients: Clients, session: Session, now: datetime
+) -> Stored:
+    if known.file_hash != incoming.sha256:
+        raise HashCollisionError(f"{incoming.filename}: another archive has its id {known.id}; report this")
+    untouched = known.status is ArchiveStatus.PENDING and known.lastAttemptTime is None
+    if untouched:
+        await _announce(known, incoming, clients, session, now)
+    return Stored(known, duplicate=not _is_our_own(known, incoming), announced=untouched)
+
+
+def _is_our_own(known: Archive, incoming: Incoming) -> bool:
+    """Whether an earlier attempt at this very file wrote the document: then it is no duplicate."""
+    return (known.ingestion_date, known.source) == (incoming.started_at, incoming.source)
+
+
+async def _find(incoming: Incoming, clients: Clients, session: Session) -> Archive | None:
+    id_ = archive_id(incoming.sha256)
+    return await clients.store.find(Archive, id_, id_, session)
+
+
+async def _prepare(incoming: Incoming, clients: Clients) -> Archive:
+    format_ = await asyncio.to_thread(check_archive, incoming.path, unpack_limits(clients.settings))
+    id_ = archive_id(incoming.sha256)
+    return Archive(
+        id=id_,
+        archive_id=id_,
+        file_hash=incoming.sha256,
+        file_size_bytes=incoming.size,
+        source=incoming.source,
+        source_type=incoming.source_type,
+        source_url=incoming.source_url,
+        format=str(format_),
+        ingestion_date=incoming.started_at,
+        file_path=f"{id_}/{safe_filename(incoming.filename)}",
+    )
+
+
+async def _announce(
+    archive: Archive, incoming: Incoming, clients: Clients, session: Session, now: datetime
+) -> None:
+    ingested = ArchiveIngested(
+        archive_id=archive.id,
+        source_name=archive.source,
+        source_type=archive.source_type,
+        source_url=archive.source_url,
+        file_path=archive.file_path,
+        file_size_bytes=archive.file_size_bytes,
+        file_hash_sha256=archive.file_hash,
+        ingestion_started_at=incoming.started_at,
+        ingestion_completed_at=now,
+    )
+    await clients.bus.publish([Event.of(ingested, session=session.tokens(), now=now)])

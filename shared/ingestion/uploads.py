@@ -1,0 +1,76 @@
+"""An upload: its bytes to a temporary file, and on as any other archive."""
+
+import asyncio
+import tempfile
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from shared.archives import ArchiveError
+from shared.clients import Clients
+from shared.ingestion.definitions import SourceType
+from shared.ingestion.failing import Given, tell_failure
+from shared.ingestion.spool import Spool
+from shared.ingestion.storing import Incoming, Stored, store_archive
+from shared.retry import AbandonedError, Backoff, with_backoff
+
+__all__ = ["Upload", "take_upload"]
+
+PIECE = 1024 * 1024
+URL = "upload:"
+
+
+@dataclass(frozen=True)
+class Upload:
+    content: bytes | memoryview
+    filename: str
+    source: str
+
+
+async def take_upload(
+    upload: Upload,
+    clients: Clients,
+    *,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    progress: Callable[[str], None] = lambda _step: None,
+) -> Stored:
+    """Store it. ArchiveError where it is no mail, which is the sender's to know; other failures are told."""
+    started = now()
+    with (
+        tempfile.TemporaryDirectory(prefix="upload-") as folder,
+        Spool(Path(folder) / "upload", clients.settings.ARCHIVE_MAX_BYTES) as spool,
+    ):
+        await asyncio.to_thread(_write, upload.content, spool)
+        incoming = Incoming(
+            path=spool.path,
+            sha256=spool.sha256,
+            size=spool.size,
+            filename=upload.filename,
+            source=upload.source,
+            source_type=SourceType.UPLOAD,
+            source_url=f"{URL}{upload.filename}",
+            started_at=started,
+        )
+        try:
+            return await with_backoff(
+                lambda: store_archive(incoming, clients, now=now, progress=progress),
+                Backoff.from_settings(clients.settings),
+                what=f"storing the upload {upload.filename}",
+                sleep=sleep,
+            )
+        except AbandonedError as error:
+            if isinstance(error.__cause__, ArchiveError):
+                raise error.__cause__ from None
+            given = Given(upload.source, SourceType.UPLOAD, incoming.source_url, started)
+            await tell_failure(error, given, clients, now=now())
+            raise
+
+
+def _write(content: bytes | memoryview, spool: Spool) -> None:
+    view = memoryview(content)
+    spool.check(len(view))
+    for start in range(0, len(view), PIECE):
+        spool.write(bytes(view[start : start + PIECE]))
+    spool.flush()

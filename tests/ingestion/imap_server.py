@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -87,9 +88,9 @@ class MailServer:
 
 
 @asynccontextmanager
-async def a_mail_server(**fields: object) -> AsyncIterator[MailServer]:
+async def a_mail_server(tls: ssl.SSLContext | None = None, **fields: object) -> AsyncIterator[MailServer]:
     mail = MailServer(**fields)  # type: ignore[arg-type]
-    server = await asyncio.start_server(mail.serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(mail.serve, "127.0.0.1", 0, ssl=tls)
     mail.port = server.sockets[0].getsockname()[1]
     async with server:
         yield mail

@@ -4,15 +4,22 @@ import asyncio
 import json
 import os
 import shutil
+import ssl
 import stat
 import sys
 import time
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
+import trustme
 
 from shared.documents import OperationStatus, Source
+from shared.ingestion.addresses import AddressPolicy
+from shared.ingestion.fetch_imap import fetch_imap
+from shared.ingestion.fetching import Surroundings
 from shared.mail import RawMessage, read_mbox
+from shared.retry import AbandonedError
 from tests.archives.files import mbox
 from tests.ingestion.imap_server import MailServer, a_mail_server
 from tests.ingestion.place import Place
@@ -163,6 +170,28 @@ async def test_a_server_that_announces_gigabytes_is_hung_up_on(place: Place) -> 
         failed = await place.run()
     assert "the server sends more than" in (failed.error or "")
     await place.failures(1)
+
+
+async def test_tls_is_checked_before_the_login_is_sent(place: Place, tmp_path: Path) -> None:
+    authority, client, server = (
+        trustme.CA(),
+        ssl.create_default_context(),
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER),
+    )
+    authority.configure_trust(client)
+    authority.issue_cert("127.0.0.1").configure_cert(server)
+    async with a_mail_server(server) as mail:
+        mail.add(1, "x")
+        url = f"imaps://127.0.0.1:{mail.port}/INBOX"
+        source = Source(id="s", name="s", source_type="imap", url=url, settings=dict(LOGIN))
+        secrets = {"SOURCE_SECRET_USER": mail.user, "SOURCE_SECRET_PASSWORD": mail.password}
+        policy = AddressPolicy.parse("127.0.0.1")
+        around = Surroundings(place.clients.settings, tmp_path, policy, place.sleep, secrets)
+        with pytest.raises(AbandonedError, match="CERTIFICATE_VERIFY_FAILED"):
+            await anext(fetch_imap(source, around))
+        assert mail.commands == []
+        async with aclosing(fetch_imap(source, around, context=client)) as files:
+            assert (await anext(files)).cursor["last_uid"] == 1
 
 
 # rsync

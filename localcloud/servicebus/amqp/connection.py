@@ -133,7 +133,7 @@ class Connection(asyncio.Protocol):
         """There is room again: receivers that were passed over may have messages waiting."""
         for session in self._sessions.values():
             for link in session.links.values():
-                if isinstance(link, OutgoingLink) and link.credit > 0 and link.endpoint is not None:
+                if isinstance(link, OutgoingLink) and link.is_waiting and link.endpoint is not None:
                     link.endpoint.credited(link)
 
     def data_received(self, data: bytes) -> None:

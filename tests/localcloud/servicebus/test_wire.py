@@ -366,30 +366,78 @@ def test_a_receiver_that_reads_slowly_gets_everything_in_the_end(bus: Bus) -> No
 
 def test_a_drain_ends_only_when_nothing_is_left(bus: Bus) -> None:
     """Even where more is left than the server buffers for one connection."""
+    fill(bus, "raw", *(message(b"x" * 60_000, f"m{number}") for number in range(200)))
+    assert bus.purge("raw") == 200
+
+
+@pytest.fixture
+def narrow(bus: Bus) -> Iterator[RawClient]:
+    """Takes frames of 512 bytes, two at a time."""
+    with RawClient(bus.port) as client:
+        client.login(max_frame=512, window=2)
+        yield client
+    bus.purge("raw-windows")
+
+
+def open_window(client: RawClient, frames: int, *link: bytes) -> None:
+    """Room for two frames more than the `frames` that arrived, and what `link` says of one link."""
+    client.send(FLOW, codec.uint(frames), codec.uint(2), codec.uint(0), codec.uint(100), *link)
+
+
+def until_drained(client: RawClient) -> int:
+    """How many frames arrive before the server says that the drain is over."""
+    frames = 0
+    for descriptor, fields, _ in client.performatives():
+        if descriptor == TRANSFER:
+            frames += 1
+            if frames % 2 == 0:
+                open_window(client, frames)
+        elif descriptor == FLOW and fields[8]:
+            break
+    return frames
+
+
+def test_a_drain_waits_for_room_in_the_peers_window(bus: Bus, narrow: RawClient) -> None:
+    fill(bus, "raw-windows", *(message(b"x", f"m{number}") for number in range(9)))
+    narrow.attach_receiver("raw-windows", presettled=True)
+    open_window(narrow, 0, codec.uint(1), codec.uint(0), codec.uint(50), NULL, codec.TRUE)
+    assert until_drained(narrow) == 9
+    assert bus.purge("raw-windows") == 0
+
+
+def test_a_drain_is_over_after_the_last_frame_of_a_message_not_before(bus: Bus, narrow: RawClient) -> None:
+    """The message used up the credit, but most of its frames still wait for the window."""
+    fill(bus, "raw-windows", message(b"y" * 3000, "m"))
+    narrow.attach_receiver("raw-windows", presettled=True)
+    open_window(narrow, 0, codec.uint(1), codec.uint(0), codec.uint(1), NULL, codec.TRUE)
+    assert until_drained(narrow) > 6
+
+
+def test_a_window_that_one_link_opens_serves_the_others_too(bus: Bus, narrow: RawClient) -> None:
+    fill(bus, "raw-windows", *(message(b"x", f"m{number}") for number in range(4)))
+    narrow.attach_receiver("raw-windows", 1, presettled=True)
+    narrow.attach_receiver("raw", 2, presettled=True)
+    open_window(narrow, 0, codec.uint(1), codec.uint(0), codec.uint(50))
+    narrow.expect(TRANSFER)
+    narrow.expect(TRANSFER)
+    open_window(narrow, 2, codec.uint(2), codec.uint(0), codec.uint(0))
+    narrow.expect(TRANSFER)
+    narrow.expect(TRANSFER)
+
+
+def fill(bus: Bus, queue: str, *payloads: bytes) -> None:
     with RawClient(bus.port) as sender:
         sender.login()
-        sender.attach_sender("raw")
-        for number in range(200):
-            assert outcome(sender, message(b"x" * 60_000, f"m{number}"), number=number) == (0x24, None)
-    assert bus.purge("raw") == 200
+        sender.attach_sender(queue)
+        for number, payload in enumerate(payloads):
+            assert outcome(sender, payload, number=number) == (0x24, None)
 
 
 def test_the_peers_session_window_is_kept_even_within_a_message(bus: Bus) -> None:
     body = b"y" * 3000
-    with RawClient(bus.port) as sender:
-        sender.login()
-        sender.attach_sender("raw-windows")
-        assert outcome(sender, message(body, "m")) == (0x24, None)
+    fill(bus, "raw-windows", message(body, "m"))
     with RawClient(bus.port) as client:
-        client.send_bytes(SASL_HEADER)
-        init = encode_performative(
-            0x41, codec.symbol("PLAIN"), codec.binary(b"\0RootManageSharedAccessKey\0SAS_KEY_VALUE")
-        )
-        client.send_bytes(encode_frame(0, init, 1))
-        client.read_exactly(8)
-        client.read_frame()
-        client.read_frame()
-        client.open(max_frame=512, window=2)
+        client.login(max_frame=512, window=2)
         client.attach_receiver("raw-windows")
         received, frames = b"", 0
         while True:

@@ -18,6 +18,7 @@ from azure.servicebus.management import (
 )
 
 from tests.localcloud.servicebus.conftest import Bus
+from tests.localcloud.servicebus.sdk import receive
 from tests.localcloud.servicebus.topology import TOPOLOGY, connection_string
 
 NAMESPACE = TOPOLOGY["UserConfig"]["Namespaces"][0]
@@ -69,7 +70,7 @@ def test_runtime_properties_count_messages_by_state(
     with client.get_queue_sender("patient") as sender, client.get_queue_receiver("patient") as receiver:
         sender.send_messages([ServiceBusMessage(name) for name in ("dead", "deferred", "active")])
         sender.schedule_messages(ServiceBusMessage("x"), datetime.now(UTC) + timedelta(hours=1))
-        dead, deferred = receiver.receive_messages(2, max_wait_time=5)
+        dead, deferred = receive(receiver, 2)
         receiver.dead_letter_message(dead)
         receiver.defer_message(deferred)
         counts = admin.get_queue_runtime_properties("patient")

@@ -58,6 +58,7 @@ class Namespace:
         self.entities: dict[str, Queue] = {}  # by lower-case address, dead-letter queues included
         self.by_number: dict[int, Queue] = {}
         self._clock = clock
+        self.started_at = self.now()
         self._number_of = number_of
         self._wakes: list[tuple[int, int]] = []
         for topic in config.topics:

@@ -179,10 +179,13 @@ class Queue:
             target.send(twin)
 
     def _bury(self, message: Message, reason: str, description: str) -> None:
-        """What cannot be forwarded waits in the transfer dead-letter queue of the entity that forwards."""
+        """What cannot be forwarded waits among the dead letters of the entity that forwards.
+
+        It goes no further from there, even where dead letters are forwarded: that could fail for ever.
+        """
         with_application_properties(message, _dead_letter_properties(reason, description))
-        if self.transfer_dead_letters is not None:
-            self.transfer_dead_letters.take_in(message)
+        if self.dead_letters is not None:
+            self.dead_letters.take_in(message)
 
     def take_in(self, message: Message) -> None:
         """A dead letter arrives: it keeps its sequence number, and no longer expires."""

@@ -179,6 +179,25 @@ const checks = {
     await topic.close();
     await subscription.close();
   },
+  async "rules are listed and cannot be changed"() {
+    const manager = client.createRuleManager("news", "props");
+    const [rule] = await manager.getRules();
+    assert.equal(rule.name, "by-property");
+    assert.deepEqual(rule.filter.applicationProperties, { colour: "red", urgent: true });
+    assert.equal(rule.filter.subject, null);
+    await assert.rejects(manager.createRule("more", { subject: "x" }), /Config.json/);
+    await assert.rejects(manager.deleteRule("by-property"), /Config.json/);
+    for (const [subscription, expected] of [
+      ["all", { sqlExpression: "1=1" }],
+      ["big", { sqlExpression: "size > 10 AND sys.Label LIKE 's%'" }],
+    ]) {
+      const other = client.createRuleManager("news", subscription);
+      const filters = (await other.getRules()).map((found) => found.filter);
+      assert.deepEqual(filters, [expected]);
+    }
+    const label = client.createRuleManager("news", "sport");
+    assert.equal((await label.getRules())[0].filter.subject, "sport");
+  },
   async "what is not there is refused"() {
     await assert.rejects(client.createSender("nowhere").sendMessages({ body: 1 }), { code: "MessagingEntityNotFound" });
     await assert.rejects(client.acceptSession(queue, "s"), /session/);

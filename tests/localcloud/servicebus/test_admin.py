@@ -41,7 +41,7 @@ def test_queues_topics_and_subscriptions_are_listed(admin: ServiceBusAdministrat
     assert [queue.name for queue in admin.list_queues()] == [queue["Name"] for queue in NAMESPACE["Queues"]]
     assert [topic.name for topic in admin.list_topics()] == ["news", "js-news"]
     names = [subscription.name for subscription in admin.list_subscriptions("news")]
-    assert names == ["all", "sport", "big", "props", "forwarded"]
+    assert names == ["all", "sport", "big", "props", "paged", "forwarded"]
 
 
 def test_long_lists_come_in_pages(admin: ServiceBusAdministrationClient) -> None:
@@ -78,7 +78,7 @@ def test_runtime_properties_count_messages_by_state(
     assert (counts.scheduled_message_count, counts.total_message_count) == (1, 4)
     assert (counts.size_in_bytes or 0) > 0
     topic = admin.get_topic_runtime_properties("news")
-    assert topic.subscription_count == 5
+    assert topic.subscription_count == 6
     subscription = admin.get_subscription_runtime_properties("news", "props")
     assert subscription.active_message_count == 0
 

@@ -162,7 +162,7 @@ def test_four_hops_are_allowed_and_a_fifth_is_not() -> None:
     it.send("far", "q0")
     assert name(it.queue("q5").take()) == "near"
     assert it.queue("q5").take() is None
-    buried = it.queue("q4/$Transfer/$DeadLetterQueue")
+    buried = it.queue("q4/$DeadLetterQueue")
     message, _ = locked(buried)
     assert MessageView(message).application["DeadLetterReason"] == "MaxTransferHopCountExceeded"
 
@@ -177,7 +177,7 @@ def test_a_dead_letter_of_a_forwarding_loop_ends() -> None:
     for _ in range(10):
         it.pass_time(2)
     assert len(it.queue().messages) == 0
-    assert len(it.queue("q/$Transfer/$DeadLetterQueue").messages) == 1
+    assert len(it.queue("q/$DeadLetterQueue").messages) == 1
 
 
 def test_copies_of_a_topics_message_are_independent() -> None:

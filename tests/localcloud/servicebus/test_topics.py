@@ -6,8 +6,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from azure.servicebus import ServiceBusClient, ServiceBusMessage, ServiceBusReceivedMessage, ServiceBusSender
 
+from localcloud.servicebus.amqp import codec
+from localcloud.servicebus.amqp.performatives import TRANSFER
 from tests.localcloud.servicebus.conftest import Bus
 from tests.localcloud.servicebus.sdk import receive, receive_one
+from tests.support.raw_amqp import RawClient, request
 
 
 @pytest.fixture(scope="module")
@@ -92,11 +95,29 @@ def test_dead_letters_are_forwarded_with_their_source(client: ServiceBusClient) 
         receiver.complete_message(message)
 
 
-def test_a_circle_of_forwarding_ends_in_a_transfer_dead_letter_queue(client: ServiceBusClient) -> None:
+def test_a_circle_of_forwarding_ends_in_a_dead_letter_queue(client: ServiceBusClient) -> None:
     with client.get_queue_sender("ping") as sender:
         sender.send_messages(ServiceBusMessage("round and round"))
-    with client.get_queue_receiver("ping", sub_queue="transferdeadletter") as receiver:
+    with client.get_queue_receiver("ping", sub_queue="deadletter") as receiver:
         message = receive_one(receiver)
         assert str(message) == "round and round"
         assert message.dead_letter_reason == "MaxTransferHopCountExceeded"
         receiver.complete_message(message)
+
+
+@pytest.mark.parametrize(
+    ("skip", "top", "names"), [(0, 100, ["a", "b", "c"]), (1, 1, ["b"]), (3, 5, []), (0, 0, [])]
+)
+def test_rules_are_listed_by_page(bus: Bus, skip: int, top: int, names: list[str]) -> None:
+    with RawClient(bus.port) as raw:
+        raw.login()
+        raw.attach_sender("news/Subscriptions/paged/$management")
+        raw.attach_receiver("news/Subscriptions/paged/$management")
+        raw.flow(1)
+        raw.send_bytes(
+            raw.transfer(0, request("enumerate-rules", skip=codec.int_(skip), top=codec.int_(top)))
+        )
+        _, reply = raw.expect(TRANSFER)
+    body, _ = codec.decode(reply, reply.index(b"\x00\x53\x77"))
+    listed = [rule["rule-description"].value for rule in body.value["rules"]] if body.value else []
+    assert [fields[2] for fields in listed] == names

@@ -481,6 +481,7 @@ NO_NUMBERS = codec.list_([codec.long(5)])
         ("get-message-sessions", {}, 501, "amqp:not-implemented"),
         ("add-rule", {}, 501, "amqp:not-implemented"),
         ("remove-rule", {}, 501, "amqp:not-implemented"),
+        ("enumerate-rules", {"skip": codec.int_(0), "top": codec.int_(9)}, 400, "amqp:not-allowed"),
         ("dance", {}, 501, "amqp:not-implemented"),
         ("peek-message", {}, 400, BAD_ARGUMENT),
         ("peek-message", {"from-sequence-number": codec.string("1")}, 400, BAD_ARGUMENT),

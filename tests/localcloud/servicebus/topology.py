@@ -71,6 +71,7 @@ TOPOLOGY = topology(
             entity("sport", [correlation("label", Label="sport")]),
             entity("big", [sql("size", "size > 10 AND sys.Label LIKE 's%'")]),
             entity("props", [correlation("by-property", Properties={"colour": "red", "urgent": True})]),
+            entity("paged", [correlation(name, Label=f"page {name}") for name in "abc"]),
             entity("forwarded", [correlation("label", Label="forward")], ForwardTo="target"),
             RequiresDuplicateDetection=True,
             DuplicateDetectionHistoryTimeWindow="PT1M",

@@ -100,6 +100,8 @@ _FIXED_WIDTHS = {0x4: 0, 0x5: 1, 0x6: 2, 0x7: 4, 0x8: 8, 0x9: 16}
 _ONE_BYTE_SIZES = frozenset({0xA, 0xC, 0xE})
 _FOUR_BYTE_SIZES = frozenset({0xB, 0xD, 0xF})
 _UINT = 0x70
+_SHORT_BINARY, _SHORT_STRING = 0xA0, 0xA1
+_SHORT_VALUES = frozenset({_SHORT_BINARY, _SHORT_STRING})
 _U32 = struct.Struct(">I")
 _unpack_u32 = _U32.unpack_from
 _DECODERS: list[Decoder] = []
@@ -232,6 +234,11 @@ def _list_elements(buffer: bytes, position: int, depth: int, count: int, end: in
         elif code == _UINT:
             append(_unpack_u32(buffer, position + 1)[0])
             position += 5
+        elif code in _SHORT_VALUES:
+            after = position + 2 + buffer[position + 1]
+            raw = buffer[position + 2 : after]
+            append(raw if code == _SHORT_BINARY else _utf8(raw))
+            position = after
         else:
             value, position = _DECODERS[code](buffer, position + 1, depth)
             append(value)

@@ -35,6 +35,7 @@ from localcloud.servicebus.amqp.performatives import (
     encode_frame,
     encode_performative,
     parse_performative,
+    parse_plain_transfer,
 )
 from localcloud.servicebus.amqp.session import Session
 from localcloud.servicebus.errors import BrokerError, DecodeFailed, NotAllowed, QuotaExceeded
@@ -204,7 +205,7 @@ class Connection(asyncio.Protocol):
     def _on_frame(self, frame: bytes, start: int, kind: int, channel: int) -> None:
         if kind == AMQP_FRAME:
             if start < len(frame):  # else a heartbeat
-                performative, end = parse_performative(frame, start)
+                performative, end = parse_plain_transfer(frame, start) or parse_performative(frame, start)
                 if type(performative) is Transfer:
                     self._session(channel).on_transfer(performative, frame[end:])
                 else:

@@ -25,6 +25,8 @@ from localcloud.servicebus.amqp.performatives import (
     TRANSFER,
     encode_frame,
     encode_performative,
+    parse_performative,
+    parse_plain_transfer,
 )
 from localcloud.servicebus.errors import DecodeFailed
 from localcloud.servicebus.messages import BATCH_FORMAT, parse_batch, parse_message
@@ -636,3 +638,36 @@ def test_the_codec_decodes_or_says_why_not(data: bytes) -> None:
 def test_values_that_lie_about_themselves_are_refused_without_memory(data: bytes) -> None:
     with pytest.raises(DecodeError):
         codec.decode(data)
+
+
+NUMBERS = st.integers(0, 2**32 - 1).map(codec.uint) | st.sampled_from([b"\x43", NULL, codec.ulong(7)])
+FLAGS = st.sampled_from([codec.TRUE, codec.FALSE, NULL, b"\x56\x01", codec.uint(1)])
+TRANSFER_FIELDS = st.tuples(
+    NUMBERS, NUMBERS, st.binary(max_size=40).map(codec.binary), NUMBERS, FLAGS, FLAGS, FLAGS
+)
+
+
+@given(
+    TRANSFER_FIELDS,
+    st.integers(0, 7),
+    st.binary(max_size=8),
+    st.lists(st.tuples(st.integers(0, 80), st.integers(0, 255)), max_size=2),
+)
+@settings(max_examples=400, deadline=None)
+def test_the_short_way_to_read_a_transfer_agrees_with_the_general_one(
+    fields: tuple[bytes, ...], count: int, payload: bytes, damage: list[tuple[int, int]]
+) -> None:
+    frame = bytearray(encode_frame(0, encode_performative(TRANSFER, *fields[:count]) + payload))
+    for at, value in damage:
+        if at + 8 < len(frame):
+            frame[at + 8] = value
+    short = parse_plain_transfer(bytes(frame), 8)
+    if short is not None:
+        assert short == parse_performative(bytes(frame), 8)
+
+
+def test_what_senders_write_is_read_the_short_way() -> None:
+    frame = RawClient.transfer(1234, b"payload")
+    short = parse_plain_transfer(frame, 8)
+    assert short is not None
+    assert (short[0].delivery_id, short[0].delivery_tag, frame[short[1] :]) == (1234, b"1234", b"payload")

@@ -7,10 +7,11 @@ from typing import TypeVar
 from localcloud.clock import Clock
 from localcloud.servicebus.changes import SEQUENCE_BITS, Changes
 from localcloud.servicebus.config import EntityConfig, NamespaceConfig, TopicConfig
-from localcloud.servicebus.entities import EntityOptions, Queue
+from localcloud.servicebus.entities import Queue
 from localcloud.servicebus.errors import EntityNotFound
 from localcloud.servicebus.filters import Rule
 from localcloud.servicebus.messages import Message, MessageView
+from localcloud.servicebus.options import EntityOptions
 
 __all__ = ["Namespace", "Subscription", "Topic"]
 

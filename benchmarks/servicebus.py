@@ -2,14 +2,18 @@
 
     python -m benchmarks.servicebus
 
-CPU is the server process's own, by psutil, so a busy machine does not change it much.
+CPU is the server process's own. What is compared is measured in turns, a round of each: a busy machine
+slows both. Each figure is the median of its rounds, with the best one beside it.
 """
 
 import json
 import statistics
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -18,18 +22,21 @@ from azure.servicebus import ServiceBusClient, ServiceBusMessage
 from localcloud.servicebus.amqp import codec
 from localcloud.servicebus.amqp.performatives import DISPOSITION, TRANSFER
 from localcloud.servicebus.messages import BATCH_FORMAT
-from tests.support.raw_amqp import RawClient, message
+from tests.support.raw_amqp import RawClient, message, request
 from tests.support.services import RunningService, running_service
 
 BODY = b"x" * 200
 WINDOW = 500
-RAW_MESSAGES = 40_000
+ROUNDS = 8
+DEPTH_ROUNDS = 20
+ROUND_MESSAGES = 5_000
+ROUND_TRIPS = 200
 SDK_MESSAGES = 2_000
-DEEP = 100_000
+SHALLOW, DEEP = 100, 100_000
 
 
 def config(folder: Path) -> Path:
-    names = ("raw", "sdk", "deep")
+    names = ("raw", "sdk", "shallow", "deep")
     queues = [{"Name": name, "Properties": {"LockDuration": "PT5M"}} for name in names]
     path = folder / "Config.json"
     namespace = {"Name": "sbemulatorns", "Queues": queues, "Topics": []}
@@ -37,11 +44,11 @@ def config(folder: Path) -> Path:
     return path
 
 
-def raw_send(client: RawClient, count: int) -> None:
+def raw_send(client: RawClient, count: int, *, first: int = 0) -> None:
     """Pipelined: a window of transfers in one write, then its acknowledgements."""
     payload = message(BODY, "m" * 32)
-    for start in range(0, count, WINDOW):
-        numbers = range(start, min(start + WINDOW, count))
+    for start in range(first, first + count, WINDOW):
+        numbers = range(start, min(start + WINDOW, first + count))
         client.send_bytes(b"".join(client.transfer(number, payload) for number in numbers))
         acknowledged = 0
         while acknowledged < len(numbers):
@@ -79,31 +86,45 @@ def raw_receive(client: RawClient, count: int) -> None:
             confirmed += fields[2] - fields[1] + 1
 
 
-def measured(process: psutil.Process, count: int, work: Callable[[], None]) -> tuple[float, float]:
-    """Server CPU in us a message, and messages a second."""
-    before, started = sum(process.cpu_times()[:2]), time.perf_counter()
+def cpu_seconds(service: RunningService) -> float:
+    """Of the server so far; the kernel's own count is finer than the ticks that psutil has."""
+    precise = Path(f"/proc/{service.process.pid}/schedstat")
+    if precise.exists():
+        return int(precise.read_text().split()[0]) / 1e9
+    return sum(psutil.Process(service.process.pid).cpu_times()[:2])
+
+
+def measured(service: RunningService, count: int, work: Callable[[], None]) -> float:
+    """Server CPU in us for each of `count` operations."""
+    before = cpu_seconds(service)
     work()
-    elapsed = time.perf_counter() - started
-    return (sum(process.cpu_times()[:2]) - before) / count * 1e6, count / elapsed
+    return (cpu_seconds(service) - before) / count * 1e6
 
 
-def raw_figures(service: RunningService, port: int) -> dict[str, tuple[float, float]]:
-    process = psutil.Process(service.process.pid)
-    with RawClient(port) as sender, RawClient(port) as receiver, RawClient(port) as batcher:
-        sender.login()
-        sender.attach_sender("raw")
-        receiver.login()
-        receiver.attach_receiver("raw")
-        send = measured(process, RAW_MESSAGES, lambda: raw_send(sender, RAW_MESSAGES))
-        receive = measured(process, RAW_MESSAGES, lambda: raw_receive(receiver, RAW_MESSAGES))
-        batcher.login()
-        batcher.attach_sender("raw")
-        batches = measured(process, RAW_MESSAGES, lambda: raw_send_batches(batcher, RAW_MESSAGES))
-    return {
-        "raw send, 500 transfers in flight": send,
-        "raw send, batches of 100": batches,
-        "raw receive + complete, 500 at a time": receive,
-    }
+Figures = dict[str, list[float]]  # of each round
+
+
+def raw_figures(service: RunningService, port: int) -> Figures:
+    figures: Figures = defaultdict(list)
+    for _ in range(ROUNDS):
+        with RawClient(port) as sender, RawClient(port) as receiver, RawClient(port) as batcher:
+            for client in (sender, receiver, batcher):
+                client.login()
+            sender.attach_sender("raw")
+            batcher.attach_sender("raw")
+            receiver.attach_receiver("raw")
+            count = ROUND_MESSAGES
+            for name, messages, work in (
+                ("raw send, batches of 100", count, partial(raw_send_batches, batcher, count)),
+                ("raw send, 500 transfers in flight", count, partial(raw_send, sender, count)),
+                (
+                    "raw receive + complete, 500 at a time",
+                    2 * count,
+                    partial(raw_receive, receiver, 2 * count),
+                ),
+            ):
+                figures[name].append(measured(service, messages, work))
+    return figures
 
 
 def reference_loop() -> float:
@@ -114,8 +135,7 @@ def reference_loop() -> float:
     return (time.process_time() - started) / 500_000 * 1e9
 
 
-def sdk_figures(service: RunningService, port: int) -> dict[str, tuple[float, float]]:
-    process = psutil.Process(service.process.pid)
+def sdk_figures(service: RunningService, port: int) -> Figures:
     connection = (
         f"Endpoint=sb://localhost:{port};SharedAccessKeyName=RootManageSharedAccessKey;"
         "SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;"
@@ -128,7 +148,7 @@ def sdk_figures(service: RunningService, port: int) -> dict[str, tuple[float, fl
                 for _ in range(SDK_MESSAGES // 100):
                     sender.send_messages(batch)
 
-            sent = measured(process, SDK_MESSAGES, send)
+            sent = measured(service, SDK_MESSAGES, send)
         with client.get_queue_receiver("sdk", prefetch_count=200) as receiver:
 
             def receive() -> None:
@@ -138,67 +158,75 @@ def sdk_figures(service: RunningService, port: int) -> dict[str, tuple[float, fl
                         receiver.complete_message(received)
                         count += 1
 
-            completed = measured(process, SDK_MESSAGES, receive)
-    return {"SDK send, batches of 100": sent, "SDK receive + complete": completed}
+            completed = measured(service, SDK_MESSAGES, receive)
+    return {"SDK send, batches of 100": [sent], "SDK receive + complete, one at a time": [completed]}
 
 
-def round_trip(client: RawClient, count: int, start: int) -> float:
-    """Median time in us of receiving and completing one message at a time."""
-    times = []
-    for number in range(start, start + count):
-        started = time.perf_counter()
-        client.flow(1, delivery_count=number)
-        fields, _ = client.expect(TRANSFER)
-        client.complete(fields[1], fields[1])
-        client.expect(DISPOSITION)
-        times.append(time.perf_counter() - started)
-    return statistics.median(times) * 1e6
+class Depth:
+    """One queue of a given depth, with a receiver and a manager on it."""
 
-
-def peek_time(client: RawClient, from_sequence: int, count: int) -> float:
-    """Median time in us of peeking one message."""
-    fields = [
-        (codec.string("from-sequence-number"), codec.long(from_sequence)),
-        (codec.string("message-count"), codec.int_(1)),
-    ]
-    operation = codec.map_([(codec.string("operation"), codec.string("com.microsoft:peek-message"))])
-    request = (
-        codec.described(0x73, codec.list_([codec.string("id")]))
-        + codec.described(0x74, operation)
-        + codec.described(0x77, codec.map_(fields))
-    )
-    times = []
-    for number in range(count):
-        started = time.perf_counter()
-        client.send_bytes(client.transfer(number, request))
-        client.expect(TRANSFER)
-        times.append(time.perf_counter() - started)
-    return statistics.median(times) * 1e6
-
-
-def depth_figures(service: RunningService, port: int) -> dict[str, float]:
-    process = psutil.Process(service.process.pid)
-    with RawClient(port) as sender, RawClient(port) as receiver, RawClient(port) as manager:
-        for client in (sender, receiver, manager):
+    def __init__(self, service: RunningService, port: int, queue: str, depth: int, stack: ExitStack) -> None:
+        self._service = service
+        self._depth = depth
+        self.sender, self.receiver, self.manager = (stack.enter_context(RawClient(port)) for _ in range(3))
+        for client in (self.sender, self.receiver, self.manager):
             client.login()
-        sender.attach_sender("deep")
-        receiver.attach_receiver("deep")
-        manager.attach_sender("deep/$management")
-        manager.attach_receiver("deep/$management")
-        manager.flow(1_000_000)
-        raw_send(sender, 300)
-        shallow = round_trip(receiver, 200, 0), peek_time(manager, 250, 200)
+        self.sender.attach_sender(queue)
+        self.receiver.attach_receiver(queue)
+        self.manager.attach_sender(f"{queue}/$management")
+        self.manager.attach_receiver(f"{queue}/$management")
+        self.manager.flow(1_000_000)
+        self.sent = self.received = self.requests = 0
+        self.send(depth)
+
+    def send(self, count: int) -> None:
+        raw_send(self.sender, count, first=self.sent)
+        self.sent += count
+
+    def round(self) -> tuple[float, float]:
+        """Server CPU in us of receiving and completing one message, and of peeking one in the middle."""
+        self.send(ROUND_TRIPS)
+        trips = measured(self._service, ROUND_TRIPS, self._receive_singly)
+        return trips, measured(self._service, ROUND_TRIPS, self._peek_singly)
+
+    def _receive_singly(self) -> None:
+        for _ in range(ROUND_TRIPS):
+            self.receiver.flow(1, delivery_count=self.received)
+            fields, _ = self.receiver.expect(TRANSFER)
+            self.receiver.complete(fields[1], fields[1])
+            self.receiver.expect(DISPOSITION)
+            self.received += 1
+
+    def _peek_singly(self) -> None:
+        middle = self.received + self._depth // 2
+        fields = {"from-sequence-number": codec.long(middle), "message-count": codec.int_(1)}
+        peek = request("peek-message", **fields)
+        for _ in range(ROUND_TRIPS):
+            self.manager.send_bytes(self.manager.transfer(self.requests, peek))
+            self.manager.expect(TRANSFER)
+            self.requests += 1
+
+
+def depth_figures(service: RunningService, port: int) -> tuple[float, Figures]:
+    """Bytes of memory a queued message, and what depth does."""
+    figures: Figures = defaultdict(list)
+    process = psutil.Process(service.process.pid)
+    with ExitStack() as stack:
+        shallow = Depth(service, port, "shallow", SHALLOW, stack)
         before = process.memory_info().rss
-        raw_send(sender, DEEP)
+        deep = Depth(service, port, "deep", DEEP, stack)
         memory = (process.memory_info().rss - before) / DEEP
-        deep = round_trip(receiver, 200, 200), peek_time(manager, DEEP // 2, 200)
-    return {
-        "memory a queued 200-byte message, bytes": memory,
-        "receive + complete one, 100 queued, us": shallow[0],
-        f"receive + complete one, {DEEP} queued, us": deep[0],
-        "peek one, 100 queued, us": shallow[1],
-        f"peek one in the middle of {DEEP}, us": deep[1],
-    }
+        for _ in range(DEPTH_ROUNDS):
+            for queue, depth in ((shallow, SHALLOW), (deep, DEEP)):
+                trip, peek = queue.round()
+                figures[f"receive + complete one, {depth:,} queued"].append(trip)
+                figures[f"peek one, {depth:,} queued"].append(peek)
+    return memory, figures
+
+
+def show(figures: Figures) -> None:
+    for name, rounds in figures.items():
+        print(f"{name:42}{statistics.median(rounds):10.1f}{min(rounds):10.1f}")
 
 
 def main() -> None:
@@ -208,14 +236,17 @@ def main() -> None:
         with running_service("localcloud.servicebus", *arguments, data=Path(folder) / "data") as service:
             port = int(service.addresses["amqp"].rpartition(":")[2])
             rates = raw_figures(service, port) | sdk_figures(service, port)
-            depths = depth_figures(service, port)
+            memory, depths = depth_figures(service, port)
     print(f"reference loop: {before:.0f} ns before, {reference_loop():.0f} ns after")
-    print(f"{'operation':42}{'server CPU us':>14}{'messages/s':>12}")
-    for name, (cpu, rate) in rates.items():
-        print(f"{name:42}{cpu:14.1f}{rate:12.0f}")
-    print()
-    for name, value in depths.items():
-        print(f"{name:42}{value:14.0f}")
+    print(f"memory a queued 200-byte message: {memory:.0f} bytes")
+    print(f"{'server CPU, us a message or operation':42}{'median':>10}{'best':>10}")
+    show(rates)
+    show(depths)
+    for kind in ("receive + complete one", "peek one"):
+        shallow, deep = (depths[f"{kind}, {depth:,} queued"] for depth in (SHALLOW, DEEP))
+        ratio = statistics.median(two / one for one, two in zip(shallow, deep, strict=True))
+        best = min(deep) / min(shallow)
+        print(f"{kind}: {DEEP:,} queued costs {ratio:.2f} times as much as {SHALLOW:,} (best: {best:.2f})")
 
 
 if __name__ == "__main__":

@@ -6,8 +6,9 @@ from typing import Any
 from xml.etree.ElementTree import Element, SubElement, register_namespace, tostring
 
 from localcloud.servicebus.engine import Namespace, Subscription, Topic
-from localcloud.servicebus.entities import MAX_ENTITY_BYTES, EntityOptions, Queue
+from localcloud.servicebus.entities import MAX_ENTITY_BYTES, Queue
 from localcloud.servicebus.filters import CorrelationFilter, Rule, SqlFilter
+from localcloud.servicebus.options import EntityOptions
 
 __all__ = ["describe", "describe_namespace", "describe_rule", "error", "feed", "to_bytes"]
 

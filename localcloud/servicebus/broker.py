@@ -196,13 +196,11 @@ class Broker:
     def _finish_drains(self) -> None:
         draining, self._draining = self._draining, set()
         for link in draining:
-            if not link.drain or link.session.links.get(link.handle) is not link:
-                continue
-            is_held_up = link.credit > 0 and not link.session.can_deliver
-            if is_held_up and link.endpoint is not None and link.endpoint.has_more():
-                continue  # it is credited again, and drained then, when there is room
-            link.session.finish_drain(link)
-            self._to_flush.add(link.session.connection)
+            is_attached = link.session.links.get(link.handle) is link
+            # One that is held up is credited again, and comes here again, when there is room.
+            if link.drain and is_attached and not link.is_held_up:
+                link.session.finish_drain(link)
+                self._to_flush.add(link.session.connection)
 
     def _commit(self) -> bool:
         changes = self.namespace.changes

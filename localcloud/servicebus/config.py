@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from localcloud.servicebus.entities import EntityOptions
 from localcloud.servicebus.filters import CorrelationFilter, Filter, Rule, SqlFilter
+from localcloud.servicebus.options import EntityOptions
 from localcloud.servicebus.sql import SqlError
 
 __all__ = [

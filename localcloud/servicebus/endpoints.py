@@ -8,13 +8,14 @@ from localcloud.servicebus.amqp.codec import DecodeError, Described
 from localcloud.servicebus.amqp.links import IncomingLink, Link, Outcome, OutgoingLink
 from localcloud.servicebus.amqp.performatives import ACCEPTED, Transfer, encode_error, encode_performative
 from localcloud.servicebus.deliveries import encode_delivery
-from localcloud.servicebus.entities import DEAD_LETTER_DESCRIPTION, DEAD_LETTER_REASON, Queue, new_lock_token
+from localcloud.servicebus.entities import DEAD_LETTER_DESCRIPTION, DEAD_LETTER_REASON, Queue
 from localcloud.servicebus.errors import (
     ArgumentInvalid,
     BrokerError,
     NotSupported,
     QuotaExceeded,
 )
+from localcloud.servicebus.locks import new_lock_token
 from localcloud.servicebus.messages import BATCH_FORMAT, parse_batch, parse_message
 from localcloud.servicebus.requests import Reply, Request
 

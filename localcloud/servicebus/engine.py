@@ -7,10 +7,11 @@ from typing import TypeVar
 from localcloud.clock import Clock
 from localcloud.servicebus.changes import SEQUENCE_BITS, Changes
 from localcloud.servicebus.config import EntityConfig, NamespaceConfig, TopicConfig
-from localcloud.servicebus.entities import EntityOptions, Queue
+from localcloud.servicebus.entities import Queue
 from localcloud.servicebus.errors import EntityNotFound
 from localcloud.servicebus.filters import Rule
 from localcloud.servicebus.messages import Message, MessageView
+from localcloud.servicebus.options import EntityOptions
 
 __all__ = ["Namespace", "Subscription", "Topic"]
 
@@ -58,6 +59,7 @@ class Namespace:
         self.entities: dict[str, Queue] = {}  # by lower-case address, dead-letter queues included
         self.by_number: dict[int, Queue] = {}
         self._clock = clock
+        self.started_at = self.now()
         self._number_of = number_of
         self._wakes: list[tuple[int, int]] = []
         for topic in config.topics:

@@ -12,19 +12,18 @@ What changed is noted in `Changes`; whoever drives the engine journals it before
 """
 
 import itertools
-import os
-from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
 
 from localcloud.servicebus.amqp import codec
 from localcloud.servicebus.changes import SEQUENCE_BITS, Changes
-from localcloud.servicebus.errors import LockLost, MessageNotFound, NotAllowed, QuotaExceeded
+from localcloud.servicebus.errors import MessageNotFound, NotAllowed, QuotaExceeded
 from localcloud.servicebus.indexes import Agenda, DuplicateHistory, SequenceIndex
+from localcloud.servicebus.locks import Locks
 from localcloud.servicebus.messages import Message, MessageState, MessageView, with_application_properties
+from localcloud.servicebus.options import Counts, EntityOptions
+from localcloud.servicebus.ready import ReadyMessages
 
-__all__ = ["MAX_HOPS", "Counts", "EntityOptions", "Queue", "TimeSource"]
+__all__ = ["MAX_HOPS", "Queue", "TimeSource"]
 
 MAX_HOPS = 4
 MAX_ENTITY_BYTES = 1024**3
@@ -35,36 +34,6 @@ DEAD_LETTER_REASON = "DeadLetterReason"
 DEAD_LETTER_DESCRIPTION = "DeadLetterErrorDescription"
 
 TimeSource = Callable[[], int]
-
-# Lock tokens must not repeat within a run, nor after a restart.
-_TOKEN_PREFIX = os.urandom(8)
-_token_numbers = itertools.count(1)
-
-
-def new_lock_token() -> bytes:
-    return next(_token_numbers).to_bytes(8, "little") + _TOKEN_PREFIX
-
-
-@dataclass(frozen=True)
-class EntityOptions:
-    """Durations in milliseconds; a time to live of 0 is without end."""
-
-    lock_duration: int = 60_000
-    max_delivery_count: int = 10
-    default_ttl: int = 0
-    dead_letter_on_expiration: bool = False
-    duplicate_window: int = 0
-    forward_to: str | None = None
-    forward_dead_letters_to: str | None = None
-
-
-@dataclass(frozen=True)
-class Counts:
-    active: int
-    scheduled: int
-    dead_lettered: int
-    transfer_dead_lettered: int
-    bytes: int
 
 
 class Queue:
@@ -92,7 +61,7 @@ class Queue:
         self.bytes = 0
         self.wake_at = 0
         self.messages: dict[int, Message] = {}
-        self.locked: OrderedDict[bytes, Message] = OrderedDict()  # in the order in which the locks end
+        self.locked = Locks()
         self.scheduled_count = 0
         self.deferred_count = 0
         self.history = DuplicateHistory(options.duplicate_window) if options.duplicate_window else None
@@ -101,11 +70,9 @@ class Queue:
         self._wake = wake
         self._first_row = number << SEQUENCE_BITS
         self._order = SequenceIndex()
-        self._fresh: deque[Message] = deque()  # ready messages in order of sequence number
-        self._returned: list[tuple[int, Message]] = []  # a heap of those that came back out of order
+        self._ready = ReadyMessages(self._is_ready)
         self._expiries = Agenda(self._is_expiry)
         self._dues = Agenda(self._is_due)
-        self._expired_entries = 0
 
     # arriving
 
@@ -179,10 +146,13 @@ class Queue:
             target.send(twin)
 
     def _bury(self, message: Message, reason: str, description: str) -> None:
-        """What cannot be forwarded waits in the transfer dead-letter queue of the entity that forwards."""
+        """What cannot be forwarded waits among the dead letters of the entity that forwards.
+
+        It goes no further from there, even where dead letters are forwarded: that could fail for ever.
+        """
         with_application_properties(message, _dead_letter_properties(reason, description))
-        if self.transfer_dead_letters is not None:
-            self.transfer_dead_letters.take_in(message)
+        if self.dead_letters is not None:
+            self.dead_letters.take_in(message)
 
     def take_in(self, message: Message) -> None:
         """A dead letter arrives: it keeps its sequence number, and no longer expires."""
@@ -221,11 +191,7 @@ class Queue:
             self._make_ready(message)
 
     def _make_ready(self, message: Message) -> None:
-        fresh = self._fresh
-        if not fresh or fresh[-1].sequence < message.sequence:
-            fresh.append(message)
-        else:
-            heappush(self._returned, (message.sequence, message))
+        self._ready.add(message)
         self._changes.ready.add(self)
 
     # leaving
@@ -243,18 +209,6 @@ class Queue:
             self.deferred_count -= 1
         self._changes.rows[self._first_row | sequence] = None
 
-    def _next_ready(self) -> Message | None:
-        """The ready message with the lowest sequence number; entries of messages that left are skipped."""
-        fresh, returned = self._fresh, self._returned
-        while fresh or returned:
-            if returned and (not fresh or returned[0][0] < fresh[0].sequence):
-                message = heappop(returned)[1]
-            else:
-                message = fresh.popleft()
-            if self._is_ready(message):
-                return message
-        return None
-
     def _is_ready(self, message: Message) -> bool:
         return (
             message.lock is None
@@ -264,17 +218,17 @@ class Queue:
 
     @property
     def may_have_ready(self) -> bool:
-        return bool(self._fresh or self._returned)
+        return bool(self._ready)
 
     def take(self) -> Message | None:
         """The next ready message, locked for its receiver."""
-        message = self._next_ready()
+        message = self._ready.take()
         if message is not None:
             self._lock(message)
         return message
 
     def take_and_delete(self) -> Message | None:
-        message = self._next_ready()
+        message = self._ready.take()
         if message is not None:
             self._remove(message)
         return message
@@ -282,41 +236,27 @@ class Queue:
     # locks
 
     def _lock(self, message: Message) -> None:
-        token = new_lock_token()
         until = self._now() + self.options.lock_duration
-        message.lock, message.locked_until = token, until
-        self.locked[token] = message
+        self.locked.give(message, until)
         self._arm(until)
 
-    def _unlock(self, token: bytes) -> Message:
-        message = self.locked.pop(token, None)
-        if message is None:
-            raise LockLost
-        message.lock, message.locked_until = None, 0
-        return message
-
     def renew(self, token: bytes) -> int:
-        message = self.locked.get(token)
-        if message is None:
-            raise LockLost
-        message.locked_until = self._now() + self.options.lock_duration
-        self.locked.move_to_end(token)
-        return message.locked_until
+        return self.locked.renew(token, self._now() + self.options.lock_duration)
 
     def complete(self, token: bytes) -> None:
-        self._remove(self._unlock(token))
+        self._remove(self.locked.end(token))
 
     def release(self, token: bytes) -> None:
         """Give the lock back as if the message had never been delivered."""
-        self._give_back(self._unlock(token))
+        self._give_back(self.locked.end(token))
 
     def abandon(self, token: bytes, properties: Mapping[str, bytes] | None = None) -> None:
-        message = self._unlock(token)
+        message = self.locked.end(token)
         self._modify(message, properties)
         self._count_failed_delivery(message)
 
     def defer(self, token: bytes, properties: Mapping[str, bytes] | None = None) -> None:
-        message = self._unlock(token)
+        message = self.locked.end(token)
         self._modify(message, properties)
         if message.state != DEFERRED:
             message.state = DEFERRED
@@ -332,7 +272,7 @@ class Queue:
     ) -> None:
         if self.is_dead_letter_queue:
             raise NotAllowed("A message in a dead-letter queue cannot be dead-lettered again.")
-        message = self._unlock(token)
+        message = self.locked.end(token)
         self._modify(message, properties)
         self._move_to_dead_letters(message, reason, description)
 
@@ -408,8 +348,8 @@ class Queue:
 
     def run_due(self, now: int) -> None:
         """Everything that time alone brings about: lock ends, expiries, schedules, forgotten ids."""
-        while self.locked and next(iter(self.locked.values())).locked_until <= now:
-            self.lose_lock(next(iter(self.locked)))
+        for token in self.locked.ended(now):
+            self.lose_lock(token)
         for sequence in self._expiries.due(now):
             if self.messages[sequence].lock is None:  # a locked message expires when its lock ends
                 self._expire(self.messages[sequence])
@@ -420,7 +360,7 @@ class Queue:
 
     def lose_lock(self, token: bytes) -> None:
         """A lock that ends before its message was settled is a failed delivery."""
-        self._count_failed_delivery(self._unlock(token))
+        self._count_failed_delivery(self.locked.end(token))
 
     def _activate(self, message: Message, now: int) -> None:
         """A scheduled message is enqueued as if it were sent now, with a new sequence number."""
@@ -438,16 +378,7 @@ class Queue:
             )
         else:
             self._remove(message)
-        self._forget_expired()
-
-    def _forget_expired(self) -> None:
-        """Expired messages leave entries among the ready ones; nobody may ever come to take those."""
-        self._expired_entries += 1
-        if self._expired_entries > Agenda.SLACK and self._expired_entries > len(self._fresh) // 2:
-            self._fresh = deque(message for message in self._fresh if self._is_ready(message))
-            self._returned = [entry for entry in self._returned if self._is_ready(entry[1])]
-            heapify(self._returned)
-            self._expired_entries = 0
+        self._ready.cancel()
 
     def _is_expiry(self, when: int, sequence: int) -> bool:
         message = self.messages.get(sequence)
@@ -459,8 +390,7 @@ class Queue:
 
     def rearm(self) -> None:
         """Ask to be woken when `run_due` has something to do again."""
-        lock = next(iter(self.locked.values())).locked_until if self.locked else None
-        times = (lock, self._expiries.next_at, self._dues.next_at)
+        times = (self.locked.next_end, self._expiries.next_at, self._dues.next_at)
         self.wake_at = 0
         if next_at := min((time for time in times if time is not None), default=0):
             self._arm(next_at)

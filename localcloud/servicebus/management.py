@@ -7,11 +7,12 @@ from uuid import UUID
 from localcloud.servicebus.amqp import codec
 from localcloud.servicebus.deliveries import encode_browsed, encode_delivery
 from localcloud.servicebus.endpoints import dead_letter, encode_properties
-from localcloud.servicebus.engine import Namespace, Topic
+from localcloud.servicebus.engine import Namespace, Subscription, Topic
 from localcloud.servicebus.entities import DEAD_LETTER_DESCRIPTION, DEAD_LETTER_REASON, Queue
 from localcloud.servicebus.errors import ArgumentInvalid, LockLost, NotAllowed, NotSupported
 from localcloud.servicebus.messages import Message, parse_message
 from localcloud.servicebus.requests import Reply, Request
+from localcloud.servicebus.rules import encode_rule
 
 __all__ = ["ManagementNode"]
 
@@ -40,6 +41,7 @@ class ManagementNode:
             "cancel-scheduled-message": self._cancel_scheduled,
             "receive-by-sequence-number": self._receive_deferred,
             "update-disposition": self._update_disposition,
+            "enumerate-rules": self._enumerate_rules,
         }
 
     def operation_name(self, request: Request) -> str:
@@ -108,6 +110,19 @@ class ManagementNode:
         for token in tokens:
             settle(token)
         return Reply()
+
+    def _enumerate_rules(self, request: Request) -> Reply:
+        if not isinstance(self._queue, Subscription):
+            raise NotAllowed(f"'{self._queue.path}' is no subscription, so it has no rules.")
+        skip, top = request.field("skip", int), request.field("top", int)
+        if skip < 0 or top < 0:
+            raise ArgumentInvalid("enumerate-rules: skip and top are not negative.")
+        created = self._namespace.started_at
+        page = [encode_rule(rule, created) for rule in self._queue.rules[skip : skip + top]]
+        if not page:
+            return Reply(204, "No rules.")
+        rules = codec.list_(codec.map_([(codec.string("rule-description"), rule)]) for rule in page)
+        return _ok([("rules", rules)])
 
     def _settlement(self, status: str, request: Request) -> Callable[[bytes], None]:
         queue = self._queue

@@ -97,7 +97,9 @@ class RawClient:
 
     # a session with the rights of the namespace's key
 
-    def login(self, response: bytes = PLAIN_LOGIN) -> None:
+    def login(
+        self, response: bytes = PLAIN_LOGIN, *, max_frame: int = 65_536, window: int = 1_000_000
+    ) -> None:
         self.send_bytes(SASL_HEADER)
         init = encode_performative(0x41, codec.symbol("PLAIN"), codec.binary(response))
         self.send_bytes(encode_frame(0, init, 1))
@@ -105,7 +107,7 @@ class RawClient:
         self.read_frame()
         outcome, _ = codec.decode(self.read_frame())
         assert outcome.value == [0], "the key was refused"
-        self.open()
+        self.open(max_frame=max_frame, window=window)
 
     def open(self, *, max_frame: int = 65_536, window: int = 1_000_000) -> None:
         self.send_bytes(AMQP_HEADER)

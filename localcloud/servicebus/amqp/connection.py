@@ -35,6 +35,7 @@ from localcloud.servicebus.amqp.performatives import (
     encode_frame,
     encode_performative,
     parse_performative,
+    parse_plain_transfer,
 )
 from localcloud.servicebus.amqp.session import Session
 from localcloud.servicebus.errors import BrokerError, DecodeFailed, NotAllowed, QuotaExceeded
@@ -133,7 +134,7 @@ class Connection(asyncio.Protocol):
         """There is room again: receivers that were passed over may have messages waiting."""
         for session in self._sessions.values():
             for link in session.links.values():
-                if isinstance(link, OutgoingLink) and link.credit > 0 and link.endpoint is not None:
+                if isinstance(link, OutgoingLink) and link.is_waiting and link.endpoint is not None:
                     link.endpoint.credited(link)
 
     def data_received(self, data: bytes) -> None:
@@ -204,7 +205,7 @@ class Connection(asyncio.Protocol):
     def _on_frame(self, frame: bytes, start: int, kind: int, channel: int) -> None:
         if kind == AMQP_FRAME:
             if start < len(frame):  # else a heartbeat
-                performative, end = parse_performative(frame, start)
+                performative, end = parse_plain_transfer(frame, start) or parse_performative(frame, start)
                 if type(performative) is Transfer:
                     self._session(channel).on_transfer(performative, frame[end:])
                 else:

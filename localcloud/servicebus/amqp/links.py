@@ -112,5 +112,18 @@ class OutgoingLink(Link):
         self.drain = False
 
     @property
+    def is_waiting(self) -> bool:
+        return self.credit > 0 or self.drain
+
+    @property
     def can_deliver(self) -> bool:
         return self.credit > 0 and self.session.can_deliver
+
+    @property
+    def is_held_up(self) -> bool:
+        """Something that the peer gave credit for cannot go out yet: part of a message, or messages."""
+        session = self.session
+        if session.is_mid_delivery:
+            return True
+        has_more = self.endpoint is not None and self.endpoint.has_more()
+        return self.credit > 0 and has_more and not session.can_deliver

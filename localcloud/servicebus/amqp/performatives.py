@@ -29,6 +29,7 @@ __all__ = [
     "encode_performative",
     "encode_transfer",
     "parse_performative",
+    "parse_plain_transfer",
 ]
 
 AMQP_FRAME, SASL_FRAME = 0, 1
@@ -170,7 +171,7 @@ MAX_CHECKED = 500
 
 def parse_performative(frame: bytes, start: int, *, sasl: bool = False) -> tuple[Performative, int]:
     """The performative at `start` of a frame, and where its payload begins."""
-    if frame[start : start + 2] != b"\x00\x53":
+    if not frame.startswith(b"\x00\x53", start):
         raise DecodeError("a frame holds a performative, described by a small ulong")
     fields, end = codec.decode(frame, start + 3)
     kind = (_SASL_KINDS if sasl else _AMQP_KINDS).get(frame[start + 2])
@@ -184,6 +185,54 @@ def parse_performative(frame: bytes, start: int, *, sasl: bool = False) -> tuple
             checked.add(signature)
     # As kind(*fields), without its Python-level constructor: this is the hottest line of a broker.
     return tuple.__new__(kind, fields + missing), end
+
+
+_PLAIN_TRANSFER = b"\x00\x53\x14\xc0"
+_BINARY8 = 0xA0
+_BOOLEANS = {0x40: None, 0x41: True, 0x42: False}
+_AFTER_MORE = (None,) * 5
+_unpack_u32 = struct.Struct(">I").unpack_from
+
+
+def parse_plain_transfer(frame: bytes, start: int) -> tuple[Transfer, int] | None:
+    """A transfer as senders write it, up to its field `more`; None for any other form of it, or frame.
+
+    Whoever sends many messages sends many of these, and most of what the general way does is not needed.
+    """
+    if not frame.startswith(_PLAIN_TRANSFER, start):
+        return None
+    try:
+        end, count = start + 5 + frame[start + 4], frame[start + 5]
+        handle, position = _small_number(frame, start + 6)
+        delivery_id, position = _small_number(frame, position)
+        if frame[position] != _BINARY8:
+            return None
+        after_tag = position + 2 + frame[position + 1]
+        message_format, after = _small_number(frame, after_tag)
+        settled = _BOOLEANS[frame[after]]
+        more = _BOOLEANS[frame[after + 1]] if count == _FIELDS_TO_MORE else None
+    except (IndexError, KeyError, struct.error):
+        return None
+    if _FIELDS_AFTER_FORMAT.get(count) != end - after or end > len(frame):
+        return None
+    tag = frame[position + 2 : after_tag]
+    fields = (handle, delivery_id, tag, message_format, settled, more, *_AFTER_MORE)
+    return tuple.__new__(Transfer, fields), end
+
+
+_FIELDS_TO_MORE = 6
+_FIELDS_AFTER_FORMAT = {5: 1, 6: 2}  # by the number of all fields: `settled`, or `settled` and `more`
+
+
+def _small_number(frame: bytes, position: int) -> tuple[int, int]:
+    code = frame[position]
+    if code == 0x43:  # noqa: PLR2004 - uint 0
+        return 0, position + 1
+    if code == 0x52:  # noqa: PLR2004 - a uint of one byte
+        return frame[position + 1], position + 2
+    if code == 0x70:  # noqa: PLR2004 - a uint of four
+        return _unpack_u32(frame, position + 1)[0], position + 5
+    raise KeyError(code)
 
 
 def _check(kind: type[Any], fields: list[Any]) -> None:

@@ -150,6 +150,7 @@ class Session:
     # flow
 
     def on_flow(self, flow: Flow) -> None:
+        was_shut = not self._has_room
         seen = flow.next_incoming_id or 0
         window = (seen + flow.incoming_window - self._next_outgoing_id) % _WRAP
         self._peer_window = window if window < _WRAP // 2 else 0
@@ -159,7 +160,8 @@ class Session:
             link.take_flow(flow)
         if flow.echo:
             self._send_flow(link)
-        for waiting in (link,) if link is not None else tuple(self.links.values()):
+        # The window is the whole session's: where it was shut, every link may go on.
+        for waiting in (link,) if link is not None and not was_shut else tuple(self.links.values()):
             if isinstance(waiting, OutgoingLink) and waiting.endpoint is not None:
                 waiting.endpoint.credited(waiting)
 
@@ -243,8 +245,17 @@ class Session:
     # the peer receives
 
     @property
+    def is_mid_delivery(self) -> bool:
+        """Frames of a delivery still wait for the peer's window."""
+        return bool(self._blocked)
+
+    @property
+    def _has_room(self) -> bool:
+        return self._peer_window > 0 and not self._blocked
+
+    @property
     def can_deliver(self) -> bool:
-        return self._peer_window > 0 and not self._blocked and self.connection.can_write
+        return self._has_room and self.connection.can_write
 
     def deliver(self, link: OutgoingLink, tag: bytes, payload: bytes) -> None:
         """Send one message; what the peer's window has no room for waits, and everything behind it."""

@@ -18,6 +18,7 @@ from azure.servicebus.management import (
 )
 
 from tests.localcloud.servicebus.conftest import Bus
+from tests.localcloud.servicebus.sdk import receive
 from tests.localcloud.servicebus.topology import TOPOLOGY, connection_string
 
 NAMESPACE = TOPOLOGY["UserConfig"]["Namespaces"][0]
@@ -40,7 +41,7 @@ def test_queues_topics_and_subscriptions_are_listed(admin: ServiceBusAdministrat
     assert [queue.name for queue in admin.list_queues()] == [queue["Name"] for queue in NAMESPACE["Queues"]]
     assert [topic.name for topic in admin.list_topics()] == ["news", "js-news"]
     names = [subscription.name for subscription in admin.list_subscriptions("news")]
-    assert names == ["all", "sport", "big", "props", "forwarded"]
+    assert names == ["all", "sport", "big", "props", "paged", "forwarded"]
 
 
 def test_long_lists_come_in_pages(admin: ServiceBusAdministrationClient) -> None:
@@ -69,7 +70,7 @@ def test_runtime_properties_count_messages_by_state(
     with client.get_queue_sender("patient") as sender, client.get_queue_receiver("patient") as receiver:
         sender.send_messages([ServiceBusMessage(name) for name in ("dead", "deferred", "active")])
         sender.schedule_messages(ServiceBusMessage("x"), datetime.now(UTC) + timedelta(hours=1))
-        dead, deferred = receiver.receive_messages(2, max_wait_time=5)
+        dead, deferred = receive(receiver, 2)
         receiver.dead_letter_message(dead)
         receiver.defer_message(deferred)
         counts = admin.get_queue_runtime_properties("patient")
@@ -77,7 +78,7 @@ def test_runtime_properties_count_messages_by_state(
     assert (counts.scheduled_message_count, counts.total_message_count) == (1, 4)
     assert (counts.size_in_bytes or 0) > 0
     topic = admin.get_topic_runtime_properties("news")
-    assert topic.subscription_count == 5
+    assert topic.subscription_count == 6
     subscription = admin.get_subscription_runtime_properties("news", "props")
     assert subscription.active_message_count == 0
 

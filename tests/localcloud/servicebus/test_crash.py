@@ -3,11 +3,13 @@
 import contextlib
 import json
 import random
+import shutil
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from localcloud.servicebus.amqp import codec
@@ -179,6 +181,21 @@ def check_kept(port: int, deferred: int) -> None:
     send(port, "unique", message(b"again", "once"))
 
 
+def journalled(folder: Path, queue: str) -> list[tuple[str, int]]:
+    """What the journal holds of a queue, read from a copy of its files and without any code of the service."""
+    with contextlib.ExitStack() as stack:
+        copy = folder.with_name("copy")
+        shutil.copytree(folder, copy)
+        stack.callback(shutil.rmtree, copy)
+        database = apsw.Connection(str(copy / "journal.sqlite"))
+        stack.callback(database.close)
+        rows = database.execute(
+            "SELECT bare, row & 0xFFFFFFFFFF FROM messages, entities WHERE row >> 40 = number AND path = ?",
+            (queue,),
+        )
+        return [(identify(bare)[0], sequence) for bare, sequence in rows]
+
+
 def run_crashes(folder: Path, rounds: int, seed: int) -> Ledger:
     folder.mkdir(exist_ok=True)
     config = folder / "Config.json"
@@ -201,6 +218,8 @@ def run_crashes(folder: Path, rounds: int, seed: int) -> Ledger:
             for stream in (service.process.stdin, service.process.stdout):
                 if stream is not None:
                     stream.close()
+    stored = journalled(folder / "data", "load")
+    check(ledger, stored)
     with running_service("localcloud.servicebus", *arguments, data=folder / "data") as service:
         port = port_of(service)
         check_kept(port, deferred)
@@ -215,8 +234,8 @@ def run_crashes(folder: Path, rounds: int, seed: int) -> Ledger:
         )
         assert (status, len(body["messages"])) == (200, 1)
         assert [name for name, _ in take_all(port, "unique")] == ["once"]
-        left = take_all(port, "load")
-    check(ledger, left)
+        assert take_all(port, "load") == sorted(stored, key=lambda found: found[1])
+    assert journalled(folder / "data", "load") == []
     return ledger
 
 

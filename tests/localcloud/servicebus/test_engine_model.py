@@ -16,9 +16,10 @@ from localcloud.clock import ManualClock
 from localcloud.servicebus.changes import SEQUENCE_BITS
 from localcloud.servicebus.config import EntityConfig, NamespaceConfig
 from localcloud.servicebus.engine import Namespace
-from localcloud.servicebus.entities import EntityOptions, Queue
+from localcloud.servicebus.entities import Queue
 from localcloud.servicebus.errors import LockLost, MessageNotFound
 from localcloud.servicebus.messages import Message, MessageState, MessageView, parse_message
+from localcloud.servicebus.options import EntityOptions
 from tests.support.raw_amqp import message as encoded
 
 LOCK, TTL, WINDOW, MAX_DELIVERIES = 10_000, 60_000, 5_000, 3

@@ -7,11 +7,13 @@ import pytest
 from localcloud.clock import ManualClock
 from localcloud.servicebus.config import EntityConfig, NamespaceConfig, TopicConfig
 from localcloud.servicebus.engine import Namespace
-from localcloud.servicebus.entities import MAX_ENTITY_BYTES, EntityOptions, Queue
+from localcloud.servicebus.entities import MAX_ENTITY_BYTES, Queue
 from localcloud.servicebus.errors import LockLost, MessageNotFound, QuotaExceeded
 from localcloud.servicebus.filters import Rule, SqlFilter
 from localcloud.servicebus.indexes import Agenda, DuplicateHistory, SequenceIndex
 from localcloud.servicebus.messages import Message, MessageView, parse_message
+from localcloud.servicebus.options import EntityOptions
+from localcloud.servicebus.ready import ReadyMessages
 from tests.support.raw_amqp import message as encoded
 
 EVERYTHING = (Rule("all", SqlFilter.parse("1=1")),)
@@ -162,7 +164,7 @@ def test_four_hops_are_allowed_and_a_fifth_is_not() -> None:
     it.send("far", "q0")
     assert name(it.queue("q5").take()) == "near"
     assert it.queue("q5").take() is None
-    buried = it.queue("q4/$Transfer/$DeadLetterQueue")
+    buried = it.queue("q4/$DeadLetterQueue")
     message, _ = locked(buried)
     assert MessageView(message).application["DeadLetterReason"] == "MaxTransferHopCountExceeded"
 
@@ -177,7 +179,7 @@ def test_a_dead_letter_of_a_forwarding_loop_ends() -> None:
     for _ in range(10):
         it.pass_time(2)
     assert len(it.queue().messages) == 0
-    assert len(it.queue("q/$Transfer/$DeadLetterQueue").messages) == 1
+    assert len(it.queue("q/$DeadLetterQueue").messages) == 1
 
 
 def test_copies_of_a_topics_message_are_independent() -> None:
@@ -213,7 +215,7 @@ def test_expired_messages_that_nobody_takes_are_not_kept_in_memory() -> None:
         if number % 500 == 0:
             it.pass_time(2)
     it.pass_time(2)
-    assert len(it.queue()._fresh) <= Agenda.SLACK
+    assert len(it.queue()._ready) <= ReadyMessages.SLACK
 
 
 def test_the_sequence_index_finds_its_place_among_many() -> None:

@@ -17,6 +17,7 @@ from localcloud.faults import FAULTS_PATH
 from localcloud.servicebus.amqp import codec
 from localcloud.servicebus.amqp.performatives import DETACH, DISPOSITION, TRANSFER
 from tests.localcloud.servicebus.conftest import Bus
+from tests.localcloud.servicebus.sdk import receive_one
 from tests.localcloud.servicebus.topology import entity, topology
 from tests.support.raw_amqp import RawClient, message, request
 from tests.support.services import running_service
@@ -112,8 +113,8 @@ def test_a_message_is_delivered_twice_and_its_first_lock_is_lost(
 ) -> None:
     faulty.plan_faults({"kind": "deliver-twice", "operation": "receive"})
     sdk_sender.send_messages(ServiceBusMessage("echo"))
-    (first,) = sdk_receiver.receive_messages(1, max_wait_time=5)
-    (second,) = sdk_receiver.receive_messages(1, max_wait_time=5)
+    first = receive_one(sdk_receiver)
+    second = receive_one(sdk_receiver)
     assert (str(first), first.delivery_count) == ("echo", 0)
     assert (str(second), second.delivery_count) == ("echo", 1)
     with pytest.raises(MessageLockLostError):

@@ -1,6 +1,5 @@
 """The real Python SDK, synchronous, over every feature of a queue."""
 
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -28,31 +27,7 @@ from azure.servicebus.exceptions import (
 )
 
 from tests.localcloud.servicebus.conftest import Bus
-
-
-def receive(receiver: ServiceBusReceiver, count: int = 1) -> list[ServiceBusReceivedMessage]:
-    """Exactly `count` messages: the SDK may return fewer at a time."""
-    found: list[ServiceBusReceivedMessage] = []
-    deadline = time.monotonic() + 20
-    while len(found) < count and time.monotonic() < deadline:
-        found += receiver.receive_messages(count - len(found), max_wait_time=5)
-    assert len(found) == count
-    return found
-
-
-def receive_one(receiver: ServiceBusReceiver) -> ServiceBusReceivedMessage:
-    return receive(receiver)[0]
-
-
-def bodies(messages: list[ServiceBusReceivedMessage]) -> list[str]:
-    return [str(message) for message in messages]
-
-
-def eventually(look: Callable[[], Any], seconds: float = 10) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (found := look()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return found
+from tests.localcloud.servicebus.sdk import bodies, eventually, receive, receive_one
 
 
 @pytest.fixture
@@ -307,7 +282,7 @@ def test_peek_shows_active_locked_deferred_and_scheduled_messages_in_order(
 def test_a_scheduled_message_waits_for_its_time_and_then_gets_a_new_number(
     sender: ServiceBusSender, receiver: ServiceBusReceiver
 ) -> None:
-    due = datetime.now(UTC) + timedelta(seconds=1)
+    due = datetime.now(UTC) + timedelta(seconds=2)
     (number,) = sender.schedule_messages(ServiceBusMessage("timed"), due)
     sender.send_messages(ServiceBusMessage("by property", scheduled_enqueue_time_utc=due))
     messages = receive(receiver, 2)
@@ -332,10 +307,10 @@ def test_a_cancelled_message_never_comes_and_cannot_be_cancelled_twice(
 
 
 def test_receive_and_delete_settles_on_delivery(
-    sender: ServiceBusSender, opened: Callable[..., ServiceBusReceiver]
+    client: ServiceBusClient, opened: Callable[..., ServiceBusReceiver]
 ) -> None:
-    receiver = opened("work", receive_mode=ServiceBusReceiveMode.RECEIVE_AND_DELETE)
-    sender.send_messages([ServiceBusMessage("x"), ServiceBusMessage("y")])
+    receiver = opened("deleted", receive_mode=ServiceBusReceiveMode.RECEIVE_AND_DELETE)
+    send_to(client, "deleted", ServiceBusMessage("x"), ServiceBusMessage("y"))
     messages = receive(receiver, 2)
     assert bodies(messages) == ["x", "y"]
     assert receiver.peek_messages(5, sequence_number=1) == []
@@ -356,13 +331,13 @@ def test_deferred_messages_can_be_received_and_deleted(
 
 
 def test_a_prefetching_receiver_gets_everything_once(
-    sender: ServiceBusSender, opened: Callable[..., ServiceBusReceiver]
+    client: ServiceBusClient, opened: Callable[..., ServiceBusReceiver]
 ) -> None:
-    sender.send_messages([ServiceBusMessage(str(number)) for number in range(120)])
-    receiver = opened("work", prefetch_count=50)
+    send_to(client, "prefetched", *(ServiceBusMessage(str(number)) for number in range(120)))
+    receiver = opened("prefetched", prefetch_count=50)
     messages: list[ServiceBusReceivedMessage] = []
     while len(messages) < 120:
-        batch = receiver.receive_messages(30, max_wait_time=5)
+        batch = receiver.receive_messages(30, max_wait_time=20)
         assert batch
         for message in batch:
             receiver.complete_message(message)
@@ -371,14 +346,15 @@ def test_a_prefetching_receiver_gets_everything_once(
 
 
 def test_the_receiver_can_be_iterated(
-    sender: ServiceBusSender, opened: Callable[..., ServiceBusReceiver]
+    client: ServiceBusClient, opened: Callable[..., ServiceBusReceiver]
 ) -> None:
-    sender.send_messages([ServiceBusMessage("i"), ServiceBusMessage("j")])
-    receiver = opened("work", max_wait_time=1)
-    seen = []
-    for message in receiver:
-        seen.append(str(message))
-        receiver.complete_message(message)
+    send_to(client, "iterated", ServiceBusMessage("i"), ServiceBusMessage("j"))
+    receiver = opened("iterated", max_wait_time=2)
+    seen: list[str] = []
+    while len(seen) < 2:  # the iteration ends after two seconds without a message
+        for message in receiver:
+            seen.append(str(message))
+            receiver.complete_message(message)
     assert seen == ["i", "j"]
 
 
@@ -389,26 +365,32 @@ def test_an_expired_lock_is_lost_and_the_message_comes_back(
     receiver = opened("brief-locks")
     first = receive_one(receiver)
     again = receive_one(receiver)
-    assert again.delivery_count == 1
+    assert (again.delivery_count or 0) >= 1
     with pytest.raises(MessageLockLostError):
         receiver.renew_message_lock(first)
     with pytest.raises(MessageLockLostError):
         receiver.complete_message(first)
-    last = again if again.locked_until_utc and again.locked_until_utc > datetime.now(UTC) else None
+    assert eventually(lambda: is_completed(receiver))
+
+
+def is_completed(receiver: ServiceBusReceiver) -> bool:
+    """Whether the next message was completed before its lock, a brief one, was lost."""
     try:
-        receiver.complete_message(last or receive_one(receiver))
-    except MessageLockLostError:
         receiver.complete_message(receive_one(receiver))
+    except MessageLockLostError:
+        return False
+    return True
 
 
 def test_a_renewed_lock_holds_longer(sender: ServiceBusSender, receiver: ServiceBusReceiver) -> None:
     sender.send_messages(ServiceBusMessage("long"))
     message = receive_one(receiver)
     before = message.locked_until_utc
-    until = receiver.renew_message_lock(message)
     assert before is not None
-    assert until > before
-    assert message.locked_until_utc == until
+    # Locks end on a millisecond, and a renewal often comes within the same one.
+    assert eventually(lambda: receiver.renew_message_lock(message) > before)
+    assert message.locked_until_utc is not None
+    assert message.locked_until_utc > before
     receiver.complete_message(message)
 
 
@@ -489,12 +471,14 @@ def test_a_message_of_almost_256_kb_passes_and_a_larger_one_does_not(
 
 
 def test_a_message_received_before_the_link_closed_can_still_be_settled(
-    client: ServiceBusClient, sender: ServiceBusSender, receiver: ServiceBusReceiver
+    client: ServiceBusClient, opened: Callable[..., ServiceBusReceiver]
 ) -> None:
     """Locks belong to the entity, not to the link: another receiver can use the token."""
-    sender.send_messages(ServiceBusMessage("orphan"))
-    with client.get_queue_receiver("work") as first:
+    send_to(client, "orphaned", ServiceBusMessage("orphan"))
+    with client.get_queue_receiver("orphaned") as first:
         message = receive_one(first)
+    receiver = opened("orphaned")
+    assert bodies(receiver.peek_messages(5, sequence_number=1)) == ["orphan"]
     receiver._settle_message_via_mgmt_link("completed", [message.lock_token])  # type: ignore[list-item]
     assert receiver.peek_messages(5, sequence_number=1) == []
 
@@ -510,7 +494,7 @@ def test_a_wrong_key_is_refused(bus: Bus) -> None:
 
 def test_an_unknown_entity_is_not_found(client: ServiceBusClient) -> None:
     with pytest.raises(MessagingEntityNotFoundError, match="nowhere"):
-        client.get_queue_receiver("nowhere").receive_messages(1, max_wait_time=1)
+        client.get_queue_receiver("nowhere").receive_messages(1, max_wait_time=20)
 
 
 @pytest.mark.parametrize(
@@ -528,4 +512,4 @@ def test_receivers_that_cannot_be_are_refused_with_the_reason(
         ServiceBusClient.from_connection_string(bus.connection_string, retry_total=0) as client,
         pytest.raises(ServiceBusError, match=reason),
     ):
-        client.get_queue_receiver(queue, **options).receive_messages(1, max_wait_time=1)
+        client.get_queue_receiver(queue, **options).receive_messages(1, max_wait_time=20)

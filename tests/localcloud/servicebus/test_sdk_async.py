@@ -37,7 +37,7 @@ async def receiver(client: ServiceBusClient) -> AsyncIterator[ServiceBusReceiver
 async def receive(receiver: ServiceBusReceiver, count: int = 1) -> list[ServiceBusReceivedMessage]:
     found: list[ServiceBusReceivedMessage] = []
     while len(found) < count:
-        batch = await receiver.receive_messages(count - len(found), max_wait_time=5)
+        batch = await receiver.receive_messages(count - len(found), max_wait_time=20)
         assert batch
         found += batch
     return found

@@ -6,7 +6,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from azure.servicebus import ServiceBusClient, ServiceBusMessage, ServiceBusReceivedMessage, ServiceBusSender
 
+from localcloud.servicebus.amqp import codec
+from localcloud.servicebus.amqp.performatives import TRANSFER
 from tests.localcloud.servicebus.conftest import Bus
+from tests.localcloud.servicebus.sdk import receive, receive_one
+from tests.support.raw_amqp import RawClient, request
 
 
 @pytest.fixture(scope="module")
@@ -18,11 +22,7 @@ def news(client: ServiceBusClient) -> Iterator[ServiceBusSender]:
 def taken(client: ServiceBusClient, subscription: str) -> list[ServiceBusReceivedMessage]:
     """What a subscription holds now, received and deleted."""
     with client.get_subscription_receiver("news", subscription, receive_mode="receiveanddelete") as receiver:
-        count = len(receiver.peek_messages(100, sequence_number=1))
-        found: list[ServiceBusReceivedMessage] = []
-        while len(found) < count:
-            found += receiver.receive_messages(count - len(found), max_wait_time=5)
-        return found
+        return receive(receiver, len(receiver.peek_messages(100, sequence_number=1)))
 
 
 def test_subscriptions_get_what_their_rules_select(client: ServiceBusClient, news: ServiceBusSender) -> None:
@@ -52,15 +52,16 @@ def test_a_topic_drops_duplicates_before_it_fans_out(
 def test_a_message_scheduled_on_a_topic_fans_out_when_it_is_due(
     client: ServiceBusClient, news: ServiceBusSender
 ) -> None:
-    due = datetime.now(UTC) + timedelta(seconds=1)
+    due = datetime.now(UTC) + timedelta(seconds=3)
     cancelled = news.schedule_messages(ServiceBusMessage("never", subject="sport"), due)
     news.schedule_messages(ServiceBusMessage("timed", subject="sport"), due)
     news.cancel_scheduled_messages(cancelled)
     with client.get_subscription_receiver("news", "sport") as receiver:
-        (message,) = receiver.receive_messages(2, max_wait_time=10)
+        message = receive_one(receiver)
         assert str(message) == "timed"
         assert datetime.now(UTC) >= due
         receiver.complete_message(message)
+        assert receiver.peek_messages(5, sequence_number=1) == []
     assert [str(message) for message in taken(client, "all")] == ["timed"]
 
 
@@ -71,10 +72,7 @@ def test_a_forwarded_message_keeps_id_properties_and_body(bus: Bus, client: Serv
         )
         news.send_messages(ServiceBusMessage("from a topic", message_id="f-2", subject="forward"))
     with client.get_queue_receiver("target") as receiver:
-        messages: list[ServiceBusReceivedMessage] = []
-        while len(messages) < 2:
-            messages += receiver.receive_messages(2, max_wait_time=5)
-        first, second = messages
+        messages = first, second = receive(receiver, 2)
         assert (str(first), first.message_id, first.to) == ("two hops", "f-1", "t")
         assert first.application_properties == {b"k": 1}
         assert (str(second), second.message_id, second.subject) == ("from a topic", "f-2", "forward")
@@ -87,21 +85,39 @@ def test_dead_letters_are_forwarded_with_their_source(client: ServiceBusClient) 
     with client.get_queue_sender("forwards-dead") as sender:
         sender.send_messages(ServiceBusMessage("dying", message_id="d-1"))
     with client.get_queue_receiver("forwards-dead") as receiver:
-        (message,) = receiver.receive_messages(1, max_wait_time=5)
+        message = receive_one(receiver)
         receiver.abandon_message(message)
     with client.get_queue_receiver("dead-target") as receiver:
-        (message,) = receiver.receive_messages(1, max_wait_time=5)
+        message = receive_one(receiver)
         assert (str(message), message.message_id) == ("dying", "d-1")
         assert message.dead_letter_reason == "MaxDeliveryCountExceeded"
         assert message.dead_letter_source == "forwards-dead"
         receiver.complete_message(message)
 
 
-def test_a_circle_of_forwarding_ends_in_a_transfer_dead_letter_queue(client: ServiceBusClient) -> None:
+def test_a_circle_of_forwarding_ends_in_a_dead_letter_queue(client: ServiceBusClient) -> None:
     with client.get_queue_sender("ping") as sender:
         sender.send_messages(ServiceBusMessage("round and round"))
-    with client.get_queue_receiver("ping", sub_queue="transferdeadletter") as receiver:
-        (message,) = receiver.receive_messages(1, max_wait_time=5)
+    with client.get_queue_receiver("ping", sub_queue="deadletter") as receiver:
+        message = receive_one(receiver)
         assert str(message) == "round and round"
         assert message.dead_letter_reason == "MaxTransferHopCountExceeded"
         receiver.complete_message(message)
+
+
+@pytest.mark.parametrize(
+    ("skip", "top", "names"), [(0, 100, ["a", "b", "c"]), (1, 1, ["b"]), (3, 5, []), (0, 0, [])]
+)
+def test_rules_are_listed_by_page(bus: Bus, skip: int, top: int, names: list[str]) -> None:
+    with RawClient(bus.port) as raw:
+        raw.login()
+        raw.attach_sender("news/Subscriptions/paged/$management")
+        raw.attach_receiver("news/Subscriptions/paged/$management")
+        raw.flow(1)
+        raw.send_bytes(
+            raw.transfer(0, request("enumerate-rules", skip=codec.int_(skip), top=codec.int_(top)))
+        )
+        _, reply = raw.expect(TRANSFER)
+    body, _ = codec.decode(reply, reply.index(b"\x00\x53\x77"))
+    listed = [rule["rule-description"].value for rule in body.value["rules"]] if body.value else []
+    assert [fields[2] for fields in listed] == names

@@ -25,6 +25,8 @@ from localcloud.servicebus.amqp.performatives import (
     TRANSFER,
     encode_frame,
     encode_performative,
+    parse_performative,
+    parse_plain_transfer,
 )
 from localcloud.servicebus.errors import DecodeFailed
 from localcloud.servicebus.messages import BATCH_FORMAT, parse_batch, parse_message
@@ -366,30 +368,78 @@ def test_a_receiver_that_reads_slowly_gets_everything_in_the_end(bus: Bus) -> No
 
 def test_a_drain_ends_only_when_nothing_is_left(bus: Bus) -> None:
     """Even where more is left than the server buffers for one connection."""
+    fill(bus, "raw", *(message(b"x" * 60_000, f"m{number}") for number in range(200)))
+    assert bus.purge("raw") == 200
+
+
+@pytest.fixture
+def narrow(bus: Bus) -> Iterator[RawClient]:
+    """Takes frames of 512 bytes, two at a time."""
+    with RawClient(bus.port) as client:
+        client.login(max_frame=512, window=2)
+        yield client
+    bus.purge("raw-windows")
+
+
+def open_window(client: RawClient, frames: int, *link: bytes) -> None:
+    """Room for two frames more than the `frames` that arrived, and what `link` says of one link."""
+    client.send(FLOW, codec.uint(frames), codec.uint(2), codec.uint(0), codec.uint(100), *link)
+
+
+def until_drained(client: RawClient) -> int:
+    """How many frames arrive before the server says that the drain is over."""
+    frames = 0
+    for descriptor, fields, _ in client.performatives():
+        if descriptor == TRANSFER:
+            frames += 1
+            if frames % 2 == 0:
+                open_window(client, frames)
+        elif descriptor == FLOW and fields[8]:
+            break
+    return frames
+
+
+def test_a_drain_waits_for_room_in_the_peers_window(bus: Bus, narrow: RawClient) -> None:
+    fill(bus, "raw-windows", *(message(b"x", f"m{number}") for number in range(9)))
+    narrow.attach_receiver("raw-windows", presettled=True)
+    open_window(narrow, 0, codec.uint(1), codec.uint(0), codec.uint(50), NULL, codec.TRUE)
+    assert until_drained(narrow) == 9
+    assert bus.purge("raw-windows") == 0
+
+
+def test_a_drain_is_over_after_the_last_frame_of_a_message_not_before(bus: Bus, narrow: RawClient) -> None:
+    """The message used up the credit, but most of its frames still wait for the window."""
+    fill(bus, "raw-windows", message(b"y" * 3000, "m"))
+    narrow.attach_receiver("raw-windows", presettled=True)
+    open_window(narrow, 0, codec.uint(1), codec.uint(0), codec.uint(1), NULL, codec.TRUE)
+    assert until_drained(narrow) > 6
+
+
+def test_a_window_that_one_link_opens_serves_the_others_too(bus: Bus, narrow: RawClient) -> None:
+    fill(bus, "raw-windows", *(message(b"x", f"m{number}") for number in range(4)))
+    narrow.attach_receiver("raw-windows", 1, presettled=True)
+    narrow.attach_receiver("raw", 2, presettled=True)
+    open_window(narrow, 0, codec.uint(1), codec.uint(0), codec.uint(50))
+    narrow.expect(TRANSFER)
+    narrow.expect(TRANSFER)
+    open_window(narrow, 2, codec.uint(2), codec.uint(0), codec.uint(0))
+    narrow.expect(TRANSFER)
+    narrow.expect(TRANSFER)
+
+
+def fill(bus: Bus, queue: str, *payloads: bytes) -> None:
     with RawClient(bus.port) as sender:
         sender.login()
-        sender.attach_sender("raw")
-        for number in range(200):
-            assert outcome(sender, message(b"x" * 60_000, f"m{number}"), number=number) == (0x24, None)
-    assert bus.purge("raw") == 200
+        sender.attach_sender(queue)
+        for number, payload in enumerate(payloads):
+            assert outcome(sender, payload, number=number) == (0x24, None)
 
 
 def test_the_peers_session_window_is_kept_even_within_a_message(bus: Bus) -> None:
     body = b"y" * 3000
-    with RawClient(bus.port) as sender:
-        sender.login()
-        sender.attach_sender("raw-windows")
-        assert outcome(sender, message(body, "m")) == (0x24, None)
+    fill(bus, "raw-windows", message(body, "m"))
     with RawClient(bus.port) as client:
-        client.send_bytes(SASL_HEADER)
-        init = encode_performative(
-            0x41, codec.symbol("PLAIN"), codec.binary(b"\0RootManageSharedAccessKey\0SAS_KEY_VALUE")
-        )
-        client.send_bytes(encode_frame(0, init, 1))
-        client.read_exactly(8)
-        client.read_frame()
-        client.read_frame()
-        client.open(max_frame=512, window=2)
+        client.login(max_frame=512, window=2)
         client.attach_receiver("raw-windows")
         received, frames = b"", 0
         while True:
@@ -433,6 +483,7 @@ NO_NUMBERS = codec.list_([codec.long(5)])
         ("get-message-sessions", {}, 501, "amqp:not-implemented"),
         ("add-rule", {}, 501, "amqp:not-implemented"),
         ("remove-rule", {}, 501, "amqp:not-implemented"),
+        ("enumerate-rules", {"skip": codec.int_(0), "top": codec.int_(9)}, 400, "amqp:not-allowed"),
         ("dance", {}, 501, "amqp:not-implemented"),
         ("peek-message", {}, 400, BAD_ARGUMENT),
         ("peek-message", {"from-sequence-number": codec.string("1")}, 400, BAD_ARGUMENT),
@@ -587,3 +638,36 @@ def test_the_codec_decodes_or_says_why_not(data: bytes) -> None:
 def test_values_that_lie_about_themselves_are_refused_without_memory(data: bytes) -> None:
     with pytest.raises(DecodeError):
         codec.decode(data)
+
+
+NUMBERS = st.integers(0, 2**32 - 1).map(codec.uint) | st.sampled_from([b"\x43", NULL, codec.ulong(7)])
+FLAGS = st.sampled_from([codec.TRUE, codec.FALSE, NULL, b"\x56\x01", codec.uint(1)])
+TRANSFER_FIELDS = st.tuples(
+    NUMBERS, NUMBERS, st.binary(max_size=40).map(codec.binary), NUMBERS, FLAGS, FLAGS, FLAGS
+)
+
+
+@given(
+    TRANSFER_FIELDS,
+    st.integers(0, 7),
+    st.binary(max_size=8),
+    st.lists(st.tuples(st.integers(0, 80), st.integers(0, 255)), max_size=2),
+)
+@settings(max_examples=400, deadline=None)
+def test_the_short_way_to_read_a_transfer_agrees_with_the_general_one(
+    fields: tuple[bytes, ...], count: int, payload: bytes, damage: list[tuple[int, int]]
+) -> None:
+    frame = bytearray(encode_frame(0, encode_performative(TRANSFER, *fields[:count]) + payload))
+    for at, value in damage:
+        if at + 8 < len(frame):
+            frame[at + 8] = value
+    short = parse_plain_transfer(bytes(frame), 8)
+    if short is not None:
+        assert short == parse_performative(bytes(frame), 8)
+
+
+def test_what_senders_write_is_read_the_short_way() -> None:
+    frame = RawClient.transfer(1234, b"payload")
+    short = parse_plain_transfer(frame, 8)
+    assert short is not None
+    assert (short[0].delivery_id, short[0].delivery_tag, frame[short[1] :]) == (1234, b"1234", b"payload")

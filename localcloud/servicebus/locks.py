@@ -1,0 +1,52 @@
+"""Which messages of an entity are locked, and until when."""
+
+import itertools
+import os
+from collections import OrderedDict
+from collections.abc import Iterator
+
+from localcloud.servicebus.errors import LockLost
+from localcloud.servicebus.messages import Message
+
+__all__ = ["Locks", "new_lock_token"]
+
+# Lock tokens must not repeat within a run, nor after a restart.
+_TOKEN_PREFIX = os.urandom(8)
+_token_numbers = itertools.count(1)
+
+
+def new_lock_token() -> bytes:
+    return next(_token_numbers).to_bytes(8, "little") + _TOKEN_PREFIX
+
+
+class Locks(OrderedDict[bytes, Message]):
+    """Locked messages by token, in the order in which their locks end: all last equally long."""
+
+    def give(self, message: Message, until: int) -> None:
+        token = new_lock_token()
+        message.lock, message.locked_until = token, until
+        self[token] = message
+
+    def end(self, token: bytes) -> Message:
+        message = self.pop(token, None)
+        if message is None:
+            raise LockLost
+        message.lock, message.locked_until = None, 0
+        return message
+
+    def renew(self, token: bytes, until: int) -> int:
+        message = self.get(token)
+        if message is None:
+            raise LockLost
+        message.locked_until = until
+        self.move_to_end(token)
+        return until
+
+    @property
+    def next_end(self) -> int | None:
+        return next(iter(self.values())).locked_until if self else None
+
+    def ended(self, now: int) -> Iterator[bytes]:
+        """The tokens whose time is over; whoever asks ends each before the next."""
+        while self and next(iter(self.values())).locked_until <= now:
+            yield next(iter(self))

@@ -1,0 +1,27 @@
+"""What an entity is set to do, and what it tells about itself."""
+
+from dataclasses import dataclass
+
+__all__ = ["Counts", "EntityOptions"]
+
+
+@dataclass(frozen=True)
+class EntityOptions:
+    """Durations in milliseconds; a time to live of 0 is without end."""
+
+    lock_duration: int = 60_000
+    max_delivery_count: int = 10
+    default_ttl: int = 0
+    dead_letter_on_expiration: bool = False
+    duplicate_window: int = 0
+    forward_to: str | None = None
+    forward_dead_letters_to: str | None = None
+
+
+@dataclass(frozen=True)
+class Counts:
+    active: int
+    scheduled: int
+    dead_lettered: int
+    transfer_dead_lettered: int
+    bytes: int

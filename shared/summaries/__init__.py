@@ -1,8 +1,9 @@
-"""Summaries of threads: every claim is cited, every citation verified. Pure, but for asking a chat model."""
+"""Summaries of threads: every claim is cited, every citation verified. Pure, but for asking a chat model.
+
+The chat model's part is imported by itself (`shared.summaries.chat`): its SDK takes a second to import.
+"""
 
 from shared.summaries.budget import TokenBudget
-from shared.summaries.chat import ChatSettings, ChatSummarizer
-from shared.summaries.chat_client import ChatEndpoint, open_chat_client
 from shared.summaries.citations import find_quote, verify_stored
 from shared.summaries.context import Selection, select_context
 from shared.summaries.extractive import ExtractiveSummarizer, Lengths
@@ -20,9 +21,6 @@ from shared.summaries.models import (
 )
 
 __all__ = [
-    "ChatEndpoint",
-    "ChatSettings",
-    "ChatSummarizer",
     "Citation",
     "Claim",
     "ContextChunk",
@@ -38,7 +36,6 @@ __all__ = [
     "TokenBudget",
     "escape_markdown",
     "find_quote",
-    "open_chat_client",
     "render_markdown",
     "select_context",
     "verify_stored",

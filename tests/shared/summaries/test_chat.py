@@ -13,18 +13,15 @@ import pytest
 from localcloud.httpd import Response, json_response
 from shared.errors import ErrorKind, PermanentError, TransientError, classify
 from shared.summaries import (
-    ChatEndpoint,
-    ChatSettings,
-    ChatSummarizer,
     Section,
     ThreadContext,
     ThreadSummary,
     TokenBudget,
-    open_chat_client,
     render_markdown,
     verify_stored,
 )
-from shared.summaries.chat_client import InvalidEndpointError
+from shared.summaries.chat import ChatSettings, ChatSummarizer
+from shared.summaries.chat_client import ChatEndpoint, InvalidEndpointError, open_chat_client
 from tests.support.chat_endpoint import ChatEndpointServer, completion, serving
 from tests.support.discussions import discussion, letters
 

@@ -268,7 +268,7 @@ def test_config_json_forwards_only_to_queues_that_are_there(config: dict[str, An
         for subscription in topic["Subscriptions"]
     }
 
-    assert forwards == queues
+    assert forwards <= queues
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -13,7 +13,16 @@ from tools.bicepcheck.evaluate import Planned
 ROLES: dict[str, str] = json.loads((ROOT / "infra/roles.json").read_text())
 NAMES = {id_: name for name, id_ in ROLES.items()}
 BUS = "Microsoft.ServiceBus/namespaces"
-QUEUES = ["parsing", "chunking", "embedding", "orchestration", "summarization", "reporting", "failures"]
+QUEUES = [
+    "ingestion",
+    "parsing",
+    "chunking",
+    "embedding",
+    "orchestration",
+    "summarization",
+    "reporting",
+    "failures",
+]
 PRIVATE = {
     BUS: "Disabled",
     "Microsoft.DocumentDB/databaseAccounts": "Disabled",

@@ -208,11 +208,11 @@ class DocumentsApi:
         call.headers.append(("etag", f'"{reached}"'))
         if page.items:
             return self._page(call, container, view, scope, page)
-        self._add_tokens(call, container, _tokens(view, scope))
+        self._add_tokens(call, container, _tokens(container, view, scope))
         return answer(call, 304, b"", charge=1.0)
 
     def _page(self, call: Call, container: Container, view: View, scope: Scope, page: Page) -> Response:
-        self._add_tokens(call, container, _tokens(view, scope))
+        self._add_tokens(call, container, _tokens(container, view, scope))
         if page.continuation is not None:
             call.headers.append(("x-ms-continuation", page.continuation))
         call.headers.append(("x-ms-item-count", str(len(page.items))))
@@ -324,9 +324,10 @@ def _ranges(container: Container, scope: Scope) -> tuple[int, ...]:
     return tuple(range(len(container.ranges))) if scope.range is None else (scope.range,)
 
 
-def _tokens(view: View, scope: Scope) -> str:
-    if scope.range is not None:
-        return session_token(scope.range, view.lsns[scope.range])
+def _tokens(container: Container, view: View, scope: Scope) -> str:
+    ranges = _ranges(container, scope)
+    if len(ranges) == 1:
+        return session_token(ranges[0], view.lsns[ranges[0]])
     return all_tokens(view.lsns)
 
 

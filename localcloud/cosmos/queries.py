@@ -179,10 +179,10 @@ class Queries:
         if not is_ordered(parse_query(text)):
             filters.append("d.k >= :after_k")
         ranks = tuple(sorted((name, rank(value)) for name, value in parameters.items()))
-        key = (text, ranks, tuple(filters))
+        key = (text, ranks, tuple(filters), container.explicit_paths)
         program = self._programs.get(key)
         if program is None:
-            program = compile_query(parse_query(text), parameters, filters)
+            program = compile_query(parse_query(text), parameters, filters, container.explicit_paths)
             if program.reusable and all(kind <= STRING for _, kind in ranks):
                 if len(self._programs) > MAX_PROGRAMS:
                     self._programs.clear()

@@ -389,9 +389,11 @@ class Expressions:
         value = self.value(call.arguments[0])
         if call.name == "COUNT":
             return typed(NUMBER, "count(*)" if value.const else f"count({value.t})")
+        if call.name == "COUNTIF":
+            return typed(NUMBER, f"count(iif({self.truth(call.arguments[0])}, 1, NULL))")
         if call.name in ("MIN", "MAX"):
             return dynamic(f"c_{call.name.lower()}({value.j})")
-        function = "sum" if call.name == "SUM" else "avg"
+        function = "total" if call.name == "SUM" else "avg"  # the sum of nothing is 0, its average undefined
         total = f"{function}({self.scalar(value, NUMBER)} * 1.0)"
         return typed(
             NUMBER, f"CASE WHEN count({value.t}) = count(iif({value.t} = {NUMBER}, 1, NULL)) THEN {total} END"

@@ -221,6 +221,28 @@ def test_a_partition_key_definition_cannot_change(database: DatabaseProxy, conta
     assert error.value.status_code == 400
 
 
+def test_a_replaced_container_keeps_its_unique_keys(
+    database: DatabaseProxy, make_container: MakeContainer
+) -> None:
+    """The SDK cannot send them along."""
+    container = make_container(unique_key_policy={"uniqueKeys": [{"paths": ["/email"]}]})
+    database.replace_container(container, PartitionKey("/pk"), default_ttl=50)
+    assert container.read()["defaultTtl"] == 50
+    container.create_item({"id": "1", "pk": "p", "email": "a"})
+    with pytest.raises(exceptions.CosmosResourceExistsError):
+        container.create_item({"id": "2", "pk": "p", "email": "a"})
+
+
+def test_a_query_within_a_partition_answers_with_the_token_of_its_range(container: ContainerProxy) -> None:
+    container.create_item({"id": "1", "pk": "p"})
+    headers: list[dict[str, str]] = []
+    found = container.query_items(
+        "SELECT * FROM c", partition_key="p", response_hook=lambda answered, _: headers.append(dict(answered))
+    )
+    assert [item["id"] for item in found] == ["1"]
+    assert headers[0]["x-ms-session-token"] == f"{headers[0]['x-ms-documentdb-partitionkeyrangeid']}:-1#1"
+
+
 def test_throughput_can_be_read_and_replaced(make_container: MakeContainer) -> None:
     container = make_container(offer_throughput=1000)
     assert container.get_throughput().offer_throughput == 1000

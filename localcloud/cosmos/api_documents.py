@@ -1,6 +1,7 @@
 """Documents on the wire: alone, in batches, by query and as a change feed."""
 
 import base64
+from collections.abc import Awaitable
 from typing import Any
 
 import orjson
@@ -11,9 +12,10 @@ from localcloud.cosmos.container import Container
 from localcloud.cosmos.documents import Written, parse_document
 from localcloud.cosmos.errors import CosmosError, bad_request, not_implemented
 from localcloud.cosmos.keys import PartitionKey
-from localcloud.cosmos.queries import Page, Scope
+from localcloud.cosmos.queries import Page, Scope, SlowQueryError, Work
 from localcloud.cosmos.rids import document_k
 from localcloud.cosmos.sessions import RetryMemory, View, parse_token, session_token
+from localcloud.cosmos.slow_queries import LOOP_SECONDS, SlowLane
 from localcloud.cosmos.sql_parser import parse_query
 from localcloud.cosmos.sql_plan import needs_client, pinned_values, query_plan
 from localcloud.cosmos.wire import (
@@ -36,6 +38,7 @@ class DocumentsApi:
     def __init__(self, account: Account, *, rate: float = 0) -> None:
         self.account = account
         self.retries = RetryMemory()
+        self.slow = SlowLane(account.store)
         self._rate = rate
         self._budgets: dict[int, Budget] = {}
 
@@ -143,16 +146,32 @@ class DocumentsApi:
 
     # many documents
 
-    def query(self, call: Call) -> Response:
+    def query(self, call: Call) -> Response | Awaitable[Response]:
         container = self._container(call)
         text, parameters = query_in(call)
         scope = self._query_scope(call, container, text, parameters)
         view = self._view(call, container, _ranges(container, scope))
-        page = self.account.queries.query(
+        queries = self.account.queries
+        work = queries.prepare(
             container, view, scope, text, parameters,
             max_items=page_size(call), continuation=call.header("x-ms-continuation"),
         )  # fmt: skip
+        can_move = self.slow.is_open and view.table == container.table  # the replica is in memory
+        try:
+            page = work(self.account.store.connection, LOOP_SECONDS if can_move else queries.query_seconds)
+        except SlowQueryError:
+            if not can_move:
+                raise
+            return self._slow_page(call, container, view, scope, work)
         return self._page(call, container, view, scope, page)
+
+    async def _slow_page(
+        self, call: Call, container: Container, view: View, scope: Scope, work: Work
+    ) -> Response:
+        # What the thread sees is at least as new as the view.
+        seen = view._replace(lsns=list(view.lsns))
+        page = await self.slow.run(work, self.account.queries.query_seconds)
+        return self._page(call, container, seen, scope, page)
 
     def _query_scope(self, call: Call, container: Container, text: str, parameters: dict[str, Any]) -> Scope:
         """One partition, one range, or all: then only what the gateway can serve by itself."""

@@ -9,6 +9,7 @@ from azure.cosmos import ContainerProxy, CosmosClient, DatabaseProxy, PartitionK
 from azure.cosmos.exceptions import CosmosAccessConditionFailedError, CosmosHttpResponseError
 from azure.cosmos.partition_key import NonePartitionKeyValue, NullPartitionKeyValue
 
+from localcloud.cosmos.keys import KeyDefinition
 from tests.localcloud.cosmos.conftest import MakeContainer, query
 
 
@@ -280,3 +281,26 @@ def test_what_is_not_supported_says_so(database: DatabaseProxy, container: Conta
     with pytest.raises(CosmosHttpResponseError) as error:
         container.scripts.create_stored_procedure({"id": "s", "serverScript": "function () {}"})
     assert error.value.status_code == 501
+
+
+@pytest.mark.parametrize(
+    "value", ["a", "", "é" * 80, "x" * 100, "x" * 101, 0, 1, -1.5, 123456, 2.0**60, True, False]
+)
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_key_lies_where_the_client_expects_it(version: int, value: Any) -> None:
+    definition = PartitionKey("/pk", version=version)
+    client = definition._get_epk_range_for_partition_key(value)
+    ours = KeyDefinition.parse(dict(definition)).of_values([value])
+    assert ours.epk == client.min
+
+
+def test_a_container_with_a_key_of_version_1_works(database: DatabaseProxy) -> None:
+    container = database.create_container("old", PartitionKey("/pk", version=1))
+    for number in range(4):
+        container.create_item({"id": str(number), "pk": f"p{number}"})
+    assert container.read()["partitionKey"]["version"] == 1
+    assert container.read_item("2", "p2")["id"] == "2"
+    assert query(container, "SELECT VALUE c.id FROM c ORDER BY c.id DESC") == ["3", "2", "1", "0"]
+    part = container.feed_range_from_partition_key("p1")
+    assert [item["id"] for item in container.query_items("SELECT * FROM c", feed_range=part)] == ["1"]
+    database.delete_container("old")

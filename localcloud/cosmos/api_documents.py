@@ -1,6 +1,5 @@
 """Documents on the wire: alone, in batches, by query and as a change feed."""
 
-import base64
 from collections.abc import Awaitable
 from typing import Any
 
@@ -12,6 +11,7 @@ from localcloud.cosmos.container import Container
 from localcloud.cosmos.documents import Written, parse_document
 from localcloud.cosmos.errors import CosmosError, bad_request, not_implemented
 from localcloud.cosmos.keys import PartitionKey
+from localcloud.cosmos.metrics import INDEX_METRICS, query_metrics
 from localcloud.cosmos.queries import Page, Scope, SlowQueryError, Work
 from localcloud.cosmos.rids import document_k
 from localcloud.cosmos.sessions import RetryMemory, View, parse_token, session_token
@@ -181,7 +181,7 @@ class DocumentsApi:
         query = parse_query(text)
         pinned = pinned_values(query, parameters, container.key.paths)
         if not call.is_set("x-ms-documentdb-query-enablecrosspartition"):
-            if pinned is not None and all(isinstance(value, str | int | float | None) for value in pinned):
+            if pinned is not None and all(isinstance(value, str | int | float) for value in pinned):
                 return Scope(container.key.of_values(pinned))
             raise bad_request(
                 "Cross partition query is required but disabled. Please set "
@@ -236,9 +236,9 @@ class DocumentsApi:
             call.headers.append(("x-ms-continuation", page.continuation))
         call.headers.append(("x-ms-item-count", str(len(page.items))))
         if call.is_set("x-ms-documentdb-populatequerymetrics"):
-            call.headers.append(("x-ms-documentdb-query-metrics", _metrics(page)))
+            call.headers.append(("x-ms-documentdb-query-metrics", query_metrics(page)))
         if call.is_set("x-ms-cosmos-populateindexmetrics"):
-            call.headers.append(("x-ms-cosmos-index-utilization", _INDEX_METRICS))
+            call.headers.append(("x-ms-cosmos-index-utilization", INDEX_METRICS))
         body = feed_body(container.rid, "Documents", page.items)
         return answer(call, 200, body, charge=query_charge(len(page.items), len(body)))
 
@@ -348,21 +348,3 @@ def _tokens(container: Container, view: View, scope: Scope) -> str:
     if len(ranges) == 1:
         return session_token(ranges[0], view.lsns[ranges[0]])
     return all_tokens(view.lsns)
-
-
-def _metrics(page: Page) -> str:
-    size = sum(map(len, page.items))
-    return (
-        "totalExecutionTimeInMs=0.10;queryCompileTimeInMs=0.02;queryLogicalPlanBuildTimeInMs=0.00;"
-        "queryPhysicalPlanBuildTimeInMs=0.01;queryOptimizationTimeInMs=0.00;VMExecutionTimeInMs=0.05;"
-        f"indexLookupTimeInMs=0.01;documentLoadTimeInMs=0.01;retrievedDocumentCount={len(page.items)};"
-        f"retrievedDocumentSize={size};outputDocumentCount={len(page.items)};outputDocumentSize={size};"
-        "writeOutputTimeInMs=0.00;indexUtilizationRatio=1.00"
-    )
-
-
-_INDEX_METRICS = base64.b64encode(
-    orjson.dumps(
-        {f"{use}{kind}Indexes": [] for use in ("Utilized", "Potential") for kind in ("Single", "Composite")}
-    )
-).decode()

@@ -439,3 +439,12 @@ def test_feed_ranges_split_a_container_without_gap_or_overlap(people: ContainerP
 
 def test_all_documents_can_be_read_without_a_query(numbers: ContainerProxy) -> None:
     assert len(list(numbers.read_all_items(max_item_count=7))) == 60
+
+
+def test_a_null_key_in_the_condition_does_not_stand_for_a_partition_key(container: ContainerProxy) -> None:
+    """As in Azure, by Microsoft's own tests: such a query goes over all partitions, with leave only."""
+    container.create_item({"id": "1", "pk": None})
+    text = "SELECT VALUE c.id FROM c WHERE c.pk = null"
+    with pytest.raises(CosmosHttpResponseError, match=r"[Cc]ross partition"):
+        list(container.query_items(text))
+    assert query(container, text) == ["1"]

@@ -14,7 +14,7 @@ from localcloud.search.errors import DocumentError, SearchError, bad_request, sh
 from localcloud.search.fields import COMPLEX, Field
 from localcloud.search.schema import Schema
 
-__all__ = ["check_key", "check_vector", "instant", "merge_documents", "normalise_document"]
+__all__ = ["check_vector", "instant", "key_problem", "merge_documents", "normalise_document"]
 
 _KEY = re.compile(r"[A-Za-z0-9_\-=]{1,1024}")
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,12})?)?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
@@ -45,16 +45,19 @@ def instant_text(milliseconds: int) -> str:
     return f"{text}Z"
 
 
-def check_key(key: Any) -> str:
+def key_problem(key: Any) -> str | None:
+    """What is wrong with a document's key."""
     if not isinstance(key, str) or not key:
-        raise DocumentError("Document key cannot be missing or empty.")
+        return "Document key cannot be missing or empty."
+    if key.startswith("_"):
+        return f"Invalid document key: '{key:.100}'. Keys cannot start with a leading underscore."
     if not _KEY.fullmatch(key):
-        raise DocumentError(
+        return (
             f"Invalid document key: '{key:.100}'. Keys can only contain letters, digits, underscore (_), "
             "dash (-), or equal sign (=), and at most 1024 characters. If the keys in your source data "
             "contain other characters, we recommend encoding them with a URL-safe version of Base64."
         )
-    return key
+    return None
 
 
 def normalise_document(schema: Schema, document: dict[str, Any]) -> dict[str, Any]:

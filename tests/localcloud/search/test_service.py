@@ -128,8 +128,10 @@ def test_every_answer_carries_the_headers_of_the_service(search: Search) -> None
     assert answer.headers["elapsed-time"].isdigit()
 
 
-@pytest.mark.parametrize("version", ["", "api-version=", "api-version=soon", "other=1"])
-def test_an_api_version_is_required(search: Search, version: str) -> None:
+@pytest.mark.parametrize(
+    "version", ["", "api-version=", "api-version=soon", "other=1", "api-version=1999-01-01"]
+)
+def test_an_api_version_that_there_is_is_required(search: Search, version: str) -> None:
     answer = search.call("GET", "/indexes", api=version)
     assert answer.status == 400
     assert "api-version" in answer.message

@@ -75,12 +75,11 @@ def _action(schema: Schema, position: int, item: Any) -> Action:
             f"The request is invalid. Details: actions : {position}: @search.action {shown(kind)} is not "
             f"one of {', '.join(ACTIONS)}."
         )
-    sent = {name: value for name, value in item.items() if not name.startswith("@")}
-    action = Action(kind, sent[schema.key.name], {})
+    action = Action(kind, item[schema.key.name], {})
     if kind == "delete":
         return action
     try:
-        action.document = normalise_document(schema, sent)
+        action.document = normalise_document(schema, item)
         _check_vectors(schema, action.document)
     except DocumentError as error:
         action.error = error

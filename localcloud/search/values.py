@@ -5,6 +5,7 @@ import re
 from array import array
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ MAX_COMPLEX_ELEMENTS = 3000
 MAX_TERM_BYTES = 32766
 
 
+@lru_cache(maxsize=16_384)  # a date is read when it comes in, and again for its column
 def instant(text: str) -> int | None:
     """Milliseconds since 1970 of a date with an offset, or None where it is not one."""
     if not _INSTANT.fullmatch(text):
@@ -70,6 +72,8 @@ def _object(value: dict[str, Any], fields: dict[str, Field], path: str) -> dict[
     for name, item in value.items():
         field = fields.get(name)
         if field is None:
+            if name.startswith("@"):  # an annotation, such as @search.score of a document that is sent back
+                continue
             raise bad_request(
                 f"The property '{name:.200}' does not exist on type 'search.{path or 'documentFields'}'. "
                 "Make sure to only use property names that are defined by the type."
@@ -114,7 +118,7 @@ def _complex(field: Field, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise _mismatch(field, value, "an object")
     children = {child.name: child for child in field.fields}
-    return _object({k: v for k, v in value.items() if not k.startswith("@odata.")}, children, field.path)
+    return _object(value, children, field.path)
 
 
 def _boolean(field: Field, value: Any) -> bool:
@@ -155,9 +159,13 @@ def double(value: float | str) -> float:
 
 
 def _vector(field: Field, value: list[Any]) -> NDArray[np.float32]:
-    if not {int, float}.issuperset(map(type, value)):
+    try:
+        vector = np.frombuffer(array("f", value), np.float32)
+    except TypeError:
+        raise _mismatch(field, value, "an array of numbers") from None
+    # To an array, true is 1 and false is 0: only where these stand are the types looked at, which is slow.
+    if ((vector == 0) | (vector == 1)).any() and bool in map(type, value):
         raise _mismatch(field, value, "an array of numbers")
-    vector = np.frombuffer(array("f", value), np.float32)
     if not np.isfinite(vector).all():
         raise _mismatch(field, value, "an array of finite numbers in single precision")
     return vector

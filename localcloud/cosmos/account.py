@@ -212,7 +212,9 @@ class Account:
             raise bad_request("a container's definition is an object that keeps its id")
         if if_match not in (None, "*", container.body["_etag"]):
             raise precondition_failed(f"the container's etag is {container.body['_etag']}, not {if_match}")
-        kept = validate_definition(definition)
+        # The Python SDK's replace_container does not send the unique keys; they stay as they are.
+        unique = {"uniqueKeyPolicy": container.body["uniqueKeyPolicy"]}
+        kept = validate_definition({**definition, **({} if definition.get("uniqueKeyPolicy") else unique)})
         for fixed in ("partitionKey", "uniqueKeyPolicy"):
             if kept[fixed] != container.body[fixed]:
                 raise bad_request(f"the {fixed} of a container cannot be changed")

@@ -1,5 +1,7 @@
 """Routes of the REST API: which operation a request is, by its name, and who answers it."""
 
+from collections.abc import Awaitable
+
 from localcloud.cosmos.account import Account
 from localcloud.cosmos.api_documents import DocumentsApi
 from localcloud.cosmos.api_metadata import MetadataApi
@@ -18,10 +20,17 @@ class Api:
         self.metadata = MetadataApi(account)
         self.documents = DocumentsApi(account, rate=rate)
 
-    def run(self, call: Call) -> Response:
-        """Answer a routed call."""
+    def run(self, call: Call) -> Response | Awaitable[Response]:
+        """Answer a routed call; only a slow query is answered later."""
         assert call.run is not None  # noqa: S101 - routing has found it or refused
         response = call.run(call)
+        if not isinstance(response, Response):
+            return self._spend_later(call, response)
+        self.documents.spend(call)
+        return response
+
+    async def _spend_later(self, call: Call, coming: Awaitable[Response]) -> Response:
+        response = await coming
         self.documents.spend(call)
         return response
 

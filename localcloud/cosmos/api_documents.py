@@ -1,6 +1,6 @@
 """Documents on the wire: alone, in batches, by query and as a change feed."""
 
-import base64
+from collections.abc import Awaitable
 from typing import Any
 
 import orjson
@@ -11,9 +11,11 @@ from localcloud.cosmos.container import Container
 from localcloud.cosmos.documents import Written, parse_document
 from localcloud.cosmos.errors import CosmosError, bad_request, not_implemented
 from localcloud.cosmos.keys import PartitionKey
-from localcloud.cosmos.queries import Page, Scope
+from localcloud.cosmos.metrics import INDEX_METRICS, query_metrics
+from localcloud.cosmos.queries import Page, Scope, SlowQueryError, Work
 from localcloud.cosmos.rids import document_k
 from localcloud.cosmos.sessions import RetryMemory, View, parse_token, session_token
+from localcloud.cosmos.slow_queries import LOOP_SECONDS, SlowLane
 from localcloud.cosmos.sql_parser import parse_query
 from localcloud.cosmos.sql_plan import needs_client, pinned_values, query_plan
 from localcloud.cosmos.wire import (
@@ -36,6 +38,7 @@ class DocumentsApi:
     def __init__(self, account: Account, *, rate: float = 0) -> None:
         self.account = account
         self.retries = RetryMemory()
+        self.slow = SlowLane(account.store)
         self._rate = rate
         self._budgets: dict[int, Budget] = {}
 
@@ -143,16 +146,32 @@ class DocumentsApi:
 
     # many documents
 
-    def query(self, call: Call) -> Response:
+    def query(self, call: Call) -> Response | Awaitable[Response]:
         container = self._container(call)
         text, parameters = query_in(call)
         scope = self._query_scope(call, container, text, parameters)
         view = self._view(call, container, _ranges(container, scope))
-        page = self.account.queries.query(
+        queries = self.account.queries
+        work = queries.prepare(
             container, view, scope, text, parameters,
             max_items=page_size(call), continuation=call.header("x-ms-continuation"),
         )  # fmt: skip
+        can_move = self.slow.is_open and view.table == container.table  # the replica is in memory
+        try:
+            page = work(self.account.store.connection, LOOP_SECONDS if can_move else queries.query_seconds)
+        except SlowQueryError:
+            if not can_move:
+                raise
+            return self._slow_page(call, container, view, scope, work)
         return self._page(call, container, view, scope, page)
+
+    async def _slow_page(
+        self, call: Call, container: Container, view: View, scope: Scope, work: Work
+    ) -> Response:
+        # What the thread sees is at least as new as the view.
+        seen = view._replace(lsns=list(view.lsns))
+        page = await self.slow.run(work, self.account.queries.query_seconds)
+        return self._page(call, container, seen, scope, page)
 
     def _query_scope(self, call: Call, container: Container, text: str, parameters: dict[str, Any]) -> Scope:
         """One partition, one range, or all: then only what the gateway can serve by itself."""
@@ -162,7 +181,7 @@ class DocumentsApi:
         query = parse_query(text)
         pinned = pinned_values(query, parameters, container.key.paths)
         if not call.is_set("x-ms-documentdb-query-enablecrosspartition"):
-            if pinned is not None and all(isinstance(value, str | int | float | None) for value in pinned):
+            if pinned is not None and all(isinstance(value, str | int | float) for value in pinned):
                 return Scope(container.key.of_values(pinned))
             raise bad_request(
                 "Cross partition query is required but disabled. Please set "
@@ -208,18 +227,18 @@ class DocumentsApi:
         call.headers.append(("etag", f'"{reached}"'))
         if page.items:
             return self._page(call, container, view, scope, page)
-        self._add_tokens(call, container, _tokens(view, scope))
+        self._add_tokens(call, container, _tokens(container, view, scope))
         return answer(call, 304, b"", charge=1.0)
 
     def _page(self, call: Call, container: Container, view: View, scope: Scope, page: Page) -> Response:
-        self._add_tokens(call, container, _tokens(view, scope))
+        self._add_tokens(call, container, _tokens(container, view, scope))
         if page.continuation is not None:
             call.headers.append(("x-ms-continuation", page.continuation))
         call.headers.append(("x-ms-item-count", str(len(page.items))))
         if call.is_set("x-ms-documentdb-populatequerymetrics"):
-            call.headers.append(("x-ms-documentdb-query-metrics", _metrics(page)))
+            call.headers.append(("x-ms-documentdb-query-metrics", query_metrics(page)))
         if call.is_set("x-ms-cosmos-populateindexmetrics"):
-            call.headers.append(("x-ms-cosmos-index-utilization", _INDEX_METRICS))
+            call.headers.append(("x-ms-cosmos-index-utilization", INDEX_METRICS))
         body = feed_body(container.rid, "Documents", page.items)
         return answer(call, 200, body, charge=query_charge(len(page.items), len(body)))
 
@@ -324,25 +343,8 @@ def _ranges(container: Container, scope: Scope) -> tuple[int, ...]:
     return tuple(range(len(container.ranges))) if scope.range is None else (scope.range,)
 
 
-def _tokens(view: View, scope: Scope) -> str:
-    if scope.range is not None:
-        return session_token(scope.range, view.lsns[scope.range])
+def _tokens(container: Container, view: View, scope: Scope) -> str:
+    ranges = _ranges(container, scope)
+    if len(ranges) == 1:
+        return session_token(ranges[0], view.lsns[ranges[0]])
     return all_tokens(view.lsns)
-
-
-def _metrics(page: Page) -> str:
-    size = sum(map(len, page.items))
-    return (
-        "totalExecutionTimeInMs=0.10;queryCompileTimeInMs=0.02;queryLogicalPlanBuildTimeInMs=0.00;"
-        "queryPhysicalPlanBuildTimeInMs=0.01;queryOptimizationTimeInMs=0.00;VMExecutionTimeInMs=0.05;"
-        f"indexLookupTimeInMs=0.01;documentLoadTimeInMs=0.01;retrievedDocumentCount={len(page.items)};"
-        f"retrievedDocumentSize={size};outputDocumentCount={len(page.items)};outputDocumentSize={size};"
-        "writeOutputTimeInMs=0.00;indexUtilizationRatio=1.00"
-    )
-
-
-_INDEX_METRICS = base64.b64encode(
-    orjson.dumps(
-        {f"{use}{kind}Indexes": [] for use in ("Utilized", "Potential") for kind in ("Single", "Composite")}
-    )
-).decode()

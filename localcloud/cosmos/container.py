@@ -22,6 +22,7 @@ def validate_definition(definition: dict[str, Any]) -> dict[str, Any]:
     indexing = _indexing_policy(definition.get("indexingPolicy") or {})
     unique = definition.get("uniqueKeyPolicy") or {"uniqueKeys": []}
     _unique_paths(unique)
+    _explicit_paths(indexing)
     partition_key = {"kind": "Hash", "version": 2, **definition["partitionKey"]}
     return {
         **definition,
@@ -70,6 +71,13 @@ def _unique_paths(policy: Any) -> list[list[str]]:
     return [[_json_path(path) for path in key["paths"]] for key in keys]
 
 
+def _explicit_paths(policy: dict[str, Any]) -> frozenset[str]:
+    """The properties that the policy includes by name: ORDER BY then also gives documents without them."""
+    paths = (str(path["path"]) for path in policy.get("includedPaths", ()))
+    names = (path.removesuffix("/?").removesuffix("/*") for path in paths)
+    return frozenset(_json_path(name) for name in names if name.strip("/"))
+
+
 def _json_path(path: str) -> str:
     names = parse_path(path)
     if any(set(name) & set("\"'\\") or not name.isprintable() for name in names):
@@ -104,6 +112,7 @@ class Container:
         self.key = KeyDefinition.parse(body["partitionKey"])
         self.default_ttl: int | None = body.get("defaultTtl")
         self.unique_keys = _unique_paths(body["uniqueKeyPolicy"])
+        self.explicit_paths = _explicit_paths(body["indexingPolicy"])
         self.self_link = f"dbs/{self.database_rid}/colls/{self.rid}/"
         # By these two the Python and the JavaScript client file their session tokens.
         self.owner_headers = (

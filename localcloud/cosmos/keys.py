@@ -14,6 +14,7 @@ import mmh3
 import orjson
 
 from localcloud.cosmos.errors import bad_request
+from localcloud.cosmos.keys_v1 import effective_key_v1
 
 __all__ = ["MISSING", "KeyDefinition", "PartitionKey", "RangeMap", "parse_path"]
 
@@ -86,6 +87,7 @@ def _canonical(value: Any) -> str:
 class KeyDefinition:
     paths: tuple[tuple[str, ...], ...]
     hierarchical: bool = False
+    version: int = 2
     _cache: dict[str, PartitionKey] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -96,11 +98,12 @@ class KeyDefinition:
         if len(paths) > MAX_LEVELS:
             raise bad_request(f"Too many partition key paths specified: {len(paths)}, at most {MAX_LEVELS}")
         kind = definition.get("kind", "Hash")
-        if definition.get("version", 2) != 2:  # noqa: PLR2004 - the only one there is here
-            raise bad_request("only partition keys of version 2 are supported by the local Cosmos DB")
+        version = definition.get("version", 2)
+        if version not in (1, 2):
+            raise bad_request(f"a partition key is of version 1 or 2, not {version!r}")
         if kind == "Hash" and len(paths) == 1:
-            return cls(paths)
-        if kind == "MultiHash" and paths:
+            return cls(paths, version=version)
+        if kind == "MultiHash" and paths and version == 2:  # noqa: PLR2004 - the newer of the two
             return cls(paths, hierarchical=True)
         raise bad_request(
             "a partition key is of kind Hash with one path or MultiHash with at most three, "
@@ -140,6 +143,8 @@ class KeyDefinition:
         complete = len(values) == len(self.paths)
         if self.hierarchical:
             return PartitionKey(text, "".join(_hash(_for_hashing(value)) for value in values), complete)
+        if self.version == 1:
+            return PartitionKey(text, effective_key_v1(values[0], _for_hashing(values[0])[:1]), complete)
         return PartitionKey(text, _hash(b"".join(map(_for_hashing, values))), complete)
 
 

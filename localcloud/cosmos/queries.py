@@ -1,7 +1,6 @@
 """Reading many documents: queries, feeds and the change feed, page by page.
 
-A page holds at most `max_items` results and about 4 MB, and a query that works too long is stopped: the
-server answers one request at a time.
+A page holds at most `max_items` results and about 4 MB, and a query that works too long is stopped.
 """
 
 import base64
@@ -24,7 +23,7 @@ from localcloud.cosmos.sql_parser import parse_query
 from localcloud.cosmos.sql_values import STRING, rank
 from localcloud.cosmos.store import Store
 
-__all__ = ["Page", "Queries", "Scope"]
+__all__ = ["Page", "Queries", "Scope", "SlowQueryError", "Work"]
 
 MAX_PAGE_ITEMS = 1000
 DEFAULT_PAGE_ITEMS = 100
@@ -75,6 +74,16 @@ class Page(NamedTuple):
     continuation: str | None = None
 
 
+class SlowQueryError(CosmosError):
+    """A query that was stopped because it took too long."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(408, f"the query took longer than {seconds:g} s here: narrow it, or add an equality")
+
+
+Work = Callable[[apsw.Connection, float], Page]  # a page's query, to be run on a connection within seconds
+
+
 @dataclass
 class _Position:
     """Where a page ended: the last document and how many of its rows, or a number of rows."""
@@ -118,12 +127,32 @@ class Queries:
         max_items: int | None = None,
         continuation: str | None = None,
     ) -> Page:
+        work = self.prepare(
+            container, view, scope, text, parameters, max_items=max_items, continuation=continuation
+        )
+        return work(self.store.connection, self.query_seconds)
+
+    def prepare(
+        self,
+        container: Container,
+        view: View,
+        scope: Scope,
+        text: str,
+        parameters: dict[str, Any],
+        *,
+        max_items: int | None = None,
+        continuation: str | None = None,
+    ) -> Work:
+        """The query, ready to run; no work that grows with the container but the first use of an index."""
         program = self._program(container, scope, text, parameters)
         self._ensure_indexes(container, view, program)
         position = _Position.decode(continuation)
         wanted = min(max_items or DEFAULT_PAGE_ITEMS, MAX_PAGE_ITEMS)
         bindings = {**scope.bindings(int(self.clock.now())), **program.bindings(parameters)}
-        return self._limited(lambda: self._page(program, view.table, bindings, position, wanted))
+        sql = program.sql.replace(TABLE, view.table)
+        return lambda connection, seconds: _limited(
+            connection, seconds, lambda: _page(program, connection, sql, bindings, position, wanted)
+        )
 
     def feed(
         self, container: Container, view: View, scope: Scope, max_items: int | None, continuation: str | None
@@ -142,8 +171,13 @@ class Queries:
             body = orjson.dumps(value).decode()
             execute("INSERT INTO temp.listed (id, body) VALUES (?, jsonb(?))", (value["id"], body))
         bindings = program.bindings(parameters)
-        page = self._limited(lambda: self._page(program, "temp.listed", bindings, _Position(), 10**6))
-        return page.items
+        sql = program.sql.replace(TABLE, "temp.listed")
+        connection = self.store.connection
+        return _limited(
+            connection,
+            self.query_seconds,
+            lambda: _page(program, connection, sql, bindings, _Position(), 10**6),
+        ).items
 
     def changes(
         self, view: View, scope: Scope, after: int, since: int | None, max_items: int | None
@@ -179,50 +213,15 @@ class Queries:
         if not is_ordered(parse_query(text)):
             filters.append("d.k >= :after_k")
         ranks = tuple(sorted((name, rank(value)) for name, value in parameters.items()))
-        key = (text, ranks, tuple(filters))
+        key = (text, ranks, tuple(filters), container.explicit_paths)
         program = self._programs.get(key)
         if program is None:
-            program = compile_query(parse_query(text), parameters, filters)
+            program = compile_query(parse_query(text), parameters, filters, container.explicit_paths)
             if program.reusable and all(kind <= STRING for _, kind in ranks):
                 if len(self._programs) > MAX_PROGRAMS:
                     self._programs.clear()
                 self._programs[key] = program
         return program
-
-    def _page(
-        self, program: Program, table: str, bindings: dict[str, Any], position: _Position, wanted: int
-    ) -> Page:
-        remaining = wanted if program.limit is None else program.limit - position.taken
-        if remaining <= 0:
-            return Page([])
-        count = min(wanted, remaining)
-        # Rows in an order of their own resume by offset, others after the last document's key.
-        paging = (
-            {"page": count + 1, "skip": program.offset + position.rows}
-            if program.ordered
-            else {"page": count + position.rows + 1, "skip": 0, "after_k": position.k}
-        )
-        sql = f"{program.sql.replace(TABLE, table)} LIMIT :page OFFSET :skip"
-        page, reached = _collect(program, self.store.execute(sql, {**bindings, **paging}), position, count)
-        done = program.limit is not None and len(page) == remaining
-        return Page(page, None if done or reached is None else reached.encode())
-
-    def _limited(self, run: Callable[[], Page]) -> Page:
-        """Run within the time a request may take, and turn what SQLite refuses into the client's error."""
-        deadline = time.monotonic() + self.query_seconds
-        connection = self.store.connection
-        connection.set_progress_handler(lambda: time.monotonic() > deadline, _PROGRESS_STEPS)
-        try:
-            return run()
-        except apsw.InterruptError:
-            raise CosmosError(
-                408,
-                f"the query took longer than {self.query_seconds:g} s here: narrow it, or add an equality",
-            ) from None
-        except (apsw.SQLError, apsw.TooBigError, apsw.NoMemError) as error:
-            raise bad_request(f"the query is too complex for the local Cosmos DB: {error}") from None
-        finally:
-            connection.set_progress_handler(None)
 
     def _ensure_indexes(self, container: Container, view: View, program: Program) -> None:
         """Index a path when a query first asks for it, once the container is big enough to matter."""
@@ -238,6 +237,44 @@ class Queries:
                 f"({type_sql}, {value_sql})"
             )
             container.indexes.add((type_sql, value_sql))
+
+
+def _page(
+    program: Program,
+    connection: apsw.Connection,
+    sql: str,
+    bindings: dict[str, Any],
+    position: _Position,
+    wanted: int,
+) -> Page:
+    remaining = wanted if program.limit is None else program.limit - position.taken
+    if remaining <= 0:
+        return Page([])
+    count = min(wanted, remaining)
+    # Rows in an order of their own resume by offset, others after the last document's key.
+    paging = (
+        {"page": count + 1, "skip": program.offset + position.rows}
+        if program.ordered
+        else {"page": count + position.rows + 1, "skip": 0, "after_k": position.k}
+    )
+    cursor = connection.execute(f"{sql} LIMIT :page OFFSET :skip", {**bindings, **paging})
+    page, reached = _collect(program, cursor, position, count)
+    done = program.limit is not None and len(page) == remaining
+    return Page(page, None if done or reached is None else reached.encode())
+
+
+def _limited(connection: apsw.Connection, seconds: float, run: Callable[[], Page]) -> Page:
+    """Run within the time that is given, and turn what SQLite refuses into the client's error."""
+    deadline = time.monotonic() + seconds
+    connection.set_progress_handler(lambda: time.monotonic() > deadline, _PROGRESS_STEPS)
+    try:
+        return run()
+    except apsw.InterruptError:
+        raise SlowQueryError(seconds) from None
+    except (apsw.SQLError, apsw.TooBigError, apsw.NoMemError) as error:
+        raise bad_request(f"the query is too complex for the local Cosmos DB: {error}") from None
+    finally:
+        connection.set_progress_handler(None)
 
 
 def _collect(

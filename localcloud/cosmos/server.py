@@ -61,6 +61,7 @@ class CosmosService:
         if self._purger is not None:
             self._purger.cancel()
         await self._http.stop()
+        self._api.documents.slow.close()
         self._account.close()
 
     async def _purge(self) -> None:
@@ -86,12 +87,27 @@ class CosmosService:
 
     def _perform(self, call: Call) -> Response | Awaitable[Response]:
         if self._groups is not None and call.operation.rpartition(".")[2] in _WRITES:
-            return self._groups.run(lambda: self._run(call))
+            return self._groups.run(lambda: self._run_write(call))
         return self._run(call)
 
-    def _run(self, call: Call) -> Response:
+    def _run(self, call: Call) -> Response | Awaitable[Response]:
         try:
             response = self._api.run(call)
+        except CosmosError as error:
+            return _refusal(call, error)
+        if not isinstance(response, Response):
+            return self._finish(call, response)
+        call.headers.append(_activity(call))
+        return response
+
+    def _run_write(self, call: Call) -> Response:
+        response = self._run(call)
+        assert isinstance(response, Response)  # noqa: S101 - only queries are answered later
+        return response
+
+    async def _finish(self, call: Call, coming: Awaitable[Response]) -> Response:
+        try:
+            response = await coming
         except CosmosError as error:
             return _refusal(call, error)
         call.headers.append(_activity(call))

@@ -32,7 +32,7 @@ __all__ = [
     "contains_aggregate",
 ]
 
-AGGREGATES = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
+AGGREGATES = frozenset({"COUNT", "COUNTIF", "SUM", "AVG", "MIN", "MAX"})
 
 
 @dataclass(frozen=True)

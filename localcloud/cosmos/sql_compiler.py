@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from localcloud.cosmos.errors import bad_request
-from localcloud.cosmos.sql_ast import Expr, Member, Name, Query, Source
+from localcloud.cosmos.sql_ast import ArrayOf, Expr, Member, Name, Query, Source, Subquery
 from localcloud.cosmos.sql_expressions import Expressions
 from localcloud.cosmos.sql_pieces import Binder, Parameters, State, Value, literal, path, type_of
 
@@ -37,9 +37,17 @@ def is_ordered(query: Query) -> bool:
     )
 
 
-def compile_query(query: Query, parameters: Parameters, filters: Iterable[str] = ()) -> Program:
-    """Compile for the table `TABLE` under the alias d; `filters` are SQL conditions on it."""
-    state = State(parameters)
+def compile_query(
+    query: Query,
+    parameters: Parameters,
+    filters: Iterable[str] = (),
+    explicit: frozenset[str] = frozenset(),
+) -> Program:
+    """Compile for the table `TABLE` under the alias d; `filters` are SQL conditions on it.
+
+    `explicit` are the paths that the container's indexing policy names one by one.
+    """
+    state = State(parameters, explicit)
     try:
         return _compile(query, state, list(filters))
     except RecursionError:
@@ -76,6 +84,8 @@ class Scope(Expressions):
         conditions += filters if self.has_rows else []
         if query.where is not None:
             conditions.append(self.truth(query.where))
+        if self.has_rows and len(query.order_by) == 1:
+            conditions += self.sortable(query.order_by[0].expr)
         result = self.result(query)
         key = "d.k" if self.has_rows else "0"
         if query.select_value and not query.aggregates:  # an object is never undefined
@@ -103,6 +113,14 @@ class Scope(Expressions):
             return " ORDER BY d.k"
         return ""
 
+    def sortable(self, expr: Expr) -> list[str]:
+        """ORDER BY leaves out what the path's index does not hold: the documents without the property.
+
+        Only a path that the indexing policy names has them too.
+        """
+        value = self.value(expr)
+        return [] if value.indexed and value.steps in self.state.explicit else [f"{value.t} IS NOT NULL"]
+
     def order(self, expr: Expr, descending: bool) -> list[str]:  # noqa: FBT001 - a column of the clause
         value = self.value(expr)
         self.index(value)
@@ -128,11 +146,10 @@ class Scope(Expressions):
         """In the first source, a name that is not known yet is the container."""
         if source.expr is None:
             return self.value(Name(source.alias))
-        base = source.expr
-        while isinstance(base, Member):
-            base = base.base
-        if self.top and isinstance(base, Name) and base.name not in self.names and not self.has_rows:
-            self.add_documents(base.name, tables)
+        if self.top and not self.has_rows:
+            root = _root(source.expr)
+            if root is not None and root not in self.names:
+                self.add_documents(root, tables)
         return self.value(source.expr)
 
     def add_documents(self, alias: str, tables: list[str]) -> None:
@@ -181,3 +198,19 @@ class Scope(Expressions):
             sql += f" LIMIT {min(limits)}"
             sql += f" OFFSET {scope.count(query.offset)}" if query.offset is not None else ""
         return sql
+
+
+def _root(expr: Expr | None) -> str | None:
+    """The name that a source starts from: the container, unless it is an alias."""
+    while isinstance(expr, Member):
+        expr = expr.base
+    if isinstance(expr, Name):
+        return expr.name
+    if not isinstance(expr, ArrayOf | Subquery) or not expr.query.sources:
+        return None
+    first = expr.query.sources[0]
+    if expr.query.needs_plan:
+        raise bad_request(
+            "a subquery in FROM is evaluated for each document here: it cannot group, sort, cut or aggregate"
+        )
+    return first.alias if first.expr is None else _root(first.expr)

@@ -31,11 +31,11 @@ from localcloud.cosmos.sql_ast import (
     contains_aggregate,
 )  # fmt: skip
 from localcloud.cosmos.sql_functions import BUILTINS
+from localcloud.cosmos.sql_operands import Operands, always
 from localcloud.cosmos.sql_pieces import (
     NOTHING,
     Binder,
     Parameters,
-    State,
     Value,
     balanced,
     concatenate,
@@ -74,12 +74,8 @@ _LAST_CHARACTERS = "\U0010ffff" * 4  # sorts after whatever may follow a prefix
 _BITS = frozenset({"&", "|", "^", "<<", ">>", ">>>"})
 
 
-class Expressions:
+class Expressions(Operands):
     """Compiles the expressions of one SELECT, whose aliases are `names`."""
-
-    def __init__(self, state: State, names: dict[str, Value]) -> None:
-        self.state = state
-        self.names = dict(names)
 
     def nested(self, query: Query) -> str:
         """A subquery that may use these names."""
@@ -155,7 +151,7 @@ class Expressions:
         if left.const and not right.const:
             op, left, right = _MIRRORED[op], right, left
         if right.const and right.rank is not None and right.rank <= STRING:
-            return self.against_constant(op, left, right, exact=exact)
+            return self.againstalways(op, left, right, exact=exact)
         if left.rank == right.rank and left.rank in (NUMBER, STRING, BOOLEAN):
             return f"({left.v} {op} {right.v})"
         if op in (">", ">="):
@@ -163,7 +159,7 @@ class Expressions:
         function = {"=": "c_eq", "!=": "NOT c_eq", "<": "c_lt", "<=": "c_le"}[op]
         return f"({function}({left.j}, {right.j}))"
 
-    def against_constant(self, op: str, left: Value, right: Value, *, exact: bool) -> str:
+    def againstalways(self, op: str, left: Value, right: Value, *, exact: bool) -> str:
         self.index(left)
         matches = f"{left.v} {op if op != '!=' else '='} {right.v}" if right.rank != NULL else _null_test(op)
         if op in ("=", "!="):
@@ -198,36 +194,7 @@ class Expressions:
                 tests.append(f"({value.t} = {kind} AND {test})" if value.rank != kind else f"({test})")
         return balanced(tests, " OR ") if tests else f"iif({value.t} IS NULL, NULL, 0)"
 
-    def index(self, value: Value) -> None:
-        if value.indexed and value.steps != "$":
-            self.state.indexes.add((value.t.replace("d.body", "body"), value.v.replace("d.body", "body")))
-
     # values
-
-    def known(self, expr: Expr) -> Any:
-        """The value where it is known now, otherwise UNDEFINED; only its type may shape the SQL."""
-        if isinstance(expr, Const):
-            return expr.value
-        if isinstance(expr, ArrayLiteral):
-            items = [self.known(item) for item in expr.items]
-            return UNDEFINED if UNDEFINED in items else items
-        return self.parameter(expr) if isinstance(expr, Param) else UNDEFINED
-
-    def constant(self, expr: Expr) -> Any:
-        """As `known`, and the value itself shapes the SQL, which then serves these parameters alone."""
-        if not isinstance(expr, Const):
-            self.state.reusable = False
-        return self.known(expr)
-
-    def getter(self, expr: Expr) -> Binder:
-        if isinstance(expr, Param):
-            return lambda parameters: parameters[expr.name]
-        return _constant(self.known(expr))
-
-    def parameter(self, expr: Param) -> Any:
-        if expr.name not in self.state.parameters:
-            raise bad_request(f"the query uses the parameter {expr.name}, which is not given")
-        return self.state.parameters[expr.name]
 
     def value(self, expr: Expr) -> Value:  # noqa: C901, PLR0912 - one case a kind of expression
         match expr:
@@ -259,16 +226,6 @@ class Expressions:
                 return dynamic(f"'[' || coalesce(({listed}), '') || ']'")
             case _:
                 return typed(BOOLEAN, self.boolean(expr))
-
-    def bound(self, value: Any, binder: Binder) -> Value:
-        kind = rank(value)
-        if kind == NULL:
-            return Value(str(NULL), "NULL", "'null'", NULL, const=True)
-        if kind in (ARRAY, OBJECT):
-            text = self.state.bind(lambda parameters: orjson.dumps(binder(parameters)).decode())
-            return Value(str(kind), "NULL", text, kind, const=True)
-        name = self.state.bind(lambda parameters: _storable(binder(parameters)))
-        return typed(kind, name, const=True)
 
     def member(self, base: Value, key: Expr) -> Value:
         name = self.constant(key) if isinstance(key, Const | Param) else UNDEFINED
@@ -319,11 +276,6 @@ class Expressions:
     def string(self, expr: Expr) -> str:
         return self.scalar(self.value(expr), STRING)
 
-    def scalar(self, value: Value, kind: int) -> str:
-        if value.rank is not None:
-            return value.v if value.rank == kind else "NULL"
-        return f"CASE WHEN {value.t} = {kind} THEN {value.v} END"
-
     # functions
 
     def call(self, call: Call) -> Value:
@@ -356,7 +308,7 @@ class Expressions:
     def array_contains(self, array: Expr, wanted: Expr) -> Value | None:
         items, sought = self.constant(array), self.known(wanted)
         if isinstance(items, list) and all(rank(item) <= STRING for item in items):
-            return typed(BOOLEAN, self.among(self.value(wanted), items, [_constant(item) for item in items]))
+            return typed(BOOLEAN, self.among(self.value(wanted), items, [always(item) for item in items]))
         value = self.value(array)
         if not value.document or sought is UNDEFINED or rank(sought) > STRING:
             return None
@@ -389,21 +341,15 @@ class Expressions:
         value = self.value(call.arguments[0])
         if call.name == "COUNT":
             return typed(NUMBER, "count(*)" if value.const else f"count({value.t})")
+        if call.name == "COUNTIF":
+            return typed(NUMBER, f"count(iif({self.truth(call.arguments[0])}, 1, NULL))")
         if call.name in ("MIN", "MAX"):
             return dynamic(f"c_{call.name.lower()}({value.j})")
-        function = "sum" if call.name == "SUM" else "avg"
+        function = "total" if call.name == "SUM" else "avg"  # the sum of nothing is 0, its average undefined
         total = f"{function}({self.scalar(value, NUMBER)} * 1.0)"
         return typed(
             NUMBER, f"CASE WHEN count({value.t}) = count(iif({value.t} = {NUMBER}, 1, NULL)) THEN {total} END"
         )
-
-
-def _constant(value: Any) -> Binder:
-    return lambda _: value
-
-
-def _json_list(getters: list[Binder]) -> Binder:
-    return lambda parameters: orjson.dumps([get(parameters) for get in getters]).decode()
 
 
 def _null_test(op: str) -> str:
@@ -414,9 +360,5 @@ def _json_key(name: str) -> str:
     return f"{encode(name)}:"
 
 
-def _storable(value: Any) -> Any:
-    if isinstance(value, bool):
-        return int(value)
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        return float(value)
-    return value
+def _json_list(getters: list[Binder]) -> Binder:
+    return lambda parameters: orjson.dumps([get(parameters) for get in getters]).decode()

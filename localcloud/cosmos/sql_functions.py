@@ -1,181 +1,19 @@
-"""The built-in functions of Cosmos SQL. An argument of the wrong type gives undefined, never an error."""
+"""The built-in functions of Cosmos SQL: those on numbers, arrays and objects here, the others beside it."""
 
 import math
 import random
-import re
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any
 
 import apsw
-import orjson
-import re2  # type: ignore[import-untyped]  # the wheel ships no types
 
+from localcloud.cosmos.sql_builtins import Builtin, Builtins, is_number
+from localcloud.cosmos.sql_datetimes import DATETIMES
+from localcloud.cosmos.sql_like import like_matcher
+from localcloud.cosmos.sql_strings import STRINGS
 from localcloud.cosmos.sql_values import UNDEFINED, canonical, decode, encode, equal
 
-__all__ = ["BUILTINS", "Builtin", "like_matcher", "register_functions"]
-
-MAX_RESULT = 2 * 1024 * 1024
-MAX_REPLICATE = 10_000
-
-
-@dataclass(frozen=True)
-class Builtin:
-    function: Callable[..., Any]
-    minimum: int
-    maximum: int
-    types: str = ""  # one letter an argument: s string, n number, a array, o object, b boolean, * any defined
-    deterministic: bool = True
-
-
-BUILTINS: dict[str, Builtin] = {}
-
-
-def _add(
-    name: str, types: str, function: Callable[..., Any], *, optional: int = 0, deterministic: bool = True
-) -> None:
-    BUILTINS[name] = Builtin(function, len(types) - optional, len(types), types, deterministic)
-
-
-_CHECKS: dict[str, Callable[[Any], bool]] = {
-    "s": lambda value: isinstance(value, str),
-    "n": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
-    "b": lambda value: isinstance(value, bool),
-    "a": lambda value: isinstance(value, list),
-    "o": lambda value: isinstance(value, dict),
-    "*": lambda value: value is not UNDEFINED,
-    "?": lambda _: True,
-}
-
-
-def _call(builtin: Builtin, texts: tuple[str | None, ...]) -> str | None:
-    values = [decode(text) for text in texts]
-    types = builtin.types or "?" * len(values)
-    if not all(_CHECKS[kind](value) for kind, value in zip(types, values, strict=False)):
-        return None
-    try:
-        return encode(builtin.function(*values))
-    except (ValueError, OverflowError, ZeroDivisionError):
-        return None  # outside the function's domain, such as the root of -1
-
-
-def _bounded(size: float, make: Callable[[], Any]) -> Any:
-    return make() if size <= MAX_RESULT else UNDEFINED
-
-
-# strings
-
-
-def _concat(*parts: Any) -> Any:
-    if not all(isinstance(part, str) for part in parts):
-        return UNDEFINED
-    return _bounded(sum(map(len, parts)), lambda: "".join(parts))
-
-
-def _fold(text: str, ignore_case: bool) -> str:  # noqa: FBT001 - positional, as in the query
-    return text.casefold() if ignore_case else text
-
-
-def _index_of(text: str, part: str, start: float = 0) -> int:
-    return text.find(part, max(0, int(start)))
-
-
-def _substring(text: str, start: float, length: float) -> str:
-    first = max(0, int(start))
-    return text[first : first + max(0, int(length))]
-
-
-def _replace(text: str, old: str, new: str) -> Any:
-    if not old:
-        return text
-    return _bounded(len(text) + text.count(old) * len(new), lambda: text.replace(old, new))
-
-
-def _replicate(text: str, times: float) -> Any:
-    if times < 0 or len(text) * times > MAX_REPLICATE:
-        return UNDEFINED
-    return text * int(times)
-
-
-def _parsed(kind: type | tuple[type, ...]) -> Callable[[str], Any]:
-    def parse(text: str) -> Any:
-        try:
-            value = orjson.loads(text.strip())
-        except ValueError:
-            return UNDEFINED
-        if isinstance(value, bool) and kind is not bool:
-            return UNDEFINED
-        return value if isinstance(value, kind) else UNDEFINED
-
-    return parse
-
-
-def _to_string(value: Any) -> str:
-    return value if isinstance(value, str) else str(encode(value))
-
-
-def _join(items: list[Any], separator: str) -> Any:
-    if not all(isinstance(item, str) for item in items):
-        return UNDEFINED
-    return _bounded(sum(map(len, items)) + len(separator) * len(items), lambda: separator.join(items))
-
-
-def _split(text: str, separator: str) -> Any:
-    return text.split(separator) if separator else [text]
-
-
-@lru_cache(maxsize=256)
-def _regex(pattern: str, modifiers: str) -> Any:
-    """RE2, whose time grows with the text alone: a hostile pattern cannot hang the server."""
-    options = re2.Options()
-    options.case_sensitive = "i" not in modifiers
-    options.dot_nl = "s" in modifiers
-    options.log_errors = False
-    options.max_mem = 8 << 20
-    flags = "(?m)" if "m" in modifiers else ""
-    if "x" in modifiers:
-        pattern = re.sub(r"\s+", "", pattern)
-    try:
-        return re2.compile(flags + pattern, options)
-    except re2.error:
-        return None
-
-
-def _regex_match(text: str, pattern: str, modifiers: str = "") -> Any:
-    compiled = _regex(pattern, modifiers)
-    return UNDEFINED if compiled is None else compiled.search(text) is not None
-
-
-_add("CONTAINS", "ssb", lambda s, p, i=False: _fold(p, i) in _fold(s, i), optional=1)
-_add("STARTSWITH", "ssb", lambda s, p, i=False: _fold(s, i).startswith(_fold(p, i)), optional=1)
-_add("ENDSWITH", "ssb", lambda s, p, i=False: _fold(s, i).endswith(_fold(p, i)), optional=1)
-_add("STRINGEQUALS", "ssb", lambda s, p, i=False: _fold(s, i) == _fold(p, i), optional=1)
-_add("INDEX_OF", "ssn", _index_of, optional=1)
-_add("LEFT", "sn", lambda s, n: s[: max(0, int(n))])
-_add("RIGHT", "sn", lambda s, n: s[-int(n) :] if n >= 1 else "")
-_add("LENGTH", "s", len)
-_add("LOWER", "s", str.lower)
-_add("UPPER", "s", str.upper)
-_add("TRIM", "ss", lambda s, chars=None: s.strip(chars), optional=1)
-_add("LTRIM", "ss", lambda s, chars=None: s.lstrip(chars), optional=1)
-_add("RTRIM", "ss", lambda s, chars=None: s.rstrip(chars), optional=1)
-_add("REVERSE", "s", lambda s: s[::-1])
-_add("REPLACE", "sss", _replace)
-_add("REPLICATE", "sn", _replicate)
-_add("SUBSTRING", "snn", _substring)
-_add("TOSTRING", "*", _to_string)
-_add("STRINGTOARRAY", "s", _parsed(list))
-_add("STRINGTOOBJECT", "s", _parsed(dict))
-_add("STRINGTOBOOLEAN", "s", _parsed(bool))
-_add("STRINGTONULL", "s", _parsed(type(None)))
-_add("STRINGTONUMBER", "s", _parsed((int, float)))
-_add("STRINGJOIN", "as", _join)
-_add("STRINGSPLIT", "ss", _split)
-_add("REGEXMATCH", "sss", _regex_match, optional=1)
-BUILTINS["CONCAT"] = Builtin(_concat, 2, 200)
+__all__ = ["BUILTINS", "register_functions"]
 
 # numbers
 
@@ -189,33 +27,69 @@ def _number_bin(value: float, size: float = 1) -> float:
     return math.floor(value / size) * size
 
 
-_add("ABS", "n", abs)
-_add("CEILING", "n", math.ceil)
-_add("FLOOR", "n", math.floor)
-_add("TRUNC", "n", math.trunc)
-_add("ROUND", "nn", _round, optional=1)
-_add("SIGN", "n", lambda n: (n > 0) - (n < 0))
-_add("SQRT", "n", math.sqrt)
-_add("SQUARE", "n", lambda n: float(n) * n)
-_add("POWER", "nn", math.pow)
-_add("EXP", "n", math.exp)
-_add("LOG", "nn", lambda n, base=math.e: math.log(n) if base == math.e else math.log(n, base), optional=1)
-_add("LOG10", "n", math.log10)
-_add("PI", "", lambda: math.pi)
-_add("SIN", "n", math.sin)
-_add("COS", "n", math.cos)
-_add("TAN", "n", math.tan)
-_add("COT", "n", lambda n: 1 / math.tan(n))
-_add("ASIN", "n", math.asin)
-_add("ACOS", "n", math.acos)
-_add("ATAN", "n", math.atan)
-_add("ATN2", "nn", math.atan2)
-_add("DEGREES", "n", math.degrees)
-_add("RADIANS", "n", math.radians)
-_add("RAND", "", random.random, deterministic=False)
-_add("NUMBERBIN", "nn", _number_bin, optional=1)
-_add("IS_INTEGER", "?", lambda v: _CHECKS["n"](v) and float(v).is_integer())
-_add("IS_FINITE_NUMBER", "?", lambda v: _CHECKS["n"](v) and math.isfinite(v))
+def _int64(value: float) -> int:
+    """A whole number of 64 bits; anything else makes the call undefined."""
+    if value != int(value) or not -(2**63) <= value < 2**63:
+        raise ValueError(value)
+    return int(value)
+
+
+def _on_integers(function: Callable[..., int]) -> Callable[..., int]:
+    """Whole numbers in and out, wrapped to 64 bits as the processor does it."""
+    return lambda *values: (function(*map(_int64, values)) + 2**63) % 2**64 - 2**63
+
+
+def _divide(left: int, right: int) -> int:
+    """Towards zero."""
+    quotient = abs(left) // abs(right)
+    return quotient if (left < 0) == (right < 0) else -quotient
+
+
+def _shift(left: int, right: int) -> int:
+    return left << (right & 63)
+
+
+NUMBERS = Builtins()
+NUMBERS.add("ABS", "n", abs)
+NUMBERS.add("CEILING", "n", math.ceil)
+NUMBERS.add("FLOOR", "n", math.floor)
+NUMBERS.add("TRUNC", "n", math.trunc)
+NUMBERS.add("ROUND", "nn", _round, optional=1)
+NUMBERS.add("SIGN", "n", lambda n: (n > 0) - (n < 0))
+NUMBERS.add("SQRT", "n", math.sqrt)
+NUMBERS.add("SQUARE", "n", lambda n: float(n) * n)
+NUMBERS.add("POWER", "nn", math.pow)
+NUMBERS.add("EXP", "n", math.exp)
+NUMBERS.add(
+    "LOG", "nn", lambda n, base=math.e: math.log(n) if base == math.e else math.log(n, base), optional=1
+)
+NUMBERS.add("LOG10", "n", math.log10)
+NUMBERS.add("PI", "", lambda: math.pi)
+NUMBERS.add("SIN", "n", math.sin)
+NUMBERS.add("COS", "n", math.cos)
+NUMBERS.add("TAN", "n", math.tan)
+NUMBERS.add("COT", "n", lambda n: 1 / math.tan(n))
+NUMBERS.add("ASIN", "n", math.asin)
+NUMBERS.add("ACOS", "n", math.acos)
+NUMBERS.add("ATAN", "n", math.atan)
+NUMBERS.add("ATN2", "nn", math.atan2)
+NUMBERS.add("DEGREES", "n", math.degrees)
+NUMBERS.add("RADIANS", "n", math.radians)
+NUMBERS.add("RAND", "", random.random, deterministic=False)
+NUMBERS.add("NUMBERBIN", "nn", _number_bin, optional=1)
+NUMBERS.add("IS_INTEGER", "?", lambda v: is_number(v) and float(v).is_integer())
+NUMBERS.add("IS_FINITE_NUMBER", "?", lambda v: is_number(v) and math.isfinite(v))
+NUMBERS.add("INTADD", "nn", _on_integers(lambda a, b: a + b))
+NUMBERS.add("INTSUB", "nn", _on_integers(lambda a, b: a - b))
+NUMBERS.add("INTMUL", "nn", _on_integers(lambda a, b: a * b))
+NUMBERS.add("INTDIV", "nn", _on_integers(_divide))
+NUMBERS.add("INTMOD", "nn", _on_integers(lambda a, b: a - _divide(a, b) * b))
+NUMBERS.add("INTBITAND", "nn", _on_integers(lambda a, b: a & b))
+NUMBERS.add("INTBITOR", "nn", _on_integers(lambda a, b: a | b))
+NUMBERS.add("INTBITXOR", "nn", _on_integers(lambda a, b: a ^ b))
+NUMBERS.add("INTBITNOT", "n", _on_integers(lambda a: ~a))
+NUMBERS.add("INTBITLEFTSHIFT", "nn", _on_integers(_shift))
+NUMBERS.add("INTBITRIGHTSHIFT", "nn", _on_integers(lambda a, b: a >> (b & 63)))
 
 # arrays and objects
 
@@ -268,7 +142,7 @@ def _object_to_array(value: dict[str, Any], name: str = "k", member: str = "v") 
 
 
 def _choose(index: Any, *choices: Any) -> Any:
-    if not _CHECKS["n"](index) or not 1 <= int(index) <= len(choices):
+    if not is_number(index) or not 1 <= int(index) <= len(choices):
         return UNDEFINED
     return choices[int(index) - 1]
 
@@ -277,120 +151,22 @@ def _only_on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda items, *rest: function(items, *rest) if isinstance(items, list) else UNDEFINED
 
 
-_add("ARRAY_CONTAINS", "a*b", _array_contains, optional=1)
-_add("ARRAY_LENGTH", "a", len)
-_add("ARRAY_SLICE", "ann", _array_slice, optional=1)
-_add("SETINTERSECT", "aa", _intersect)
-_add("SETUNION", "aa", lambda left, right: list(_keys(left + right).values()))
-_add("SETDIFFERENCE", "aa", _difference)
-_add("SETEQUAL", "aa", lambda left, right: _keys(left).keys() == _keys(right).keys())
-_add("OBJECTTOARRAY", "oss", _object_to_array, optional=2)
-_add("IIF", "???", lambda condition, yes, no: yes if condition is True else no)
-BUILTINS["ARRAY_CONCAT"] = Builtin(_array_concat, 2, 200)
-BUILTINS["ARRAY_CONTAINS_ANY"] = Builtin(_only_on_arrays(_contains_any), 2, 200)
-BUILTINS["ARRAY_CONTAINS_ALL"] = Builtin(_only_on_arrays(_contains_all), 2, 200)
-BUILTINS["CHOOSE"] = Builtin(_choose, 2, 200)
+ARRAYS = Builtins()
+ARRAYS.add("ARRAY_CONTAINS", "a*b", _array_contains, optional=1)
+ARRAYS.add("ARRAY_LENGTH", "a", len)
+ARRAYS.add("ARRAY_SLICE", "ann", _array_slice, optional=1)
+ARRAYS.add("SETINTERSECT", "aa", _intersect)
+ARRAYS.add("SETUNION", "aa", lambda left, right: list(_keys(left + right).values()))
+ARRAYS.add("SETDIFFERENCE", "aa", _difference)
+ARRAYS.add("SETEQUAL", "aa", lambda left, right: _keys(left).keys() == _keys(right).keys())
+ARRAYS.add("OBJECTTOARRAY", "oss", _object_to_array, optional=2)
+ARRAYS.add("IIF", "???", lambda condition, yes, no: yes if condition is True else no)
+ARRAYS["ARRAY_CONCAT"] = Builtin(_array_concat, 2, 200)
+ARRAYS["ARRAY_CONTAINS_ANY"] = Builtin(_only_on_arrays(_contains_any), 2, 200)
+ARRAYS["ARRAY_CONTAINS_ALL"] = Builtin(_only_on_arrays(_contains_all), 2, 200)
+ARRAYS["CHOOSE"] = Builtin(_choose, 2, 200)
 
-# time
-
-
-def _to_datetime(milliseconds: float) -> str:
-    moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S.%f}0Z"
-
-
-def _to_timestamp(text: str) -> Any:
-    try:
-        moment = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text.replace("Z", "+00:00")))
-    except ValueError:
-        return UNDEFINED
-    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
-
-
-for _name in ("GETCURRENTDATETIME", "GETCURRENTDATETIMESTATIC"):
-    _add(_name, "", lambda: _to_datetime(time.time() * 1000), deterministic=False)
-for _name in ("GETCURRENTTIMESTAMP", "GETCURRENTTIMESTAMPSTATIC"):
-    _add(_name, "", lambda: int(time.time() * 1000), deterministic=False)
-_add("DATETIMETOTIMESTAMP", "s", _to_timestamp)
-_add("TIMESTAMPTODATETIME", "n", _to_datetime)
-
-
-# LIKE
-
-_ANY = "%"
-
-
-@lru_cache(maxsize=512)
-def like_matcher(pattern: str, escape: str | None) -> Callable[[str], bool]:
-    """Match `pattern` in time proportional to the text, however many wildcards it has.
-
-    The pieces between the % signs have a fixed length each, so that the leftmost match of each is enough.
-    """
-    pieces = [re.compile(piece, re.DOTALL) for piece in _like_pieces(pattern, escape)]
-    last_length = _like_length(pattern, escape)
-
-    def matches(text: str) -> bool:
-        tail = len(text) - last_length
-        if tail < 0 or pieces[-1].match(text, tail) is None:
-            return False
-        if len(pieces) == 1:
-            return tail == 0
-        found = pieces[0].match(text, 0, tail)
-        for piece in pieces[1:-1]:
-            if found is None:
-                return False
-            found = piece.search(text, found.end(), tail)
-        return found is not None
-
-    return matches
-
-
-def _like_tokens(pattern: str, escape: str | None) -> list[str]:
-    """The pattern's parts as expressions of one character each, and "%"."""
-    tokens = []
-    position = 0
-    while position < len(pattern):
-        char = pattern[position]
-        position += 1
-        if escape and char == escape and position < len(pattern):
-            tokens.append(re.escape(pattern[position]))
-            position += 1
-        elif char == "%":
-            tokens.append(_ANY)
-        elif char == "_":
-            tokens.append(".")
-        elif char == "[" and (closing := pattern.find("]", position + 1)) > 0:
-            tokens.append(_like_set(pattern[position:closing]))
-            position = closing + 1
-        else:
-            tokens.append(re.escape(char))
-    return tokens
-
-
-def _like_set(content: str) -> str:
-    negated = content.startswith("^")
-    body = re.sub(r"([\\\]\[^&~|])", r"\\\1", content[1:] if negated else content)
-    expression = f"[{'^' if negated else ''}{body}]" if body else "(?!)"
-    try:
-        re.compile(expression)
-    except re.error:
-        return "(?!)"  # such as [z-a]: matches nothing
-    return expression
-
-
-def _like_pieces(pattern: str, escape: str | None) -> list[str]:
-    pieces = [""]
-    for token in _like_tokens(pattern, escape):
-        if token == _ANY:
-            pieces.append("")
-        else:
-            pieces[-1] += token
-    return pieces
-
-
-def _like_length(pattern: str, escape: str | None) -> int:
-    tokens = _like_tokens(pattern, escape)
-    return tokens[::-1].index(_ANY) if _ANY in tokens else len(tokens)
+BUILTINS = {**STRINGS, **NUMBERS, **ARRAYS, **DATETIMES}
 
 
 def _like(*texts: Any) -> bool | None:
@@ -403,9 +179,6 @@ def _like(*texts: Any) -> bool | None:
 def register_functions(connection: apsw.Connection) -> None:
     for name, builtin in BUILTINS.items():
         connection.create_scalar_function(
-            f"c_{name.lower()}",
-            lambda *texts, builtin=builtin: _call(builtin, texts),
-            -1,
-            deterministic=builtin.deterministic,
+            f"c_{name.lower()}", builtin, -1, deterministic=builtin.deterministic
         )
     connection.create_scalar_function("c_like", _like, 3, deterministic=True)

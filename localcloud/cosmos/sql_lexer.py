@@ -10,6 +10,7 @@ from localcloud.cosmos.errors import CosmosError, bad_request
 __all__ = ["KEYWORDS", "MAX_QUERY_LENGTH", "Token", "syntax_error", "tokenize"]
 
 MAX_QUERY_LENGTH = 512 * 1024
+MAX_HEXADECIMAL = 18  # with its prefix: 64 bits
 
 KEYWORDS = frozenset(
     [
@@ -44,8 +45,8 @@ KEYWORDS = frozenset(
     ]
 )
 _TOKEN = re.compile(
-    r"""(?P<space>\s+|--[^\n]*)
-      | (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
+    r"""(?P<space>\s+|--[^\n]*|/\*.*?\*/)
+      | (?P<number>0[xX][0-9a-fA-F]+(?![0-9A-Za-z_])|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
       | (?P<word>[A-Za-z_][A-Za-z0-9_]*)
       | (?P<param>@[A-Za-z_][A-Za-z0-9_]*)
       | (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
@@ -101,6 +102,10 @@ def _value(kind: str, lexeme: str, text: str, at: int) -> Any:
 
 
 def _number(lexeme: str) -> int | float:
+    if lexeme[:2].lower() == "0x":
+        if len(lexeme) > MAX_HEXADECIMAL:
+            raise bad_request(f"the number {lexeme[:40]} is out of range")
+        return _number(str(int(lexeme, 16)))
     if lexeme.isdigit() and len(lexeme) < 19:  # noqa: PLR2004 - what fits a 64-bit integer
         return int(lexeme)
     number = float(lexeme)

@@ -112,6 +112,7 @@ class State:
     """What a query and its subqueries share."""
 
     parameters: Parameters
+    explicit: frozenset[str] = frozenset()  # paths that the indexing policy names
     binders: list[Binder] = field(default_factory=list)
     indexes: set[tuple[str, str]] = field(default_factory=set)
     aliases: int = 0

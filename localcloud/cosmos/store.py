@@ -1,9 +1,10 @@
 """The SQLite database under an account: its files, its tables, and the rows of a container."""
 
+import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import apsw
 
@@ -45,29 +46,35 @@ class Store:
     def __init__(self, folder: Path | None, *, synchronous: str = "NORMAL") -> None:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-        self.connection = apsw.Connection(
-            str(folder / "cosmos.db") if folder else ":memory:", statementcachesize=500
-        )
+        self._lock = _lock(folder) if folder is not None else None
+        self._path = str(folder / "cosmos.db") if folder else ":memory:"
+        self.connection = apsw.Connection(self._path, statementcachesize=500)
         self.execute = self.connection.execute
-        self.connection.set_busy_timeout(0)
-        try:
-            self._prepare(synchronous)
-        except apsw.BusyError:
-            raise OSError(f"another process uses the database in {folder}") from None
+        self._prepare(synchronous)
 
     def _prepare(self, synchronous: str) -> None:
-        for pragma in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", f"synchronous = {synchronous}",
+        for pragma in ("journal_mode = WAL", f"synchronous = {synchronous}",
                        "cache_size = -65536", "temp_store = MEMORY"):  # fmt: skip
             self.execute(f"PRAGMA {pragma}").fetchall()
-        register_values(self.connection)
-        register_functions(self.connection)
+        _register(self.connection)
         self.execute("BEGIN IMMEDIATE")
         self.execute(_SCHEMA).fetchall()
         self.execute("COMMIT")
         self.execute("ATTACH ':memory:' AS replica")
 
+    def reader(self) -> apsw.Connection | None:
+        """A second connection, which sees what is committed; there is none to an account in memory."""
+        if self._lock is None:
+            return None
+        connection = apsw.Connection(self._path)
+        connection.execute("PRAGMA query_only = 1")
+        _register(connection)
+        return connection
+
     def close(self) -> None:
         self.connection.close()
+        if self._lock is not None:
+            self._lock.close()
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
@@ -121,3 +128,19 @@ class Store:
 
     def rows(self, sql: str, bindings: Any) -> list[tuple[Any, ...]]:
         return self.execute(sql, bindings).fetchall()
+
+
+def _lock(folder: Path) -> IO[str]:
+    """Keep other processes out for as long as the file is open."""
+    file = (folder / "cosmos.lock").open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise OSError(f"another process uses the database in {folder}") from None
+    return file
+
+
+def _register(connection: apsw.Connection) -> None:
+    register_values(connection)
+    register_functions(connection)

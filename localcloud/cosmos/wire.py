@@ -1,6 +1,6 @@
 """Requests and answers of the REST API: what all handlers have in common."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -38,7 +38,7 @@ class Call:
     request: Request
     parts: list[str]
     operation: str = ""
-    run: Callable[["Call"], Response] | None = None
+    run: Callable[["Call"], Response | Awaitable[Response]] | None = None
     container: Container | None = None
     headers: list[tuple[str, str]] = field(default_factory=list)
     charge: float = 0.0

@@ -107,7 +107,9 @@ class Catalog:
         index = self._indexes[schema.name] = self._open(number, schema, etag)
         return index
 
-    def put_index(self, name: str, body: Any, conditions: Conditions) -> tuple[Index, bool]:
+    def put_index(
+        self, name: str, body: Any, conditions: Conditions, *, downtime: bool = False
+    ) -> tuple[Index, bool]:
         """Create or update; whether it was created."""
         check_same_name(name, body)
         existing = self._indexes.get(name)
@@ -115,7 +117,7 @@ class Catalog:
         if existing is None:
             return self.create_index(body), True
         schema = parse_index(body)
-        check_update(existing.schema, schema)
+        check_update(existing.schema, schema, downtime=downtime)
         etag = _new_etag()
         self._store.update_index(existing.number, schema.definition, etag)
         existing.schema, existing.etag = schema, etag
@@ -125,10 +127,21 @@ class Catalog:
         index = self._indexes.get(name)
         conditions.check(index.etag if index else None)
         index = self.index(name)
+        self._check_unaliased(name)
         index.dropped = True
         del self._indexes[name]
         self._store.drop_index(index.number)
         shutil.rmtree(self._folder / str(index.number))
+
+    def _check_unaliased(self, name: str) -> None:
+        aliases = [alias for alias, (target, _) in self._aliases.items() if target == name]
+        if aliases:
+            raise SearchError(
+                400,
+                f"Index '{name}' cannot be deleted while aliases map to it ({', '.join(aliases):.500}): "
+                "delete the alias, or map it to another index.",
+                "OperationNotAllowed",
+            )
 
     # aliases
 

@@ -6,12 +6,13 @@ from typing import Any
 
 from localcloud.search.errors import DocumentError, SearchError, bad_request, shown
 from localcloud.search.schema import Schema
-from localcloud.search.values import check_key, check_vector, merge_documents, normalise_document
+from localcloud.search.values import check_vector, key_problem, merge_documents, normalise_document
 
 __all__ = ["Action", "Outcome", "parse_batch", "plan"]
 
 ACTIONS = ("upload", "merge", "mergeOrUpload", "delete")
 MAX_ACTIONS = 32_000
+MAX_KEY_PROBLEMS = 20  # told in one answer
 
 
 @dataclass(slots=True)
@@ -39,13 +40,30 @@ class Outcome:
 
 
 def parse_batch(schema: Schema, body: Any) -> list[Action]:
-    """A property or type that is wrong refuses the whole batch; a bad key or vector fails its document."""
+    """A key, property or type that is wrong refuses the whole batch; a bad vector fails its document."""
     actions = body.get("value") if isinstance(body, dict) else None
     if not isinstance(actions, list) or not actions:
-        raise bad_request("The request is invalid. Details: 'value' must be an array of at least one action.")
+        raise _wrong_number("No indexing actions found in the request", "MissingIndexDocumentsActions")
     if len(actions) > MAX_ACTIONS:
-        raise bad_request(f"A batch may have at most {MAX_ACTIONS} actions.")
+        raise _wrong_number(f"Too many indexing actions found in the request: {len(actions)}")
+    _check_keys(schema, actions)
     return [_action(schema, position, item) for position, item in enumerate(actions)]
+
+
+def _wrong_number(found: str, code: str = "TooManyIndexDocumentsActions") -> SearchError:
+    problem = f"{found}. Please include between 1 and {MAX_ACTIONS} indexing actions in your request."
+    message = f"The request is invalid. Details: actions : {problem}"
+    return SearchError(400, message, "MissingRequiredParameter", [(code, f"{problem} Parameters: actions")])
+
+
+def _check_keys(schema: Schema, actions: list[Any]) -> None:
+    keys = (item.get(schema.key.name) if isinstance(item, dict) else None for item in actions)
+    problems = [f"{at}: {problem}" for at, key in enumerate(keys) if (problem := key_problem(key))]
+    if problems:
+        told = problems[:MAX_KEY_PROBLEMS]
+        message = f"The request is invalid. Details: actions : {' '.join(told)}"
+        details = [("InvalidDocumentKey", f"{problem} Parameters: actions") for problem in told]
+        raise SearchError(400, message, "InvalidRequestParameter", details)
 
 
 def _action(schema: Schema, position: int, item: Any) -> Action:
@@ -57,14 +75,12 @@ def _action(schema: Schema, position: int, item: Any) -> Action:
             f"The request is invalid. Details: actions : {position}: @search.action {shown(kind)} is not "
             f"one of {', '.join(ACTIONS)}."
         )
-    sent = {name: value for name, value in item.items() if not name.startswith("@")}
-    key = sent.get(schema.key.name)
-    action = Action(kind, key if isinstance(key, str) else "", {})
+    action = Action(kind, item[schema.key.name], {})
+    if kind == "delete":
+        return action
     try:
-        check_key(key)
-        if kind != "delete":
-            action.document = normalise_document(schema, sent)
-            _check_vectors(schema, action.document)
+        action.document = normalise_document(schema, item)
+        _check_vectors(schema, action.document)
     except DocumentError as error:
         action.error = error
     except SearchError as error:

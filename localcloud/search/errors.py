@@ -1,5 +1,6 @@
 """What the service refuses, in the shape that the real one answers."""
 
+from collections.abc import Sequence
 from typing import Any
 
 __all__ = ["DocumentError", "SearchError", "bad_request", "invalid_expression", "shown", "unsupported"]
@@ -8,14 +9,18 @@ __all__ = ["DocumentError", "SearchError", "bad_request", "invalid_expression", 
 class SearchError(Exception):
     """An answer other than success: its status, its code and a message that says what to do."""
 
-    def __init__(self, status: int, message: str, code: str = "") -> None:
+    def __init__(
+        self, status: int, message: str, code: str = "", details: Sequence[tuple[str, str]] = ()
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
         self.message = message
+        self.details = details  # code and message of each
 
     def body(self) -> dict[str, Any]:
-        return {"error": {"code": self.code, "message": self.message, "details": []}}
+        details = [{"code": code, "message": message} for code, message in self.details]
+        return {"error": {"code": self.code, "message": self.message, "details": details}}
 
 
 class DocumentError(SearchError):

@@ -11,6 +11,8 @@ from typing import Any
 
 from localcloud.search.errors import SearchError, invalid_expression, unsupported
 from localcloud.search.fields import COMPLEX, Field
+from localcloud.search.filter_rules import check_string_lambda, checked
+from localcloud.search.filter_tokens import CONSTANTS, Constant, Token, constant, number, tokens_of
 from localcloud.search.filters import Boolean, Compare, Filter, In, Junction, Lambda, Not, Textual
 from localcloud.search.schema import Schema
 from localcloud.search.values import instant
@@ -20,34 +22,9 @@ __all__ = ["parse_filter"]
 MAX_DEPTH = 100
 MAX_CLAUSES = 3000
 
-_TOKEN = re.compile(
-    r"""(?P<space>\s+)
-    |(?P<string>'(?:[^']|'')*')
-    |(?P<date>\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)?)
-    |(?P<number>[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.])
-    |(?P<infinity>-INF\b)
-    |(?P<name>[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)?)
-    |(?P<mark>[(),:/])""",
-    re.VERBOSE,
-)
 _COMPARISONS = frozenset({"eq", "ne", "gt", "ge", "lt", "le"})
 _MIRRORED = {"eq": "eq", "ne": "ne", "gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
 _WORDS = _COMPARISONS | {"and", "or", "not", "null", "true", "false"}
-_CONSTANTS = {"null": None, "true": True, "false": False, "INF": math.inf, "NaN": math.nan}
-_NUMBERS = frozenset({"Edm.Int32", "Edm.Int64", "Edm.Double"})
-
-
-@dataclass(frozen=True, slots=True)
-class _Token:
-    kind: str
-    text: str
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Constant:
-    type: str
-    value: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +39,11 @@ def parse_filter(text: str, schema: Schema) -> Filter:
     return _Parser(text, schema).parse()
 
 
-def _tokens(text: str) -> list[_Token]:
-    tokens, at = [], 0
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None or match.lastgroup is None:
-            raise invalid_expression(f"Syntax error at position {at} in '{text:.200}'.")
-        if match.lastgroup != "space":
-            tokens.append(_Token(match.lastgroup, match[0], at))
-        at = match.end()
-    return [*tokens, _Token("end", "", len(text))]
-
-
 class _Parser:
     def __init__(self, text: str, schema: Schema) -> None:
         self._text = text
         self._schema = schema
-        self._tokens = _tokens(text)
+        self._tokens = tokens_of(text)
         self._at = 0
         self._depth = 0
         self._clauses = 0
@@ -92,10 +57,10 @@ class _Parser:
 
     # tokens
 
-    def _peek(self, ahead: int = 0) -> _Token:
+    def _peek(self, ahead: int = 0) -> Token:
         return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
 
-    def _next(self) -> _Token:
+    def _next(self) -> Token:
         token = self._peek()
         self._at += 1
         return token
@@ -159,39 +124,39 @@ class _Parser:
             return self._comparison(left, self._next().text)
         return self._condition(left)
 
-    def _condition(self, operand: _Constant | _Variable) -> Filter:
+    def _condition(self, operand: Constant | _Variable) -> Filter:
         """A Boolean that stands alone."""
-        if isinstance(operand, _Constant) and isinstance(operand.value, bool):
+        if isinstance(operand, Constant) and isinstance(operand.value, bool):
             return Boolean(operand.value)
         if isinstance(operand, _Variable) and operand.field.type == "Edm.Boolean":
             return Compare(operand.path, "eq", value=True)
         raise self._error("a Boolean expression expected")
 
-    def _comparison(self, left: _Constant | _Variable, operation: str) -> Filter:
+    def _comparison(self, left: Constant | _Variable, operation: str) -> Filter:
         right = self._operand()
-        if isinstance(left, _Variable) and isinstance(right, _Constant):
-            return Compare(left.path, operation, _checked(left.field, operation, right))
-        if isinstance(right, _Variable) and isinstance(left, _Constant):
+        if isinstance(left, _Variable) and isinstance(right, Constant):
+            return Compare(left.path, operation, checked(left.field, operation, right))
+        if isinstance(right, _Variable) and isinstance(left, Constant):
             operation = _MIRRORED[operation]
-            return Compare(right.path, operation, _checked(right.field, operation, left))
+            return Compare(right.path, operation, checked(right.field, operation, left))
         raise self._error("a comparison is between a field and a constant")
 
-    def _operand(self) -> "_Constant | _Variable | Lambda | Any":
+    def _operand(self) -> "Constant | _Variable | Lambda | Any":
         token = self._next()
         if token.kind == "string":
-            return _Constant("Edm.String", token.text[1:-1].replace("''", "'"))
+            return Constant("Edm.String", token.text[1:-1].replace("''", "'"))
         if token.kind == "number":
-            return _number(token.text)
+            return number(token.text)
         if token.kind == "infinity":
-            return _Constant("Edm.Double", -math.inf)
+            return Constant("Edm.Double", -math.inf)
         if token.kind == "date":
             milliseconds = instant(token.text)
             if milliseconds is None:
                 raise invalid_expression(f"'{token.text}' is not a date with an offset.")
-            return _Constant("Edm.DateTimeOffset", milliseconds)
+            return Constant("Edm.DateTimeOffset", milliseconds)
         if token.kind == "name":
-            if token.text in _CONSTANTS:
-                return _constant(token.text)
+            if token.text in CONSTANTS:
+                return constant(token.text)
             if token.text not in _WORDS and "." not in token.text:
                 return self._path(token.text)
         self._at -= 1
@@ -251,7 +216,7 @@ class _Parser:
         self._variable = outer
         self._expect(")")
         if field.type == "Edm.String":
-            _check_string_lambda(body, operation, negated=False)
+            check_string_lambda(body, operation, negated=False)
         return Lambda(path, operation, body)
 
     # functions
@@ -278,7 +243,7 @@ class _Parser:
         arguments = []
         while self._take(","):
             argument = self._operand()
-            if not isinstance(argument, _Constant) or argument.type != "Edm.String":
+            if not isinstance(argument, Constant) or argument.type != "Edm.String":
                 raise self._error("a string expected")
             arguments.append(argument.value)
         self._expect(")")
@@ -289,7 +254,7 @@ class _Parser:
     def _is_match(self) -> Filter:
         if self._variable is not None:
             raise invalid_expression("search.ismatch is not supported inside lambda expressions.")
-        self._tokens.insert(self._at, _Token("mark", ",", self._peek().at))  # the first is like the others
+        self._tokens.insert(self._at, Token("mark", ",", self._peek().at))  # the first is like the others
         arguments = self._string_arguments(1, 4)
         text, fields, query_type, mode = [*arguments, *["", "", "simple", "any"][len(arguments) :]]
         if query_type != "simple":
@@ -301,55 +266,6 @@ class _Parser:
             if name not in self._schema.by_path or not self._schema.by_path[name].is_text:
                 raise invalid_expression(f"The field '{name:.200}' is not searchable.")
         return Textual(text, names, mode == "all")
-
-
-def _constant(word: str) -> _Constant:
-    value = _CONSTANTS[word]
-    kind = "null" if value is None else "Edm.Boolean" if isinstance(value, bool) else "Edm.Double"
-    return _Constant(kind, value)
-
-
-def _number(text: str) -> _Constant:
-    if re.fullmatch(r"[+-]?\d{1,19}", text) and -(2**63) <= int(text) < 2**63:
-        return _Constant("Edm.Int64", int(text))
-    return _Constant("Edm.Double", float(text))
-
-
-def _checked(field: Field, operation: str, constant: _Constant) -> Any:
-    fits = constant.type in ("null", field.type) or {constant.type, field.type} <= _NUMBERS
-    if fits and field.type == "Edm.Boolean" and operation not in ("eq", "ne"):
-        fits = False
-    if not fits:
-        raise invalid_expression(
-            "A binary operator with incompatible types was detected. Found operand types "
-            f"'{field.type}' (field '{field.path}') and '{constant.type}' for operator '{operation}'."
-        )
-    return constant.value
-
-
-def _check_string_lambda(body: Filter, operation: str, *, negated: bool) -> None:
-    """The real service answers these from an inverted index, which has only the positive form for any."""
-    if isinstance(body, Not):
-        _check_string_lambda(body.operand, operation, negated=not negated)
-    elif isinstance(body, Junction):
-        effective = body.operation if not negated else {"and": "or", "or": "and"}[body.operation]
-        if effective != ("or" if operation == "any" else "and"):
-            raise invalid_expression(
-                f"Invalid lambda expression. Found an unsupported combination of conditions in '{operation}' "
-                "over a field of type Collection(Edm.String). Use 'or' inside 'any', and 'and' inside 'all'."
-            )
-        for operand in body.operands:
-            _check_string_lambda(operand, operation, negated=negated)
-    elif isinstance(body, Compare | In):
-        equality = isinstance(body, In) or body.operation == "eq"
-        ordered = isinstance(body, Compare) and body.operation not in ("eq", "ne")
-        if ordered or (equality == negated) != (operation == "all"):
-            raise invalid_expression(
-                "Invalid lambda expression. Found a test for equality or inequality where the opposite was "
-                "expected in a lambda expression that iterates over a field of type Collection(Edm.String). "
-                "For 'any', use expressions of the form 'x eq y' or 'search.in(...)'. For 'all', use "
-                "expressions of the form 'x ne y', 'not (x eq y)', or 'not search.in(...)'."
-            )
 
 
 def _type_name(field: Field) -> str:

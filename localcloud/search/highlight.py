@@ -10,7 +10,8 @@ from localcloud.search.segment import texts_of
 
 __all__ = ["highlight_text", "highlights"]
 
-_SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+(?=\s|$)|[.!?]+(?!\s)|\n|$)?\s*")
+# A point inside a word or a number, such as in 3.11, does not end a sentence.
+_SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?]+(?![\s.!?]|$))+(?:[.!?]+(?=\s|$)|\n|$)?\s*|[.!?\n]+\s*")
 MAX_FRAGMENT = 1000
 
 

@@ -106,7 +106,8 @@ def _location(call: Call, path: str) -> str:
 
 
 def _put_index(call: Call) -> Answer:
-    index, created = call.catalog.put_index(call.name, call.json(), call.conditions())
+    downtime = call.parameters().get("allowIndexDowntime", [""])[-1].lower() == "true"
+    index, created = call.catalog.put_index(call.name, call.json(), call.conditions(), downtime=downtime)
     return _resource(201 if created else 200, _index_body(index))
 
 

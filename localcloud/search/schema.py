@@ -239,8 +239,15 @@ def _profile_metrics(vector_search: dict[str, Any] | None) -> dict[str, str]:
 # what an update may change
 
 
-def check_update(old: Schema, new: Schema) -> None:
+def check_update(old: Schema, new: Schema, *, downtime: bool) -> None:
     """An existing field keeps its shape; fields may be added, and what only concerns queries may change."""
+    if (old.k1, old.b) != (new.k1, new.b) and not downtime:
+        raise SearchError(
+            400,
+            "The parameters of the similarity of an existing index can only be changed with "
+            "allowIndexDowntime=true.",
+            "OperationNotAllowed",
+        )
     for path, field in old.by_path.items():
         changed = new.by_path.get(path)
         if changed is None:

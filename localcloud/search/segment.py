@@ -151,8 +151,9 @@ def _text_indexes(schema: Schema) -> Iterator[tuple[str, Field, str]]:
 
 def texts_of(document: dict[str, Any], path: str) -> list[str]:
     """Every text at a path, whatever collections lie on the way."""
-    found: list[Any] = [document]
-    for name in path.split("/"):
-        found = [item[name] for item in found if item.get(name) is not None]
-        found = [element for item in found for element in (item if isinstance(item, list) else [item])]
-    return found
+    name, _, rest = path.partition("/")
+    value = document.get(name)
+    if value is None:
+        return []
+    values = value if isinstance(value, list) else [value]
+    return [text for item in values for text in texts_of(item, rest)] if rest else values

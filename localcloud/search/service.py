@@ -38,7 +38,11 @@ HEALTH_PATH = "/_localcloud/health"
 FAULT_KINDS = ("status", "partial", "latency", "reset")
 READERS = 4
 
-_API_VERSION = re.compile(r"(?:^|&)api-version=(\d{4}-\d\d-\d\d(?:-[Pp]review)?)(?:&|$)")
+# Those of the SDKs that this service is for, older stable ones that ask for nothing more, and previews, which
+# only add what is refused by name.
+API_VERSIONS = frozenset({"2020-06-30", "2023-11-01", "2024-07-01", "2025-09-01", "2026-04-01"})
+_API_VERSION = re.compile(r"(?:^|&)api-version=([^&]*)")
+_PREVIEW = re.compile(r"202[0-6]-\d\d-\d\d-[Pp]review")
 _PLAIN_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
 
 
@@ -84,8 +88,7 @@ class SearchService:
         try:
             operation, name, key = find_operation(request)
             self._authorise(request, operation)
-            if not _API_VERSION.search(request.query):
-                raise bad_request("The api-version query parameter is missing or malformed.")
+            _check_version(request.query)
         except SearchError as error:
             return self._respond(request, _refusal(error), started)
         call = Call(self._catalog, request, name, key)
@@ -153,6 +156,18 @@ class SearchService:
         body = orjson.dumps(answer.body, option=orjson.OPT_SERIALIZE_NUMPY)
         kind = ("Content-Type", "application/json; odata.metadata=none")
         return Response(answer.status, body, [kind, *headers])
+
+
+def _check_version(query: str) -> None:
+    match = _API_VERSION.search(query)
+    if match is None or not match[1]:
+        raise bad_request("The api-version query parameter is missing.", "MissingApiVersionParameter")
+    if match[1] not in API_VERSIONS and not _PREVIEW.fullmatch(match[1]):
+        known = ", ".join(sorted(API_VERSIONS))
+        raise bad_request(
+            f"The api-version '{match[1]:.50}' is not supported. Supported are {known} and previews.",
+            "UnsupportedApiVersion",
+        )
 
 
 def _run(operation: Operation, call: Call) -> Answer:

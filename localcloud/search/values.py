@@ -5,6 +5,7 @@ import re
 from array import array
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from localcloud.search.errors import DocumentError, SearchError, bad_request, sh
 from localcloud.search.fields import COMPLEX, Field
 from localcloud.search.schema import Schema
 
-__all__ = ["check_key", "check_vector", "instant", "merge_documents", "normalise_document"]
+__all__ = ["check_vector", "instant", "key_problem", "merge_documents", "normalise_document"]
 
 _KEY = re.compile(r"[A-Za-z0-9_\-=]{1,1024}")
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,12})?)?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
@@ -27,6 +28,7 @@ MAX_COMPLEX_ELEMENTS = 3000
 MAX_TERM_BYTES = 32766
 
 
+@lru_cache(maxsize=16_384)  # a date is read when it comes in, and again for its column
 def instant(text: str) -> int | None:
     """Milliseconds since 1970 of a date with an offset, or None where it is not one."""
     if not _INSTANT.fullmatch(text):
@@ -45,16 +47,19 @@ def instant_text(milliseconds: int) -> str:
     return f"{text}Z"
 
 
-def check_key(key: Any) -> str:
+def key_problem(key: Any) -> str | None:
+    """What is wrong with a document's key."""
     if not isinstance(key, str) or not key:
-        raise DocumentError("Document key cannot be missing or empty.")
+        return "Document key cannot be missing or empty."
+    if key.startswith("_"):
+        return f"Invalid document key: '{key:.100}'. Keys cannot start with a leading underscore."
     if not _KEY.fullmatch(key):
-        raise DocumentError(
+        return (
             f"Invalid document key: '{key:.100}'. Keys can only contain letters, digits, underscore (_), "
             "dash (-), or equal sign (=), and at most 1024 characters. If the keys in your source data "
             "contain other characters, we recommend encoding them with a URL-safe version of Base64."
         )
-    return key
+    return None
 
 
 def normalise_document(schema: Schema, document: dict[str, Any]) -> dict[str, Any]:
@@ -67,6 +72,8 @@ def _object(value: dict[str, Any], fields: dict[str, Field], path: str) -> dict[
     for name, item in value.items():
         field = fields.get(name)
         if field is None:
+            if name.startswith("@"):  # an annotation, such as @search.score of a document that is sent back
+                continue
             raise bad_request(
                 f"The property '{name:.200}' does not exist on type 'search.{path or 'documentFields'}'. "
                 "Make sure to only use property names that are defined by the type."
@@ -111,7 +118,7 @@ def _complex(field: Field, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise _mismatch(field, value, "an object")
     children = {child.name: child for child in field.fields}
-    return _object({k: v for k, v in value.items() if not k.startswith("@odata.")}, children, field.path)
+    return _object(value, children, field.path)
 
 
 def _boolean(field: Field, value: Any) -> bool:
@@ -152,9 +159,13 @@ def double(value: float | str) -> float:
 
 
 def _vector(field: Field, value: list[Any]) -> NDArray[np.float32]:
-    if not {int, float}.issuperset(map(type, value)):
+    try:
+        vector = np.frombuffer(array("f", value), np.float32)
+    except TypeError:
+        raise _mismatch(field, value, "an array of numbers") from None
+    # To an array, true is 1 and false is 0: only where these stand are the types looked at, which is slow.
+    if ((vector == 0) | (vector == 1)).any() and bool in map(type, value):
         raise _mismatch(field, value, "an array of numbers")
-    vector = np.frombuffer(array("f", value), np.float32)
     if not np.isfinite(vector).all():
         raise _mismatch(field, value, "an array of finite numbers in single precision")
     return vector

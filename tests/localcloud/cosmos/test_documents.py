@@ -9,6 +9,7 @@ from azure.cosmos import ContainerProxy, CosmosClient, DatabaseProxy, PartitionK
 from azure.cosmos.exceptions import CosmosAccessConditionFailedError, CosmosHttpResponseError
 from azure.cosmos.partition_key import NonePartitionKeyValue, NullPartitionKeyValue
 
+from localcloud.cosmos.keys import KeyDefinition
 from tests.localcloud.cosmos.conftest import MakeContainer, query
 
 
@@ -221,6 +222,28 @@ def test_a_partition_key_definition_cannot_change(database: DatabaseProxy, conta
     assert error.value.status_code == 400
 
 
+def test_a_replaced_container_keeps_its_unique_keys(
+    database: DatabaseProxy, make_container: MakeContainer
+) -> None:
+    """The SDK cannot send them along."""
+    container = make_container(unique_key_policy={"uniqueKeys": [{"paths": ["/email"]}]})
+    database.replace_container(container, PartitionKey("/pk"), default_ttl=50)
+    assert container.read()["defaultTtl"] == 50
+    container.create_item({"id": "1", "pk": "p", "email": "a"})
+    with pytest.raises(exceptions.CosmosResourceExistsError):
+        container.create_item({"id": "2", "pk": "p", "email": "a"})
+
+
+def test_a_query_within_a_partition_answers_with_the_token_of_its_range(container: ContainerProxy) -> None:
+    container.create_item({"id": "1", "pk": "p"})
+    headers: list[dict[str, str]] = []
+    found = container.query_items(
+        "SELECT * FROM c", partition_key="p", response_hook=lambda answered, _: headers.append(dict(answered))
+    )
+    assert [item["id"] for item in found] == ["1"]
+    assert headers[0]["x-ms-session-token"] == f"{headers[0]['x-ms-documentdb-partitionkeyrangeid']}:-1#1"
+
+
 def test_throughput_can_be_read_and_replaced(make_container: MakeContainer) -> None:
     container = make_container(offer_throughput=1000)
     assert container.get_throughput().offer_throughput == 1000
@@ -258,3 +281,26 @@ def test_what_is_not_supported_says_so(database: DatabaseProxy, container: Conta
     with pytest.raises(CosmosHttpResponseError) as error:
         container.scripts.create_stored_procedure({"id": "s", "serverScript": "function () {}"})
     assert error.value.status_code == 501
+
+
+@pytest.mark.parametrize(
+    "value", ["a", "", "é" * 80, "x" * 100, "x" * 101, 0, 1, -1.5, 123456, 2.0**60, True, False]
+)
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_key_lies_where_the_client_expects_it(version: int, value: Any) -> None:
+    definition = PartitionKey("/pk", version=version)
+    client = definition._get_epk_range_for_partition_key(value)
+    ours = KeyDefinition.parse(dict(definition)).of_values([value])
+    assert ours.epk == client.min
+
+
+def test_a_container_with_a_key_of_version_1_works(database: DatabaseProxy) -> None:
+    container = database.create_container("old", PartitionKey("/pk", version=1))
+    for number in range(4):
+        container.create_item({"id": str(number), "pk": f"p{number}"})
+    assert container.read()["partitionKey"]["version"] == 1
+    assert container.read_item("2", "p2")["id"] == "2"
+    assert query(container, "SELECT VALUE c.id FROM c ORDER BY c.id DESC") == ["3", "2", "1", "0"]
+    part = container.feed_range_from_partition_key("p1")
+    assert [item["id"] for item in container.query_items("SELECT * FROM c", feed_range=part)] == ["1"]
+    database.delete_container("old")

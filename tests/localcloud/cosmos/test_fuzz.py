@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from localcloud.cosmos.errors import CosmosError
 from localcloud.cosmos.sql_compiler import compile_query
-from localcloud.cosmos.sql_functions import like_matcher
+from localcloud.cosmos.sql_like import like_matcher
 from localcloud.cosmos.sql_parser import parse_query
 from tests.localcloud.cosmos.conftest import control, query
 from tests.localcloud.cosmos.raw import RawClient

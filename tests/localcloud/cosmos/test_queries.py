@@ -199,11 +199,50 @@ def test_subqueries_count_and_collect_within_a_document(people: ContainerProxy) 
     assert query(people, text) == [{"id": "ada", "count": 2, "upper": ["X", "Y"]}]
 
 
+def test_a_subquery_in_from_goes_over_the_documents(people: ContainerProxy) -> None:
+    inner = "SELECT c.id, c.address.city FROM c WHERE IS_DEFINED(c.address)"
+    assert query(people, f"SELECT VALUE u FROM ({inner}) u ORDER BY u.id") == [
+        {"id": "ada", "city": "London"},
+        {"id": "bob", "city": "Paris"},
+    ]
+    assert query(people, "SELECT VALUE t FROM (SELECT VALUE t FROM t IN c.tags) t", key="p1") == ["y"]
+    joined = "SELECT c.id, t.n FROM c JOIN (SELECT COUNT(1) AS n FROM t IN c.tags) AS t"
+    assert query(people, joined, key="p1") == [{"id": "bob", "n": 1}]
+    with pytest.raises(CosmosHttpResponseError, match="subquery in FROM"):
+        query(people, "SELECT * FROM (SELECT COUNT(1) AS n FROM c) AS u", key="p0")
+
+
+def test_comments_and_hexadecimal_numbers_are_read(people: ContainerProxy) -> None:
+    text = "SELECT /* of all\n */ VALUE c.id FROM c WHERE c.n = 0x2 -- dan"
+    assert query(people, text) == ["dan"]
+    with pytest.raises(CosmosHttpResponseError, match="out of range"):
+        query(people, f"SELECT VALUE 0x{'f' * 17} FROM c")
+
+
 def test_order_by_sorts_types_then_values(people: ContainerProxy) -> None:
     numbers = "SELECT VALUE c.id FROM c WHERE IS_NUMBER(c.n) ORDER BY c.n"
     assert query(people, numbers) == ["bob", "dan", "cyd", "ada"]
     assert query(people, f"{numbers} DESC") == ["ada", "cyd", "dan", "bob"]
     assert query(people, "SELECT VALUE c.id FROM c ORDER BY c.n", key="p0") == ["ada", "fay"]
+
+
+def test_order_by_leaves_out_documents_without_the_property(people: ContainerProxy) -> None:
+    """As in Azure with the default indexing policy; the SDK could not merge them either."""
+    text = "SELECT VALUE c.id FROM c WHERE c.id != 'fay' ORDER BY c.n"
+    assert query(people, text) == ["bob", "dan", "cyd", "ada"]
+    assert query(people, f"{text} DESC OFFSET 1 LIMIT 9") == ["cyd", "dan", "bob"]
+    assert query(people, "SELECT VALUE c.name FROM c ORDER BY c.address.city") == ["Ada", "Bob"]
+
+
+def test_order_by_a_path_that_the_indexing_policy_names_gives_them_first(
+    make_container: MakeContainer,
+) -> None:
+    paths = [{"path": "/n/?"}, {"path": '/"a b"/c/?'}, {"path": "/*"}]
+    container = make_container(indexing_policy={"includedPaths": paths, "excludedPaths": []})
+    container.create_item({"id": "with", "pk": "p", "n": 1, "m": 1, "a b": {"c": 1}})
+    container.create_item({"id": "without", "pk": "p"})
+    for path, found in (("c.n", ["without", "with"]), ("c['a b'].c", ["without", "with"]), ("c.m", ["with"])):
+        assert query(container, f"SELECT VALUE c.id FROM c ORDER BY {path}", key="p") == found
 
 
 def test_order_by_several_keys_and_directions(make_container: MakeContainer) -> None:
@@ -223,7 +262,26 @@ def test_aggregates_over_all_ranges(people: ContainerProxy) -> None:
     assert query(people, "SELECT VALUE AVG(c.n) FROM c WHERE IS_NUMBER(c.n)") == [2.125]
     assert query(people, "SELECT VALUE MIN(c.name) FROM c") == ["Ada"]
     assert query(people, "SELECT VALUE MAX(c.n) FROM c") == ["text"]
+    assert query(people, "SELECT VALUE COUNTIF(c.n > 1) FROM c") == [3]
     assert query(people, "SELECT VALUE COUNT(1) FROM c WHERE c.id = 'nobody'") == [0]
+    assert query(people, "SELECT VALUE SUM(c.n) FROM c WHERE c.id = 'nobody'") == [0]
+
+
+def test_aggregates_in_a_partition(people: ContainerProxy) -> None:
+    assert query(people, "SELECT VALUE COUNTIF(IS_STRING(c.n)) FROM c", key="p0") == [1]
+    assert query(people, "SELECT VALUE SUM(c.nothing) FROM c", key="p0") == [0]
+    assert query(people, "SELECT VALUE SUM(c.n) FROM c", key="p0") == []  # one is a text
+    assert query(people, "SELECT VALUE AVG(c.nothing) FROM c", key="p0") == []
+    assert query(people, "SELECT COUNT(1) AS n, MAX(c.name) AS last FROM c", key="p0") == [
+        {"n": 2, "last": "Fay"}
+    ]
+
+
+def test_aggregates_without_value_over_all_partitions_are_refused_in_the_clients_own_words(
+    people: ContainerProxy,
+) -> None:
+    with pytest.raises(CosmosHttpResponseError, match="only supports 'VALUE <AggregateFunc>'"):
+        query(people, "SELECT COUNT(1) AS n, MAX(c.name) AS last FROM c")
 
 
 def test_distinct_top_and_offset_over_all_ranges(people: ContainerProxy) -> None:
@@ -381,3 +439,12 @@ def test_feed_ranges_split_a_container_without_gap_or_overlap(people: ContainerP
 
 def test_all_documents_can_be_read_without_a_query(numbers: ContainerProxy) -> None:
     assert len(list(numbers.read_all_items(max_item_count=7))) == 60
+
+
+def test_a_null_key_in_the_condition_does_not_stand_for_a_partition_key(container: ContainerProxy) -> None:
+    """As in Azure, by Microsoft's own tests: such a query goes over all partitions, with leave only."""
+    container.create_item({"id": "1", "pk": None})
+    text = "SELECT VALUE c.id FROM c WHERE c.pk = null"
+    with pytest.raises(CosmosHttpResponseError, match=r"[Cc]ross partition"):
+        list(container.query_items(text))
+    assert query(container, text) == ["1"]

@@ -252,7 +252,8 @@ def test_order_by_follows_the_order_of_types_and_values(
     found = run(engine, f"SELECT VALUE c.id FROM c ORDER BY {order}", {})
     keys = [sort_key(evaluate(path, contents[int(name)])) for name in found]
     assert keys == sorted(keys, reverse=descending)
-    assert sorted(found) == sorted(map(str, range(len(contents))))
+    present = [n for n, content in enumerate(contents) if evaluate(path, content) is not UNDEFINED]
+    assert sorted(found) == sorted(map(str, present))
 
 
 @common
@@ -265,7 +266,7 @@ def test_aggregates_and_groups_agree_with_counting_by_hand(
     present = [value for value in (evaluate(path, content) for content in contents) if value is not UNDEFINED]
     assert run(engine, f"SELECT VALUE COUNT({text}) FROM c", {}) == [len(present)]
     numbers = all(type_order(value) == 3 for value in present)
-    expected = [pytest.approx(sum(present))] if present and numbers else []
+    expected = [pytest.approx(sum(present))] if numbers else []
     assert run(engine, f"SELECT VALUE SUM({text}) FROM c", {}) == expected
     scalar = all(type_order(value) < 5 for value in present)
     least = run(engine, f"SELECT VALUE MIN({text}) FROM c", {})

@@ -147,28 +147,63 @@ def test_one_bad_document_does_not_fail_the_others(search: Search, index: str) -
     answer = search.write(
         index,
         {"id": "good"},
-        {"id": "bad key"},
         {"id": "short", "vector": [1, 2]},
         {"@search.action": "merge", "id": "absent"},
-        {"id": ""},
         {"id": "long-term", "text": "x" * 40_000},
     )
     assert answer.status == 207
     shown = [(item["key"], item["statusCode"], item["status"]) for item in answer.body["value"]]
     assert shown == [
         ("good", 201, True),
-        ("bad key", 400, False),
         ("short", 400, False),
         ("absent", 404, False),
-        ("", 400, False),
         ("long-term", 400, False),
     ]
     messages = [item["errorMessage"] for item in answer.body["value"]]
     assert messages[0] is None
-    assert "Base64" in messages[1]
-    assert "expects a length of '3'" in messages[2]
-    assert "32766" in messages[5]
+    assert "expects a length of '3'" in messages[1]
+    assert "32766" in messages[3]
     assert search.documents(index).get_document_count() == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "says"),
+    [
+        ("bad key", "Base64"),
+        ("a/b", "Base64"),
+        ("schlüssel", "Base64"),
+        ("x" * 1025, "1024"),
+        ("_leading", "leading underscore"),
+        ("", "missing or empty"),
+        (None, "missing or empty"),
+        (7, "missing or empty"),
+    ],
+)
+@pytest.mark.parametrize("action", ["upload", "delete"])
+def test_a_bad_key_refuses_the_batch_as_azure_does(
+    search: Search, index: str, key: Any, says: str, action: str
+) -> None:
+    answer = search.write(index, {"id": "good"}, {"@search.action": action, "id": key})
+    assert answer.status == 400
+    assert answer.message.startswith("The request is invalid. Details: actions : 1: ")
+    assert says in answer.message
+    assert [detail["code"] for detail in answer.body["error"]["details"]] == ["InvalidDocumentKey"]
+    assert search.documents(index).get_document_count() == 0
+
+
+def test_every_character_of_a_key_and_1024_of_them_are_taken(search: Search, index: str) -> None:
+    keys = ["A-Z_a=z", "0_", "-", "=", "k" * 1024, "a", "A"]
+    result = search.documents(index).upload_documents([{"id": key} for key in keys])
+    assert [item.status_code for item in result] == [201] * len(keys)
+    assert [search.documents(index).get_document(key)["id"] for key in keys] == keys
+
+
+@pytest.mark.parametrize(("count", "says"), [(0, "No indexing actions"), (32_001, "32001")])
+def test_a_batch_has_from_1_to_32000_actions(search: Search, index: str, count: int, says: str) -> None:
+    answer = search.write(index, *({"id": str(number)} for number in range(count)))
+    assert answer.status == 400
+    assert says in answer.message
+    assert "between 1 and 32000" in answer.message
 
 
 @pytest.mark.parametrize(

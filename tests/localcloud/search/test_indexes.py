@@ -13,6 +13,7 @@ from azure.core.exceptions import (
 )
 from azure.search.documents.indexes.models import (
     AnalyzeTextOptions,
+    BM25SimilarityAlgorithm,
     ComplexField,
     HnswAlgorithmConfiguration,
     SearchableField,
@@ -174,6 +175,38 @@ def test_retrievable_and_the_search_analyzer_may_change(search: Search) -> None:
     assert "text" not in search.search(name, search="*").body["value"][0]
 
 
+def test_an_analyzer_cannot_change_though_downtime_is_allowed(search: Search) -> None:
+    name = new_name()
+    client = search.indexes()
+    client.create_index(index(name))
+    changed = client.get_index(name)
+    text = next(field for field in changed.fields if field.name == "text")
+    text.analyzer_name = "keyword" if text.analyzer_name != "keyword" else "simple"
+    with pytest.raises(HttpResponseError, match="text"):
+        client.create_or_update_index(changed, allow_index_downtime=True)
+
+
+def test_similarity_changes_only_where_downtime_is_allowed(search: Search) -> None:
+    name = new_name()
+    client = search.indexes()
+    client.create_index(index(name))
+    search.documents(name).upload_documents([{"id": "1", "text": "once"}, {"id": "2", "text": "more once"}])
+
+    def ratio() -> float:
+        scores = {item["id"]: item["@search.score"] for item in search.documents(name).search("once")}
+        return float(scores["1"] / scores["2"])
+
+    changed = client.get_index(name)
+    changed.similarity = BM25SimilarityAlgorithm(k1=1.2, b=0.0)
+    with pytest.raises(HttpResponseError, match="allowIndexDowntime"):
+        client.create_or_update_index(changed)
+    assert ratio() > 1
+    updated = client.create_or_update_index(changed, allow_index_downtime=True)
+    assert updated.similarity is not None
+    assert updated.similarity.as_dict()["b"] == 0.0
+    assert ratio() == pytest.approx(1.0)
+
+
 def test_etags_guard_updates_and_deletes(search: Search) -> None:
     name = new_name()
     client = search.indexes()
@@ -283,6 +316,19 @@ def test_an_alias_needs_one_index_that_exists(search: Search) -> None:
     with pytest.raises(HttpResponseError, match="does not exist"):
         search.indexes().create_alias(SearchAlias(name=new_name(), indexes=["not-there"]))
     assert search.call("POST", "/aliases", {"name": new_name(), "indexes": []}).status == 400
+
+
+def test_an_index_with_an_alias_cannot_be_deleted(search: Search) -> None:
+    name, alias = search.create([KEY], [{"id": "1"}]), new_name()
+    client = search.indexes()
+    client.create_alias(SearchAlias(name=alias, indexes=[name]))
+    with pytest.raises(HttpResponseError, match=alias) as refused:
+        client.delete_index(name)
+    assert refused.value.status_code == 400
+    assert search.documents(alias).get_document_count() == 1
+    client.delete_alias(alias)
+    client.delete_index(name)
+    assert name not in list(client.list_index_names())
 
 
 def test_statistics_count_what_there_is(search: Search) -> None:

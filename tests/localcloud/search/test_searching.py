@@ -377,6 +377,24 @@ def test_highlights_mark_the_words_that_matched(search: Search, hotels: str) -> 
     assert search.search(hotels, search="x", highlight="title", highlightPreTag="<b>").status == 400
 
 
+@pytest.mark.parametrize(
+    ("text", "fragments"),
+    [
+        (
+            "Use Python 3.11 from python.org today. Or not.",
+            ["Use <em>Python</em> 3.11 from python.org today."],
+        ),
+        ("Write to a@python.org... python? Yes!", ["<em>python</em>?"]),
+        ("...python", ["...<em>python</em>"]),
+        ("One. Python.\nTwo python", ["<em>Python</em>.", "Two <em>python</em>"]),
+    ],
+)
+def test_a_sentence_does_not_end_inside_a_word(search: Search, text: str, fragments: list[str]) -> None:
+    name = search.create([KEY, {"name": "text", "type": "Edm.String"}], [{"id": "1", "text": text}])
+    hit = search.search(name, search="python", highlight="text").body["value"][0]
+    assert hit["@search.highlights"]["text"] == fragments
+
+
 def test_pages_follow_one_another_until_the_end(search: Search) -> None:
     fields: list[dict[str, Any]] = [KEY, {"name": "n", "type": "Edm.Int32"}]
     index = search.create(fields, [{"id": f"{number:05d}", "n": number} for number in range(1230)])

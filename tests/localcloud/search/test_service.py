@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from azure.core.credentials import AccessToken, AzureKeyCredential
-from azure.core.exceptions import HttpResponseError, ServiceRequestError
+from azure.core.exceptions import HttpResponseError, ResourceNotFoundError, ServiceRequestError
 from azure.search.documents import SearchClient, SearchIndexingBufferedSender
 
 from localcloud.clock import ManualClock
@@ -128,8 +128,10 @@ def test_every_answer_carries_the_headers_of_the_service(search: Search) -> None
     assert answer.headers["elapsed-time"].isdigit()
 
 
-@pytest.mark.parametrize("version", ["", "api-version=", "api-version=soon", "other=1"])
-def test_an_api_version_is_required(search: Search, version: str) -> None:
+@pytest.mark.parametrize(
+    "version", ["", "api-version=", "api-version=soon", "other=1", "api-version=1999-01-01"]
+)
+def test_an_api_version_that_there_is_is_required(search: Search, version: str) -> None:
     answer = search.call("GET", "/indexes", api=version)
     assert answer.status == 400
     assert "api-version" in answer.message
@@ -185,17 +187,25 @@ def test_a_partial_fault_fails_some_documents_and_writes_the_others(faulty: tupl
     assert (answer.status, [item["statusCode"] for item in answer.body["value"]]) == (207, [409, 409, 201])
 
 
-def test_the_buffered_sender_retries_what_failed(
+def test_the_buffered_sender_retries_what_may_succeed_later_and_reports_the_rest(
     faulty: tuple[Search, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search, index = faulty
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", search.ca)
-    plan(search, {"kind": "partial", "operation": "docs.index", "args": {"keys": ["31"]}})
     credential = AzureKeyCredential(ADMIN_KEY)
-    with SearchIndexingBufferedSender(search.endpoint, index, credential, auto_flush=False) as sender:
-        sender.upload_documents(numbered(range(30, 33)))
-        sender.flush()
-    assert search.documents(index).get_document_count() == 8
+    for first, status in ((30, 503), (40, 409), (50, 422), (60, 400)):
+        failing = {"keys": [str(first + 1)], "status": status}
+        plan(search, {"kind": "partial", "operation": "docs.index", "args": failing})
+        failed: list[Any] = []
+        with SearchIndexingBufferedSender(
+            search.endpoint, index, credential, auto_flush=False, on_error=failed.append
+        ) as sender:
+            sender.upload_documents(numbered(range(first, first + 3)))
+            sender.flush()
+        assert [item["id"] for item in failed] == ([str(first + 1)] if status == 400 else [])
+    assert search.documents(index).get_document_count() == 5 + 3 * 4 - 1
+    with pytest.raises(ResourceNotFoundError):
+        search.documents(index).get_document("61")
 
 
 def test_resets_and_latency(faulty: tuple[Search, str]) -> None:

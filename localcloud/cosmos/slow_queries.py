@@ -1,0 +1,53 @@
+"""A thread for the queries that would hold up everyone else.
+
+A query runs on the event loop, as everything does, but not for long: it is stopped there and starts again in
+the thread, on a connection of its own that sees what is committed.
+"""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+import apsw
+
+from localcloud.cosmos.errors import throttled
+from localcloud.cosmos.queries import Page, Work
+from localcloud.cosmos.store import Store
+
+__all__ = ["LOOP_SECONDS", "SlowLane"]
+
+LOOP_SECONDS = 0.2
+MAX_WAITING = 50
+_RETRY_MS = 1000
+
+
+class SlowLane:
+    def __init__(self, store: Store) -> None:
+        self._connection = store.reader()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="slow-query")
+        self._waiting = 0
+
+    @property
+    def is_open(self) -> bool:
+        return self._connection is not None
+
+    async def run(self, work: Work, seconds: float) -> Page:
+        if self._waiting >= MAX_WAITING:
+            raise throttled(_RETRY_MS)
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(
+                self._thread, work, self._require(), seconds
+            )
+        finally:
+            self._waiting -= 1
+
+    def _require(self) -> apsw.Connection:
+        assert self._connection is not None  # noqa: S101 - only an open lane is used
+        return self._connection
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.interrupt()
+        self._thread.shutdown(wait=True, cancel_futures=True)
+        if self._connection is not None:
+            self._connection.close()

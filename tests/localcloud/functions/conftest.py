@@ -18,6 +18,7 @@ Problems = Callable[..., list[str]]
 @pytest.fixture
 def load(tmp_path: Path) -> Iterator[Load]:
     """Loads the app in tmp_path within this process, and forgets it afterwards."""
+    own = sys.modules.pop("function_app", None)  # this project's, where another test has imported it
     path, modules = list(sys.path), set(sys.modules)
     former = dict(os.environ)
 
@@ -29,6 +30,8 @@ def load(tmp_path: Path) -> Iterator[Load]:
     for name in set(sys.modules) - modules:
         if str(tmp_path) in str(getattr(sys.modules[name], "__file__", None)):
             del sys.modules[name]
+    if own is not None:
+        sys.modules["function_app"] = own
     assert dict(os.environ) == former | {"PYTEST_CURRENT_TEST": os.environ["PYTEST_CURRENT_TEST"]}
 
 

@@ -10,7 +10,7 @@ MODEL := models/all-MiniLM-L6-v2
 CODE := function_app.py benchmarks evaluation localcloud shared stages tests tools web
 WORKERS ?= auto
 
-.PHONY: help setup model run test evaluate lint format lock clean
+.PHONY: help setup model run test test-long bench conformance evaluate lint format lock clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -46,6 +46,15 @@ run: setup ## Start the local cloud and the app (ARGS="--fresh" forgets earlier 
 test: setup tests/js/node_modules/ready ## Lint, types and tests (under 10 minutes)
 	@$(MAKE) --no-print-directory lint
 	$(PY) -m pytest -n $(WORKERS) -m "not slow" $(ARGS)
+
+test-long: setup tests/js/node_modules/ready ## The longer tests: kills by the dozen, long random runs, fuzzing
+	$(PY) -m pytest -n $(WORKERS) -m slow --timeout 1800 $(ARGS)
+
+bench: setup ## One benchmark: make bench NAME=servicebus (see docs/benchmarks.md)
+	$(PY) -m benchmarks.$(NAME) $(ARGS)
+
+conformance: setup ## Microsoft's own Cosmos DB tests, against the local Cosmos DB
+	$(PY) -m tools.cosmos_conformance $(ARGS)
 
 lint: $(VENV)/ready ## ruff and mypy --strict
 	$(PY) -m ruff format --check --quiet $(CODE)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from localcloud.clock import SystemClock
-from localcloud.search.catalog import Catalog
+from localcloud.search.catalog import Catalog, Conditions
 from localcloud.search.documents import parse_batch
 from localcloud.search.index import Index
 from localcloud.search.request import parse_search
@@ -216,3 +216,27 @@ def test_a_rowid_is_not_used_again_after_its_document_is_gone(reopened: Callable
         assert last is not None
         assert fresh is not None
         assert fresh > last
+
+
+def test_a_field_added_later_is_null_in_older_rows_through_merges_and_a_kill(
+    reopened: Callable[[], Catalog],
+) -> None:
+    catalog = reopened()
+    index = catalog.create_index({"name": "long-lived", "fields": [KEY]})
+    for n in range(5):
+        write(index, [{"id": f"old-{n}"}])
+    added = {"name": "tag", "type": "Edm.String"}
+    several = {"name": "tags", "type": "Collection(Edm.String)"}
+    catalog.put_index("long-lived", {"fields": [KEY, added, several]}, Conditions())
+    for n in range(5):
+        write(index, [{"id": f"new-{n}", "tag": f"t{n}", "tags": ["x"]}])
+    assert len(index.view().parts) < 10  # some were merged
+    older = [f"old-{n}" for n in range(5)]
+    newer = [f"new-{n}" for n in range(5)]
+    for read in (index, reopened().index("long-lived")):
+        assert found(read, filter="tag eq null") == older
+        assert found(read, filter="tag ge ''") == newer
+        assert found(read, filter="tags/any(t: t eq 'x')") == newer
+        assert found(read, filter="tags/all(t: t ne 'x')") == older
+        assert found(read, orderby="tag desc,id") == [*reversed(newer), *older]
+        assert found(read, search="t3") == ["new-3"]

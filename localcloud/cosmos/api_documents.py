@@ -9,7 +9,7 @@ from localcloud.cosmos.account import Account
 from localcloud.cosmos.charges import Budget, query_charge, read_charge, write_charge
 from localcloud.cosmos.container import Container
 from localcloud.cosmos.documents import Written, parse_document
-from localcloud.cosmos.errors import CosmosError, bad_request, not_implemented
+from localcloud.cosmos.errors import CosmosError, bad_request, cross_partition_disabled, not_implemented
 from localcloud.cosmos.keys import PartitionKey
 from localcloud.cosmos.metrics import INDEX_METRICS, query_metrics
 from localcloud.cosmos.queries import Page, Scope, SlowQueryError, Work
@@ -181,13 +181,9 @@ class DocumentsApi:
         query = parse_query(text)
         pinned = pinned_values(query, parameters, container.key.paths)
         if not call.is_set("x-ms-documentdb-query-enablecrosspartition"):
-            if pinned is not None and all(isinstance(value, str | int | float) for value in pinned):
+            if pinned is not None and all(isinstance(value, str | int | float | None) for value in pinned):
                 return Scope(container.key.of_values(pinned))
-            raise bad_request(
-                "Cross partition query is required but disabled. Please set "
-                "x-ms-documentdb-query-enablecrosspartition to true, specify x-ms-documentdb-partitionkey, "
-                "or revise your query to avoid this exception."
-            )
+            raise cross_partition_disabled()
         if query.needs_plan and query.sources:
             raise needs_client(query_plan(query, parameters, None))
         return scope

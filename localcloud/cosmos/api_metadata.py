@@ -6,8 +6,17 @@ import orjson
 
 from localcloud.cosmos.account import Account, Throughput
 from localcloud.cosmos.container import Container
-from localcloud.cosmos.errors import bad_request, not_found
-from localcloud.cosmos.wire import Call, all_tokens, answer, feed_body, page_size, query_in, small_number
+from localcloud.cosmos.errors import bad_request, cross_partition_disabled, not_found
+from localcloud.cosmos.wire import (
+    Call,
+    all_tokens,
+    answer,
+    feed_body,
+    is_query,
+    page_size,
+    query_in,
+    small_number,
+)
 from localcloud.httpd import Response
 
 __all__ = ["MetadataApi"]
@@ -119,6 +128,9 @@ class MetadataApi:
         container = self.account.container(call.parts[1], call.parts[3], owner=True)
         if len(call.parts) % 2 == 0:
             raise not_found(f"the conflict {call.parts[5]!r}")
+        scoped = call.header("x-ms-documentdb-partitionkey") is not None
+        if is_query(call) and not scoped and not call.is_set("x-ms-documentdb-query-enablecrosspartition"):
+            raise cross_partition_disabled()
         return answer(call, 200, feed_body(container.rid, "Conflicts", []), charge=1.0)
 
     def replace_metadata(self, call: Call) -> Response:

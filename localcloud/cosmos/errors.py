@@ -6,6 +6,7 @@ __all__ = [
     "CosmosError",
     "bad_request",
     "conflict",
+    "cross_partition_disabled",
     "not_found",
     "not_implemented",
     "precondition_failed",
@@ -58,6 +59,14 @@ class CosmosError(Exception):
 
 def bad_request(message: str, *, substatus: int = 0) -> CosmosError:
     return CosmosError(400, message, substatus=substatus)
+
+
+def cross_partition_disabled() -> CosmosError:
+    return bad_request(
+        "Cross partition query is required but disabled. Please set "
+        "x-ms-documentdb-query-enablecrosspartition to true, specify x-ms-documentdb-partitionkey, "
+        "or revise your query to avoid this exception."
+    )
 
 
 def not_found(what: str, *, substatus: int = 0) -> CosmosError:

@@ -441,10 +441,8 @@ def test_all_documents_can_be_read_without_a_query(numbers: ContainerProxy) -> N
     assert len(list(numbers.read_all_items(max_item_count=7))) == 60
 
 
-def test_a_null_key_in_the_condition_does_not_stand_for_a_partition_key(container: ContainerProxy) -> None:
-    """As in Azure, by Microsoft's own tests: such a query goes over all partitions, with leave only."""
-    container.create_item({"id": "1", "pk": None})
-    text = "SELECT VALUE c.id FROM c WHERE c.pk = null"
+def test_a_query_for_conflicts_over_all_partitions_needs_leave_too(container: ContainerProxy) -> None:
+    text = "SELECT * FROM r"
+    assert list(container.query_conflicts(text, partition_key="p")) == []
     with pytest.raises(CosmosHttpResponseError, match=r"[Cc]ross partition"):
-        list(container.query_items(text))
-    assert query(container, text) == ["1"]
+        list(container.query_conflicts(text))

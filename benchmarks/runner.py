@@ -68,12 +68,13 @@ class BareSdk:
         for chunk in chunks:
             chunk["id"] = chunk["chunk_id"] = f"b-{chunk['message_key']}"
         await self.chunks.execute_item_batch([("create", (chunk,)) for chunk in chunks], "t1")
-        await self.index.merge_or_upload_documents(
+        results = await self.index.merge_or_upload_documents(
             [
                 {"chunk_id": chunk["id"], "thread_id": "t1", "text": chunk["text"], "embedding": [0.5] * 4}
                 for chunk in chunks
             ]
         )
+        assert all(result.succeeded for result in results)  # an answer of 200 can hold items that failed
         batch = await self.sender.create_message_batch()
         body = json.dumps(
             {"event_type": "None", "data": {"chunk_ids": [chunk["id"] for chunk in chunks] * 3}}

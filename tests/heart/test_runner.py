@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Coroutine, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import format_trace_id, get_current_span
+from pydantic import SecretStr
 
 from shared.bus import to_message
 from shared.clients import Clients
@@ -23,13 +25,14 @@ from shared.documents import Failure, Message
 from shared.errors import PermanentError
 from shared.events import Event
 from shared.session import Session
-from shared.stage import Delivery, StageRunner
+from shared.stage import Delivery, Runtime, StageRunner
 from shared.stage.failures import invalid_key
 from shared.stage.preview_settlement import PreviewSettlement
 from shared.store import NamedQuery
 from shared.telemetry import Metrics
 from tests.heart.toy import RAW, Bench, Crash, Toy, bench, collect_dropped_sockets
 from tests.support.cloud import LocalCloud, faults_hit, plan_faults, set_replica_lag
+from tests.support.proxy import faulty_proxy
 from tests.support.services import RunningService
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -455,3 +458,24 @@ async def test_one_trace_runs_from_the_publisher_into_the_stage_and_on(place: Be
         )
     parent = propagate.extract({str(name): str(value) for name, value in carried.items()})
     assert get_current_span(parent).get_span_context().trace_id == upload.get_span_context().trace_id
+
+
+@pytest.mark.parametrize("kind", ["reset", "unavailable"])
+async def test_a_transient_fault_in_blob_storage_leaves_no_trace(
+    place: Bench, cloud: LocalCloud, kind: str
+) -> None:
+    async with faulty_proxy(cloud.blob_endpoint) as proxy:
+        through = replace(cloud, blob_endpoint=proxy.address).storage_connection
+        settings = place.clients.settings.model_copy(update={"STORAGE_CONNECTION": SecretStr(through)})
+        clients = await Clients.connect(settings)
+        try:
+            await place.publish(place.parsed("m1", "m2"), await place.store_messages("m1", "m2"))
+            proxy.fail_next(kind, 4)
+            runner = StageRunner(Toy().stage(), clients, Runtime(sleep=place.sleep))
+            assert await place.deliver(runner) is None
+            assert proxy.hits == 4
+        finally:
+            await clients.close()
+    assert await chunks_stored(place) == ["c-m1", "c-m2"]
+    assert len(await place.take_all("embedding", 1)) == 1
+    assert await place.take_all("failures", 0) == []

@@ -18,7 +18,7 @@ from shared.events import ChunkingFailed, ChunksPrepared, Event, JSONParsed
 from shared.ids import chunk_id
 from shared.mail.models import Kind, Segment
 from shared.stage import Outcome, Stage, Subject, Work
-from shared.stage.functions import CONNECTION, run_stage
+from shared.stage.functions import register_stage
 from shared.store import Patch
 from shared.text.chunks import Chunk as Piece
 from shared.text.chunks import ChunkSettings, Strategy, chunk_body
@@ -162,8 +162,4 @@ def _subjects(data: JSONParsed) -> list[Subject]:
 
 CHUNKING = Stage("chunking", JSONParsed, chunk, _failed, _subjects)
 
-
-@blueprint.function_name("chunking")
-@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name="chunking", connection=CONNECTION)
-async def chunking(msg: func.ServiceBusMessage) -> None:
-    await run_stage(CHUNKING, msg)
+register_stage(blueprint, CHUNKING)

@@ -19,7 +19,7 @@ from shared.errors import Failure, add_details, classify
 from shared.events import ChunksPrepared, EmbeddingGenerationFailed, EmbeddingsGenerated, Event
 from shared.index import VECTOR_FIELD
 from shared.stage import Outcome, Stage, Subject, Work
-from shared.stage.functions import CONNECTION, run_stage
+from shared.stage.functions import register_stage
 from shared.store import Patch
 from shared.threads.places import check_places, load_from_threads
 
@@ -162,8 +162,4 @@ def _subjects(data: ChunksPrepared) -> list[Subject]:
 
 EMBEDDING = Stage("embedding", ChunksPrepared, embed, _failed, _subjects)
 
-
-@blueprint.function_name("embedding")
-@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name="embedding", connection=CONNECTION)
-async def embedding(msg: func.ServiceBusMessage) -> None:
-    await run_stage(EMBEDDING, msg)
+register_stage(blueprint, EMBEDDING)

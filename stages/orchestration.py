@@ -16,7 +16,7 @@ from shared.documents import Chunk, Status, Thread
 from shared.errors import Failure
 from shared.events import EmbeddingsGenerated, Event, OrchestrationFailed, SummarizationRequested
 from shared.stage import Outcome, Stage, Subject, Work
-from shared.stage.functions import CONNECTION, run_stage
+from shared.stage.functions import register_stage
 from shared.store import Patch
 from shared.store.queries import CHUNK_STATES, MESSAGE_STATES
 from shared.threads.moving import resolve_thread
@@ -96,8 +96,4 @@ def _subjects(data: EmbeddingsGenerated) -> list[Subject]:
 
 ORCHESTRATION = Stage("orchestration", EmbeddingsGenerated, orchestrate, _failed, _subjects)
 
-
-@blueprint.function_name("orchestration")
-@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name="orchestration", connection=CONNECTION)
-async def orchestration(msg: func.ServiceBusMessage) -> None:
-    await run_stage(ORCHESTRATION, msg)
+register_stage(blueprint, ORCHESTRATION)

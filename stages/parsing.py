@@ -28,7 +28,7 @@ from shared.mail.models import Skipped
 from shared.mail.parse import parse_archive
 from shared.provision import ARCHIVES_CONTAINER
 from shared.stage import Outcome, Stage, Subject, Work
-from shared.stage.functions import CONNECTION, run_stage
+from shared.stage.functions import register_stage
 from shared.store import Patch
 from shared.threads import Lease, Registry
 
@@ -197,8 +197,4 @@ PARSING = Stage(
     failed_status=ArchiveStatus.FAILED.value,
 )
 
-
-@blueprint.function_name("parsing")
-@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name="parsing", connection=CONNECTION)
-async def parsing(msg: func.ServiceBusMessage) -> None:
-    await run_stage(PARSING, msg)
+register_stage(blueprint, PARSING)

@@ -8,7 +8,7 @@ from shared.documents import Report, Summary, Thread
 from shared.errors import Failure, InvalidEventError
 from shared.events import Event, ReportDeliveryFailed, ReportPublished, SummaryComplete
 from shared.stage import Outcome, Stage, Subject, Work
-from shared.stage.functions import CONNECTION, run_stage
+from shared.stage.functions import register_stage
 
 __all__ = ["REPORTING", "blueprint"]
 
@@ -81,8 +81,4 @@ def _subjects(data: SummaryComplete) -> list[Subject]:
 
 REPORTING = Stage("reporting", SummaryComplete, publish, _failed, _subjects)
 
-
-@blueprint.function_name("reporting")
-@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name="reporting", connection=CONNECTION)
-async def reporting(msg: func.ServiceBusMessage) -> None:
-    await run_stage(REPORTING, msg)
+register_stage(blueprint, REPORTING)

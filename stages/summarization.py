@@ -20,7 +20,7 @@ from shared.errors import DocumentNotFoundError, Failure, PermanentError
 from shared.events import Event, SummarizationFailed, SummarizationRequested, SummaryComplete
 from shared.events.data import EventCitation
 from shared.stage import Outcome, Stage, Subject, Work
-from shared.stage.functions import CONNECTION, run_stage
+from shared.stage.functions import register_stage
 from shared.store import Patch
 from shared.store.queries import CHUNKS_OF_THREAD, MESSAGES_OF_THREAD, OTHER_SUMMARIES
 from shared.summaries import (
@@ -229,8 +229,4 @@ SUMMARIZATION = Stage(
     "summarization", SummarizationRequested, summarize, _failed, _subjects, counts_before=True
 )
 
-
-@blueprint.function_name("summarization")
-@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name="summarization", connection=CONNECTION)
-async def summarization(msg: func.ServiceBusMessage) -> None:
-    await run_stage(SUMMARIZATION, msg)
+register_stage(blueprint, SUMMARIZATION)

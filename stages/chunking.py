@@ -12,7 +12,7 @@ from typing import Any
 
 import azure.functions as func
 
-from shared.documents import Chunk, Message, Status
+from shared.documents import Chunk, Message, Status, stored_time
 from shared.errors import Failure
 from shared.events import ChunkingFailed, ChunksPrepared, Event, JSONParsed
 from shared.ids import chunk_id
@@ -116,7 +116,7 @@ async def _follow_archive(chunks: Sequence[Chunk], work: Work) -> None:
 
 async def _mark_processed(messages: Sequence[Message], work: Work) -> None:
     """Messages come in batches: their attempt is counted together with the outcome."""
-    now = work.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    now = stored_time(work.now())
     done: dict[str, Any] = {"status": Status.PROCESSED.value, "lastAttemptTime": now, "lastError": None}
     patches = [
         Patch(each.id, each.thread_id, set={**done, "attemptCount": max(each.attemptCount, work.attempt)})

@@ -12,7 +12,7 @@ from typing import Any
 
 import azure.functions as func
 
-from shared.documents import Chunk, Status, Thread
+from shared.documents import Chunk, Status, Thread, stored_time
 from shared.embedding.instance import embedder
 from shared.embedding.port import Embedder, Settled
 from shared.errors import Failure, add_details, classify
@@ -75,7 +75,7 @@ async def _encode(chunks: list[Chunk], model: Embedder) -> Encoded:
 def _vectors(
     encoded: Encoded, threads: Mapping[str, Thread], model: Embedder, work: Work
 ) -> list[dict[str, Any]]:
-    now = work.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    now = stored_time(work.now())
     return [
         {
             "chunk_id": chunk.id,
@@ -103,7 +103,7 @@ def _vectors(
 
 def _outcomes(encoded: Encoded, model: Embedder, work: Work) -> list[Patch]:
     """Chunks come in batches: their attempt is counted together with the outcome."""
-    now = work.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    now = stored_time(work.now())
     embedded = {
         "embedding_generated": True,
         "embedding_model": model.model,

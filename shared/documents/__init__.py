@@ -1,6 +1,6 @@
 """The documents in Cosmos DB: typed, versioned, with deterministic ids."""
 
-from shared.documents.base import Document
+from shared.documents.base import Document, stored_time
 from shared.documents.catalogue import CONTAINERS, DOCUMENTS, ContainerSpec, document_class, read_document
 from shared.documents.models import (
     Address,
@@ -54,4 +54,5 @@ __all__ = [
     "ThreadEntry",
     "document_class",
     "read_document",
+    "stored_time",
 ]

@@ -5,19 +5,19 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, model_validator
 
-__all__ = ["Document", "Part", "UtcTime"]
+__all__ = ["Document", "Part", "UtcTime", "stored_time"]
 
 
 def _in_utc(value: datetime) -> datetime:
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-def _iso(value: datetime) -> str:
+def stored_time(value: datetime) -> str:
     """Always with microseconds and Z: so that strings sort as the times do, in Cosmos queries too."""
     return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ") if value.year >= 1000 else value.isoformat()  # noqa: PLR2004
 
 
-UtcTime = Annotated[datetime, AfterValidator(_in_utc), PlainSerializer(_iso, return_type=str)]
+UtcTime = Annotated[datetime, AfterValidator(_in_utc), PlainSerializer(stored_time, return_type=str)]
 
 
 class Part(BaseModel):

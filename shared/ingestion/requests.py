@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from azure.servicebus import ServiceBusMessage
 
 from shared.clients import Clients
-from shared.documents import Operation, Source, read_document
+from shared.documents import Operation, Source, read_document, stored_time
 from shared.session import Session
 from shared.store import Conflict, NamedQuery
 
@@ -56,7 +56,7 @@ async def request_fetch(
 
 
 async def due_sources(clients: Clients, now: datetime) -> AsyncIterator[Source]:
-    moment = now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    moment = stored_time(now)
     async for stored in clients.store.query(DUE_SOURCES, Session(), now=moment):
         yield read_document(Source, stored)
 

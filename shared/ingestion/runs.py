@@ -14,7 +14,7 @@ from typing import Any
 from shared.archives import ArchiveError
 from shared.clients import Clients
 from shared.config import Settings
-from shared.documents import FetchedArchive, Operation, OperationStatus, RefusedFile, Source
+from shared.documents import FetchedArchive, Operation, OperationStatus, RefusedFile, Source, stored_time
 from shared.errors import TransientError
 from shared.ingestion.addresses import AddressPolicy, Resolve, system_resolver
 from shared.ingestion.definitions import SourceType, next_fetch
@@ -75,7 +75,7 @@ async def run_operation(
     source = await _lease(operation, clients, session, run.now)
     if isinstance(source, str):
         return await _finish(operation, clients, session, run, OperationStatus.SKIPPED, source)
-    started = {"status": OperationStatus.RUNNING.value, "started_at": _iso(run.now())}
+    started = {"status": OperationStatus.RUNNING.value, "started_at": stored_time(run.now())}
     await _patch_operation(operation, clients, session, started)
     try:
         cursor = await _fetch_all(operation, source, clients, run)
@@ -209,13 +209,13 @@ async def _release(
     error: str | None = None,
 ) -> None:
     """Write what came of it and when the next is due, and let go; unless the lease is another's by now."""
-    now = _iso(run.now())
+    now = stored_time(run.now())
     current = await clients.store.read(Source, source.id, source.id, Session())
     following = next_fetch(current, run.now())
     outcome: dict[str, Any] = {
         "last_fetch_at": now,
         "last_fetch_error": error,
-        "next_fetch_at": None if following is None else _iso(following),
+        "next_fetch_at": None if following is None else stored_time(following),
     }
     if cursor is not None:
         outcome |= {"cursor": cursor, "last_success_at": now}
@@ -236,7 +236,7 @@ async def _finish(
     status: OperationStatus,
     error: str | None,
 ) -> Operation:
-    changes = {"status": status.value, "finished_at": _iso(run.now()), "error": error}
+    changes = {"status": status.value, "finished_at": stored_time(run.now()), "error": error}
     return await _patch_operation(operation, clients, session, changes)
 
 
@@ -246,7 +246,3 @@ async def _patch_operation(
     patched = await clients.store.patch(Operation, Patch(operation.id, operation.id, set=changes), session)
     assert isinstance(patched, Operation)  # noqa: S101 - without a condition there is no conflict
     return patched
-
-
-def _iso(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -7,7 +7,7 @@ with it; broker redeliveries are counted by the broker.
 from collections.abc import Iterable
 from datetime import datetime
 
-from shared.documents import Document
+from shared.documents import Document, stored_time
 from shared.errors import ErrorKind, Failure
 from shared.session import Session
 from shared.stage.stage import Subject
@@ -22,7 +22,7 @@ async def count_attempt(
     store: Store, subject: Subject, *, attempt: int, now: datetime, session: Session
 ) -> None:
     """Before the work on an archive or a thread: attemptCount = max(attemptCount, attempt)."""
-    started = {"lastAttemptTime": _iso(now)}
+    started = {"lastAttemptTime": stored_time(now)}
     counted = await store.patch(
         subject.model,
         Patch(subject.id, subject.partition, set={"attemptCount": attempt, **started}),
@@ -57,7 +57,7 @@ async def remember_failure(
                 document.partition_key,
                 set={
                     "attemptCount": max(document.attemptCount, attempt),
-                    "lastAttemptTime": _iso(now),
+                    "lastAttemptTime": stored_time(now),
                     "lastError": f"{failure.error_type}: {failure.message}"[:ERROR_LENGTH],
                     **state,
                 },
@@ -65,7 +65,3 @@ async def remember_failure(
             for document in there.values()
         ]
         await store.patch_all(model, patches, session)
-
-
-def _iso(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -10,6 +10,7 @@ from stages.orchestration import blueprint as orchestration
 from stages.parsing import blueprint as parsing
 from stages.reporting import blueprint as reporting
 from stages.summarization import blueprint as summarization
+from stages.sweep import blueprint as sweep
 from web.archives import blueprint as archives
 from web.health import blueprint as health
 from web.operations import blueprint as operations
@@ -24,6 +25,7 @@ app.register_functions(summarization)
 app.register_functions(reporting)
 app.register_functions(failures)
 app.register_functions(ingestion)
+app.register_functions(sweep)
 app.register_functions(archives)
 app.register_functions(health)
 app.register_functions(operations)

@@ -9,8 +9,9 @@ from functools import lru_cache
 
 from opentelemetry import metrics, trace
 from opentelemetry.metrics import Counter, Histogram, Meter
+from opentelemetry.metrics import _Gauge as Gauge
 
-__all__ = ["Metrics", "pipeline_metrics", "tracer"]
+__all__ = ["Metrics", "SweepMetrics", "pipeline_metrics", "sweep_metrics", "tracer"]
 
 INSTRUMENTATION = "rough-consensus"
 
@@ -49,6 +50,42 @@ class Metrics:
 @lru_cache(maxsize=1)
 def pipeline_metrics() -> Metrics:
     return Metrics.on(metrics.get_meter(INSTRUMENTATION))
+
+
+@dataclass(frozen=True)
+class SweepMetrics:
+    requeued: Counter
+    skipped_backoff: Counter
+    max_retries_exceeded: Counter
+    held_back: Counter
+    runs: Counter
+    errors: Counter
+    stuck: Gauge
+    failed: Gauge
+    circuit_open: Gauge
+    duration: Histogram
+    inconsistencies: Gauge
+
+    @classmethod
+    def on(cls, meter: Meter) -> "SweepMetrics":
+        return cls(
+            requeued=meter.create_counter("retry_job_documents_requeued_total"),
+            skipped_backoff=meter.create_counter("retry_job_documents_skipped_backoff_total"),
+            max_retries_exceeded=meter.create_counter("retry_job_documents_max_retries_exceeded_total"),
+            held_back=meter.create_counter("retry_job_documents_held_back_total"),
+            runs=meter.create_counter("retry_job_runs_total"),
+            errors=meter.create_counter("retry_job_errors_total"),
+            stuck=meter.create_gauge("retry_job_stuck_documents"),
+            failed=meter.create_gauge("retry_job_failed_documents"),
+            circuit_open=meter.create_gauge("retry_job_circuit_open"),
+            duration=meter.create_histogram("retry_job_duration_seconds", unit="s"),
+            inconsistencies=meter.create_gauge("inconsistent_documents"),
+        )
+
+
+@lru_cache(maxsize=1)
+def sweep_metrics() -> SweepMetrics:
+    return SweepMetrics.on(metrics.get_meter(INSTRUMENTATION))
 
 
 def tracer() -> trace.Tracer:

@@ -42,8 +42,21 @@ class Lease:
         try:
             yield
         finally:
-            # CONFLICT: its time was over and somebody else has it; then there is nothing to release.
-            await self._store.replace(lock.model_copy(update={"owner": "", "expires": 0.0}), Session())
+            await self._release(lock)
+
+    @asynccontextmanager
+    async def held_if_free(self) -> AsyncIterator[bool]:
+        """Whether it is held now: one that another worker has is left alone."""
+        lock = await self._try() or await self._try()  # the first may have to create it
+        try:
+            yield lock is not None
+        finally:
+            if lock is not None:
+                await self._release(lock)
+
+    async def _release(self, lock: Lock) -> None:
+        # CONFLICT: its time was over and somebody else has it; then there is nothing to release.
+        await self._store.replace(lock.model_copy(update={"owner": "", "expires": 0.0}), Session())
 
     async def _acquire(self) -> Lock:
         waited = 0.0

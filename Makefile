@@ -9,6 +9,7 @@ NPM = PATH="$(NODE_HOME)/bin:$$PATH" "$(NODE_HOME)/bin/node" "$(NODE_HOME)/lib/n
 MODEL := models/all-MiniLM-L6-v2
 CODE := function_app.py benchmarks evaluation localcloud shared stages tests tools web
 WORKERS ?= auto
+ARCHIVE ?= samples
 
 .PHONY: help setup model run test test-long bench conformance evaluate lint format lock clean
 
@@ -40,8 +41,8 @@ model: $(MODEL)/manifest.json ## Build the embedding model's folder, which is de
 	@cd $* && $(NPM) ci --ignore-scripts --silent
 	@touch $@
 
-run: setup ## Start the local cloud and the app (ARGS="--fresh" forgets earlier data)
-	@exec $(PY) -m localcloud up $(ARGS)
+run: setup ## Start all and take the samples in (ARCHIVE=path: your own; ONCE=1: end when reported; ARGS=--fresh)
+	@exec $(PY) -m localcloud up --archive "$(ARCHIVE)" $(if $(ONCE),--once) $(ARGS)
 
 test: setup tests/js/node_modules/ready ## Lint, types and tests (under 10 minutes)
 	@$(MAKE) --no-print-directory lint

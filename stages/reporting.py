@@ -1,5 +1,6 @@
 """Reporting: a summary is published as a report."""
 
+import uuid
 from datetime import datetime
 
 import azure.functions as func
@@ -9,6 +10,7 @@ from shared.errors import Failure, InvalidEventError
 from shared.events import Event, ReportDeliveryFailed, ReportPublished, SummaryComplete
 from shared.stage import Outcome, Stage, Subject, Work
 from shared.stage.functions import register_stage
+from shared.store import Patch
 
 __all__ = ["REPORTING", "blueprint"]
 
@@ -24,7 +26,15 @@ async def publish(event: Event[SummaryComplete], work: Work) -> Outcome:
     summary = await work.clients.store.read(Summary, data.summary_id, data.thread_id, work.session)
     report = _report(summary, work.now())
     await work.clients.store.create(report, work.session)
+    await _note_on_thread(report, work)
     return Outcome([_announcement(report)], counts={"reports": 1})
+
+
+async def _note_on_thread(report: Report, work: Work) -> None:
+    """What an archive's progress counts. A thread that has a newer summary by now waits for that one's."""
+    patch = Patch(report.thread_id, report.thread_id, set={"report_id": report.id})
+    condition = f"c.summary_id = '{uuid.UUID(report.summary_id)}'"
+    await work.clients.store.patch(Thread, patch, work.session, condition=condition)
 
 
 def _report(summary: Summary, now: datetime) -> Report:

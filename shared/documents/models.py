@@ -224,6 +224,7 @@ class Thread(Document):
     consensus_type: ConsensusType | None = None
     summary_id: str | None = None
     content_hash: str | None = None  # the version that a summary was last asked for
+    report_id: str | None = None  # the last report, of the summary that was the thread's then
     subject_at: UtcTime | None = None  # the date of the message that gave the subject: the earliest wins
     threading: dict[str, Any] = {}  # what is kept to thread further messages (shared/mail/threading.py)
     absorbing: list[str] = []  # threads that became this one, whose documents still have to follow

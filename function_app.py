@@ -13,6 +13,7 @@ from stages.summarization import blueprint as summarization
 from web.archives import blueprint as archives
 from web.health import blueprint as health
 from web.operations import blueprint as operations
+from web.rendering import blueprint as static
 from web.sources import blueprint as sources
 
 app = func.FunctionApp()
@@ -28,3 +29,4 @@ app.register_functions(archives)
 app.register_functions(health)
 app.register_functions(operations)
 app.register_functions(sources)
+app.register_functions(static)

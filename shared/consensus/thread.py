@@ -146,7 +146,7 @@ def _participant(spoken: list[tuple[ConsensusMessage, MessageStance]]) -> Partic
     final = _final(stances)
     name = next((message.sender_name for message, _ in reversed(spoken) if message.sender_name), "")
     email = spoken[0][0].sender_email.strip().casefold()
-    return Participant(email, name, final.stance, final.evidence, len(spoken))
+    return Participant(email, name, final.stance, final.evidence, len(spoken), final.message_key)
 
 
 def _final(stances: list[MessageStance]) -> MessageStance:

@@ -50,7 +50,9 @@ def _up(options: argparse.Namespace) -> int:
     with data_folder((options.data or root / ".localcloud").resolve(), fresh=options.fresh) as data:
         ports = choose_ports(options.port_offset)
         plans = plan_services(ports, root=root, data=data, only=options.only)
-        settings = write_local_settings(root, local_values(ports, data))
+        settings = write_local_settings(
+            root, local_values(ports, data, telemetry="telemetry" in options.only)
+        )
         _say(f"The local cloud starts (data in {_short(data, root)}, settings in local.settings.json).")
         supervisor = Supervisor(plans, root=root, data=data, say=_say, settings=settings)
         return asyncio.run(supervisor.run(lambda: _when_up(options, ports, _short(data, root))))

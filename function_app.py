@@ -14,6 +14,7 @@ from stages.sweep import blueprint as sweep
 from web.archives import blueprint as archives
 from web.health import blueprint as health
 from web.operations import blueprint as operations
+from web.rendering import blueprint as static
 from web.sources import blueprint as sources
 
 app = func.FunctionApp()
@@ -30,3 +31,4 @@ app.register_functions(archives)
 app.register_functions(health)
 app.register_functions(operations)
 app.register_functions(sources)
+app.register_functions(static)

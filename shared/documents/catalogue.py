@@ -104,8 +104,23 @@ CONTAINERS: dict[str, ContainerSpec] = {
             unindexed=("/text",),
             composite=(*_SWEEP, ("/message_key", "/chunk_index")),
         ),
-        ContainerSpec("summaries", "/thread_id", unindexed=("/content_markdown", "/content_html")),
-        ContainerSpec("reports", "/thread_id"),
+        ContainerSpec(
+            "summaries",
+            "/scope",
+            unindexed=("/content_markdown", "/content_html"),
+            unindexed_trees=("/citations", "/claims", "/stances"),
+        ),
+        ContainerSpec(
+            "reports",
+            "/scope",
+            composite=(
+                ("-/published_at", "-/id"),
+                ("/published_at", "/id"),
+                ("-/last_message_date", "-/id"),
+                ("/last_message_date", "/id"),
+                ("/source", "-/published_at"),
+            ),
+        ),
         ContainerSpec("failures", "/stage", unindexed=("/last_error",), default_ttl=FAILURES_KEPT_SECONDS),
     )
 }

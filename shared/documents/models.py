@@ -15,6 +15,7 @@ __all__ = [
     "Chunk",
     "Citation",
     "ConsensusType",
+    "DeliveryStatus",
     "Failure",
     "FetchedArchive",
     "Lock",
@@ -23,11 +24,14 @@ __all__ = [
     "OperationStatus",
     "RefusedFile",
     "Report",
+    "ReportDelivery",
     "Run",
     "RunStatus",
     "Source",
     "Status",
     "Summary",
+    "SummaryClaim",
+    "SummaryStance",
     "SummaryType",
     "Thread",
     "ThreadEntry",
@@ -233,6 +237,7 @@ class Thread(Swept):
     consensus_type: ConsensusType | None = None
     summary_id: str | None = None
     content_hash: str | None = None  # the version that a summary was last asked for
+    report_id: str | None = None  # the last report, of the summary that was the thread's then
     subject_at: UtcTime | None = None  # the date of the message that gave the subject: the earliest wins
     threading: dict[str, Any] = {}  # what is kept to thread further messages (shared/mail/threading.py)
     absorbing: list[str] = []  # threads that became this one, whose documents still have to follow
@@ -259,39 +264,95 @@ class Lock(Document):
     expires: float = 0.0
 
 
+class SummaryClaim(Part):
+    text: str
+    section: str
+    speaker: str = ""  # whose words the text is; empty where it is the summarizer's
+    citations: list[int] = Field(min_length=1)  # positions in the summary's citations
+
+
+class SummaryStance(Part):
+    """Where one message stands, and the sentence that shows it, by its place in body_normalized."""
+
+    message_key: str
+    name: str = ""
+    email: str = ""
+    stance: str
+    quote: str | None = None
+    start: int | None = Field(default=None, ge=0)
+    end: int | None = Field(default=None, ge=0)
+    counts_now: bool = False  # it is this participant's latest stance
+
+
 class Summary(Document):
     container = "summaries"
-    partition_field = "thread_id"
+    partition_field = "scope"
     key_field = "summary_id"
 
     summary_id: str
-    thread_id: str | None
+    scope: str = Field(min_length=1)  # what it is about: a thread's id, a week of a source, a draft
+    thread_id: str | None  # None where it is about several threads
+    thread_ids: list[str] = []
     summary_type: SummaryType
     title: str
     content_markdown: str
     content_html: str
     citations: list[Citation] = []
+    claims: list[SummaryClaim] = []
+    stances: list[SummaryStance] = []  # one a message, in the thread's order
+    counts: dict[str, int] = {}  # participants by stance
     generated_by: str
     generated_at: UtcTime
     content_hash: str | None = None
     prompt_template: str | None = None
+    outdated: bool = False  # there is a later one, or its thread is another one now
     metadata: dict[str, Any] = {}
+
+
+class DeliveryStatus(StrEnum):
+    PENDING = "pending"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+
+
+class ReportDelivery(Part):
+    """What became of a report on its way to one webhook."""
+
+    channel: str
+    status: DeliveryStatus = DeliveryStatus.PENDING
+    attempts: int = Field(default=0, ge=0)
+    last_attempt_at: UtcTime | None = None
+    next_attempt_at: UtcTime | None = None
+    delivered_at: UtcTime | None = None
+    error: str | None = None
 
 
 class Report(Document):
     container = "reports"
-    partition_field = "thread_id"
+    partition_field = "scope"
     key_field = "report_id"
 
     report_id: str
-    thread_id: str
+    scope: str = Field(min_length=1)  # its summary's
     summary_id: str
+    summary_type: SummaryType = SummaryType.THREAD
+    thread_id: str | None  # None where it is about several threads
+    thread_ids: list[str] = []
     source: str | None = None
     title: str
     format: str = "markdown"
     published_at: UtcTime
-    notified: bool = False
-    delivery_channels: list[str] = []
+    participants: list[Address] = []
+    draft_mentions: list[str] = []  # drafts without their versions: what readers look for
+    has_consensus: bool = False
+    consensus_type: ConsensusType | None = None
+    counts: dict[str, int] = {}  # participants by stance
+    first_message_date: UtcTime | None = None
+    last_message_date: UtcTime | None = None
+    outdated: bool = False
+    notified: bool = False  # all webhooks that there were have it
+    delivery_channels: list[str] = []  # those that have it
+    deliveries: list[ReportDelivery] = []
     metadata: dict[str, Any] = {}
 
 

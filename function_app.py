@@ -8,6 +8,7 @@ from stages.failures import blueprint as failures
 from stages.ingestion import blueprint as ingestion
 from stages.orchestration import blueprint as orchestration
 from stages.parsing import blueprint as parsing
+from stages.removal import blueprint as removal
 from stages.reporting import blueprint as reporting
 from stages.summarization import blueprint as summarization
 from stages.sweep import blueprint as sweep
@@ -27,6 +28,7 @@ app.register_functions(reporting)
 app.register_functions(failures)
 app.register_functions(ingestion)
 app.register_functions(sweep)
+app.register_functions(removal)
 app.register_functions(archives)
 app.register_functions(health)
 app.register_functions(operations)

@@ -20,24 +20,27 @@ import azure.functions as func
 
 from shared.archives import ArchiveError, SkippedMember, open_members
 from shared.documents import Archive, ArchiveStatus
-from shared.errors import Failure, PermanentError, add_details
+from shared.errors import DocumentNotFoundError, Failure, PermanentError, add_details
 from shared.events import ArchiveIngested, Event, JSONParsed, ParsingFailed
 from shared.mail.errors import MailboxError
 from shared.mail.models import Message as ParsedMessage
 from shared.mail.models import Skipped
 from shared.mail.parse import parse_archive
 from shared.provision import ARCHIVES_CONTAINER
+from shared.removal.tombstones import find_removal, is_removing
 from shared.stage import Outcome, Stage, Subject, Work
 from shared.stage.functions import register_stage
 from shared.store import Patch
 from shared.threads import Lease, Registry
+from shared.threads.lease import THREADING
 
 __all__ = ["PARSING", "blueprint"]
 
 SLICE = 2000
 KEPT_SKIPPED = 100
 MESSAGES_PER_EVENT = 500
-LEASE = "threading"
+
+REMOVED = Outcome(counts={"removed": 1})
 
 blueprint = func.Blueprint()
 
@@ -57,6 +60,7 @@ class Parsed:
     threads: dict[str, str] = field(default_factory=dict)
     skipped: list[Skipped] = field(default_factory=list)
     skipped_count: int = 0
+    removed: bool = False
 
     def rename(self, renamed: dict[str, str]) -> None:
         if renamed:
@@ -69,9 +73,13 @@ class Parsed:
 
 async def parse(event: Event[ArchiveIngested], work: Work) -> Outcome:
     started = time.monotonic()
-    archive = await work.clients.store.read(
+    archive = await work.clients.store.find(
         Archive, event.data.archive_id, event.data.archive_id, work.session
     )
+    if archive is None:
+        return await _removed(event.data.archive_id, work)
+    if archive.removing:
+        return REMOVED
     parsed = Parsed()
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -80,6 +88,8 @@ async def parse(event: Event[ArchiveIngested], work: Work) -> Outcome:
     except Exception as error:
         add_details(error, messages_parsed=len(parsed.threads))
         raise
+    if parsed.removed:
+        return REMOVED
     if not parsed.threads:
         raise NoMessagesError(f"{archive.file_path}: none of {parsed.skipped_count} messages could be parsed")
     duration = time.monotonic() - started
@@ -97,8 +107,15 @@ async def _download(work: Work, archive: Archive, path: Path) -> Path:
     return path
 
 
+async def _removed(archive_id: str, work: Work) -> Outcome:
+    """Nothing is done for an archive that was deleted; any other that is missing is a race."""
+    if await find_removal(work.clients.store, "archive", archive_id) is None:
+        raise DocumentNotFoundError(f"archives/{archive_id} is not there")
+    return REMOVED
+
+
 async def _parse_all(path: Path, archive: Archive, work: Work, parsed: Parsed) -> None:
-    registry, lease = Registry(work.clients), Lease(work.clients.store, LEASE, work.now)
+    registry, lease = Registry(work.clients), Lease(work.clients.store, THREADING, work.now)
     found = _messages(path, parsed)
     while batch := await asyncio.to_thread(_next_slice, found, archive.file_path):
         parsed.skip([each for each in batch if isinstance(each, Skipped)])
@@ -106,6 +123,9 @@ async def _parse_all(path: Path, archive: Archive, work: Work, parsed: Parsed) -
         if not messages:
             continue
         async with lease.held():
+            if await is_removing(work.clients.store, archive.id, work.session):
+                parsed.removed = True
+                return
             threaded = await registry.add(messages, archive.id, archive.source, work.session)
         parsed.rename(threaded.renamed)
         parsed.threads |= {each.message_key: threaded.assignments[each.node] for each in messages}

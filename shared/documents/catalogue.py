@@ -27,6 +27,7 @@ DOCUMENTS: dict[str, type[Document]] = {
         models.ThreadEntry,
         models.Lock,
         models.Run,
+        models.Removal,
     )
 }
 
@@ -97,6 +98,7 @@ CONTAINERS: dict[str, ContainerSpec] = {
         ),
         ContainerSpec("thread_index", "/bucket", unindexed_trees=("/threads",)),
         ContainerSpec("locks", "/id"),
+        ContainerSpec("removals", "/id"),
         ContainerSpec("runs", "/kind", default_ttl=RUNS_KEPT_SECONDS),
         ContainerSpec(
             "chunks",

@@ -53,6 +53,22 @@ class ThreadIndex:
                 changed.append(ThreadEntry(id=id_, bucket=_bucket(id_), threads=new))
         await self._store.upsert_all(changed, session)
 
+    async def leave(self, thread: str, state: ThreadState, session: Session) -> int:
+        """Take the thread out of every entry that its state has; how many that were."""
+        found = await self._read(list(_entries({thread: state})), session)
+        left = [
+            each.model_copy(
+                update={"threads": {name: span for name, span in each.threads.items() if name != thread}}
+            )
+            for each in found.values()
+            if thread in each.threads
+        ]
+        await self._store.upsert_all([each for each in left if each.threads], session)
+        for each in left:
+            if not each.threads:
+                await self._store.delete(ThreadEntry, each.id, each.bucket, session)
+        return len(left)
+
     async def _read(self, ids: list[str], session: Session) -> dict[str, ThreadEntry]:
         return await self._store.find_many(ThreadEntry, [(id_, _bucket(id_)) for id_ in ids], session)
 

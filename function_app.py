@@ -6,6 +6,7 @@ from stages.chunking import blueprint as chunking
 from stages.embedding import blueprint as embedding
 from stages.failures import blueprint as failures
 from stages.ingestion import blueprint as ingestion
+from stages.integrity import blueprint as integrity
 from stages.orchestration import blueprint as orchestration
 from stages.parsing import blueprint as parsing
 from stages.removal import blueprint as removal
@@ -29,6 +30,7 @@ app.register_functions(failures)
 app.register_functions(ingestion)
 app.register_functions(sweep)
 app.register_functions(removal)
+app.register_functions(integrity)
 app.register_functions(archives)
 app.register_functions(health)
 app.register_functions(operations)

@@ -18,6 +18,7 @@ from shared.index.filters import Filters
 __all__ = ["Hit", "Hits", "Index"]
 
 MAX_BATCH = 1000
+PLACES_AT_ONCE = 200
 NEIGHBOURS = 50  # how many of each ranking are merged, at least
 PAYLOAD = [
     "chunk_id", "message_key", "message_id", "thread_id", "archive_id", "source", "chunk_index", "text",
@@ -142,6 +143,29 @@ class Index:
             )
         async for item in results:
             yield {name: value for name, value in item.items() if not name.startswith("@")}
+
+    async def places(self, chunk_ids: Sequence[str]) -> dict[str, str | None]:
+        """Those of the chunks that have a vector, each with the thread that it says it is in."""
+        found: dict[str, str | None] = {}
+        for start in range(0, len(chunk_ids), PLACES_AT_ONCE):
+            wanted = ",".join(chunk_ids[start : start + PLACES_AT_ONCE]).replace("'", "''")
+            async for each in self.listed(f"search.in(chunk_id, '{wanted}', ',')"):
+                found[each["chunk_id"]] = each["thread_id"]
+        return found
+
+    async def listed(self, condition: str) -> AsyncIterator[dict[str, Any]]:
+        """What is indexed under a condition of ours, without texts and vectors, in no order."""
+        async with self._calls.measured("list"):
+            results = await self._documents.search(
+                "*", filter=condition, select=["chunk_id", "thread_id", "embedding_date"]
+            )
+        async for item in results:
+            yield {name: value for name, value in item.items() if not name.startswith("@")}
+
+    async def count(self, condition: str) -> int:
+        async with self._calls.measured("count"):
+            results = await self._documents.search("*", filter=condition, top=0, include_total_count=True)
+            return int(await results.get_count() or 0)
 
     async def close(self) -> None:
         await self._documents.close()

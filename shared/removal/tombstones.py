@@ -22,7 +22,7 @@ async def find_removal(store: Store, kind: str, target: str) -> Removal | None:
 
 
 async def was_removed(store: Store, archive_id: str, session: Session) -> bool:
-    """Whether the archive is being deleted, or was. One that was never seen, and one that came again, is not."""
+    """Whether the archive is being deleted, or was; not if it was never seen, or has come in again."""
     archive = await store.find(Archive, archive_id, archive_id, session)
     if archive is not None:
         return archive.removing

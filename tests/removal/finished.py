@@ -1,5 +1,6 @@
 """Archives all the way to their reports, with vectors of our own instead of the model's."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from shared.documents import Chunk, Status, Thread
@@ -20,7 +21,12 @@ async def embed_all(place: MailIn) -> None:
     async for each in place.clients.store.query(PENDING, Session()):
         thread = await place.clients.store.read(Thread, each["thread_id"], each["thread_id"], Session())
         named = ("message_key", "message_id", "thread_id", "archive_id", "chunk_index", "text", "token_count")
-        vector = {"chunk_id": each["id"], "embedding": [1.0, 0.0, 0.0, 0.5], "source": thread.source}
+        vector = {
+            "chunk_id": each["id"],
+            "embedding": [1.0, 0.0, 0.0, 0.5],
+            "source": thread.source,
+            "embedding_date": datetime.now(UTC).isoformat(),
+        }
         await place.clients.index.upsert([{**vector, **{name: each[name] for name in named}}])
         done = {"embedding_generated": True, "embedding_model": "toy", "status": Status.PROCESSED.value}
         await place.clients.store.patch(Chunk, Patch(each["id"], each["thread_id"], set=done), Session())

@@ -79,7 +79,7 @@ def day(moment: datetime | None) -> str:
 
 
 def minute(moment: datetime | None) -> str:
-    return f"{moment.day} {moment:%B %Y, %H:%M} UTC" if moment else "no date"
+    return f"{moment.day} {moment:%b %Y, %H:%M} UTC" if moment else "no date"
 
 
 def machine_time(moment: datetime | None) -> str:

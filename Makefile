@@ -11,7 +11,7 @@ CODE := function_app.py benchmarks evaluation localcloud shared stages tests too
 WORKERS ?= auto
 ARCHIVE ?= samples
 
-.PHONY: help setup model run test test-long parity bench conformance evaluate lint format lock clean
+.PHONY: help setup model run test test-long chaos parity bench conformance evaluate lint format lock clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -50,6 +50,9 @@ test: setup tests/js/node_modules/ready ## Lint, types and tests (under 10 minut
 
 test-long: setup tests/js/node_modules/ready ## The longer tests: kills by the dozen, long random runs, fuzzing
 	$(PY) -m pytest -n $(WORKERS) -m slow --timeout 1800 $(ARGS)
+
+chaos: setup ## Kill and break everything on the way: the end must be that of a calm run
+	$(PY) -m pytest tests/chaos -m slow $(ARGS)
 
 parity: setup ## The dev host beside the real Python worker's own code
 	@$(PY) -m pip install -qq --disable-pip-version-check --no-deps --ignore-requires-python --upgrade \

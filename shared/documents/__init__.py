@@ -28,6 +28,7 @@ from shared.documents.models import (
     SummaryType,
     Thread,
     ThreadEntry,
+    TokenAccount,
 )
 
 __all__ = [
@@ -60,6 +61,7 @@ __all__ = [
     "SummaryType",
     "Thread",
     "ThreadEntry",
+    "TokenAccount",
     "document_class",
     "read_document",
     "stored_time",

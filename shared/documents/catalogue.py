@@ -26,6 +26,7 @@ DOCUMENTS: dict[str, type[Document]] = {
         models.Failure,
         models.ThreadEntry,
         models.Lock,
+        models.TokenAccount,
     )
 }
 
@@ -90,6 +91,7 @@ CONTAINERS: dict[str, ContainerSpec] = {
         ),
         ContainerSpec("thread_index", "/bucket", unindexed_trees=("/threads",)),
         ContainerSpec("locks", "/id"),
+        ContainerSpec("token_accounts", "/id"),
         ContainerSpec(
             "chunks",
             "/thread_id",

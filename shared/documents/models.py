@@ -33,6 +33,7 @@ __all__ = [
     "SummaryType",
     "Thread",
     "ThreadEntry",
+    "TokenAccount",
 ]
 
 
@@ -298,6 +299,16 @@ class Summary(Document):
     prompt_template: str | None = None
     outdated: bool = False  # there is a later one, or its thread is another one now
     metadata: dict[str, Any] = {}
+
+
+class TokenAccount(Document):
+    """What a chat model's reading of one archive has cost; its id is the archive's."""
+
+    container = "token_accounts"
+
+    used: int = 0
+    reserved: int = 0
+    calls: int = 0
 
 
 class DeliveryStatus(StrEnum):

@@ -78,6 +78,9 @@ class Settings(BaseModel):
     # The managed identity, where the app has several
     AZURE_CLIENT_ID: str | None = None
 
+    # Telemetry: the share of traces that is kept, the whole of each
+    TELEMETRY_SAMPLING_RATIO: Annotated[float, Field(ge=0, le=1)] = 1.0
+
     # Embedding. The model's path is a folder of shared.embedding.build, or of a sentence-transformers model
     EMBEDDING_BACKEND: EmbeddingBackend = "openvino"
     EMBEDDING_MODEL: Annotated[str, Field(min_length=1)] = "all-MiniLM-L6-v2"

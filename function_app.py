@@ -12,6 +12,7 @@ from stages.parsing import blueprint as parsing
 from stages.queue_depths import blueprint as queue_depths
 from stages.reporting import blueprint as reporting
 from stages.summarization import blueprint as summarization
+from stages.sweep import blueprint as sweep
 from web.archives import blueprint as archives
 from web.health import blueprint as health
 from web.operations import blueprint as operations
@@ -28,6 +29,7 @@ app.register_functions(reporting)
 app.register_functions(failures)
 app.register_functions(ingestion)
 app.register_functions(queue_depths)
+app.register_functions(sweep)
 app.register_functions(archives)
 app.register_functions(health)
 app.register_functions(operations)

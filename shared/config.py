@@ -136,6 +136,8 @@ class Settings(BaseModel):
     RETRY_JOB_MAX_ATTEMPTS_MESSAGES: Positive = 3
     RETRY_JOB_MAX_ATTEMPTS_CHUNKS: Positive = 5
     RETRY_JOB_MAX_ATTEMPTS_THREADS: Positive = 5
+    RETRY_JOB_LIMIT: Positive = 5000  # documents of a collection in one run
+    RETRY_JOB_PROBES: Positive = 5  # documents of a collection while what its stage needs is down
 
 
 def load_settings(values: Mapping[str, str] | None = None) -> Settings:

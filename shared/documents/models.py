@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
-from shared.documents.base import Document, Part, UtcTime
+from shared.documents.base import Document, Part, Swept, UtcTime
 
 __all__ = [
     "Address",
@@ -25,6 +25,8 @@ __all__ = [
     "RefusedFile",
     "Report",
     "ReportDelivery",
+    "Run",
+    "RunStatus",
     "Source",
     "Status",
     "Summary",
@@ -37,14 +39,21 @@ __all__ = [
 ]
 
 
-class ArchiveStatus(StrEnum):
+class _Status(StrEnum):
+    @classmethod
+    def _missing_(cls, value: object) -> "_Status | None":
+        """Others write "processing", which says no more than that it is not done."""
+        return cls("pending") if value == "processing" else None
+
+
+class ArchiveStatus(_Status):
     PENDING = "pending"
     PROCESSED = "processed"
     FAILED = "failed"
     FAILED_MAX_RETRIES = "failed_max_retries"
 
 
-class Status(StrEnum):
+class Status(_Status):
     """Of messages, chunks and threads. There is no "processing": what is in flight, the broker knows."""
 
     PENDING = "pending"
@@ -139,7 +148,7 @@ class Operation(Document):
     error: str | None = None
 
 
-class Archive(Document):
+class Archive(Swept):
     container = "archives"
     key_field = "archive_id"
 
@@ -159,7 +168,7 @@ class Archive(Document):
     status: ArchiveStatus = ArchiveStatus.PENDING
 
 
-class Message(Document):
+class Message(Swept):
     container = "messages"
     partition_field = "thread_id"
     key_field = "message_key"
@@ -187,7 +196,7 @@ class Message(Document):
     status: Status = Status.PENDING
 
 
-class Chunk(Document):
+class Chunk(Swept):
     container = "chunks"
     partition_field = "thread_id"
     key_field = "chunk_id"
@@ -209,7 +218,7 @@ class Chunk(Document):
     status: Status = Status.PENDING
 
 
-class Thread(Document):
+class Thread(Swept):
     container = "threads"
     key_field = "thread_id"
 
@@ -379,3 +388,28 @@ class Failure(Document):
     message_id: str | None = None
     delivery_count: int = Field(default=1, ge=0)
     trace_id: str | None = None
+
+
+class RunStatus(StrEnum):
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+
+
+class Run(Document):
+    """One run of the sweep or of the consistency checks: what it found, and what it did about it."""
+
+    container = "runs"
+    partition_field = "kind"
+
+    kind: str
+    requested_by: str
+    dry_run: bool = False
+    status: RunStatus = RunStatus.RUNNING
+    started_at: UtcTime
+    finished_at: UtcTime | None = None
+    counts: dict[str, dict[str, int]] = {}  # by collection or by kind of damage
+    circuits: dict[str, str] = {}  # collections whose stage fails all the time, and with what
+    cursor: dict[str, str] = {}  # where the next run goes on
+    examples: list[dict[str, Any]] = []  # the first of what was found
+    errors: list[str] = []

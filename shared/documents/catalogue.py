@@ -24,6 +24,7 @@ DOCUMENTS: dict[str, type[Document]] = {
         models.Summary,
         models.Report,
         models.Failure,
+        models.Audit,
         models.ThreadEntry,
         models.Lock,
     )
@@ -99,6 +100,7 @@ CONTAINERS: dict[str, ContainerSpec] = {
         ContainerSpec("summaries", "/thread_id", unindexed=("/content_markdown", "/content_html")),
         ContainerSpec("reports", "/thread_id"),
         ContainerSpec("failures", "/stage", unindexed=("/last_error",), default_ttl=FAILURES_KEPT_SECONDS),
+        ContainerSpec("audits", "/day"),
     )
 }
 

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 from azure.servicebus import ServiceBusMessage, ServiceBusReceivedMessage, ServiceBusSubQueue
 from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBusSender
-from opentelemetry import propagate
 
 from shared.calls import Calls
 from shared.events import Event
+from shared.telemetry import carried
 
 __all__ = ["Bus", "to_message"]
 
@@ -24,7 +24,7 @@ def to_message(event: Event[Any]) -> ServiceBusMessage:
         "idempotency_key": event.idempotency_key(),
         "attempt": event.attempt,
     }
-    propagate.inject(properties)  # traceparent, so that one trace runs through all stages
+    properties.update(carried())  # so that one trace runs through all stages
     return ServiceBusMessage(
         event.to_json(),
         subject=event.event_type,

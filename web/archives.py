@@ -12,6 +12,7 @@ from shared.ingestion.definitions import NAME_PATTERN
 from shared.ingestion.errors import ArchiveTooLargeError
 from shared.ingestion.storing import Stored
 from shared.ingestion.uploads import Upload, take_upload
+from shared.progress import progress_of
 from shared.session import Session
 from shared.store import NamedQuery
 from web.multipart import form_parts, parameter
@@ -26,20 +27,6 @@ DEFAULT_SOURCE = "uploads"
 DEFAULT_FILENAME = "archive"
 LONGEST_FILENAME = 500
 _ID = re.compile(r"[0-9a-f]{16}")
-
-MESSAGES = NamedQuery(
-    "messages_of_archive",
-    "messages",
-    "SELECT VALUE COUNT(1) FROM c WHERE c.archive_id = @archive OR ARRAY_CONTAINS(c.archive_ids, @archive)",
-)
-CHUNKS = NamedQuery(
-    "chunks_of_archive", "chunks", "SELECT VALUE COUNT(1) FROM c WHERE c.archive_id = @archive"
-)
-EMBEDDED = NamedQuery(
-    "embedded_of_archive",
-    "chunks",
-    "SELECT VALUE COUNT(1) FROM c WHERE c.archive_id = @archive AND c.embedding_generated = true",
-)
 
 
 def archives_query(filters: set[str]) -> NamedQuery:
@@ -58,7 +45,7 @@ def archives_query(filters: set[str]) -> NamedQuery:
 
 
 @blueprint.function_name("archives_upload")
-@blueprint.route(route="archives", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
+@blueprint.route(route="api/archives", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
 @tells_problems
 async def upload_archive(req: func.HttpRequest) -> func.HttpResponse:
     """Take the file in the body: 202 for a new one, 200 where it was here before."""
@@ -70,7 +57,7 @@ async def upload_archive(req: func.HttpRequest) -> func.HttpResponse:
 
 
 @blueprint.function_name("archives_list")
-@blueprint.route(route="archives", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="api/archives", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
 @tells_problems
 async def list_archives(req: func.HttpRequest) -> func.HttpResponse:
     store, size = (await clients()).store, page_size(req)
@@ -88,12 +75,12 @@ async def list_archives(req: func.HttpRequest) -> func.HttpResponse:
 
 
 @blueprint.function_name("archives_get")
-@blueprint.route(route="archives/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="api/archives/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
 @tells_problems
 async def get_archive(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
     archive = await _found(req.route_params["id"], connected)
-    return answer(200, {**_shown(archive), "progress": await _progress(archive, connected)})
+    return answer(200, {**_shown(archive), "progress": (await progress_of(archive, connected)).to_json()})
 
 
 def _upload(req: func.HttpRequest) -> Upload:
@@ -157,20 +144,3 @@ async def _found(id_: str, connected: Clients) -> Archive:
 def _shown(archive: Archive) -> dict[str, Any]:
     hidden = {"id", "schema_version", "etag"}
     return {**archive.model_dump(mode="json", exclude=hidden), "links": {"self": f"{PATH}/{archive.id}"}}
-
-
-async def _progress(archive: Archive, connected: Clients) -> dict[str, Any]:
-    """How far it has come through the pipeline; figures of what is stored now."""
-    messages, chunks, embedded = [
-        await _count(query, archive.id, connected) for query in (MESSAGES, CHUNKS, EMBEDDED)
-    ]
-    stage = {
-        ArchiveStatus.PENDING: "waiting" if archive.lastAttemptTime is None else "parsing",
-        ArchiveStatus.PROCESSED: "embedded" if chunks and embedded == chunks else "parsed",
-    }.get(archive.status, "failed")
-    return {"stage": stage, "messages": messages, "chunks": chunks, "chunks_embedded": embedded}
-
-
-async def _count(query: NamedQuery, archive_id: str, connected: Clients) -> int:
-    found: list[Any] = [each async for each in connected.store.query(query, Session(), archive=archive_id)]
-    return sum(found)

@@ -9,7 +9,7 @@ from shared.config import SettingsError, load_settings
 blueprint = func.Blueprint()
 
 
-@blueprint.route(route="health", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="api/health", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
 def health(req: func.HttpRequest) -> func.HttpResponse:  # noqa: ARG001 - the binding's name
     """200 when the app can work, 503 with what is wrong when its settings do not allow that."""
     try:

@@ -16,7 +16,7 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 
 @blueprint.function_name("operations_get")
-@blueprint.route(route="operations/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="api/operations/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
 @tells_problems
 async def get_operation(req: func.HttpRequest) -> func.HttpResponse:
     id_, operation = req.route_params["id"], None

@@ -36,7 +36,7 @@ SOURCES = NamedQuery(
 
 
 @blueprint.function_name("sources_create")
-@blueprint.route(route="sources", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
+@blueprint.route(route="api/sources", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
 @tells_problems
 async def create_source(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
@@ -50,7 +50,7 @@ async def create_source(req: func.HttpRequest) -> func.HttpResponse:
 
 
 @blueprint.function_name("sources_list")
-@blueprint.route(route="sources", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="api/sources", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
 @tells_problems
 async def list_sources(req: func.HttpRequest) -> func.HttpResponse:
     connected, size = await clients(), page_size(req)
@@ -61,7 +61,7 @@ async def list_sources(req: func.HttpRequest) -> func.HttpResponse:
 
 
 @blueprint.function_name("sources_get")
-@blueprint.route(route="sources/{name}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="api/sources/{name}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
 @tells_problems
 async def get_source(req: func.HttpRequest) -> func.HttpResponse:
     source = await _found(req, await clients())
@@ -69,7 +69,7 @@ async def get_source(req: func.HttpRequest) -> func.HttpResponse:
 
 
 @blueprint.function_name("sources_update")
-@blueprint.route(route="sources/{name}", methods=["PUT", "PATCH"], auth_level=func.AuthLevel.FUNCTION)
+@blueprint.route(route="api/sources/{name}", methods=["PUT", "PATCH"], auth_level=func.AuthLevel.FUNCTION)
 @tells_problems
 async def update_source(req: func.HttpRequest) -> func.HttpResponse:
     """PUT gives the whole definition anew; PATCH is a JSON merge patch of it (RFC 7396)."""
@@ -86,7 +86,7 @@ async def update_source(req: func.HttpRequest) -> func.HttpResponse:
 
 
 @blueprint.function_name("sources_delete")
-@blueprint.route(route="sources/{name}", methods=["DELETE"], auth_level=func.AuthLevel.FUNCTION)
+@blueprint.route(route="api/sources/{name}", methods=["DELETE"], auth_level=func.AuthLevel.FUNCTION)
 @tells_problems
 async def delete_source(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
@@ -98,7 +98,7 @@ async def delete_source(req: func.HttpRequest) -> func.HttpResponse:
 
 
 @blueprint.function_name("sources_trigger")
-@blueprint.route(route="sources/{name}/trigger", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
+@blueprint.route(route="api/sources/{name}/trigger", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
 @tells_problems
 async def trigger_source(req: func.HttpRequest) -> func.HttpResponse:
     """Ask for a fetch now; where one is under way, that one is the answer."""

@@ -1,12 +1,10 @@
 """Which dead-letter queues there are, and the names that an operator may use for them."""
 
 from shared.errors import PipelineError
-from shared.events.catalogue import CATALOGUE, STAGE_OF
+from shared.events.catalogue import CATALOGUE
+from shared.queues import QUEUES
 
 __all__ = ["QUEUES", "UnknownQueueError", "queue_named"]
-
-QUEUES = (*dict.fromkeys(STAGE_OF.values()), "ingestion", "failures", "operations")
-"""The stages in the order of the pipeline, then the queues beside it."""
 
 # The stage behind each *Failed event, by the specification's routing keys; and its names for collections.
 _FAILED = {

@@ -24,6 +24,7 @@ DOCUMENTS: dict[str, type[Document]] = {
         models.Summary,
         models.Report,
         models.Failure,
+        models.Audit,
         models.ThreadEntry,
         models.Lock,
         models.TokenAccount,
@@ -129,6 +130,7 @@ CONTAINERS: dict[str, ContainerSpec] = {
             ),
         ),
         ContainerSpec("failures", "/stage", unindexed=("/last_error",), default_ttl=FAILURES_KEPT_SECONDS),
+        ContainerSpec("audits", "/day"),
     )
 }
 

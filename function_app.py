@@ -1,15 +1,18 @@
-"""The Functions entry point: one FunctionApp, every blueprint registered, nothing else."""
+"""The Functions entry point: one FunctionApp, every blueprint registered, and telemetry started."""
 
 import azure.functions as func
 
+from shared.telemetry_setup import start_telemetry
 from stages.chunking import blueprint as chunking
 from stages.embedding import blueprint as embedding
 from stages.failures import blueprint as failures
 from stages.ingestion import blueprint as ingestion
 from stages.orchestration import blueprint as orchestration
 from stages.parsing import blueprint as parsing
+from stages.queue_depths import blueprint as queue_depths
 from stages.reporting import blueprint as reporting
 from stages.summarization import blueprint as summarization
+from stages.sweep import blueprint as sweep
 from web.archives import blueprint as archives
 from web.drafts import blueprint as drafts
 from web.health import blueprint as health
@@ -30,6 +33,8 @@ from web.search import blueprint as search
 from web.sources import blueprint as sources
 from web.threads import blueprint as threads
 
+start_telemetry()
+
 app = func.FunctionApp()
 app.register_functions(parsing)
 app.register_functions(chunking)
@@ -39,6 +44,8 @@ app.register_functions(summarization)
 app.register_functions(reporting)
 app.register_functions(failures)
 app.register_functions(ingestion)
+app.register_functions(queue_depths)
+app.register_functions(sweep)
 app.register_functions(archives)
 app.register_functions(health)
 app.register_functions(operations)

@@ -24,8 +24,11 @@ DOCUMENTS: dict[str, type[Document]] = {
         models.Summary,
         models.Report,
         models.Failure,
+        models.Audit,
         models.ThreadEntry,
         models.Lock,
+        models.TokenAccount,
+        models.Run,
     )
 }
 
@@ -64,7 +67,13 @@ def _ordered(path: str) -> dict[str, str]:
 
 FAILURES_KEPT_SECONDS = 90 * 24 * 3600
 OPERATIONS_KEPT_SECONDS = 7 * 24 * 3600
-_SWEEP = ("/status", "/lastAttemptTime")
+RUNS_KEPT_SECONDS = 42 * 24 * 3600
+
+_SWEEP = (
+    ("/status", "/lastAttemptTime"),
+    ("/status", "/attemptCount", "/lastAttemptTime"),
+    ("/status", "/lastAttemptTime", "/created_at"),
+)
 
 CONTAINERS: dict[str, ContainerSpec] = {
     spec.name: spec
@@ -74,20 +83,20 @@ CONTAINERS: dict[str, ContainerSpec] = {
         ContainerSpec(
             "archives",
             "/id",
-            composite=(_SWEEP, ("/source", "-/ingestion_date"), ("-/ingestion_date", "-/id")),
+            composite=(*_SWEEP, ("/source", "-/ingestion_date"), ("-/ingestion_date", "-/id")),
         ),
         ContainerSpec(
             "messages",
             "/thread_id",
             unindexed=("/body_raw", "/body_normalized", "/body_html"),
-            composite=(_SWEEP, ("/thread_id", "/date")),
+            composite=(*_SWEEP, ("/thread_id", "/date")),
         ),
         ContainerSpec(
             "threads",
             "/id",
             unindexed_trees=("/threading",),
             composite=(
-                _SWEEP,
+                *_SWEEP,
                 ("/has_consensus", "-/last_message_date"),
                 ("-/last_message_date", "-/id"),
                 ("/last_message_date", "/id"),
@@ -95,11 +104,13 @@ CONTAINERS: dict[str, ContainerSpec] = {
         ),
         ContainerSpec("thread_index", "/bucket", unindexed_trees=("/threads",)),
         ContainerSpec("locks", "/id"),
+        ContainerSpec("token_accounts", "/id"),
+        ContainerSpec("runs", "/kind", default_ttl=RUNS_KEPT_SECONDS),
         ContainerSpec(
             "chunks",
             "/thread_id",
             unindexed=("/text",),
-            composite=(_SWEEP, ("/message_key", "/chunk_index"), ("/message_key", "/id")),
+            composite=(*_SWEEP, ("/message_key", "/chunk_index"), ("/message_key", "/id")),
         ),
         ContainerSpec(
             "summaries",
@@ -119,6 +130,7 @@ CONTAINERS: dict[str, ContainerSpec] = {
             ),
         ),
         ContainerSpec("failures", "/stage", unindexed=("/last_error",), default_ttl=FAILURES_KEPT_SECONDS),
+        ContainerSpec("audits", "/day"),
     )
 }
 

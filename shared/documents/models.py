@@ -5,13 +5,15 @@ from typing import Any
 
 from pydantic import Field
 
-from shared.documents.base import Document, Part, UtcTime
+from shared.documents.base import Document, Part, Swept, UtcTime
 
 __all__ = [
     "Address",
     "Archive",
     "ArchiveStatus",
     "Attachment",
+    "Audit",
+    "AuditStatus",
     "Chunk",
     "Citation",
     "ConsensusType",
@@ -25,6 +27,8 @@ __all__ = [
     "RefusedFile",
     "Report",
     "ReportDelivery",
+    "Run",
+    "RunStatus",
     "Source",
     "Status",
     "Summary",
@@ -33,17 +37,25 @@ __all__ = [
     "SummaryType",
     "Thread",
     "ThreadEntry",
+    "TokenAccount",
 ]
 
 
-class ArchiveStatus(StrEnum):
+class _Status(StrEnum):
+    @classmethod
+    def _missing_(cls, value: object) -> "_Status | None":
+        """Others write "processing", which says no more than that it is not done."""
+        return cls("pending") if value == "processing" else None
+
+
+class ArchiveStatus(_Status):
     PENDING = "pending"
     PROCESSED = "processed"
     FAILED = "failed"
     FAILED_MAX_RETRIES = "failed_max_retries"
 
 
-class Status(StrEnum):
+class Status(_Status):
     """Of messages, chunks and threads. There is no "processing": what is in flight, the broker knows."""
 
     PENDING = "pending"
@@ -138,7 +150,7 @@ class Operation(Document):
     error: str | None = None
 
 
-class Archive(Document):
+class Archive(Swept):
     container = "archives"
     key_field = "archive_id"
 
@@ -158,7 +170,7 @@ class Archive(Document):
     status: ArchiveStatus = ArchiveStatus.PENDING
 
 
-class Message(Document):
+class Message(Swept):
     container = "messages"
     partition_field = "thread_id"
     key_field = "message_key"
@@ -186,7 +198,7 @@ class Message(Document):
     status: Status = Status.PENDING
 
 
-class Chunk(Document):
+class Chunk(Swept):
     container = "chunks"
     partition_field = "thread_id"
     key_field = "chunk_id"
@@ -208,7 +220,7 @@ class Chunk(Document):
     status: Status = Status.PENDING
 
 
-class Thread(Document):
+class Thread(Swept):
     container = "threads"
     key_field = "thread_id"
 
@@ -300,6 +312,16 @@ class Summary(Document):
     metadata: dict[str, Any] = {}
 
 
+class TokenAccount(Document):
+    """What a chat model's reading of one archive has cost; its id is the archive's."""
+
+    container = "token_accounts"
+
+    used: int = 0
+    reserved: int = 0
+    calls: int = 0
+
+
 class DeliveryStatus(StrEnum):
     PENDING = "pending"
     DELIVERED = "delivered"
@@ -368,3 +390,56 @@ class Failure(Document):
     message_id: str | None = None
     delivery_count: int = Field(default=1, ge=0)
     trace_id: str | None = None
+
+
+class AuditStatus(StrEnum):
+    ASKED = "asked"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    INCOMPLETE = "incomplete"  # it ended, and some of what was selected is left
+    INTERRUPTED = "interrupted"  # it was stopped, and can be resumed
+    FAILED = "failed"
+
+
+class Audit(Document):
+    """One operation of an operator: who did what to what, when, and how it ended. Kept for good."""
+
+    container = "audits"
+    partition_field = "day"
+
+    day: str
+    action: str
+    actor: str
+    via: str = "command line"
+    status: AuditStatus = AuditStatus.RUNNING
+    started_at: UtcTime
+    updated_at: UtcTime
+    finished_at: UtcTime | None = None
+    selection: dict[str, Any] = {}
+    counts: dict[str, int] = {}
+    outcome: str | None = None
+
+
+class RunStatus(StrEnum):
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+
+
+class Run(Document):
+    """One run of the sweep or of the consistency checks: what it found, and what it did about it."""
+
+    container = "runs"
+    partition_field = "kind"
+
+    kind: str
+    requested_by: str
+    dry_run: bool = False
+    status: RunStatus = RunStatus.RUNNING
+    started_at: UtcTime
+    finished_at: UtcTime | None = None
+    counts: dict[str, dict[str, int]] = {}  # by collection or by kind of damage
+    circuits: dict[str, str] = {}  # collections whose stage fails all the time, and with what
+    cursor: dict[str, str] = {}  # where the next run goes on
+    examples: list[dict[str, Any]] = []  # the first of what was found
+    errors: list[str] = []

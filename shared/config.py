@@ -78,6 +78,9 @@ class Settings(BaseModel):
     # The managed identity, where the app has several
     AZURE_CLIENT_ID: str | None = None
 
+    # Telemetry: the share of traces that is kept, the whole of each
+    TELEMETRY_SAMPLING_RATIO: Annotated[float, Field(ge=0, le=1)] = 1.0
+
     # Embedding. The model's path is a folder of shared.embedding.build, or of a sentence-transformers model
     EMBEDDING_BACKEND: EmbeddingBackend = "openvino"
     EMBEDDING_MODEL: Annotated[str, Field(min_length=1)] = "all-MiniLM-L6-v2"
@@ -133,6 +136,8 @@ class Settings(BaseModel):
     RETRY_JOB_MAX_ATTEMPTS_MESSAGES: Positive = 3
     RETRY_JOB_MAX_ATTEMPTS_CHUNKS: Positive = 5
     RETRY_JOB_MAX_ATTEMPTS_THREADS: Positive = 5
+    RETRY_JOB_LIMIT: Positive = 5000  # documents of a collection in one run
+    RETRY_JOB_PROBES: Positive = 5  # documents of a collection while what its stage needs is down
 
 
 def load_settings(values: Mapping[str, str] | None = None) -> Settings:

@@ -1,5 +1,6 @@
 """Reporting: a summary is published as a report."""
 
+import uuid
 from datetime import datetime
 
 import azure.functions as func
@@ -10,6 +11,7 @@ from shared.events import Event, ReportDeliveryFailed, ReportPublished, SummaryC
 from shared.mail.mentions import draft_base
 from shared.stage import Outcome, Stage, Subject, Work
 from shared.stage.functions import register_stage
+from shared.store import Patch
 from shared.summaries.outdated import settle_current
 
 __all__ = ["REPORTING", "blueprint"]
@@ -29,7 +31,17 @@ async def publish(event: Event[SummaryComplete], work: Work) -> Outcome:
     await store.create(report, session)
     # A later summary may have come between reading this one and storing its report.
     await settle_current(store, summary.scope, session)
+    await _note_on_thread(report, work)
     return Outcome([_announcement(report)], counts={"reports": 1})
+
+
+async def _note_on_thread(report: Report, work: Work) -> None:
+    """What an archive's progress counts. A thread that has a newer summary by now waits for that one's."""
+    if report.thread_id is None:
+        return
+    patch = Patch(report.thread_id, report.thread_id, set={"report_id": report.id})
+    condition = f"c.summary_id = '{uuid.UUID(report.summary_id)}'"
+    await work.clients.store.patch(Thread, patch, work.session, condition=condition)
 
 
 def _report(summary: Summary, now: datetime) -> Report:

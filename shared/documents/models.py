@@ -5,17 +5,20 @@ from typing import Any
 
 from pydantic import Field
 
-from shared.documents.base import Document, Part, UtcTime
+from shared.documents.base import Document, Part, Swept, UtcTime
 
 __all__ = [
     "Address",
     "Archive",
     "ArchiveStatus",
     "Attachment",
+    "Audit",
+    "AuditStatus",
     "Chunk",
     "Citation",
     "ConsensusType",
     "DeliveryStatus",
+    "Digest",
     "Failure",
     "FetchedArchive",
     "Lock",
@@ -25,6 +28,8 @@ __all__ = [
     "RefusedFile",
     "Report",
     "ReportDelivery",
+    "Run",
+    "RunStatus",
     "Source",
     "Status",
     "Summary",
@@ -37,14 +42,21 @@ __all__ = [
 ]
 
 
-class ArchiveStatus(StrEnum):
+class _Status(StrEnum):
+    @classmethod
+    def _missing_(cls, value: object) -> "_Status | None":
+        """Others write "processing", which says no more than that it is not done."""
+        return cls("pending") if value == "processing" else None
+
+
+class ArchiveStatus(_Status):
     PENDING = "pending"
     PROCESSED = "processed"
     FAILED = "failed"
     FAILED_MAX_RETRIES = "failed_max_retries"
 
 
-class Status(StrEnum):
+class Status(_Status):
     """Of messages, chunks and threads. There is no "processing": what is in flight, the broker knows."""
 
     PENDING = "pending"
@@ -84,6 +96,7 @@ class Citation(Part):
     relevance_score: float
     message_key: str | None = None
     offset: int | None = Field(default=None, ge=0)
+    thread_id: str | None = None  # in a summary of several threads
 
 
 class Source(Document):
@@ -139,7 +152,7 @@ class Operation(Document):
     error: str | None = None
 
 
-class Archive(Document):
+class Archive(Swept):
     container = "archives"
     key_field = "archive_id"
 
@@ -159,7 +172,7 @@ class Archive(Document):
     status: ArchiveStatus = ArchiveStatus.PENDING
 
 
-class Message(Document):
+class Message(Swept):
     container = "messages"
     partition_field = "thread_id"
     key_field = "message_key"
@@ -187,7 +200,7 @@ class Message(Document):
     status: Status = Status.PENDING
 
 
-class Chunk(Document):
+class Chunk(Swept):
     container = "chunks"
     partition_field = "thread_id"
     key_field = "chunk_id"
@@ -209,7 +222,7 @@ class Chunk(Document):
     status: Status = Status.PENDING
 
 
-class Thread(Document):
+class Thread(Swept):
     container = "threads"
     key_field = "thread_id"
 
@@ -229,6 +242,7 @@ class Thread(Document):
     consensus_type: ConsensusType | None = None
     summary_id: str | None = None
     content_hash: str | None = None  # the version that a summary was last asked for
+    report_id: str | None = None  # the last report, of the summary that was the thread's then
     subject_at: UtcTime | None = None  # the date of the message that gave the subject: the earliest wins
     threading: dict[str, Any] = {}  # what is kept to thread further messages (shared/mail/threading.py)
     absorbing: list[str] = []  # threads that became this one, whose documents still have to follow
@@ -260,6 +274,7 @@ class SummaryClaim(Part):
     section: str
     speaker: str = ""  # whose words the text is; empty where it is the summarizer's
     citations: list[int] = Field(min_length=1)  # positions in the summary's citations
+    thread_id: str | None = None  # in a summary of several threads
 
 
 class SummaryStance(Part):
@@ -314,6 +329,7 @@ class DeliveryStatus(StrEnum):
     PENDING = "pending"
     DELIVERED = "delivered"
     FAILED = "failed"
+    SUPERSEDED = "superseded"  # there was a later report before this one got through
 
 
 class ReportDelivery(Part):
@@ -354,7 +370,20 @@ class Report(Document):
     notified: bool = False  # all webhooks that there were have it
     delivery_channels: list[str] = []  # those that have it
     deliveries: list[ReportDelivery] = []
+    next_delivery_at: UtcTime | None = None  # when the next attempt is due; None where nothing is pending
     metadata: dict[str, Any] = {}
+
+
+class Digest(Document):
+    """What is to be kept up to date about several threads: dirty while it was touched more than made."""
+
+    container = "digests"
+
+    scope: str
+    touches: int = 0
+    working: int = 0  # the touches that the refresh which is under way has seen
+    made: int = 0  # the touches that the last one that ended had seen
+    summary_id: str | None = None
 
 
 class Failure(Document):
@@ -378,3 +407,56 @@ class Failure(Document):
     message_id: str | None = None
     delivery_count: int = Field(default=1, ge=0)
     trace_id: str | None = None
+
+
+class AuditStatus(StrEnum):
+    ASKED = "asked"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    INCOMPLETE = "incomplete"  # it ended, and some of what was selected is left
+    INTERRUPTED = "interrupted"  # it was stopped, and can be resumed
+    FAILED = "failed"
+
+
+class Audit(Document):
+    """One operation of an operator: who did what to what, when, and how it ended. Kept for good."""
+
+    container = "audits"
+    partition_field = "day"
+
+    day: str
+    action: str
+    actor: str
+    via: str = "command line"
+    status: AuditStatus = AuditStatus.RUNNING
+    started_at: UtcTime
+    updated_at: UtcTime
+    finished_at: UtcTime | None = None
+    selection: dict[str, Any] = {}
+    counts: dict[str, int] = {}
+    outcome: str | None = None
+
+
+class RunStatus(StrEnum):
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+
+
+class Run(Document):
+    """One run of the sweep or of the consistency checks: what it found, and what it did about it."""
+
+    container = "runs"
+    partition_field = "kind"
+
+    kind: str
+    requested_by: str
+    dry_run: bool = False
+    status: RunStatus = RunStatus.RUNNING
+    started_at: UtcTime
+    finished_at: UtcTime | None = None
+    counts: dict[str, dict[str, int]] = {}  # by collection or by kind of damage
+    circuits: dict[str, str] = {}  # collections whose stage fails all the time, and with what
+    cursor: dict[str, str] = {}  # where the next run goes on
+    examples: list[dict[str, Any]] = []  # the first of what was found
+    errors: list[str] = []

@@ -50,6 +50,16 @@ class Lease:
         finally:
             await self._release(lock, for_good=for_good)
 
+    @asynccontextmanager
+    async def held_if_free(self) -> AsyncIterator[bool]:
+        """Whether it is held now: one that another worker has is left alone."""
+        lock = await self._try() or await self._try()  # the first may have to create it
+        try:
+            yield lock is not None
+        finally:
+            if lock is not None:
+                await self._release(lock, for_good=False)
+
     async def _release(self, lock: Lock, *, for_good: bool) -> None:
         # In both ways: where its time was over and somebody else has it, there is nothing to release.
         if for_good:

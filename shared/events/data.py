@@ -227,6 +227,7 @@ class SummaryComplete(EventData):
     tokens_completion: Count
     latency_ms: Amount
     summary_id: str | None = None  # extension: the stored summary, which holds the whole text
+    summary_type: str = "thread"  # extension: where it is about several threads, thread_id is its scope
 
 
 class SummarizationFailed(_Failed):

@@ -12,10 +12,20 @@ from stages.parsing import blueprint as parsing
 from stages.queue_depths import blueprint as queue_depths
 from stages.reporting import blueprint as reporting
 from stages.summarization import blueprint as summarization
+from stages.sweep import blueprint as sweep
 from web.archives import blueprint as archives
+from web.drafts import blueprint as drafts
 from web.health import blueprint as health
+from web.messages import blueprint as messages
+from web.openapi import blueprint as openapi
 from web.operations import blueprint as operations
+from web.rendering import blueprint as static
+from web.reports import blueprint as reports
+from web.search import blueprint as search
 from web.sources import blueprint as sources
+from web.threads import blueprint as threads
+
+start_telemetry()
 
 app = func.FunctionApp()
 app.register_functions(parsing)
@@ -27,9 +37,15 @@ app.register_functions(reporting)
 app.register_functions(failures)
 app.register_functions(ingestion)
 app.register_functions(queue_depths)
+app.register_functions(sweep)
 app.register_functions(archives)
 app.register_functions(health)
 app.register_functions(operations)
 app.register_functions(sources)
-
-start_telemetry()
+app.register_functions(static)
+app.register_functions(drafts)
+app.register_functions(messages)
+app.register_functions(openapi)
+app.register_functions(reports)
+app.register_functions(search)
+app.register_functions(threads)

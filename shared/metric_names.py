@@ -55,6 +55,9 @@ METRICS: dict[str, MetricName] = {
         _gauge("retry_job_stuck_documents", "collection", spec="001"),
         _gauge("retry_job_failed_documents", "collection", spec="001"),
         _histogram("retry_job_duration_seconds", spec="001"),
+        _counter("retry_job_documents_held_back_total", "collection"),
+        _gauge("retry_job_circuit_open", "collection"),
+        _gauge("inconsistent_documents", "kind"),
         # races between an event and its document
         _counter("event_retry_success_total", "service", "attempt", spec="002"),
         _histogram("event_retry_latency_seconds", "service", spec="002"),

@@ -16,7 +16,18 @@ from opentelemetry.metrics import Counter, Histogram, Meter
 from opentelemetry.metrics import _Gauge as Gauge
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
-__all__ = ["Metrics", "carried", "pipeline_metrics", "received", "set_ids", "span", "started_by", "tracer"]
+__all__ = [
+    "Metrics",
+    "SweepMetrics",
+    "carried",
+    "pipeline_metrics",
+    "received",
+    "set_ids",
+    "span",
+    "started_by",
+    "sweep_metrics",
+    "tracer",
+]
 
 INSTRUMENTATION = "rough-consensus"
 ARCHIVE = "pipeline.archive_id"
@@ -66,6 +77,42 @@ class Metrics:
 @lru_cache(maxsize=1)
 def pipeline_metrics() -> Metrics:
     return Metrics.on(metrics.get_meter(INSTRUMENTATION))
+
+
+@dataclass(frozen=True)
+class SweepMetrics:
+    requeued: Counter
+    skipped_backoff: Counter
+    max_retries_exceeded: Counter
+    held_back: Counter
+    runs: Counter
+    errors: Counter
+    stuck: Gauge
+    failed: Gauge
+    circuit_open: Gauge
+    duration: Histogram
+    inconsistencies: Gauge
+
+    @classmethod
+    def on(cls, meter: Meter) -> "SweepMetrics":
+        return cls(
+            requeued=meter.create_counter("retry_job_documents_requeued_total"),
+            skipped_backoff=meter.create_counter("retry_job_documents_skipped_backoff_total"),
+            max_retries_exceeded=meter.create_counter("retry_job_documents_max_retries_exceeded_total"),
+            held_back=meter.create_counter("retry_job_documents_held_back_total"),
+            runs=meter.create_counter("retry_job_runs_total"),
+            errors=meter.create_counter("retry_job_errors_total"),
+            stuck=meter.create_gauge("retry_job_stuck_documents"),
+            failed=meter.create_gauge("retry_job_failed_documents"),
+            circuit_open=meter.create_gauge("retry_job_circuit_open"),
+            duration=meter.create_histogram("retry_job_duration_seconds", unit="s"),
+            inconsistencies=meter.create_gauge("inconsistent_documents"),
+        )
+
+
+@lru_cache(maxsize=1)
+def sweep_metrics() -> SweepMetrics:
+    return SweepMetrics.on(metrics.get_meter(INSTRUMENTATION))
 
 
 def tracer() -> trace.Tracer:

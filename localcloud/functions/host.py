@@ -144,7 +144,7 @@ class FunctionsHost:
         if isinstance(trigger, TimerTrigger):
             argument = timer_argument(None, past_due=False)
         elif isinstance(trigger, HttpTrigger):
-            argument = decode_request(_POSTED, {"host": "localhost"}, text.encode(), {})
+            argument = decode_request(_POSTED, text.encode(), {})
         else:
             argument = text_argument(text, many=trigger.many, plain=plan.plain_body)
         await self._invoker.invoke(function, Call(argument, CALLED))
@@ -218,7 +218,13 @@ async def _flush_telemetry() -> None:
         log.warning("telemetry could not be sent within %.0f s", FLUSH_SECONDS)
 
 
-_POSTED = {"method": "POST", "scheme": "http", "raw_path": b"/", "query_string": b""}
+_POSTED = {
+    "method": "POST",
+    "scheme": "http",
+    "raw_path": b"/",
+    "query_string": b"",
+    "headers": [(b"host", b"localhost")],
+}
 
 
 def _json(value: Any) -> str:

@@ -13,7 +13,7 @@ from shared.calls import Calls
 from shared.events.data import EventData
 from shared.metric_names import COUNT_PREFIX, METRICS, SPAN_ATTRIBUTES, Kind
 from shared.stage import runner
-from shared.telemetry import Metrics
+from shared.telemetry import Metrics, SweepMetrics
 
 KINDS: dict[type[Any], Kind] = {Sum: Kind.COUNTER, Histogram: Kind.HISTOGRAM, Gauge: Kind.GAUGE}
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,9 +37,11 @@ def recorded(reader: InMemoryMetricReader) -> dict[str, Any]:
     return {metric.name: metric for metric in found}
 
 
+@pytest.mark.parametrize("family", [Metrics, SweepMetrics])
 def test_every_instrument_is_in_the_list_with_its_kind(
-    metrics: Metrics, reader: InMemoryMetricReader
+    family: type[Metrics] | type[SweepMetrics], reader: InMemoryMetricReader
 ) -> None:
+    metrics = family.on(MeterProvider([reader]).get_meter("test"))
     for field in fields(metrics):
         instrument = getattr(metrics, field.name)
         _measure(instrument)(1)
@@ -52,8 +54,11 @@ def test_every_instrument_is_in_the_list_with_its_kind(
     }
 
 
-def test_every_name_that_no_instrument_has_is_one_of_the_specification(metrics: Metrics) -> None:
-    emitted = {getattr(metrics, field.name).name for field in fields(metrics)}
+def test_every_name_that_no_instrument_has_is_one_of_the_specification(
+    metrics: Metrics,
+) -> None:
+    swept = SweepMetrics.on(MeterProvider().get_meter("test"))
+    emitted = {getattr(each, field.name).name for each in (metrics, swept) for field in fields(each)}
 
     assert all(METRICS[name].spec is not None for name in METRICS.keys() - emitted)
 

@@ -8,18 +8,23 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
 from enum import Enum
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from azure.core import MatchConditions
-from azure.cosmos import exceptions as cosmos
-from azure.cosmos.aio import ContainerProxy, DatabaseProxy
 
 from shared.calls import Calls
 from shared.documents import Document, read_document
 from shared.errors import DocumentNotFoundError
+from shared.lazy import lazy
 from shared.session import Session
 from shared.store.batches import Patch, by_partition, in_batches
 from shared.store.queries import NamedQuery
+
+if TYPE_CHECKING:
+    from azure.cosmos import exceptions as cosmos
+    from azure.cosmos.aio import ContainerProxy, DatabaseProxy
+else:
+    cosmos = lazy("azure.cosmos.exceptions")
 
 __all__ = ["Conflict", "Store"]
 
@@ -37,7 +42,7 @@ class Conflict(Enum):
 
 
 class Store:
-    def __init__(self, database: DatabaseProxy, calls: Calls | None = None) -> None:
+    def __init__(self, database: "DatabaseProxy", calls: Calls | None = None) -> None:
         self._database = database
         self._calls = calls or Calls("cosmos")
         self._containers: dict[str, ContainerProxy] = {}
@@ -235,7 +240,7 @@ class Store:
 
     # inside
 
-    def _container(self, name: str) -> ContainerProxy:
+    def _container(self, name: str) -> "ContainerProxy":
         if name not in self._containers:
             self._containers[name] = self._database.get_container_client(name)
         return self._containers[name]

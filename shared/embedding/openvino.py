@@ -77,7 +77,7 @@ class OpenVinoEncoder:
         vectors: Vectors = np.empty((len(texts), self.dimension), np.float32)
         ids, counts = self._words.ids(texts)
         plan = plan_batches(counts, budget=self.token_budget, window=self.window)
-        report_truncated(plan, len(texts), self.window)
+        report_truncated(plan.truncated, len(texts), self.window)
         for batch in plan.batches:
             vectors[list(batch)] = self._infer([ids[position] for position in batch])
         return vectors

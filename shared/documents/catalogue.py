@@ -24,6 +24,7 @@ DOCUMENTS: dict[str, type[Document]] = {
         models.Summary,
         models.Report,
         models.Failure,
+        models.Audit,
         models.ThreadEntry,
         models.Lock,
         models.TokenAccount,
@@ -94,7 +95,12 @@ CONTAINERS: dict[str, ContainerSpec] = {
             "threads",
             "/id",
             unindexed_trees=("/threading",),
-            composite=(*_SWEEP, ("/has_consensus", "-/last_message_date")),
+            composite=(
+                *_SWEEP,
+                ("/has_consensus", "-/last_message_date"),
+                ("-/last_message_date", "-/id"),
+                ("/last_message_date", "/id"),
+            ),
         ),
         ContainerSpec("thread_index", "/bucket", unindexed_trees=("/threads",)),
         ContainerSpec("locks", "/id"),
@@ -104,7 +110,7 @@ CONTAINERS: dict[str, ContainerSpec] = {
             "chunks",
             "/thread_id",
             unindexed=("/text",),
-            composite=(*_SWEEP, ("/message_key", "/chunk_index")),
+            composite=(*_SWEEP, ("/message_key", "/chunk_index"), ("/message_key", "/id")),
         ),
         ContainerSpec(
             "summaries",
@@ -124,6 +130,7 @@ CONTAINERS: dict[str, ContainerSpec] = {
             ),
         ),
         ContainerSpec("failures", "/stage", unindexed=("/last_error",), default_ttl=FAILURES_KEPT_SECONDS),
+        ContainerSpec("audits", "/day"),
     )
 }
 

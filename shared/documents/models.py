@@ -12,6 +12,8 @@ __all__ = [
     "Archive",
     "ArchiveStatus",
     "Attachment",
+    "Audit",
+    "AuditStatus",
     "Chunk",
     "Citation",
     "ConsensusType",
@@ -388,6 +390,34 @@ class Failure(Document):
     message_id: str | None = None
     delivery_count: int = Field(default=1, ge=0)
     trace_id: str | None = None
+
+
+class AuditStatus(StrEnum):
+    ASKED = "asked"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    INCOMPLETE = "incomplete"  # it ended, and some of what was selected is left
+    INTERRUPTED = "interrupted"  # it was stopped, and can be resumed
+    FAILED = "failed"
+
+
+class Audit(Document):
+    """One operation of an operator: who did what to what, when, and how it ended. Kept for good."""
+
+    container = "audits"
+    partition_field = "day"
+
+    day: str
+    action: str
+    actor: str
+    via: str = "command line"
+    status: AuditStatus = AuditStatus.RUNNING
+    started_at: UtcTime
+    updated_at: UtcTime
+    finished_at: UtcTime | None = None
+    selection: dict[str, Any] = {}
+    counts: dict[str, int] = {}
+    outcome: str | None = None
 
 
 class RunStatus(StrEnum):

@@ -1,11 +1,13 @@
 """The app's connections: one of each per process, by key locally and by managed identity in Azure."""
 
 import asyncio
+import urllib.request
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Self
 
 from azure.core.credentials import AzureKeyCredential
+from azure.core.pipeline.transport import AioHttpTransport
 from azure.cosmos import PartitionKey
 from azure.cosmos.aio import CosmosClient
 from azure.identity.aio import DefaultAzureCredential
@@ -90,6 +92,8 @@ def _cosmos(settings: Settings, identity: DefaultAzureCredential) -> CosmosClien
         settings.COSMOS_ENDPOINT,
         credential=identity if key is None else key.get_secret_value(),
         raw_response_hook=observe,
+        # aiohttp asks the environment for a proxy on every request, in a thread: a third of a call's cost.
+        transport=AioHttpTransport(use_env_settings=bool(urllib.request.getproxies())),
     )
 
 

@@ -8,6 +8,7 @@ __all__ = [
     "MESSAGES_OF_THREAD",
     "MESSAGE_STATES",
     "OTHER_SUMMARIES",
+    "THREAD_ENTRIES",
     "NamedQuery",
     "outdated_documents",
 ]
@@ -29,6 +30,9 @@ OTHER_SUMMARIES = NamedQuery(
     "other_summaries", "summaries", "SELECT c.id FROM c WHERE c.id != @summary AND NOT c.metadata.outdated"
 )
 CHUNK_STATES = NamedQuery("chunk_states", "chunks", "SELECT c.id, c.status, c.embedding_generated FROM c")
+THREAD_ENTRIES = NamedQuery(
+    "thread_entries", "thread_index", "SELECT c.id, c.threads FROM c WHERE ARRAY_CONTAINS(@ids, c.id)"
+)
 
 
 def outdated_documents(container: str) -> NamedQuery:

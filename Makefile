@@ -9,8 +9,9 @@ NPM = PATH="$(NODE_HOME)/bin:$$PATH" "$(NODE_HOME)/bin/node" "$(NODE_HOME)/lib/n
 MODEL := models/all-MiniLM-L6-v2
 CODE := function_app.py benchmarks evaluation localcloud shared stages tests tools web
 WORKERS ?= auto
+ARCHIVE ?= samples
 
-.PHONY: help setup model run test test-long bench conformance evaluate lint format lock clean
+.PHONY: help setup model run test test-long chaos parity bench conformance evaluate lint format lock clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -40,8 +41,8 @@ model: $(MODEL)/manifest.json ## Build the embedding model's folder, which is de
 	@cd $* && $(NPM) ci --ignore-scripts --silent
 	@touch $@
 
-run: setup ## Start the local cloud and the app (ARGS="--fresh" forgets earlier data)
-	@exec $(PY) -m localcloud up $(ARGS)
+run: setup ## Start all and take the samples in (ARCHIVE=path: your own; ONCE=1: end when reported; ARGS=--fresh)
+	@exec $(PY) -m localcloud up --archive "$(ARCHIVE)" $(if $(ONCE),--once) $(ARGS)
 
 test: setup tests/js/node_modules/ready ## Lint, types and tests (under 10 minutes)
 	@$(MAKE) --no-print-directory lint
@@ -49,6 +50,14 @@ test: setup tests/js/node_modules/ready ## Lint, types and tests (under 10 minut
 
 test-long: setup tests/js/node_modules/ready ## The longer tests: kills by the dozen, long random runs, fuzzing
 	$(PY) -m pytest -n $(WORKERS) -m slow --timeout 1800 $(ARGS)
+
+chaos: setup ## Kill and break everything on the way: the end must be that of a calm run
+	$(PY) -m pytest tests/chaos -m slow $(ARGS)
+
+parity: setup ## The dev host beside the real Python worker's own code
+	@$(PY) -m pip install -qq --disable-pip-version-check --no-deps --ignore-requires-python --upgrade \
+		--target build/worker azure-functions-runtime==1.3.0
+	PYTHONPATH=build/worker $(PY) -m pytest tests/localcloud/functions/test_parity.py $(ARGS)
 
 bench: setup ## One benchmark: make bench NAME=servicebus (see docs/benchmarks.md)
 	$(PY) -m benchmarks.$(NAME) $(ARGS)
@@ -76,5 +85,5 @@ lock: $(VENV)/ready ## Pin the whole closure of pyproject.toml's dependencies an
 
 clean: ## Remove what was installed, built and stored here
 	rm -rf $(VENV) .localcloud .hypothesis .mypy_cache .pytest_cache .ruff_cache local.settings.json
-	rm -rf models localcloud/azurite/node_modules tests/js/node_modules
+	rm -rf build models localcloud/azurite/node_modules tests/js/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

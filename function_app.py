@@ -1,19 +1,31 @@
-"""The Functions entry point: one FunctionApp, every blueprint registered, nothing else."""
+"""The Functions entry point: one FunctionApp, every blueprint registered, and telemetry started."""
 
 import azure.functions as func
 
+from shared.telemetry_setup import start_telemetry
 from stages.chunking import blueprint as chunking
 from stages.embedding import blueprint as embedding
 from stages.failures import blueprint as failures
 from stages.ingestion import blueprint as ingestion
 from stages.orchestration import blueprint as orchestration
 from stages.parsing import blueprint as parsing
+from stages.queue_depths import blueprint as queue_depths
 from stages.reporting import blueprint as reporting
 from stages.summarization import blueprint as summarization
+from stages.sweep import blueprint as sweep
 from web.archives import blueprint as archives
+from web.drafts import blueprint as drafts
 from web.health import blueprint as health
+from web.messages import blueprint as messages
+from web.openapi import blueprint as openapi
 from web.operations import blueprint as operations
+from web.rendering import blueprint as static
+from web.reports import blueprint as reports
+from web.search import blueprint as search
 from web.sources import blueprint as sources
+from web.threads import blueprint as threads
+
+start_telemetry()
 
 app = func.FunctionApp()
 app.register_functions(parsing)
@@ -24,7 +36,16 @@ app.register_functions(summarization)
 app.register_functions(reporting)
 app.register_functions(failures)
 app.register_functions(ingestion)
+app.register_functions(queue_depths)
+app.register_functions(sweep)
 app.register_functions(archives)
 app.register_functions(health)
 app.register_functions(operations)
 app.register_functions(sources)
+app.register_functions(static)
+app.register_functions(drafts)
+app.register_functions(messages)
+app.register_functions(openapi)
+app.register_functions(reports)
+app.register_functions(search)
+app.register_functions(threads)

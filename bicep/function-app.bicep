@@ -59,6 +59,7 @@ var platformSettings = {
   APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
   APPLICATIONINSIGHTS_CONNECTION_STRING: component.properties.ConnectionString
   AZURE_CLIENT_ID: identityClientId
+  AzureWebJobsDisableHomepage: 'true' // our own page is at /
   AzureWebJobsStorage__accountName: storage.name
   AzureWebJobsStorage__clientId: identityClientId
   AzureWebJobsStorage__credential: 'managedidentity'

@@ -143,6 +143,7 @@ var tags = {
   application: 'rough-consensus'
 }
 var archives = 'archives'
+var deadLetters = 'dead-letters'
 var warmEmbedding = {
   name: 'function:embedding'
   instanceCount: embeddingAlwaysReady
@@ -269,6 +270,7 @@ module storage '../bicep/storage.bicep' = {
     sku: storageSku
     containers: [
       archives
+      deadLetters
     ]
     coolAfterDays: coolAfterDays
     restorableDays: restorableDays

@@ -1,9 +1,11 @@
 """Blob storage, thin over the SDK: raw archives in, streams out."""
 
 from collections.abc import AsyncIterable, AsyncIterator
+from contextlib import suppress
 from typing import IO
 
-from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
+from azure.core import MatchConditions
+from azure.core.exceptions import ResourceExistsError, ResourceModifiedError, ResourceNotFoundError
 from azure.storage.blob.aio import BlobServiceClient
 
 from shared.calls import Calls
@@ -30,6 +32,21 @@ class Blobs:
         """Store it, in place of what was there; a stream is never held in memory whole."""
         async with self._calls.measured("upload"):
             await self._client.get_blob_client(container, path).upload_blob(content, overwrite=True)
+
+    async def append(self, container: str, path: str, content: bytes) -> None:
+        """Add to the end of an append blob, which is made where there is none: all of it or nothing.
+
+        After a lost answer the same bytes may stand there twice: who reads them has to expect that.
+        """
+        async with self._calls.measured("append"):
+            blob = self._client.get_blob_client(container, path)
+            try:
+                await blob.append_block(content)
+            except ResourceNotFoundError:
+                # If-None-Match: another that makes it at the same time must not be written over.
+                with suppress(ResourceExistsError, ResourceModifiedError):
+                    await blob.create_append_blob(match_condition=MatchConditions.IfMissing)
+                await blob.append_block(content)
 
     async def read(self, container: str, path: str) -> AsyncIterator[bytes]:
         """The content, piece by piece."""

@@ -23,6 +23,7 @@ from shared.config import Settings, settings
 from shared.documents import CONTAINERS
 from shared.index import Index
 from shared.store import Store
+from shared.telemetry_setup import telemetry_ready
 
 __all__ = ["Clients", "clients"]
 
@@ -138,6 +139,11 @@ def _retries() -> dict[str, Any]:
     return {"retry_total": QUICK_RETRIES, "retry_backoff_factor": QUICK_BACKOFF_SECONDS}
 
 
+async def _connect() -> Clients:
+    await telemetry_ready()
+    return await Clients.connect(settings())
+
+
 _connected: dict[asyncio.AbstractEventLoop, asyncio.Task[Clients]] = {}
 
 
@@ -145,7 +151,7 @@ async def clients() -> Clients:
     """The connections of this process, made on first use."""
     loop = asyncio.get_running_loop()
     if loop not in _connected:
-        _connected[loop] = loop.create_task(Clients.connect(settings()))
+        _connected[loop] = loop.create_task(_connect())
     try:
         return await asyncio.shield(_connected[loop])
     except BaseException:

@@ -147,6 +147,11 @@ class Failure:
     message: str
     retry_after: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    speaks: bool = True  # its text is ours, or a service's: it may stand in a log that leaves the app
+
+    @property
+    def for_logs(self) -> str:
+        return self.message if self.speaks else "its text is in the failure record"
 
 
 # 401 and 403 too: a role assignment takes minutes to reach a service, and dead-lettering a whole backlog for
@@ -175,7 +180,7 @@ def classify(error: BaseException) -> Failure:
     kind = _kind(error)
     retry_after = _retry_after(error) if kind is ErrorKind.TRANSIENT else None
     details = getattr(error, _DETAILS, {})
-    return Failure(kind, type(error).__name__, _message(error), retry_after, details)
+    return Failure(kind, type(error).__name__, _message(error), retry_after, details, speaks=_speaks(error))
 
 
 def add_details(error: BaseException, **details: Any) -> None:
@@ -237,6 +242,14 @@ def _retry_after(error: BaseException) -> float | None:
 
 _MESSAGE_LENGTH = 2000
 _DETAILS = "pipeline_details"
+
+
+_OURS = frozenset({"localcloud", "ops", "shared", "stages", "web"})
+
+
+def _speaks(error: BaseException) -> bool:
+    """Other libraries quote what they were given, and that may be mail."""
+    return isinstance(error, AzureError | OSError) or type(error).__module__.partition(".")[0] in _OURS
 
 
 def _message(error: BaseException) -> str:

@@ -5,7 +5,7 @@ event was published is followed to where it is now.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -20,6 +20,7 @@ from shared.mail.models import Kind, Segment
 from shared.stage import Outcome, Stage, Subject, Work
 from shared.stage.functions import register_stage
 from shared.store import Patch
+from shared.telemetry import pipeline_metrics
 from shared.text.chunks import Chunk as Piece
 from shared.text.chunks import ChunkSettings, Strategy, chunk_body
 from shared.text.tokens import ModelTokenizer
@@ -28,6 +29,7 @@ from shared.threads.places import check_places, load_from_threads
 __all__ = ["CHUNKING", "blueprint"]
 
 blueprint = func.Blueprint()
+LABELS = {"service": "chunking"}
 
 
 @lru_cache(maxsize=1)
@@ -40,6 +42,7 @@ async def chunk(event: Event[JSONParsed], work: Work) -> Outcome:
     messages = await _load(event.data, work)
     chunks = await asyncio.to_thread(_chunks_of, messages, settings)
     created = await work.clients.store.create_missing(chunks, work.session)
+    _count(chunks, created)
     await _follow_archive([each for each in chunks if each.id not in created], work)
     await _mark_processed(messages, work)
     await check_places(work.clients, {message.thread_id for message in messages}, work.session)
@@ -47,6 +50,15 @@ async def chunk(event: Event[JSONParsed], work: Work) -> Outcome:
         _announcements(messages, chunks, settings.strategy),
         counts={"messages": len(messages), "chunks": len(chunks)},
     )
+
+
+def _count(chunks: Sequence[Chunk], created: Collection[str]) -> None:
+    """Those that are new: an event that comes again makes none."""
+    new = [each for each in chunks if each.id in created]
+    metrics = pipeline_metrics()
+    metrics.chunks_created.add(len(new), LABELS)
+    for each in new:
+        metrics.chunk_size.record(each.token_count, LABELS)
 
 
 def _settings(work: Work) -> ChunkSettings:

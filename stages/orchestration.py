@@ -5,21 +5,18 @@ is made of the thread and the version, so racing workers publish the same messag
 the thread after that.
 """
 
-import hashlib
-import json
-from collections.abc import Iterable
 from datetime import datetime
 
 import azure.functions as func
 
-from shared.documents import Chunk, Status, Thread
+from shared.documents import Chunk, Thread
 from shared.errors import Failure
-from shared.events import EmbeddingsGenerated, Event, OrchestrationFailed, SummarizationRequested
+from shared.events import EmbeddingsGenerated, Event, OrchestrationFailed
 from shared.stage import Outcome, Stage, Subject, Work
 from shared.stage.functions import register_stage
 from shared.store import Patch
-from shared.store.queries import CHUNK_STATES, MESSAGE_STATES
 from shared.threads.moving import resolve_thread
+from shared.threads.readiness import ready_thread, summary_request
 
 __all__ = ["ORCHESTRATION", "blueprint"]
 
@@ -39,7 +36,7 @@ async def orchestrate(event: Event[EmbeddingsGenerated], work: Work) -> Outcome:
             await work.clients.store.patch(Thread, patch, work.session)
 
     return Outcome(
-        [_request(thread, version, work) for thread, version in versions.items()],
+        [summary_request(thread, version, work.clients.settings) for thread, version in versions.items()],
         after_announcing=note,
         counts={"threads": len(threads), "ready": len(versions)},
     )
@@ -47,32 +44,8 @@ async def orchestrate(event: Event[EmbeddingsGenerated], work: Work) -> Outcome:
 
 async def _new_version(thread_id: str, work: Work) -> str | None:
     """The thread's version, if it is ready and was not asked for yet."""
-    store, session = work.clients.store, work.session
-    messages = [each async for each in store.query(MESSAGE_STATES, session, partition=thread_id)]
-    chunks = [each async for each in store.query(CHUNK_STATES, session, partition=thread_id)]
-    waiting = any(each["status"] == Status.PENDING for each in [*messages, *chunks])
-    thread = await store.find(Thread, thread_id, thread_id, session)
-    if thread is None or waiting or len(messages) < thread.message_count:
-        return None
-    version = _version(each["id"] for each in [*messages, *chunks] if each["status"] == Status.PROCESSED)
-    return None if version == thread.content_hash else version
-
-
-def _version(ids: Iterable[str]) -> str:
-    return hashlib.sha256(json.dumps(sorted(ids)).encode()).hexdigest()[:16]
-
-
-def _request(thread_id: str, version: str, work: Work) -> SummarizationRequested:
-    settings = work.clients.settings
-    return SummarizationRequested(
-        thread_ids=[thread_id],
-        top_k=settings.SUMMARY_TOP_K,
-        llm_backend=settings.SUMMARY_BACKEND,
-        llm_model=settings.SUMMARY_MODEL,
-        context_window_tokens=settings.SUMMARY_CONTEXT_TOKENS,
-        prompt_template=settings.SUMMARY_TEMPLATE,
-        content_hashes=[version],
-    )
+    ready = await ready_thread(work.clients, thread_id, work.session)
+    return ready.version if ready is not None and ready.is_new else None
 
 
 def _failed(

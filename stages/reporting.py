@@ -1,5 +1,6 @@
 """Reporting: a summary is published as a report."""
 
+import uuid
 from datetime import datetime
 
 import azure.functions as func
@@ -7,8 +8,11 @@ import azure.functions as func
 from shared.documents import Report, Summary, Thread
 from shared.errors import Failure, InvalidEventError
 from shared.events import Event, ReportDeliveryFailed, ReportPublished, SummaryComplete
+from shared.mail.mentions import draft_base
 from shared.stage import Outcome, Stage, Subject, Work
 from shared.stage.functions import register_stage
+from shared.store import Patch
+from shared.summaries.outdated import settle_current
 
 __all__ = ["REPORTING", "blueprint"]
 
@@ -21,26 +25,46 @@ async def publish(event: Event[SummaryComplete], work: Work) -> Outcome:
         raise InvalidEventError(
             "SummaryComplete: data.summary_id: missing; the report is made of the summary"
         )
-    summary = await work.clients.store.read(Summary, data.summary_id, data.thread_id, work.session)
+    store, session = work.clients.store, work.session
+    summary = await store.read(Summary, data.summary_id, data.thread_id, session)
     report = _report(summary, work.now())
-    await work.clients.store.create(report, work.session)
+    await store.create(report, session)
+    # A later summary may have come between reading this one and storing its report.
+    await settle_current(store, summary.scope, session)
+    await _note_on_thread(report, work)
     return Outcome([_announcement(report)], counts={"reports": 1})
 
 
+async def _note_on_thread(report: Report, work: Work) -> None:
+    """What an archive's progress counts. A thread that has a newer summary by now waits for that one's."""
+    if report.thread_id is None:
+        return
+    patch = Patch(report.thread_id, report.thread_id, set={"report_id": report.id})
+    condition = f"c.summary_id = '{uuid.UUID(report.summary_id)}'"
+    await work.clients.store.patch(Thread, patch, work.session, condition=condition)
+
+
 def _report(summary: Summary, now: datetime) -> Report:
-    id_ = report_id(summary.id)
+    id_, known = report_id(summary.id), summary.metadata
     return Report(
         id=id_,
         report_id=id_,
-        thread_id=str(summary.thread_id),
+        scope=summary.scope,
         summary_id=summary.id,
-        source=summary.metadata.get("source"),
+        summary_type=summary.summary_type,
+        thread_id=summary.thread_id,
+        thread_ids=summary.thread_ids,
+        source=known.get("source"),
         title=summary.title,
         published_at=now,
-        metadata={
-            name: summary.metadata.get(name)
-            for name in ("has_consensus", "consensus_type", "draft_mentions", "last_message_date")
-        },
+        participants=known.get("participants", []),
+        draft_mentions=sorted({draft_base(each) for each in known.get("draft_mentions", [])}),
+        has_consensus=bool(known.get("has_consensus")),
+        consensus_type=known.get("consensus_type"),
+        counts=summary.counts,
+        first_message_date=known.get("first_message_date"),
+        last_message_date=known.get("last_message_date"),
+        outdated=summary.outdated,
     )
 
 
@@ -50,7 +74,7 @@ def report_id(summary_id: str) -> str:
 
 def _announcement(report: Report) -> ReportPublished:
     return ReportPublished(
-        thread_id=report.thread_id,
+        thread_id=report.thread_id or report.scope,
         report_id=report.id,
         format=report.format,
         notified=report.notified,

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, model_validator
 
-__all__ = ["Document", "Part", "UtcTime", "stored_time"]
+__all__ = ["Document", "Part", "Swept", "UtcTime", "stored_time"]
 
 
 def _in_utc(value: datetime) -> datetime:
@@ -67,3 +67,9 @@ class Document(BaseModel):
 
     def to_cosmos(self) -> dict[str, Any]:
         return self.model_dump(mode="json", by_alias=True)
+
+
+class Swept(Document):
+    """A document that the sweep looks after (shared/sweep)."""
+
+    requeued_at: UtcTime | None = None  # asked for again since then, and nothing was heard of it yet

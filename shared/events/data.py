@@ -48,6 +48,20 @@ class EventData(BaseModel):
         value = getattr(self, self.ids_field)
         return list(value) if isinstance(value, list) else [value]
 
+    def told_ids(self) -> dict[str, list[str]]:
+        """The archive, threads, summary and report that the event is about: for those who follow it."""
+        told = {
+            "archive": [getattr(self, "archive_id", None)],
+            "thread": [
+                getattr(self, "thread_id", None),
+                *getattr(self, "thread_ids", []),
+                *getattr(self, "chunk_threads", []),
+            ],
+            "summary": [getattr(self, "summary_id", None)],
+            "report": [getattr(self, "report_id", None)],
+        }
+        return {name: [each for each in ids if each] for name, ids in told.items()}
+
     def identity_values(self) -> list[Any]:
         return [getattr(self, name) for name in self.identity]
 

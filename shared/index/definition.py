@@ -40,7 +40,7 @@ def _fields() -> list[SearchField]:
         SearchableField(name="text", analyzer_name="en.lucene"),
         SimpleField(name="sender", type=_TEXT, filterable=True, facetable=True),
         SearchableField(name="sender_name", analyzer_name="standard.lucene", filterable=True),
-        SimpleField(name="date", type=_DATE, filterable=True, sortable=True),
+        SimpleField(name="date", type=_DATE, filterable=True, sortable=True, facetable=True),
         SearchableField(name="subject", analyzer_name="en.lucene"),
         SimpleField(name="draft_mentions", type=f"Collection({_TEXT})", filterable=True, facetable=True),
         SimpleField(name="token_count", type=_NUMBER, filterable=True),

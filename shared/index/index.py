@@ -12,11 +12,13 @@ from azure.search.documents.models import VectorizedQuery
 from shared.calls import Calls
 from shared.errors import PartialWriteError, RejectedItemsError
 from shared.index.definition import VECTOR_FIELD, index_definition
+from shared.index.facets import Facet, FacetValue, facet_options, read_facets
 from shared.index.filters import Filters
 
-__all__ = ["Hit", "Index"]
+__all__ = ["Hit", "Hits", "Index"]
 
 MAX_BATCH = 1000
+NEIGHBOURS = 50  # how many of each ranking are merged, at least
 PAYLOAD = [
     "chunk_id", "message_key", "message_id", "thread_id", "archive_id", "source", "chunk_index", "text",
     "sender", "sender_name", "date", "subject", "draft_mentions", "token_count",
@@ -34,6 +36,21 @@ class Hit:
     @property
     def chunk_id(self) -> str:
         return str(self.payload["chunk_id"])
+
+
+class Hits(list[Hit]):
+    """One page of hits, and what was counted over all of them where that was asked for."""
+
+    def __init__(
+        self,
+        hits: Iterable[Hit] = (),
+        *,
+        facets: Mapping[str, list[FacetValue]] | None = None,
+        total: int | None = None,
+    ) -> None:
+        super().__init__(hits)
+        self.facets = dict(facets or {})
+        self.total = total
 
 
 class Index:
@@ -79,19 +96,39 @@ class Index:
         *,
         filters: Filters | None = None,
         top: int = 20,
+        skip: int = 0,
         highlight: bool = False,
-    ) -> list[Hit]:
-        """By words, by meaning, or by both (merged by rank), within the filters."""
-        options: dict[str, Any] = {"filter": (filters or Filters()).to_odata(), "top": top, "select": PAYLOAD}
+        marks: tuple[str, str] = ("<em>", "</em>"),
+        facets: Sequence[Facet | str] = (),
+        total: bool = False,
+    ) -> Hits:
+        """By words, by meaning, or by both (merged by rank), within the filters.
+
+        A page is `top` hits after the first `skip`. Facets, and the total where it is asked for, are counted
+        over all that match: with a vector these are its nearest neighbours and what has the words.
+        """
+        options: dict[str, Any] = {
+            "filter": (filters or Filters()).to_odata(),
+            "top": top,
+            "skip": skip,
+            "select": PAYLOAD,
+            "include_total_count": total,
+        }
         if vector is not None:
-            options["vector_queries"] = [
-                VectorizedQuery(vector=list(vector), k_nearest_neighbors=max(top, 50), fields=VECTOR_FIELD)
-            ]
+            options["vector_queries"] = [_neighbours(vector, top + skip)]
         if highlight:
             options["highlight_fields"] = "text"
+            options["highlight_pre_tag"], options["highlight_post_tag"] = marks
+        if facets:
+            options["facets"] = facet_options(facets)
         async with self._calls.measured("search"):
             results = await self._documents.search(text, **options)
-            return [_hit(item) async for item in results]
+            hits = [_hit(item) async for item in results]
+            return Hits(
+                hits,
+                facets=read_facets(await results.get_facets()) if facets else None,
+                total=await results.get_count() if total else None,
+            )
 
     async def chunks_of_thread(
         self, thread_id: str, *, with_vectors: bool = False
@@ -116,6 +153,12 @@ class Index:
         async with self._calls.measured("upsert"):
             results = await self._documents.merge_or_upload_documents([dict(item) for item in items])
         _raise_for_items(results)
+
+
+def _neighbours(vector: Sequence[float], wanted: int) -> VectorizedQuery:
+    return VectorizedQuery(
+        vector=list(vector), k_nearest_neighbors=max(wanted, NEIGHBOURS), fields=VECTOR_FIELD
+    )
 
 
 def _hit(item: dict[str, Any]) -> Hit:

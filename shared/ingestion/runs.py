@@ -29,6 +29,7 @@ from shared.ingestion.storing import Incoming, Stored, store_archive
 from shared.retry import AbandonedError, Backoff, with_backoff
 from shared.session import Session
 from shared.store import Conflict, Patch
+from shared.telemetry import span
 
 __all__ = ["FETCHERS", "FetchRun", "run_operation"]
 
@@ -191,12 +192,13 @@ async def _store(
         source_url=fetched.url,
         started_at=operation.created_at,
     )
-    return await with_backoff(
-        lambda: store_archive(incoming, clients, now=run.now, progress=run.progress),
-        Backoff.from_settings(clients.settings),
-        what=f"storing {fetched.filename}",
-        sleep=run.sleep,
-    )
+    with span("archive fetched", attributes={"pipeline.source": source.name}):
+        return await with_backoff(
+            lambda: store_archive(incoming, clients, now=run.now, progress=run.progress),
+            Backoff.from_settings(clients.settings),
+            what=f"storing {fetched.filename}",
+            sleep=run.sleep,
+        )
 
 
 async def _release(

@@ -24,6 +24,7 @@ from shared.ids import archive_id
 from shared.ingestion.errors import HashCollisionError
 from shared.provision import ARCHIVES_CONTAINER
 from shared.session import Session
+from shared.telemetry import started_by
 
 __all__ = ["Incoming", "Stored", "store_archive", "unpack_limits"]
 
@@ -136,4 +137,5 @@ async def _announce(
         ingestion_started_at=incoming.started_at,
         ingestion_completed_at=now,
     )
-    await clients.bus.publish([Event.of(ingested, session=session.tokens(), now=now)])
+    with started_by(archive.id):
+        await clients.bus.publish([Event.of(ingested, session=session.tokens(), now=now)])

@@ -59,6 +59,7 @@ async def remember_failure(
                     "attemptCount": max(document.attemptCount, attempt),
                     "lastAttemptTime": stored_time(now),
                     "lastError": f"{failure.error_type}: {failure.message}"[:ERROR_LENGTH],
+                    "requeued_at": None,
                     **state,
                 },
             )

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 __all__ = [
     "CHUNKS_OF_THREAD",
     "CHUNK_STATES",
+    "CURRENT_REPORTS",
+    "CURRENT_SUMMARIES",
     "MESSAGES_OF_THREAD",
     "MESSAGE_STATES",
-    "OTHER_SUMMARIES",
     "THREAD_ENTRIES",
     "NamedQuery",
     "outdated_documents",
@@ -26,8 +27,11 @@ class NamedQuery:
 MESSAGES_OF_THREAD = NamedQuery("messages_of_thread", "messages", "SELECT * FROM c ORDER BY c.date")
 CHUNKS_OF_THREAD = NamedQuery("chunks_of_thread", "chunks", "SELECT * FROM c")
 MESSAGE_STATES = NamedQuery("message_states", "messages", "SELECT c.id, c.status FROM c")
-OTHER_SUMMARIES = NamedQuery(
-    "other_summaries", "summaries", "SELECT c.id FROM c WHERE c.id != @summary AND NOT c.metadata.outdated"
+CURRENT_SUMMARIES = NamedQuery(
+    "current_summaries", "summaries", "SELECT c.id, c.generated_at FROM c WHERE NOT c.outdated"
+)
+CURRENT_REPORTS = NamedQuery(
+    "current_reports", "reports", "SELECT c.id, c.summary_id FROM c WHERE NOT c.outdated"
 )
 CHUNK_STATES = NamedQuery("chunk_states", "chunks", "SELECT c.id, c.status, c.embedding_generated FROM c")
 THREAD_ENTRIES = NamedQuery(

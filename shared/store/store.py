@@ -235,17 +235,23 @@ class Store:
             ]
         )
 
-    async def delete(self, model: type[Document], id_: str, partition: str, session: Session) -> bool:
-        """Whether it was there."""
+    async def delete(
+        self, model: type[Document], id_: str, partition: str, session: Session, *, etag: str | None = None
+    ) -> bool:
+        """Whether it was there, and, where an etag is given, still as it was read."""
         container = model.container
+        unchanged: dict[str, Any] = (
+            {"etag": etag, "match_condition": MatchConditions.IfNotModified} if etag is not None else {}
+        )
         async with self._calls.measured("delete"):
             try:
                 await self._container(container).delete_item(
                     id_,
                     partition,
                     response_hook=lambda headers, _: session.observe(container, headers.get(SESSION_HEADER)),
+                    **unchanged,
                 )
-            except cosmos.CosmosResourceNotFoundError:
+            except (cosmos.CosmosAccessConditionFailedError, cosmos.CosmosResourceNotFoundError):
                 return False
         return True
 

@@ -13,6 +13,13 @@ from shared.mail.threading import ThreadingResult, ThreadState
 __all__ = ["thread_documents"]
 
 MAX_PARTICIPANTS = 500
+UNTRIED = {
+    "status": Status.PENDING,
+    "attemptCount": 0,
+    "lastAttemptTime": None,
+    "lastError": None,
+    "requeued_at": None,
+}
 
 
 def thread_documents(
@@ -79,8 +86,8 @@ def _document(
                 - {name}
             ),
             "threading": state.to_document(),
-            # With new messages, what was made of the thread is out of date.
-            "status": Status.PENDING if changed else thread.status,
+            # With new messages, what was made of the thread is out of date, and its attempts start again.
+            **(UNTRIED if changed else {}),
         }
     )
 

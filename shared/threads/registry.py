@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from shared.clients import Clients
-from shared.documents import Message, Thread
+from shared.documents import Message, Status, Thread
 from shared.errors import TransientError
 from shared.mail.models import Message as ParsedMessage
 from shared.mail.subject_links import entries_of
@@ -113,7 +113,14 @@ class Registry:
     ) -> None:
         await self._store.upsert_all(
             [
-                known[old].model_copy(update={"merged_into": new, "threading": {}, "absorbing": []})
+                known[old].model_copy(
+                    update={
+                        "merged_into": new,
+                        "threading": {},
+                        "absorbing": [],
+                        "status": Status.PROCESSED,  # there is nothing to be done with a signpost
+                    }
+                )
                 for old, new in renamed.items()
             ],
             session,

@@ -11,6 +11,7 @@ from tests.infra.plans import WAYS, of_type, the
 PLATFORM = {
     "APPLICATIONINSIGHTS_AUTHENTICATION_STRING",
     "APPLICATIONINSIGHTS_CONNECTION_STRING",
+    "AzureWebJobsDisableHomepage",
     "AzureWebJobsStorage__accountName",
     "AzureWebJobsStorage__clientId",
     "AzureWebJobsStorage__credential",

@@ -1,0 +1,60 @@
+"""Whether a thread is ready for its summary, and the request for it.
+
+A thread is ready when all its messages are chunked and all its chunks are settled: embedded, or given up.
+Its version is a hash of what it is made of.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from shared.clients import Clients
+from shared.config import Settings
+from shared.documents import Status, Thread
+from shared.events import SummarizationRequested
+from shared.session import Session
+from shared.store.queries import CHUNK_STATES, MESSAGE_STATES
+
+__all__ = ["Ready", "ready_thread", "summary_request"]
+
+
+@dataclass(frozen=True)
+class Ready:
+    thread: Thread
+    version: str
+
+    @property
+    def is_new(self) -> bool:
+        """Whether a summary of this version was never asked for."""
+        return self.version != self.thread.content_hash
+
+
+async def ready_thread(clients: Clients, thread_id: str, session: Session) -> Ready | None:
+    """The thread and its version; None where it is not ready, or not there."""
+    store = clients.store
+    messages = [each async for each in store.query(MESSAGE_STATES, session, partition=thread_id)]
+    chunks = [each async for each in store.query(CHUNK_STATES, session, partition=thread_id)]
+    waiting = any(each["status"] == Status.PENDING for each in [*messages, *chunks])
+    thread = await store.find(Thread, thread_id, thread_id, session)
+    if thread is None or waiting or len(messages) < thread.message_count:
+        return None
+    done = [each["id"] for each in [*messages, *chunks] if each["status"] == Status.PROCESSED]
+    return Ready(thread, _version(done))
+
+
+def _version(ids: Iterable[str]) -> str:
+    return hashlib.sha256(json.dumps(sorted(ids)).encode()).hexdigest()[:16]
+
+
+def summary_request(thread_id: str, version: str, settings: Settings) -> SummarizationRequested:
+    """The same thread and version give the same request, whoever makes it."""
+    return SummarizationRequested(
+        thread_ids=[thread_id],
+        top_k=settings.SUMMARY_TOP_K,
+        llm_backend=settings.SUMMARY_BACKEND,
+        llm_model=settings.SUMMARY_MODEL,
+        context_window_tokens=settings.SUMMARY_CONTEXT_TOKENS,
+        prompt_template=settings.SUMMARY_TEMPLATE,
+        content_hashes=[version],
+    )

@@ -137,12 +137,16 @@ class ChunksPrepared(EventData):
 
     message_keys: list[Id]
     chunk_count: Count
-    chunk_ids: Ids
+    chunk_ids: list[Id]  # none where the messages have no text of their own
     chunks_ready: bool
     chunking_strategy: str
     avg_chunk_size_tokens: Amount
     chunk_threads: list[Id] = []  # extension: the thread of each chunk
     chunk_messages: list[Id] = []  # extension: the message key of each chunk
+    thread_ids: list[Id] = []  # extension: threads that have changed, those without a chunk here included
+
+    def subject_ids(self) -> list[str]:
+        return self.chunk_ids or self.message_keys
 
 
 class ChunkingFailed(_Failed):

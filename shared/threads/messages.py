@@ -8,11 +8,14 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from shared.documents import Message, Status, stored_time
+from shared.documents import Message, stored_time
 from shared.mail.models import Message as ParsedMessage
 from shared.store import Ready
 
 __all__ = ["message_documents", "stored_message"]
+
+_EMPTY = Message(id="-", message_key="-", message_id="-", archive_id="-", thread_id="-").to_cosmos()
+"""What a new message has besides what was parsed."""
 
 
 def message_documents(
@@ -26,12 +29,9 @@ def message_documents(
 
 def stored_message(message: ParsedMessage, thread_id: str, archive_id: str, now: datetime) -> dict[str, Any]:
     return {
+        **_EMPTY,
         "id": message.message_key,
-        "schema_version": Message.current_version,
         "created_at": stored_time(now),
-        "attemptCount": 0,
-        "lastAttemptTime": None,
-        "lastError": None,
         "message_key": message.message_key,
         "message_id": message.node,
         "archive_id": archive_id,
@@ -55,5 +55,4 @@ def stored_message(message: ParsedMessage, thread_id: str, archive_id: str, now:
         ],
         "draft_mentions": message.draft_mentions,
         "warnings": message.warnings,
-        "status": Status.PENDING.value,
     }

@@ -272,6 +272,18 @@ async def test_two_workers_on_the_same_archive_at_once_have_one_effect(
         assert sorted(each["message_count"] for each in await place.stored("threads")) == [1, 4]
 
 
+async def test_a_thread_without_any_text_of_its_own_is_announced_with_no_chunks(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        (prepared,) = await place.take_in(mail(0, body="> only quotes\n> here"))
+        assert (prepared.data.chunk_count, prepared.data.chunk_ids) == (0, [])
+        assert prepared.data.thread_ids == [ROOT]
+        assert prepared.data.message_keys == [(await place.stored("messages"))[0]["id"]]
+        assert (await place.stored("messages"))[0]["status"] == "processed"
+        assert prepared.message_id == Event.of(prepared.data).message_id
+
+
 async def test_a_message_that_is_nowhere_is_a_race(cloud: LocalCloud, bus_service: RunningService) -> None:
     async with mail_in(cloud, bus_service) as place:
         data = JSONParsed(

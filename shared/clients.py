@@ -1,6 +1,7 @@
 """The app's connections: one of each per process, by key locally and by managed identity in Azure."""
 
 import asyncio
+import urllib.request
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from importlib import import_module
@@ -20,6 +21,7 @@ from shared.telemetry_setup import telemetry_ready
 
 if TYPE_CHECKING:
     from azure import cosmos
+    from azure.core.pipeline import transport
     from azure.cosmos import aio as cosmos_aio
     from azure.identity import aio as identity_aio
     from azure.search.documents import aio as search_aio
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     Identity = identity_aio.DefaultAzureCredential
 else:
+    transport = lazy("azure.core.pipeline.transport")
     cosmos, cosmos_aio = lazy("azure.cosmos"), lazy("azure.cosmos.aio")
     identity_aio = lazy("azure.identity.aio")
     search_aio, search_admin = lazy("azure.search.documents.aio"), lazy("azure.search.documents.indexes.aio")
@@ -103,6 +106,8 @@ def _cosmos(settings: Settings, identity: "Identity") -> "cosmos_aio.CosmosClien
         settings.COSMOS_ENDPOINT,
         credential=identity if key is None else key.get_secret_value(),
         raw_response_hook=observe,
+        # aiohttp asks the environment for a proxy on every request, in a thread: a third of a call's cost.
+        transport=transport.AioHttpTransport(use_env_settings=bool(urllib.request.getproxies())),
     )
 
 

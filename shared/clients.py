@@ -110,11 +110,12 @@ def _index(settings: Settings, identity: DefaultAzureCredential) -> Index:
     options = _retries()
     if settings.SEARCH_CA_FILE is not None:
         options["connection_verify"] = str(settings.SEARCH_CA_FILE)
-    endpoint, name = settings.SEARCH_ENDPOINT, settings.SEARCH_INDEX
+    endpoint = settings.SEARCH_ENDPOINT
     return Index(
-        SearchClient(endpoint, name, credential, **options),
+        lambda name: SearchClient(endpoint, name, credential, **options),
         SearchIndexClient(endpoint, credential, **options),
-        name,
+        settings.SEARCH_INDEX,
+        settings.EMBEDDING_MODEL,
     )
 
 

@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 
 __all__ = [
+    "CHUNKS_OF_OTHER_MODELS",
     "CHUNKS_OF_THREAD",
     "CHUNK_STATES",
     "CURRENT_REPORTS",
     "CURRENT_SUMMARIES",
+    "EMBEDDED_CHUNKS",
     "MESSAGES_OF_THREAD",
     "MESSAGE_STATES",
+    "OTHER_MODELS",
     "NamedQuery",
     "outdated_documents",
 ]
@@ -33,6 +36,13 @@ CURRENT_REPORTS = NamedQuery(
     "current_reports", "reports", "SELECT c.id, c.summary_id FROM c WHERE NOT c.outdated"
 )
 CHUNK_STATES = NamedQuery("chunk_states", "chunks", "SELECT c.id, c.status, c.embedding_generated FROM c")
+
+_OF_OTHER_MODELS = "FROM c WHERE c.embedding_generated = true AND c.embedding_model != @model"
+CHUNKS_OF_OTHER_MODELS = NamedQuery("chunks_of_other_models", "chunks", f"SELECT * {_OF_OTHER_MODELS}")
+OTHER_MODELS = NamedQuery("other_models", "chunks", f"SELECT VALUE COUNT(1) {_OF_OTHER_MODELS}")
+EMBEDDED_CHUNKS = NamedQuery(
+    "embedded_chunks", "chunks", "SELECT VALUE COUNT(1) FROM c WHERE c.embedding_generated = true"
+)
 
 
 def outdated_documents(container: str) -> NamedQuery:

@@ -176,6 +176,7 @@ class EmbeddingsGenerated(EventData):
     thread_ids: list[Id] = []  # extension: threads that have changed, those without a chunk here included
     # extension, of orchestration's note to itself: the versions that thread_ids had before the quiet period
     settled_versions: list[str] = []
+    claimed_by: str | None = None  # extension, likewise: the event that claimed them
 
     def subject_ids(self) -> list[str]:
         return self.chunk_ids or self.thread_ids
@@ -237,6 +238,7 @@ class SummaryComplete(EventData):
     tokens_completion: Count
     latency_ms: Amount
     summary_id: str | None = None  # extension: the stored summary, which holds the whole text
+    summary_type: str = "thread"  # extension: where it is about several threads, thread_id is its scope
 
 
 class SummarizationFailed(_Failed):

@@ -2,19 +2,24 @@
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from azure.core.exceptions import ResourceNotFoundError
-from azure.search.documents.aio import SearchClient
-from azure.search.documents.indexes.aio import SearchIndexClient
-from azure.search.documents.models import VectorizedQuery
 
 from shared.calls import Calls
 from shared.errors import PartialWriteError, RejectedItemsError, TransientError
-from shared.index.definition import VECTOR_FIELD
 from shared.index.facets import Facet, FacetValue, facet_options, read_facets
 from shared.index.filters import Filters, any_of
+from shared.index.names import VECTOR_FIELD
 from shared.index.versions import Versions
+from shared.lazy import lazy
+
+if TYPE_CHECKING:
+    from azure.search.documents import models
+    from azure.search.documents.aio import SearchClient
+    from azure.search.documents.indexes.aio import SearchIndexClient
+else:
+    models = lazy("azure.search.documents.models")
 
 __all__ = ["Hit", "Hits", "Index", "IndexMissingError"]
 
@@ -65,8 +70,8 @@ class Index:
 
     def __init__(
         self,
-        connect: Callable[[str], SearchClient],
-        admin: SearchIndexClient,
+        connect: "Callable[[str], SearchClient]",
+        admin: "SearchIndexClient",
         name: str,
         model: str,
         calls: Calls | None = None,
@@ -180,7 +185,7 @@ class Index:
             await documents.close()
         await self._admin.close()
 
-    def _documents(self, name: str) -> SearchClient:
+    def _documents(self, name: str) -> "SearchClient":
         if name not in self._connected:
             self._connected[name] = self._connect(name)
         return self._connected[name]
@@ -222,8 +227,8 @@ class Index:
         _raise_for_items(results)
 
 
-def _neighbours(vector: Sequence[float], wanted: int) -> VectorizedQuery:
-    return VectorizedQuery(
+def _neighbours(vector: Sequence[float], wanted: int) -> "models.VectorizedQuery":
+    return models.VectorizedQuery(
         vector=list(vector), k_nearest_neighbors=max(wanted, NEIGHBOURS), fields=VECTOR_FIELD
     )
 

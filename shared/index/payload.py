@@ -4,7 +4,7 @@ from typing import Any
 
 from shared.documents import Chunk, Thread
 from shared.embedding.encoder import Vectors
-from shared.index.definition import VECTOR_FIELD
+from shared.index.names import VECTOR_FIELD
 
 __all__ = ["indexed_chunk"]
 

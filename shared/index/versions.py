@@ -9,13 +9,18 @@ import hashlib
 import re
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
-from azure.search.documents.indexes.aio import SearchIndexClient
-from azure.search.documents.indexes.models import SearchAlias
 
 from shared.errors import TransientError
-from shared.index.definition import index_definition
+from shared.lazy import lazy
+
+if TYPE_CHECKING:
+    from azure.search.documents.indexes import models
+    from azure.search.documents.indexes.aio import SearchIndexClient
+else:
+    models = lazy("azure.search.documents.indexes.models")
 
 __all__ = ["DEFINITION", "IndexMismatchError", "Versions", "version_name"]
 
@@ -45,7 +50,7 @@ class Versions:
 
     def __init__(
         self,
-        admin: SearchIndexClient,
+        admin: "SearchIndexClient",
         alias: str,
         model: str,
         *,
@@ -61,6 +66,8 @@ class Versions:
 
     async def ensure(self, dimensions: int) -> None:
         """Create this model's index or bring it up to date; it is live at once where none is."""
+        from shared.index.definition import index_definition  # noqa: PLC0415 - it brings the SDK's models
+
         definition = index_definition(self.own, dimensions)
         try:
             await self._admin.create_or_update_index(definition)
@@ -90,7 +97,7 @@ class Versions:
     async def switch(self) -> str | None:
         """Make this model's index the live one; the one that was."""
         before = await self.look_up()
-        await self._admin.create_or_update_alias(SearchAlias(name=self.alias, indexes=[self.own]))
+        await self._admin.create_or_update_alias(models.SearchAlias(name=self.alias, indexes=[self.own]))
         self._live = self.own
         return before if before != self.own else None
 

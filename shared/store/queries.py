@@ -12,8 +12,10 @@ __all__ = [
     "MESSAGES_OF_THREAD",
     "MESSAGE_STATES",
     "OTHER_MODELS",
+    "THREAD_ENTRIES",
     "NamedQuery",
     "outdated_documents",
+    "states_of_threads",
 ]
 
 
@@ -36,6 +38,9 @@ CURRENT_REPORTS = NamedQuery(
     "current_reports", "reports", "SELECT c.id, c.summary_id FROM c WHERE NOT c.outdated"
 )
 CHUNK_STATES = NamedQuery("chunk_states", "chunks", "SELECT c.id, c.status, c.embedding_generated FROM c")
+THREAD_ENTRIES = NamedQuery(
+    "thread_entries", "thread_index", "SELECT c.id, c.threads FROM c WHERE ARRAY_CONTAINS(@ids, c.id)"
+)
 
 _OF_OTHER_MODELS = "FROM c WHERE c.embedding_generated = true AND c.embedding_model != @model"
 CHUNKS_OF_OTHER_MODELS = NamedQuery("chunks_of_other_models", "chunks", f"SELECT * {_OF_OTHER_MODELS}")
@@ -43,6 +48,13 @@ OTHER_MODELS = NamedQuery("other_models", "chunks", f"SELECT VALUE COUNT(1) {_OF
 EMBEDDED_CHUNKS = NamedQuery(
     "embedded_chunks", "chunks", "SELECT VALUE COUNT(1) FROM c WHERE c.embedding_generated = true"
 )
+
+
+def states_of_threads(container: str, count: int) -> NamedQuery:
+    """The states of the messages or chunks of the threads @thread0, @thread1 and so on: one query for all."""
+    names = ", ".join(f"@thread{number}" for number in range(count))
+    text = f"SELECT c.id, c.thread_id, c.status FROM c WHERE c.thread_id IN ({names})"  # noqa: S608 - names of ours
+    return NamedQuery("states_of_threads", container, text)
 
 
 def outdated_documents(container: str) -> NamedQuery:

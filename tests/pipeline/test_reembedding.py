@@ -15,7 +15,8 @@ from shared.embedding.port import Settled
 from shared.embedding.process import EncoderProcess
 from shared.embedding.reembed import reembed
 from shared.errors import ErrorKind, RejectedItemsError, UnencodableTextError, classify
-from shared.index import Filters, index_definition
+from shared.index import Filters
+from shared.index.definition import index_definition
 from shared.index.index import IndexMissingError
 from shared.index.payload import indexed_chunk
 from shared.index.versions import version_name

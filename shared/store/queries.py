@@ -35,7 +35,9 @@ CURRENT_REPORTS = NamedQuery(
 )
 CHUNK_STATES = NamedQuery("chunk_states", "chunks", "SELECT c.id, c.status, c.embedding_generated FROM c")
 THREAD_ENTRIES = NamedQuery(
-    "thread_entries", "thread_index", "SELECT c.id, c.threads FROM c WHERE ARRAY_CONTAINS(@ids, c.id)"
+    "thread_entries",
+    "thread_index",
+    "SELECT c.id, c.bucket, c.threads FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
 )
 
 

@@ -71,7 +71,9 @@ TOUCHED_DIGESTS = NamedQuery(
 )
 CHUNK_STATES = NamedQuery("chunk_states", "chunks", "SELECT c.id, c.status, c.embedding_generated FROM c")
 THREAD_ENTRIES = NamedQuery(
-    "thread_entries", "thread_index", "SELECT c.id, c.threads FROM c WHERE ARRAY_CONTAINS(@ids, c.id)"
+    "thread_entries",
+    "thread_index",
+    "SELECT c.id, c.bucket, c.threads FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
 )
 
 _OF_OTHER_MODELS = "FROM c WHERE c.embedding_generated = true AND c.embedding_model != @model"

@@ -14,10 +14,18 @@ from stages.reporting import blueprint as reporting
 from stages.summarization import blueprint as summarization
 from stages.sweep import blueprint as sweep
 from web.archives import blueprint as archives
+from web.drafts import blueprint as drafts
 from web.health import blueprint as health
+from web.messages import blueprint as messages
+from web.openapi import blueprint as openapi
 from web.operations import blueprint as operations
 from web.rendering import blueprint as static
+from web.reports import blueprint as reports
+from web.search import blueprint as search
 from web.sources import blueprint as sources
+from web.threads import blueprint as threads
+
+start_telemetry()
 
 app = func.FunctionApp()
 app.register_functions(parsing)
@@ -35,5 +43,9 @@ app.register_functions(health)
 app.register_functions(operations)
 app.register_functions(sources)
 app.register_functions(static)
-
-start_telemetry()
+app.register_functions(drafts)
+app.register_functions(messages)
+app.register_functions(openapi)
+app.register_functions(reports)
+app.register_functions(search)
+app.register_functions(threads)

@@ -19,13 +19,19 @@ from shared.ingestion.definitions import (
 from shared.ingestion.requests import Requested, request_fetch
 from shared.session import Session
 from shared.store import Conflict, NamedQuery
+from web.asking import Asked, Limit
+from web.conditional import answer_json
+from web.openapi import describes
 from web.paging import page, page_size
 from web.problems import Problem, answer, tells_problems
+from web.shapes_of_input import FetchAccepted, SourceDeleted, SourceItem, SourceList
 
 __all__ = ["blueprint"]
 
 blueprint = func.Blueprint()
 PATH = "/api/sources"
+PLACE, ONE = "api/sources", "api/sources/{name}"
+NAMED = {"name": NAME_PATTERN}
 LARGEST_BODY = 64 * 1024
 TRIES = 5
 CHANGED = "The source changed meanwhile: read it again, and repeat."
@@ -35,10 +41,17 @@ SOURCES = NamedQuery(
 )
 
 
+class SourcesAsked(Asked):
+    limit: Limit = 50
+    after: str | None = None
+
+
 @blueprint.function_name("sources_create")
 @blueprint.route(route="api/sources", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
+@describes("POST", PLACE, {201: SourceItem}, body=SourceDefinition, needs_key=True)
 @tells_problems
 async def create_source(req: func.HttpRequest) -> func.HttpResponse:
+    """Define a source that archives are fetched from."""
     connected = await clients()
     definition = _checked(_body(req), connected)
     session = Session()
@@ -51,25 +64,39 @@ async def create_source(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("sources_list")
 @blueprint.route(route="api/sources", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@describes("GET", PLACE, {200: SourceList}, query=SourcesAsked)
 @tells_problems
 async def list_sources(req: func.HttpRequest) -> func.HttpResponse:
+    """The defined sources, by name."""
     connected, size = await clients(), page_size(req)
     after = req.params.get("after", "")
     rows = [each async for each in connected.store.query(SOURCES, Session(), after=after, limit=size + 1)]
     found = [read_document(Source, each) for each in rows]
-    return answer(200, page(req, PATH, found, size, _shown, lambda each: each.id))
+    return answer_json(req, page(req, PATH, found, size, _shown, lambda each: each.id))
 
 
 @blueprint.function_name("sources_get")
 @blueprint.route(route="api/sources/{name}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@describes("GET", ONE, {200: SourceItem}, ids=NAMED)
 @tells_problems
 async def get_source(req: func.HttpRequest) -> func.HttpResponse:
+    """One source's definition, and how its last fetch went."""
     source = await _found(req, await clients())
-    return answer(200, _shown(source), ETag=source.etag or "")
+    return answer_json(req, _shown(source), etag=source.etag)
 
 
 @blueprint.function_name("sources_update")
 @blueprint.route(route="api/sources/{name}", methods=["PUT", "PATCH"], auth_level=func.AuthLevel.FUNCTION)
+@describes("PUT", ONE, {200: SourceItem}, body=SourceDefinition, ids=NAMED, needs_key=True)
+@describes(
+    "PATCH",
+    ONE,
+    {200: SourceItem},
+    body="application/merge-patch+json",
+    ids=NAMED,
+    needs_key=True,
+    name="patch_source",
+)
 @tells_problems
 async def update_source(req: func.HttpRequest) -> func.HttpResponse:
     """PUT gives the whole definition anew; PATCH is a JSON merge patch of it (RFC 7396)."""
@@ -87,8 +114,10 @@ async def update_source(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("sources_delete")
 @blueprint.route(route="api/sources/{name}", methods=["DELETE"], auth_level=func.AuthLevel.FUNCTION)
+@describes("DELETE", ONE, {200: SourceDeleted}, ids=NAMED, needs_key=True)
 @tells_problems
 async def delete_source(req: func.HttpRequest) -> func.HttpResponse:
+    """Delete a source's definition; what came from it is kept."""
     connected = await clients()
     source = await _found(req, connected)
     _check_match(req, source)
@@ -99,6 +128,7 @@ async def delete_source(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("sources_trigger")
 @blueprint.route(route="api/sources/{name}/trigger", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
+@describes("POST", f"{ONE}/trigger", {202: FetchAccepted}, ids=NAMED, needs_key=True)
 @tells_problems
 async def trigger_source(req: func.HttpRequest) -> func.HttpResponse:
     """Ask for a fetch now; where one is under way, that one is the answer."""

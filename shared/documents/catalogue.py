@@ -95,7 +95,12 @@ CONTAINERS: dict[str, ContainerSpec] = {
             "threads",
             "/id",
             unindexed_trees=("/threading",),
-            composite=(*_SWEEP, ("/has_consensus", "-/last_message_date")),
+            composite=(
+                *_SWEEP,
+                ("/has_consensus", "-/last_message_date"),
+                ("-/last_message_date", "-/id"),
+                ("/last_message_date", "/id"),
+            ),
         ),
         ContainerSpec("thread_index", "/bucket", unindexed_trees=("/threads",)),
         ContainerSpec("locks", "/id"),
@@ -105,7 +110,7 @@ CONTAINERS: dict[str, ContainerSpec] = {
             "chunks",
             "/thread_id",
             unindexed=("/text",),
-            composite=(*_SWEEP, ("/message_key", "/chunk_index")),
+            composite=(*_SWEEP, ("/message_key", "/chunk_index"), ("/message_key", "/id")),
         ),
         ContainerSpec(
             "summaries",

@@ -13,6 +13,7 @@ class Filters:
     source: str | None = None
     sender: str | None = None
     draft: str | None = None
+    drafts: tuple[str, ...] = ()  # any of them
     since: datetime | None = None
     until: datetime | None = None
 
@@ -24,6 +25,10 @@ class Filters:
         ]
         if self.draft is not None:
             terms.append(f"draft_mentions/any(mention: mention eq {_quoted(self.draft)})")
+        if self.drafts:
+            terms.append(
+                f"draft_mentions/any(mention: search.in(mention, {_quoted(','.join(self.drafts))}, ','))"
+            )
         if self.since is not None:
             terms.append(f"date ge {_instant(self.since)}")
         if self.until is not None:

@@ -98,6 +98,7 @@ class Index:
         top: int = 20,
         skip: int = 0,
         highlight: bool = False,
+        marks: tuple[str, str] = ("<em>", "</em>"),
         facets: Sequence[Facet | str] = (),
         total: bool = False,
     ) -> Hits:
@@ -117,6 +118,7 @@ class Index:
             options["vector_queries"] = [_neighbours(vector, top + skip)]
         if highlight:
             options["highlight_fields"] = "text"
+            options["highlight_pre_tag"], options["highlight_post_tag"] = marks
         if facets:
             options["facets"] = facet_options(facets)
         async with self._calls.measured("search"):

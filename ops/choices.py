@@ -12,7 +12,7 @@ __all__ = ["DryRun", "Json", "Limit", "Yes", "moment"]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")]
-Limit = Annotated[int, typer.Option(min=1, help="At most so many.")]
+Limit = Annotated[int, typer.Option(metavar="COUNT", min=1, help="At most so many.")]
 
 
 def moment(text: str | None, name: str) -> datetime | None:

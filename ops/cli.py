@@ -1,5 +1,6 @@
 """All commands in one place, and what becomes of their errors."""
 
+import asyncio
 import logging
 import os
 import sys
@@ -7,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
 
 from ops import archives, audit, dlq, documents, maintenance, reading, sources, status, timeline
@@ -35,7 +35,6 @@ app.command("status")(status.status)
 app.add_typer(dlq.app, name="dlq")
 app.add_typer(documents.app, name="documents")
 app.command("sweep")(maintenance.sweep)
-app.command("verify")(maintenance.verify)
 app.add_typer(maintenance.migrate, name="migrate")
 app.add_typer(archives.app, name="archive")
 app.add_typer(sources.app, name="source")
@@ -49,9 +48,13 @@ app.command("audit")(audit.audit)
 def options(
     settings: Annotated[
         Path | None,
-        typer.Option(help="Settings: a local.settings.json, or lines NAME=value.", show_default=False),
+        typer.Option(
+            metavar="FILE", help="Settings: a local.settings.json, or lines NAME=value.", show_default=False
+        ),
     ] = None,
-    debug: Annotated[bool, typer.Option("--debug", help="Show log lines, and where an error was raised.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show log lines, and where an error was raised.")
+    ] = False,
 ) -> None:
     CHOSEN.settings, CHOSEN.debug = settings, debug
     level = logging.INFO if debug else logging.CRITICAL + 1
@@ -63,11 +66,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ended = app(args=arguments, standalone_mode=False)
     except Stop as stop:
         return _told(stop.code, str(stop))
-    except click.exceptions.Abort:
-        return Code.INTERRUPTED
-    except click.ClickException as error:
-        return _told(Code.USAGE, f"{error.format_message()} See --help.")
-    except KeyboardInterrupt:
+    except typer.TyperException as error:
+        said = getattr(error, "format_message", error.__str__)()
+        return _told(Code.USAGE, f"{said} See --help." if said else "")
+    except (KeyboardInterrupt, asyncio.CancelledError, typer.Abort):
         return _told(Code.INTERRUPTED, "interrupted")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains at its end

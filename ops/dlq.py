@@ -17,20 +17,37 @@ __all__ = ["app"]
 
 app = typer.Typer(help="Dead letters: see, group, requeue, purge and restore them.", no_args_is_help=True)
 
-Queue = Annotated[str, typer.Argument(help="A stage's queue: parsing, or parsing.failed.", show_default=False)]
+Queue = Annotated[
+    str,
+    typer.Argument(metavar="QUEUE", help="A stage's queue: parsing, or parsing.failed.", show_default=False),
+]
 Queues = Annotated[
     list[str] | None,
-    typer.Argument(help="Queues, such as parsing or parsing.failed; all of them unless named.", show_default=False),
+    typer.Argument(
+        metavar="[QUEUE]...",
+        help="Queues, such as parsing or parsing.failed; all of them unless named.",
+        show_default=False,
+    ),
 ]
-Groups = Annotated[list[str] | None, typer.Option("--group", help="A group's id, from `dlq groups`.")]
-Sequences = Annotated[list[int] | None, typer.Option("--sequence", help="A sequence number, from `dlq list`.")]
-EventTypes = Annotated[list[str] | None, typer.Option("--event-type", help="Such as ArchiveIngested.")]
-Since = Annotated[str | None, typer.Option(help="Enqueued at this time or later.")]
-Before = Annotated[str | None, typer.Option(help="Enqueued before this time.")]
+Groups = Annotated[
+    list[str] | None, typer.Option("--group", metavar="ID", help="A group's id, from `dlq groups`.")
+]
+Sequences = Annotated[
+    list[int] | None, typer.Option("--sequence", metavar="NUMBER", help="A sequence number, from `dlq list`.")
+]
+EventTypes = Annotated[
+    list[str] | None, typer.Option("--event-type", metavar="TYPE", help="Such as ArchiveIngested.")
+]
+Since = Annotated[str | None, typer.Option(metavar="TIME", help="Enqueued at this time or later.")]
+Before = Annotated[str | None, typer.Option(metavar="TIME", help="Enqueued before this time.")]
 All = Annotated[bool, typer.Option("--all", help="Everything in all queues.")]
-AtMost = Annotated[int | None, typer.Option("--limit", min=1, help="At most so many.")]
-Rate = Annotated[float, typer.Option(min=0, help="Messages a second; 0 is as fast as it goes.")]
-Resume = Annotated[str | None, typer.Option(help="Go on with this operation.", show_default=False)]
+AtMost = Annotated[int | None, typer.Option("--limit", metavar="COUNT", min=1, help="At most so many.")]
+Rate = Annotated[
+    float, typer.Option(metavar="RATE", min=0, help="Messages a second; 0 is as fast as it goes.")
+]
+Resume = Annotated[
+    str | None, typer.Option(metavar="OPERATION", help="Go on with this operation.", show_default=False)
+]
 DEFAULT_RATE = 100.0
 SHOWN_BODY = 4000
 
@@ -94,14 +111,16 @@ def groups(queues: Queues = None, json: Json = False) -> None:
         empty="There are no dead letters.",
     )
     if found:
-        say(f"{sum(each.count for each in found):,} dead letters. `dlq requeue --group ID` sends a group again.")
+        say(f"{sum(each.count for each in found):,} dead letters. `dlq requeue --group ID` requeues a group.")
     return None
 
 
 @app.command()
 def inspect(
     queue: Queue,
-    sequence: Annotated[list[int] | None, typer.Argument(help="Sequence numbers.", show_default=False)] = None,
+    sequence: Annotated[
+        list[int] | None, typer.Argument(metavar="[NUMBER]...", help="Sequence numbers.", show_default=False)
+    ] = None,
     limit: Limit = 1,
     json: Json = False,
 ) -> None:
@@ -126,7 +145,9 @@ def inspect(
 @app.command()
 def export(
     queue: Queue,
-    output: Annotated[str, typer.Option("--output", "-o", help="A file; - is standard output.")] = "-",
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="A file; - is standard output.")
+    ] = "-",
     group: Groups = None,
     sequence: Sequences = None,
     event_type: EventTypes = None,
@@ -139,7 +160,9 @@ def export(
     """
     from ops.exporting import write_export
 
-    chosen = perform(lambda clients: _chosen(clients, [queue], group=group, sequence=sequence, event_type=event_type))
+    chosen = perform(
+        lambda clients: _chosen(clients, [queue], group=group, sequence=sequence, event_type=event_type)
+    )
     records = [{**_row(each), **each.letter.record()} for each in chosen[:limit]]
     write_export(output, records)
     if output != "-":
@@ -152,6 +175,7 @@ def export(
 @app.command()
 def requeue(
     queues: Queues = None,
+    *,
     group: Groups = None,
     sequence: Sequences = None,
     event_type: EventTypes = None,
@@ -181,6 +205,7 @@ def requeue(
 @app.command()
 def purge(
     queues: Queues = None,
+    *,
     group: Groups = None,
     sequence: Sequences = None,
     event_type: EventTypes = None,
@@ -204,7 +229,7 @@ def purge(
 
 @app.command()
 def restore(
-    purge: Annotated[str, typer.Argument(help="The purge's id, from `audit`.")],
+    purge: Annotated[str, typer.Argument(metavar="OPERATION", help="The purge's id, from `audit`.")],
     sequence: Sequences = None,
     limit: AtMost = None,
     rate: Rate = DEFAULT_RATE,
@@ -258,7 +283,7 @@ def _selection(
     event_type: list[str] | None,
     since: str | None,
     before: str | None,
-    everything: bool,  # noqa: FBT001 - the option's value
+    everything: bool,
     limit: int | None,
 ) -> "Selection":
     from shared.deadletters import Selection
@@ -323,5 +348,3 @@ def _body(data: bytes) -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= 160 else text[:159] + "…"  # noqa: PLR2004 - about three lines of a table
-
-

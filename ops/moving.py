@@ -118,7 +118,7 @@ def _watching(audit: "Audit", interrupt: Interrupt) -> "Iterator[Watch]":
         def waiting(left: int) -> None:
             nonlocal told
             if not told:
-                say(f"{left:,} are held by another receiver: waiting until their locks end (Ctrl-C to leave them)")
+                say(f"{left:,} are held by another receiver: waiting for their locks to end (Ctrl-C stops)")
             told = True
 
         yield Watch(progress=done, planned=planned, waiting=waiting, stopped=interrupt.stopped)

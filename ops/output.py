@@ -15,9 +15,7 @@ __all__ = ["ago", "clean", "confirm", "fields", "print_json", "say", "seconds", 
 
 WIDTH = 100
 # What a stranger wrote must not steer the terminal, nor turn the direction of what stands around it.
-_UNSEEN = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
-)
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 
 

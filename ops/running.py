@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,9 +61,7 @@ def perform(
     return asyncio.run(_performed(work, interrupt))
 
 
-async def _performed(
-    work: Callable[["Clients"], Awaitable[Result]], interrupt: Interrupt | None
-) -> Result:
+async def _performed(work: Callable[["Clients"], Awaitable[Result]], interrupt: Interrupt | None) -> Result:
     from shared.clients import Clients
     from shared.config import SettingsError, load_settings
 
@@ -81,7 +80,8 @@ async def _performed(
 
 @contextlib.contextmanager
 def _gentle(interrupt: Interrupt | None) -> Any:
-    if interrupt is None or sys.platform == "win32":
+    main_thread = threading.current_thread() is threading.main_thread()
+    if interrupt is None or not main_thread or sys.platform == "win32":  # no signals there
         yield
         return
     loop, task = asyncio.get_running_loop(), asyncio.current_task()

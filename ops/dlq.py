@@ -10,7 +10,6 @@ from ops.output import ago, clean, fields, print_json, say, table
 from ops.running import perform
 
 if TYPE_CHECKING:
-    from shared.clients import Clients
     from shared.deadletters import Diagnosed, Selection
 
 __all__ = ["app"]
@@ -61,7 +60,7 @@ def list_(
     json: Json = False,
 ) -> None:
     """List dead letters with their causes, oldest first."""
-    chosen = perform(lambda clients: _chosen(clients, queues, group=group, event_type=event_type))
+    chosen = _chosen(queues, group=group, event_type=event_type)
     shown = chosen[:limit]
     if json:
         return print_json([_row(each) for each in shown])
@@ -91,7 +90,8 @@ def groups(queues: Queues = None, json: Json = False) -> None:
     """Group dead letters by stage, reason and error; the largest group first."""
     from shared.deadletters import diagnosed_letters, group_letters
 
-    found = group_letters(perform(lambda clients: diagnosed_letters(clients, _named(queues))))
+    named = _named(queues)
+    found = group_letters(perform(lambda clients: diagnosed_letters(clients, named)))
     if json:
         return print_json([each.shown() for each in found])
     table(
@@ -125,7 +125,7 @@ def inspect(
     json: Json = False,
 ) -> None:
     """Show dead letters whole: cause, properties and body; the oldest unless named."""
-    chosen = perform(lambda clients: _chosen(clients, [queue], sequence=sequence))
+    chosen = _chosen([queue], sequence=sequence)
     if sequence:
         missing = sorted(set(sequence) - {each.letter.sequence_number for each in chosen})
         if missing:
@@ -160,9 +160,7 @@ def export(
     """
     from ops.exporting import write_export
 
-    chosen = perform(
-        lambda clients: _chosen(clients, [queue], group=group, sequence=sequence, event_type=event_type)
-    )
+    chosen = _chosen([queue], group=group, sequence=sequence, event_type=event_type)
     records = [{**_row(each), **each.letter.record()} for each in chosen[:limit]]
     write_export(output, records)
     if output != "-":
@@ -255,8 +253,7 @@ def _named(queues: list[str] | None) -> list[str]:
         raise Stop(Code.USAGE, str(error)) from None
 
 
-async def _chosen(
-    clients: "Clients",
+def _chosen(
     queues: list[str] | None,
     *,
     group: list[str] | None = None,
@@ -265,15 +262,13 @@ async def _chosen(
 ) -> "list[Diagnosed]":
     from shared.deadletters import Selection, choose
 
-    return await choose(
-        clients,
-        Selection(
-            queues=_named(queues),
-            groups=group or [],
-            sequence_numbers=sequence or [],
-            event_types=event_type or [],
-        ),
+    selection = Selection(
+        queues=_named(queues),
+        groups=group or [],
+        sequence_numbers=sequence or [],
+        event_types=event_type or [],
     )
+    return perform(lambda clients: choose(clients, selection))
 
 
 def _selection(

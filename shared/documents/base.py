@@ -12,9 +12,12 @@ def _in_utc(value: datetime) -> datetime:
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
+_UP_TO_MICROSECONDS = len("2024-01-01T00:00:00.000000")
+
+
 def stored_time(value: datetime) -> str:
     """Always with microseconds and Z: so that strings sort as the times do, in Cosmos queries too."""
-    return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ") if value.year >= 1000 else value.isoformat()  # noqa: PLR2004
+    return f"{value.isoformat(timespec='microseconds')[:_UP_TO_MICROSECONDS]}Z"
 
 
 UtcTime = Annotated[datetime, AfterValidator(_in_utc), PlainSerializer(stored_time, return_type=str)]

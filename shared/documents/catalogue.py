@@ -28,6 +28,7 @@ DOCUMENTS: dict[str, type[Document]] = {
         models.ThreadEntry,
         models.Lock,
         models.TokenAccount,
+        models.Digest,
         models.Run,
     )
 }
@@ -105,6 +106,7 @@ CONTAINERS: dict[str, ContainerSpec] = {
         ContainerSpec("thread_index", "/bucket", unindexed_trees=("/threads",)),
         ContainerSpec("locks", "/id"),
         ContainerSpec("token_accounts", "/id"),
+        ContainerSpec("digests", "/id"),
         ContainerSpec("runs", "/kind", default_ttl=RUNS_KEPT_SECONDS),
         ContainerSpec(
             "chunks",

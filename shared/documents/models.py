@@ -18,6 +18,7 @@ __all__ = [
     "Citation",
     "ConsensusType",
     "DeliveryStatus",
+    "Digest",
     "Failure",
     "FetchedArchive",
     "Lock",
@@ -95,6 +96,7 @@ class Citation(Part):
     relevance_score: float
     message_key: str | None = None
     offset: int | None = Field(default=None, ge=0)
+    thread_id: str | None = None  # in a summary of several threads
 
 
 class Source(Document):
@@ -272,6 +274,7 @@ class SummaryClaim(Part):
     section: str
     speaker: str = ""  # whose words the text is; empty where it is the summarizer's
     citations: list[int] = Field(min_length=1)  # positions in the summary's citations
+    thread_id: str | None = None  # in a summary of several threads
 
 
 class SummaryStance(Part):
@@ -326,6 +329,7 @@ class DeliveryStatus(StrEnum):
     PENDING = "pending"
     DELIVERED = "delivered"
     FAILED = "failed"
+    SUPERSEDED = "superseded"  # there was a later report before this one got through
 
 
 class ReportDelivery(Part):
@@ -366,7 +370,20 @@ class Report(Document):
     notified: bool = False  # all webhooks that there were have it
     delivery_channels: list[str] = []  # those that have it
     deliveries: list[ReportDelivery] = []
+    next_delivery_at: UtcTime | None = None  # when the next attempt is due; None where nothing is pending
     metadata: dict[str, Any] = {}
+
+
+class Digest(Document):
+    """What is to be kept up to date about several threads: dirty while it was touched more than made."""
+
+    container = "digests"
+
+    scope: str
+    touches: int = 0
+    working: int = 0  # the touches that the refresh which is under way has seen
+    made: int = 0  # the touches that the last one that ended had seen
+    summary_id: str | None = None
 
 
 class Failure(Document):

@@ -2,18 +2,23 @@
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from azure.core.exceptions import ResourceNotFoundError
-from azure.search.documents.aio import SearchClient
-from azure.search.documents.indexes.aio import SearchIndexClient
-from azure.search.documents.models import VectorizedQuery
 
 from shared.calls import Calls
 from shared.errors import PartialWriteError, RejectedItemsError
-from shared.index.definition import VECTOR_FIELD, index_definition
 from shared.index.facets import Facet, FacetValue, facet_options, read_facets
 from shared.index.filters import Filters
+from shared.index.names import VECTOR_FIELD
+from shared.lazy import lazy
+
+if TYPE_CHECKING:
+    from azure.search.documents import models
+    from azure.search.documents.aio import SearchClient
+    from azure.search.documents.indexes.aio import SearchIndexClient
+else:
+    models = lazy("azure.search.documents.models")
 
 __all__ = ["Hit", "Hits", "Index"]
 
@@ -55,7 +60,7 @@ class Hits(list[Hit]):
 
 class Index:
     def __init__(
-        self, documents: SearchClient, admin: SearchIndexClient, name: str, calls: Calls | None = None
+        self, documents: "SearchClient", admin: "SearchIndexClient", name: str, calls: Calls | None = None
     ) -> None:
         self._documents = documents
         self._admin = admin
@@ -64,6 +69,8 @@ class Index:
 
     async def ensure(self, dimensions: int) -> None:
         """Create the index, or bring it up to the current definition."""
+        from shared.index.definition import index_definition  # noqa: PLC0415 - it brings the SDK's models
+
         async with self._calls.measured("ensure"):
             await self._admin.create_or_update_index(index_definition(self.name, dimensions))
 
@@ -155,8 +162,8 @@ class Index:
         _raise_for_items(results)
 
 
-def _neighbours(vector: Sequence[float], wanted: int) -> VectorizedQuery:
-    return VectorizedQuery(
+def _neighbours(vector: Sequence[float], wanted: int) -> "models.VectorizedQuery":
+    return models.VectorizedQuery(
         vector=list(vector), k_nearest_neighbors=max(wanted, NEIGHBOURS), fields=VECTOR_FIELD
     )
 

@@ -10,7 +10,6 @@ from shared.config import Settings
 from shared.documents import Source
 from shared.ingestion.addresses import AddressPolicy
 from shared.ingestion.errors import ForbiddenAddressError, SourceError
-from shared.ingestion.fetch_http import check_http_url
 from shared.ingestion.fetch_imap import imap_address
 from shared.ingestion.fetch_local import check_local_allowed, local_path
 from shared.ingestion.fetch_rsync import rsync_address
@@ -97,6 +96,8 @@ def check_reachable(definition: SourceDefinition, settings: Settings) -> None:
     try:
         match definition.source_type:
             case SourceType.HTTP:
+                from shared.ingestion.fetch_http import check_http_url  # noqa: PLC0415 - aiohttp is slow
+
                 check_http_url(definition.url, policy)
             case SourceType.RSYNC:
                 rsync_address(definition.url, policy)

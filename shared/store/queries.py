@@ -9,6 +9,7 @@ __all__ = [
     "CURRENT_SUMMARIES",
     "MESSAGES_OF_THREAD",
     "MESSAGE_STATES",
+    "THREAD_ENTRIES",
     "NamedQuery",
     "outdated_documents",
 ]
@@ -33,6 +34,9 @@ CURRENT_REPORTS = NamedQuery(
     "current_reports", "reports", "SELECT c.id, c.summary_id FROM c WHERE NOT c.outdated"
 )
 CHUNK_STATES = NamedQuery("chunk_states", "chunks", "SELECT c.id, c.status, c.embedding_generated FROM c")
+THREAD_ENTRIES = NamedQuery(
+    "thread_entries", "thread_index", "SELECT c.id, c.threads FROM c WHERE ARRAY_CONTAINS(@ids, c.id)"
+)
 
 
 def outdated_documents(container: str) -> NamedQuery:

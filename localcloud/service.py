@@ -10,6 +10,7 @@ import json
 import logging
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -18,9 +19,25 @@ import uvloop
 
 from localcloud.lifeline import hold_lifeline
 
-__all__ = ["READY_PREFIX", "Service", "common_parser", "run_service"]
+__all__ = ["READY_PREFIX", "LineFormatter", "Service", "common_parser", "run_service"]
 
 READY_PREFIX = "READY "
+
+
+class LineFormatter(logging.Formatter):
+    """Formats a second once, not for each of its lines: that was a good part of what a line took."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+        self._second = (-1, "")
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: ARG002, N802 - logging's own signature
+        second = int(record.created)
+        known, text = self._second  # one tuple, since threads log side by side
+        if second != known:
+            text = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(second))
+            self._second = (second, text)
+        return f"{text},{int(record.msecs):03d}"
 
 
 class Service(Protocol):
@@ -44,7 +61,9 @@ def common_parser(name: str, *, port: int) -> argparse.ArgumentParser:
 
 def run_service(service: Callable[[], Service], *, log_level: str = "INFO") -> None:
     """Run the service to its end. A start that fails is one line on standard error and exit code 1."""
-    logging.basicConfig(level=log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(LineFormatter())
+    logging.basicConfig(level=log_level, handlers=[handler])
     hold_lifeline()
     try:
         uvloop.run(_serve(service))

@@ -16,6 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, V
 __all__ = ["Settings", "SettingsError", "load_settings", "settings"]
 
 Positive = Annotated[int, Field(gt=0)]
+EXTRACTIVE_MODEL = "extractive-v1"
 Seconds = Annotated[float, Field(gt=0, le=7 * 24 * 3600)]
 
 
@@ -26,6 +27,7 @@ def _spelling(value: Any) -> Any:
 EmbeddingBackend = Annotated[
     Literal["openvino", "sentencetransformers", "azureopenai", "openai"], BeforeValidator(_spelling)
 ]
+SummaryBackend = Annotated[Literal["extractive", "azureopenai", "openai"], BeforeValidator(_spelling)]
 
 
 class SettingsError(ValueError):
@@ -76,6 +78,9 @@ class Settings(BaseModel):
     # The managed identity, where the app has several
     AZURE_CLIENT_ID: str | None = None
 
+    # Telemetry: the share of traces that is kept, the whole of each
+    TELEMETRY_SAMPLING_RATIO: Annotated[float, Field(ge=0, le=1)] = 1.0
+
     # Embedding. The model's path is a folder of shared.embedding.build, or of a sentence-transformers model
     EMBEDDING_BACKEND: EmbeddingBackend = "openvino"
     EMBEDDING_MODEL: Annotated[str, Field(min_length=1)] = "all-MiniLM-L6-v2"
@@ -91,12 +96,26 @@ class Settings(BaseModel):
     EMBEDDING_API_VERSION: str = "2024-10-21"
     EMBEDDING_DIMENSION: Annotated[int, Field(gt=0, le=16_384)] | None = None
 
+    # How long a thread must have stayed as it is before its summary is asked for; 0 asks at once
+    ORCHESTRATION_QUIET_SECONDS: Annotated[float, Field(ge=0, le=24 * 3600)] = 5
+
     # What a summary is asked for with
     SUMMARY_TOP_K: Positive = 12
-    SUMMARY_BACKEND: str = "extractive"
-    SUMMARY_MODEL: str = "extractive-v1"
+    SUMMARY_BACKEND: SummaryBackend = "extractive"
+    SUMMARY_MODEL: Annotated[str, Field(min_length=1)] = EXTRACTIVE_MODEL
     SUMMARY_CONTEXT_TOKENS: Positive = 3000
     SUMMARY_TEMPLATE: str = "consensus-summary-v1"
+    # How sentences are compared: by their words, or by the embedding model (as good on BC3, twice the work)
+    SUMMARY_SENTENCES: Literal["words", "embeddings"] = "words"
+    # Summaries by a chat model: Azure OpenAI, or an endpoint that is compatible with OpenAI's
+    SUMMARY_ENDPOINT: str | None = None
+    SUMMARY_API_KEY: SecretStr | None = None
+    SUMMARY_API_VERSION: str = "2024-10-21"
+    SUMMARY_ANSWER_TOKENS: Positive = 1000
+    SUMMARY_ANSWER_LIMIT: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    SUMMARY_JSON_MODE: bool = True
+    SUMMARY_TIMEOUT_SECONDS: Annotated[float, Field(gt=0, le=600)] = 120
+    SUMMARY_ARCHIVE_TOKENS: Positive | None = None  # what the threads of one archive may cost together
 
     # Races between an event and its document (spec 002)
     RETRY_MAX_ATTEMPTS: Positive = 8
@@ -134,7 +153,7 @@ def load_settings(values: Mapping[str, str] | None = None) -> Settings:
     problems = _unreachable(given)
     try:
         loaded = Settings.model_validate(given)
-        problems += _incomplete_embedding(loaded)
+        problems += _incomplete_embedding(loaded) + _incomplete_summaries(loaded)
     except ValidationError as error:
         problems = [*(_line(problem) for problem in error.errors()), *problems]
     if problems:
@@ -179,6 +198,21 @@ def _incomplete_embedding(loaded: Settings) -> list[str]:
         for name, value in needed.items()
         if not value
     ]
+
+
+def _incomplete_summaries(loaded: Settings) -> list[str]:
+    """A chat model has an address and a name. Its key may be missing: an identity, or none, does as well."""
+    backend = loaded.SUMMARY_BACKEND
+    if backend == "extractive":
+        return []
+    problems = []
+    if not (loaded.SUMMARY_ENDPOINT or "").startswith(("https://", "http://")):
+        problems.append(f"SUMMARY_ENDPOINT: missing or no URL; SUMMARY_BACKEND {backend} needs it")
+    if loaded.SUMMARY_MODEL == EXTRACTIVE_MODEL:
+        problems.append(f"SUMMARY_MODEL: missing; SUMMARY_BACKEND {backend} needs a model or deployment")
+    if loaded.SUMMARY_ANSWER_TOKENS >= loaded.SUMMARY_CONTEXT_TOKENS:
+        problems.append("SUMMARY_ANSWER_TOKENS: leaves no room for the thread in SUMMARY_CONTEXT_TOKENS")
+    return problems
 
 
 def _line(problem: Any) -> str:

@@ -6,7 +6,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["METRICS", "SPAN_ATTRIBUTES", "Kind", "MetricName"]
+__all__ = ["COUNT_PREFIX", "METRICS", "SPAN_ATTRIBUTES", "Kind", "MetricName"]
 
 
 class Kind(StrEnum):
@@ -45,6 +45,7 @@ METRICS: dict[str, MetricName] = {
         _counter("chunks_created_total", "service", spec="000"),
         _histogram("chunk_size_tokens", "service", spec="000"),
         _gauge("queue_depth", "service", spec="000"),
+        _gauge("dead_letter_depth", "service"),
         # the sweep
         _counter("retry_job_documents_requeued_total", "collection", spec="001"),
         _counter("retry_job_documents_skipped_backoff_total", "collection", spec="001"),
@@ -72,5 +73,23 @@ METRICS: dict[str, MetricName] = {
 
 # Azure Monitor drops attributes named messaging.*, db.*, http.* and so on: ours have a prefix of their own.
 SPAN_ATTRIBUTES = frozenset(
-    {"pipeline.stage", "pipeline.delivery_count", "pipeline.event_id", "pipeline.idempotency_key"}
+    {
+        "pipeline.archive_id",
+        "pipeline.attempt",
+        "pipeline.delivery_count",
+        "pipeline.error_type",
+        "pipeline.event_id",
+        "pipeline.event_type",
+        "pipeline.idempotency_key",
+        "pipeline.operation_id",
+        "pipeline.outcome",
+        "pipeline.report_id",
+        "pipeline.source",
+        "pipeline.stage",
+        "pipeline.summary_id",
+        "pipeline.thread_id",
+        "pipeline.thread_ids",
+    }
 )
+# What a stage did, by its own words: pipeline.count.messages, pipeline.count.chunks, ...
+COUNT_PREFIX = "pipeline.count."

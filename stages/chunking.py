@@ -1,11 +1,11 @@
 """Chunking: messages become chunks that fit the embedding model's window.
 
-A message of quotes only has no chunks, and is processed all the same. A thread that was merged since the
-event was published is followed to where it is now.
+A message of quotes only has no chunks, and is processed and announced all the same. A thread that was merged
+since the event was published is followed to where it is now.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -21,6 +21,7 @@ from shared.removal.tombstones import was_removed
 from shared.stage import Outcome, Stage, Subject, Work
 from shared.stage.functions import register_stage
 from shared.store import Patch
+from shared.telemetry import pipeline_metrics
 from shared.text.chunks import Chunk as Piece
 from shared.text.chunks import ChunkSettings, Strategy, chunk_body
 from shared.text.tokens import ModelTokenizer
@@ -29,6 +30,7 @@ from shared.threads.places import check_places, load_from_threads
 __all__ = ["CHUNKING", "blueprint"]
 
 blueprint = func.Blueprint()
+LABELS = {"service": "chunking"}
 
 
 @lru_cache(maxsize=1)
@@ -41,6 +43,7 @@ async def chunk(event: Event[JSONParsed], work: Work) -> Outcome:
     messages = await _load(event.data, work)
     chunks = await asyncio.to_thread(_chunks_of, messages, settings)
     created = await work.clients.store.create_missing(chunks, work.session)
+    _count(chunks, created)
     await _follow_archive([each for each in chunks if each.id not in created], work)
     await _mark_processed(messages, work)
     await check_places(work.clients, {message.thread_id for message in messages}, work.session)
@@ -48,6 +51,15 @@ async def chunk(event: Event[JSONParsed], work: Work) -> Outcome:
         _announcements(messages, chunks, settings.strategy),
         counts={"messages": len(messages), "chunks": len(chunks)},
     )
+
+
+def _count(chunks: Sequence[Chunk], created: Collection[str]) -> None:
+    """Those that are new: an event that comes again makes none."""
+    new = [each for each in chunks if each.id in created]
+    metrics = pipeline_metrics()
+    metrics.chunks_created.add(len(new), LABELS)
+    for each in new:
+        metrics.chunk_size.record(each.token_count, LABELS)
 
 
 def _settings(work: Work) -> ChunkSettings:
@@ -137,8 +149,7 @@ async def _mark_processed(messages: Sequence[Message], work: Work) -> None:
 def _announcements(
     messages: Sequence[Message], chunks: Sequence[Chunk], strategy: Strategy
 ) -> list[ChunksPrepared]:
-    if not chunks:
-        return []
+    """Also where there is no chunk: the threads are as ready as they will be, and somebody waits for that."""
     return [
         ChunksPrepared(
             message_keys=[message.id for message in messages],
@@ -146,9 +157,10 @@ def _announcements(
             chunk_ids=[each.id for each in chunks],
             chunks_ready=True,
             chunking_strategy=strategy.value,
-            avg_chunk_size_tokens=round(sum(each.token_count for each in chunks) / len(chunks), 1),
+            avg_chunk_size_tokens=round(sum(each.token_count for each in chunks) / max(len(chunks), 1), 1),
             chunk_threads=[each.thread_id for each in chunks],
             chunk_messages=[each.message_key for each in chunks],
+            thread_ids=sorted({message.thread_id for message in messages}),
         )
     ]
 

@@ -8,41 +8,39 @@ import json
 import time
 import uuid
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import datetime
 from typing import Any
 
 import azure.functions as func
 
 from shared.documents import Status, Summary, SummaryType, Thread
-from shared.errors import Failure, PermanentError
+from shared.errors import Failure
 from shared.events import Event, SummarizationFailed, SummarizationRequested, SummaryComplete
 from shared.events.data import EventCitation
 from shared.stage import Outcome, Stage, Subject, Work
 from shared.stage.functions import register_stage
 from shared.store import Patch
-from shared.summaries import ExtractiveSummarizer
 from shared.summaries.documents import summary_fields
-from shared.summaries.loading import load_context
+from shared.summaries.loading import Reading, load_context
 from shared.summaries.outdated import mark_all_outdated, settle_current
+from shared.summaries.summarizers import EXTRACTIVE, check_backend, sentence_embedder, summarizer_for
+from shared.threads.lease import Lease
 from shared.threads.moving import resolve_thread
 from shared.threads.places import ThreadMovedError
 
-__all__ = ["SUMMARIZATION", "blueprint"]
+__all__ = ["SUMMARIZATION", "blueprint", "summary_id"]
 
 blueprint = func.Blueprint()
-EXTRACTIVE = "extractive"
 MARKDOWN_IN_EVENT = 4000
+STORING_SECONDS = 60.0
+POLL_SECONDS = 0.5
 _NAMESPACE = uuid.UUID("6f1c1c62-6a3e-4f0a-9b57-2d6f3a5f0c11")
-
-
-class UnknownBackendError(PermanentError):
-    """The event asks for a summarizer that this app does not have."""
 
 
 async def summarize(event: Event[SummarizationRequested], work: Work) -> Outcome:
     data = event.data
-    if data.llm_backend != EXTRACTIVE:
-        raise UnknownBackendError(f"llm_backend {data.llm_backend!r} is not one of: {EXTRACTIVE}")
+    check_backend(data, work.clients.settings)
     versions = data.content_hashes or [""] * len(data.thread_ids)
     pairs = zip(data.thread_ids, versions, strict=True)
     announced = [await _summarize_thread(thread, version, data, work) for thread, version in pairs]
@@ -55,27 +53,59 @@ async def _summarize_thread(
     started, session = time.perf_counter(), work.session
     place = await resolve_thread(work.clients, thread_id, session)
     thread = await work.clients.store.read(Thread, place, place, session)
-    id_ = _summary_id(place, version, data)
+    id_ = summary_id(place, version, data)
     summary = await work.clients.store.find(Summary, id_, place, session)
     if summary is None:
-        summary = await _make(id_, thread, version, data, work)
-        await work.clients.store.create(summary, session)
+        async with _turn(id_, data, work):
+            summary = await _made_once(id_, thread, version, data, work)
         await _check_place(place, work)
     if await settle_current(work.clients.store, place, session) == summary.id:
         await _note_on_thread(thread, summary, work)
     return _announcement(summary, data, (time.perf_counter() - started) * 1000)
 
 
-def _summary_id(thread_id: str, version: str, data: SummarizationRequested) -> str:
+def summary_id(thread_id: str, version: str, data: SummarizationRequested) -> str:
     identity = [thread_id, version, data.prompt_template, data.llm_backend, data.llm_model]
     return str(uuid.uuid5(_NAMESPACE, json.dumps(identity)))
 
 
-async def _make(id_: str, thread: Thread, version: str, data: SummarizationRequested, work: Work) -> Summary:
-    context = await load_context(
-        work.clients, thread, work.session, window=data.context_window_tokens, top_k=data.top_k
+def _turn(id_: str, data: SummarizationRequested, work: Work) -> AbstractAsyncContextManager[None]:
+    """A chat model is asked once a version: of two workers with the same event, one waits for the other.
+
+    The extractive summary needs no turn: two workers make the same one, and one of them is stored.
+    """
+    if data.llm_backend == EXTRACTIVE:
+        return nullcontext()
+    longest = work.clients.settings.SUMMARY_TIMEOUT_SECONDS + STORING_SECONDS
+    lease = Lease(
+        work.clients.store, f"summary-{id_}", work.now, seconds=longest, patience=longest, poll=POLL_SECONDS
     )
-    made = await ExtractiveSummarizer().summarize(context)
+    return lease.held(for_good=True)
+
+
+async def _made_once(
+    id_: str, thread: Thread, version: str, data: SummarizationRequested, work: Work
+) -> Summary:
+    store, session = work.clients.store, work.session
+    made = await store.find(Summary, id_, thread.id, session)
+    if made is None:
+        made = await _make(id_, thread, version, data, work)
+        if not await store.create(made, session):
+            made = await store.read(Summary, id_, thread.id, session)
+    return made
+
+
+async def _make(id_: str, thread: Thread, version: str, data: SummarizationRequested, work: Work) -> Summary:
+    clients = work.clients
+    summarizer = summarizer_for(clients, data, thread)
+    how = Reading(
+        data.context_window_tokens,
+        data.top_k,
+        embed=await sentence_embedder(clients.settings),
+        with_vectors=data.llm_backend != EXTRACTIVE,
+    )
+    context = await load_context(clients, thread, work.session, how)
+    made = await summarizer.summarize(context)
     return Summary(
         id=id_,
         summary_id=id_,
@@ -116,8 +146,8 @@ def _announcement(summary: Summary, data: SummarizationRequested, milliseconds: 
         citations=_cited(summary.citations),
         llm_backend=data.llm_backend,
         llm_model=data.llm_model,
-        tokens_prompt=0,
-        tokens_completion=0,
+        tokens_prompt=summary.metadata.get("tokens_prompt", 0),
+        tokens_completion=summary.metadata.get("tokens_completion", 0),
         latency_ms=round(milliseconds, 1),
     )
 

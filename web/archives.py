@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import azure.functions as func
+from pydantic import Field
 
 from shared.archives import ArchiveBombError, ArchiveError, CorruptArchiveError
 from shared.clients import Clients, clients
@@ -15,10 +16,15 @@ from shared.ingestion.uploads import Upload, take_upload
 from shared.progress import progress_of
 from shared.session import Session
 from shared.store import NamedQuery
+from web.addresses import page_of_archive
+from web.asking import HASH_ID, Asked, HashId, Limit, SourceName
+from web.conditional import answer_json
 from web.multipart import form_parts, parameter
+from web.openapi import describes
 from web.paging import page, page_size
 from web.problems import Problem, answer, tells_problems
 from web.removals import accept_removal
+from web.shapes_of_input import ArchiveDetail, ArchiveList, ArchiveUploaded
 
 __all__ = ["blueprint"]
 
@@ -28,6 +34,18 @@ DEFAULT_SOURCE = "uploads"
 DEFAULT_FILENAME = "archive"
 LONGEST_FILENAME = 500
 _ID = re.compile(r"[0-9a-f]{16}")
+
+
+class UploadAsked(Asked):
+    source: SourceName | None = None
+    filename: str | None = Field(None, max_length=LONGEST_FILENAME)
+
+
+class ArchivesAsked(Asked):
+    source: SourceName | None = None
+    status: ArchiveStatus | None = None
+    limit: Limit = 50
+    after: HashId | None = None
 
 
 def archives_query(filters: set[str]) -> NamedQuery:
@@ -47,6 +65,14 @@ def archives_query(filters: set[str]) -> NamedQuery:
 
 @blueprint.function_name("archives_upload")
 @blueprint.route(route="api/archives", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
+@describes(
+    "POST",
+    "api/archives",
+    {200: ArchiveUploaded, 202: ArchiveUploaded},
+    query=UploadAsked,
+    body="application/octet-stream",
+    needs_key=True,
+)
 @tells_problems
 async def upload_archive(req: func.HttpRequest) -> func.HttpResponse:
     """Take the file in the body: 202 for a new one, 200 where it was here before."""
@@ -59,8 +85,10 @@ async def upload_archive(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("archives_list")
 @blueprint.route(route="api/archives", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@describes("GET", "api/archives", {200: ArchiveList}, query=ArchivesAsked)
 @tells_problems
 async def list_archives(req: func.HttpRequest) -> func.HttpResponse:
+    """Archives, the newest first."""
     store, size = (await clients()).store, page_size(req)
     wanted: dict[str, Any] = {name: req.params[name] for name in ("source", "status") if name in req.params}
     if "status" in wanted and wanted["status"] not in set(ArchiveStatus):
@@ -72,16 +100,20 @@ async def list_archives(req: func.HttpRequest) -> func.HttpResponse:
     query = archives_query(set(wanted))
     rows = [each async for each in store.query(query, Session(), limit=size + 1, **wanted)]
     found = [read_document(Archive, each) for each in rows]
-    return answer(200, page(req, PATH, found, size, _shown, lambda each: each.id))
+    return answer_json(req, page(req, PATH, found, size, _shown, lambda each: each.id))
 
 
 @blueprint.function_name("archives_get")
 @blueprint.route(route="api/archives/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@describes("GET", "api/archives/{id}", {200: ArchiveDetail}, ids={"id": HASH_ID})
 @tells_problems
 async def get_archive(req: func.HttpRequest) -> func.HttpResponse:
+    """One archive, and how far it has come through the stages."""
     connected = await clients()
     archive = await _found(req.route_params["id"], connected)
-    return answer(200, {**_shown(archive), "progress": (await progress_of(archive, connected)).to_json()})
+    return answer_json(
+        req, {**_shown(archive), "progress": (await progress_of(archive, connected)).to_json()}
+    )
 
 
 @blueprint.function_name("archives_delete")
@@ -157,4 +189,5 @@ async def _found(id_: str, connected: Clients) -> Archive:
 
 def _shown(archive: Archive) -> dict[str, Any]:
     hidden = {"id", "schema_version", "etag"}
-    return {**archive.model_dump(mode="json", exclude=hidden), "links": {"self": f"{PATH}/{archive.id}"}}
+    links = {"self": f"{PATH}/{archive.id}", "page": page_of_archive(archive.id)}
+    return {**archive.model_dump(mode="json", exclude=hidden), "links": links}

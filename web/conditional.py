@@ -1,11 +1,14 @@
 """Answers that a reader may keep: each has an ETag, and 304 tells that what was kept is still right."""
 
 import hashlib
+import json
 from collections.abc import Mapping
+from typing import Any
 
 import azure.functions as func
+from pydantic import BaseModel
 
-__all__ = ["answer_of", "etag_of", "matches"]
+__all__ = ["answer_json", "answer_of", "answer_with", "etag_of", "matches"]
 
 REVALIDATE = "no-cache"  # keep it, and ask before using it
 
@@ -39,3 +42,15 @@ def answer_of(
     return func.HttpResponse(
         body, status_code=status, mimetype=mimetype, charset="utf-8", headers=all_headers
     )
+
+
+def answer_json(req: func.HttpRequest, body: Any, *, etag: str | None = None) -> func.HttpResponse:
+    kept = {"X-Content-Type-Options": "nosniff"}
+    return answer_of(req, json.dumps(body).encode(), "application/json", headers=kept, etag=etag)
+
+
+def answer_with(req: func.HttpRequest, shape: BaseModel, *, status: int = 200) -> func.HttpResponse:
+    """The shape as JSON."""
+    kept = {"X-Content-Type-Options": "nosniff"}
+    body = shape.model_dump_json(by_alias=True).encode()
+    return answer_of(req, body, "application/json", status=status, headers=kept)

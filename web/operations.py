@@ -8,7 +8,10 @@ import azure.functions as func
 from shared.clients import clients
 from shared.documents import Operation, Removal
 from shared.session import Session
-from web.problems import Problem, answer, tells_problems
+from web.conditional import answer_json
+from web.openapi import describes
+from web.problems import Problem, tells_problems
+from web.shapes_of_input import OperationDetail
 
 __all__ = ["blueprint"]
 
@@ -18,18 +21,20 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 @blueprint.function_name("operations_get")
 @blueprint.route(route="api/operations/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@describes("GET", "api/operations/{id}", {200: OperationDetail}, ids={"id": r"^[0-9a-f]{32}$"})
 @tells_problems
 async def get_operation(req: func.HttpRequest) -> func.HttpResponse:
+    """What became of a fetch that was asked for."""
     id_, operation = req.route_params["id"], None
     if _ID.fullmatch(id_):
         operation = await (await clients()).store.find(Operation, id_, id_, Session())
     if operation is None and (removal := await _removal(id_)) is not None:
-        return answer(200, removal)
+        return answer_json(req, removal)
     if operation is None:
         raise Problem(404, "There is no operation with this id; they are kept for a week.")
     hidden = {"etag", "attemptCount", "lastAttemptTime", "lastError", "schema_version"}
     links = {"self": f"/api/operations/{operation.id}", "source": f"/api/sources/{operation.source}"}
-    return answer(200, {**operation.model_dump(mode="json", exclude=hidden), "links": links})
+    return answer_json(req, {**operation.model_dump(mode="json", exclude=hidden), "links": links})
 
 
 async def _removal(id_: str) -> dict[str, Any] | None:

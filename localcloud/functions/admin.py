@@ -30,7 +30,7 @@ class AdminApi:
         self._calls: set[asyncio.Future[None]] = set()
         self.state = "Running"
 
-    async def answer(self, method: str, path: str, body: bytes, *, allowed: bool) -> HttpReply:
+    def answer(self, method: str, path: str, body: bytes, *, allowed: bool) -> HttpReply:
         parts = unquote(path).strip("/").split("/")[1:]
         if parts == ["host", "ping"]:
             return _only(method, ("GET", "POST", "HEAD")) or HttpReply(200, [])

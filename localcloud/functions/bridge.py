@@ -44,9 +44,13 @@ class LoopBridge:
     def _run_calls(self) -> None:
         self._woken = False
         calls = self._calls
-        while calls:
-            function, arguments = calls.popleft()
-            function(*arguments)
+        try:
+            while calls:
+                function, arguments = calls.popleft()
+                function(*arguments)
+        finally:
+            if calls:  # one of them has raised: that is no reason to forget the others
+                self._loop.call_soon(self._run_calls)
 
 
 class LoopThread:

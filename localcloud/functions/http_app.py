@@ -1,5 +1,7 @@
 """The ASGI application: HTTP functions, the admin API, and the page at /."""
 
+import asyncio
+import functools
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -14,17 +16,18 @@ from localcloud.functions.http_values import (
     parse_query,
     request_headers,
 )
-from localcloud.functions.invocation import NO_TRACE, Call, Invoker
+from localcloud.functions.invocation import NO_TRACE, Call, Invoker, Outcome
 from localcloud.functions.keys import AccessKeys
 from localcloud.functions.routes import Match, Router
 
-__all__ = ["MAX_BODY_BYTES", "HttpApp"]
+__all__ = ["MAX_BODY_BYTES", "HttpApp", "send_reply"]
 
 MAX_BODY_BYTES = 100 * 1024 * 1024  # as the real host
 REASON = "This function was programmatically called via the host APIs."
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
+Send = Callable[[Any], Awaitable[None]]
+Reply = Callable[[HttpReply], None]
 
 
 class _TooLarge(Exception):  # noqa: N818 - a refusal of the peer's, not an error of ours
@@ -55,23 +58,50 @@ class HttpApp:
         self._max_body_bytes = max_body_bytes
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        headers = request_headers(scope["headers"])
         try:
-            body = await self._body(headers, receive)
+            body = await self._body(dict(scope["headers"]), receive)
         except _Disconnected:
             return
         except _TooLarge:
             message = f"the body may have at most {self._max_body_bytes} bytes"
             reply = HttpReply(413, [(b"connection", b"close")], message.encode())
         else:
-            reply = await self._answer(scope, headers, body)
-        await _send(send, reply)
+            reply = await self._reply(scope, body)
+        await send_reply(send, reply)
 
-    async def _body(self, headers: dict[str, str], receive: Receive) -> bytes:
-        length = headers.get("content-length")
-        if length is None and "transfer-encoding" not in headers:
-            return b""
-        if length is not None and length.isdecimal() and int(length) > self._max_body_bytes:
+    async def _reply(self, scope: dict[str, Any], body: bytes) -> HttpReply:
+        answered: asyncio.Future[HttpReply] = asyncio.get_running_loop().create_future()
+        return self.begin(scope, body, functools.partial(_resolve, answered)) or await answered
+
+    def begin(self, scope: dict[str, Any], body: bytes, reply: Reply) -> HttpReply | None:
+        """Answer a request that is here whole: at once, or by `reply` when its function has ended."""
+        method, path = scope["method"], scope["raw_path"].decode("latin-1")
+        if path[:7].lower() == "/admin/":
+            allowed = self._keys is None or self._keys.allow_admin(_key(scope))
+            return self._admin.answer(method, path, body, allowed=allowed)
+        found = self._router.find(method, path)
+        if found is not None:
+            return self._call(found, scope, body, reply)
+        if path == "/" and method in {"GET", "HEAD"}:
+            return HttpReply(200, [(b"content-type", b"text/plain")], b"The Functions dev host is running.\n")
+        return HttpReply(404, [])
+
+    def _call(self, match: Match, scope: dict[str, Any], body: bytes, reply: Reply) -> HttpReply | None:
+        function = self._functions[match.function]
+        if self._keys is not None and not self._keys.allow(_key(scope), _level(function), function.name):
+            return HttpReply(401, [])
+        try:
+            request = decode_request(scope, body, match.values)
+        except ValueError as error:
+            return HttpReply(400, [], str(error).encode())
+        encode = encode_response if function.plan.http_out_parameter is None else _encode_output
+        call = Call(request, REASON, _trace(scope), encode=encode)
+        self._invoker.start(function, call, functools.partial(_finish, reply))
+        return None
+
+    async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
+        length = headers.get(b"content-length")
+        if length is not None and length.isdigit() and int(length) > self._max_body_bytes:
             raise _TooLarge
         chunks: list[bytes] = []
         size = 0
@@ -87,54 +117,47 @@ class HttpApp:
             if not message.get("more_body"):
                 return b"".join(chunks)
 
-    async def _answer(self, scope: dict[str, Any], headers: dict[str, str], body: bytes) -> HttpReply:
-        method, path = scope["method"], scope["raw_path"].decode("latin-1")
-        if path.lower().startswith("/admin/"):
-            allowed = self._keys is None or self._keys.allow_admin(_key(scope, headers))
-            return await self._admin.answer(method, path, body, allowed=allowed)
-        found = self._router.find(method, path)
-        if found is not None:
-            return await self._call(self._functions[found.function], found, scope, headers, body)
-        if path == "/" and method in {"GET", "HEAD"}:
-            return HttpReply(200, [(b"content-type", b"text/plain")], b"The Functions dev host is running.\n")
-        return HttpReply(404, [])
-
-    async def _call(
-        self, function: Function, match: Match, scope: dict[str, Any], headers: dict[str, str], body: bytes
-    ) -> HttpReply:
-        trigger = function.trigger
-        assert isinstance(trigger, HttpTrigger)  # noqa: S101 - only these have routes
-        if self._keys is not None and not self._keys.allow(
-            _key(scope, headers), trigger.auth_level, function.name
-        ):
-            return HttpReply(401, [])
-        try:
-            request = decode_request(scope, headers, body, match.values)
-        except ValueError as error:
-            return HttpReply(400, [], str(error).encode())
-        parent = headers.get("traceparent")
-        trace = Trace(parent, headers.get("tracestate", "")) if parent else NO_TRACE
-        encode = encode_response if function.plan.http_out_parameter is None else _encode_output
-        outcome = await self._invoker.invoke(function, Call(request, REASON, trace, encode=encode))
-        reply: HttpReply = outcome.value if outcome.succeeded else HttpReply(500, [])
-        return reply
-
 
 def _encode_output(value: Any) -> HttpReply:
     """A func.Out may be left alone, which a return value may not."""
     return HttpReply(204, []) if value is None else encode_response(value)
 
 
-def _key(scope: dict[str, Any], headers: dict[str, str]) -> str | None:
-    key = headers.get("x-functions-key")
+def _resolve(answered: asyncio.Future[HttpReply], reply: HttpReply) -> None:
+    if not answered.done():
+        answered.set_result(reply)
+
+
+def _finish(reply: Reply, outcome: Outcome) -> None:
+    reply(outcome.value if outcome.error is None else HttpReply(500, []))
+
+
+def _level(function: Function) -> str:
+    assert isinstance(function.trigger, HttpTrigger)  # noqa: S101 - only these have routes
+    return function.trigger.auth_level
+
+
+def _trace(scope: dict[str, Any]) -> Trace:
+    for name, _ in scope["headers"]:
+        if name == b"traceparent":
+            headers = request_headers(scope["headers"])
+            return Trace(headers["traceparent"], headers.get("tracestate", ""))
+    return NO_TRACE
+
+
+def _key(scope: dict[str, Any]) -> str | None:
+    key = request_headers(scope["headers"]).get("x-functions-key")
     if key is not None or not scope["query_string"]:
         return key
-    return parse_query(scope["query_string"].decode("latin-1")).get("code")
+    try:
+        return parse_query(scope["query_string"].decode("latin-1")).get("code")
+    except ValueError:
+        return None
 
 
-async def _send(send: Send, reply: HttpReply) -> None:
+async def send_reply(send: Send, reply: HttpReply) -> None:
     headers = reply.headers
     if reply.status not in WITHOUT_BODY:
-        headers = [*headers, (b"content-length", str(len(reply.body)).encode())]
+        headers = [*headers, (b"content-length", b"%d" % len(reply.body))]
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     await send({"type": "http.response.body", "body": reply.body})

@@ -2,55 +2,98 @@
 
 import asyncio
 import contextlib
+import functools
+import logging
 import socket
 from collections.abc import Iterator
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from localcloud.functions.http_app import send_reply
+from localcloud.functions.http_values import HttpReply, encode_reply
 
 __all__ = ["HttpServer"]
 
+log = logging.getLogger(__name__)
+
 MAX_HEADER_BYTES = 64 * 1024
 REQUEST_HEAD_SECONDS = 60.0
+_TELLS_OF_BODY = frozenset({b"content-length", b"transfer-encoding"})
 
 
 class _BoundedProtocol(HttpToolsProtocol):
     """uvicorn bounds neither the size of a request's head nor the time it takes to arrive."""
 
-    _in_head = False
+    _head: object = None  # the scope of the request whose head has not arrived whole
     _head_bytes = 0
     _head_timer: asyncio.TimerHandle | None = None
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if not self._in_head:
-            return
-        self._head_bytes += len(data)
+        scope: Any = self.scope  # none before the first request
+        if scope is not None and "method" not in scope:  # set when the head is there
+            self._wait_for_head(len(data))
+        elif self._head is not None:
+            self._leave_head()
+
+    def _wait_for_head(self, received: int) -> None:
+        if self._head is not self.scope:
+            self._leave_head()
+            self._head = self.scope
+            self._head_timer = self.loop.call_later(REQUEST_HEAD_SECONDS, self.transport.abort)
+        self._head_bytes += received
         if self._head_bytes > MAX_HEADER_BYTES:
             self._leave_head()
             self.send_400_response(f"The request line and headers may have {MAX_HEADER_BYTES} bytes.")
-        elif self._head_timer is None:
-            self._head_timer = self.loop.call_later(REQUEST_HEAD_SECONDS, self.transport.abort)
-
-    def on_message_begin(self) -> None:
-        self._in_head = True
-        self._head_bytes = 0
-        super().on_message_begin()
-
-    def on_headers_complete(self) -> None:
-        self._leave_head()
-        super().on_headers_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._leave_head()
         super().connection_lost(exc)
 
     def _leave_head(self) -> None:
-        self._in_head = False
+        self._head = None
+        self._head_bytes = 0
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
+
+
+class _Protocol(_BoundedProtocol):
+    """Answers a request without a body with neither the task nor the messages that ASGI takes for one.
+
+    Functions answer whole and run elsewhere, so there is nothing that a task would wait for here.
+    """
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        headers = cycle.scope["headers"]
+        if any(name in _TELLS_OF_BODY for name, _ in headers):
+            super()._start_asgi_task(cycle, app)
+            return
+        try:
+            reply = app.begin(cycle.scope, b"", functools.partial(self._reply, cycle))
+        except Exception:
+            log.exception("a request failed in the host")
+            reply = HttpReply(500, [])
+        if reply is not None:  # not from here: each of a thousand pipelined requests would call the next
+            self.loop.call_soon(self._reply, cycle, reply)
+
+    def _reply(self, cycle: RequestResponseCycle, reply: HttpReply) -> None:
+        if cycle.disconnected or cycle.response_started:
+            return
+        if self.flow.write_paused:  # the peer reads slowly: ASGI's way waits for it
+            task = self.loop.create_task(send_reply(cycle.send, reply))
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
+            return
+        cycle.response_started = cycle.response_complete = True
+        with_body = cycle.scope["method"] != "HEAD"
+        own, keep_alive = cycle.default_headers, cycle.keep_alive
+        self.transport.write(encode_reply(reply, own, keep_alive=keep_alive, with_body=with_body))
+        if not keep_alive:
+            self.transport.close()
+        cycle.on_response()
 
 
 class _Server(uvicorn.Server):
@@ -74,7 +117,7 @@ class HttpServer:
         config = uvicorn.Config(
             app,
             interface="asgi3",
-            http=_BoundedProtocol,
+            http=_Protocol,
             ws="none",
             lifespan="off",
             log_config=None,

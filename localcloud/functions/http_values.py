@@ -1,11 +1,14 @@
 """HTTP requests and responses to and from azure.functions' own converters."""
 
 import functools
+import re
 from dataclasses import dataclass
-from typing import Any
+from http import HTTPStatus
+from typing import Any, cast
 from urllib.parse import parse_qsl
 
 import azure.functions as func
+from azure.functions.http import HttpRequest
 from azure.functions.meta import Datum, get_binding_registry
 
 __all__ = ["WITHOUT_BODY", "HttpReply", "decode_request", "encode_response", "parse_query", "request_headers"]
@@ -14,6 +17,8 @@ WITHOUT_BODY = frozenset({204, 304})
 _PLAIN_TEXT = (b"content-type", b"text/plain; charset=utf-8")
 _SET_BY_SERVER = frozenset({"content-length", "transfer-encoding", "connection", "keep-alive"})
 LARGEST_STATUS = 599
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 @dataclass(slots=True)
@@ -23,22 +28,51 @@ class HttpReply:
     body: bytes = b""
 
 
-def decode_request(
-    scope: dict[str, Any], headers: dict[str, str], body: bytes, route_values: dict[str, str]
-) -> Any:
-    """The HttpRequest, from an ASGI scope."""
-    query = scope["query_string"].decode("latin-1")
-    path = scope["raw_path"].decode("latin-1")
-    host = headers.get("host", "localhost")
+class _Request(HttpRequest):
+    """A request as the converter makes it, made when the function first looks at it."""
+
+    def __init__(
+        self, scope: dict[str, Any], body: bytes, route_values: dict[str, str], query: dict[str, str]
+    ) -> None:
+        self._source = (scope, body, route_values, query)  # in place of what the base class would set
+
+    def __getattr__(self, name: str) -> Any:
+        """What is not there yet: read by the converter, and then at hand like any attribute."""
+        source = self.__dict__.get("_source")
+        if source is not None:
+            self.__dict__.update(vars(_convert(*source)))
+        try:
+            return self.__dict__[name]
+        except KeyError:
+            raise AttributeError(f"'HttpRequest' object has no attribute {name!r}") from None
+
+
+def decode_request(scope: dict[str, Any], body: bytes, route_values: dict[str, str]) -> HttpRequest:
+    """The HttpRequest, from an ASGI scope. ValueError if its query cannot be read."""
+    query = scope["query_string"]
+    return _Request(scope, body, route_values, parse_query(query.decode("latin-1")) if query else {})
+
+
+def _convert(
+    scope: dict[str, Any], body: bytes, route_values: dict[str, str], query: dict[str, str]
+) -> HttpRequest:
+    headers = request_headers(scope["headers"])
+    target = scope["raw_path"].decode("latin-1")
+    if scope["query_string"]:
+        target += "?" + scope["query_string"].decode("latin-1")
     value = {
         "method": Datum(scope["method"], "string"),
-        "url": Datum(f"{scope['scheme']}://{host}{path}{'?' if query else ''}{query}", "string"),
-        "headers": {name: Datum(text, "string") for name, text in headers.items()},
+        "url": Datum(f"{scope['scheme']}://{headers.get('host', 'localhost')}{target}", "string"),
+        "headers": _strings(headers),
         "body": Datum(body, "bytes"),
-        "params": {name: Datum(text, "string") for name, text in route_values.items()},
-        "query": {name: Datum(text, "string") for name, text in parse_query(query).items()} if query else {},
+        "params": _strings(route_values),
+        "query": _strings(query),
     }
-    return _REQUESTS.decode(Datum(value, "http"), trigger_metadata={})
+    return cast("HttpRequest", _REQUESTS.decode(Datum(value, "http"), trigger_metadata={}))
+
+
+def _strings(values: dict[str, str]) -> dict[str, Datum]:
+    return {name: Datum(text, "string") for name, text in values.items()}
 
 
 def parse_query(query: str) -> dict[str, str]:
@@ -57,6 +91,23 @@ def request_headers(raw: list[tuple[bytes, bytes]]) -> dict[str, str]:
         key, text = name.decode("latin-1"), value.decode("latin-1")
         headers[key] = f"{headers[key]},{text}" if key in headers else text
     return headers
+
+
+def encode_reply(
+    reply: HttpReply, servers_own: list[tuple[bytes, bytes]], *, keep_alive: bool, with_body: bool
+) -> bytes:
+    """The whole reply as HTTP/1.1 has it."""
+    parts = [_STATUS_LINES[reply.status]]
+    for name, value in (*servers_own, *reply.headers):
+        parts += (name, b": ", value, b"\r\n")
+    if reply.status not in WITHOUT_BODY:
+        parts.append(b"content-length: %d\r\n" % len(reply.body))
+    if not keep_alive:
+        parts.append(b"connection: close\r\n")
+    parts.append(b"\r\n")
+    if with_body:
+        parts.append(reply.body)
+    return b"".join(parts)
 
 
 def encode_response(value: Any) -> HttpReply:
@@ -95,7 +146,7 @@ def encode_by_converter(value: Any) -> HttpReply:
 def _reply(value: dict[str, Any]) -> HttpReply:
     status = _checked_status(int(value["status_code"].value))
     headers = [
-        (name.lower().encode("latin-1"), _header_value(datum.value))
+        (_header_name(name), _header_value(datum.value))
         for name, datum in value["headers"].items()
         if name.lower() not in _SET_BY_SERVER
     ]
@@ -114,9 +165,23 @@ def _body(status: int, body: bytes) -> bytes:
     return b"" if status in WITHOUT_BODY else body
 
 
+def _header_name(text: str) -> bytes:
+    if not _NAME.fullmatch(text):
+        raise ValueError(f"{text!r} is not the name of an HTTP header")
+    return text.lower().encode()
+
+
 def _header_value(text: str) -> bytes:
-    return text.encode("latin-1") if text.isascii() else text.encode()
+    if _CONTROL.search(text):
+        raise ValueError(f"{text!r} cannot be an HTTP header's value: it holds control characters")
+    return text.encode()
 
 
+def _status_line(status: int) -> bytes:
+    phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
+    return f"HTTP/1.1 {status} {phrase}\r\n".encode()
+
+
+_STATUS_LINES = {status: _status_line(status) for status in range(100, LARGEST_STATUS + 1)}
 _REQUESTS = get_binding_registry().get("httpTrigger")
 _RESPONSES = get_binding_registry().get("http")

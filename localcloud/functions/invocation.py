@@ -5,6 +5,7 @@ The host's loop never runs an app's code, so a function that blocks holds up nei
 
 import asyncio
 import contextlib
+import functools
 import logging
 import os
 import random
@@ -48,7 +49,13 @@ class Call:
     retry: Retry = NO_RETRY
     actions: Any = None
     encode: Callable[[Any], Any] | None = None  # of what the function returned, or set on its func.Out
-    invocation_id: str = field(default_factory=_new_id)
+    _id: str = field(default="", init=False)
+
+    @property
+    def invocation_id(self) -> str:
+        """Made when it is first asked for: nobody asks in an async function that logs nothing."""
+        self._id = self._id or _new_id()
+        return self._id
 
 
 @dataclass(slots=True)
@@ -67,15 +74,12 @@ class _Run:
 
     function: Function
     call: Call
-    done: asyncio.Future[Outcome]
-    host_task: asyncio.Task[Any] | None
+    ended: Callable[[Outcome], None]
     started: float
+    output: Output | None = None
     function_task: asyncio.Task[None] | None = None
+    host_task: asyncio.Task[Any] | None = None  # the one that waits for it, if one does
     in_thread: bool = False
-
-    def finish(self, outcome: Outcome) -> None:
-        if not self.done.done():
-            self.done.set_result(outcome)
 
 
 class Invoker:
@@ -90,6 +94,7 @@ class Invoker:
         self._from_threads = LoopBridge(self._host_loop)
         self._threads = FunctionThreads(threads or min(32, (os.cpu_count() or 1) + 4), self._host_loop)
         self._running: set[_Run] = set()
+        self._one_ended = asyncio.Event()
         self._watch: asyncio.Task[None] | None = None
         if timeout_seconds is not None:
             self._watch = self._host_loop.create_task(self._enforce_timeout(timeout_seconds))
@@ -100,32 +105,43 @@ class Invoker:
 
     async def invoke(self, function: Function, call: Call) -> Outcome:
         """Run the function to its end. What it raises stands in the outcome."""
-        log.info(
-            "Executing 'Functions.%s' (Reason='%s', Id=%s)", function.name, call.reason, call.invocation_id
-        )
-        host_task = asyncio.current_task(self._host_loop)
-        run = _Run(function, call, self._host_loop.create_future(), host_task, time.perf_counter())
-        self._running.add(run)
+        done: asyncio.Future[Outcome] = self._host_loop.create_future()
+        run = self._start(function, call, functools.partial(_resolve, done))
+        run.host_task = asyncio.current_task()
         try:
-            outcome = await self._run(run)
+            return await done
         except asyncio.CancelledError:
-            self._give_up(run)
-            _log_end(run, Outcome(asyncio.CancelledError("cancelled by the host")))
+            self._give_up(run, asyncio.CancelledError("cancelled by the host"))
             raise
-        finally:
-            self._running.discard(run)
-        _log_end(run, outcome)
-        return outcome
 
-    async def _run(self, run: _Run) -> Outcome:
-        arguments, output = _arguments(run.function, run.call)
-        if run.function.plan.is_async:
+    def start(self, function: Function, call: Call, ended: Callable[[Outcome], None]) -> None:
+        """Run the function, and tell its outcome on the host's loop: what a task is not worth making for."""
+        self._start(function, call, ended)
+
+    def _start(self, function: Function, call: Call, ended: Callable[[Outcome], None]) -> _Run:
+        if log.isEnabledFor(logging.INFO):
+            name, reason, invocation_id = function.name, call.reason, call.invocation_id
+            log.info("Executing 'Functions.%s' (Reason='%s', Id=%s)", name, reason, invocation_id)
+        run = _Run(function, call, ended, time.perf_counter())
+        self._running.add(run)
+        arguments = _arguments(run)
+        if function.plan.is_async:
             self._to_functions.call(self._start_task, run, arguments)
         else:
             run.in_thread = True
-            self._threads.submit(self._run_in_thread, run, arguments)
-        outcome = await run.done
-        return _encoded(run, outcome, output) if outcome.error is None else outcome
+            self._threads.submit(self._run_in_thread, run, arguments, call.invocation_id)
+        return run
+
+    def _finish(self, run: _Run, outcome: Outcome) -> None:
+        """Once for each run: the first outcome counts, be it the function's or that it was given up."""
+        if run not in self._running:
+            return
+        self._running.discard(run)
+        if outcome.error is None:
+            _encode(run, outcome)
+        _log_end(run, outcome)
+        self._one_ended.set()
+        run.ended(outcome)
 
     def _start_task(self, run: _Run, arguments: dict[str, Any]) -> None:
         run.function_task = self._functions.loop.create_task(self._run_async(run, arguments))
@@ -135,36 +151,36 @@ class Invoker:
             outcome = Outcome(value=await run.function.plan.call(**arguments))
         except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001 - it is the outcome
             outcome = Outcome(error)
-        self._from_functions.call(run.finish, outcome)
+        self._from_functions.call(self._finish, run, outcome)
 
-    def _run_in_thread(self, run: _Run, arguments: dict[str, Any]) -> None:
-        thread_local_storage.invocation_id = run.call.invocation_id
+    def _run_in_thread(self, run: _Run, arguments: dict[str, Any], invocation_id: str) -> None:
+        thread_local_storage.invocation_id = invocation_id
         try:
             outcome = Outcome(value=run.function.plan.call(**arguments))
         except BaseException as error:  # noqa: BLE001 - whatever the app raises is the outcome
             outcome = Outcome(error)
         thread_local_storage.invocation_id = None
         with contextlib.suppress(RuntimeError):  # the host's loop may be gone by now
-            self._from_threads.call(run.finish, outcome)
+            self._from_threads.call(self._finish, run, outcome)
 
-    def _give_up(self, run: _Run) -> None:
+    def _give_up(self, run: _Run, error: BaseException) -> None:
         """Stop what can be stopped: a coroutine, but not a thread."""
-        if not run.in_thread:
+        if run.in_thread:
+            name = run.function.name
+            log.warning("'Functions.%s' is a sync function: its thread runs on in the background", name)
+        else:
             self._to_functions.call(_cancel, run)
-            return
-        name = run.function.name
-        log.warning("'Functions.%s' is a sync function: its thread runs on in the background", name)
+        self._finish(run, Outcome(error))
 
     async def _enforce_timeout(self, seconds: float) -> None:
         limit = format_timespan(seconds)
         while True:
             await asyncio.sleep(min(1.0, seconds / 4))
             latest = time.perf_counter() - seconds
-            for run in [run for run in self._running if run.started < latest and not run.done.done()]:
+            for run in [run for run in self._running if run.started < latest]:
                 message = f"Timeout value of {limit} exceeded by function 'Functions.{run.function.name}'"
                 log.error("%s (Id: '%s'). Initiating cancellation.", message, run.call.invocation_id)
-                run.finish(Outcome(FunctionTimeout(message)))
-                self._give_up(run)
+                self._give_up(run, FunctionTimeout(message))
 
     async def on_function_loop(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """Run the host's own business with the app where its async functions run."""
@@ -172,23 +188,27 @@ class Invoker:
 
     async def drain(self, seconds: float) -> None:
         """Let what runs end; cancel what does not in time."""
-        running = {run.host_task for run in self._running if run.host_task is not None}
-        if not running:
+        if not self._running:
             return
-        log.info("draining: %d invocation(s) run", len(running))
-        deadline = self._host_loop.time() + seconds
-        while self._running and (left := deadline - self._host_loop.time()) > 0:
-            await asyncio.wait([run.done for run in self._running], timeout=left)
-            await asyncio.sleep(0)
+        log.info("draining: %d invocation(s) run", len(self._running))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._running:
+                    self._one_ended.clear()
+                    await self._one_ended.wait()
         await self._cancel_late()
 
     async def _cancel_late(self) -> None:
-        late = {run.host_task for run in self._running if run.host_task is not None}
+        late = list(self._running)
         if late:
             log.warning("draining: %d invocation(s) did not end in time and are given up", len(late))
-            for task in late:
-                task.cancel()
-            await asyncio.wait(late, timeout=5.0)
+        for run in late:
+            if run.host_task is None:
+                self._give_up(run, asyncio.CancelledError("cancelled by the host"))
+            else:
+                run.host_task.cancel()
+        if tasks := {run.host_task for run in late if run.host_task is not None}:
+            await asyncio.wait(tasks, timeout=5.0)
 
     async def close(self) -> None:
         if self._watch is not None:
@@ -201,6 +221,8 @@ class Invoker:
 
 
 def _log_end(run: _Run, outcome: Outcome) -> None:
+    if outcome.error is None and not log.isEnabledFor(logging.INFO):
+        return
     duration = (time.perf_counter() - run.started) * 1000
     name, invocation_id = run.function.name, run.call.invocation_id
     if outcome.error is None:
@@ -210,7 +232,13 @@ def _log_end(run: _Run, outcome: Outcome) -> None:
     log.error(line, name, invocation_id, duration, exc_info=outcome.error)
 
 
-def _arguments(function: Function, call: Call) -> tuple[dict[str, Any], Output | None]:
+def _resolve(done: asyncio.Future[Outcome], outcome: Outcome) -> None:
+    if not done.done():
+        done.set_result(outcome)
+
+
+def _arguments(run: _Run) -> dict[str, Any]:
+    function, call = run.function, run.call
     plan = function.plan
     arguments = {plan.trigger_parameter: call.argument}
     if plan.takes_context:
@@ -219,24 +247,22 @@ def _arguments(function: Function, call: Call) -> tuple[dict[str, Any], Output |
         )
     if plan.actions_parameter:
         arguments[plan.actions_parameter] = call.actions
-    if plan.http_out_parameter is None:
-        return arguments, None
-    output = Output()
-    arguments[plan.http_out_parameter] = output
-    return arguments, output
+    if plan.http_out_parameter is not None:
+        run.output = arguments[plan.http_out_parameter] = Output()
+    return arguments
 
 
-def _encoded(run: _Run, outcome: Outcome, output: Output | None) -> Outcome:
-    """The outcome with what the trigger's reply is made of; what cannot be one fails the invocation."""
+def _encode(run: _Run, outcome: Outcome) -> None:
+    """Put into the outcome what the trigger's reply is made of; what cannot be one fails the invocation."""
+    call, output = run.call, run.output
     if outcome.value is not None and not run.function.plan.returns_response:
         message = f"function {run.function.name!r} without a $return binding returned a non-None value"
-        return Outcome(RuntimeError(message))
-    if run.call.encode is None:
-        return outcome
-    try:
-        return Outcome(value=run.call.encode(outcome.value if output is None else output.get()))
-    except (TypeError, ValueError) as error:
-        return Outcome(error)
+        outcome.error = RuntimeError(message)
+    elif call.encode is not None:
+        try:
+            outcome.value = call.encode(outcome.value if output is None else output.get())
+        except Exception as error:  # noqa: BLE001 - what the app returned may be anything, and is its outcome
+            outcome.error = error
 
 
 def _cancel(run: _Run) -> None:

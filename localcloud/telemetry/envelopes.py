@@ -179,8 +179,8 @@ def _log(
         time=time,
         level=LEVELS[min(max(number, 0), len(LEVELS) - 1)],
         message=message,
-        trace_id=tags.get("ai.operation.id"),
-        span_id=tags.get("ai.operation.parentId"),
+        trace_id=_id_or_none(tags.get("ai.operation.id")),
+        span_id=_id_or_none(tags.get("ai.operation.parentId")),
         exception=exception,
         attributes=_texts(base.get("properties")),
     )
@@ -228,6 +228,11 @@ def _id(value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise EnvelopeError(f"id {value!r} is not a text")
     return value
+
+
+def _id_or_none(value: Any) -> str | None:
+    """A log line outside of any span has ids of zeros only."""
+    return str(value) if value and str(value).strip("0") else None
 
 
 def _text(value: Any) -> str:

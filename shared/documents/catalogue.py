@@ -24,8 +24,11 @@ DOCUMENTS: dict[str, type[Document]] = {
         models.Summary,
         models.Report,
         models.Failure,
+        models.Audit,
         models.ThreadEntry,
         models.Lock,
+        models.TokenAccount,
+        models.Digest,
         models.Run,
         models.Removal,
     )
@@ -94,17 +97,24 @@ CONTAINERS: dict[str, ContainerSpec] = {
             "threads",
             "/id",
             unindexed_trees=("/threading",),
-            composite=(*_SWEEP, ("/has_consensus", "-/last_message_date")),
+            composite=(
+                *_SWEEP,
+                ("/has_consensus", "-/last_message_date"),
+                ("-/last_message_date", "-/id"),
+                ("/last_message_date", "/id"),
+            ),
         ),
         ContainerSpec("thread_index", "/bucket", unindexed_trees=("/threads",)),
         ContainerSpec("locks", "/id"),
+        ContainerSpec("token_accounts", "/id"),
+        ContainerSpec("digests", "/id"),
         ContainerSpec("removals", "/id"),
         ContainerSpec("runs", "/kind", default_ttl=RUNS_KEPT_SECONDS),
         ContainerSpec(
             "chunks",
             "/thread_id",
             unindexed=("/text",),
-            composite=(*_SWEEP, ("/message_key", "/chunk_index")),
+            composite=(*_SWEEP, ("/message_key", "/chunk_index"), ("/message_key", "/id")),
         ),
         ContainerSpec(
             "summaries",
@@ -124,6 +134,7 @@ CONTAINERS: dict[str, ContainerSpec] = {
             ),
         ),
         ContainerSpec("failures", "/stage", unindexed=("/last_error",), default_ttl=FAILURES_KEPT_SECONDS),
+        ContainerSpec("audits", "/day"),
     )
 }
 

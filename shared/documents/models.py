@@ -12,10 +12,13 @@ __all__ = [
     "Archive",
     "ArchiveStatus",
     "Attachment",
+    "Audit",
+    "AuditStatus",
     "Chunk",
     "Citation",
     "ConsensusType",
     "DeliveryStatus",
+    "Digest",
     "Failure",
     "FetchedArchive",
     "Lock",
@@ -36,6 +39,7 @@ __all__ = [
     "SummaryType",
     "Thread",
     "ThreadEntry",
+    "TokenAccount",
 ]
 
 
@@ -93,6 +97,7 @@ class Citation(Part):
     relevance_score: float
     message_key: str | None = None
     offset: int | None = Field(default=None, ge=0)
+    thread_id: str | None = None  # in a summary of several threads
 
 
 class Source(Document):
@@ -239,6 +244,7 @@ class Thread(Swept):
     consensus_type: ConsensusType | None = None
     summary_id: str | None = None
     content_hash: str | None = None  # the version that a summary was last asked for
+    requesting: dict[str, Any] | None = None  # the version that an event is about to ask for (orchestration)
     report_id: str | None = None  # the last report, of the summary that was the thread's then
     subject_at: UtcTime | None = None  # the date of the message that gave the subject: the earliest wins
     threading: dict[str, Any] = {}  # what is kept to thread further messages (shared/mail/threading.py)
@@ -271,6 +277,7 @@ class SummaryClaim(Part):
     section: str
     speaker: str = ""  # whose words the text is; empty where it is the summarizer's
     citations: list[int] = Field(min_length=1)  # positions in the summary's citations
+    thread_id: str | None = None  # in a summary of several threads
 
 
 class SummaryStance(Part):
@@ -311,10 +318,21 @@ class Summary(Document):
     metadata: dict[str, Any] = {}
 
 
+class TokenAccount(Document):
+    """What a chat model's reading of one archive has cost; its id is the archive's."""
+
+    container = "token_accounts"
+
+    used: int = 0
+    reserved: int = 0
+    calls: int = 0
+
+
 class DeliveryStatus(StrEnum):
     PENDING = "pending"
     DELIVERED = "delivered"
     FAILED = "failed"
+    SUPERSEDED = "superseded"  # there was a later report before this one got through
 
 
 class ReportDelivery(Part):
@@ -355,7 +373,20 @@ class Report(Document):
     notified: bool = False  # all webhooks that there were have it
     delivery_channels: list[str] = []  # those that have it
     deliveries: list[ReportDelivery] = []
+    next_delivery_at: UtcTime | None = None  # when the next attempt is due; None where nothing is pending
     metadata: dict[str, Any] = {}
+
+
+class Digest(Document):
+    """What is to be kept up to date about several threads: dirty while it was touched more than made."""
+
+    container = "digests"
+
+    scope: str
+    touches: int = 0
+    working: int = 0  # the touches that the refresh which is under way has seen
+    made: int = 0  # the touches that the last one that ended had seen
+    summary_id: str | None = None
 
 
 class Failure(Document):
@@ -379,6 +410,34 @@ class Failure(Document):
     message_id: str | None = None
     delivery_count: int = Field(default=1, ge=0)
     trace_id: str | None = None
+
+
+class AuditStatus(StrEnum):
+    ASKED = "asked"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    INCOMPLETE = "incomplete"  # it ended, and some of what was selected is left
+    INTERRUPTED = "interrupted"  # it was stopped, and can be resumed
+    FAILED = "failed"
+
+
+class Audit(Document):
+    """One operation of an operator: who did what to what, when, and how it ended. Kept for good."""
+
+    container = "audits"
+    partition_field = "day"
+
+    day: str
+    action: str
+    actor: str
+    via: str = "command line"
+    status: AuditStatus = AuditStatus.RUNNING
+    started_at: UtcTime
+    updated_at: UtcTime
+    finished_at: UtcTime | None = None
+    selection: dict[str, Any] = {}
+    counts: dict[str, int] = {}
+    outcome: str | None = None
 
 
 class RunStatus(StrEnum):

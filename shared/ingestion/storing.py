@@ -25,6 +25,7 @@ from shared.ingestion.errors import HashCollisionError, SourceRemovedError
 from shared.provision import ARCHIVES_CONTAINER
 from shared.removal.tombstones import DONE, find_removal
 from shared.session import Session
+from shared.telemetry import started_by
 
 __all__ = ["Incoming", "Stored", "store_archive", "unpack_limits"]
 
@@ -147,4 +148,5 @@ async def _announce(
     # The broker may still know the event of the same file that was deleted: this one is another.
     again = await find_removal(clients.store, "archive", archive.id) is not None
     event = Event.of(ingested, session=session.tokens(), attempt=2 if again else 1, now=now)
-    await clients.bus.publish([event])
+    with started_by(archive.id):
+        await clients.bus.publish([event])

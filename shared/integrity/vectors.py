@@ -42,7 +42,7 @@ async def _stretch(clients: Clients, condition: str, before: int) -> AsyncIterat
 
 async def _parts(clients: Clients, condition: str) -> list[str]:
     """The stretch, or smaller ones where it has too many."""
-    if await clients.index.count(condition) <= MOST_AT_ONCE or condition.count("'") < DEEPEST:
+    if await clients.index.count_of(condition) <= MOST_AT_ONCE or condition.count("'") < DEEPEST:
         return [condition]
     prefix = condition.split("'")[1]
     if len(prefix) >= DEEPEST:

@@ -11,6 +11,7 @@ from shared.documents import Chunk, Message, Thread, read_document
 from shared.mail.models import Address, Attachment, Kind, Segment
 from shared.mail.models import Message as ParsedMessage
 from shared.mail.threading import InMemoryThreads, ThreadState, assign
+from shared.reading.arrivals import arrival_of
 from shared.removal.queries import THREAD_CHUNKS
 from shared.session import Session
 from shared.store.queries import CHUNKS_OF_THREAD, MESSAGES_OF_THREAD
@@ -42,7 +43,7 @@ async def rebuild_thread(
     await _tell_vectors(clients, thread_id, messages, sources, session)
     places: dict[str, str] = {}
     for archive in sorted({one for each in messages for one in each.archive_ids}):
-        members = [parsed_message(each) for each in messages if archive in each.archive_ids]
+        members = [arrival_of(parsed_message(each)) for each in messages if archive in each.archive_ids]
         threaded = await Registry(clients).add(members, archive, sources.get(archive, ""), session)
         places = {node: threaded.renamed.get(place, place) for node, place in places.items()}
         places |= threaded.assignments

@@ -81,4 +81,6 @@ def _metadata(thread: Thread, made: ThreadSummary) -> dict[str, Any]:
         "source": thread.source,
         "notes": list(made.notes),
         "rejected_claims": len(made.rejected),
+        "tokens_prompt": made.tokens.prompt,
+        "tokens_completion": made.tokens.completion,
     }

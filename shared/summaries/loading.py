@@ -1,19 +1,34 @@
 """A thread out of the store, as summarizers read it."""
 
+import asyncio
+from dataclasses import dataclass
+
+import numpy as np
+
 from shared.clients import Clients
 from shared.consensus import analyse_thread
 from shared.documents import Chunk, Message, Thread, read_document
 from shared.errors import DocumentNotFoundError
 from shared.session import Session
 from shared.store.queries import CHUNKS_OF_THREAD, MESSAGES_OF_THREAD
-from shared.summaries.models import ContextChunk, ContextMessage, ThreadContext
+from shared.summaries.models import ContextChunk, ContextMessage, Embed, ThreadContext
+from shared.summaries.vectors import Matrix
 
-__all__ = ["load_context"]
+__all__ = ["Reading", "load_context"]
 
 
-async def load_context(
-    clients: Clients, thread: Thread, session: Session, *, window: int, top_k: int
-) -> ThreadContext:
+@dataclass(frozen=True)
+class Reading:
+    """How a thread is to be read."""
+
+    window: int
+    top_k: int
+    embed: Embed | None = None
+    with_vectors: bool = False
+    """The chunks' vectors, too, where the thread does not fit the window."""
+
+
+async def load_context(clients: Clients, thread: Thread, session: Session, how: Reading) -> ThreadContext:
     """All messages of the thread, in order, and all their chunks."""
     store = clients.store
     messages = [
@@ -29,18 +44,31 @@ async def load_context(
     read = [_message(each) for each in messages]
     order = {message.id: position for position, message in enumerate(messages)}
     chunks.sort(key=lambda chunk: (order.get(chunk.message_key, len(order)), chunk.chunk_index))
+    fits = sum(each.token_count for each in chunks) <= how.window
+    vectors = {} if fits or not how.with_vectors else await _vectors(clients, thread.id)
     return ThreadContext(
         thread_id=thread.id,
         subject=thread.subject,
         messages=read,
         chunks=[
-            ContextChunk(each.id, each.message_key, each.chunk_index, each.text, each.token_count)
+            ContextChunk(
+                each.id, each.message_key, each.chunk_index, each.text, each.token_count, vectors.get(each.id)
+            )
             for each in chunks
         ],
-        consensus=analyse_thread(each.for_consensus() for each in read),
-        context_window_tokens=window,
-        top_k=top_k,
+        consensus=await asyncio.to_thread(analyse_thread, [each.for_consensus() for each in read]),
+        context_window_tokens=how.window,
+        top_k=how.top_k,
+        embed=how.embed,
     )
+
+
+async def _vectors(clients: Clients, thread_id: str) -> dict[str, Matrix]:
+    return {
+        each["chunk_id"]: np.asarray(each["embedding"], dtype=np.float32)
+        async for each in clients.index.chunks_of_thread(thread_id, with_vectors=True)
+        if each.get("embedding")
+    }
 
 
 def _message(message: Message) -> ContextMessage:

@@ -48,7 +48,7 @@ PLANTED = [
     ("unknown-parameter", MAIN, "    sku: searchSku\n", "    sku: searchSku\n    tier: 'x'\n"),
     ("wrong-type", MAIN, "    replicas: searchReplicas", "    replicas: 'two'"),
     ("wrong-type", MAIN, "preciseScaling: preciseScaling", "preciseScaling: 'yes'"),
-    ("wrong-type", MAIN, "    containers: [\n      archives\n    ]", "    containers: archives"),
+    ("wrong-type", MAIN, "    containers: [\n      archives\n      deadLetters\n    ]", "    containers: archives"),
     ("wrong-value", MAIN, "'Premium' : 'Standard'", "'Premium' : 'Basic'"),
     ("wrong-value", MAIN, "param searchSku string = 'basic'", "param searchSku string = 'free'"),
     ("wrong-value", MAIN, "param maximumInstanceCount int = 40", "param maximumInstanceCount int = 20"),

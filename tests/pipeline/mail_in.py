@@ -107,8 +107,8 @@ class MailIn:
 
 
 @asynccontextmanager
-async def mail_in(cloud: LocalCloud, bus: RunningService) -> AsyncIterator[MailIn]:
+async def mail_in(cloud: LocalCloud, bus: RunningService, **settings: str) -> AsyncIterator[MailIn]:
     """A place with a database of its own."""
-    async with bench(cloud.settings(bus)) as place:
+    async with bench(cloud.settings(bus, **settings)) as place:
         await place.clients.blobs.ensure_container(ARCHIVES_CONTAINER)
         yield MailIn(place)

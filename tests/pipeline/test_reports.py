@@ -7,12 +7,15 @@ from typing import Any
 import pytest
 
 from shared.documents import Report, Summary, Thread
+from shared.embedding.instance import close_embedder
+from shared.embedding.model_folder import DEFAULT_FOLDER
 from shared.events import Event, SummarizationRequested
 from shared.ids import thread_id
 from shared.session import Session
 from shared.summaries import verify_stored
+from shared.summaries.summarizers import UnknownBackendError
 from stages.reporting import REPORTING
-from stages.summarization import SUMMARIZATION, UnknownBackendError
+from stages.summarization import SUMMARIZATION
 from tests.pipeline.mail_in import MailIn, mail, mail_in
 from tests.support.cloud import LocalCloud
 from tests.support.services import RunningService
@@ -208,3 +211,22 @@ async def test_a_backend_that_the_app_does_not_have_is_refused(
     async with mail_in(cloud, bus_service) as place:
         with pytest.raises(UnknownBackendError, match="llm_backend 'oracle'"):
             await place.run(SUMMARIZATION, Event.of(request(llm_backend="oracle")))
+
+
+@pytest.mark.skipif(not DEFAULT_FOLDER.exists(), reason="the model is not built: make model")
+async def test_sentences_can_be_compared_by_the_embedding_model(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    mails = THREAD + mail(5, parent=0, subject="", body="The handshake needs one round trip less than 1.2.")
+    texts = []
+    try:
+        for _ in range(2):
+            async with mail_in(cloud, bus_service, SUMMARY_SENTENCES="embeddings") as place:
+                await place.take_in(mails)
+                complete = await summarized(place)
+                summary = await place.clients.store.read(Summary, complete.data.summary_id, ROOT, Session())
+                texts.append(summary.content_markdown)
+    finally:
+        await close_embedder()
+    assert "one round trip less" in texts[0]
+    assert texts[0] == texts[1]

@@ -10,11 +10,14 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import Gauge, Histogram, InMemoryMetricReader, Sum
 
 from shared.calls import Calls
-from shared.metric_names import METRICS, SPAN_ATTRIBUTES, Kind
+from shared.events.data import EventData
+from shared.metric_names import COUNT_PREFIX, METRICS, SPAN_ATTRIBUTES, Kind
 from shared.stage import runner
 from shared.telemetry import Metrics, SweepMetrics
 
 KINDS: dict[type[Any], Kind] = {Sum: Kind.COUNTER, Histogram: Kind.HISTOGRAM, Gauge: Kind.GAUGE}
+ROOT = Path(__file__).resolve().parents[2]
+CODE = ("shared", "stages", "web")
 
 
 @pytest.fixture
@@ -41,7 +44,7 @@ def test_every_instrument_is_in_the_list_with_its_kind(
     metrics = family.on(MeterProvider([reader]).get_meter("test"))
     for field in fields(metrics):
         instrument = getattr(metrics, field.name)
-        next(getattr(instrument, how) for how in ("add", "record", "set") if hasattr(instrument, how))(1)
+        _measure(instrument)(1)
 
     found = recorded(reader)
 
@@ -82,18 +85,32 @@ def test_the_runner_uses_the_labels_of_the_list(metrics: Metrics) -> None:
         assert labels == METRICS[names[instrument]].labels, instrument
 
 
-def test_the_runner_sets_the_span_attributes_of_the_list() -> None:
-    tree = ast.parse(Path(runner.__file__).read_text())
-    set_ = {
-        call.args[0].value
-        for call in ast.walk(tree)
-        if isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Attribute)
-        and call.func.attr == "set_attribute"
-        and isinstance(call.args[0], ast.Constant)
+def test_the_code_names_no_other_span_attributes_than_those_of_the_list() -> None:
+    named = {
+        node.value
+        for folder in CODE
+        for file in (ROOT / folder).rglob("*.py")
+        if file.name != "metric_names.py"
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and node.value.startswith("pipeline.")
+        and node.value.count(" ") == 0
     }
+    # `set_ids` puts these together: pipeline.<name>_id, and pipeline.<name>_ids for several.
+    by_ids = {f"pipeline.{name}_id" for name in EventData.told_ids(_NoIds())} | {"pipeline.thread_ids"}
 
-    assert set_ == SPAN_ATTRIBUTES
+    assert (named - {"pipeline.", COUNT_PREFIX}) | by_ids == SPAN_ATTRIBUTES
+
+
+class _NoIds(EventData):
+    routing_key = "none"
+    identity = ()
+    ids_field = "none"
+
+
+def _measure(instrument: Any) -> Any:
+    return next(getattr(instrument, name) for name in ("add", "record", "set") if hasattr(instrument, name))
 
 
 def _uses(tree: ast.AST) -> Any:

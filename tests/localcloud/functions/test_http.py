@@ -1,6 +1,8 @@
 """HTTP functions, over a socket, in a dev host of its own process."""
 
+import copy
 import json
+import pickle
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localcloud.functions.http_values import encode_by_converter, encode_response, parse_query
+from localcloud.functions.http_values import (
+    decode_request,
+    encode_by_converter,
+    encode_response,
+    parse_query,
+)
 from tests.localcloud.functions.support import Host, wait_for
 
 
@@ -139,8 +146,10 @@ def test_the_page_at_the_root_says_that_the_host_runs(host: Host) -> None:
     assert "dev host" in answer.text
 
 
-def test_the_server_does_not_tell_what_it_is(host: Host) -> None:
-    assert host.get("/api/text").headers["server"] is None
+def test_the_server_tells_the_time_but_not_what_it_is(host: Host) -> None:
+    for answer in (host.get("/api/text"), host.ask("POST", "/api/size", b"x"), host.get("/unknown")):
+        assert answer.headers["server"] is None
+        assert len(answer.headers.get_all("date") or ()) == 1
 
 
 def test_a_sync_function_has_its_invocation_id_in_its_thread(host: Host) -> None:
@@ -193,6 +202,57 @@ def test_requests_are_served_side_by_side(host: Host) -> None:
     assert time.monotonic() - started < 2.5
 
 
+def test_pipelined_requests_are_answered_in_order_however_many_they_are(host: Host) -> None:
+    slow = b"GET /api/slow?seconds=0.2 HTTP/1.1\r\nHost: h\r\n\r\n"
+    unknown = b"GET /unknown HTTP/1.1\r\nHost: h\r\n\r\n" * 3000
+    posted = b"POST /api/size HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nabcde"
+    last = b"GET /api/text HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+    answer = raw(host, slow + unknown + posted + last)
+    statuses = [part[:3] for part in answer.split(b"HTTP/1.1 ")[1:]]
+    assert statuses == [b"200"] + [b"404"] * 3000 + [b"200", b"200"]
+    assert b"\r\n\r\nslept" in answer
+    assert b"\r\n\r\n5" in answer
+    assert answer.endswith(b"\r\n\r\nplain text")
+
+
+def test_a_peer_that_does_not_read_holds_up_its_own_answers_only(host: Host) -> None:
+    address = urlsplit(host.url)
+    request = b"GET /api/large HTTP/1.1\r\nHost: h\r\n\r\n"
+    with socket.create_connection((address.hostname, address.port), timeout=10) as connection:
+        connection.sendall(request * 20)
+        wait_for(lambda: host.log.count("Executed 'Functions.large'") >= 2)
+        assert host.get("/api/text").status == 200
+        assert host.log.count("Executed 'Functions.large'") < 20  # the rest waits for the peer
+        received = 0
+        while received < 20 * 1_000_000:
+            received += len(connection.recv(1_000_000))
+
+
+def test_a_peer_that_leaves_before_its_answer_stops_nothing(host: Host) -> None:
+    address = urlsplit(host.url)
+    ended = host.log.count("Executed 'Functions.slow' (Succeeded")
+    with socket.create_connection((address.hostname, address.port), timeout=10) as connection:
+        connection.sendall(b"GET /api/slow?seconds=0.3 HTTP/1.1\r\nHost: h\r\n\r\n")
+        wait_for(lambda: "Executing 'Functions.slow'" in host.log)
+    wait_for(lambda: host.log.count("Executed 'Functions.slow' (Succeeded") == ended + 1)
+    assert host.get("/api/text").status == 200
+    assert "Traceback" not in host.log.rpartition("Executing 'Functions.slow'")[2]
+
+
+def test_a_response_that_cannot_be_encoded_is_answered_500(host: Host) -> None:
+    answer = host.get("/api/broken-response")
+    assert (answer.status, answer.body) == (500, b"")
+    assert "'int' object has no attribute 'startswith'" in host.log
+    assert host.get("/api/text").status == 200
+
+
+def test_connection_close_and_http_1_0_are_heeded(host: Host) -> None:
+    closing = raw(host, b"GET /api/text HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+    assert closing.lower().count(b"connection: close") == 1
+    old = raw(host, b"GET /api/text HTTP/1.0\r\n\r\n")
+    assert old.endswith(b"\r\n\r\nplain text")
+
+
 def raw(host: Host, request: bytes) -> bytes:
     """Everything that the host answers to these bytes."""
     address = urlsplit(host.url)
@@ -216,6 +276,43 @@ RESPONSES = st.builds(
     ),
     charset=st.one_of(st.none(), st.sampled_from(["utf-8", "utf-16"])),
 )
+
+
+NAMES = st.text("abcXYZ-", min_size=1, max_size=8)
+TEXTS = st.text(st.characters(min_codepoint=0x20, max_codepoint=0xFF), max_size=12)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    headers=st.lists(st.tuples(NAMES, TEXTS), max_size=5),
+    body=st.binary(max_size=20),
+    route_values=st.dictionaries(NAMES, TEXTS, max_size=3),
+    query=st.sampled_from(["", "a=1&a=2&b=", "x=%C3%A9"]),
+)
+def test_a_request_is_what_the_converter_makes_of_it(
+    headers: list[tuple[str, str]], body: bytes, route_values: dict[str, str], query: str
+) -> None:
+    raw_headers = [(name.lower().encode(), text.encode("latin-1")) for name, text in headers]
+    scope = {
+        "method": "post",
+        "scheme": "http",
+        "raw_path": b"/api/x",
+        "query_string": query.encode(),
+        "headers": [(b"host", b"here:1"), *raw_headers],
+    }
+    seen = decode_request(scope, body, route_values)
+    joined: dict[str, str] = {"host": "here:1"}
+    for name, text in headers:
+        key = name.lower()
+        joined[key] = f"{joined[key]},{text}" if key in joined else text
+    assert isinstance(seen, func.HttpRequest)
+    assert (seen.method, seen.get_body(), dict(seen.route_params)) == ("POST", body, route_values)
+    assert dict(seen.headers) == joined
+    assert dict(seen.params) == parse_query(query)
+    assert seen.url == f"http://here:1/api/x{'?' if query else ''}{query}"
+    assert not hasattr(seen, "something_else")
+    assert copy.copy(decode_request(scope, body, route_values)).url == seen.url
+    assert pickle.loads(pickle.dumps(decode_request(scope, body, route_values))).url == seen.url
 
 
 @settings(max_examples=50, deadline=None)

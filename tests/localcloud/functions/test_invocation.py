@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from localcloud.functions.bridge import LoopBridge
 from localcloud.functions.context import Retry, Trace
 from localcloud.functions.definitions import CallPlan, Function, RetryPolicy, TimerTrigger
-from localcloud.functions.invocation import Call, FunctionTimeout, Invoker, pool_size
+from localcloud.functions.invocation import Call, FunctionTimeout, Invoker, Outcome, pool_size
 from localcloud.functions.retries import invoke_with_retries
 
 
@@ -261,3 +262,33 @@ async def test_a_retry_policy_runs_the_function_again(
 )
 def test_the_size_of_the_pool_is_taken_as_the_worker_takes_it(text: str | None, size: int | None) -> None:
     assert pool_size(text) == size
+
+
+async def test_a_call_that_raises_keeps_no_other_from_the_loop() -> None:
+    loop = asyncio.get_running_loop()
+    complaints: list[Any] = []
+    loop.set_exception_handler(lambda _, told: complaints.append(told["exception"]))
+    bridge, arrived = LoopBridge(loop), asyncio.Event()
+    bridge.call(list[int]().pop)
+    bridge.call(arrived.set)
+    async with asyncio.timeout(10):
+        await arrived.wait()
+    assert [type(complaint) for complaint in complaints] == [IndexError]
+
+
+async def test_a_started_function_tells_its_end_and_is_given_up_when_the_host_drains(
+    invoker: Invoker,
+) -> None:
+    async def echo(value: Any) -> Any:
+        return value
+
+    async def hang(value: Any) -> None:
+        await asyncio.sleep(3600)
+
+    ended: asyncio.Queue[Outcome] = asyncio.Queue()
+    invoker.start(function(echo), Call("here", "test"), ended.put_nowait)
+    assert (await ended.get()).value == "here"
+    invoker.start(function(hang), Call(None, "test"), ended.put_nowait)
+    await invoker.drain(0.05)
+    assert isinstance(ended.get_nowait().error, asyncio.CancelledError)
+    assert invoker.outstanding == 0

@@ -97,6 +97,16 @@ def split(req: func.HttpRequest) -> func.HttpResponse:
     return func.HttpResponse("ok", headers={"X-Reflected": req.params["value"]})
 
 
+@app.route(route="broken-response")
+def broken_response(req: func.HttpRequest) -> func.HttpResponse:
+    return func.HttpResponse("ok", mimetype=5)  # type: ignore[arg-type] # that it fails is the point
+
+
+@app.route(route="large", methods=["GET"])
+def large(req: func.HttpRequest) -> func.HttpResponse:
+    return func.HttpResponse(b"x" * 1_000_000)
+
+
 @app.route(route="any")
 def anything(req: func.HttpRequest) -> func.HttpResponse:
     return func.HttpResponse(req.method)

@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
-from azure.identity.aio import DefaultAzureCredential, get_bearer_token_provider
-
 from shared.clients import Clients
 from shared.config import Settings
 from shared.documents import Thread
@@ -19,6 +17,7 @@ from shared.summaries.sentence_vectors import embed_with
 
 if TYPE_CHECKING:
     import openai
+    from azure.identity.aio import DefaultAzureCredential
 
 __all__ = [
     "EXTRACTIVE",
@@ -70,7 +69,7 @@ async def sentence_embedder(settings: Settings) -> Embed | None:
     return embed_with(await embedder(settings))
 
 
-_clients: dict[Hashable, tuple["openai.AsyncOpenAI", DefaultAzureCredential | None]] = {}
+_clients: "dict[Hashable, tuple[openai.AsyncOpenAI, DefaultAzureCredential | None]]" = {}
 
 
 def _chat_client(settings: Settings) -> "openai.AsyncOpenAI":
@@ -82,6 +81,9 @@ def _chat_client(settings: Settings) -> "openai.AsyncOpenAI":
 
 
 def _open(settings: Settings) -> "tuple[openai.AsyncOpenAI, DefaultAzureCredential | None]":
+    # Each takes a good part of a second to import, and most apps need neither.
+    from azure.identity.aio import DefaultAzureCredential, get_bearer_token_provider  # noqa: PLC0415
+
     from shared.summaries.chat_client import AZURE_SCOPE, ChatEndpoint, open_chat_client  # noqa: PLC0415
 
     key, is_azure = settings.SUMMARY_API_KEY, settings.SUMMARY_BACKEND == _AZURE

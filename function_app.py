@@ -22,6 +22,14 @@ from web.health import blueprint as health
 from web.messages import blueprint as messages
 from web.openapi import blueprint as openapi
 from web.operations import blueprint as operations
+from web.pages.archives import blueprint as archives_pages
+from web.pages.drafts import blueprint as draft_pages
+from web.pages.home import blueprint as home_page
+from web.pages.missing import blueprint as missing_page
+from web.pages.report import blueprint as report_page
+from web.pages.search import blueprint as search_page
+from web.pages.sources import blueprint as source_pages
+from web.pages.thread import blueprint as thread_page
 from web.rendering import blueprint as static
 from web.reports import blueprint as reports
 from web.search import blueprint as search
@@ -55,3 +63,11 @@ app.register_functions(openapi)
 app.register_functions(reports)
 app.register_functions(search)
 app.register_functions(threads)
+app.register_functions(archives_pages)
+app.register_functions(draft_pages)
+app.register_functions(home_page)
+app.register_functions(missing_page)
+app.register_functions(report_page)
+app.register_functions(search_page)
+app.register_functions(source_pages)
+app.register_functions(thread_page)

@@ -1,7 +1,7 @@
 """Chunking: messages become chunks that fit the embedding model's window.
 
-A message of quotes only has no chunks, and is processed all the same. A thread that was merged since the
-event was published is followed to where it is now.
+A message of quotes only has no chunks, and is processed and announced all the same. A thread that was merged
+since the event was published is followed to where it is now.
 """
 
 import asyncio
@@ -141,8 +141,7 @@ async def _mark_processed(messages: Sequence[Message], work: Work) -> None:
 def _announcements(
     messages: Sequence[Message], chunks: Sequence[Chunk], strategy: Strategy
 ) -> list[ChunksPrepared]:
-    if not chunks:
-        return []
+    """Also where there is no chunk: the threads are as ready as they will be, and somebody waits for that."""
     return [
         ChunksPrepared(
             message_keys=[message.id for message in messages],
@@ -150,9 +149,10 @@ def _announcements(
             chunk_ids=[each.id for each in chunks],
             chunks_ready=True,
             chunking_strategy=strategy.value,
-            avg_chunk_size_tokens=round(sum(each.token_count for each in chunks) / len(chunks), 1),
+            avg_chunk_size_tokens=round(sum(each.token_count for each in chunks) / max(len(chunks), 1), 1),
             chunk_threads=[each.thread_id for each in chunks],
             chunk_messages=[each.message_key for each in chunks],
+            thread_ids=sorted({message.thread_id for message in messages}),
         )
     ]
 

@@ -137,12 +137,16 @@ class ChunksPrepared(EventData):
 
     message_keys: list[Id]
     chunk_count: Count
-    chunk_ids: Ids
+    chunk_ids: list[Id]  # none where the messages have no text of their own
     chunks_ready: bool
     chunking_strategy: str
     avg_chunk_size_tokens: Amount
     chunk_threads: list[Id] = []  # extension: the thread of each chunk
     chunk_messages: list[Id] = []  # extension: the message key of each chunk
+    thread_ids: list[Id] = []  # extension: threads that have changed, those without a chunk here included
+
+    def subject_ids(self) -> list[str]:
+        return self.chunk_ids or self.message_keys
 
 
 class ChunkingFailed(_Failed):
@@ -157,10 +161,10 @@ class ChunkingFailed(_Failed):
 class EmbeddingsGenerated(EventData):
     routing_key = "embeddings.generated"
     consumer = "orchestration"
-    identity = ("chunk_ids", "embedding_model")
+    identity = ("chunk_ids", "embedding_model", "thread_ids", "settled_versions")
     ids_field = "chunk_ids"
 
-    chunk_ids: Ids
+    chunk_ids: list[Id]
     embedding_count: Count
     embedding_model: str
     embedding_backend: str
@@ -169,6 +173,13 @@ class EmbeddingsGenerated(EventData):
     vector_store_updated: bool
     avg_generation_time_ms: Amount
     chunk_threads: list[Id] = []  # extension: the thread of each chunk
+    thread_ids: list[Id] = []  # extension: threads that have changed, those without a chunk here included
+    # extension, of orchestration's note to itself: the versions that thread_ids had before the quiet period
+    settled_versions: list[str] = []
+    claimed_by: str | None = None  # extension, likewise: the event that claimed them
+
+    def subject_ids(self) -> list[str]:
+        return self.chunk_ids or self.thread_ids
 
 
 class EmbeddingGenerationFailed(_Failed):
@@ -176,7 +187,7 @@ class EmbeddingGenerationFailed(_Failed):
     identity = ("chunk_ids", "error_type")
     ids_field = "chunk_ids"
 
-    chunk_ids: Ids
+    chunk_ids: list[Id]
     embedding_backend: str
     failed_at: datetime
 

@@ -10,15 +10,19 @@ import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
-
-from azure.servicebus import ServiceBusMessage
+from typing import TYPE_CHECKING, Any
 
 from shared.clients import Clients
 from shared.documents import Operation, Source, read_document, stored_time
+from shared.lazy import lazy
 from shared.session import Session
 from shared.store import Conflict, NamedQuery
 from shared.telemetry import carried, span
+
+if TYPE_CHECKING:
+    from azure import servicebus
+else:
+    servicebus = lazy("azure.servicebus")
 
 __all__ = ["INGESTION_QUEUE", "Requested", "due_sources", "request_due_fetches", "request_fetch"]
 
@@ -53,7 +57,7 @@ async def request_fetch(
     await clients.store.create(operation, session)
     body = json.dumps({"operation_id": operation.id, "session": session.tokens()})
     properties: dict[str | bytes, Any] = dict(carried().items())
-    message = ServiceBusMessage(
+    message = servicebus.ServiceBusMessage(
         body,
         message_id=operation.id,
         content_type="application/json",

@@ -3,20 +3,25 @@
 from dataclasses import dataclass
 
 __all__ = [
+    "CHUNKS_OF_OTHER_MODELS",
     "CHUNKS_OF_THREAD",
     "CHUNK_STATES",
     "CURRENT_REPORTS",
     "CURRENT_SUMMARIES",
     "DUE_DELIVERIES",
+    "EMBEDDED_CHUNKS",
     "MESSAGES_OF_THREAD",
     "MESSAGES_WITHIN",
     "MESSAGE_DATES",
     "MESSAGE_STATES",
+    "OTHER_MODELS",
     "THREADS_OF_DRAFT",
     "THREADS_WITHIN",
+    "THREAD_ENTRIES",
     "TOUCHED_DIGESTS",
     "NamedQuery",
     "outdated_documents",
+    "states_of_threads",
 ]
 
 
@@ -72,6 +77,25 @@ DUE_DELIVERIES = NamedQuery(
     " ORDER BY c.next_delivery_at OFFSET 0 LIMIT @limit",
 )
 CHUNK_STATES = NamedQuery("chunk_states", "chunks", "SELECT c.id, c.status, c.embedding_generated FROM c")
+THREAD_ENTRIES = NamedQuery(
+    "thread_entries",
+    "thread_index",
+    "SELECT c.id, c.bucket, c.threads FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
+)
+
+_OF_OTHER_MODELS = "FROM c WHERE c.embedding_generated = true AND c.embedding_model != @model"
+CHUNKS_OF_OTHER_MODELS = NamedQuery("chunks_of_other_models", "chunks", f"SELECT * {_OF_OTHER_MODELS}")
+OTHER_MODELS = NamedQuery("other_models", "chunks", f"SELECT VALUE COUNT(1) {_OF_OTHER_MODELS}")
+EMBEDDED_CHUNKS = NamedQuery(
+    "embedded_chunks", "chunks", "SELECT VALUE COUNT(1) FROM c WHERE c.embedding_generated = true"
+)
+
+
+def states_of_threads(container: str, count: int) -> NamedQuery:
+    """The states of the messages or chunks of the threads @thread0, @thread1 and so on: one query for all."""
+    names = ", ".join(f"@thread{number}" for number in range(count))
+    text = f"SELECT c.id, c.thread_id, c.status FROM c WHERE c.thread_id IN ({names})"  # noqa: S608 - names of ours
+    return NamedQuery("states_of_threads", container, text)
 
 
 def outdated_documents(container: str) -> NamedQuery:

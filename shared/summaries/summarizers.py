@@ -81,9 +81,6 @@ def _chat_client(settings: Settings) -> "openai.AsyncOpenAI":
 
 
 def _open(settings: Settings) -> "tuple[openai.AsyncOpenAI, DefaultAzureCredential | None]":
-    # Each takes a good part of a second to import, and most apps need neither.
-    from azure.identity.aio import DefaultAzureCredential, get_bearer_token_provider  # noqa: PLC0415
-
     from shared.summaries.chat_client import AZURE_SCOPE, ChatEndpoint, open_chat_client  # noqa: PLC0415
 
     key, is_azure = settings.SUMMARY_API_KEY, settings.SUMMARY_BACKEND == _AZURE
@@ -95,6 +92,8 @@ def _open(settings: Settings) -> "tuple[openai.AsyncOpenAI, DefaultAzureCredenti
     )
     if not is_azure or key is not None:
         return open_chat_client(endpoint), None
+    from azure.identity.aio import DefaultAzureCredential, get_bearer_token_provider  # noqa: PLC0415 - slow
+
     identity = DefaultAzureCredential(managed_identity_client_id=settings.AZURE_CLIENT_ID)
     return open_chat_client(endpoint, get_bearer_token_provider(identity, AZURE_SCOPE)), identity
 

@@ -18,6 +18,9 @@ TABLES = {
         "TimeGenerated", "Name", "Properties", "ResultCode", "Success", "DurationMs", "ItemCount",
         "OperationId",
     },
+    "AppExceptions": {
+        "TimeGenerated", "ExceptionType", "OuterMessage", "SeverityLevel", "OperationId", "Properties",
+    },
     "AppTraces": {"TimeGenerated", "Message", "SeverityLevel", "OperationId", "Properties"},
     "AzureMetrics": {"TimeGenerated", "ResourceProvider", "MetricName", "Maximum", "Minimum", "Total"},
     "Usage": {"TimeGenerated", "IsBillable", "Quantity", "DataType"},

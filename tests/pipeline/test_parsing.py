@@ -14,12 +14,13 @@ from shared.documents import Archive, Chunk, Lock, Message, Thread
 from shared.errors import DocumentNotFoundError
 from shared.events import Event, JSONParsed
 from shared.ids import thread_id
+from shared.reading.errors import UnreadableArchiveError
 from shared.session import Session
 from shared.stage import Delivery, Runtime, StageFailedError, StageRunner
 from shared.store import Patch
 from shared.threads import resolve_thread
 from stages.chunking import CHUNKING
-from stages.parsing import PARSING, NoMessagesError, UnreadableArchiveError
+from stages.parsing import PARSING, NoMessagesError
 from tests.pipeline.mail_in import MailIn, archive_of, ingested, mail, mail_in
 from tests.support.cloud import LocalCloud, plan_faults
 from tests.support.services import RunningService
@@ -192,23 +193,41 @@ async def test_a_parse_that_breaks_off_at_any_write_ends_as_if_it_had_not(
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(before)
         event = await place.ingest(linking)
-        fault = {
-            "kind": "status",
-            "operation": "docs.*",
-            "skip": step * 2,
-            "times": None,
-            "args": {"status": 500},
-        }
-        plan_faults(cloud.cosmos, fault)
-        try:
-            await place.run(PARSING, event)
-        except Exception:  # noqa: BLE001 - it broke off, as planned; a late step may not have been reached
-            plan_faults(cloud.cosmos)
-        plan_faults(cloud.cosmos)
-        await release_lease(place)
+        await break_off(place, cloud, event, after=step * 2)
         for parsed in await place.run(PARSING, event):
             await place.run(CHUNKING, parsed)
         assert await documents_of(place, archives=True) == expected
+
+
+@pytest.mark.parametrize("step", range(12))
+async def test_a_first_parse_that_breaks_off_at_any_write_is_mended_by_the_next_archive_and_itself(
+    cloud: LocalCloud, bus_service: RunningService, step: int
+) -> None:
+    """Nothing is known yet, and before the archive is tried again another one reaches into its threads."""
+    first, second = CHAIN[1] + CHAIN[3] + CHAIN[4], CHAIN[0] + mail(5, parent=3, subject="Re: A draft")
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(second)
+        await place.take_in(first)
+        expected = signposts_apart(await documents_of(place, archives=True))
+    async with mail_in(cloud, bus_service) as place:
+        event = await place.ingest(first)
+        await break_off(place, cloud, event, after=step)
+        await place.take_in(second)
+        for parsed in await place.run(PARSING, event):
+            await place.run(CHUNKING, parsed)
+        assert signposts_apart(await documents_of(place, archives=True)) == expected
+
+
+async def break_off(place: MailIn, cloud: LocalCloud, event: Event[Any], *, after: int) -> None:
+    """Parse until the store refuses all further requests for documents."""
+    fault = {"kind": "status", "operation": "docs.*", "skip": after, "times": None, "args": {"status": 500}}
+    plan_faults(cloud.cosmos, fault)
+    try:
+        await place.run(PARSING, event)
+    except Exception:  # noqa: BLE001 - it broke off, as planned; a late step may not have been reached
+        plan_faults(cloud.cosmos)
+    plan_faults(cloud.cosmos)
+    await release_lease(place)
 
 
 async def release_lease(place: MailIn) -> None:
@@ -252,6 +271,18 @@ async def test_two_workers_on_the_same_archive_at_once_have_one_effect(
         assert [e.message_id for e in first] == [e.message_id for e in second]
         assert len(await place.stored("messages")) == 5
         assert sorted(each["message_count"] for each in await place.stored("threads")) == [1, 4]
+
+
+async def test_a_thread_without_any_text_of_its_own_is_announced_with_no_chunks(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        (prepared,) = await place.take_in(mail(0, body="> only quotes\n> here"))
+        assert (prepared.data.chunk_count, prepared.data.chunk_ids) == (0, [])
+        assert prepared.data.thread_ids == [ROOT]
+        assert prepared.data.message_keys == [(await place.stored("messages"))[0]["id"]]
+        assert (await place.stored("messages"))[0]["status"] == "processed"
+        assert prepared.message_id == Event.of(prepared.data).message_id
 
 
 async def test_a_message_that_is_nowhere_is_a_race(cloud: LocalCloud, bus_service: RunningService) -> None:

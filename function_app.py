@@ -4,6 +4,7 @@ import azure.functions as func
 
 from shared.telemetry_setup import start_telemetry
 from stages.chunking import blueprint as chunking
+from stages.deliveries import blueprint as deliveries
 from stages.digests import blueprint as digests
 from stages.embedding import blueprint as embedding
 from stages.failures import blueprint as failures
@@ -44,6 +45,7 @@ app.register_functions(embedding)
 app.register_functions(orchestration)
 app.register_functions(summarization)
 app.register_functions(reporting)
+app.register_functions(deliveries)
 app.register_functions(digests)
 app.register_functions(failures)
 app.register_functions(ingestion)

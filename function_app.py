@@ -18,6 +18,7 @@ from stages.sweep import blueprint as sweep
 from web.archives import blueprint as archives
 from web.digests import blueprint as digests_on_demand
 from web.drafts import blueprint as drafts
+from web.feeds import blueprint as feeds
 from web.health import blueprint as health
 from web.messages import blueprint as messages
 from web.openapi import blueprint as openapi
@@ -58,6 +59,7 @@ app.register_functions(sources)
 app.register_functions(static)
 app.register_functions(digests_on_demand)
 app.register_functions(drafts)
+app.register_functions(feeds)
 app.register_functions(messages)
 app.register_functions(openapi)
 app.register_functions(reports)

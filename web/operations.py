@@ -29,6 +29,6 @@ async def get_operation(req: func.HttpRequest) -> func.HttpResponse:
         operation = await (await clients()).store.find(Operation, id_, id_, Session())
     if operation is None:
         raise Problem(404, "There is no operation with this id; they are kept for a week.")
-    hidden = {"etag", "attemptCount", "lastAttemptTime", "lastError", "schema_version"}
     links = {"self": f"/api/operations/{operation.id}", "source": f"/api/sources/{operation.source}"}
-    return answer_json(req, {**operation.model_dump(mode="json", exclude=hidden), "links": links})
+    shown = operation.model_dump(mode="json", include=set(OperationDetail.model_fields))
+    return answer_json(req, {**shown, "links": links})

@@ -8,6 +8,7 @@ __all__ = [
     "CHUNK_STATES",
     "CURRENT_REPORTS",
     "CURRENT_SUMMARIES",
+    "DUE_DELIVERIES",
     "EMBEDDED_CHUNKS",
     "MESSAGES_OF_THREAD",
     "MESSAGES_WITHIN",
@@ -68,6 +69,12 @@ TOUCHED_DIGESTS = NamedQuery(
     "touched_digests",
     "digests",
     "SELECT c.scope FROM c WHERE c.touches > c.made ORDER BY c._ts OFFSET 0 LIMIT @limit",
+)
+DUE_DELIVERIES = NamedQuery(
+    "due_deliveries",
+    "reports",
+    "SELECT c.id, c.scope FROM c WHERE c.next_delivery_at <= @now"
+    " ORDER BY c.next_delivery_at OFFSET 0 LIMIT @limit",
 )
 CHUNK_STATES = NamedQuery("chunk_states", "chunks", "SELECT c.id, c.status, c.embedding_generated FROM c")
 THREAD_ENTRIES = NamedQuery(

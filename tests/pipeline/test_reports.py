@@ -79,6 +79,11 @@ async def test_hostile_mail_injects_nothing_into_the_html(
         summary = await place.clients.store.read(Summary, complete.data.summary_id, ROOT, Session())
         assert "<script" not in summary.content_html
         assert 'href="javascript' not in summary.content_html
+        targets = re.findall(r'href="#(citation-\d+)"', summary.content_html)
+        places = re.findall(r'<li id="(citation-\d+)">', summary.content_html)
+        assert len(places) == len(summary.citations) > 0
+        assert set(targets) <= set(places)
+        assert "&lt;a id" not in summary.content_html
 
 
 async def test_one_summary_and_one_report_for_each_version_however_often(

@@ -23,6 +23,7 @@ from shared.stage import Delivery, Runtime, StageFailedError, StageRunner
 from stages import embedding
 from stages.embedding import EMBEDDING
 from stages.orchestration import ORCHESTRATION
+from stages.summarization import SUMMARIZATION
 from tests.pipeline.mail_in import MailIn, mail, mail_in
 from tests.shared.embedding.toy_encoders import SPEC
 from tests.support.cloud import LocalCloud, faults_hit, plan_faults
@@ -125,6 +126,9 @@ async def test_a_chunk_that_always_fails_ends_alone_after_four_attempts_and_its_
     assert (len(tries), tries[-1]) == (4, ["always crash"])
     (request,) = await place.mail.run(ORCHESTRATION, generated)
     assert request.data.thread_ids == [poison["thread_id"]]
+    await place.mail.run(SUMMARIZATION, request)
+    (summary,) = await place.mail.stored("summaries")
+    assert "1 of 3 passages could not be indexed" in summary["content_markdown"]
     again = await place.mail.run(EMBEDDING, event)
     assert again[0].message_id == generated.message_id
     assert len([batch for batch in place.batches() if "always crash" in batch]) == 4

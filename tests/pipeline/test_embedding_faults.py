@@ -17,6 +17,7 @@ from shared.embedding.instance import close_embedder
 from shared.embedding.port import Embedder
 from shared.embedding.process import EncoderProcess, ProcessOptions
 from shared.events import Event
+from shared.index.index import IndexMissingError
 from shared.index.versions import IndexMismatchError
 from shared.session import Session
 from shared.stage import Delivery, Runtime, StageFailedError, StageRunner
@@ -176,6 +177,23 @@ async def test_an_index_for_other_vectors_condemns_no_chunk(place: Place) -> Non
     with pytest.raises(IndexMismatchError, match=r"takes vectors of 8 numbers, the model gives 4"):
         await place.mail.run(EMBEDDING, event)
     assert {each["status"] for each in (await place.chunks()).values()} == {"pending"}
+
+
+async def test_an_index_that_is_missing_or_gets_lost_is_made_anew(place: Place) -> None:
+    index = place.mail.clients.index
+
+    async def lose() -> None:
+        await index._admin.delete_alias(index.name)
+        await index._admin.delete_index(index.versions.own)
+
+    await lose()
+    await place.mail.run(EMBEDDING, await place.prepared("one two"))
+    await lose()
+    event = await place.prepared("three")
+    with pytest.raises(IndexMissingError):
+        await place.mail.run(EMBEDDING, event)
+    await place.mail.run(EMBEDDING, event)
+    assert {hit.payload["text"] for hit in await index.search("*")} == {"three"}
 
 
 async def test_workers_on_the_same_event_and_events_in_any_order_make_one_vector_a_chunk_and_one_request(

@@ -1,6 +1,7 @@
 """When a thread's summary is asked for: once a version, after a quiet period, whoever races or breaks off."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from typing import Any
@@ -12,7 +13,7 @@ from shared.documents import Chunk, Message, Thread
 from shared.events import EmbeddingsGenerated, Event, SummarizationRequested
 from shared.ids import thread_id
 from shared.session import Session
-from shared.stage import Outcome, Work
+from shared.stage import Delivery, Outcome, Runtime, StageFailedError, StageRunner, Work
 from shared.store import Patch
 from stages.orchestration import CLAIM_MINUTES, ORCHESTRATION, PATIENCE
 from tests.pipeline.mail_in import NOW, MailIn, mail, mail_in
@@ -190,3 +191,35 @@ async def test_a_store_that_fails_at_any_step_leads_to_one_request_in_the_end(
     assert len({version for _, version in asked(outcomes)}) == 1
     stored = await hasty.clients.store.read(Thread, ROOT, ROOT, Session())
     assert stored.content_hash == asked(outcomes)[0][1]
+
+
+async def test_the_note_comes_back_by_the_broker_when_the_quiet_period_is_over(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service, ORCHESTRATION_QUIET_SECONDS="1") as place:
+        (event,) = await embedded(place, mail(0) + mail(1, parent=0))
+        runner = StageRunner(ORCHESTRATION, place.clients)
+        started = time.monotonic()
+        await runner.run(Delivery(event.to_json(), "first"))
+        (note,) = await place.place.take_all("orchestration", 1)
+        assert time.monotonic() - started >= 1
+        assert (note.data.thread_ids, len(note.data.settled_versions)) == ([ROOT], 1)
+        await runner.run(Delivery(note.to_json(), "note"))
+        (request,) = await place.place.take_all("summarization", 1)
+        assert request.data.content_hashes == note.data.settled_versions
+
+
+async def test_when_the_attempts_are_used_up_the_failure_is_told(hasty: MailIn, cloud: LocalCloud) -> None:
+    (event,) = await embedded(hasty, mail(0))
+    plan_faults(
+        cloud.cosmos, {"operation": "docs.query", "kind": "status", "times": None, "args": {"status": 503}}
+    )
+    runner = StageRunner(ORCHESTRATION, hasty.clients, Runtime(sleep=hasty.place.sleep))
+    try:
+        with pytest.raises(StageFailedError):
+            await runner.run(Delivery(event.to_json(), "first"))
+    finally:
+        plan_faults(cloud.cosmos)
+    assert len(hasty.place.slept) == hasty.clients.settings.MAX_RETRIES
+    (failed,) = await hasty.place.take_all("failures", 1)
+    assert (failed.event_type, failed.data.thread_ids) == ("OrchestrationFailed", [ROOT])

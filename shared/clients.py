@@ -62,10 +62,20 @@ class Clients:
     @classmethod
     async def connect(cls, settings: Settings) -> Self:
         exit_stack = AsyncExitStack()
+        try:
+            return await cls._connect(settings, exit_stack)
+        except BaseException:  # nobody else would close what was opened so far
+            await exit_stack.aclose()
+            raise
+
+    @classmethod
+    async def _connect(cls, settings: Settings, exit_stack: AsyncExitStack) -> Self:
         # One credential for all: it keeps the tokens, and starts nothing where keys are used.
         identity = identity_aio.DefaultAzureCredential(managed_identity_client_id=settings.AZURE_CLIENT_ID)
         exit_stack.push_async_callback(identity.close)
-        cosmos = await exit_stack.enter_async_context(_cosmos(settings, identity))
+        cosmos = _cosmos(settings, identity)
+        exit_stack.push_async_callback(cosmos.close)
+        await cosmos.__aenter__()  # it asks the service, which may fail: then it is closed as well
         bus = Bus(_service_bus(settings, identity), settings.SERVICEBUS_TOPIC)
         index = _index(settings, identity)
         blobs = Blobs(_blob_service(settings, identity))
@@ -127,11 +137,12 @@ def _index(settings: Settings, identity: "Identity") -> Index:
     options = _retries()
     if settings.SEARCH_CA_FILE is not None:
         options["connection_verify"] = str(settings.SEARCH_CA_FILE)
-    endpoint, name = settings.SEARCH_ENDPOINT, settings.SEARCH_INDEX
+    endpoint = settings.SEARCH_ENDPOINT
     return Index(
-        search_aio.SearchClient(endpoint, name, credential, **options),
+        lambda name: search_aio.SearchClient(endpoint, name, credential, **options),
         search_admin.SearchIndexClient(endpoint, credential, **options),
-        name,
+        settings.SEARCH_INDEX,
+        settings.EMBEDDING_MODEL,
     )
 
 

@@ -96,6 +96,9 @@ class Settings(BaseModel):
     EMBEDDING_API_VERSION: str = "2024-10-21"
     EMBEDDING_DIMENSION: Annotated[int, Field(gt=0, le=16_384)] | None = None
 
+    # How long a thread must have stayed as it is before its summary is asked for; 0 asks at once
+    ORCHESTRATION_QUIET_SECONDS: Annotated[float, Field(ge=0, le=24 * 3600)] = 5
+
     # What a summary is asked for with
     SUMMARY_TOP_K: Positive = 12
     SUMMARY_BACKEND: SummaryBackend = "extractive"

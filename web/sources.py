@@ -14,7 +14,9 @@ from shared.ingestion.definitions import (
     SourceDefinition,
     SourceType,
     check_reachable,
-    next_fetch,
+    definition_of,
+    source_of,
+    updated_source,
 )
 from shared.ingestion.requests import Requested, request_fetch
 from shared.session import Session
@@ -55,7 +57,7 @@ async def create_source(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
     definition = _checked(_body(req), connected)
     session = Session()
-    source = _as_source(definition, datetime.now(UTC))
+    source = source_of(definition, datetime.now(UTC))
     if not await connected.store.create(source, session):
         raise Problem(409, f"There is a source named {definition.name!r} already.")
     created = await connected.store.read(Source, source.id, source.id, session)
@@ -105,7 +107,7 @@ async def update_source(req: func.HttpRequest) -> func.HttpResponse:
         source = await _found(req, connected)
         _check_match(req, source)
         now = datetime.now(UTC)
-        updated = _updated(source, _checked(_merged(req, source), connected), now)
+        updated = updated_source(source, _checked(_merged(req, source), connected), now)
         kept = await connected.store.replace(updated, Session())
         if kept is not Conflict.CONFLICT:
             return answer(200, _shown(kept), ETag=kept.etag or "")
@@ -169,7 +171,7 @@ def _body(req: func.HttpRequest) -> dict[str, Any]:
 def _merged(req: func.HttpRequest, source: Source) -> dict[str, Any]:
     body = _body(req)
     if req.method == "PATCH":
-        body = _merge_patch(_definition_of(source), body)
+        body = _merge_patch(definition_of(source), body)
     if body.setdefault("name", source.name) != source.name:
         fault = {"pointer": "/name", "detail": "a source cannot be renamed"}
         raise Problem(422, f"/name: {fault['detail']}", errors=[fault])
@@ -188,10 +190,6 @@ def _merge_patch(target: Any, patch: Any) -> Any:
     return merged
 
 
-def _definition_of(source: Source) -> dict[str, Any]:
-    return source.model_dump(include={"name", "source_type", "url", "enabled", "schedule", "settings"})
-
-
 def _checked(body: dict[str, Any], connected: Clients) -> SourceDefinition:
     definition = SourceDefinition.model_validate(body)
     try:
@@ -200,29 +198,6 @@ def _checked(body: dict[str, Any], connected: Clients) -> SourceDefinition:
         fault = {"pointer": "/url", "detail": str(error).removeprefix("url: ")}
         raise Problem(422, f"/url: {fault['detail']}", errors=[fault]) from None
     return definition
-
-
-def _as_source(definition: SourceDefinition, now: datetime) -> Source:
-    source = Source(
-        id=definition.name,
-        name=definition.name,
-        source_type=definition.source_type,
-        url=definition.url,
-        enabled=definition.enabled,
-        schedule=definition.schedule,
-        settings=definition.stored_settings(),
-        created_at=now,
-    )
-    return source.model_copy(update={"next_fetch_at": next_fetch(source, now)})
-
-
-def _updated(source: Source, definition: SourceDefinition, now: datetime) -> Source:
-    """The new definition; what was learnt about the old address is forgotten with it."""
-    defined = _as_source(definition, now)
-    changes = {name: getattr(defined, name) for name in SourceDefinition.model_fields}
-    moved = (source.url, source.source_type) != (defined.url, defined.source_type)
-    cursor = {} if moved else source.cursor
-    return source.model_copy(update={**changes, "cursor": cursor, "next_fetch_at": defined.next_fetch_at})
 
 
 async def _found(req: func.HttpRequest, connected: Clients) -> Source:

@@ -44,7 +44,8 @@ class Watch:
     """Who follows an operation, and may stop it."""
 
     step: Callable[[str], None] = lambda _name: None
-    progress: Callable[[int], None] = lambda _done: None
+    planned: Callable[[int], None] = lambda _total: None
+    progress: Callable[[int], None] = lambda _done: None  # over all queues
     waiting: Callable[[int], None] = lambda _left: None
     stopped: Callable[[], bool] = lambda: False
 
@@ -66,6 +67,7 @@ class Mover:
         self._pace = pace
         self._watch = watch
         self._patience = patience
+        self._completed = 0
 
     async def move(self, queue: str, chosen: set[int], noted: set[int], act: Act, note: Note) -> Moved:
         """Move the chosen letters; `noted` are those that an earlier run has acted on already."""
@@ -77,6 +79,10 @@ class Mover:
                 await run.release()
         run.moved.left = run.left
         return run.moved
+
+    def report(self, completed: int) -> None:
+        self._completed += completed
+        self._watch.progress(self._completed)
 
     @property
     def pace(self) -> Pace:
@@ -183,6 +189,7 @@ class _Run:
         self.held += [each for each in chosen if sequence_number(each) in refused]
 
     async def _complete(self, letters: Letters) -> None:
+        before = len(self.moved.completed)
         for each in letters:
             try:
                 await self.receiver.complete_message(each)
@@ -193,9 +200,9 @@ class _Run:
             self.left.discard(sequence_number(each))
             self.moved.completed.add(sequence_number(each))
             self.mover.watch.step("completed")
-        gone = set(map(sequence_number, letters))
-        self.ready = [each for each in self.ready if sequence_number(each) not in gone]
-        self.mover.watch.progress(len(self.moved.completed))
+        dealt_with = set(map(sequence_number, letters))
+        self.ready = [each for each in self.ready if sequence_number(each) not in dealt_with]
+        self.mover.report(len(self.moved.completed) - before)
 
     async def release(self) -> None:
         """Give back what was held, so that others see it at once."""

@@ -157,6 +157,7 @@ class _Job:
             return self.tally
         progress = await self._planned()
         self.tally.planned = sum(map(len, progress.plan.values()))
+        self.watch.planned(self.tally.planned)
         for queue, numbers in progress.plan.items():
             await self._move(queue, set(numbers), progress.done.get(queue, set()))
         return self.tally

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["MEASURED", "SIZES", "PerMessage", "capacity_table", "per_message_table"]
+__all__ = ["MEASURED", "SIZES", "PerMessage", "capacity_table", "month_table", "per_message_table"]
 
 ROOT = Path(__file__).resolve().parents[1]
 GB = 1e9
@@ -51,6 +51,15 @@ PHYSICAL_PARTITION_BYTES = 50 * GB
 CREDITS_A_SECOND = 1_000  # of a Service Bus Standard namespace
 VECTOR_BYTES = 4 * 384
 VECTOR_OVERHEAD = 1.1  # of an HNSW graph, roughly
+# Assumptions of the month: see docs/deploy.md.
+MONTH = 2_628_000
+WAITING = 2
+MEMORY_GB = 2
+OPERATIONS = 4  # publish, forward to the queue, receive, complete
+TIMER_RUNS = 2 * 43_800 + 8_760 + 2_920  # two a minute, digests each five, the sweep each fifteen
+SPAN_BYTES = 3_000  # a span and a log line, as the exporter sends them
+METRIC_BYTES = 43_800 * 60 * 600  # 60 series that have news each minute
+
 SEARCH_TIERS = (  # name, partitions at most, GB of vectors a partition
     ("Basic", 3, 5),
     ("S1", 12, 35),
@@ -132,6 +141,37 @@ def per_message_table(cost: PerMessage = MEASURED) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
+def month_table(messages: int = 100_000, cost: PerMessage = MEASURED) -> str:
+    """What a month with so many new messages is billed for; what stands for rent is left out."""
+    events = messages * cost.events
+    busy = messages * cost.cpu_ms / 1000 * WAITING
+    units, stored = messages * cost.request_units / 1e6, _bytes(messages * cost.document_bytes)
+    vectors, archives = messages * cost.chunks * VECTOR_BYTES, messages * cost.archive_bytes
+    telemetry = events * SPAN_BYTES + METRIC_BYTES
+    waits = f"CPU x {WAITING} for waiting, {MEMORY_GB} GB, one event at a time"
+    rows = [
+        ["resource", f"{messages:,} messages in a month", "how it is counted"],
+        ["---", "---", "---"],
+        ["Functions, busy", f"{busy * MEMORY_GB:,.0f} GB-s", waits],
+        [
+            "Functions, executions",
+            f"{events + TIMER_RUNS:,.0f}",
+            f"events, and {TIMER_RUNS:,} runs of timers",
+        ],
+        ["always ready", f"{MONTH * MEMORY_GB:,} GB-s", "one instance, whatever comes"],
+        ["Service Bus", f"{events * OPERATIONS:,.0f} operations", f"{OPERATIONS} an event"],
+        ["Cosmos DB", f"{units:,.1f} million RU, {stored} more", "serverless; RU by the local model"],
+        ["AI Search", f"{_bytes(vectors)} of vectors more", "within its tier no charge"],
+        ["Storage", f"{_bytes(archives)} more", "the archives as they came"],
+        [
+            "Log Analytics",
+            _bytes(telemetry),
+            "3 KB an event for span and log line, 0.6 KB a series and minute",
+        ],
+    ]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
 def _raised(messages: int) -> str:
     return str(round(math.log10(messages))).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
@@ -152,6 +192,8 @@ def main() -> None:
     print(per_message_table())
     print()
     print(capacity_table())
+    print()
+    print(month_table())
 
 
 if __name__ == "__main__":

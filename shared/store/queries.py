@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 
 __all__ = [
+    "CHUNKS_OF_MESSAGES",
     "CHUNKS_OF_THREAD",
     "CHUNK_STATES",
     "CURRENT_REPORTS",
     "CURRENT_SUMMARIES",
     "MESSAGES_OF_THREAD",
     "MESSAGE_STATES",
+    "STORED_MESSAGES",
     "THREAD_ENTRIES",
     "NamedQuery",
     "outdated_documents",
@@ -34,6 +36,15 @@ CURRENT_REPORTS = NamedQuery(
     "current_reports", "reports", "SELECT c.id, c.summary_id FROM c WHERE NOT c.outdated"
 )
 CHUNK_STATES = NamedQuery("chunk_states", "chunks", "SELECT c.id, c.status, c.embedding_generated FROM c")
+STORED_MESSAGES = NamedQuery(
+    "stored_messages",
+    "messages",
+    "SELECT c.id, c.thread_id, c.created_at, c.archive_ids, c.variant FROM c"
+    " WHERE ARRAY_CONTAINS(@ids, c.id)",
+)
+CHUNKS_OF_MESSAGES = NamedQuery(
+    "chunks_of_messages", "chunks", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.message_key)"
+)
 THREAD_ENTRIES = NamedQuery(
     "thread_entries",
     "thread_index",

@@ -41,7 +41,7 @@ def arrival_of(message: Message) -> Arrival:
 
 
 def _variant(document: dict[str, Any]) -> str:
-    """Of several mails with one id, that with the first variant is kept: the earliest, then always the same one.
+    """Of several mails with one id, that with the first variant is kept: the earliest, then always the same.
 
     Each archive may bring another, and which one is stored must not depend on which came first.
     """

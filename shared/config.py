@@ -96,6 +96,9 @@ class Settings(BaseModel):
     EMBEDDING_API_VERSION: str = "2024-10-21"
     EMBEDDING_DIMENSION: Annotated[int, Field(gt=0, le=16_384)] | None = None
 
+    # The operator's page: who has this key may use it
+    OPERATOR_KEY: Annotated[SecretStr, Field(min_length=16)] | None = None
+
     # What a summary is asked for with
     SUMMARY_TOP_K: Positive = 12
     SUMMARY_BACKEND: SummaryBackend = "extractive"

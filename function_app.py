@@ -4,6 +4,7 @@ import azure.functions as func
 
 from shared.telemetry_setup import start_telemetry
 from stages.chunking import blueprint as chunking
+from stages.digests import blueprint as digests
 from stages.embedding import blueprint as embedding
 from stages.failures import blueprint as failures
 from stages.ingestion import blueprint as ingestion
@@ -15,6 +16,7 @@ from stages.reporting import blueprint as reporting
 from stages.summarization import blueprint as summarization
 from stages.sweep import blueprint as sweep
 from web.archives import blueprint as archives
+from web.digests import blueprint as digests_on_demand
 from web.drafts import blueprint as drafts
 from web.health import blueprint as health
 from web.messages import blueprint as messages
@@ -44,6 +46,7 @@ app.register_functions(embedding)
 app.register_functions(orchestration)
 app.register_functions(summarization)
 app.register_functions(reporting)
+app.register_functions(digests)
 app.register_functions(failures)
 app.register_functions(ingestion)
 app.register_functions(queue_depths)
@@ -55,6 +58,7 @@ app.register_functions(health)
 app.register_functions(operations)
 app.register_functions(sources)
 app.register_functions(static)
+app.register_functions(digests_on_demand)
 app.register_functions(drafts)
 app.register_functions(messages)
 app.register_functions(openapi)

@@ -127,6 +127,9 @@ param logRetentionDays int = 30
 @description('GB of telemetry a day at most; -1 for no cap.')
 param logDailyCapGb int = 1
 
+@description('The share of traces that is sent, from 0 to 1; metrics and logs are always sent.')
+param telemetrySamplingRatio string = '1.0'
+
 @description('Who is told of alerts; empty to show them in the portal only.')
 param alertEmail string = ''
 
@@ -167,10 +170,12 @@ var settings = {
   SERVICEBUS_CONNECTION__fullyQualifiedNamespace: serviceBus.outputs.fullyQualifiedNamespace
   SERVICEBUS_TOPIC: serviceBus.outputs.topicName
   STORAGE_BLOB_ENDPOINT: storage.outputs.blobEndpoint
+  TELEMETRY_SAMPLING_RATIO: telemetrySamplingRatio
 }
 var modelSettings = {
-  AZURE_OPENAI_DEPLOYMENT: openAi!.outputs.deploymentName
-  AZURE_OPENAI_ENDPOINT: openAi!.outputs.endpoint
+  SUMMARY_BACKEND: 'azureopenai'
+  SUMMARY_ENDPOINT: openAi!.outputs.endpoint
+  SUMMARY_MODEL: openAi!.outputs.deploymentName
 }
 
 resource group 'Microsoft.Resources/resourceGroups@2024-11-01' = {

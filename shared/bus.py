@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from shared.calls import Calls
@@ -49,9 +50,11 @@ class Bus:
         self._kept: dict[str, tuple[Any, asyncio.Lock]] = {}
         self._sending = asyncio.Lock()  # the SDK's sender is not made for two coroutines at once
 
-    async def publish(self, events: Iterable[Event[Any]]) -> None:
-        """Send all of them. Sent again, the same events have no second effect."""
+    async def publish(self, events: Iterable[Event[Any]], *, at: datetime | None = None) -> None:
+        """Send all of them, to be delivered now or at that time. Sent again, they have no second effect."""
         messages = [to_message(event) for event in events]
+        for message in messages if at is not None else []:
+            message.scheduled_enqueue_time_utc = at
         if not messages:
             return
         async with self._sending, self._calls.measured("publish"):

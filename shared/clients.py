@@ -137,11 +137,12 @@ def _index(settings: Settings, identity: "Identity") -> Index:
     options = _retries()
     if settings.SEARCH_CA_FILE is not None:
         options["connection_verify"] = str(settings.SEARCH_CA_FILE)
-    endpoint, name = settings.SEARCH_ENDPOINT, settings.SEARCH_INDEX
+    endpoint = settings.SEARCH_ENDPOINT
     return Index(
-        search_aio.SearchClient(endpoint, name, credential, **options),
+        lambda name: search_aio.SearchClient(endpoint, name, credential, **options),
         search_admin.SearchIndexClient(endpoint, credential, **options),
-        name,
+        settings.SEARCH_INDEX,
+        settings.EMBEDDING_MODEL,
     )
 
 

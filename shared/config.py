@@ -99,6 +99,9 @@ class Settings(BaseModel):
     # The operator's page: who has this key may use it
     OPERATOR_KEY: Annotated[SecretStr, Field(min_length=16)] | None = None
 
+    # How long a thread must have stayed as it is before its summary is asked for; 0 asks at once
+    ORCHESTRATION_QUIET_SECONDS: Annotated[float, Field(ge=0, le=24 * 3600)] = 5
+
     # What a summary is asked for with
     SUMMARY_TOP_K: Positive = 12
     SUMMARY_BACKEND: SummaryBackend = "extractive"

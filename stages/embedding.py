@@ -24,6 +24,7 @@ from shared.events import ChunksPrepared, EmbeddingGenerationFailed, EmbeddingsG
 from shared.index.payload import indexed_chunk
 from shared.stage import Outcome, Stage, Subject, Work
 from shared.stage.functions import register_stage
+from shared.stage.isolation import isolate_poison
 from shared.store import Patch
 from shared.threads.places import check_places, load_from_threads
 
@@ -65,6 +66,7 @@ async def embed(event: Event[ChunksPrepared], work: Work) -> Outcome:
 
 async def _embed(event: Event[ChunksPrepared], work: Work) -> Outcome:
     model = await embedder(work.clients.settings)
+    await work.clients.index.versions.check(model.dimension)
     places = dict(zip(event.data.chunk_ids, event.data.chunk_threads, strict=False))
     chunks = await load_from_threads(work.clients, Chunk, places, event.data.chunk_ids, work.session)
     thread_ids = {each.thread_id for each in chunks}
@@ -140,15 +142,10 @@ async def _store_vectors(
     encoded: Encoded, threads: Mapping[str, Thread], model: Embedder, work: Work
 ) -> None:
     """What the index refuses for good is given up; the rest of the group is stored all the same."""
-    try:
-        await work.clients.index.upsert(_vectors(encoded, threads, model, work))
-    except RejectedItemsError as error:
-        known = {each.id for each in encoded.chunks}
-        refused = {id_: reason for id_, reason in error.failed.items() if id_ in known - set(encoded.failed)}
-        if not refused:
-            raise
-        encoded.failed |= {id_: RejectedItemsError(reason, {id_: reason}) for id_, reason in refused.items()}
-        await _store_vectors(encoded, threads, model, work)
+    stored = await isolate_poison(_vectors(encoded, threads, model, work), work.clients.index.upsert)
+    for item, failure in stored.poison:
+        id_ = item["chunk_id"]
+        encoded.failed[id_] = RejectedItemsError(f"the index refuses it: {failure.message}", {id_: ""})
 
 
 def _vectors(

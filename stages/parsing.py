@@ -6,27 +6,21 @@ thread at once. When all messages are stored, JSONParsed announces them in batch
 then is the archive marked as processed.
 """
 
-import asyncio
 import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import azure.functions as func
 
-from shared.archives import ArchiveError, SkippedMember, open_members
 from shared.documents import Archive, ArchiveStatus
 from shared.errors import Failure, PermanentError, add_details
 from shared.events import ArchiveIngested, Event, JSONParsed, ParsingFailed
-from shared.mail.errors import MailboxError
-from shared.mail.models import Message as ParsedMessage
 from shared.mail.models import Skipped
-from shared.mail.parse import parse_archive
 from shared.provision import ARCHIVES_CONTAINER
+from shared.reading.reader import Reader, prepare_reader
 from shared.stage import Outcome, Stage, Subject, Work
 from shared.stage.functions import register_stage
 from shared.store import Patch
@@ -35,6 +29,7 @@ from shared.threads import Lease, Registry
 __all__ = ["PARSING", "blueprint"]
 
 SLICE = 2000
+FIRST_SLICE = 300
 KEPT_SKIPPED = 100
 MESSAGES_PER_EVENT = 500
 LEASE = "threading"
@@ -44,10 +39,6 @@ blueprint = func.Blueprint()
 
 class NoMessagesError(PermanentError):
     """The archive holds no message that could be parsed."""
-
-
-class UnreadableArchiveError(PermanentError):
-    """The archive cannot be read as mail."""
 
 
 @dataclass
@@ -75,6 +66,7 @@ async def parse(event: Event[ArchiveIngested], work: Work) -> Outcome:
     parsed = Parsed()
     try:
         with tempfile.TemporaryDirectory() as folder:
+            prepare_reader(archive.file_size_bytes)
             path = await _download(work, archive, Path(folder) / "archive")
             await _parse_all(path, archive, work, parsed)
     except Exception as error:
@@ -99,33 +91,15 @@ async def _download(work: Work, archive: Archive, path: Path) -> Path:
 
 async def _parse_all(path: Path, archive: Archive, work: Work, parsed: Parsed) -> None:
     registry, lease = Registry(work.clients), Lease(work.clients.store, LEASE, work.now)
-    found = _messages(path, parsed)
-    while batch := await asyncio.to_thread(_next_slice, found, archive.file_path):
-        parsed.skip([each for each in batch if isinstance(each, Skipped)])
-        messages = [each for each in batch if isinstance(each, ParsedMessage)]
-        if not messages:
-            continue
-        async with lease.held():
-            threaded = await registry.add(messages, archive.id, archive.source, work.session)
-        parsed.rename(threaded.renamed)
-        parsed.threads |= {each.message_key: threaded.assignments[each.node] for each in messages}
-
-
-def _messages(path: Path, parsed: Parsed) -> Iterator[ParsedMessage | Skipped]:
-    """The messages of all mailboxes in the archive, whatever it is packed as."""
-
-    def leave_out(member: SkippedMember) -> None:
-        parsed.skip([Skipped(0, 0, 0, f"{member.name}: {member.reason}")])
-
-    for member in open_members(path, on_skip=leave_out):
-        yield from parse_archive(member.stream)
-
-
-def _next_slice(found: Iterator[ParsedMessage | Skipped], path: str) -> list[ParsedMessage | Skipped]:
-    try:
-        return list(islice(found, SLICE))
-    except (ArchiveError, MailboxError) as error:
-        raise UnreadableArchiveError(f"{path}: {error}") from error
+    async with Reader(path, archive.file_path) as reader:
+        async for batch in reader.slices(FIRST_SLICE, SLICE):
+            parsed.skip(batch.skipped)
+            if not batch.arrivals:
+                continue
+            async with lease.held():
+                threaded = await registry.add(batch.arrivals, archive.id, archive.source, work.session)
+            parsed.rename(threaded.renamed)
+            parsed.threads |= {each.key: threaded.assignments[each.links.node] for each in batch.arrivals}
 
 
 def _announcements(archive_id: str, parsed: Parsed, duration: float) -> list[JSONParsed]:

@@ -5,7 +5,8 @@ from datetime import datetime
 
 import azure.functions as func
 
-from shared.documents import Report, Summary, Thread
+from shared.digests import touch_digests
+from shared.documents import Report, Summary, SummaryType, Thread
 from shared.errors import Failure, InvalidEventError
 from shared.events import Event, ReportDeliveryFailed, ReportPublished, SummaryComplete
 from shared.mail.mentions import draft_base
@@ -27,6 +28,7 @@ async def publish(event: Event[SummaryComplete], work: Work) -> Outcome:
         )
     store, session = work.clients.store, work.session
     summary = await store.read(Summary, data.summary_id, data.thread_id, session)
+    await _touch_digests(summary, work)
     report = _report(summary, work.now())
     await store.create(report, session)
     # A later summary may have come between reading this one and storing its report.
@@ -42,6 +44,15 @@ async def _note_on_thread(report: Report, work: Work) -> None:
     patch = Patch(report.thread_id, report.thread_id, set={"report_id": report.id})
     condition = f"c.summary_id = '{uuid.UUID(report.summary_id)}'"
     await work.clients.store.patch(Thread, patch, work.session, condition=condition)
+
+
+async def _touch_digests(summary: Summary, work: Work) -> None:
+    """A thread's news are its source's and its drafts' news. Its digests are made later, many at a time."""
+    if summary.thread_id is None or summary.outdated:
+        return
+    thread = await work.clients.store.find(Thread, summary.thread_id, summary.thread_id, work.session)
+    if thread is not None and thread.merged_into is None:
+        await touch_digests(work.clients, thread, work.session)
 
 
 def _report(summary: Summary, now: datetime) -> Report:
@@ -100,7 +111,8 @@ def _failed(
 
 
 def _subjects(data: SummaryComplete) -> list[Subject]:
-    return [Subject(Thread, data.thread_id, data.thread_id)]
+    is_thread = data.summary_type == SummaryType.THREAD
+    return [Subject(Thread, data.thread_id, data.thread_id)] if is_thread else []
 
 
 REPORTING = Stage("reporting", SummaryComplete, publish, _failed, _subjects)

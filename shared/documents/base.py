@@ -5,19 +5,13 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, model_validator
 
+from shared.times import stored_time
+
 __all__ = ["Document", "Part", "Swept", "UtcTime", "stored_time"]
 
 
 def _in_utc(value: datetime) -> datetime:
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
-
-_UP_TO_MICROSECONDS = len("2024-01-01T00:00:00.000000")
-
-
-def stored_time(value: datetime) -> str:
-    """Always with microseconds and Z: so that strings sort as the times do, in Cosmos queries too."""
-    return f"{value.isoformat(timespec='microseconds')[:_UP_TO_MICROSECONDS]}Z"
 
 
 UtcTime = Annotated[datetime, AfterValidator(_in_utc), PlainSerializer(stored_time, return_type=str)]

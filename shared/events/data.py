@@ -176,6 +176,7 @@ class EmbeddingsGenerated(EventData):
     thread_ids: list[Id] = []  # extension: threads that have changed, those without a chunk here included
     # extension, of orchestration's note to itself: the versions that thread_ids had before the quiet period
     settled_versions: list[str] = []
+    claimed_by: str | None = None  # extension, likewise: the event that claimed them
 
     def subject_ids(self) -> list[str]:
         return self.chunk_ids or self.thread_ids

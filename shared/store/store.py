@@ -6,7 +6,7 @@ events that it publishes carry what it wrote.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -118,17 +118,18 @@ class Store:
                 yield item
 
     async def look_up(
-        self, query: NamedQuery, ids: Mapping[str, Sequence[str]], session: Session
-    ) -> AsyncIterator[dict[str, Any]]:
-        """What the query gives for the ids (its @ids) in each of the partitions."""
+        self, query: NamedQuery, ids: Collection[str], session: Session
+    ) -> list[dict[str, Any]]:
+        """What the query gives for these ids (its @ids), wherever they are."""
 
-        async def one(partition: str, some: list[str]) -> list[dict[str, Any]]:
-            return [each async for each in self.query(query, session, partition=partition, ids=some)]
+        async def some(of_them: list[str]) -> list[dict[str, Any]]:
+            return [each async for each in self.query(query, session, ids=of_them)]
 
-        work = [one(partition, some) for partition, all_ in ids.items() for some in _runs(all_, PAGE_ITEMS)]
-        for found in await bounded(work):
-            for each in found:
-                yield each
+        return [
+            each
+            for found in await bounded([some(run) for run in _runs([*ids], PAGE_ITEMS)])
+            for each in found
+        ]
 
     # writing
 

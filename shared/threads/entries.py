@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from shared.documents import ThreadEntry, stored_time
 from shared.mail.subject_links import CLOCK_SKEW, REPLY_WINDOW, SubjectEntry
@@ -18,11 +19,7 @@ from shared.session import Session
 from shared.store import Ready, Store
 from shared.store.queries import THREAD_ENTRIES
 
-__all__ = ["BUCKETS", "Found", "ThreadIndex"]
-
-BUCKETS = 32
-"""1,000,000,000 messages have about 1.3 times as many entries of some 350 bytes: 14 GB of the 20 a partition
-may have. Fewer would not hold them; more would make the batches small."""
+__all__ = ["Found", "ThreadIndex"]
 
 _MARGIN = REPLY_WINDOW + CLOCK_SKEW
 _PERIOD = 64 * 24 * 3600
@@ -34,11 +31,20 @@ Spans = dict[str, list[int]]
 
 @dataclass
 class Found:
-    """What the index says about the ids and subjects that were asked for."""
+    """What the index says about the message ids and subjects that were asked for."""
 
-    ids: set[str]
+    ids: dict[str, str]
+    """Each message id that was asked for, to its entry's."""
     times: dict[str, list[int]]
+    """Each subject's entry that was asked for, to the times it was asked for."""
     entries: dict[str, Spans] = field(default_factory=dict)
+    buckets: dict[str, str] = field(default_factory=dict)
+
+    def add(self, stored: Mapping[str, Any]) -> None:
+        """An entry; of one that two workers have made, both are true."""
+        id_ = stored["id"]
+        self.entries[id_] = _merged(self.entries.get(id_, {}), stored["threads"])
+        self.buckets.setdefault(id_, stored["bucket"])
 
     def threads(self) -> set[str]:
         """The threads that can matter."""
@@ -46,12 +52,16 @@ class Found:
             thread
             for id_, threads in self.entries.items()
             for thread, span in threads.items()
-            if id_ in self.ids or _near(span, self.times[id_])
+            if id_ not in self.times or _near(span, self.times[id_])
         }
 
 
 class ThreadIndex:
-    """Looked up by id only: the work grows with what is asked for, not with what is stored."""
+    """Looked up by id only: the work grows with what is asked for, not with what is stored.
+
+    An entry lies in a partition with all those that came with the same archive, so that they are written in
+    full batches; to look ids up is one question to each physical partition.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -63,12 +73,10 @@ class ThreadIndex:
         for entry in subjects:
             for id_ in _subject_ids(entry.key, entry.at - _MARGIN, entry.at + _MARGIN):
                 times[id_].append(entry.at)
-        found = Found({_id_of("id", one) for one in message_ids}, dict(times))
-        buckets: dict[str, list[str]] = defaultdict(list)
-        for id_ in (*found.ids, *found.times):
-            buckets[_bucket(id_)].append(id_)
-        async for stored in self._store.look_up(THREAD_ENTRIES, buckets, session):
-            found.entries[stored["id"]] = stored["threads"]
+        found = Found({one: _id_of("id", one) for one in message_ids}, dict(times))
+        asked = [*found.ids.values(), *found.times]
+        for stored in await self._store.look_up(THREAD_ENTRIES, asked, session):
+            found.add(stored)
         return found
 
     async def enter(
@@ -77,6 +85,7 @@ class ThreadIndex:
         found: Found,
         moved: Mapping[str, str],
         merging: Mapping[str, str],
+        bucket: str,
         session: Session,
     ) -> None:
         """Enter these threads under what was asked for; all else of them is entered already.
@@ -86,15 +95,17 @@ class ThreadIndex:
         """
         changed, new = [], set()
         for id_, threads in _entries(states, found).items():
-            old = found.entries.get(id_, {})
+            old = found.entries.get(id_)
+            if old is None:
+                new.add(id_)
+                changed.append(_ready(id_, bucket, threads))
+                continue
             kept = _renamed(old, moved)
             # An id is in one thread only; if a name that is there leads to it, that will do.
-            leads_there = id_ in found.ids and any(merging.get(name, name) in threads for name in kept)
+            leads_there = id_ not in found.times and any(merging.get(name, name) in threads for name in kept)
             entry = kept if leads_there else _merged(kept, threads)
             if entry != old:
-                changed.append(_ready(id_, entry))
-            if not old:
-                new.add(id_)
+                changed.append(_ready(id_, found.buckets[id_], entry))
         await self._store.upsert_all(changed, session, new=new)
 
 
@@ -102,8 +113,7 @@ def _entries(states: Mapping[str, ThreadState], found: Found) -> dict[str, Spans
     entries: dict[str, Spans] = defaultdict(dict)
     for thread, state in states.items():
         for one in state.nodes:
-            id_ = _id_of("id", one)
-            if id_ in found.ids:
+            if (id_ := found.ids.get(one)) is not None:
                 entries[id_][thread] = []
         for key, at, _ in state.subjects:
             for id_ in _subject_ids(key, at, at):
@@ -141,13 +151,7 @@ def _id_of(kind: str, text: str) -> str:
     return hashlib.sha256(f"{kind}:{text}".encode()).hexdigest()[:24]
 
 
-def _bucket(id_: str) -> str:
-    """Many entries share a partition, so that they are written in batches."""
-    return str(int(id_[:4], 16) % BUCKETS)
-
-
-def _ready(id_: str, threads: Spans) -> Ready:
-    bucket = _bucket(id_)
+def _ready(id_: str, bucket: str, threads: Spans) -> Ready:
     return Ready(
         ThreadEntry.container,
         bucket,

@@ -2,9 +2,11 @@
 
 import asyncio
 import uuid
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
+from weakref import WeakKeyDictionary
 
 from shared.documents import Lock
 from shared.errors import TransientError
@@ -16,6 +18,13 @@ __all__ = ["Lease", "LeaseTakenError"]
 HELD_SECONDS = 120.0
 WAIT_SECONDS = 60.0
 POLL_SECONDS = 0.1
+
+
+_waiting: WeakKeyDictionary[Store, dict[str, asyncio.Lock]] = WeakKeyDictionary()
+
+
+def _turns(store: Store) -> dict[str, asyncio.Lock]:
+    return _waiting.setdefault(store, defaultdict(asyncio.Lock))
 
 
 class LeaseTakenError(TransientError):
@@ -44,16 +53,18 @@ class Lease:
     @asynccontextmanager
     async def held(self, *, for_good: bool = False) -> AsyncIterator[None]:
         """Until the work is done. `for_good`: nobody will want this lock again, so its document goes."""
-        lock = await self._acquire()
-        try:
-            yield
-        finally:
-            await self._release(lock, for_good=for_good)
+        # Those of this process take turns without asking the store again and again.
+        async with _turns(self._store)[self._name]:
+            lock = await self._acquire()
+            try:
+                yield
+            finally:
+                await self._release(lock, for_good=for_good)
 
     @asynccontextmanager
     async def held_if_free(self) -> AsyncIterator[bool]:
         """Whether it is held now: one that another worker has is left alone."""
-        lock = await self._try() or await self._try()  # the first may have to create it
+        lock = await self._try()
         try:
             yield lock is not None
         finally:
@@ -83,7 +94,7 @@ class Lease:
         known = await self._store.find(Lock, self._name, self._name, session)
         if known is None:
             await self._store.create(Lock(id=self._name), session)
-            return None
+            known = await self._store.read(Lock, self._name, self._name, session)
         if known.owner and known.expires > now:
             return None
         taken = await self._store.replace(known.model_copy(update=mine), session)

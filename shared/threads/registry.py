@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from shared.clients import Clients
 from shared.documents import Message, Status, Thread
 from shared.errors import TransientError
-from shared.mail.models import Message as ParsedMessage
-from shared.mail.subject_links import entries_of
-from shared.mail.threading import ThreadingResult, ThreadState, assign
+from shared.mail.threading import ThreadingResult, ThreadState, assign_links
+from shared.reading.arrivals import Arrival
 from shared.session import Session
 from shared.store import Conflict, Patch
 from shared.store.store import bounded
@@ -67,16 +66,16 @@ class Registry:
         self._index = ThreadIndex(clients.store)
 
     async def add(
-        self, messages: Sequence[ParsedMessage], archive_id: str, source: str, session: Session
+        self, messages: Sequence[Arrival], archive_id: str, source: str, session: Session
     ) -> Threaded:
         """Thread and store these messages. The caller holds the lease."""
         loaded = await self._load(messages, session)
         known = loaded.threads
         states = [ThreadState.from_document(thread.threading) for thread in known.values()]
-        result = assign(messages, _Known(states))
+        result = assign_links([each.links for each in messages], _Known(states))
         renamed = {merge.thread_id: merge.into for merge in result.merges}
         threads = thread_documents(result, known, messages, archive_id, source)
-        await self._index.enter(result.threads, loaded.found, loaded.moved, renamed, session)
+        await self._index.enter(result.threads, loaded.found, loaded.moved, renamed, archive_id, session)
         await self._store_threads(threads, session)
         await self._leave_signposts(known, renamed, session)
         await self._store_messages(messages, result, archive_id, session)
@@ -84,10 +83,11 @@ class Registry:
             await self._absorb(thread, session)
         return Threaded(result.assignments, renamed)
 
-    async def _load(self, messages: Sequence[ParsedMessage], session: Session) -> _Loaded:
+    async def _load(self, messages: Sequence[Arrival], session: Session) -> _Loaded:
         """The threads that can matter. A signpost stands for the thread that it points to."""
-        ids = {one for each in messages for one in (each.node, *each.references, *each.in_reply_to)}
-        subjects = [entry for each in messages for entry in entries_of(each)]
+        links = [each.links for each in messages]
+        ids = {one for each in links for one in (each.node, *each.chain, *each.parents)}
+        subjects = [entry for each in links for entry in each.entries]
         found = await self._index.find(ids, subjects, session)
         threads: dict[str, Thread] = {}
         wanted = found.threads()
@@ -127,7 +127,7 @@ class Registry:
         )
 
     async def _store_messages(
-        self, messages: Sequence[ParsedMessage], result: ThreadingResult, archive_id: str, session: Session
+        self, messages: Sequence[Arrival], result: ThreadingResult, archive_id: str, session: Session
     ) -> None:
         documents = message_documents(messages, result.assignments, archive_id)
         created = await self._store.create_missing(list(documents.values()), session)

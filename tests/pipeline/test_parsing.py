@@ -14,12 +14,13 @@ from shared.documents import Archive, Chunk, Lock, Message, Thread
 from shared.errors import DocumentNotFoundError
 from shared.events import Event, JSONParsed
 from shared.ids import thread_id
+from shared.reading.errors import UnreadableArchiveError
 from shared.session import Session
 from shared.stage import Delivery, Runtime, StageFailedError, StageRunner
 from shared.store import Patch
 from shared.threads import resolve_thread
 from stages.chunking import CHUNKING
-from stages.parsing import PARSING, NoMessagesError, UnreadableArchiveError
+from stages.parsing import PARSING, NoMessagesError
 from tests.pipeline.mail_in import MailIn, archive_of, ingested, mail, mail_in
 from tests.support.cloud import LocalCloud, plan_faults
 from tests.support.services import RunningService

@@ -164,3 +164,12 @@ sys.stdin.read()
             what="a span of a process that is still at work",
         )
         process.communicate(timeout=30)
+
+
+def test_the_sdks_do_not_log_each_of_their_calls() -> None:
+    code = (
+        BEGIN
+        + "print(*(name for name in ('azure.cosmos', 'azure.core', 'azure.monitor', 'shared')\n"
+        + ("    if logging.getLogger(name).isEnabledFor(logging.INFO)))\n")
+    )
+    assert run(code, "").stdout.split() == ["shared"]

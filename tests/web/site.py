@@ -47,8 +47,13 @@ class Site:
         wait_for(complete, seconds=seconds, what=f"the end of archive {archive_id}")
 
     def thread(self, subject: str) -> dict[str, Any]:
-        """The thread with this in its subject."""
-        found = [each for each in self.json("/api/threads?limit=200")["items"] if subject in each["subject"]]
+        """The thread of the samples with this in its subject."""
+        found = [
+            each
+            for name in SAMPLES
+            for each in self.json(f"/api/threads?limit=200&source={name}")["items"]
+            if subject in each["subject"]
+        ]
         assert len(found) == 1, (subject, [each["subject"] for each in found])
         return dict(found[0])
 

@@ -145,6 +145,10 @@ class Settings(BaseModel):
     RETRY_JOB_LIMIT: Positive = 5000  # documents of a collection in one run
     RETRY_JOB_PROBES: Positive = 5  # documents of a collection while what its stage needs is down
 
+    # The consistency checks (spec 003)
+    INTEGRITY_GRACE_MINUTES: Annotated[float, Field(ge=0)] = 60  # what changed since then may be under way
+    INTEGRITY_REPAIR: bool = True  # whether the nightly run also repairs
+
 
 def load_settings(values: Mapping[str, str] | None = None) -> Settings:
     """Read and check all settings, from `values` instead of the environment where given."""

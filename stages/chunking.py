@@ -13,10 +13,11 @@ from typing import Any
 import azure.functions as func
 
 from shared.documents import Chunk, Message, Status, stored_time
-from shared.errors import Failure
+from shared.errors import DocumentNotFoundError, Failure
 from shared.events import ChunkingFailed, ChunksPrepared, Event, JSONParsed
 from shared.ids import chunk_id
 from shared.mail.models import Kind, Segment
+from shared.removal.tombstones import was_removed
 from shared.stage import Outcome, Stage, Subject, Work
 from shared.stage.functions import register_stage
 from shared.store import Patch
@@ -70,7 +71,14 @@ def _settings(work: Work) -> ChunkSettings:
 
 async def _load(data: JSONParsed, work: Work) -> list[Message]:
     places = dict(zip(data.message_keys, data.message_threads, strict=False))
-    return await load_from_threads(work.clients, Message, places, data.message_keys, work.session)
+    try:
+        return await load_from_threads(work.clients, Message, places, data.message_keys, work.session)
+    except DocumentNotFoundError:
+        if not await was_removed(work.clients.store, data.archive_id, work.session):
+            raise
+    # The archive was deleted meanwhile: what is left of it is in other archives, too.
+    there = await work.clients.store.find_many(Message, list(places.items()), work.session)
+    return list(there.values())
 
 
 def _chunks_of(messages: Sequence[Message], settings: ChunkSettings) -> list[Chunk]:

@@ -98,6 +98,9 @@ class Settings(BaseModel):
     EMBEDDING_API_VERSION: str = "2024-10-21"
     EMBEDDING_DIMENSION: Annotated[int, Field(gt=0, le=16_384)] | None = None
 
+    # The operator's page: who has this key may use it
+    OPERATOR_KEY: Annotated[SecretStr, Field(min_length=16)] | None = None
+
     # How long a thread must have stayed as it is before its summary is asked for; 0 asks at once
     ORCHESTRATION_QUIET_SECONDS: Annotated[float, Field(ge=0, le=24 * 3600)] = 5
 

@@ -9,9 +9,12 @@ from stages.digests import blueprint as digests
 from stages.embedding import blueprint as embedding
 from stages.failures import blueprint as failures
 from stages.ingestion import blueprint as ingestion
+from stages.integrity import blueprint as integrity
+from stages.operations import blueprint as operator_requests
 from stages.orchestration import blueprint as orchestration
 from stages.parsing import blueprint as parsing
 from stages.queue_depths import blueprint as queue_depths
+from stages.removal import blueprint as removal
 from stages.reporting import blueprint as reporting
 from stages.summarization import blueprint as summarization
 from stages.sweep import blueprint as sweep
@@ -23,6 +26,7 @@ from web.health import blueprint as health
 from web.messages import blueprint as messages
 from web.openapi import blueprint as openapi
 from web.operations import blueprint as operations
+from web.operator.pages import blueprint as operator_pages
 from web.pages.archives import blueprint as archives_pages
 from web.pages.drafts import blueprint as draft_pages
 from web.pages.home import blueprint as home_page
@@ -52,6 +56,10 @@ app.register_functions(failures)
 app.register_functions(ingestion)
 app.register_functions(queue_depths)
 app.register_functions(sweep)
+app.register_functions(operator_requests)
+app.register_functions(operator_pages)
+app.register_functions(removal)
+app.register_functions(integrity)
 app.register_functions(archives)
 app.register_functions(health)
 app.register_functions(operations)

@@ -98,6 +98,9 @@ class Settings(BaseModel):
     EMBEDDING_API_VERSION: str = "2024-10-21"
     EMBEDDING_DIMENSION: Annotated[int, Field(gt=0, le=16_384)] | None = None
 
+    # The operator's page: who has this key may use it
+    OPERATOR_KEY: Annotated[SecretStr, Field(min_length=16)] | None = None
+
     # How long a thread must have stayed as it is before its summary is asked for; 0 asks at once
     ORCHESTRATION_QUIET_SECONDS: Annotated[float, Field(ge=0, le=24 * 3600)] = 5
 
@@ -152,6 +155,10 @@ class Settings(BaseModel):
     RETRY_JOB_MAX_ATTEMPTS_THREADS: Positive = 5
     RETRY_JOB_LIMIT: Positive = 5000  # documents of a collection in one run
     RETRY_JOB_PROBES: Positive = 5  # documents of a collection while what its stage needs is down
+
+    # The consistency checks (spec 003)
+    INTEGRITY_GRACE_MINUTES: Annotated[float, Field(ge=0)] = 60  # what changed since then may be under way
+    INTEGRITY_REPAIR: bool = True  # whether the nightly run also repairs
 
 
 def load_settings(values: Mapping[str, str] | None = None) -> Settings:

@@ -14,7 +14,7 @@ from shared.stage import Outcome, Stage, Subject, Work
 from shared.stage.functions import register_stage
 from shared.store import Patch
 from shared.summaries.outdated import settle_current
-from shared.webhooks.delivering import planned_deliveries
+from shared.webhooks.planning import planned_deliveries
 
 __all__ = ["REPORTING", "blueprint"]
 
@@ -84,7 +84,7 @@ def _report(summary: Summary, now: datetime) -> Report:
 def _with_deliveries(report: Report, work: Work) -> Report:
     """Webhooks hear of it later: one that is down does not keep a report from being published."""
     now = work.now()
-    planned = [] if report.outdated else planned_deliveries(work.clients, report, now)
+    planned = [] if report.outdated else planned_deliveries(work.clients.settings, report, now)
     due = now if planned else None
     return report.model_copy(update={"deliveries": planned, "next_delivery_at": due})
 

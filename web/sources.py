@@ -26,6 +26,7 @@ from web.conditional import answer_json
 from web.openapi import describes
 from web.paging import page, page_size
 from web.problems import Problem, answer, tells_problems
+from web.removals import accept_removal
 from web.shapes_of_input import FetchAccepted, SourceDeleted, SourceItem, SourceList
 
 __all__ = ["blueprint"]
@@ -123,6 +124,8 @@ async def delete_source(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
     source = await _found(req, connected)
     _check_match(req, source)
+    if req.params.get("derived", "").lower() == "true":
+        return await accept_removal(connected, "source", source.name)
     await connected.store.delete(Source, source.id, source.id, Session())
     kept = "Only the source itself was deleted; archives, messages and reports that came from it are kept."
     return answer(200, {"name": source.name, "deleted": True, "cascade": False, "detail": kept})

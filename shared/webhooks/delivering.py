@@ -6,7 +6,6 @@ it repeat for ever; a receiver tells a repeat by its delivery id.
 
 import asyncio
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -17,10 +16,11 @@ from shared.ingestion.addresses import AddressPolicy
 from shared.session import Session
 from shared.store import Conflict, Patch
 from shared.store.queries import DUE_DELIVERIES
-from shared.webhooks.definitions import Webhook, parse_webhooks
+from shared.webhooks.definitions import Webhook
+from shared.webhooks.planning import webhooks_of
 from shared.webhooks.sending import NotDeliveredError, SendOptions, send
 
-__all__ = ["deliver_due", "planned_deliveries"]
+__all__ = ["deliver_due"]
 
 log = logging.getLogger(__name__)
 MAX_A_RUN = 200
@@ -28,19 +28,6 @@ AT_ONCE = 8
 LONGEST_DELAY = 3600.0
 FAILURES_UNTIL_LEFT_ALONE = 3
 """In a row, in one run: who is down is not asked for each of a thousand reports."""
-
-
-def planned_deliveries(clients: Clients, report: Report, now: datetime) -> list[ReportDelivery]:
-    return [
-        ReportDelivery(channel=hook.name, next_attempt_at=now)
-        for hook in webhooks_of(clients)
-        if hook.wants(report)
-    ]
-
-
-def webhooks_of(clients: Clients) -> Sequence[Webhook]:
-    setting = clients.settings.WEBHOOKS
-    return parse_webhooks(setting.get_secret_value() if setting else "")
 
 
 async def deliver_due(
@@ -87,7 +74,9 @@ class _Run:
     async def _attempt(self, report: Report, place: int) -> Report | None:
         """The report as it is afterwards; None where it was left alone."""
         delivery = report.deliveries[place]
-        hook = next((each for each in webhooks_of(self.clients) if each.name == delivery.channel), None)
+        hook = next(
+            (each for each in webhooks_of(self.clients.settings) if each.name == delivery.channel), None
+        )
         if hook is None:
             return await self._give_up(report, place, "the webhook is not in the settings any more")
         if report.outdated:

@@ -10,7 +10,6 @@ ratio is that of the two wall times. The table shows where the processor's time 
 
 import argparse
 import asyncio
-import gzip
 import os
 import sys
 import tempfile
@@ -26,7 +25,7 @@ from shared.embedding.factory import open_embedder
 from shared.session import Session
 from shared.store import NamedQuery
 from tests.chaos.world import World, world
-from tests.support.mail_data import WHY_SKIPPED, data_folder
+from tests.support.mail_data import WHY_SKIPPED, data_folder, open_archive
 
 FILES = ("git-2023-12.mbox.gz", "git-2024-01.mbox.gz")
 AFTERWARDS = ("summarization", "reporting")
@@ -47,7 +46,8 @@ async def count(clients: Clients, query: NamedQuery) -> int:
 
 
 def upload(app: World, path: Path) -> None:
-    content = gzip.decompress(path.read_bytes())
+    with open_archive(path) as archive:
+        content = archive.read()
     name = path.name.removesuffix(".gz")
     address = f"{app.app}/api/archives?source=git&filename={name}"
     request = urllib.request.Request(address, data=content, method="POST")  # noqa: S310 - our own app
@@ -142,6 +142,7 @@ def run(files: list[Path]) -> None:
     whole = clock.marks["every thread ready"]
     print(f"\n{len(texts)} chunks alone: {alone:.1f} s")
     print(f"from upload to ready: {whole:.1f} s = {whole / alone:.2f} x")
+    print(f"CPU of all processes: {sum(spent.values()) / spent['encoder']:.2f} x the encoder's")
 
 
 def main() -> None:

@@ -190,6 +190,7 @@ var endpointSubnetId = vnetEnabled ? network!.outputs.endpointSubnetId : ''
 var settings = {
   COSMOS_DATABASE: cosmos.outputs.databaseName
   COSMOS_ENDPOINT: cosmos.outputs.endpoint
+  RETRY_JOB_INTERVAL_SECONDS: '900'
   SEARCH_ENDPOINT: search.outputs.endpoint
   SERVICEBUS_CONNECTION__fullyQualifiedNamespace: serviceBus.outputs.fullyQualifiedNamespace
   SERVICEBUS_TOPIC: serviceBus.outputs.topicName

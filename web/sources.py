@@ -26,6 +26,7 @@ from web.conditional import answer_json
 from web.openapi import describes
 from web.paging import page, page_size
 from web.problems import Problem, answer, tells_problems
+from web.removals import accept_removal
 from web.shapes_of_input import FetchAccepted, SourceDeleted, SourceItem, SourceList
 
 __all__ = ["blueprint"]
@@ -123,6 +124,8 @@ async def delete_source(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
     source = await _found(req, connected)
     _check_match(req, source)
+    if req.params.get("derived", "").lower() == "true":
+        return await accept_removal(connected, "source", source.name)
     await connected.store.delete(Source, source.id, source.id, Session())
     kept = "Only the source itself was deleted; archives, messages and reports that came from it are kept."
     return answer(200, {"name": source.name, "deleted": True, "cascade": False, "detail": kept})
@@ -216,7 +219,5 @@ def _check_match(req: func.HttpRequest, source: Source) -> None:
 
 
 def _shown(source: Source) -> dict[str, Any]:
-    shown = source.model_dump(
-        mode="json", exclude={"id", "etag", "attemptCount", "lastAttemptTime", "lastError"}
-    )
+    shown = source.model_dump(mode="json", include=set(SourceItem.model_fields))
     return {**shown, "links": {"self": f"{PATH}/{source.id}", "trigger": f"{PATH}/{source.id}/trigger"}}

@@ -30,6 +30,7 @@ DOCUMENTS: dict[str, type[Document]] = {
         models.TokenAccount,
         models.Digest,
         models.Run,
+        models.Removal,
     )
 }
 
@@ -107,6 +108,7 @@ CONTAINERS: dict[str, ContainerSpec] = {
         ContainerSpec("locks", "/id"),
         ContainerSpec("token_accounts", "/id"),
         ContainerSpec("digests", "/id"),
+        ContainerSpec("removals", "/id"),
         ContainerSpec("runs", "/kind", default_ttl=RUNS_KEPT_SECONDS),
         ContainerSpec(
             "chunks",

@@ -26,6 +26,7 @@ __all__ = [
     "Operation",
     "OperationStatus",
     "RefusedFile",
+    "Removal",
     "Report",
     "ReportDelivery",
     "Run",
@@ -170,6 +171,7 @@ class Archive(Swept):
     thread_count: int = Field(default=0, ge=0)
     file_path: str
     status: ArchiveStatus = ArchiveStatus.PENDING
+    removing: bool = False  # it is being deleted with everything derived: no stage goes on with it
 
 
 class Message(Swept):
@@ -197,6 +199,7 @@ class Message(Swept):
     attachments: list[Attachment] = []
     draft_mentions: list[str] = []
     warnings: list[str] = []
+    variant: str = ""  # of several mails with this id, the one whose variant sorts first is stored
     status: Status = Status.PENDING
 
 
@@ -461,3 +464,26 @@ class Run(Document):
     cursor: dict[str, str] = {}  # where the next run goes on
     examples: list[dict[str, Any]] = []  # the first of what was found
     errors: list[str] = []
+
+
+class Removal(Document):
+    """The deletion of an archive or a source with everything derived, and in the end its receipt.
+
+    It stays as a tombstone: an event that is still under way finds out from it why its documents are gone.
+    """
+
+    container = "removals"
+
+    target_kind: str
+    target: str
+    requested_by: str
+    status: OperationStatus = OperationStatus.PENDING
+    started_at: UtcTime | None = None
+    updated_at: UtcTime
+    finished_at: UtcTime | None = None
+    archives: list[str] = []  # those that are done with, of a source
+    unit: str | None = None  # the thread that is being worked on, whose documents are counted already
+    counts: dict[str, int] = {}  # what was removed
+    left: dict[str, int] = {}  # what the last check found of it
+    rounds: int = 0
+    error: str | None = None

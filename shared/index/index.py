@@ -180,6 +180,30 @@ class Index:
         async for item in results:
             yield {name: value for name, value in item.items() if not name.startswith("@")}
 
+    async def places(self, chunk_ids: Sequence[str]) -> dict[str, str | None]:
+        """Those of the chunks that have a vector, each with the thread that it says it is in."""
+        found: dict[str, str | None] = {}
+        for start in range(0, len(chunk_ids), NAMED_AT_ONCE):
+            async for each in self.listed(any_of("chunk_id", chunk_ids[start : start + NAMED_AT_ONCE])):
+                found[each["chunk_id"]] = each["thread_id"]
+        return found
+
+    async def listed(self, condition: str) -> AsyncIterator[dict[str, Any]]:
+        """What this model's index holds under a condition of ours, without texts and vectors, in no order."""
+        async with self._calls.measured("list"):
+            results = await self._documents(self.versions.own).search(
+                "*", filter=condition, select=["chunk_id", "thread_id", "embedding_date"]
+            )
+        async for item in results:
+            yield {name: value for name, value in item.items() if not name.startswith("@")}
+
+    async def count_of(self, condition: str) -> int:
+        async with self._calls.measured("count"):
+            results = await self._documents(self.versions.own).search(
+                "*", filter=condition, top=0, include_total_count=True
+            )
+            return int(await results.get_count() or 0)
+
     async def close(self) -> None:
         for documents in self._connected.values():
             await documents.close()
@@ -223,6 +247,7 @@ class Index:
                     [dict(item) for item in items]
                 )
             except ResourceNotFoundError as error:
+                self.versions.doubt()
                 raise IndexMissingError(f"the index {self.versions.own} is not there: {_REMEDY}") from error
         _raise_for_items(results)
 

@@ -18,7 +18,7 @@ from shared.documents import FetchedArchive, Operation, OperationStatus, Refused
 from shared.errors import TransientError
 from shared.ingestion.addresses import AddressPolicy, Resolve, system_resolver
 from shared.ingestion.definitions import SourceType, next_fetch
-from shared.ingestion.errors import FetchError, SourceError
+from shared.ingestion.errors import FetchError, SourceError, SourceRemovedError
 from shared.ingestion.failing import Given, tell_failure
 from shared.ingestion.fetch_imap import fetch_imap
 from shared.ingestion.fetch_local import fetch_local
@@ -137,6 +137,8 @@ async def _take_files(
     async with aclosing(_fetcher(source)(source, around)) as files:
         async for fetched in files:
             run.progress("fetched")
+            if await clients.store.find(Source, source.id, source.id, Session()) is None:
+                raise SourceRemovedError(f"the source {source.name} was deleted while it was fetched")
             try:
                 found.note(fetched, await _store(fetched, source, operation, clients, run))
             except AbandonedError as error:

@@ -149,8 +149,8 @@ class _Sweep:
 
     async def _circuit(self, collection: Collection, before: Run | None) -> str | None:
         now = self._options.now()
-        evidence = await find_evidence(self._clients.store, collection, self._policy, now)
         was_open = before is not None and collection.name in before.circuits
+        evidence = await find_evidence(self._clients.store, collection, self._policy, now, was_open=was_open)
         error = judge(evidence, was_open=was_open)
         self._metrics.circuit_open.set(int(error is not None), {"collection": collection.name})
         if error is not None:

@@ -59,9 +59,12 @@ var platformSettings = {
   APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
   APPLICATIONINSIGHTS_CONNECTION_STRING: component.properties.ConnectionString
   AZURE_CLIENT_ID: identityClientId
+  AzureWebJobsDisableHomepage: 'true' // our own page is at /
   AzureWebJobsStorage__accountName: storage.name
   AzureWebJobsStorage__clientId: identityClientId
   AzureWebJobsStorage__credential: 'managedidentity'
+  // The worker hands on the host's trace; the app sets up the exporter itself.
+  PYTHON_ENABLE_OPENTELEMETRY: 'true'
   SERVICEBUS_CONNECTION__clientId: identityClientId
   SERVICEBUS_CONNECTION__credential: 'managedidentity'
 }

@@ -5,6 +5,8 @@ import asyncio
 import sys
 from pathlib import Path
 
+from rich.console import Console
+
 from localcloud.ports import Ports, choose_ports
 from localcloud.up.catalogue import NAMES, plan_services
 from localcloud.up.data_folder import data_folder
@@ -30,6 +32,8 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument("--fresh", action="store_true", help="forget all data of earlier starts")
     up.add_argument("--port-offset", type=_offset, default=None, metavar="N|auto", help="added to each port")
     up.add_argument("--only", type=_names, default=NAMES, metavar="A,B", help=f"of: {', '.join(NAMES)}")
+    up.add_argument("--archive", type=Path, metavar="PATH", help="take in this archive, or those of a folder")
+    up.add_argument("--once", action="store_true", help="end when the archives are reported")
     return parser
 
 
@@ -46,20 +50,39 @@ def _up(options: argparse.Namespace) -> int:
     with data_folder((options.data or root / ".localcloud").resolve(), fresh=options.fresh) as data:
         ports = choose_ports(options.port_offset)
         plans = plan_services(ports, root=root, data=data, only=options.only)
-        settings = write_local_settings(root, local_values(ports, data))
+        settings = write_local_settings(
+            root, local_values(ports, data, telemetry="telemetry" in options.only)
+        )
         _say(f"The local cloud starts (data in {_short(data, root)}, settings in local.settings.json).")
         supervisor = Supervisor(plans, root=root, data=data, say=_say, settings=settings)
-        return asyncio.run(supervisor.run(lambda: _say(_where_to_look(ports, _short(data, root)))))
+        return asyncio.run(supervisor.run(lambda: _when_up(options, ports, _short(data, root))))
+
+
+async def _when_up(options: argparse.Namespace, ports: Ports, data: str) -> int | None:
+    _say("\nRough Consensus is up.")
+    code = 0
+    if options.archive is not None:
+        from localcloud.up.showing import show_archives  # noqa: PLC0415 - only needed with an archive
+
+        code = await show_archives(_address(ports), options.archive, Console(highlight=False))
+    if options.once:
+        return code
+    _say(_where_to_look(ports, data))
+    return None
+
+
+def _address(ports: Ports) -> str:
+    return f"http://localhost:{ports.functions}"
 
 
 def _where_to_look(ports: Ports, data: str) -> str:
-    app = f"http://localhost:{ports.functions}"
+    app = _address(ports)
     return "\n".join(
         [
             "",
-            "Rough Consensus is up.",
-            f"  health     {app}/api/health",
-            f"  functions  {app}/admin/functions",
+            f"  reader     {app}/",
+            f"  operator   {app}/operator",
+            f"  API        {app}/api/openapi.json",
             f"  logs       {data}/logs/",
             "Ctrl-C stops it.",
         ]

@@ -23,6 +23,7 @@ class Ports:
     cosmos: int = 8081
     search: int = 7443
     functions: int = 7071
+    telemetry: int = 4319
 
     def moved(self, offset: int) -> "Ports":
         return Ports(**{port.name: getattr(self, port.name) + offset for port in fields(self)})

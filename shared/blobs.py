@@ -1,19 +1,23 @@
 """Blob storage, thin over the SDK: raw archives in, streams out."""
 
 from collections.abc import AsyncIterable, AsyncIterator
-from typing import IO
+from contextlib import suppress
+from typing import IO, TYPE_CHECKING
 
-from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
-from azure.storage.blob.aio import BlobServiceClient
+from azure.core import MatchConditions
+from azure.core.exceptions import ResourceExistsError, ResourceModifiedError, ResourceNotFoundError
 
 from shared.calls import Calls
 from shared.errors import DocumentNotFoundError
+
+if TYPE_CHECKING:
+    from azure.storage.blob.aio import BlobServiceClient
 
 __all__ = ["Blobs"]
 
 
 class Blobs:
-    def __init__(self, client: BlobServiceClient, calls: Calls | None = None) -> None:
+    def __init__(self, client: "BlobServiceClient", calls: Calls | None = None) -> None:
         self._client = client
         self._calls = calls or Calls("blobs")
 
@@ -30,6 +34,21 @@ class Blobs:
         """Store it, in place of what was there; a stream is never held in memory whole."""
         async with self._calls.measured("upload"):
             await self._client.get_blob_client(container, path).upload_blob(content, overwrite=True)
+
+    async def append(self, container: str, path: str, content: bytes) -> None:
+        """Add to the end of an append blob, which is made where there is none: all of it or nothing.
+
+        After a lost answer the same bytes may stand there twice: who reads them has to expect that.
+        """
+        async with self._calls.measured("append"):
+            blob = self._client.get_blob_client(container, path)
+            try:
+                await blob.append_block(content)
+            except ResourceNotFoundError:
+                # If-None-Match: another that makes it at the same time must not be written over.
+                with suppress(ResourceExistsError, ResourceModifiedError):
+                    await blob.create_append_blob(match_condition=MatchConditions.IfMissing)
+                await blob.append_block(content)
 
     async def read(self, container: str, path: str) -> AsyncIterator[bytes]:
         """The content, piece by piece."""

@@ -13,9 +13,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
+from shared.webhooks import InvalidWebhooksError, parse_webhooks
+
 __all__ = ["Settings", "SettingsError", "load_settings", "settings"]
 
 Positive = Annotated[int, Field(gt=0)]
+EXTRACTIVE_MODEL = "extractive-v1"
 Seconds = Annotated[float, Field(gt=0, le=7 * 24 * 3600)]
 
 
@@ -26,6 +29,7 @@ def _spelling(value: Any) -> Any:
 EmbeddingBackend = Annotated[
     Literal["openvino", "sentencetransformers", "azureopenai", "openai"], BeforeValidator(_spelling)
 ]
+SummaryBackend = Annotated[Literal["extractive", "azureopenai", "openai"], BeforeValidator(_spelling)]
 
 
 class SettingsError(ValueError):
@@ -76,6 +80,9 @@ class Settings(BaseModel):
     # The managed identity, where the app has several
     AZURE_CLIENT_ID: str | None = None
 
+    # Telemetry: the share of traces that is kept, the whole of each
+    TELEMETRY_SAMPLING_RATIO: Annotated[float, Field(ge=0, le=1)] = 1.0
+
     # Embedding. The model's path is a folder of shared.embedding.build, or of a sentence-transformers model
     EMBEDDING_BACKEND: EmbeddingBackend = "openvino"
     EMBEDDING_MODEL: Annotated[str, Field(min_length=1)] = "all-MiniLM-L6-v2"
@@ -91,12 +98,38 @@ class Settings(BaseModel):
     EMBEDDING_API_VERSION: str = "2024-10-21"
     EMBEDDING_DIMENSION: Annotated[int, Field(gt=0, le=16_384)] | None = None
 
+    # The operator's page: who has this key may use it
+    OPERATOR_KEY: Annotated[SecretStr, Field(min_length=16)] | None = None
+
+    # How long a thread must have stayed as it is before its summary is asked for; 0 asks at once
+    ORCHESTRATION_QUIET_SECONDS: Annotated[float, Field(ge=0, le=24 * 3600)] = 5
+
     # What a summary is asked for with
     SUMMARY_TOP_K: Positive = 12
-    SUMMARY_BACKEND: str = "extractive"
-    SUMMARY_MODEL: str = "extractive-v1"
+    SUMMARY_BACKEND: SummaryBackend = "extractive"
+    SUMMARY_MODEL: Annotated[str, Field(min_length=1)] = EXTRACTIVE_MODEL
     SUMMARY_CONTEXT_TOKENS: Positive = 3000
     SUMMARY_TEMPLATE: str = "consensus-summary-v1"
+    # How sentences are compared: by their words, or by the embedding model (as good on BC3, twice the work)
+    SUMMARY_SENTENCES: Literal["words", "embeddings"] = "words"
+    # Summaries by a chat model: Azure OpenAI, or an endpoint that is compatible with OpenAI's
+    SUMMARY_ENDPOINT: str | None = None
+    SUMMARY_API_KEY: SecretStr | None = None
+    SUMMARY_API_VERSION: str = "2024-10-21"
+    SUMMARY_ANSWER_TOKENS: Positive = 1000
+    SUMMARY_ANSWER_LIMIT: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    SUMMARY_JSON_MODE: bool = True
+    SUMMARY_TIMEOUT_SECONDS: Annotated[float, Field(gt=0, le=600)] = 120
+    SUMMARY_ARCHIVE_TOKENS: Positive | None = None  # what the threads of one archive may cost together
+
+    # Webhooks: a JSON list of {name, url, secret, types, sources}; see shared/webhooks/definitions.py
+    WEBHOOKS: SecretStr | None = None
+    WEBHOOK_ALLOWED_HOSTS: str = ""
+    WEBHOOK_TIMEOUT_SECONDS: Annotated[float, Field(gt=0, le=60)] = 10
+    WEBHOOK_MAX_ATTEMPTS: Annotated[int, Field(gt=0, le=20)] = 8
+    WEBHOOK_BASE_DELAY_SECONDS: Seconds = 30
+    # Where the site is reached from outside, for links that leave it
+    PUBLIC_URL: str = ""
 
     # Races between an event and its document (spec 002)
     RETRY_MAX_ATTEMPTS: Positive = 8
@@ -120,6 +153,12 @@ class Settings(BaseModel):
     RETRY_JOB_MAX_ATTEMPTS_MESSAGES: Positive = 3
     RETRY_JOB_MAX_ATTEMPTS_CHUNKS: Positive = 5
     RETRY_JOB_MAX_ATTEMPTS_THREADS: Positive = 5
+    RETRY_JOB_LIMIT: Positive = 5000  # documents of a collection in one run
+    RETRY_JOB_PROBES: Positive = 5  # documents of a collection while what its stage needs is down
+
+    # The consistency checks (spec 003)
+    INTEGRITY_GRACE_MINUTES: Annotated[float, Field(ge=0)] = 60  # what changed since then may be under way
+    INTEGRITY_REPAIR: bool = True  # whether the nightly run also repairs
 
 
 def load_settings(values: Mapping[str, str] | None = None) -> Settings:
@@ -128,7 +167,8 @@ def load_settings(values: Mapping[str, str] | None = None) -> Settings:
     problems = _unreachable(given)
     try:
         loaded = Settings.model_validate(given)
-        problems += _incomplete_embedding(loaded)
+        problems += _incomplete_embedding(loaded) + _incomplete_summaries(loaded)
+        problems += _invalid_webhooks(loaded)
     except ValidationError as error:
         problems = [*(_line(problem) for problem in error.errors()), *problems]
     if problems:
@@ -173,6 +213,29 @@ def _incomplete_embedding(loaded: Settings) -> list[str]:
         for name, value in needed.items()
         if not value
     ]
+
+
+def _incomplete_summaries(loaded: Settings) -> list[str]:
+    """A chat model has an address and a name. Its key may be missing: an identity, or none, does as well."""
+    backend = loaded.SUMMARY_BACKEND
+    if backend == "extractive":
+        return []
+    problems = []
+    if not (loaded.SUMMARY_ENDPOINT or "").startswith(("https://", "http://")):
+        problems.append(f"SUMMARY_ENDPOINT: missing or no URL; SUMMARY_BACKEND {backend} needs it")
+    if loaded.SUMMARY_MODEL == EXTRACTIVE_MODEL:
+        problems.append(f"SUMMARY_MODEL: missing; SUMMARY_BACKEND {backend} needs a model or deployment")
+    if loaded.SUMMARY_ANSWER_TOKENS >= loaded.SUMMARY_CONTEXT_TOKENS:
+        problems.append("SUMMARY_ANSWER_TOKENS: leaves no room for the thread in SUMMARY_CONTEXT_TOKENS")
+    return problems
+
+
+def _invalid_webhooks(loaded: Settings) -> list[str]:
+    try:
+        parse_webhooks(loaded.WEBHOOKS.get_secret_value() if loaded.WEBHOOKS else "")
+    except InvalidWebhooksError as error:
+        return [f"WEBHOOKS: {error}; it is a JSON list of webhooks with name, url and secret"]
+    return []
 
 
 def _line(problem: Any) -> str:

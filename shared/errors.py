@@ -22,7 +22,7 @@ transient error with backoff and then by the broker, and everything else is perm
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from azure.core.exceptions import (
     AzureError,
@@ -31,15 +31,15 @@ from azure.core.exceptions import (
     ServiceRequestError,
     ServiceResponseError,
 )
-from azure.cosmos.exceptions import CosmosClientTimeoutError, CosmosHttpResponseError
-from azure.servicebus.exceptions import (
-    MessageAlreadySettled,
-    MessageLockLostError,
-    MessageSizeExceededError,
-    MessagingEntityNotFoundError,
-    ServiceBusError,
-    ServiceBusQuotaExceededError,
-)
+
+from shared.lazy import lazy
+
+if TYPE_CHECKING:
+    from azure.cosmos import exceptions as cosmos
+    from azure.servicebus import exceptions as bus
+else:
+    cosmos = lazy("azure.cosmos.exceptions")
+    bus = lazy("azure.servicebus.exceptions")
 
 __all__ = [
     "DocumentNotFoundError",
@@ -147,6 +147,11 @@ class Failure:
     message: str
     retry_after: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    speaks: bool = True  # its text is ours, or a service's: it may stand in a log that leaves the app
+
+    @property
+    def for_logs(self) -> str:
+        return self.message if self.speaks else "its text is in the failure record"
 
 
 # 401 and 403 too: a role assignment takes minutes to reach a service, and dead-lettering a whole backlog for
@@ -162,12 +167,9 @@ _TRANSIENT_TYPES = (
     ServiceRequestError,
     ServiceResponseError,
     ClientAuthenticationError,
-    CosmosClientTimeoutError,
     ConnectionError,
     TimeoutError,
 )
-_PERMANENT_BUS_TYPES = (MessageSizeExceededError, MessagingEntityNotFoundError, MessageAlreadySettled)
-_TRANSIENT_BUS_TYPES = (MessageLockLostError, ServiceBusQuotaExceededError)
 
 
 def classify(error: BaseException) -> Failure:
@@ -175,7 +177,7 @@ def classify(error: BaseException) -> Failure:
     kind = _kind(error)
     retry_after = _retry_after(error) if kind is ErrorKind.TRANSIENT else None
     details = getattr(error, _DETAILS, {})
-    return Failure(kind, type(error).__name__, _message(error), retry_after, details)
+    return Failure(kind, type(error).__name__, _message(error), retry_after, details, speaks=_speaks(error))
 
 
 def add_details(error: BaseException, **details: Any) -> None:
@@ -186,9 +188,9 @@ def add_details(error: BaseException, **details: Any) -> None:
 def _kind(error: BaseException) -> ErrorKind:
     if isinstance(error, DocumentNotFoundError) or _session_not_available(error):
         return ErrorKind.RACE
-    if isinstance(error, _TRANSIENT_TYPES):
+    if isinstance(error, _TRANSIENT_TYPES) or isinstance(error, cosmos.CosmosClientTimeoutError):  # noqa: SIM101 - the second is imported when it is asked for
         return ErrorKind.TRANSIENT
-    if isinstance(error, ServiceBusError | MessageAlreadySettled):
+    if isinstance(error, bus.ServiceBusError | bus.MessageAlreadySettled):
         return _bus_kind(error)
     if isinstance(error, HttpResponseError):
         return _http_kind(error.status_code)
@@ -198,18 +200,20 @@ def _kind(error: BaseException) -> ErrorKind:
 
 def _session_not_available(error: BaseException) -> bool:
     return (
-        isinstance(error, CosmosHttpResponseError)
+        isinstance(error, cosmos.CosmosHttpResponseError)
         and error.status_code == _NOT_FOUND
         and error.sub_status == _READ_SESSION_NOT_AVAILABLE
     )
 
 
-def _bus_kind(error: ServiceBusError | MessageAlreadySettled) -> ErrorKind:
-    if isinstance(error, _PERMANENT_BUS_TYPES):
+def _bus_kind(error: "bus.ServiceBusError | bus.MessageAlreadySettled") -> ErrorKind:
+    permanent = (bus.MessageSizeExceededError, bus.MessagingEntityNotFoundError, bus.MessageAlreadySettled)
+    if isinstance(error, permanent):
         return ErrorKind.PERMANENT
-    retryable = isinstance(error, _TRANSIENT_BUS_TYPES) or getattr(error, "_retryable", False)
+    transient = (bus.MessageLockLostError, bus.ServiceBusQuotaExceededError)
+    retryable = isinstance(error, transient) or getattr(error, "_retryable", False)
     # A bare ServiceBusError is the SDK's word for a link or connection that broke in a way it does not know.
-    return ErrorKind.TRANSIENT if retryable or type(error) is ServiceBusError else ErrorKind.PERMANENT
+    return ErrorKind.TRANSIENT if retryable or type(error) is bus.ServiceBusError else ErrorKind.PERMANENT
 
 
 def _http_kind(status: int | None) -> ErrorKind:
@@ -237,6 +241,14 @@ def _retry_after(error: BaseException) -> float | None:
 
 _MESSAGE_LENGTH = 2000
 _DETAILS = "pipeline_details"
+
+
+_OURS = frozenset({"localcloud", "ops", "shared", "stages", "web"})
+
+
+def _speaks(error: BaseException) -> bool:
+    """Other libraries quote what they were given, and that may be mail."""
+    return isinstance(error, AzureError | OSError) or type(error).__module__.partition(".")[0] in _OURS
 
 
 def _message(error: BaseException) -> str:

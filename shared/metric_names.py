@@ -6,7 +6,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["METRICS", "SPAN_ATTRIBUTES", "Kind", "MetricName"]
+__all__ = ["COUNT_PREFIX", "METRICS", "SPAN_ATTRIBUTES", "Kind", "MetricName"]
 
 
 class Kind(StrEnum):
@@ -45,6 +45,7 @@ METRICS: dict[str, MetricName] = {
         _counter("chunks_created_total", "service", spec="000"),
         _histogram("chunk_size_tokens", "service", spec="000"),
         _gauge("queue_depth", "service", spec="000"),
+        _gauge("dead_letter_depth", "service"),
         # the sweep
         _counter("retry_job_documents_requeued_total", "collection", spec="001"),
         _counter("retry_job_documents_skipped_backoff_total", "collection", spec="001"),
@@ -54,6 +55,9 @@ METRICS: dict[str, MetricName] = {
         _gauge("retry_job_stuck_documents", "collection", spec="001"),
         _gauge("retry_job_failed_documents", "collection", spec="001"),
         _histogram("retry_job_duration_seconds", spec="001"),
+        _counter("retry_job_documents_held_back_total", "collection"),
+        _gauge("retry_job_circuit_open", "collection"),
+        _gauge("inconsistent_documents", "kind"),
         # races between an event and its document
         _counter("event_retry_success_total", "service", "attempt", spec="002"),
         _histogram("event_retry_latency_seconds", "service", spec="002"),
@@ -69,5 +73,27 @@ METRICS: dict[str, MetricName] = {
 
 # Azure Monitor drops attributes named messaging.*, db.*, http.* and so on: ours have a prefix of their own.
 SPAN_ATTRIBUTES = frozenset(
-    {"pipeline.stage", "pipeline.delivery_count", "pipeline.event_id", "pipeline.idempotency_key"}
+    {
+        "pipeline.archive_id",
+        "pipeline.attempt",
+        "pipeline.chunk_id",
+        "pipeline.chunk_ids",
+        "pipeline.delivery_count",
+        "pipeline.error_type",
+        "pipeline.event_id",
+        "pipeline.event_type",
+        "pipeline.idempotency_key",
+        "pipeline.message_key",
+        "pipeline.message_keys",
+        "pipeline.operation_id",
+        "pipeline.outcome",
+        "pipeline.report_id",
+        "pipeline.source",
+        "pipeline.stage",
+        "pipeline.summary_id",
+        "pipeline.thread_id",
+        "pipeline.thread_ids",
+    }
 )
+# What a stage did, by its own words: pipeline.count.messages, pipeline.count.chunks, ...
+COUNT_PREFIX = "pipeline.count."

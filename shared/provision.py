@@ -12,9 +12,10 @@ from azure.core.exceptions import AzureError
 from shared.clients import Clients
 from shared.config import Settings, SettingsError, load_settings
 
-__all__ = ["ARCHIVES_CONTAINER", "provision"]
+__all__ = ["ARCHIVES_CONTAINER", "DEAD_LETTERS_CONTAINER", "provision"]
 
 ARCHIVES_CONTAINER = "archives"
+DEAD_LETTERS_CONTAINER = "dead-letters"  # what operators purged, and how far their operations have come
 DEFAULT_DIMENSION = 384  # of all-MiniLM-L6-v2
 
 
@@ -23,7 +24,8 @@ async def provision(settings: Settings) -> None:
     try:
         await clients.ensure_containers()
         await clients.index.ensure(settings.EMBEDDING_DIMENSION or DEFAULT_DIMENSION)
-        await clients.blobs.ensure_container(ARCHIVES_CONTAINER)
+        for container in (ARCHIVES_CONTAINER, DEAD_LETTERS_CONTAINER):
+            await clients.blobs.ensure_container(container)
     finally:
         await clients.close()
 

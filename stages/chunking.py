@@ -1,11 +1,12 @@
 """Chunking: messages become chunks that fit the embedding model's window.
 
-A message of quotes only has no chunks, and is processed all the same. A thread that was merged since the
-event was published is followed to where it is now.
+A message of quotes only has no chunks, and is processed and announced all the same. A thread that was merged
+since the event was published is followed to where it is now. A message whose content was replaced by another
+variant of it gets other chunks: those that differ are written anew, and those that are too many go.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -13,21 +14,25 @@ from typing import Any
 import azure.functions as func
 
 from shared.documents import Chunk, Message, Status, stored_time
-from shared.errors import Failure
+from shared.errors import DocumentNotFoundError, Failure
 from shared.events import ChunkingFailed, ChunksPrepared, Event, JSONParsed
 from shared.ids import chunk_id
 from shared.mail.models import Kind, Segment
+from shared.removal.tombstones import was_removed
 from shared.stage import Outcome, Stage, Subject, Work
 from shared.stage.functions import register_stage
 from shared.store import Patch
+from shared.telemetry import pipeline_metrics
 from shared.text.chunks import Chunk as Piece
 from shared.text.chunks import ChunkSettings, Strategy, chunk_body
 from shared.text.tokens import ModelTokenizer
 from shared.threads.places import check_places, load_from_threads
+from shared.threads.rechunking import bring_up_to_date, check_variants
 
 __all__ = ["CHUNKING", "blueprint"]
 
 blueprint = func.Blueprint()
+LABELS = {"service": "chunking"}
 
 
 @lru_cache(maxsize=1)
@@ -40,13 +45,24 @@ async def chunk(event: Event[JSONParsed], work: Work) -> Outcome:
     messages = await _load(event.data, work)
     chunks = await asyncio.to_thread(_chunks_of, messages, settings)
     created = await work.clients.store.create_missing(chunks, work.session)
-    await _follow_archive([each for each in chunks if each.id not in created], work)
+    _count(chunks, created)
+    await bring_up_to_date(work.clients, messages, chunks, created, work.session)
     await _mark_processed(messages, work)
     await check_places(work.clients, {message.thread_id for message in messages}, work.session)
+    await check_variants(work.clients, messages, work.session)
     return Outcome(
         _announcements(messages, chunks, settings.strategy),
         counts={"messages": len(messages), "chunks": len(chunks)},
     )
+
+
+def _count(chunks: Sequence[Chunk], created: Collection[str]) -> None:
+    """Those that are new: an event that comes again makes none."""
+    new = [each for each in chunks if each.id in created]
+    metrics = pipeline_metrics()
+    metrics.chunks_created.add(len(new), LABELS)
+    for each in new:
+        metrics.chunk_size.record(each.token_count, LABELS)
 
 
 def _settings(work: Work) -> ChunkSettings:
@@ -58,7 +74,14 @@ def _settings(work: Work) -> ChunkSettings:
 
 async def _load(data: JSONParsed, work: Work) -> list[Message]:
     places = dict(zip(data.message_keys, data.message_threads, strict=False))
-    return await load_from_threads(work.clients, Message, places, data.message_keys, work.session)
+    try:
+        return await load_from_threads(work.clients, Message, places, data.message_keys, work.session)
+    except DocumentNotFoundError:
+        if not await was_removed(work.clients.store, data.archive_id, work.session):
+            raise
+    # The archive was deleted meanwhile: what is left of it is in other archives, too.
+    there = await work.clients.store.find_many(Message, list(places.items()), work.session)
+    return list(there.values())
 
 
 def _chunks_of(messages: Sequence[Message], settings: ChunkSettings) -> list[Chunk]:
@@ -100,20 +123,6 @@ def _document(message: Message, piece: Piece) -> Chunk:
     )
 
 
-async def _follow_archive(chunks: Sequence[Chunk], work: Work) -> None:
-    """A message seen in another archive may have another first archive: its chunks and vectors follow."""
-    places = [(each.id, each.thread_id) for each in chunks]
-    stored = await work.clients.store.find_many(Chunk, places, work.session)
-    wanted = {each.id: each.archive_id for each in chunks}
-    changed = [each for each in stored.values() if each.archive_id != wanted[each.id]]
-    patches = [Patch(each.id, each.thread_id, set={"archive_id": wanted[each.id]}) for each in changed]
-    await work.clients.store.patch_all(Chunk, patches, work.session)
-    embedded = [each for each in changed if each.embedding_generated]
-    await work.clients.index.upsert(
-        [{"chunk_id": each.id, "archive_id": wanted[each.id]} for each in embedded]
-    )
-
-
 async def _mark_processed(messages: Sequence[Message], work: Work) -> None:
     """Messages come in batches: their attempt is counted together with the outcome."""
     now = stored_time(work.now())
@@ -129,8 +138,7 @@ async def _mark_processed(messages: Sequence[Message], work: Work) -> None:
 def _announcements(
     messages: Sequence[Message], chunks: Sequence[Chunk], strategy: Strategy
 ) -> list[ChunksPrepared]:
-    if not chunks:
-        return []
+    """Also where there is no chunk: the threads are as ready as they will be, and somebody waits for that."""
     return [
         ChunksPrepared(
             message_keys=[message.id for message in messages],
@@ -138,9 +146,10 @@ def _announcements(
             chunk_ids=[each.id for each in chunks],
             chunks_ready=True,
             chunking_strategy=strategy.value,
-            avg_chunk_size_tokens=round(sum(each.token_count for each in chunks) / len(chunks), 1),
+            avg_chunk_size_tokens=round(sum(each.token_count for each in chunks) / max(len(chunks), 1), 1),
             chunk_threads=[each.thread_id for each in chunks],
             chunk_messages=[each.message_key for each in chunks],
+            thread_ids=sorted({message.thread_id for message in messages}),
         )
     ]
 

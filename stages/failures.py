@@ -3,6 +3,7 @@
 from typing import Any
 
 import azure.functions as func
+from opentelemetry.trace import SpanKind
 
 from shared.clients import clients
 from shared.documents import Failure as FailureDocument
@@ -12,6 +13,7 @@ from shared.session import Session
 from shared.stage.failures import error_hash, failure_id
 from shared.stage.functions import CONNECTION
 from shared.store import Store
+from shared.telemetry import received, span
 
 __all__ = ["blueprint", "record_failure"]
 
@@ -31,7 +33,11 @@ STAGES = {
 @blueprint.function_name("failures")
 @blueprint.service_bus_queue_trigger(arg_name="msg", queue_name="failures", connection=CONNECTION)
 async def failures(msg: func.ServiceBusMessage) -> None:
-    await record_failure(parse_event(msg.get_body()), (await clients()).store)
+    event, connected = parse_event(msg.get_body()), await clients()
+    properties = msg.application_properties or {}
+    attributes = {"pipeline.stage": "failures", "pipeline.event_id": event.event_id}
+    with span("stage failures", parent=received(properties), kind=SpanKind.CONSUMER, attributes=attributes):
+        await record_failure(event, connected.store)
 
 
 async def record_failure(event: Event[Any], store: Store) -> bool:

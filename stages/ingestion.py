@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import azure.functions as func
+from opentelemetry.trace import SpanKind
 
 from shared.clients import clients
 from shared.errors import InvalidEventError
@@ -18,6 +19,7 @@ from shared.ingestion.requests import INGESTION_QUEUE, request_due_fetches
 from shared.ingestion.runs import run_operation
 from shared.session import Session
 from shared.stage.functions import CONNECTION
+from shared.telemetry import received, span
 
 __all__ = ["blueprint"]
 
@@ -36,8 +38,13 @@ async def sources_due(timer: func.TimerRequest) -> None:  # noqa: ARG001 - the b
 @blueprint.function_name("ingestion")
 @blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=INGESTION_QUEUE, connection=CONNECTION)
 async def ingestion(msg: func.ServiceBusMessage) -> None:
-    request = _request(msg.get_body())
-    done = await run_operation(request["operation_id"], await clients(), Session(request.get("session")))
+    request, connected = _request(msg.get_body()), await clients()
+    properties = msg.application_properties or {}
+    with span("fetch", parent=received(properties), kind=SpanKind.CONSUMER) as fetching:
+        fetching.set_attribute("pipeline.operation_id", request["operation_id"])
+        done = await run_operation(request["operation_id"], connected, Session(request.get("session")))
+        fetching.set_attribute("pipeline.source", done.source)
+        fetching.set_attribute("pipeline.outcome", done.status)
     log.info("operation %s of %s %s", done.id, done.source, done.status)
 
 

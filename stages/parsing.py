@@ -6,48 +6,42 @@ thread at once. When all messages are stored, JSONParsed announces them in batch
 then is the archive marked as processed.
 """
 
-import asyncio
 import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import azure.functions as func
 
-from shared.archives import ArchiveError, SkippedMember, open_members
 from shared.documents import Archive, ArchiveStatus
-from shared.errors import Failure, PermanentError, add_details
+from shared.errors import DocumentNotFoundError, Failure, PermanentError, add_details
 from shared.events import ArchiveIngested, Event, JSONParsed, ParsingFailed
-from shared.mail.errors import MailboxError
-from shared.mail.models import Message as ParsedMessage
 from shared.mail.models import Skipped
-from shared.mail.parse import parse_archive
 from shared.provision import ARCHIVES_CONTAINER
+from shared.reading.reader import Reader, prepare_reader
+from shared.removal.tombstones import find_removal, is_removing
 from shared.stage import Outcome, Stage, Subject, Work
 from shared.stage.functions import register_stage
 from shared.store import Patch
 from shared.threads import Lease, Registry
+from shared.threads.lease import THREADING
 
 __all__ = ["PARSING", "blueprint"]
 
 SLICE = 2000
+FIRST_SLICE = 300
 KEPT_SKIPPED = 100
 MESSAGES_PER_EVENT = 500
-LEASE = "threading"
+
+REMOVED = Outcome(counts={"removed": 1})
 
 blueprint = func.Blueprint()
 
 
 class NoMessagesError(PermanentError):
     """The archive holds no message that could be parsed."""
-
-
-class UnreadableArchiveError(PermanentError):
-    """The archive cannot be read as mail."""
 
 
 @dataclass
@@ -57,6 +51,7 @@ class Parsed:
     threads: dict[str, str] = field(default_factory=dict)
     skipped: list[Skipped] = field(default_factory=list)
     skipped_count: int = 0
+    removed: bool = False
 
     def rename(self, renamed: dict[str, str]) -> None:
         if renamed:
@@ -69,17 +64,24 @@ class Parsed:
 
 async def parse(event: Event[ArchiveIngested], work: Work) -> Outcome:
     started = time.monotonic()
-    archive = await work.clients.store.read(
+    archive = await work.clients.store.find(
         Archive, event.data.archive_id, event.data.archive_id, work.session
     )
+    if archive is None:
+        return await _removed(event.data.archive_id, work)
+    if archive.removing:
+        return REMOVED
     parsed = Parsed()
     try:
         with tempfile.TemporaryDirectory() as folder:
+            prepare_reader(archive.file_size_bytes)
             path = await _download(work, archive, Path(folder) / "archive")
             await _parse_all(path, archive, work, parsed)
     except Exception as error:
         add_details(error, messages_parsed=len(parsed.threads))
         raise
+    if parsed.removed:
+        return REMOVED
     if not parsed.threads:
         raise NoMessagesError(f"{archive.file_path}: none of {parsed.skipped_count} messages could be parsed")
     duration = time.monotonic() - started
@@ -97,35 +99,27 @@ async def _download(work: Work, archive: Archive, path: Path) -> Path:
     return path
 
 
+async def _removed(archive_id: str, work: Work) -> Outcome:
+    """Nothing is done for an archive that was deleted; any other that is missing is a race."""
+    if await find_removal(work.clients.store, "archive", archive_id) is None:
+        raise DocumentNotFoundError(f"archives/{archive_id} is not there")
+    return REMOVED
+
+
 async def _parse_all(path: Path, archive: Archive, work: Work, parsed: Parsed) -> None:
-    registry, lease = Registry(work.clients), Lease(work.clients.store, LEASE, work.now)
-    found = _messages(path, parsed)
-    while batch := await asyncio.to_thread(_next_slice, found, archive.file_path):
-        parsed.skip([each for each in batch if isinstance(each, Skipped)])
-        messages = [each for each in batch if isinstance(each, ParsedMessage)]
-        if not messages:
-            continue
-        async with lease.held():
-            threaded = await registry.add(messages, archive.id, archive.source, work.session)
-        parsed.rename(threaded.renamed)
-        parsed.threads |= {each.message_key: threaded.assignments[each.node] for each in messages}
-
-
-def _messages(path: Path, parsed: Parsed) -> Iterator[ParsedMessage | Skipped]:
-    """The messages of all mailboxes in the archive, whatever it is packed as."""
-
-    def leave_out(member: SkippedMember) -> None:
-        parsed.skip([Skipped(0, 0, 0, f"{member.name}: {member.reason}")])
-
-    for member in open_members(path, on_skip=leave_out):
-        yield from parse_archive(member.stream)
-
-
-def _next_slice(found: Iterator[ParsedMessage | Skipped], path: str) -> list[ParsedMessage | Skipped]:
-    try:
-        return list(islice(found, SLICE))
-    except (ArchiveError, MailboxError) as error:
-        raise UnreadableArchiveError(f"{path}: {error}") from error
+    registry, lease = Registry(work.clients), Lease(work.clients.store, THREADING, work.now)
+    async with Reader(path, archive.file_path) as reader:
+        async for batch in reader.slices(FIRST_SLICE, SLICE):
+            parsed.skip(batch.skipped)
+            if not batch.arrivals:
+                continue
+            async with lease.held():
+                if await is_removing(work.clients.store, archive.id, work.session):
+                    parsed.removed = True
+                    return
+                threaded = await registry.add(batch.arrivals, archive.id, archive.source, work.session)
+            parsed.rename(threaded.renamed)
+            parsed.threads |= {each.key: threaded.assignments[each.links.node] for each in batch.arrivals}
 
 
 def _announcements(archive_id: str, parsed: Parsed, duration: float) -> list[JSONParsed]:

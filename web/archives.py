@@ -4,19 +4,27 @@ import re
 from typing import Any
 
 import azure.functions as func
+from pydantic import Field
 
 from shared.archives import ArchiveBombError, ArchiveError, CorruptArchiveError
 from shared.clients import Clients, clients
 from shared.documents import Archive, ArchiveStatus, read_document
 from shared.ingestion.definitions import NAME_PATTERN
-from shared.ingestion.errors import ArchiveTooLargeError
+from shared.ingestion.errors import ArchiveTooLargeError, SourceRemovedError
 from shared.ingestion.storing import Stored
 from shared.ingestion.uploads import Upload, take_upload
+from shared.progress import progress_of
 from shared.session import Session
 from shared.store import NamedQuery
+from web.addresses import page_of_archive
+from web.asking import HASH_ID, Asked, HashId, Limit, SourceName
+from web.conditional import answer_json
 from web.multipart import form_parts, parameter
+from web.openapi import describes
 from web.paging import page, page_size
 from web.problems import Problem, answer, tells_problems
+from web.removals import accept_removal
+from web.shapes_of_input import ArchiveDetail, ArchiveItem, ArchiveList, ArchiveUploaded
 
 __all__ = ["blueprint"]
 
@@ -27,19 +35,17 @@ DEFAULT_FILENAME = "archive"
 LONGEST_FILENAME = 500
 _ID = re.compile(r"[0-9a-f]{16}")
 
-MESSAGES = NamedQuery(
-    "messages_of_archive",
-    "messages",
-    "SELECT VALUE COUNT(1) FROM c WHERE c.archive_id = @archive OR ARRAY_CONTAINS(c.archive_ids, @archive)",
-)
-CHUNKS = NamedQuery(
-    "chunks_of_archive", "chunks", "SELECT VALUE COUNT(1) FROM c WHERE c.archive_id = @archive"
-)
-EMBEDDED = NamedQuery(
-    "embedded_of_archive",
-    "chunks",
-    "SELECT VALUE COUNT(1) FROM c WHERE c.archive_id = @archive AND c.embedding_generated = true",
-)
+
+class UploadAsked(Asked):
+    source: SourceName | None = None
+    filename: str | None = Field(None, max_length=LONGEST_FILENAME)
+
+
+class ArchivesAsked(Asked):
+    source: SourceName | None = None
+    status: ArchiveStatus | None = None
+    limit: Limit = 50
+    after: HashId | None = None
 
 
 def archives_query(filters: set[str]) -> NamedQuery:
@@ -58,7 +64,15 @@ def archives_query(filters: set[str]) -> NamedQuery:
 
 
 @blueprint.function_name("archives_upload")
-@blueprint.route(route="archives", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
+@blueprint.route(route="api/archives", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
+@describes(
+    "POST",
+    "api/archives",
+    {200: ArchiveUploaded, 202: ArchiveUploaded},
+    query=UploadAsked,
+    body="application/octet-stream",
+    needs_key=True,
+)
 @tells_problems
 async def upload_archive(req: func.HttpRequest) -> func.HttpResponse:
     """Take the file in the body: 202 for a new one, 200 where it was here before."""
@@ -70,9 +84,11 @@ async def upload_archive(req: func.HttpRequest) -> func.HttpResponse:
 
 
 @blueprint.function_name("archives_list")
-@blueprint.route(route="archives", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="api/archives", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@describes("GET", "api/archives", {200: ArchiveList}, query=ArchivesAsked)
 @tells_problems
 async def list_archives(req: func.HttpRequest) -> func.HttpResponse:
+    """Archives, the newest first."""
     store, size = (await clients()).store, page_size(req)
     wanted: dict[str, Any] = {name: req.params[name] for name in ("source", "status") if name in req.params}
     if "status" in wanted and wanted["status"] not in set(ArchiveStatus):
@@ -84,16 +100,31 @@ async def list_archives(req: func.HttpRequest) -> func.HttpResponse:
     query = archives_query(set(wanted))
     rows = [each async for each in store.query(query, Session(), limit=size + 1, **wanted)]
     found = [read_document(Archive, each) for each in rows]
-    return answer(200, page(req, PATH, found, size, _shown, lambda each: each.id))
+    return answer_json(req, page(req, PATH, found, size, _shown, lambda each: each.id))
 
 
 @blueprint.function_name("archives_get")
-@blueprint.route(route="archives/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="api/archives/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@describes("GET", "api/archives/{id}", {200: ArchiveDetail}, ids={"id": HASH_ID})
 @tells_problems
 async def get_archive(req: func.HttpRequest) -> func.HttpResponse:
+    """One archive, and how far it has come through the stages."""
     connected = await clients()
     archive = await _found(req.route_params["id"], connected)
-    return answer(200, {**_shown(archive), "progress": await _progress(archive, connected)})
+    return answer_json(
+        req, {**_shown(archive), "progress": (await progress_of(archive, connected)).to_json()}
+    )
+
+
+@blueprint.function_name("archives_delete")
+@blueprint.route(route="api/archives/{id}", methods=["DELETE"], auth_level=func.AuthLevel.FUNCTION)
+@tells_problems
+async def delete_archive(req: func.HttpRequest) -> func.HttpResponse:
+    """Delete it with everything that was derived from it; the operation has the receipt."""
+    connected, id_ = await clients(), req.route_params["id"]
+    if not _ID.fullmatch(id_):
+        raise Problem(404, "There is no archive with this id.")
+    return await accept_removal(connected, "archive", id_)
 
 
 def _upload(req: func.HttpRequest) -> Upload:
@@ -139,6 +170,8 @@ async def _taken(upload: Upload, connected: Clients) -> Stored:
         return await take_upload(upload, connected)
     except (ArchiveTooLargeError, ArchiveBombError) as error:
         raise Problem(413, str(error)) from None
+    except SourceRemovedError as error:
+        raise Problem(409, str(error)) from None
     except CorruptArchiveError as error:
         raise Problem(422, str(error)) from None
     except ArchiveError as error:
@@ -155,22 +188,5 @@ async def _found(id_: str, connected: Clients) -> Archive:
 
 
 def _shown(archive: Archive) -> dict[str, Any]:
-    hidden = {"id", "schema_version", "etag"}
-    return {**archive.model_dump(mode="json", exclude=hidden), "links": {"self": f"{PATH}/{archive.id}"}}
-
-
-async def _progress(archive: Archive, connected: Clients) -> dict[str, Any]:
-    """How far it has come through the pipeline; figures of what is stored now."""
-    messages, chunks, embedded = [
-        await _count(query, archive.id, connected) for query in (MESSAGES, CHUNKS, EMBEDDED)
-    ]
-    stage = {
-        ArchiveStatus.PENDING: "waiting" if archive.lastAttemptTime is None else "parsing",
-        ArchiveStatus.PROCESSED: "embedded" if chunks and embedded == chunks else "parsed",
-    }.get(archive.status, "failed")
-    return {"stage": stage, "messages": messages, "chunks": chunks, "chunks_embedded": embedded}
-
-
-async def _count(query: NamedQuery, archive_id: str, connected: Clients) -> int:
-    found: list[Any] = [each async for each in connected.store.query(query, Session(), archive=archive_id)]
-    return sum(found)
+    links = {"self": f"{PATH}/{archive.id}", "page": page_of_archive(archive.id)}
+    return {**archive.model_dump(mode="json", include=set(ArchiveItem.model_fields)), "links": links}

@@ -5,11 +5,14 @@ import json
 import azure.functions as func
 
 from shared.config import SettingsError, load_settings
+from web.openapi import describes
+from web.shapes_of_input import Health
 
 blueprint = func.Blueprint()
 
 
-@blueprint.route(route="health", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="api/health", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@describes("GET", "api/health", {200: Health, 503: Health})
 def health(req: func.HttpRequest) -> func.HttpResponse:  # noqa: ARG001 - the binding's name
     """200 when the app can work, 503 with what is wrong when its settings do not allow that."""
     try:

@@ -3,7 +3,7 @@
 import functools
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import azure.functions as func
@@ -13,13 +13,15 @@ from shared.config import SettingsError
 from shared.errors import ErrorKind, classify
 from shared.retry import AbandonedError
 
-__all__ = ["Handler", "Problem", "answer", "invalid", "tells_problems"]
+__all__ = ["TITLES", "Handler", "Problem", "answer", "as_problem", "invalid", "tells_problems"]
 
 log = logging.getLogger(__name__)
 Handler = Callable[[func.HttpRequest], Awaitable[func.HttpResponse]]
 RETRY_SECONDS = "30"
 TITLES = {
     400: "Bad request",
+    401: "Sign in first",
+    403: "Not allowed",
     404: "Not found",
     409: "Conflict",
     411: "Length required",
@@ -40,8 +42,9 @@ class Problem(Exception):  # noqa: N818 - RFC 9457's own word
         self.status = status
         self.detail = detail
         self.more = more
+        self.headers: dict[str, str] = {}
 
-    def response(self, headers: Mapping[str, str] | None = None) -> func.HttpResponse:
+    def response(self) -> func.HttpResponse:
         body = {
             "type": "about:blank",
             "title": TITLES.get(self.status, "Error"),
@@ -53,7 +56,7 @@ class Problem(Exception):  # noqa: N818 - RFC 9457's own word
             json.dumps(body),
             status_code=self.status,
             mimetype="application/problem+json",
-            headers=dict(headers or {}),
+            headers={"X-Content-Type-Options": "nosniff", **self.headers},
         )
 
 
@@ -80,6 +83,22 @@ def _fault(problem: Any) -> dict[str, str]:
     return {"pointer": pointer, "detail": message}
 
 
+def as_problem(error: Exception) -> Problem:
+    """What the asker is told of an error; of one that we did not foresee, only whose fault it is."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, ValidationError):
+        return invalid(error)
+    if isinstance(error, SettingsError):
+        return Problem(503, "The app is not configured.", problems=str(error).splitlines())
+    failure = error.failure if isinstance(error, AbandonedError) else classify(error)
+    if failure.kind is ErrorKind.PERMANENT:
+        return Problem(500, "The request failed on our side; see the log.")
+    problem = Problem(503, "A service that we need does not answer; try again later.")
+    problem.headers["Retry-After"] = RETRY_SECONDS
+    return problem
+
+
 def tells_problems(handler: Handler) -> Handler:
     """Whatever the handler raises becomes a problem; what we did not foresee is logged, and not shown."""
 
@@ -87,23 +106,10 @@ def tells_problems(handler: Handler) -> Handler:
     async def told(req: func.HttpRequest) -> func.HttpResponse:
         try:
             return await handler(req)
-        except Problem as problem:
-            return problem.response()
-        except ValidationError as error:
-            return invalid(error).response()
-        except SettingsError as error:
-            return Problem(503, "The app is not configured.", problems=str(error).splitlines()).response()
+        except (Problem, ValidationError, SettingsError) as error:
+            return as_problem(error).response()
         except Exception as error:
             log.exception("a request failed")
-            return _unforeseen(error)
+            return as_problem(error).response()
 
     return told
-
-
-def _unforeseen(error: Exception) -> func.HttpResponse:
-    failure = error.failure if isinstance(error, AbandonedError) else classify(error)
-    if failure.kind is ErrorKind.PERMANENT:
-        return Problem(500, "The request failed on our side; see the log.").response()
-    return Problem(503, "A service that we need does not answer; try again later.").response(
-        {"Retry-After": RETRY_SECONDS}
-    )

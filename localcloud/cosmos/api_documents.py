@@ -111,7 +111,9 @@ class DocumentsApi:
     def batch(self, call: Call) -> Response:
         container, key = self._container_and_key(call)
         number = container.ranges.of_epk(key.epk)
-        status, results = self.account.batches.run_atomic(container, key, call.request.body)
+        status, results = self.account.batches.run_atomic(
+            container, key, call.request.body, minimal=_wants_minimal(call)
+        )
         call.session = number, container.lsns[number]
         return self._batch_answer(call, status, results)
 
@@ -145,8 +147,7 @@ class DocumentsApi:
         call.headers.append(("etag", written.row.etag))
         body = written.row.body.encode()
         charge = write_charge(len(body))
-        minimal = "return=minimal" in (call.header("prefer") or "").lower()
-        return answer(call, written.status, b"" if minimal else body, charge=charge)
+        return answer(call, written.status, b"" if _wants_minimal(call) else body, charge=charge)
 
     # many documents
 
@@ -337,6 +338,11 @@ class DocumentsApi:
         call.headers += [*container.owner_headers, ("x-ms-session-token", tokens)]
         if "," not in tokens:
             call.headers.append(("x-ms-documentdb-partitionkeyrangeid", tokens.partition(":")[0]))
+
+
+def _wants_minimal(call: Call) -> bool:
+    """Whether the client has no use for the documents that it wrote."""
+    return "return=minimal" in (call.header("prefer") or "").lower()
 
 
 def _feed_start(etag: str | None, newest: int) -> int:

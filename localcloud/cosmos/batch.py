@@ -37,23 +37,28 @@ class Batches:
         self._documents = documents
 
     def run_atomic(
-        self, container: Container, key: PartitionKey, body: bytes
+        self, container: Container, key: PartitionKey, body: bytes, *, minimal: bool = False
     ) -> tuple[int, list[dict[str, Any]]]:
-        """The status of the whole and the result of each operation."""
+        """The status of the whole and the result of each operation; a minimal one has only what was read."""
         operations = _parse(body)
         before = container.lsn, list(container.lsns), container.next_k, self._replica.position()
         container.batch_lsn = container.lsn + 1
         try:
             with self._store.all_or_nothing():
-                return 200, [self._step(container, key, *item) for item in enumerate(operations)]
+                results = [self._step(container, key, *item) for item in enumerate(operations)]
         except _Failed as failure:
             container.lsn, container.lsns[:], container.next_k, position = before
             self._replica.rewind(position)
-            results: list[dict[str, Any]] = [_FAILED_DEPENDENCY] * len(operations)
+            results = [_FAILED_DEPENDENCY] * len(operations)
             results[failure.position] = failure.result
             return 207, results
         finally:
             container.batch_lsn = None
+        if minimal:
+            for operation, result in zip(operations, results, strict=True):
+                if operation.get("operationType") != "Read":
+                    result.pop("resourceBody", None)
+        return 200, results
 
     def run_bulk(self, container: Container, body: bytes) -> tuple[int, list[dict[str, Any]]]:
         results = []

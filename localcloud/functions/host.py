@@ -39,6 +39,7 @@ log = logging.getLogger(__name__)
 ADDRESS = "127.0.0.1"
 STOP_RECEIVING_SECONDS = 3.0
 CLOSE_SECONDS = 5.0
+FLUSH_SECONDS = 5.0
 GARBAGE_THRESHOLD = 10_000
 CALLED = "This function was programmatically called via the host APIs."
 
@@ -180,6 +181,7 @@ class FunctionsHost:
         await self._server.stop(grace_seconds=1.0)
         await self._stop_asgi_app()
         await self._invoker.close()
+        await _flush_telemetry()
 
     async def _stop_receiving(self) -> None:
         """A listener whose slots are all taken waits for one of them, so this is bounded too."""
@@ -197,6 +199,23 @@ class FunctionsHost:
                     await self._invoker.on_function_loop(app.middleware.notify_shutdown())
             except Exception:
                 log.exception("the ASGI app did not shut down in order")
+
+
+async def _flush_telemetry() -> None:
+    """Have what the app has recorded sent, where it sends any: nobody is there to do it later."""
+    if "opentelemetry.trace" not in sys.modules:
+        return
+    from opentelemetry import metrics, trace  # noqa: PLC0415 - only where the app has it
+    from opentelemetry._logs import get_logger_provider  # noqa: PLC0415 - likewise
+
+    providers = (trace.get_tracer_provider(), metrics.get_meter_provider(), get_logger_provider())
+    flushes = [provider.force_flush for provider in providers if hasattr(provider, "force_flush")]
+    try:
+        async with asyncio.timeout(FLUSH_SECONDS):
+            for flush in flushes:
+                await asyncio.to_thread(flush)
+    except TimeoutError:
+        log.warning("telemetry could not be sent within %.0f s", FLUSH_SECONDS)
 
 
 _POSTED = {

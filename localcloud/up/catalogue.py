@@ -10,7 +10,7 @@ from localcloud.ports import Ports
 __all__ = ["NAMES", "ServicePlan", "UnknownServiceError", "plan_services"]
 
 HOST = "127.0.0.1"
-NAMES = ("storage", "servicebus", "cosmos", "search", "functions")
+NAMES = ("storage", "servicebus", "cosmos", "search", "telemetry", "functions")
 AZURITE_FOLDER = Path(__file__).resolve().parents[1] / "azurite"
 
 
@@ -39,6 +39,7 @@ def plan_services(ports: Ports, *, root: Path, data: Path, only: Iterable[str] =
         _servicebus(ports, root, data / "servicebus"),
         _cosmos(ports, data / "cosmos"),
         _search(ports, data / "search"),
+        _telemetry(ports, data / "telemetry"),
         _functions(ports, root, data / "functions", needs=tuple(n for n in NAMES[:-1] if n in chosen)),
     ]
     return [plan for plan in plans if plan.name in chosen]
@@ -82,6 +83,12 @@ def _search(ports: Ports, data: Path) -> ServicePlan:
     address = f"https://localhost:{ports.search}"
     command = _module("search", "--port", ports.search, "--data", data)
     return ServicePlan("search", "AI Search", address, command, f"{address}/_localcloud/health")
+
+
+def _telemetry(ports: Ports, data: Path) -> ServicePlan:
+    address = f"http://{HOST}:{ports.telemetry}"
+    command = _module("telemetry", "--port", ports.telemetry, "--data", data)
+    return ServicePlan("telemetry", "Telemetry receiver", address, command, f"{address}/_localcloud/health")
 
 
 def _functions(ports: Ports, root: Path, data: Path, needs: tuple[str, ...]) -> ServicePlan:

@@ -86,6 +86,10 @@ class Child:
         assert self._process is not None  # noqa: S101 - wait() follows start()
         return await self._process.wait()
 
+    @property
+    def exit_code(self) -> int | None:
+        return self._process.returncode if self._process is not None else None
+
     async def stop(self) -> bool:
         """Ask it to end, and end it by force if it does not. Whether it ended by itself."""
         if self._process is None:

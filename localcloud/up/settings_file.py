@@ -9,7 +9,7 @@ from typing import Any
 
 from localcloud.ports import Ports
 
-__all__ = ["SettingsFileError", "local_values", "write_local_settings"]
+__all__ = ["SettingsFileError", "local_values", "telemetry_connection", "write_local_settings"]
 
 # Public values of Microsoft's emulators (and one of ours), the same on every machine: not secrets.
 AZURITE_ACCOUNT = "devstoreaccount1"
@@ -17,6 +17,7 @@ AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1
 
 COSMOS_KEY = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
 SEARCH_KEY = "localcloud-search-admin-key"
+INSTRUMENTATION_KEY = "00000000-0000-0000-0000-000000004319"
 
 
 class SettingsFileError(ValueError):
@@ -41,7 +42,11 @@ def servicebus_connection(ports: Ports) -> str:
     )
 
 
-def local_values(ports: Ports, data: Path) -> dict[str, str]:
+def telemetry_connection(port: int) -> str:
+    return f"InstrumentationKey={INSTRUMENTATION_KEY};IngestionEndpoint=http://127.0.0.1:{port}/"
+
+
+def local_values(ports: Ports, data: Path, *, telemetry: bool = True) -> dict[str, str]:
     """The settings that depend on where this local cloud listens and keeps its data."""
     return {
         "AzureWebJobsStorage": storage_connection(ports),
@@ -53,6 +58,7 @@ def local_values(ports: Ports, data: Path) -> dict[str, str]:
         "SEARCH_ENDPOINT": f"https://localhost:{ports.search}",
         "SEARCH_KEY": SEARCH_KEY,
         "SEARCH_CA_FILE": str(data / "search" / "tls" / "ca.pem"),
+        "APPLICATIONINSIGHTS_CONNECTION_STRING": telemetry_connection(ports.telemetry) if telemetry else "",
     }
 
 

@@ -7,8 +7,9 @@ is 1. Order: the storage, bus and database services side by side, then the Funct
 import asyncio
 import signal
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
+from typing import Any
 
 from localcloud.up.catalogue import ServicePlan
 from localcloud.up.child import Child, StartError
@@ -16,6 +17,7 @@ from localcloud.up.child import Child, StartError
 __all__ = ["Supervisor"]
 
 Say = Callable[[str], None]
+WhenUp = Callable[[], Awaitable[int | None]]
 
 
 class Supervisor:
@@ -37,16 +39,15 @@ class Supervisor:
             for plan in plans
         ]
 
-    async def run(self, when_up: Callable[[], None]) -> int:
-        """Run until told to stop; the exit code."""
+    async def run(self, when_up: WhenUp) -> int:
+        """Run until told to stop; the exit code. `when_up` ends it too, where it gives an exit code."""
         loop = asyncio.get_running_loop()
         for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(signum, self._stopping.set)
         try:
             if not await self._unless_stopped(self._start_all()):
                 return 0
-            when_up()
-            return await self._watch()
+            return await self._watch(asyncio.ensure_future(when_up()))
         except StartError as error:
             self._say(f"error: {error}")
             return 1
@@ -85,18 +86,30 @@ class Supervisor:
             raise group.exceptions[0] from None
         return True
 
-    async def _watch(self) -> int:
-        """Wait for a signal, or for the first service that ends by itself."""
+    async def _watch(self, working: asyncio.Future[int | None]) -> int:
+        """Wait for a signal, for the first service that ends by itself, or for the work to end it."""
         ends = {asyncio.create_task(child.wait()): child for child in self._children}
         stopped = asyncio.create_task(self._stopping.wait())
-        done, pending = await asyncio.wait({*ends, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        for task in pending:
-            task.cancel()
-        ended = [task for task in done if task in ends]
-        for task in ended:
-            child = ends[task]
-            self._say(f"error: {child.plan.name} ended with exit code {task.result()}; see {child.log}")
-        return 1 if ended else 0
+        try:
+            waiting: set[asyncio.Future[Any]] = {*ends, stopped, working}
+            while True:
+                done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                if ended := [ends[task] for task in done if task in ends]:
+                    self._say_ended(ended)
+                    return 1
+                if stopped in done:
+                    return 0
+                if (code := working.result()) is not None:
+                    return code
+        finally:
+            everything: list[asyncio.Future[Any]] = [*ends, stopped, working]
+            for task in everything:
+                task.cancel()
+            await asyncio.gather(*everything, return_exceptions=True)
+
+    def _say_ended(self, ended: list[Child]) -> None:
+        for child in ended:
+            self._say(f"error: {child.plan.name} ended with exit code {child.exit_code}; see {child.log}")
 
     async def _stop_all(self) -> None:
         self._say("stopping ...")

@@ -1,6 +1,5 @@
 """What a thread agreed on: stances, calls, proposals, decisions, open issues. Pure: text in, findings out."""
 
-from shared.consensus.acts import Act, ActModel, default_model
 from shared.consensus.calls import consensus_calls
 from shared.consensus.models import (
     CallKind,
@@ -20,8 +19,6 @@ from shared.consensus.stance import message_stance, sentence_stance
 from shared.consensus.thread import analyse_thread
 
 __all__ = [
-    "Act",
-    "ActModel",
     "CallKind",
     "ConsensusCall",
     "ConsensusMessage",
@@ -36,7 +33,6 @@ __all__ = [
     "ThreadConsensus",
     "analyse_thread",
     "consensus_calls",
-    "default_model",
     "message_stance",
     "own_sentences",
     "sentence_stance",

@@ -101,9 +101,13 @@ _CHAIR = re.compile(
     r" )?(?:co-?)?chairs?\b|"
     r"\b(?:for|on behalf of) the (?:\w+ )?(?:co-?)?chairs?\b|[\[<(](?:wg |co-?)?chairs?[\])>]|\b(?:wg"
     r"|working group) (?:co-?)?chairs?\W*$|"
-    r"\b(?:your|the) (?:\w+ )?(?:co-?)?chairs\b|^\W*(?:\w+ ){0,3}(?:\w+[ ,]+)?(?:co-?)?chairs?\W*$",
+    r"^\W*(?:your|the) (?:\w+ ){0,2}(?:co-?)?chairs\W*$|^\W*(?:\w+ )?(?:co-?)?chairs?\W*$|"
+    # a signature: a name, a comma, and the office
+    r"^\W*(?:[\w.'-]+ ){0,3}[\w.'-]+, (?!.*\b(?:the|our|my|your|with|to|and|dear)\b)(?:[\w.'-]+ ){0,3}"
+    r"(?:co-?)?chairs?\W*$",
     re.MULTILINE,
 )
+_NOT_READY = re.compile(r"\b(?:draft|document|it|this)(?: is|'s|,? then,? is)?(?:n't| not)(?: yet)? ready\b")
 _OUTCOMES = (
     (CallKind.NO_CONSENSUS, _NO_CONSENSUS),
     (CallKind.DECLARED_AGAINST, _AGAINST),
@@ -115,14 +119,15 @@ _BEFORE = 60
 
 def consensus_calls(message: ConsensusMessage, chairs: Collection[str] = ()) -> list[ConsensusCall]:
     """The calls in a message. `chairs` are their addresses where they are known."""
-    found = [
-        (kind, sentence) for sentence in own_sentences(message.text) if (kind := _kind(sentence)) is not None
-    ]
-    if not found:
+    sentences = own_sentences(message.text)
+    kinds = [_kind(sentence) for sentence in sentences]
+    if not any(kinds):
         return []
     by_chair = message.sender_email.casefold() in {chair.casefold() for chair in chairs} or _says_chair(
         message.text
     )
+    if by_chair and CallKind.CLOSED in kinds:
+        kinds = [kind or _verdict_on_readiness(each) for kind, each in zip(kinds, sentences, strict=True)]
     return [
         ConsensusCall(
             kind,
@@ -130,8 +135,14 @@ def consensus_calls(message: ConsensusMessage, chairs: Collection[str] = ()) -> 
             message.sender_email,
             by_chair,
         )
-        for kind, sentence in found
+        for kind, sentence in zip(kinds, sentences, strict=True)
+        if kind is not None
     ]
+
+
+def _verdict_on_readiness(sentence: Sentence) -> CallKind | None:
+    """A chair who ends a last call with "it is not ready" has found no consensus to publish."""
+    return CallKind.NO_CONSENSUS if _NOT_READY.search(fold(sentence.text)) else None
 
 
 def _says_chair(text: str) -> bool:

@@ -60,6 +60,7 @@ _BARE_PHRASES = (
         "support", rf"(?:support|endorse){_STOP}|(?:support|endorse)(?= (?!for|of|in)){TARGET}", 1, DECIDED
     ),
     _Phrase("support", rf"in favou?r{_STOP}|in favou?r of", 1, DECIDED),
+    _Phrase("support", rf"supporting{TARGET}{_STOP}", 1, DECIDED),
     _Phrase(
         "agree",
         rf"(?:agree|concur|in agreement)(?:{_STOP}|(?= (?:with|that|completely|fully|too)\b))",
@@ -140,10 +141,11 @@ _REPORTED = re.compile(
 )
 _NAMED = re.compile(r"\s+(?:\w+ly )?(?:with|to)\s+(?:what\s+)?([a-z][a-z.-]+)\b")
 _AGAINST_SOMETHING = re.compile(
-    r"\s+(?:with\s+|to\s+|on\s+|for\s+)?(?:\S+\s+){0,4}?(?:objections?|concerns?|worr(?:y|ies)|criticism)\b"
+    r"\s+(?:with\s+|to\s+|on\s+|for\s+)?(?:(?!no\s)[^\s,;]+\s+){0,4}?(?:objections?|concerns?|worr(?:y|ies)|criticism)\b"
     r"|\s+that\s+(?:\S+\s+){1,6}?(?:isn't|is not|not|aren't|are not|shouldn't|should not)\s+(?:yet\s+|be\s+)?"
     r"(?:ready|adopt\w*|publish\w*|a good idea|needed|mature)"
 )
+_AS_IT_IS = re.compile(r"[^,;]*\bas (?:it is|they are)\b")
 _TOWARDS_TARGET = re.compile(r"\s*(?:to|on|for)?" + TARGET)
 _DOUBLE = re.compile(r"\b(?:couldn't|could not|can't|cannot) (?P<what>agree|disagree) more\b")
 
@@ -192,6 +194,8 @@ def _phrase_marker(folded: str, match: re.Match[str], phrase: _Phrase) -> Iterat
     stance = _stance(phrase.polarity, match["middle"])
     if stance is not None:
         span = match.start("who"), match.end()
+        if phrase.cue == "like" and _AS_IT_IS.match(folded, match.end()):
+            stance = Stance.UNCLEAR  # in answer to a change it says no, by itself it says nothing about one
         yield _marker(stance, phrase.strength, span, phrase.cue, folded, is_relative=phrase.is_relative)
 
 

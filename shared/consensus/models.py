@@ -105,6 +105,8 @@ class Participant:
     stance: Stance
     evidence: Evidence | None
     message_count: int
+    message_key: str = ""
+    """The message whose stance counts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ _ASKS = re.compile(
     r"|what|why|how|who|which|when|where|whose|isn't|aren't|doesn't|don't|wouldn't|couldn't|shouldn't"
     r"|won't|objections|thoughts|comments)\b"
 )
+_WHETHER = re.compile(r"\bwhether\b[^,;]*$")
 _CLAUSE_END = re.compile(r"[,;:-]|\bbut\b|\bhowever\b|\bthough\b|\band\b")
 _TRAILER = re.compile(r"(?:n?acked|reviewed)-by:\s*(?P<who>.*)")
 _BUT = re.compile(r"\b(?:but|however)\b")
@@ -101,6 +102,8 @@ def _read(sentence: Sentence, message: ConsensusMessage | None) -> _Finding | No
 
 def _is_asked(folded: str, marker: Marker) -> bool:
     """A stance in a question is asked for, not taken, unless the question is a clause of its own after it."""
+    if _WHETHER.search(folded, 0, marker.start):
+        return True
     if not is_question(folded):
         return False
     return bool(_ASKS.match(folded)) or not _CLAUSE_END.search(folded, marker.end)

@@ -44,7 +44,7 @@ _GROUP = (
 _DECISION = _any(
     rf"\b{_GROUP}(?:(?:'ve| have| has| all| therefore| hereby| also| then| finally))*(?: \w+ly)? "
     r"(?:decided|agreed|resolved|concluded|determined)(?: to| that| on|:| not)",
-    r"^\W*(?:decision|resolution|resolved|agreed|conclusion|outcome)\s*:\s*\S",
+    r"^\W*(?:decision|resolution|resolved|agreed|conclusion|outcome)(?: (?:for|on) [\w.-]+)?\s*:\s*\S",
     r"\b(?:the|our) (?:decision|conclusion|outcome) (?:is|was) (?:to|that)\b",
     r"\b(?:has been|have been|was|were|(?:is|are) (?:hereby|now|therefore)) (?:adopted|approved|merged"
     r"|withdrawn|deferred|"

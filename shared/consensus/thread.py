@@ -34,7 +34,7 @@ def analyse_thread(messages: Iterable[ConsensusMessage], chairs: Collection[str]
     ordered = in_order(messages)
     # One message at a time: its sentences are split once, and read three times.
     read = [(message_stance(m), consensus_calls(m, chairs), list(statements(m))) for m in ordered]
-    stances = _Resolver().stances(ordered, [stance for stance, _, _ in read])
+    stances = _Resolver().stances(ordered, [_own_voice(stance, calls) for stance, calls, _ in read])
     participants = _participants(ordered, stances)
     counts = Counts(**Counter(participant.stance.value for participant in participants))
     calls = [call for _, of_message, _ in read for call in of_message]
@@ -52,6 +52,13 @@ def analyse_thread(messages: Iterable[ConsensusMessage], chairs: Collection[str]
         decisions=without_repeats(_decisions(found, calls)),
         open_issues=without_repeats(_open_issues(ordered, stances, found)),
     )
+
+
+def _own_voice(stance: MessageStance, calls: Sequence[ConsensusCall]) -> MessageStance:
+    """Who opens a call, or rules on one, speaks for the group."""
+    if any(call.by_chair for call in calls):
+        return MessageStance(stance.message_key, Stance.NEUTRAL)
+    return stance
 
 
 def in_order(messages: Iterable[ConsensusMessage]) -> list[ConsensusMessage]:
@@ -139,7 +146,7 @@ def _participant(spoken: list[tuple[ConsensusMessage, MessageStance]]) -> Partic
     final = _final(stances)
     name = next((message.sender_name for message, _ in reversed(spoken) if message.sender_name), "")
     email = spoken[0][0].sender_email.strip().casefold()
-    return Participant(email, name, final.stance, final.evidence, len(spoken))
+    return Participant(email, name, final.stance, final.evidence, len(spoken), final.message_key)
 
 
 def _final(stances: list[MessageStance]) -> MessageStance:

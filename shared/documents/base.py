@@ -5,16 +5,13 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, model_validator
 
-__all__ = ["Document", "Part", "UtcTime", "stored_time"]
+from shared.times import stored_time
+
+__all__ = ["Document", "Part", "Swept", "UtcTime", "stored_time"]
 
 
 def _in_utc(value: datetime) -> datetime:
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
-
-def stored_time(value: datetime) -> str:
-    """Always with microseconds and Z: so that strings sort as the times do, in Cosmos queries too."""
-    return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ") if value.year >= 1000 else value.isoformat()  # noqa: PLR2004
 
 
 UtcTime = Annotated[datetime, AfterValidator(_in_utc), PlainSerializer(stored_time, return_type=str)]
@@ -64,3 +61,9 @@ class Document(BaseModel):
 
     def to_cosmos(self) -> dict[str, Any]:
         return self.model_dump(mode="json", by_alias=True)
+
+
+class Swept(Document):
+    """A document that the sweep looks after (shared/sweep)."""
+
+    requeued_at: UtcTime | None = None  # asked for again since then, and nothing was heard of it yet

@@ -24,8 +24,13 @@ DOCUMENTS: dict[str, type[Document]] = {
         models.Summary,
         models.Report,
         models.Failure,
+        models.Audit,
         models.ThreadEntry,
         models.Lock,
+        models.TokenAccount,
+        models.Digest,
+        models.Run,
+        models.Removal,
     )
 }
 
@@ -64,7 +69,13 @@ def _ordered(path: str) -> dict[str, str]:
 
 FAILURES_KEPT_SECONDS = 90 * 24 * 3600
 OPERATIONS_KEPT_SECONDS = 7 * 24 * 3600
-_SWEEP = ("/status", "/lastAttemptTime")
+RUNS_KEPT_SECONDS = 42 * 24 * 3600
+
+_SWEEP = (
+    ("/status", "/lastAttemptTime"),
+    ("/status", "/attemptCount", "/lastAttemptTime"),
+    ("/status", "/lastAttemptTime", "/created_at"),
+)
 
 CONTAINERS: dict[str, ContainerSpec] = {
     spec.name: spec
@@ -74,31 +85,56 @@ CONTAINERS: dict[str, ContainerSpec] = {
         ContainerSpec(
             "archives",
             "/id",
-            composite=(_SWEEP, ("/source", "-/ingestion_date"), ("-/ingestion_date", "-/id")),
+            composite=(*_SWEEP, ("/source", "-/ingestion_date"), ("-/ingestion_date", "-/id")),
         ),
         ContainerSpec(
             "messages",
             "/thread_id",
             unindexed=("/body_raw", "/body_normalized", "/body_html"),
-            composite=(_SWEEP, ("/thread_id", "/date")),
+            composite=(*_SWEEP, ("/thread_id", "/date")),
         ),
         ContainerSpec(
             "threads",
             "/id",
             unindexed_trees=("/threading",),
-            composite=(_SWEEP, ("/has_consensus", "-/last_message_date")),
+            composite=(
+                *_SWEEP,
+                ("/has_consensus", "-/last_message_date"),
+                ("-/last_message_date", "-/id"),
+                ("/last_message_date", "/id"),
+            ),
         ),
         ContainerSpec("thread_index", "/bucket", unindexed_trees=("/threads",)),
         ContainerSpec("locks", "/id"),
+        ContainerSpec("token_accounts", "/id"),
+        ContainerSpec("digests", "/id"),
+        ContainerSpec("removals", "/id"),
+        ContainerSpec("runs", "/kind", default_ttl=RUNS_KEPT_SECONDS),
         ContainerSpec(
             "chunks",
             "/thread_id",
             unindexed=("/text",),
-            composite=(_SWEEP, ("/message_key", "/chunk_index")),
+            composite=(*_SWEEP, ("/message_key", "/chunk_index"), ("/message_key", "/id")),
         ),
-        ContainerSpec("summaries", "/thread_id", unindexed=("/content_markdown", "/content_html")),
-        ContainerSpec("reports", "/thread_id"),
+        ContainerSpec(
+            "summaries",
+            "/scope",
+            unindexed=("/content_markdown", "/content_html"),
+            unindexed_trees=("/citations", "/claims", "/stances"),
+        ),
+        ContainerSpec(
+            "reports",
+            "/scope",
+            composite=(
+                ("-/published_at", "-/id"),
+                ("/published_at", "/id"),
+                ("-/last_message_date", "-/id"),
+                ("/last_message_date", "/id"),
+                ("/source", "-/published_at"),
+            ),
+        ),
         ContainerSpec("failures", "/stage", unindexed=("/last_error",), default_ttl=FAILURES_KEPT_SECONDS),
+        ContainerSpec("audits", "/day"),
     )
 }
 

@@ -10,9 +10,10 @@ from azure.search.documents.indexes.models import (
     VectorSearchProfile,
 )
 
-__all__ = ["VECTOR_FIELD", "index_definition"]
+from shared.index.names import VECTOR_FIELD
 
-VECTOR_FIELD = "embedding"
+__all__ = ["index_definition"]
+
 _ALGORITHM = "by-similarity"
 _PROFILE = "embedding"
 _TEXT, _DATE, _NUMBER = "Edm.String", "Edm.DateTimeOffset", "Edm.Int32"
@@ -40,7 +41,7 @@ def _fields() -> list[SearchField]:
         SearchableField(name="text", analyzer_name="en.lucene"),
         SimpleField(name="sender", type=_TEXT, filterable=True, facetable=True),
         SearchableField(name="sender_name", analyzer_name="standard.lucene", filterable=True),
-        SimpleField(name="date", type=_DATE, filterable=True, sortable=True),
+        SimpleField(name="date", type=_DATE, filterable=True, sortable=True, facetable=True),
         SearchableField(name="subject", analyzer_name="en.lucene"),
         SimpleField(name="draft_mentions", type=f"Collection({_TEXT})", filterable=True, facetable=True),
         SimpleField(name="token_count", type=_NUMBER, filterable=True),

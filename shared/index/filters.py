@@ -1,9 +1,10 @@
 """What a search is narrowed to, as an OData filter. Values are quoted here and nowhere else."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-__all__ = ["Filters"]
+__all__ = ["Filters", "any_of"]
 
 
 @dataclass(frozen=True)
@@ -13,6 +14,7 @@ class Filters:
     source: str | None = None
     sender: str | None = None
     draft: str | None = None
+    drafts: tuple[str, ...] = ()  # any of them
     since: datetime | None = None
     until: datetime | None = None
 
@@ -24,11 +26,20 @@ class Filters:
         ]
         if self.draft is not None:
             terms.append(f"draft_mentions/any(mention: mention eq {_quoted(self.draft)})")
+        if self.drafts:
+            terms.append(
+                f"draft_mentions/any(mention: search.in(mention, {_quoted(','.join(self.drafts))}, ','))"
+            )
         if self.since is not None:
             terms.append(f"date ge {_instant(self.since)}")
         if self.until is not None:
             terms.append(f"date lt {_instant(self.until)}")
         return " and ".join(terms) or None
+
+
+def any_of(field: str, values: Sequence[str]) -> str:
+    """Documents whose field has one of these values."""
+    return f"search.in({field}, {_quoted('|'.join(values))}, '|')"
 
 
 def _quoted(value: str) -> str:

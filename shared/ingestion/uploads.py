@@ -14,6 +14,7 @@ from shared.ingestion.failing import Given, tell_failure
 from shared.ingestion.spool import Spool
 from shared.ingestion.storing import Incoming, Stored, store_archive
 from shared.retry import AbandonedError, Backoff, with_backoff
+from shared.telemetry import span
 
 __all__ = ["Upload", "take_upload"]
 
@@ -39,6 +40,7 @@ async def take_upload(
     """Store it. ArchiveError where it is no mail, which is the sender's to know; other failures are told."""
     started = now()
     with (
+        span("upload", attributes={"pipeline.source": upload.source}),
         tempfile.TemporaryDirectory(prefix="upload-") as folder,
         Spool(Path(folder) / "upload", clients.settings.ARCHIVE_MAX_BYTES) as spool,
     ):

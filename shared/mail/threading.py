@@ -21,11 +21,36 @@ from typing import Any, NamedTuple, Protocol
 
 from shared.ids import thread_id
 from shared.mail.models import Message
-from shared.mail.subject_links import SubjectEntry, entries_of, links
+from shared.mail.subject_links import SubjectEntry, entries_of
+from shared.mail.subject_links import links as subject_links
 
-__all__ = ["InMemoryThreads", "KnownThreads", "Merge", "Node", "ThreadState", "ThreadingResult", "assign"]
+__all__ = [
+    "InMemoryThreads",
+    "KnownThreads",
+    "Links",
+    "Merge",
+    "Node",
+    "ThreadState",
+    "ThreadingResult",
+    "assign",
+    "assign_links",
+    "links_of",
+]
 
 _NEVER = "9999"
+
+
+class Links(NamedTuple):
+    """What a message says of where it belongs."""
+
+    node: str
+    chain: list[str]
+    """The ids in References, the root's first."""
+    parents: list[str]
+    """What In-Reply-To names besides."""
+    date: str
+    """ISO 8601, UTC; later than any other where the message has none."""
+    entries: list[SubjectEntry]
 
 
 class Node(NamedTuple):
@@ -114,17 +139,29 @@ class ThreadingResult:
     """The threads that are new or changed, by their id."""
 
 
+def links_of(message: Message) -> Links:
+    node = message.node
+    chain = [one for one in message.references if one != node]
+    parents = [one for one in message.in_reply_to if one != node and one not in chain]
+    date = message.date.isoformat() if message.date else _NEVER
+    return Links(node, chain, parents, date, entries_of(message))
+
+
 def assign(messages: Iterable[Message], known: KnownThreads) -> ThreadingResult:
     """Thread messages into what is known. Doing it again, or in another order, changes nothing."""
+    return assign_links(map(links_of, messages), known)
+
+
+def assign_links(messages: Iterable[Links], known: KnownThreads) -> ThreadingResult:
     forest = _Forest()
     own: dict[str, None] = {}
-    for message in messages:
-        forest.add_message(message)
-        own[message.node] = None
+    for links in messages:
+        forest.add_message(links)
+        own[links.node] = None
     before = {state.thread_id: state for state in _lookup(forest, known)}
     for state in before.values():
         forest.add_thread(state)
-    for one, other in links(forest.entries):
+    for one, other in subject_links(forest.entries):
         forest.link(one, other)
     after = forest.threads()
     return _result(own, before, after)
@@ -155,11 +192,8 @@ class _Forest:
         self.entries: list[tuple[SubjectEntry, str]] = []
         self._parents: dict[str, str] = {}
 
-    def add_message(self, message: Message) -> None:
-        node = message.node
-        date = message.date.isoformat() if message.date else _NEVER
-        chain = [one for one in message.references if one != node]
-        parents = [one for one in message.in_reply_to if one != node and one not in chain]
+    def add_message(self, links: Links) -> None:
+        node, chain, parents, date, entries = links
         self._join(node, present=True, has_parent=bool(chain or parents), earliest=date)
         has_parent = False
         for one in chain:
@@ -169,7 +203,7 @@ class _Forest:
         for one in parents:
             self._join(one, present=False, has_parent=False, earliest=date)
             self.link(node, one)
-        self.entries += [(entry, node) for entry in entries_of(message)]
+        self.entries += [(entry, node) for entry in entries]
 
     def add_thread(self, state: ThreadState) -> None:
         first = next(iter(state.nodes))

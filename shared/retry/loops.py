@@ -126,7 +126,7 @@ async def with_backoff(
                 raise AbandonedError(decision.reason, attempts, failure) from error
             log.exception(
                 "%s failed (attempt %d/%d): %s; retrying in %.1f seconds",
-                what, attempts, backoff.max_retries + 1, failure.message, decision.delay,
+                what, attempts, backoff.max_retries + 1, failure.for_logs, decision.delay,
             )  # fmt: skip
             retries += 1
             await sleep(decision.delay)

@@ -11,12 +11,12 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, TypeVar
 
-from opentelemetry import propagate, trace
+from opentelemetry.trace import Span, SpanKind
 
 from shared.clients import Clients
 from shared.documents import Failure as FailureDocument
@@ -37,7 +37,7 @@ from shared.stage.attempts import count_attempt, remember_failure
 from shared.stage.delivery import Delivery
 from shared.stage.failures import failure_id, failure_record
 from shared.stage.stage import Outcome, Stage, Work
-from shared.telemetry import Metrics, pipeline_metrics, tracer
+from shared.telemetry import Metrics, pipeline_metrics, received, set_ids, span
 
 __all__ = ["Runtime", "StageFailedError", "StageRunner"]
 
@@ -74,21 +74,22 @@ class StageRunner(Generic[Data]):
 
     async def run(self, delivery: Delivery) -> None:
         """Process one delivery. Returns when it is done; raises to have it delivered again."""
-        parent = propagate.extract(dict(delivery.properties))
-        with tracer().start_as_current_span(
-            f"stage {self._stage.name}", context=parent, kind=trace.SpanKind.CONSUMER
-        ) as span:
-            span.set_attribute("pipeline.stage", self._stage.name)
-            span.set_attribute("pipeline.delivery_count", delivery.delivery_count)
-            await self._run(delivery, span)
+        attributes: dict[str, str | int] = {
+            "pipeline.stage": self._stage.name,
+            "pipeline.delivery_count": delivery.delivery_count,
+        }
+        parent = received(delivery.properties)
+        with span(
+            f"stage {self._stage.name}", parent=parent, kind=SpanKind.CONSUMER, attributes=attributes
+        ) as started:
+            await self._run(delivery, started)
 
-    async def _run(self, delivery: Delivery, span: trace.Span) -> None:
+    async def _run(self, delivery: Delivery, span: Span) -> None:
         started = self._runtime.monotonic()
         event: Event[Data] | None = None
         try:
             event = self._validated(delivery.body)
-            span.set_attribute("pipeline.event_id", event.event_id)
-            span.set_attribute("pipeline.idempotency_key", event.idempotency_key(self._stage.name))
+            self._describe(event, span)
             outcome = await self._with_retries(event, delivery)
         except AbandonedError as abandoned:
             await self._give_up(delivery, event, abandoned)
@@ -96,7 +97,17 @@ class StageRunner(Generic[Data]):
             await self._give_up(delivery, None, AbandonedError(NON_RETRYABLE, 1, classify(error)))
         else:
             await delivery.settlement.complete()
+            span.set_attributes({f"pipeline.count.{name}": n for name, n in outcome.counts.items()})
             self._report_success(event, outcome, self._runtime.monotonic() - started)
+
+    def _describe(self, event: Event[Data], span: Span) -> None:
+        """What the event is about, as far as it says."""
+        span.set_attribute("pipeline.event_id", event.event_id)
+        span.set_attribute("pipeline.event_type", event.event_type)
+        span.set_attribute("pipeline.attempt", event.attempt)
+        span.set_attribute("pipeline.idempotency_key", event.idempotency_key(self._stage.name))
+        for name, ids in event.data.told_ids().items():
+            set_ids(span, name, ids)
 
     def _validated(self, body: bytes) -> Event[Data]:
         event = parse_event(body)
@@ -152,12 +163,17 @@ class StageRunner(Generic[Data]):
             )
 
     async def _announce(self, outcome: Outcome, session: Session) -> None:
-        events = [
+        await self._clients.bus.publish(self._events(outcome.announce, session))
+        for later in outcome.later:
+            due = self._runtime.now() + timedelta(seconds=later.seconds)
+            await self._clients.bus.publish(self._events([later.data], session), at=due)
+
+    def _events(self, announced: Iterable[EventData], session: Session) -> list[Event[Any]]:
+        return [
             Event.of(part, session=session.tokens(), now=self._runtime.now())
-            for data in outcome.announce
+            for data in announced
             for part in split_to_fit(data)
         ]
-        await self._clients.bus.publish(events)
 
     # giving up
 
@@ -169,7 +185,7 @@ class StageRunner(Generic[Data]):
         log.error(
             "%s gave up on %s after %d attempts (reason: %s): %s: %s",
             self._stage.name, delivery.message_id, abandoned.attempt_count, abandoned.reason,
-            failure.error_type, failure.message,
+            failure.error_type, failure.for_logs,
             exc_info=abandoned,
         )  # fmt: skip
         if not known:

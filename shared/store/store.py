@@ -6,26 +6,33 @@ events that it publishes carry what it wrote.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Sequence
 from enum import Enum
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from azure.core import MatchConditions
-from azure.cosmos import exceptions as cosmos
-from azure.cosmos.aio import ContainerProxy, DatabaseProxy
 
 from shared.calls import Calls
 from shared.documents import Document, read_document
 from shared.errors import DocumentNotFoundError
+from shared.lazy import lazy
 from shared.session import Session
-from shared.store.batches import Patch, by_partition, in_batches
+from shared.store.batches import Patch, Storable, by_partition, in_batches
 from shared.store.queries import NamedQuery
 
-__all__ = ["Conflict", "Store"]
+if TYPE_CHECKING:
+    from azure.cosmos import exceptions as cosmos
+    from azure.cosmos.aio import ContainerProxy, DatabaseProxy
+else:
+    cosmos = lazy("azure.cosmos.exceptions")
+
+__all__ = ["Conflict", "Store", "bounded"]
 
 log = logging.getLogger(__name__)
+Item = TypeVar("Item")
 Model = TypeVar("Model", bound=Document)
 CONCURRENT_BATCHES = 16
+PAGE_ITEMS = 1000
 SESSION_HEADER = "x-ms-session-token"
 HTTP_CONFLICT = 409
 
@@ -37,7 +44,7 @@ class Conflict(Enum):
 
 
 class Store:
-    def __init__(self, database: DatabaseProxy, calls: Calls | None = None) -> None:
+    def __init__(self, database: "DatabaseProxy", calls: Calls | None = None) -> None:
         self._database = database
         self._calls = calls or Calls("cosmos")
         self._containers: dict[str, ContainerProxy] = {}
@@ -99,6 +106,7 @@ class Store:
         options: dict[str, Any] = {} if partition is None else {"partition_key": partition}
         options["parameters"] = [{"name": f"@{name}", "value": value} for name, value in parameters.items()]
         options["session_token"] = session.token(query.container)
+        options["max_item_count"] = PAGE_ITEMS
         pages = self._container(query.container).query_items(query.text, **options).by_page()
         while True:
             async with self._calls.measured(f"query.{query.name}"):
@@ -109,6 +117,20 @@ class Store:
             for item in items:
                 yield item
 
+    async def look_up(
+        self, query: NamedQuery, ids: Collection[str], session: Session
+    ) -> list[dict[str, Any]]:
+        """What the query gives for these ids (its @ids), wherever they are."""
+
+        async def some(of_them: list[str]) -> list[dict[str, Any]]:
+            return [each async for each in self.query(query, session, ids=of_them)]
+
+        return [
+            each
+            for found in await bounded([some(run) for run in _runs([*ids], PAGE_ITEMS)])
+            for each in found
+        ]
+
     # writing
 
     async def create(self, document: Document, session: Session) -> bool:
@@ -116,7 +138,7 @@ class Store:
         container = document.container
         async with self._calls.measured("create"):
             try:
-                stored = await self._container(container).create_item(document.to_cosmos())
+                stored = await self._container(container).create_item(document.to_cosmos(), no_response=True)
             except cosmos.CosmosResourceExistsError as error:
                 log.debug("%s/%s already exists, skipping", container, document.id)
                 session.observe(container, error.headers.get(SESSION_HEADER))
@@ -124,9 +146,9 @@ class Store:
         self._observe(container, stored, session)
         return True
 
-    async def create_missing(self, documents: Iterable[Model], session: Session) -> set[str]:
+    async def create_missing(self, documents: Iterable[Storable], session: Session) -> set[str]:
         """Create those that are not there yet; the ids of the new ones."""
-        created = await _bounded(
+        created = await bounded(
             [
                 self._creating(group[0].container, partition, batch, session)
                 for partition, group in by_partition(documents).items()
@@ -138,14 +160,20 @@ class Store:
     async def upsert(self, document: Document, session: Session) -> None:
         container = document.container
         async with self._calls.measured("upsert"):
-            stored = await self._container(container).upsert_item(document.to_cosmos())
+            stored = await self._container(container).upsert_item(document.to_cosmos(), no_response=True)
         self._observe(container, stored, session)
 
-    async def upsert_all(self, documents: Iterable[Document], session: Session) -> None:
-        """Store many, in batches per partition."""
-        await _bounded(
+    async def upsert_all(
+        self, documents: Iterable[Storable], session: Session, *, new: Collection[str] = ()
+    ) -> None:
+        """Store many, in batches per partition; those whose id is `new` must not be there yet."""
+
+        def operation(stored: dict[str, Any]) -> tuple[Any, ...]:
+            return ("create" if stored["id"] in new else "upsert", (stored,))
+
+        await bounded(
             [
-                self._batch(group[0].container, partition, [("upsert", (each,)) for each in batch], session)
+                self._batch(group[0].container, partition, [operation(each) for each in batch], session)
                 for partition, group in by_partition(documents).items()
                 for batch in in_batches(group)
             ]
@@ -155,7 +183,7 @@ class Store:
         self, model: type[Document], ids: Sequence[str], partition: str, session: Session
     ) -> None:
         """Delete these of one partition; those that are gone already do not matter."""
-        await _bounded([self.delete(model, id_, partition, session) for id_ in ids])
+        await bounded([self.delete(model, id_, partition, session) for id_ in ids])
 
     async def replace(self, document: Model, session: Session) -> Model | Conflict:
         """Replace it as it was read; CONFLICT where it has changed or gone since."""
@@ -203,7 +231,7 @@ class Store:
         groups: dict[str, list[Patch]] = {}
         for patch in patches:
             groups.setdefault(patch.partition, []).append(patch)
-        await _bounded(
+        await bounded(
             [
                 self._batch(
                     model.container, partition, [("patch", (p.id, p.operations())) for p in part], session
@@ -213,23 +241,29 @@ class Store:
             ]
         )
 
-    async def delete(self, model: type[Document], id_: str, partition: str, session: Session) -> bool:
-        """Whether it was there."""
+    async def delete(
+        self, model: type[Document], id_: str, partition: str, session: Session, *, etag: str | None = None
+    ) -> bool:
+        """Whether it was there, and, where an etag is given, still as it was read."""
         container = model.container
+        unchanged: dict[str, Any] = (
+            {"etag": etag, "match_condition": MatchConditions.IfNotModified} if etag is not None else {}
+        )
         async with self._calls.measured("delete"):
             try:
                 await self._container(container).delete_item(
                     id_,
                     partition,
                     response_hook=lambda headers, _: session.observe(container, headers.get(SESSION_HEADER)),
+                    **unchanged,
                 )
-            except cosmos.CosmosResourceNotFoundError:
+            except (cosmos.CosmosAccessConditionFailedError, cosmos.CosmosResourceNotFoundError):
                 return False
         return True
 
     # inside
 
-    def _container(self, name: str) -> ContainerProxy:
+    def _container(self, name: str) -> "ContainerProxy":
         if name not in self._containers:
             self._containers[name] = self._database.get_container_client(name)
         return self._containers[name]
@@ -272,15 +306,17 @@ class Store:
         self, container: str, partition: str, operations: list[tuple[Any, ...]], session: Session
     ) -> None:
         async with self._calls.measured("batch"):
-            results = await self._container(container).execute_item_batch(operations, partition)
+            results = await self._container(container).execute_item_batch(
+                operations, partition, no_response=True
+            )
         self._observe(container, results, session)
 
 
-def _runs(patches: list[Patch], size: int = 100) -> list[list[Patch]]:
-    return [patches[start : start + size] for start in range(0, len(patches), size)]
+def _runs(all_: Sequence[Item], size: int = 100) -> list[list[Item]]:
+    return [list(all_[start : start + size]) for start in range(0, len(all_), size)]
 
 
-async def _bounded(work: list[Awaitable[Any]]) -> list[Any]:
+async def bounded(work: Sequence[Awaitable[Any]]) -> list[Any]:
     """Do all of it, a bounded number at a time. The first error is raised when all have ended."""
     gate = asyncio.Semaphore(CONCURRENT_BATCHES)
 

@@ -1,5 +1,6 @@
 """A summarizer that asks a chat model, and believes only what it can verify."""
 
+import asyncio
 import json
 import logging
 from collections.abc import Sequence
@@ -8,13 +9,14 @@ from typing import Any, Literal
 
 import openai
 
+from shared.errors import TransientError
 from shared.summaries.answer import parse_claims
-from shared.summaries.budget import TokenBudget
+from shared.summaries.budget import Budget, TokenBudget
 from shared.summaries.chat_errors import ChatRefusedError, as_pipeline_error
 from shared.summaries.citations import supported_only
 from shared.summaries.extractive import ExtractiveSummarizer
 from shared.summaries.filing import filed
-from shared.summaries.models import Claim, Section, ThreadContext, ThreadSummary
+from shared.summaries.models import Claim, Section, ThreadContext, ThreadSummary, Tokens
 from shared.summaries.prompt import DEFAULT_TEMPLATE, CountTokens, Prompt, build_prompt, estimate_tokens
 
 __all__ = ["ChatSettings", "ChatSummarizer"]
@@ -38,7 +40,7 @@ class ChatSettings:
 @dataclass(frozen=True, slots=True)
 class _Answer:
     text: str
-    tokens: int
+    tokens: Tokens
 
 
 @dataclass
@@ -47,7 +49,7 @@ class ChatSummarizer:
 
     client: openai.AsyncOpenAI
     settings: ChatSettings
-    budget: TokenBudget = field(default_factory=TokenBudget)
+    budget: Budget = field(default_factory=TokenBudget)
     count_tokens: CountTokens = estimate_tokens
     stand_in: ExtractiveSummarizer = field(default_factory=ExtractiveSummarizer)
 
@@ -56,32 +58,50 @@ class ChatSummarizer:
         return self.settings.model
 
     async def summarize(self, context: ThreadContext) -> ThreadSummary:
-        extract = self.stand_in.summary(context)
+        # In a thread of its own: a long discussion takes its time to read.
+        extract, prompt = await asyncio.to_thread(self._prepare, context)
+        if not prompt.selection.chunks:
+            return _instead(extract, "the thread has no text that fits the model's context window")
+        reserved = prompt.tokens + self.settings.answer_tokens
+        if not await self.budget.reserve(reserved):
+            return _instead(extract, "the token budget is used up")
+        used = 0
+        try:
+            answer = await self._ask(prompt)
+            tokens = self._price(prompt, answer)
+            used = tokens.total
+        except ChatRefusedError as error:
+            # A content filter or a length limit: another try ends the same way, and the thread stays.
+            log.warning("Thread %s is summarised without the model: %s", context.thread_id, error)
+            return _instead(extract, "the model's endpoint refused this thread")
+        except TransientError as error:
+            # What the endpoint was still at work on when we hung up has its price.
+            used = prompt.tokens if isinstance(error.__cause__, openai.APITimeoutError) else 0
+            raise
+        finally:
+            await self.budget.settle(reserved, used)
+        return await asyncio.to_thread(self._summary, context, extract, prompt, answer, tokens)
+
+    def _prepare(self, context: ThreadContext) -> tuple[ThreadSummary, Prompt]:
         prompt = build_prompt(
             context,
             template=self.settings.template,
             answer_tokens=self.settings.answer_tokens,
             count_tokens=self.count_tokens,
         )
-        if not prompt.selection.chunks:
-            return _instead(extract, "the thread has no text that fits the model's context window")
-        reserved = prompt.tokens + self.settings.answer_tokens
-        if not self.budget.reserve(reserved):
-            return _instead(extract, "the token budget is used up")
-        used = 0
-        try:
-            answer = await self._ask(prompt)
-            used = answer.tokens or prompt.tokens + self.count_tokens(answer.text)
-        except ChatRefusedError as error:
-            # A content filter or a length limit: another try ends the same way, and the thread stays.
-            log.warning("Thread %s is summarised without the model: %s", context.thread_id, error)
-            return _instead(extract, "the model's endpoint refused this thread")
-        finally:
-            self.budget.settle(reserved, used)
-        return self._summary(context, extract, prompt, answer, used)
+        return self.stand_in.summary(context), prompt
+
+    def _price(self, prompt: Prompt, answer: _Answer) -> Tokens:
+        """As the endpoint tells it; where it does not, by our own count."""
+        return answer.tokens if answer.tokens.total else Tokens(prompt.tokens, self.count_tokens(answer.text))
 
     def _summary(
-        self, context: ThreadContext, extract: ThreadSummary, prompt: Prompt, answer: _Answer, used: int
+        self,
+        context: ThreadContext,
+        extract: ThreadSummary,
+        prompt: Prompt,
+        answer: _Answer,
+        tokens: Tokens,
     ) -> ThreadSummary:
         messages = {message.key: message for message in context.messages}
         parsed = parse_claims(answer.text, prompt.chunks, messages)
@@ -94,7 +114,7 @@ class ChatSummarizer:
                 self.name,
             )
         if not claims:
-            return _instead(extract, "the model gave no claim with a verified quote", rejected, used)
+            return _instead(extract, "the model gave no claim with a verified quote", rejected, tokens)
         notes = (
             () if prompt.selection.is_whole else ("The model read a selection of the thread, not all of it.",)
         )
@@ -105,7 +125,7 @@ class ChatSummarizer:
             context.consensus,
             rejected,
             notes,
-            used,
+            tokens,
         )
 
     async def _ask(self, prompt: Prompt) -> _Answer:
@@ -146,11 +166,16 @@ def _read(body: bytes) -> _Answer:
     try:
         completion = json.loads(body)
     except (ValueError, RecursionError):
-        return _Answer("", 0)
+        return _Answer("", Tokens())
     text = _at(completion, "choices", 0, "message", "content")
-    tokens = _at(completion, "usage", "total_tokens")
-    is_count = isinstance(tokens, int) and not isinstance(tokens, bool) and tokens > 0
-    return _Answer(text if isinstance(text, str) else "", tokens if is_count else 0)
+    total = _count(_at(completion, "usage", "total_tokens"))
+    prompt = min(_count(_at(completion, "usage", "prompt_tokens")), total)
+    return _Answer(text if isinstance(text, str) else "", Tokens(prompt, total - prompt))
+
+
+def _count(value: Any) -> int:
+    is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return int(value) if is_count else 0
 
 
 def _at(value: Any, *path: str | int) -> Any:
@@ -165,7 +190,7 @@ def _at(value: Any, *path: str | int) -> Any:
 
 
 def _instead(
-    extract: ThreadSummary, why: str, rejected: Sequence[Claim] = (), used: int = 0
+    extract: ThreadSummary, why: str, rejected: Sequence[Claim] = (), tokens: Tokens | None = None
 ) -> ThreadSummary:
     note = f"Summarised from the thread's own sentences: {why}."
     return ThreadSummary(
@@ -175,7 +200,7 @@ def _instead(
         extract.consensus,
         (*extract.rejected, *rejected),
         (note,),
-        used,
+        tokens or Tokens(),
     )
 
 

@@ -61,6 +61,8 @@ def _relevance(context: ThreadContext, vectors: Matrix) -> NDArray[np.float64]:
     if context.embed is None or not context.subject:
         return np.asarray(middle, dtype=np.float64)
     subject = np.asarray(context.embed([context.subject]), dtype=np.float32)[0]
+    if len(subject) != vectors.shape[1]:  # the index still has another model's vectors
+        return np.asarray(middle, dtype=np.float64)
     return np.asarray((middle + vectors @ subject) / 2, dtype=np.float64)
 
 

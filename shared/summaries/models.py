@@ -22,6 +22,7 @@ __all__ = [
     "Summarizer",
     "ThreadContext",
     "ThreadSummary",
+    "Tokens",
 ]
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
@@ -92,6 +93,7 @@ class ThreadContext:
     context_window_tokens: int = 3000
     top_k: int = 12
     embed: Embed | None = field(default=None, compare=False)
+    gaps: tuple[str, ...] = ()  # what of the thread was given up on the way, in sentences for the reader
 
     def message(self, key: str) -> ContextMessage | None:
         return next((message for message in self.messages if message.key == key), None)
@@ -113,6 +115,18 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Tokens:
+    """What a call of a chat model cost."""
+
+    prompt: int = 0
+    completion: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.prompt + self.completion
+
+
+@dataclass(frozen=True, slots=True)
 class ThreadSummary:
     title: str
     claims: tuple[Claim, ...]
@@ -121,7 +135,7 @@ class ThreadSummary:
     rejected: tuple[Claim, ...] = ()
     """Claims of a model whose quotes were not found: kept to be counted and looked at, never shown."""
     notes: tuple[str, ...] = ()
-    tokens_used: int = 0
+    tokens: Tokens = Tokens()
 
     @property
     def citations(self) -> list[Citation]:

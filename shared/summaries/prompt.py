@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from shared.errors import PermanentError
 from shared.summaries.context import Selection, select_context
 from shared.summaries.models import ContextChunk, Section, ThreadContext
 
@@ -36,7 +37,7 @@ _EXCERPT_TOKENS = 40
 """What sender, date and JSON around an excerpt cost, at most."""
 
 
-class UnknownTemplateError(LookupError):
+class UnknownTemplateError(PermanentError):
     """There is no such prompt template."""
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.consensus import default_model
 from shared.summaries.models import Embed
 from shared.summaries.noise import is_noise, looks_like_code
 from shared.summaries.vectors import Matrix, centroid, content_words, tfidf
@@ -43,13 +42,12 @@ FEATURES = (
     "share_left",
     "in_first_message",
     "is_question",
-    "performs_act",
     "is_noise",
     "is_code",
     "like_subject",
     "like_thread",
 )
-WEIGHTS = np.array([0.12, 0.25, 0.3, 0.05, 0.15, 0.05, -0.3, -0.2, 0.3, 0.1])
+WEIGHTS = np.array([0.12, 0.25, 0.3, 0.05, 0.15, -0.3, -0.2, 0.3, 0.1])
 _FULL_LENGTH = 40
 """Words; longer is not better."""
 
@@ -83,7 +81,6 @@ def _plain(candidate: Candidate) -> list[float]:
         1 - candidate.position / max(1, candidate.of),
         float(candidate.message == 0),
         float(candidate.text.rstrip().endswith("?")),
-        float(bool(default_model().acts_of(candidate.text))),
         float(is_noise(candidate.text) or not content_words(candidate.text)),
         float(looks_like_code(candidate.text)),
     ]

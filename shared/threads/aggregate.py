@@ -7,18 +7,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from shared.documents import Address, Status, Thread
-from shared.mail.models import Message as ParsedMessage
 from shared.mail.threading import ThreadingResult, ThreadState
+from shared.reading.arrivals import Arrival
 
 __all__ = ["thread_documents"]
 
 MAX_PARTICIPANTS = 500
+UNTRIED = {
+    "status": Status.PENDING,
+    "attemptCount": 0,
+    "lastAttemptTime": None,
+    "lastError": None,
+    "requeued_at": None,
+}
 
 
 def thread_documents(
     result: ThreadingResult,
     known: Mapping[str, Thread],
-    messages: Sequence[ParsedMessage],
+    messages: Sequence[Arrival],
     archive_id: str,
     source: str,
 ) -> list[Thread]:
@@ -26,9 +33,9 @@ def thread_documents(
     taken_over: dict[str, list[Thread]] = {}
     for merge in result.merges:
         taken_over.setdefault(merge.into, []).append(known[merge.thread_id])
-    members: dict[str, list[ParsedMessage]] = {}
+    members: dict[str, list[Arrival]] = {}
     for each in messages:
-        members.setdefault(result.assignments[each.node], []).append(each)
+        members.setdefault(result.assignments[each.links.node], []).append(each)
     # A thread that did not change, yet has not finished taking another over, goes on with that.
     unfinished = {name for name, thread in known.items() if thread.absorbing}
     gone = {merge.thread_id for merge in result.merges}
@@ -50,7 +57,7 @@ def _document(
     changed: ThreadState | None,
     base: Thread | None,
     taken_over: Sequence[Thread],
-    members: Sequence[ParsedMessage],
+    members: Sequence[Arrival],
     origin: tuple[str, str],
 ) -> Thread:
     state = changed or ThreadState.from_document(base.threading if base else {"nodes": [], "subjects": []})
@@ -79,35 +86,32 @@ def _document(
                 - {name}
             ),
             "threading": state.to_document(),
-            # With new messages, what was made of the thread is out of date.
-            "status": Status.PENDING if changed else thread.status,
+            # With new messages, what was made of the thread is out of date, and its attempts start again.
+            **(UNTRIED if changed else {}),
         }
     )
 
 
-def _absorbing(name: str, earlier: Sequence[Thread], taken_over: Sequence[Thread]) -> list[str]:
-    """Those that it takes over now, and those that these had not finished with."""
-    before = {one for each in earlier for one in each.absorbing}
-    return sorted((before | {each.id for each in taken_over}) - {name})
-
-
-def _dates(earlier: Sequence[Thread], members: Sequence[ParsedMessage]) -> list[datetime]:
+def _dates(earlier: Sequence[Thread], members: Sequence[Arrival]) -> list[datetime]:
     return [
         *_present(each.first_message_date for each in earlier),
         *_present(each.last_message_date for each in earlier),
-        *_present(each.date for each in members),
+        *_present(_date_of(each) for each in members),
     ]
 
 
-def _mentions(earlier: Sequence[Thread], members: Sequence[ParsedMessage]) -> list[str]:
-    everyone = [*(each.draft_mentions for each in earlier), *(each.draft_mentions for each in members)]
+def _mentions(earlier: Sequence[Thread], members: Sequence[Arrival]) -> list[str]:
+    everyone = [
+        *(each.draft_mentions for each in earlier),
+        *(each.document["draft_mentions"] for each in members),
+    ]
     return sorted({one for mentions in everyone for one in mentions})
 
 
-def _subject(earlier: Sequence[Thread], members: Sequence[ParsedMessage]) -> tuple[str, datetime | None]:
+def _subject(earlier: Sequence[Thread], members: Sequence[Arrival]) -> tuple[str, datetime | None]:
     """The subject of the earliest message; of none with a date, the smallest, so that any order gives one."""
     known = [(each.subject_at, each.subject) for each in earlier if each.subject]
-    known += [(each.date, each.subject) for each in members if each.subject]
+    known += [(_date_of(each), each.document["subject"]) for each in members if each.document["subject"]]
     dated = [(at, subject) for at, subject in known if at is not None]
     if dated:
         at, subject = min(dated)
@@ -115,15 +119,21 @@ def _subject(earlier: Sequence[Thread], members: Sequence[ParsedMessage]) -> tup
     return min((subject for _, subject in known), default=""), None
 
 
-def _participants(earlier: Sequence[Thread], members: Sequence[ParsedMessage]) -> list[Address]:
+def _participants(earlier: Sequence[Thread], members: Sequence[Arrival]) -> list[Address]:
     people = [one for each in earlier for one in each.participants]
-    people += [Address(name=each.sender.name, email=each.sender.email) for each in members]
+    signed = [(person.email, person.name) for person in people]
+    signed += [(each.document["from"]["email"], each.document["from"]["name"]) for each in members]
     names: dict[str, str] = {}
-    for person in people:
+    for email, name in signed:
         # One person may sign in several ways: the longest name says most.
-        known = names.get(person.email, "")
-        names[person.email] = max((known, person.name), key=lambda name: (len(name), name))
-    return [Address(name=name, email=email) for email, name in sorted(names.items())][:MAX_PARTICIPANTS]
+        names[email] = max((names.get(email, ""), name), key=lambda one: (len(one), one))
+    everyone = sorted(names.items())[:MAX_PARTICIPANTS]
+    return [Address.model_construct(name=name, email=email) for email, name in everyone]
+
+
+def _date_of(arrival: Arrival) -> datetime | None:
+    date = arrival.document["date"]
+    return datetime.fromisoformat(date) if date else None
 
 
 def _present(dates: Iterable[datetime | None]) -> list[datetime]:

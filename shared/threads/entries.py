@@ -1,75 +1,149 @@
-"""The index over threads: which threads know a message id, and which have a subject around a time."""
+"""The index over threads: which threads know a message id, and which have a subject around a time.
+
+An entry only grows. It is written before the document of the thread that it names, so a thread that is there
+can always be found; a name whose thread never came about finds nothing, and one whose thread was merged finds
+the signpost there.
+"""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
 
-from shared.documents import ThreadEntry
+from shared.documents import ThreadEntry, stored_time
 from shared.mail.subject_links import CLOCK_SKEW, REPLY_WINDOW, SubjectEntry
 from shared.mail.threading import ThreadState
 from shared.session import Session
-from shared.store import Store
+from shared.store import Ready, Store
+from shared.store.queries import THREAD_ENTRIES
 
-__all__ = ["ThreadIndex"]
+__all__ = ["Found", "ThreadIndex"]
 
-BUCKETS = 16
 _MARGIN = REPLY_WINDOW + CLOCK_SKEW
+_PERIOD = 64 * 24 * 3600
+"""A subject that comes back for years has an entry for each period, so that none grows for ever."""
+
+Spans = dict[str, list[int]]
+"""Thread id to the first and last time that it counts for; nothing where any time does."""
+
+
+@dataclass
+class Found:
+    """What the index says about the message ids and subjects that were asked for."""
+
+    ids: dict[str, str]
+    """Each message id that was asked for, to its entry's."""
+    times: dict[str, list[int]]
+    """Each subject's entry that was asked for, to the times it was asked for."""
+    entries: dict[str, Spans] = field(default_factory=dict)
+    buckets: dict[str, str] = field(default_factory=dict)
+
+    def add(self, stored: Mapping[str, Any]) -> None:
+        """An entry; of one that two workers have made, both are true."""
+        id_ = stored["id"]
+        self.entries[id_] = _merged(self.entries.get(id_, {}), stored["threads"])
+        self.buckets.setdefault(id_, stored["bucket"])
+
+    def threads(self) -> set[str]:
+        """The threads that can matter."""
+        return {
+            thread
+            for id_, threads in self.entries.items()
+            for thread, span in threads.items()
+            if id_ not in self.times or _near(span, self.times[id_])
+        }
 
 
 class ThreadIndex:
-    """Point reads only: the work grows with what is asked for, not with what is stored."""
+    """Looked up by id only: the work grows with what is asked for, not with what is stored.
+
+    An entry lies in a partition with all those that came with the same archive, so that they are written in
+    full batches; to look ids up is one question to each physical partition.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def find(
         self, message_ids: Iterable[str], subjects: Iterable[SubjectEntry], session: Session
-    ) -> set[str]:
-        """The ids of the threads that can matter to messages with these ids and subjects."""
-        asked = {_id_of("id", one): None for one in message_ids}
-        times: dict[str, list[int]] = {}
+    ) -> Found:
+        times: dict[str, list[int]] = defaultdict(list)
         for entry in subjects:
-            times.setdefault(_id_of("subject", entry.key), []).append(entry.at)
-        found = await self._read([*asked, *times], session)
-        threads: set[str] = set()
-        for id_, entry_ in found.items():
-            threads |= {
-                thread
-                for thread, span in entry_.threads.items()
-                if id_ in asked or _near(span, times.get(id_, []))
-            }
-        return threads
+            for id_ in _subject_ids(entry.key, entry.at - _MARGIN, entry.at + _MARGIN):
+                times[id_].append(entry.at)
+        found = Found({one: _id_of("id", one) for one in message_ids}, dict(times))
+        asked = [*found.ids.values(), *found.times]
+        for stored in await self._store.look_up(THREAD_ENTRIES, asked, session):
+            found.add(stored)
+        return found
 
-    async def store(
-        self, states: Mapping[str, ThreadState], gone: Mapping[str, str], session: Session
+    async def enter(
+        self,
+        states: Mapping[str, ThreadState],
+        found: Found,
+        moved: Mapping[str, str],
+        merging: Mapping[str, str],
+        bucket: str,
+        session: Session,
     ) -> None:
-        """Enter these threads, and rename those that are gone."""
-        wanted = _entries(states)
-        known = await self._read(list(wanted), session)
-        changed = []
-        for id_, threads in wanted.items():
-            old = known[id_].threads if id_ in known else {}
-            new = _merged({gone.get(thread, thread): span for thread, span in old.items()}, threads)
-            if new != old:
-                changed.append(ThreadEntry(id=id_, bucket=_bucket(id_), threads=new))
-        await self._store.upsert_all(changed, session)
+        """Enter these threads under what was asked for; all else of them is entered already.
 
-    async def _read(self, ids: list[str], session: Session) -> dict[str, ThreadEntry]:
-        return await self._store.find_many(ThreadEntry, [(id_, _bucket(id_)) for id_ in ids], session)
+        A name that has `moved` (its signpost stands) is replaced on the way. One that is `merging` now leads
+        to its thread as soon as it has a signpost, and has to stay until then.
+        """
+        changed, new = [], set()
+        for id_, threads in _entries(states, found).items():
+            old = found.entries.get(id_)
+            if old is None:
+                new.add(id_)
+                changed.append(_ready(id_, bucket, threads))
+                continue
+            kept = _renamed(old, moved)
+            # An id is in one thread only; if a name that is there leads to it, that will do.
+            leads_there = id_ not in found.times and any(merging.get(name, name) in threads for name in kept)
+            entry = kept if leads_there else _merged(kept, threads)
+            if entry != old:
+                changed.append(_ready(id_, found.buckets[id_], entry))
+        await self._store.upsert_all(changed, session, new=new)
+
+    async def leave(self, thread: str, state: ThreadState, session: Session) -> None:
+        """Take a thread that is deleted out of every entry; one that names no other goes."""
+        ids = {_id_of("id", one) for one in state.nodes}
+        ids |= {id_ for key, at, _ in state.subjects for id_ in _subject_ids(key, at, at)}
+        kept = []
+        for stored in await self._store.look_up(THREAD_ENTRIES, sorted(ids), session):
+            others = {name: span for name, span in stored["threads"].items() if name != thread}
+            if others and len(others) < len(stored["threads"]):
+                kept.append(_ready(stored["id"], stored["bucket"], others))
+            elif not others:
+                await self._store.delete(ThreadEntry, stored["id"], stored["bucket"], session)
+        await self._store.upsert_all(kept, session)
 
 
-def _entries(states: Mapping[str, ThreadState]) -> dict[str, dict[str, list[int]]]:
-    entries: dict[str, dict[str, list[int]]] = {}
+def _entries(states: Mapping[str, ThreadState], found: Found) -> dict[str, Spans]:
+    entries: dict[str, Spans] = defaultdict(dict)
     for thread, state in states.items():
         for one in state.nodes:
-            entries.setdefault(_id_of("id", one), {})[thread] = []
+            if (id_ := found.ids.get(one)) is not None:
+                entries[id_][thread] = []
         for key, at, _ in state.subjects:
-            own = entries.setdefault(_id_of("subject", key), {})
-            first, last = own.get(thread) or (at, at)
-            own[thread] = [min(first, at), max(last, at)]
+            for id_ in _subject_ids(key, at, at):
+                if id_ in found.times:
+                    first, last = entries[id_].get(thread) or (at, at)
+                    entries[id_][thread] = [min(first, at), max(last, at)]
     return entries
 
 
-def _merged(old: dict[str, list[int]], new: dict[str, list[int]]) -> dict[str, list[int]]:
+def _renamed(old: Spans, moved: Mapping[str, str]) -> Spans:
+    renamed: Spans = {}
+    for thread, span in old.items():
+        renamed = _merged(renamed, {moved.get(thread, thread): span})
+    return renamed
+
+
+def _merged(old: Spans, new: Spans) -> Spans:
     merged = dict(old)
     for thread, span in new.items():
         both = [*merged.get(thread, []), *span]
@@ -78,13 +152,27 @@ def _merged(old: dict[str, list[int]], new: dict[str, list[int]]) -> dict[str, l
 
 
 def _near(span: list[int], times: list[int]) -> bool:
-    return any(span[0] - _MARGIN <= at <= span[1] + _MARGIN for at in times) if span else False
+    return bool(span) and any(span[0] - _MARGIN <= at <= span[1] + _MARGIN for at in times)
+
+
+def _subject_ids(key: str, first: int, last: int) -> Iterator[str]:
+    for period in range(first // _PERIOD, last // _PERIOD + 1):
+        yield _id_of(f"subject-{period}", key)
 
 
 def _id_of(kind: str, text: str) -> str:
     return hashlib.sha256(f"{kind}:{text}".encode()).hexdigest()[:24]
 
 
-def _bucket(id_: str) -> str:
-    """Many entries share a partition, so that they are written in batches."""
-    return str(int(id_[:4], 16) % BUCKETS)
+def _ready(id_: str, bucket: str, threads: Spans) -> Ready:
+    return Ready(
+        ThreadEntry.container,
+        bucket,
+        {
+            "id": id_,
+            "bucket": bucket,
+            "threads": threads,
+            "schema_version": ThreadEntry.current_version,
+            "created_at": stored_time(datetime.now(UTC)),
+        },
+    )

@@ -2,20 +2,31 @@
 
 import asyncio
 import uuid
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
+from weakref import WeakKeyDictionary
 
 from shared.documents import Lock
 from shared.errors import TransientError
 from shared.session import Session
 from shared.store import Conflict, Store
 
-__all__ = ["Lease", "LeaseTakenError"]
+__all__ = ["THREADING", "Lease", "LeaseTakenError"]
+
+THREADING = "threading"  # held by who adds messages to threads, or takes some out
 
 HELD_SECONDS = 120.0
 WAIT_SECONDS = 60.0
 POLL_SECONDS = 0.1
+
+
+_waiting: WeakKeyDictionary[Store, dict[str, asyncio.Lock]] = WeakKeyDictionary()
+
+
+def _turns(store: Store) -> dict[str, asyncio.Lock]:
+    return _waiting.setdefault(store, defaultdict(asyncio.Lock))
 
 
 class LeaseTakenError(TransientError):
@@ -29,20 +40,44 @@ class Lease:
         name: str,
         now: Callable[[], datetime],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        *,
+        seconds: float = HELD_SECONDS,
+        patience: float = WAIT_SECONDS,
+        poll: float = POLL_SECONDS,
     ) -> None:
         self._store = store
         self._name = name
         self._now = now
         self._sleep = sleep
         self._owner = uuid.uuid4().hex
+        self._seconds, self._patience, self._poll = seconds, patience, poll
 
     @asynccontextmanager
-    async def held(self) -> AsyncIterator[None]:
-        lock = await self._acquire()
+    async def held(self, *, for_good: bool = False) -> AsyncIterator[None]:
+        """Until the work is done. `for_good`: nobody will want this lock again, so its document goes."""
+        # Those of this process take turns without asking the store again and again.
+        async with _turns(self._store)[self._name]:
+            lock = await self._acquire()
+            try:
+                yield
+            finally:
+                await self._release(lock, for_good=for_good)
+
+    @asynccontextmanager
+    async def held_if_free(self) -> AsyncIterator[bool]:
+        """Whether it is held now: one that another worker has is left alone."""
+        lock = await self._try()
         try:
-            yield
+            yield lock is not None
         finally:
-            # CONFLICT: its time was over and somebody else has it; then there is nothing to release.
+            if lock is not None:
+                await self._release(lock, for_good=False)
+
+    async def _release(self, lock: Lock, *, for_good: bool) -> None:
+        # In both ways: where its time was over and somebody else has it, there is nothing to release.
+        if for_good:
+            await self._store.delete(Lock, lock.id, lock.id, Session(), etag=lock.etag)
+        else:
             await self._store.replace(lock.model_copy(update={"owner": "", "expires": 0.0}), Session())
 
     async def _acquire(self) -> Lock:
@@ -50,18 +85,18 @@ class Lease:
         while True:
             if (lock := await self._try()) is not None:
                 return lock
-            if waited >= WAIT_SECONDS:
-                raise LeaseTakenError(f"the lock {self._name} was not released within {WAIT_SECONDS:.0f} s")
-            await self._sleep(POLL_SECONDS)
-            waited += POLL_SECONDS
+            if waited >= self._patience:
+                raise LeaseTakenError(f"the lock {self._name} was not released within {self._patience:.0f} s")
+            await self._sleep(self._poll)
+            waited += self._poll
 
     async def _try(self) -> Lock | None:
         session, now = Session(), self._now().timestamp()
-        mine = {"owner": self._owner, "expires": now + HELD_SECONDS}
+        mine = {"owner": self._owner, "expires": now + self._seconds}
         known = await self._store.find(Lock, self._name, self._name, session)
         if known is None:
             await self._store.create(Lock(id=self._name), session)
-            return None
+            known = await self._store.read(Lock, self._name, self._name, session)
         if known.owner and known.expires > now:
             return None
         taken = await self._store.replace(known.model_copy(update=mine), session)

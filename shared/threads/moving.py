@@ -1,4 +1,4 @@
-"""When a thread becomes another: its messages, chunks and vectors follow.
+"""When a thread becomes another: its messages, chunks and vectors follow; what was said of it is outdated.
 
 Everything is created at its new place before it is removed from the old one, and can be done again from any
 point. The thread that is gone stays as a signpost (`merged_into`).
@@ -8,6 +8,7 @@ from shared.clients import Clients
 from shared.documents import Chunk, Document, Message, Thread, read_document
 from shared.session import Session
 from shared.store.queries import CHUNKS_OF_THREAD, MESSAGES_OF_THREAD, NamedQuery
+from shared.summaries.outdated import mark_all_outdated
 
 __all__ = ["follow_merge", "resolve_thread"]
 
@@ -30,6 +31,7 @@ async def follow_merge(clients: Clients, old: str, new: str, session: Session) -
     chunk_ids = await _move(clients, Chunk, CHUNKS_OF_THREAD, old, new, session)
     indexed = [id_ for id_, embedded in chunk_ids.items() if embedded]
     await clients.index.upsert([{"chunk_id": id_, "thread_id": new} for id_ in indexed])
+    await mark_all_outdated(clients.store, old, session)
 
 
 async def _move(

@@ -1,24 +1,26 @@
 """Threads messages into what is stored, one worker at a time.
 
-The order of writing makes every step repeatable: the thread that takes over says so first (`absorbing`), then
-the index points to it, the messages are stored, and last the absorbed threads' documents follow. A worker
-that dies on the way leaves the rest to whoever threads the same messages again.
+The order of writing makes every step repeatable: first the index knows where to look, then the thread that
+takes over says so (`absorbing`) and those that it takes over point to it, then the messages are stored, and
+last the absorbed threads' documents follow. A worker that dies on the way leaves the rest to whoever threads
+the same messages again.
 """
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from shared.clients import Clients
-from shared.documents import Message, Thread
+from shared.documents import Message, Status, Thread
 from shared.errors import TransientError
-from shared.mail.models import Message as ParsedMessage
-from shared.mail.subject_links import entries_of
-from shared.mail.threading import ThreadingResult, ThreadState, assign
+from shared.mail.threading import ThreadingResult, ThreadState, assign_links
+from shared.reading.arrivals import Arrival
 from shared.session import Session
 from shared.store import Conflict, Patch
+from shared.store.queries import STORED_MESSAGES
+from shared.store.store import bounded
 from shared.threads.aggregate import thread_documents
-from shared.threads.entries import ThreadIndex
+from shared.threads.entries import Found, ThreadIndex
+from shared.threads.messages import message_documents, seen_again
 from shared.threads.moving import follow_merge
 
 __all__ = ["Registry", "Threaded"]
@@ -34,6 +36,15 @@ class Threaded:
 
     assignments: dict[str, str]
     renamed: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class _Loaded:
+    """The threads that can matter, and the signposts that were met on the way to them."""
+
+    found: Found
+    threads: dict[str, Thread]
+    moved: dict[str, str]
 
 
 class _Known:
@@ -56,38 +67,41 @@ class Registry:
         self._index = ThreadIndex(clients.store)
 
     async def add(
-        self, messages: Sequence[ParsedMessage], archive_id: str, source: str, session: Session
+        self, messages: Sequence[Arrival], archive_id: str, source: str, session: Session
     ) -> Threaded:
         """Thread and store these messages. The caller holds the lease."""
-        known = await self._load(messages, session)
+        loaded = await self._load(messages, session)
+        known = loaded.threads
         states = [ThreadState.from_document(thread.threading) for thread in known.values()]
-        result = assign(messages, _Known(states))
+        result = assign_links([each.links for each in messages], _Known(states))
         renamed = {merge.thread_id: merge.into for merge in result.merges}
         threads = thread_documents(result, known, messages, archive_id, source)
+        await self._index.enter(result.threads, loaded.found, loaded.moved, renamed, archive_id, session)
         await self._store_threads(threads, session)
         await self._leave_signposts(known, renamed, session)
-        await self._index.store(result.threads, renamed, session)
         await self._store_messages(messages, result, archive_id, session)
         for thread in threads:
             await self._absorb(thread, session)
         return Threaded(result.assignments, renamed)
 
-    async def _load(self, messages: Sequence[ParsedMessage], session: Session) -> dict[str, Thread]:
+    async def _load(self, messages: Sequence[Arrival], session: Session) -> _Loaded:
         """The threads that can matter. A signpost stands for the thread that it points to."""
-        ids = {one for each in messages for one in (each.node, *each.references, *each.in_reply_to)}
-        subjects = [entry for each in messages for entry in entries_of(each)]
-        wanted = await self._index.find(ids, subjects, session)
+        links = [each.links for each in messages]
+        ids = {one for each in links for one in (each.node, *each.chain, *each.parents)}
+        subjects = [entry for each in links for entry in each.entries]
+        found = await self._index.find(ids, subjects, session)
         threads: dict[str, Thread] = {}
+        wanted = found.threads()
         while wanted:
-            found = await self._store.find_many(Thread, [(name, name) for name in wanted], session)
-            threads |= found
-            wanted = {each.merged_into for each in found.values() if each.merged_into} - set(threads)
-        return {name: thread for name, thread in threads.items() if thread.merged_into is None}
+            answer = await self._store.find_many(Thread, [(name, name) for name in wanted], session)
+            threads |= answer
+            wanted = {each.merged_into for each in answer.values() if each.merged_into} - set(threads)
+        moved = {name: _end_of(name, threads) for name, thread in threads.items() if thread.merged_into}
+        return _Loaded(found, {name: threads[name] for name in threads.keys() - moved.keys()}, moved)
 
     async def _store_threads(self, threads: Sequence[Thread], session: Session) -> None:
         """Other stages write to threads, too: whoever was faster wins, and this is done again."""
-        results = await asyncio.gather(*(self._store_thread(thread, session) for thread in threads))
-        if not all(results):
+        if not all(await bounded([self._store_thread(thread, session) for thread in threads])):
             raise ChangedMeanwhileError
 
     async def _store_thread(self, thread: Thread, session: Session) -> bool:
@@ -100,34 +114,30 @@ class Registry:
     ) -> None:
         await self._store.upsert_all(
             [
-                known[old].model_copy(update={"merged_into": new, "threading": {}, "absorbing": []})
+                known[old].model_copy(
+                    update={
+                        "merged_into": new,
+                        "threading": {},
+                        "absorbing": [],
+                        "status": Status.PROCESSED,  # there is nothing to be done with a signpost
+                    }
+                )
                 for old, new in renamed.items()
             ],
             session,
         )
 
     async def _store_messages(
-        self, messages: Sequence[ParsedMessage], result: ThreadingResult, archive_id: str, session: Session
+        self, messages: Sequence[Arrival], result: ThreadingResult, archive_id: str, session: Session
     ) -> None:
-        documents = {
-            each.message_key: message_document(each, result.assignments[each.node], archive_id)
-            for each in messages
-        }
+        documents = message_documents(messages, result.assignments, archive_id)
         created = await self._store.create_missing(list(documents.values()), session)
-        seen_before = [document for key, document in documents.items() if key not in created]
-        await self._add_archive(seen_before, archive_id, session)
-
-    async def _add_archive(self, documents: Sequence[Message], archive_id: str, session: Session) -> None:
-        """Note on messages that were there already that this archive has them, too."""
-        keys = [(document.id, document.thread_id) for document in documents]
-        stored = await self._store.find_many(Message, keys, session)
-        patches = []
-        for each in stored.values():
-            archives = sorted({*each.archive_ids, archive_id})
-            if archives != each.archive_ids:
-                seen = {"archive_ids": archives, "archive_id": archives[0]}
-                patches.append(Patch(each.id, each.thread_id, set=seen))
+        there = [key for key in documents if key not in created]
+        stored = await self._store.look_up(STORED_MESSAGES, there, session)
+        here = [each for each in stored if each["thread_id"] == documents[each["id"]].partition_key]
+        patches, replaced = seen_again(here, documents, archive_id)
         await self._store.patch_all(Message, patches, session)
+        await self._store.upsert_all(replaced, session)
 
     async def _absorb(self, thread: Thread, session: Session) -> None:
         if thread.absorbing:
@@ -137,31 +147,8 @@ class Registry:
             await self._store.patch(Thread, patch, session)
 
 
-def message_document(message: ParsedMessage, thread_id: str, archive_id: str) -> Message:
-    return Message.model_validate(
-        {
-            "message_key": message.message_key,
-            "message_id": message.node,
-            "archive_id": archive_id,
-            "archive_ids": [archive_id],
-            "thread_id": thread_id,
-            "in_reply_to": message.in_reply_to[0] if message.in_reply_to else None,
-            "references": message.references,
-            "subject": message.subject,
-            "from": message.sender._asdict(),
-            "to": [each._asdict() for each in message.to],
-            "cc": [each._asdict() for each in message.cc],
-            "date": message.date,
-            "body_raw": message.body_raw,
-            "body_normalized": message.body_normalized,
-            "body_html": message.body_html,
-            "segments": [{"kind": s.kind.value, "start": s.start, "end": s.end} for s in message.segments],
-            "headers": message.headers,
-            "attachments": [
-                {"filename": a.filename, "content_type": a.content_type, "size_bytes": a.size}
-                for a in message.attachments
-            ],
-            "draft_mentions": message.draft_mentions,
-            "warnings": message.warnings,
-        }
-    )
+def _end_of(name: str, threads: dict[str, Thread]) -> str:
+    """Where the signposts lead from here."""
+    while name in threads and (following := threads[name].merged_into):
+        name = following
+    return name

@@ -4,12 +4,12 @@ from functools import cache
 
 import pytest
 
+from evaluation.acts import Act
 from evaluation.bc3 import Prepared, citation_recall, extractive_f1, left_out_f1, prepare
 from evaluation.bc3_corpus import read_bc3
 from evaluation.data import DATA_VARIABLE, corpus_files, data_folder
 from evaluation.leda import cross_validated, features_of
 from evaluation.leda_corpus import read_leda
-from shared.consensus import Act
 
 needs_leda = pytest.mark.skipif(
     not (data_folder() / "leda").is_dir(),
@@ -35,8 +35,8 @@ def test_acts_are_found_in_threads_that_the_weights_have_not_seen(act: Act, leas
 
 @needs_bc3
 def test_the_chosen_sentences_are_those_that_people_choose() -> None:
-    assert left_out_f1(bc3()) >= 0.45
-    assert extractive_f1(bc3()) >= 0.45
+    assert left_out_f1(bc3()) >= 0.5
+    assert extractive_f1(bc3()) >= 0.5
 
 
 @needs_bc3

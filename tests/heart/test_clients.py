@@ -14,7 +14,7 @@ from shared.clients import Clients, clients
 from shared.config import load_settings
 from shared.documents import Message, Thread
 from shared.errors import DocumentNotFoundError, ErrorKind, RejectedItemsError, classify
-from shared.index import Filters
+from shared.index import Facet, FacetValue, Filters
 from shared.session import Session
 from shared.stage import Subject
 from shared.stage.attempts import count_attempt
@@ -213,6 +213,48 @@ class TestIndex:
         )
         assert [hit.chunk_id for hit in await index.search("*", filters=since)] == [f"{mark}-2"]
 
+    async def test_facets_count_all_that_was_found_and_not_only_the_page(self, place: Bench) -> None:
+        index, mark = place.clients.index, place.tag
+        await index.upsert(
+            [
+                row(mark, 1, "the group agreed", [1, 0, 0, 0], "a@x", 1),
+                row(mark, 2, "the group agreed again", [0, 1, 0, 0], "a@x", 2),
+                row(mark, 3, "the group objected", [0, 0, 1, 0], "b@x", 3),
+                {**row(mark, 4, "the group met", [0, 0, 0, 1], "b@x", 3), "date": "2025-11-03T12:00:00Z"},
+            ]
+        )
+        found = await index.search(
+            "group",
+            filters=Filters(thread_id=f"thread-{mark}"),
+            top=1,
+            facets=["source", Facet("sender", count=1), "draft_mentions", Facet("date", interval="year")],
+            total=True,
+        )
+        assert (len(found), found.total) == (1, 4)
+        assert found.facets["source"] == [FacetValue(mark, 4)]
+        assert [each.count for each in found.facets["sender"]] == [2]
+        assert found.facets["draft_mentions"] == [FacetValue("RFC8446", 1)]
+        by_year = {each.value[:4]: each.count for each in found.facets["date"]}
+        assert by_year == {"2025": 1, "2026": 3}
+
+    async def test_pages_follow_one_another_without_gap_or_repeat(self, place: Bench) -> None:
+        index, mark = place.clients.index, place.tag
+        await index.upsert([row(mark, day, f"agreed {day}", [1, day, 0, 0], "a@x", day) for day in (1, 2, 3)])
+        narrowed = Filters(source=mark)
+        pages = [
+            await index.search("agreed", [1, 1, 0, 0], filters=narrowed, top=1, skip=skip)
+            for skip in range(4)
+        ]
+        assert sorted(hit.chunk_id for page in pages for hit in page) == [
+            f"{mark}-{day}" for day in (1, 2, 3)
+        ]
+
+    async def test_a_facet_that_the_index_does_not_count_is_refused_by_name(self, place: Bench) -> None:
+        with pytest.raises(ValueError, match="facet 'subject' is not one of: source, sender"):
+            await place.clients.index.search("group", facets=["subject"])
+        with pytest.raises(ValueError, match="interval 'hour' is not one of"):
+            Facet("date", interval="hour")
+
     async def test_the_chunks_of_a_thread_come_in_their_order(self, place: Bench) -> None:
         index, mark = place.clients.index, place.tag
         await index.upsert([row(mark, day, "text", [1, 0, 0, 0], "a@x", day) for day in (3, 1, 2)])
@@ -328,7 +370,7 @@ COSMOS = [
 SEARCH = [
     (status(400), ErrorKind.PERMANENT),
     (status(403), ErrorKind.TRANSIENT),
-    (status(404), ErrorKind.PERMANENT),
+    (status(404), ErrorKind.TRANSIENT),  # the index is missing: it can be made, and no chunk is to blame
     (status(413), ErrorKind.PERMANENT),
     (status(429), ErrorKind.TRANSIENT),
     (status(500), ErrorKind.TRANSIENT),

@@ -43,7 +43,7 @@ def test_a_query_asks_only_for_what_the_code_emits(file: Path) -> None:
     ("right", "wrong", "problem"),
     [
         ("retry_job_stuck_documents", "retry_job_stuck", "no code emits the metric retry_job_stuck"),
-        ("retry_job_stuck_documents", "queue_depth", "no code emits the metric queue_depth"),
+        ("retry_job_stuck_documents", "queue_depth", "none of its metrics has the attribute collection"),
         ("Properties.collection", "Properties.container", "none of its metrics has the attribute container"),
         ("AppMetrics", "customMetrics", "it reads no table that we know"),
         ("min(Sum)", "min(Value)", "there is no column Value"),

@@ -22,6 +22,7 @@ QUEUES = [
     "summarization",
     "reporting",
     "failures",
+    "operations",
 ]
 PRIVATE = {
     BUS: "Disabled",
@@ -55,6 +56,7 @@ def expected_grants(receiver: str) -> set[tuple[str, str, str]]:
         ("Search Index Data Contributor", search, "search-abcdefghijklm"),
         ("Search Service Contributor", search, "search-abcdefghijklm"),
         ("Storage Blob Data Contributor", f"{storage}/blobServices/containers", "archives"),
+        ("Storage Blob Data Contributor", f"{storage}/blobServices/containers", "dead-letters"),
         ("Storage Blob Data Owner", storage, "stfuncabcdefghijklm"),
         ("Storage Queue Data Contributor", storage, "stfuncabcdefghijklm"),
         ("Storage Table Data Contributor", storage, "stfuncabcdefghijklm"),

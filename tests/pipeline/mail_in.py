@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shared.documents import Archive
@@ -30,7 +30,7 @@ def mail(
     lines = [
         f"From {person.lower()}@example.org Mon Jan  1 00:00:00 2024",
         f"From: {person} Example <{person.lower()}@example.org>",
-        f"Date: {1 + number:02d} Jan 2024 10:00:00 +0000",
+        f"Date: {datetime(2024, 1, 1, tzinfo=UTC) + timedelta(days=number):%d %b %Y} 10:00:00 +0000",
         f"Subject: {subject}",
         f"Message-ID: <m{number}@example.org>",
     ]
@@ -74,6 +74,7 @@ class MailIn:
     def __init__(self, place: Bench) -> None:
         self.place = place
         self.clients = place.clients
+        self.now = NOW
 
     async def ingest(self, content: bytes, name: str = "list") -> Event[ArchiveIngested]:
         archive, session = archive_of(content, name), Session()
@@ -83,7 +84,7 @@ class MailIn:
 
     async def run(self, stage: Stage[Any], event: Event[Any]) -> list[Event[Any]]:
         """The stage's work on the event; what it announces."""
-        work = Work(self.clients, Session(event.session), event.attempt, lambda: NOW)
+        work = Work(self.clients, Session(event.session), event.attempt, lambda: self.now)
         outcome: Outcome = await stage.handle(event, work)
         announced: Sequence[EventData] = outcome.announce
         if outcome.after_announcing is not None:
@@ -106,8 +107,8 @@ class MailIn:
 
 
 @asynccontextmanager
-async def mail_in(cloud: LocalCloud, bus: RunningService) -> AsyncIterator[MailIn]:
+async def mail_in(cloud: LocalCloud, bus: RunningService, **settings: str) -> AsyncIterator[MailIn]:
     """A place with a database of its own."""
-    async with bench(cloud.settings(bus)) as place:
+    async with bench(cloud.settings(bus, **settings)) as place:
         await place.clients.blobs.ensure_container(ARCHIVES_CONTAINER)
         yield MailIn(place)

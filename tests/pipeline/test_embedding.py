@@ -5,12 +5,13 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from shared.documents import Chunk, Thread
+from shared.documents import Chunk, Citation, Message, Thread
 from shared.embedding.instance import close_embedder, embedder
 from shared.embedding.model_folder import DEFAULT_FOLDER
 from shared.events import EmbeddingsGenerated, Event
 from shared.ids import thread_id
-from shared.index import Filters
+from shared.index import FacetValue, Filters
+from shared.index.patterns import search_with_context, thread_embeddings, verify_citations
 from shared.provision import DEFAULT_DIMENSION
 from shared.session import Session
 from shared.store import Patch
@@ -47,7 +48,7 @@ async def through(place: MailIn, content: bytes) -> list[Event[EmbeddingsGenerat
 
 
 async def ready_index(place: MailIn) -> None:
-    await place.clients.index._admin.delete_index(place.clients.index.name)
+    """In place of the toy's: nothing is in it, so it is made anew."""
     await place.clients.index.ensure(DEFAULT_DIMENSION)
 
 
@@ -65,6 +66,61 @@ async def test_chunks_become_vectors_that_are_found_by_meaning(
         hits = await place.clients.index.search(None, question.tolist(), filters=Filters(source="list"))
         assert hits[0].payload["text"] == "Where do we eat on Tuesday?"
         assert hits[0].payload["sender"] == "bo@example.org"
+
+
+async def test_a_hit_leads_back_to_its_chunk_its_message_and_its_thread(
+    cloud: LocalCloud, bus_service: RunningService, encoder: None
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await ready_index(place)
+        await through(place, FIRST + SECOND)
+        model = await embedder(place.clients.settings)
+        (question,) = await model.encode(["encryption on small hardware"])
+        found = await search_with_context(
+            place.clients, "devices", question.tolist(), filters=Filters(thread_id=ROOT), facets=["sender"]
+        )
+        first = found.hits[0]
+        assert first.chunk is not None
+        assert first.message is not None
+        assert first.thread is not None
+        assert "embedded devices" in first.message.body_normalized
+        assert (first.chunk.text, first.thread.id) == (first.hit.payload["text"], ROOT)
+        senders = [FacetValue("ada@example.org", 1), FacetValue("bo@example.org", 1)]
+        assert found.facets["sender"] == senders
+        whole = await thread_embeddings(place.clients, ROOT)
+        assert [each["text"].split()[0] for each in whole] == ["We", "I"]
+        assert all(len(each["embedding"]) == DEFAULT_DIMENSION for each in whole)
+
+
+async def test_a_hit_whose_message_is_gone_is_still_shown(
+    cloud: LocalCloud, bus_service: RunningService, encoder: None
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await ready_index(place)
+        await through(place, SECOND)
+        (chunk,) = await place.stored("chunks")
+        thread, key = chunk["thread_id"], chunk["message_key"]
+        await place.clients.store.delete(Message, key, thread, Session())
+        (hit,) = (await search_with_context(place.clients, "Tuesday")).hits
+        assert hit.message is None
+        assert hit.thread is not None
+
+
+async def test_citations_are_checked_against_their_chunks(
+    cloud: LocalCloud, bus_service: RunningService, encoder: None
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(SECOND)
+        (chunk,) = await place.stored("chunks")
+        cited = [("Where do we eat", chunk["id"]), ("Where do I sleep", chunk["id"]), ("eat", "gone")]
+        citations = [
+            Citation(chunk_id=id_, message_id="<m4@example.org>", quote=quote, relevance_score=1.0)
+            for quote, id_ in cited
+        ]
+        checks = await verify_citations(place.clients, citations, chunk["thread_id"])
+        assert [each.valid for each in checks] == [True, False, False]
+        assert checks[0].message is not None
+        assert checks[2].chunk is None
 
 
 async def test_an_event_again_embeds_nothing_again_and_announces_the_same(

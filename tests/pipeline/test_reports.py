@@ -1,16 +1,23 @@
 """From an archive to a published report, on the local cloud."""
 
+import asyncio
+import re
+from collections import Counter
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from shared.documents import Report, Summary, Thread
+from shared.embedding.instance import close_embedder
+from shared.embedding.model_folder import DEFAULT_FOLDER
 from shared.events import Event, SummarizationRequested
 from shared.ids import thread_id
 from shared.session import Session
 from shared.summaries import verify_stored
+from shared.summaries.summarizers import UnknownBackendError
 from stages.reporting import REPORTING
-from stages.summarization import SUMMARIZATION, UnknownBackendError
+from stages.summarization import SUMMARIZATION
 from tests.pipeline.mail_in import MailIn, mail, mail_in
 from tests.support.cloud import LocalCloud
 from tests.support.services import RunningService
@@ -72,6 +79,11 @@ async def test_hostile_mail_injects_nothing_into_the_html(
         summary = await place.clients.store.read(Summary, complete.data.summary_id, ROOT, Session())
         assert "<script" not in summary.content_html
         assert 'href="javascript' not in summary.content_html
+        targets = re.findall(r'href="#(citation-\d+)"', summary.content_html)
+        places = re.findall(r'<li id="(citation-\d+)">', summary.content_html)
+        assert len(places) == len(summary.citations) > 0
+        assert set(targets) <= set(places)
+        assert "&lt;a id" not in summary.content_html
 
 
 async def test_one_summary_and_one_report_for_each_version_however_often(
@@ -82,25 +94,145 @@ async def test_one_summary_and_one_report_for_each_version_however_often(
         for _ in range(3):
             await place.run(REPORTING, await summarized(place))
         assert (len(await place.stored("summaries")), len(await place.stored("reports"))) == (1, 1)
-        second = await summarized(place, "v2")
-        states = {each["id"]: each["metadata"]["outdated"] for each in await place.stored("summaries")}
-        assert states.pop(second.data.summary_id) is False
-        assert list(states.values()) == [True]
 
 
-async def test_objections_in_the_second_half_of_a_long_thread_appear(
+async def test_the_latest_summary_and_its_report_are_current_whatever_is_repeated(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:
-    mails = [mail(0, body="I propose a new registry.")]
-    mails += [
-        mail(i, parent=i - 1, body=f"Some thoughts, number {i}, on the registry.") for i in range(1, 29)
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD)
+        first = await summarized(place)
+        await place.run(REPORTING, first)
+        place.now += timedelta(minutes=1)
+        second = await summarized(place, "v2")
+        await place.run(REPORTING, second)
+        for repeated in (first, second, first):  # an old event comes again, and late
+            place.now += timedelta(minutes=1)
+            await summarized(place, "v1" if repeated is first else "v2")
+            await place.run(REPORTING, repeated)
+            assert await current(place) == {"summaries": [second.data.summary_id]} | {
+                "reports": [f"rpt-{second.data.summary_id}"]
+            }
+        thread = await place.clients.store.read(Thread, ROOT, ROOT, Session())
+        assert thread.summary_id == second.data.summary_id
+
+
+async def current(place: MailIn) -> dict[str, list[str]]:
+    """The ids of the summaries and reports that are not outdated."""
+    return {
+        name: [each["id"] for each in await place.stored(name) if not each["outdated"]]
+        for name in ("summaries", "reports")
+    }
+
+
+async def test_a_thread_that_is_merged_leaves_no_current_summary_or_report_behind(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD)
+        await place.take_in(mail(8, subject="Another matter", body="I propose a registry."))
+        other = thread_id("<m8@example.org>")
+        (complete,) = await place.run(SUMMARIZATION, Event.of(request(thread_ids=[other])))
+        await place.run(REPORTING, complete)
+        linking = mail(10, parent=0).replace(
+            b"In-Reply-To: <m0@example.org>", b"References: <m0@example.org> <m8@example.org>"
+        )
+        await place.take_in(linking)
+        assert await current(place) == {"summaries": [], "reports": []}
+        await place.run(REPORTING, complete)  # the event comes again
+        assert await current(place) == {"summaries": [], "reports": []}
+        again = await place.run(SUMMARIZATION, Event.of(request(thread_ids=[other])))
+        assert [each.data.thread_id for each in again] == [ROOT]
+
+
+async def test_a_report_that_is_stored_while_a_later_summary_comes_is_outdated(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD)
+        first = await summarized(place)
+        place.now += timedelta(minutes=1)
+        second = await summarized(place, "v2")
+        await place.run(REPORTING, first)
+        assert (await current(place))["reports"] == []
+        await place.run(REPORTING, second)
+        assert (await current(place))["reports"] == [f"rpt-{second.data.summary_id}"]
+
+
+async def test_claims_and_stances_are_stored_with_their_places(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD)
+        complete = await summarized(place)
+        summary = await place.clients.store.read(Summary, complete.data.summary_id, ROOT, Session())
+        assert summary.claims
+        for claim in summary.claims:
+            assert all(summary.citations[position].quote for position in claim.citations)
+        bodies = {each["id"]: each["body_normalized"] for each in await place.stored("messages")}
+        assert sorted(stance.message_key for stance in summary.stances) == sorted(bodies)
+        for stance in summary.stances:
+            if stance.quote is not None:
+                assert bodies[stance.message_key][stance.start : stance.end] == stance.quote
+        counted = Counter(stance.stance for stance in summary.stances if stance.counts_now)
+        assert counted == {name: count for name, count in summary.counts.items() if count}
+        assert summary.counts["objection"] == 1
+
+
+async def test_a_report_has_what_readers_filter_by(cloud: LocalCloud, bus_service: RunningService) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD + mail(5, parent=0, body="See RFC 8446 and draft-ietf-tls-esni-18."))
+        complete = await summarized(place)
+        (published,) = await place.run(REPORTING, complete)
+        report = await place.clients.store.read(Report, published.data.report_id, ROOT, Session())
+        assert {each.email for each in report.participants} == {
+            "ada@example.org",
+            "bo@example.org",
+            "cy@example.org",
+        }
+        assert report.draft_mentions == ["RFC8446", "draft-ietf-tls-esni"]
+        assert (report.source, report.scope, report.thread_ids) == ("list", ROOT, [ROOT])
+        assert report.consensus_type == "mixed"
+        assert report.first_message_date == datetime(2024, 1, 1, 10, tzinfo=UTC)
+        assert report.last_message_date == datetime(2024, 1, 6, 10, tzinfo=UTC)
+
+
+async def test_a_thread_of_forty_messages_is_summarised_from_all_of_it(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    said = {0: "I propose a new registry.", 3: "I support the registry.", 38: "I strongly object to it."}
+    said |= {21: "I object to the registry, as nobody will keep it.", 29: "We cannot accept this registry."}
+    mails = [
+        mail(
+            number,
+            parent=number - 1 if number else None,
+            subject="Re: A registry" if number else "A registry",
+            body=said.get(number, f"Some thoughts, number {number}, on the registry and its upkeep."),
+        ).replace(b"<ada@", b"<ada%d@" % number)
+        for number in range(40)
     ]
-    mails.append(mail(29, parent=28, body="I strongly object to the registry as it stands."))
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(b"".join(mails))
         complete = await summarized(place)
         summary = await place.clients.store.read(Summary, complete.data.summary_id, ROOT, Session())
-        assert "strongly object" in summary.content_markdown
+        assert len(summary.stances) == 40
+        for objection in ("nobody will keep it", "strongly object"):
+            assert objection in summary.content_markdown
+        assert summary.counts["objection"] >= 2
+        numbers = [int(re.findall(r"<m(\d+)@", each.message_id)[0]) for each in summary.citations]
+        assert {0, 3, 21, 29, 38} <= set(numbers)
+
+
+async def test_workers_that_race_make_one_summary_and_one_report(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD)
+        announced = await asyncio.gather(*(summarized(place) for _ in range(6)))
+        assert len({event.message_id for event in announced}) == 1
+        published = await asyncio.gather(*(place.run(REPORTING, event) for event in announced))
+        assert len({event.message_id for (event,) in published}) == 1
+        assert (len(await place.stored("summaries")), len(await place.stored("reports"))) == (1, 1)
 
 
 async def test_a_backend_that_the_app_does_not_have_is_refused(
@@ -109,3 +241,22 @@ async def test_a_backend_that_the_app_does_not_have_is_refused(
     async with mail_in(cloud, bus_service) as place:
         with pytest.raises(UnknownBackendError, match="llm_backend 'oracle'"):
             await place.run(SUMMARIZATION, Event.of(request(llm_backend="oracle")))
+
+
+@pytest.mark.skipif(not DEFAULT_FOLDER.exists(), reason="the model is not built: make model")
+async def test_sentences_can_be_compared_by_the_embedding_model(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    mails = THREAD + mail(5, parent=0, subject="", body="The handshake needs one round trip less than 1.2.")
+    texts = []
+    try:
+        for _ in range(2):
+            async with mail_in(cloud, bus_service, SUMMARY_SENTENCES="embeddings") as place:
+                await place.take_in(mails)
+                complete = await summarized(place)
+                summary = await place.clients.store.read(Summary, complete.data.summary_id, ROOT, Session())
+                texts.append(summary.content_markdown)
+    finally:
+        await close_embedder()
+    assert "one round trip less" in texts[0]
+    assert texts[0] == texts[1]

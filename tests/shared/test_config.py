@@ -129,3 +129,37 @@ def test_settings_cannot_be_changed_after_they_were_read() -> None:
     with pytest.raises(ValueError, match="frozen"):
         settings.RETRY_MAX_ATTEMPTS = 1  # type: ignore[misc]
     assert isinstance(settings, Settings)
+
+
+CHAT = {
+    "SUMMARY_BACKEND": "openai",
+    "SUMMARY_MODEL": "llama3",
+    "SUMMARY_ENDPOINT": "http://localhost:11434/v1",
+}
+
+
+def test_summaries_are_extractive_unless_a_chat_model_is_named_with_its_address() -> None:
+    assert load_settings(LOCAL).SUMMARY_BACKEND == "extractive"
+    assert load_settings({**LOCAL, **CHAT}).SUMMARY_MODEL == "llama3"
+    azure = load_settings({**LOCAL, **CHAT, "SUMMARY_BACKEND": "Azure-OpenAI"})
+    assert (azure.SUMMARY_BACKEND, azure.SUMMARY_API_KEY) == ("azureopenai", None)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"SUMMARY_ENDPOINT": ""}, "SUMMARY_ENDPOINT: missing or no URL"),
+        ({"SUMMARY_ENDPOINT": "localhost:11434"}, "SUMMARY_ENDPOINT: missing or no URL"),
+        ({"SUMMARY_MODEL": ""}, "SUMMARY_MODEL: missing"),
+        ({"SUMMARY_BACKEND": "oracle"}, "SUMMARY_BACKEND: "),
+        ({"SUMMARY_ANSWER_TOKENS": "3000"}, "SUMMARY_ANSWER_TOKENS: leaves no room"),
+        ({"SUMMARY_TIMEOUT_SECONDS": "0"}, "SUMMARY_TIMEOUT_SECONDS: "),
+        ({"SUMMARY_ARCHIVE_TOKENS": "-1"}, "SUMMARY_ARCHIVE_TOKENS: "),
+        ({"SUMMARY_SENTENCES": "vibes"}, "SUMMARY_SENTENCES: "),
+    ],
+)
+def test_a_chat_model_that_cannot_be_asked_is_refused_at_the_start(
+    change: dict[str, str], named: str
+) -> None:
+    with pytest.raises(SettingsError, match=f"^{named}"):
+        load_settings({**LOCAL, **CHAT, **change})

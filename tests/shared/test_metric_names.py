@@ -7,14 +7,19 @@ from typing import Any
 
 import pytest
 from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import Histogram, InMemoryMetricReader, Sum
+from opentelemetry.sdk.metrics.export import Gauge, Histogram, InMemoryMetricReader, Sum
 
 from shared.calls import Calls
-from shared.metric_names import METRICS, SPAN_ATTRIBUTES, Kind
+from shared.events.data import EventData
+from shared.metric_names import COUNT_PREFIX, METRICS, SPAN_ATTRIBUTES, Kind
 from shared.stage import runner
-from shared.telemetry import Metrics
+from shared.telemetry import Metrics, SweepMetrics
+from tests.infra.kql import emitted
 
-KINDS: dict[type[Any], Kind] = {Sum: Kind.COUNTER, Histogram: Kind.HISTOGRAM}
+KINDS: dict[type[Any], Kind] = {Sum: Kind.COUNTER, Histogram: Kind.HISTOGRAM, Gauge: Kind.GAUGE}
+ROOT = Path(__file__).resolve().parents[2]
+CODE = ("shared", "stages", "web")
+PUBLISHES_NOTHING = {"queue_depths"}
 
 
 @pytest.fixture
@@ -34,12 +39,14 @@ def recorded(reader: InMemoryMetricReader) -> dict[str, Any]:
     return {metric.name: metric for metric in found}
 
 
+@pytest.mark.parametrize("family", [Metrics, SweepMetrics])
 def test_every_instrument_is_in_the_list_with_its_kind(
-    metrics: Metrics, reader: InMemoryMetricReader
+    family: type[Metrics] | type[SweepMetrics], reader: InMemoryMetricReader
 ) -> None:
+    metrics = family.on(MeterProvider([reader]).get_meter("test"))
     for field in fields(metrics):
         instrument = getattr(metrics, field.name)
-        (instrument.add if hasattr(instrument, "add") else instrument.record)(1)
+        _measure(instrument)(1)
 
     found = recorded(reader)
 
@@ -49,10 +56,16 @@ def test_every_instrument_is_in_the_list_with_its_kind(
     }
 
 
-def test_every_name_that_no_instrument_has_is_one_of_the_specification(metrics: Metrics) -> None:
-    emitted = {getattr(metrics, field.name).name for field in fields(metrics)}
+def test_every_name_of_the_list_has_an_instrument_in_the_code_and_no_other_has_one() -> None:
+    assert emitted() == METRICS.keys()
 
-    assert all(METRICS[name].spec is not None for name in METRICS.keys() - emitted)
+
+@pytest.mark.parametrize("file", sorted((ROOT / "stages").glob("*.py")), ids=lambda file: file.stem)
+def test_what_starts_work_by_a_timer_or_a_queue_starts_or_continues_a_trace(file: Path) -> None:
+    code = file.read_text()
+
+    if ("timer_trigger(" in code or "queue_trigger(" in code) and file.stem not in PUBLISHES_NOTHING:
+        assert "span(" in code
 
 
 async def test_a_call_is_measured_with_the_labels_of_the_list(
@@ -77,18 +90,33 @@ def test_the_runner_uses_the_labels_of_the_list(metrics: Metrics) -> None:
         assert labels == METRICS[names[instrument]].labels, instrument
 
 
-def test_the_runner_sets_the_span_attributes_of_the_list() -> None:
-    tree = ast.parse(Path(runner.__file__).read_text())
-    set_ = {
-        call.args[0].value
-        for call in ast.walk(tree)
-        if isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Attribute)
-        and call.func.attr == "set_attribute"
-        and isinstance(call.args[0], ast.Constant)
+def test_the_code_names_no_other_span_attributes_than_those_of_the_list() -> None:
+    named = {
+        node.value
+        for folder in CODE
+        for file in (ROOT / folder).rglob("*.py")
+        if file.name != "metric_names.py"
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and node.value.startswith("pipeline.")
+        and node.value.count(" ") == 0
     }
+    # `set_ids` puts these together; of these an event may have several.
+    by_ids = {f"pipeline.{name}" for name in EventData.told_ids(_NoIds())}
+    by_ids |= {"pipeline.chunk_ids", "pipeline.message_keys", "pipeline.thread_ids"}
 
-    assert set_ == SPAN_ATTRIBUTES
+    assert (named - {"pipeline.", COUNT_PREFIX}) | by_ids == SPAN_ATTRIBUTES
+
+
+class _NoIds(EventData):
+    routing_key = "none"
+    identity = ()
+    ids_field = "none"
+
+
+def _measure(instrument: Any) -> Any:
+    return next(getattr(instrument, name) for name in ("add", "record", "set") if hasattr(instrument, name))
 
 
 def _uses(tree: ast.AST) -> Any:

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +32,9 @@ class RunningService:
         return self.process.wait(timeout)
 
 
-def start_service(module: str, *arguments: str, data: Path, port: int = 0) -> RunningService:
+def start_service(
+    module: str, *arguments: str, data: Path, port: int = 0, env: Mapping[str, str] | None = None
+) -> RunningService:
     """Start `python -m module` and wait until it says that it is ready."""
     data.mkdir(parents=True, exist_ok=True)
     log = data.with_name(f"{data.name}.log")
@@ -40,7 +42,7 @@ def start_service(module: str, *arguments: str, data: Path, port: int = 0) -> Ru
         process = subprocess.Popen(
             [sys.executable, "-m", module, "--port", str(port), "--data", str(data), *arguments],
             cwd=ROOT,
-            env={**os.environ, LIFELINE_VARIABLE: "stdin"},
+            env={**os.environ, **(env or {}), LIFELINE_VARIABLE: "stdin"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,

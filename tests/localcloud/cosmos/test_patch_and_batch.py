@@ -152,3 +152,14 @@ def test_a_batch_is_bounded_and_keeps_to_one_partition(container: ContainerProxy
     with pytest.raises(CosmosHttpResponseError) as error:
         container.execute_item_batch([create(str(number), text="x" * 200_000) for number in range(20)], "p")
     assert error.value.status_code == 413
+
+
+def test_a_batch_without_a_response_says_what_became_of_each_and_only_what_was_read(
+    container: ContainerProxy,
+) -> None:
+    operations: list[Any] = [("create", ({"id": "a", "pk": "p", "n": 1},)), ("read", ("a",))]
+    created, read = container.execute_item_batch(operations, "p", no_response=True)
+    assert created["statusCode"] == 201
+    assert created.get("resourceBody") is None
+    assert created["eTag"]
+    assert read["resourceBody"]["n"] == 1

@@ -1,8 +1,7 @@
 """What the dev host makes of an app, beside what the real Python worker's own code makes of it.
 
 The worker's library is `azure-functions-runtime`. It asks for Python 3.13, though it runs on 3.11, so it is
-no dependency of ours: `pip install --no-deps --ignore-requires-python azure-functions-runtime` into a folder
-on PYTHONPATH turns these tests on.
+no dependency of ours: `make parity` puts it into a folder of its own and runs these tests.
 """
 
 from pathlib import Path
@@ -11,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from localcloud.functions.loader import LoadedApp
 from localcloud.functions.problems import LoadError
 from tests.localcloud.functions.conftest import Load
 from tests.localcloud.functions.support import HEADER, write_app
+from tests.support.services import ROOT
 
-worker = pytest.importorskip("azure_functions_runtime.functions")
+worker = pytest.importorskip("azure_functions_runtime.functions", reason="run it by: make parity")
 
 # All that the worker wants of its gRPC messages here: the numbers of the binding directions.
 PROTOS = SimpleNamespace(BindingInfo=SimpleNamespace(undefined=0, out=1, inout=2))
@@ -60,8 +61,7 @@ def index(app: Any) -> list[Any]:
     return [registry.add_indexed_function(function, PROTOS) for function in app.get_functions()]
 
 
-def test_functions_and_their_arguments_are_those_of_the_worker(tmp_path: Path, load: Load) -> None:
-    loaded = load(write_app(tmp_path, GOOD), BUS="Endpoint=sb://x")
+def assert_parity(loaded: LoadedApp) -> None:
     ours = {
         function.name: (
             function.plan.is_async,
@@ -82,7 +82,16 @@ def test_functions_and_their_arguments_are_those_of_the_worker(tmp_path: Path, l
         )
         for info in index(loaded.app)
     }
+    assert ours
     assert ours == theirs
+
+
+def test_functions_and_their_arguments_are_those_of_the_worker(tmp_path: Path, load: Load) -> None:
+    assert_parity(load(write_app(tmp_path, GOOD), BUS="Endpoint=sb://x"))
+
+
+def test_our_own_app_is_to_the_worker_what_it_is_here(load: Load) -> None:
+    assert_parity(load(ROOT, SERVICEBUS_CONNECTION="Endpoint=sb://x"))
 
 
 @pytest.mark.parametrize(

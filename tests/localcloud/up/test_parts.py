@@ -22,7 +22,7 @@ def taken() -> Iterator[int]:
 
 
 def test_the_standard_ports_are_those_of_the_emulators() -> None:
-    assert Ports().numbers() == [10000, 10001, 10002, 5672, 5300, 8081, 7443, 7071]
+    assert Ports().numbers() == [10000, 10001, 10002, 5672, 5300, 8081, 7443, 7071, 4319]
 
 
 def test_a_busy_port_asked_for_by_offset_is_named(taken: int) -> None:
@@ -52,6 +52,7 @@ def test_every_service_is_planned_with_its_address_and_health(tmp_path: Path) ->
         "servicebus": "amqp://127.0.0.1:5772",
         "cosmos": "http://127.0.0.1:8181",
         "search": "https://localhost:7543",
+        "telemetry": "http://127.0.0.1:4419",
         "functions": "http://127.0.0.1:7171",
     }
     assert plans[-1].needs == NAMES[:-1]
@@ -75,11 +76,23 @@ def read_values(folder: Path) -> dict[str, str]:
     return values
 
 
-def test_on_the_standard_ports_the_written_settings_are_those_of_the_sample(tmp_path: Path) -> None:
+def test_on_the_standard_ports_the_written_settings_are_those_of_the_sample_and_the_receiver(
+    tmp_path: Path,
+) -> None:
     root = settings_root(tmp_path)
     write_local_settings(root, local_values(Ports(), Path(".localcloud")))
     sample = json.loads((root / "local.settings.sample.json").read_text(encoding="utf-8"))
-    assert read_values(root) == sample["Values"]
+    values = read_values(root)
+    receiver = values.pop("APPLICATIONINSIGHTS_CONNECTION_STRING")
+    assert values == sample["Values"]
+    assert receiver.endswith(";IngestionEndpoint=http://127.0.0.1:4319/")
+
+
+def test_without_the_receiver_telemetry_is_off(tmp_path: Path) -> None:
+    root = settings_root(tmp_path)
+    write_local_settings(root, local_values(Ports(), Path(".localcloud")))
+    write_local_settings(root, local_values(Ports(), Path(".localcloud"), telemetry=False))
+    assert not read_values(root)["APPLICATIONINSIGHTS_CONNECTION_STRING"]
 
 
 def test_moved_ports_reach_every_address_in_the_settings(tmp_path: Path) -> None:

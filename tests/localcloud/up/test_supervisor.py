@@ -112,6 +112,18 @@ def test_a_service_that_ends_by_itself_stops_all_and_is_named(tmp_path: Path) ->
     wait_until_gone([other], 0)
 
 
+@pytest.mark.parametrize("code", [0, 3])
+def test_work_that_ends_with_a_code_ends_all_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    monkeypatch.setenv("TOY_CODE", str(code))
+    (port,) = free_ports(1)
+    with supervisor(tmp_path, f"a:{port}:well") as process:
+        output, _ = process.communicate(timeout=20)
+    assert process.returncode == code
+    assert output.endswith("stopped.\n")
+
+
 def test_a_service_that_does_not_start_is_named_with_what_it_said(tmp_path: Path) -> None:
     first, second = free_ports(2)
     with supervisor(tmp_path, f"a:{first}:well", f"b:{second}:refuse") as process:

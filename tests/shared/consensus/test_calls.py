@@ -68,6 +68,7 @@ def test_a_consensus_call_is_told_from_talk_about_consensus(text: str, kind: Cal
         "As co-chair, I declare consensus.",
         "We have consensus.\n\nBob (for the chairs)",
         "[chair] There is rough consensus to adopt.",
+        "I declare consensus.\n\nPiet, slowmail co-chair",
     ],
 )
 def test_a_chair_who_says_so_is_one(text: str) -> None:
@@ -81,7 +82,14 @@ def test_a_chair_is_known_by_address_whatever_its_case() -> None:
 
 def test_talking_to_the_chair_makes_no_chair() -> None:
     assert not calls("We have consensus, I think the chair agreed to that yesterday.")[0].by_chair
+    assert not calls("We have consensus.\nSo let us do that, and thank the chairs\nfor it.")[0].by_chair
 
 
 def test_a_quoted_call_is_not_the_senders() -> None:
     assert calls("> I believe we have rough consensus.\n\nReally?") == []
+
+
+def test_a_chair_who_ends_a_call_and_finds_the_document_not_ready_found_no_consensus() -> None:
+    text = "The last call has ended. The document is not ready: section 9 comes first.\n\nAnn, as chair"
+    assert [call.kind for call in calls(text)] == [CallKind.CLOSED, CallKind.NO_CONSENSUS]
+    assert calls("The document is not ready: section 9 comes first.\n\nAnn, as chair") == []

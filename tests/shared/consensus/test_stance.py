@@ -78,6 +78,8 @@ SUPPORT = (
     "Acked-by: Bob <bob@example.com>",
     "I do support it.",
     "I agree with adopting the document as a WG starting point.",
+    "I am fine with MUST, no objections.",
+    "Supporting adoption. What auditors need is there.",
 )
 OBJECTION = (
     "I wish to register my objection.",
@@ -204,6 +206,8 @@ NEUTRAL = (
     "Please state whether you support adoption.",
     "Nobody objected.",
     "I believe there were no objections.",
+    "Please review, and say whether you think it is ready for publication.",
+    "Supporting this in firmware takes years.",
 )
 UNCLEAR = (
     "I could be convinced to support this.",
@@ -220,6 +224,7 @@ UNCLEAR = (
     "I have some concerns.",
     "I agree with A. I disagree with B.",
     "I will support it once the IANA section is complete.",
+    "I like the name as it is.",
 )
 QUESTION = (
     "I wonder, do you support this?",

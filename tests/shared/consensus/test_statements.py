@@ -14,6 +14,7 @@ STATEMENTS: list[tuple[str, Matter | None]] = [
     ("It was agreed that the draft will be split.", Matter.DECISION),
     ("The working group has agreed to publish.", Matter.DECISION),
     ("Decision: go with TLS 1.3.", Matter.DECISION),
+    ("Decision for -02: the lifetime is 30 days.", Matter.DECISION),
     ("The draft has been adopted.", Matter.DECISION),
     ("I have merged the pull request.", Matter.DECISION),
     ("Queued, thanks.", Matter.DECISION),

@@ -149,6 +149,13 @@ def test_a_chairs_call_settles_it() -> None:
     ]
 
 
+def test_what_a_chair_rules_is_not_a_voice_of_its_own() -> None:
+    ruling = "The last call has ended. The document is not ready.\n\nAnn, as chair"
+    result = analyse_thread(thread(("Ann", "Please review."), ("Bob", "I support it."), ("Ann", ruling)))
+    assert stance_of(result, "Ann") is Stance.NEUTRAL
+    assert (result.has_consensus, result.counts.objection) == (False, 0)
+
+
 def test_an_objector_cannot_declare_consensus() -> None:
     messages = thread(("Bob", "I support it."), ("Carl", "I object. We have consensus against you."))
     assert not analyse_thread(messages).has_consensus

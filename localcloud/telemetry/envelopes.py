@@ -1,0 +1,243 @@
+"""What Application Insights' exporters send: envelopes around spans, log lines and metric values.
+
+Only what is asked for later is read; the rest of an envelope is left alone. An envelope that cannot be
+read is refused by its place in the request, as the real service does, and the others are taken.
+"""
+
+import json
+import re
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+__all__ = [
+    "BodyError",
+    "EnvelopeError",
+    "Log",
+    "Received",
+    "Refused",
+    "Span",
+    "Value",
+    "read_envelopes",
+    "unpack",
+]
+
+LEVELS = ("debug", "info", "warning", "error", "critical")
+RESOURCE_METRIC = "_OTELRESOURCE_"  # describes the sender, and measures nothing
+_DURATION = re.compile(r"(?:(\d+)\.)?(\d+):(\d\d):(\d\d(?:\.\d+)?)")
+_GZIP = 16 + zlib.MAX_WBITS
+
+
+class BodyError(ValueError):
+    """The request cannot be read at all."""
+
+
+class EnvelopeError(ValueError):
+    """One envelope cannot be read."""
+
+
+@dataclass(frozen=True)
+class Span:
+    trace_id: str
+    span_id: str
+    parent_id: str | None
+    name: str
+    kind: str
+    role: str
+    start: float
+    duration_ms: float
+    success: bool
+    result: str
+    attributes: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Log:
+    time: float
+    level: str
+    message: str
+    trace_id: str | None
+    span_id: str | None
+    exception: dict[str, str] | None
+    attributes: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Value:
+    time: float
+    name: str
+    labels: dict[str, str]
+    value: float
+    count: int
+    least: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Refused:
+    index: int
+    message: str
+
+
+@dataclass
+class Received:
+    total: int = 0
+    spans: list[Span] = field(default_factory=list)
+    logs: list[Log] = field(default_factory=list)
+    values: list[Value] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+
+
+def unpack(body: bytes, encoding: str, *, limit: int) -> bytes:
+    """The body as it was before compression; BodyError where it would grow beyond the limit."""
+    if encoding in ("", "identity"):
+        return body
+    if encoding != "gzip":
+        raise BodyError(f"content-encoding {encoding!r}: send gzip, or nothing compressed")
+    try:
+        reader = zlib.decompressobj(_GZIP)
+        plain = reader.decompress(body, limit)
+    except zlib.error as error:
+        raise BodyError(f"the body is not gzip: {error}") from None
+    if reader.unconsumed_tail or not reader.eof:
+        raise BodyError(f"the body is cut off, or has more than {limit} bytes: send fewer envelopes at once")
+    return plain
+
+
+def read_envelopes(body: bytes) -> Received:
+    """All envelopes of a request: a JSON array, one object, or an object a line."""
+    received = Received()
+    for index, envelope in enumerate(_envelopes(body)):
+        received.total += 1
+        try:
+            _take(envelope, received)
+        except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+            received.refused.append(Refused(index, f"{type(error).__name__}: {error}"))
+    return received
+
+
+def _envelopes(body: bytes) -> Iterable[Any]:
+    try:
+        text = body.decode()
+        if text.lstrip()[:1] == "[":
+            return list(json.loads(text))
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    except (ValueError, RecursionError) as error:
+        raise BodyError(f"the body is neither a JSON array nor an envelope a line: {error}") from None
+
+
+def _take(envelope: dict[str, Any], received: Received) -> None:
+    tags, base = envelope.get("tags") or {}, envelope["data"]["baseData"]
+    time = _time(envelope["time"])
+    match envelope["data"]["baseType"]:
+        case "RequestData" | "RemoteDependencyData" as kind:
+            received.spans.append(_span(time, tags, base, kind))
+        case "MessageData":
+            received.logs.append(_log(time, tags, base, _text(base.get("message")), None))
+        case "ExceptionData":
+            received.logs.append(_exception(time, tags, base))
+        case "MetricData":
+            received.values += [
+                _value(time, base, each) for each in base["metrics"] if each["name"] != RESOURCE_METRIC
+            ]
+        case "EventData" | "AvailabilityData" | "PageViewData":
+            pass  # nothing of ours sends them, and a sender must not fail for them
+        case other:
+            raise EnvelopeError(f"baseType {other!r} is unknown")
+
+
+def _span(time: float, tags: dict[str, Any], base: dict[str, Any], kind: str) -> Span:
+    request = kind == "RequestData"
+    return Span(
+        trace_id=_id(tags["ai.operation.id"]),
+        span_id=_id(base["id"]),
+        parent_id=_id(tags["ai.operation.parentId"]) if tags.get("ai.operation.parentId") else None,
+        name=_text(base.get("name")),
+        kind="request" if request else "dependency",
+        role=_text(tags.get("ai.cloud.role")),
+        start=time,
+        duration_ms=_milliseconds(base["duration"]),
+        success=bool(base.get("success", True)),
+        result=_text(base.get("responseCode" if request else "resultCode")),
+        attributes=_texts(base.get("properties")),
+    )
+
+
+def _log(
+    time: float,
+    tags: dict[str, Any],
+    base: dict[str, Any],
+    message: str,
+    exception: dict[str, str] | None,
+    default: int = 1,
+) -> Log:
+    severity = base.get("severityLevel")
+    number = default if severity is None else int(severity)
+    return Log(
+        time=time,
+        level=LEVELS[min(max(number, 0), len(LEVELS) - 1)],
+        message=message,
+        trace_id=_id_or_none(tags.get("ai.operation.id")),
+        span_id=_id_or_none(tags.get("ai.operation.parentId")),
+        exception=exception,
+        attributes=_texts(base.get("properties")),
+    )
+
+
+def _exception(time: float, tags: dict[str, Any], base: dict[str, Any]) -> Log:
+    first = base["exceptions"][0]
+    exception = {
+        "type": _text(first.get("typeName")),
+        "message": _text(first.get("message")),
+        "stack": _text(first.get("stack")),
+    }
+    return _log(time, tags, base, exception["message"], exception, default=3)
+
+
+def _value(time: float, base: dict[str, Any], point: dict[str, Any]) -> Value:
+    value = float(point["value"])
+    least, most = point.get("min"), point.get("max")
+    return Value(
+        time=time,
+        name=_text(point["name"]),
+        labels=_texts(base.get("properties")),
+        value=value,
+        count=int(point.get("count") or 1),
+        least=value if least is None else float(least),
+        most=value if most is None else float(most),
+    )
+
+
+def _time(text: str) -> float:
+    given = datetime.fromisoformat(text)
+    return (given if given.tzinfo else given.replace(tzinfo=UTC)).timestamp()
+
+
+def _milliseconds(text: str) -> float:
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        raise EnvelopeError(f"duration {text!r} is not d.hh:mm:ss.fff")
+    days, hours, minutes, seconds = found.groups()
+    whole = int(days or 0) * 86_400 + int(hours) * 3600 + int(minutes) * 60
+    return (whole + float(seconds)) * 1000
+
+
+def _id(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise EnvelopeError(f"id {value!r} is not a text")
+    return value
+
+
+def _id_or_none(value: Any) -> str | None:
+    """A log line outside of any span has ids of zeros only."""
+    return str(value) if value and str(value).strip("0") else None
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _texts(values: Any) -> dict[str, str]:
+    return {str(name): _text(value) for name, value in (values or {}).items()}

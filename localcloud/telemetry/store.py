@@ -1,0 +1,304 @@
+"""Spans, log lines and metric values in SQLite, bounded by number and by age."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from localcloud.telemetry.envelopes import LEVELS, Log, Received, Span, Value
+
+__all__ = ["Limits", "Store"]
+
+DAY = 86_400
+TRIM_EVERY = 5_000  # rows that came in between two looks at the bounds
+LISTED_IDS = 1_000  # of one attribute, to be found by
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS spans (
+    number INTEGER PRIMARY KEY, trace_id TEXT NOT NULL, span_id TEXT NOT NULL, parent_id TEXT,
+    name TEXT NOT NULL, kind TEXT NOT NULL, role TEXT NOT NULL, start REAL NOT NULL,
+    duration_ms REAL NOT NULL, success INTEGER NOT NULL, result TEXT NOT NULL,
+    attributes TEXT NOT NULL, UNIQUE (trace_id, span_id));
+CREATE INDEX IF NOT EXISTS spans_by_start ON spans (start);
+CREATE TABLE IF NOT EXISTS span_attributes (
+    name TEXT NOT NULL, value TEXT NOT NULL, span INTEGER NOT NULL, PRIMARY KEY (name, value, span)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS attributes_by_span ON span_attributes (span);
+CREATE TABLE IF NOT EXISTS logs (
+    number INTEGER PRIMARY KEY, time REAL NOT NULL, level INTEGER NOT NULL, message TEXT NOT NULL,
+    trace_id TEXT, span_id TEXT, exception TEXT, attributes TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS logs_by_time ON logs (time);
+CREATE INDEX IF NOT EXISTS logs_by_trace ON logs (trace_id);
+CREATE TABLE IF NOT EXISTS metrics (
+    number INTEGER PRIMARY KEY, time REAL NOT NULL, series INTEGER NOT NULL, value REAL NOT NULL,
+    count INTEGER NOT NULL, least REAL NOT NULL, most REAL NOT NULL);
+CREATE INDEX IF NOT EXISTS metrics_by_series ON metrics (series, time);
+CREATE INDEX IF NOT EXISTS metrics_by_time ON metrics (time);
+CREATE TABLE IF NOT EXISTS series (
+    number INTEGER PRIMARY KEY, name TEXT NOT NULL, labels TEXT NOT NULL, last REAL NOT NULL,
+    last_time REAL NOT NULL, total REAL NOT NULL, count INTEGER NOT NULL, least REAL NOT NULL,
+    most REAL NOT NULL, UNIQUE (name, labels));
+"""
+
+
+@dataclass(frozen=True)
+class Limits:
+    spans: int = 200_000
+    logs: int = 100_000
+    metrics: int = 500_000
+    seconds: float = 7 * DAY
+
+
+@dataclass(frozen=True)
+class _Table:
+    name: str
+    time: str
+
+
+_BOUNDED = (_Table("spans", "start"), _Table("logs", "time"), _Table("metrics", "time"))
+
+
+class Store:
+    """Used by one thread at a time."""
+
+    def __init__(self, folder: Path, limits: Limits | None = None) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._limits = limits or Limits()
+        self._since_trim = 0
+        self._db = sqlite3.connect(folder / "telemetry.db", check_same_thread=False)
+        self._db.row_factory = sqlite3.Row
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        self._db.executescript(_SCHEMA)
+
+    def close(self) -> None:
+        self._db.close()
+
+    def counts(self) -> dict[str, int]:
+        return {
+            table.name: self._db.execute(f"SELECT count(*) FROM {table.name}").fetchone()[0]  # noqa: S608 - ours
+            for table in _BOUNDED
+        }
+
+    def add(self, received: Received, now: float) -> None:
+        with self._db:
+            self._add_spans(received.spans)
+            self._db.executemany(
+                "INSERT INTO logs (time, level, message, trace_id, span_id, exception, attributes)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                map(_log_row, received.logs),
+            )
+            for value in received.values:
+                self._add_value(value)
+            self._since_trim += len(received.spans) + len(received.logs) + len(received.values)
+            if self._since_trim >= TRIM_EVERY:
+                self.trim(now)
+
+    def trim(self, now: float) -> None:
+        """Forget what is older than the limit, and the oldest of what is too many."""
+        self._since_trim = 0
+        for table in _BOUNDED:
+            kept: int = getattr(self._limits, table.name)
+            self._db.execute(
+                f"DELETE FROM {table.name} WHERE {table.time} < ? OR number IN"  # noqa: S608 - our own names
+                f" (SELECT number FROM {table.name} ORDER BY {table.time} DESC LIMIT -1 OFFSET ?)",
+                (now - self._limits.seconds, kept),
+            )
+        self._db.execute("DELETE FROM span_attributes WHERE span NOT IN (SELECT number FROM spans)")
+        self._db.execute("DELETE FROM series WHERE last_time < ?", (now - self._limits.seconds,))
+
+    def _add_spans(self, spans: Iterable[Span]) -> None:
+        for span in spans:
+            row = self._db.execute(
+                "INSERT INTO spans (trace_id, span_id, parent_id, name, kind, role, start, duration_ms,"
+                " success, result, attributes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT DO NOTHING RETURNING number",  # an exporter that got no answer sends again
+                _span_row(span),
+            ).fetchone()
+            if row is not None:
+                self._db.executemany(
+                    "INSERT OR IGNORE INTO span_attributes (name, value, span) VALUES (?, ?, ?)",
+                    [(name, value, row[0]) for name, value in _searchable(span.attributes)],
+                )
+
+    def _add_value(self, value: Value) -> None:
+        (series,) = self._db.execute(
+            "INSERT INTO series (name, labels, last, last_time, total, count, least, most)"
+            " VALUES (:name, :labels, :value, :time, :value, :count, :least, :most)"
+            " ON CONFLICT (name, labels) DO UPDATE SET last = iif(:time >= last_time, :value, last),"
+            " last_time = max(last_time, :time), total = total + :value, count = count + :count,"
+            " least = min(least, :least), most = max(most, :most) RETURNING number",
+            {**vars(value), "labels": json.dumps(value.labels, sort_keys=True)},
+        ).fetchone()
+        self._db.execute(
+            "INSERT INTO metrics (time, series, value, count, least, most) VALUES (?, ?, ?, ?, ?, ?)",
+            (value.time, series, value.value, value.count, value.least, value.most),
+        )
+
+    # what is asked for
+
+    def trace(self, trace_id: str) -> list[dict[str, Any]]:
+        rows = self._db.execute("SELECT * FROM spans WHERE trace_id = ? ORDER BY start, number", (trace_id,))
+        return [_span(row) for row in rows]
+
+    def spans(
+        self,
+        attributes: Mapping[str, str],
+        *,
+        name: str | None = None,
+        trace_id: str | None = None,
+        success: bool | None = None,
+        since: float | None = None,
+        until: float | None = None,
+        limit: int,
+    ) -> list[dict[str, Any]]:
+        """Those to which all of it applies, newest first."""
+        where = _Where()
+        for key, value in attributes.items():
+            where.add("number IN (SELECT span FROM span_attributes WHERE name = ? AND value = ?)", key, value)
+        where.equal("name", name)
+        where.equal("trace_id", trace_id)
+        where.equal("success", None if success is None else int(success))
+        where.between("start", since, until)
+        rows = self._db.execute(
+            f"SELECT * FROM spans {where} ORDER BY start DESC, number DESC LIMIT ?",  # noqa: S608 - bound values
+            [*where.values, limit],
+        )
+        return [_span(row) for row in rows]
+
+    def logs(
+        self,
+        *,
+        level: str | None = None,
+        trace_ids: Sequence[str] | None = None,
+        exceptions: bool = False,
+        since: float | None = None,
+        until: float | None = None,
+        limit: int,
+    ) -> list[dict[str, Any]]:
+        """Newest first; `level` and what is worse."""
+        where = _Where()
+        if level is not None:
+            where.add("level >= ?", LEVELS.index(level))
+        if trace_ids is not None:
+            where.add("trace_id IN (SELECT value FROM json_each(?))", json.dumps(list(trace_ids)))
+        if exceptions:
+            where.add("exception IS NOT NULL")
+        where.between("time", since, until)
+        rows = self._db.execute(
+            f"SELECT * FROM logs {where} ORDER BY time DESC, number DESC LIMIT ?",  # noqa: S608 - bound values
+            [*where.values, limit],
+        )
+        return [_log(row) for row in rows]
+
+    def series(
+        self, name: str | None, labels: Mapping[str, str], *, start: float, now: float
+    ) -> list[dict[str, Any]]:
+        """Every series, or those of one metric with these labels; and what came since `start`."""
+        where = _Where()
+        where.equal("name", name)
+        rows = self._db.execute(
+            f"SELECT * FROM series {where} ORDER BY name, labels",  # noqa: S608 - bound values
+            where.values,
+        ).fetchall()
+        chosen = [row for row in rows if labels.items() <= json.loads(row["labels"]).items()]
+        return [_series(row, self._window(row["number"], start, now)) for row in chosen]
+
+    def _window(self, series: int, start: float, now: float) -> dict[str, Any]:
+        total, count, least, most = self._db.execute(
+            "SELECT sum(value), sum(count), min(least), max(most) FROM metrics"
+            " WHERE series = ? AND time > ? AND time <= ?",
+            (series, start, now),
+        ).fetchone()
+        seconds = now - start
+        return {
+            "seconds": seconds,
+            "sum": total or 0.0,
+            "count": count or 0,
+            "min": least,
+            "max": most,
+            "mean": total / count if count else None,
+            "per_second": (total or 0.0) / seconds,
+        }
+
+
+class _Where:
+    """A condition put together from those that were asked for."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self.values: list[Any] = []
+
+    def add(self, part: str, *values: Any) -> None:
+        self._parts.append(part)
+        self.values += values
+
+    def equal(self, column: str, value: Any) -> None:
+        if value is not None:
+            self.add(f"{column} = ?", value)
+
+    def between(self, column: str, since: float | None, until: float | None) -> None:
+        if since is not None:
+            self.add(f"{column} >= ?", since)
+        if until is not None:
+            self.add(f"{column} <= ?", until)
+
+    def __str__(self) -> str:
+        return f"WHERE {' AND '.join(self._parts)}" if self._parts else ""
+
+
+def _searchable(attributes: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    """Each attribute; and of a list (`pipeline.thread_ids`) each entry under the name for one."""
+    for name, value in attributes.items():
+        yield name, value
+        if name.endswith(("_ids", "_keys")):
+            for entry in value.split()[:LISTED_IDS]:
+                yield name.removesuffix("s"), entry
+
+
+def _span_row(span: Span) -> tuple[Any, ...]:
+    return (
+        span.trace_id, span.span_id, span.parent_id, span.name, span.kind, span.role, span.start,
+        span.duration_ms, int(span.success), span.result, json.dumps(span.attributes),
+    )  # fmt: skip
+
+
+def _log_row(log: Log) -> tuple[Any, ...]:
+    exception = None if log.exception is None else json.dumps(log.exception)
+    level = LEVELS.index(log.level)
+    return (
+        log.time, level, log.message, log.trace_id, log.span_id, exception, json.dumps(log.attributes)
+    )  # fmt: skip
+
+
+def _span(row: sqlite3.Row) -> dict[str, Any]:
+    span = dict(row)
+    del span["number"]
+    return span | {"success": bool(row["success"]), "attributes": json.loads(row["attributes"])}
+
+
+def _log(row: sqlite3.Row) -> dict[str, Any]:
+    log = dict(row)
+    del log["number"]
+    exception = row["exception"]
+    return log | {
+        "level": LEVELS[row["level"]],
+        "exception": None if exception is None else json.loads(exception),
+        "attributes": json.loads(row["attributes"]),
+    }
+
+
+def _series(row: sqlite3.Row, window: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": row["name"],
+        "labels": json.loads(row["labels"]),
+        "last": row["last"],
+        "last_time": row["last_time"],
+        "total": row["total"],
+        "count": row["count"],
+        "min": row["least"],
+        "max": row["most"],
+        "window": window,
+    }

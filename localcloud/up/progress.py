@@ -1,0 +1,116 @@
+"""Bars through the stages in the terminal; where there is none, a line when a stage is through."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+
+from localcloud.up.app import App, Taken
+
+__all__ = ["Outcome", "follow"]
+
+POLL_SECONDS = 0.4
+
+
+@dataclass(frozen=True)
+class StageCount:
+    name: str
+    unit: str
+    done: int
+    total: int
+    failed: int
+
+    @property
+    def is_through(self) -> bool:
+        return self.total > 0 and self.done + self.failed >= self.total
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All archives together, stage by stage, and what is missing for good."""
+
+    complete: bool
+    stages: list[StageCount]
+    gaps: list[str]
+
+
+async def follow(app: App, archives: Sequence[Taken], console: Console) -> Outcome:
+    """Show how far the archives have come until all is reported or given up."""
+    shown = _Bars(console) if console.is_terminal else _Lines(console)
+    with shown:
+        while not (outcome := await _ask(app, archives)).complete:
+            shown.show(outcome)
+            await asyncio.sleep(POLL_SECONDS)
+        shown.show(outcome)
+    return outcome
+
+
+async def _ask(app: App, archives: Sequence[Taken]) -> Outcome:
+    found = [(await app.get(f"/api/archives/{each.archive_id}"))["progress"] for each in archives]
+    by_stage = zip(*(progress["stages"] for progress in found), strict=True)
+    return Outcome(
+        complete=all(progress["complete"] or progress["failed"] for progress in found),
+        stages=[_summed(of_stage) for of_stage in by_stage],
+        gaps=[
+            f"{archive.name}: {gap}"
+            for archive, progress in zip(archives, found, strict=True)
+            for gap in progress["gaps"]
+        ],
+    )
+
+
+def _summed(of_stage: Sequence[dict[str, object]]) -> StageCount:
+    totals = {name: sum(int(str(each[name])) for each in of_stage) for name in ("done", "total", "failed")}
+    return StageCount(str(of_stage[0]["name"]), str(of_stage[0]["unit"]), **totals)
+
+
+class _Bars:
+    def __init__(self, console: Console) -> None:
+        columns = (TextColumn("  {task.description:<14}"), BarColumn(40), MofNCompleteColumn())
+        self._progress = Progress(*columns, TextColumn("{task.fields[unit]}"), console=console)
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> None:
+        self._progress.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def show(self, outcome: Outcome) -> None:
+        for stage in outcome.stages:
+            if stage.name not in self._tasks:
+                self._tasks[stage.name] = self._progress.add_task(stage.name, total=None, unit="")
+            self._progress.update(
+                self._tasks[stage.name],
+                completed=stage.done + stage.failed,
+                total=stage.total or None,
+                unit=_units(stage),
+            )
+
+
+class _Lines:
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._through: set[str] = set()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def show(self, outcome: Outcome) -> None:
+        """A stage is through when it and all before it are: until then more may come."""
+        for stage in outcome.stages:
+            if not stage.is_through:
+                return
+            if stage.name not in self._through:
+                self._through.add(stage.name)
+                self._console.print(f"  {stage.name:<14} {stage.done} {_units(stage)}", highlight=False)
+
+
+def _units(stage: StageCount) -> str:
+    units = stage.unit if stage.total == 1 else f"{stage.unit}s"
+    return f"{units}, {stage.failed} given up" if stage.failed else units

@@ -1,0 +1,55 @@
+"""What `make run` does once all is up: takes archives in, shows them going through, and prints a report."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.padding import Padding
+from rich.text import Text
+
+from localcloud.up.app import App, AppError, Taken, archives_at, open_app
+from localcloud.up.progress import follow
+
+__all__ = ["show_archives"]
+
+
+async def show_archives(base: str, archives: Path, console: Console) -> int:
+    """Take the archives in and follow them to their reports; 0 where nothing is missing."""
+    try:
+        async with open_app(base) as app:
+            return await _show(app, archives, console)
+    except AppError as error:
+        console.print(Text(f"error: {error}", style="red"))
+        return 1
+
+
+async def _show(app: App, archives: Path, console: Console) -> int:
+    taken = [each for archive in archives_at(archives) for each in await app.take_in(archive)]
+    names = ", ".join(each.name + (" (known already)" if each.duplicate else "") for each in taken)
+    console.print(Text(f"\nTaking in {names}"))
+    outcome = await follow(app, taken, console)
+    for gap in outcome.gaps:
+        console.print(Text(f"  missing: {gap}", style="yellow"))
+    await _print_a_report(app, taken, console)
+    return 1 if outcome.gaps else 0
+
+
+async def _print_a_report(app: App, taken: Sequence[Taken], console: Console) -> None:
+    sources = {(await app.get(f"/api/archives/{each.archive_id}"))["source"] for each in taken}
+    pages = [await app.get("/api/reports", source=source, type="thread", limit="200") for source in sources]
+    found = [report for page in pages for report in page["items"]]
+    if not found:
+        return
+    report = await app.get(f"/api/reports/{max(found, key=_tells)['report_id']}")
+    console.print()
+    console.rule(Text(f"The report on: {report['title']}"), align="left", style="dim")
+    console.print(Padding(Markdown(report["summary"]["content_markdown"]), (0, 2)))
+    console.rule(style="dim")
+    console.print(Text(f"Read it with its mails: {app.base}/threads/{report['thread_id']}"))
+
+
+def _tells(report: dict[str, Any]) -> tuple[bool, int, str]:
+    """How much a report shows at a glance: an outcome, and many voices."""
+    return bool(report["has_consensus"]), len(report["participants"]), report["report_id"]

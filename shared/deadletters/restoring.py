@@ -1,0 +1,89 @@
+"""Puts purged dead letters back: from the archive to their stage's queue, where they are tried again.
+
+Nothing can be put into a dead-letter queue itself. What still fails comes back there by itself.
+"""
+
+from collections.abc import AsyncIterator
+from itertools import groupby
+from typing import Any, Protocol
+
+from shared.audit import find_audit
+from shared.clients import Clients
+from shared.deadletters.copies import MessageCopy
+from shared.deadletters.journal import Journal
+from shared.deadletters.mover import Watch
+from shared.deadletters.pace import Pace
+from shared.deadletters.sending import send_again
+from shared.documents import Audit, AuditStatus
+from shared.errors import DocumentNotFoundError, PermanentError
+
+__all__ = ["NothingToRestoreError", "restorable", "restore"]
+
+
+class NothingToRestoreError(PermanentError):
+    """The operation left no archive that can be restored."""
+
+
+class Counts(Protocol):
+    planned: int
+    done: int
+    left: int
+    refused: dict[int, str]
+
+
+async def restorable(
+    clients: Clients, purge: str, *, sequence_numbers: list[int] | None = None, limit: int | None = None
+) -> list[dict[str, Any]]:
+    """What the purge archived and no restore has sent yet."""
+    audit = await find_audit(clients.store, purge)
+    if audit.action != "dlq.purge":
+        raise NothingToRestoreError(f"{purge} is a {audit.action}: only a purge can be restored")
+    if audit.status not in {AuditStatus.SUCCEEDED, AuditStatus.INCOMPLETE}:
+        raise NothingToRestoreError(
+            f"the purge {purge} is {audit.status}: finish it first with `dlq purge --resume {purge}`"
+        )
+    found = [record async for record in _missing(Journal(clients.blobs, purge))]
+    if sequence_numbers:
+        found = [record for record in found if record["sequence_number"] in sequence_numbers]
+    return found[:limit]
+
+
+async def _missing(journal: Journal) -> AsyncIterator[dict[str, Any]]:
+    restored = (await journal.read()).restored
+    try:
+        async for record in journal.archived():
+            if record["sequence_number"] not in restored.get(record["queue"], set()):
+                yield record
+    except DocumentNotFoundError:  # it purged nothing
+        return
+
+
+async def restore(clients: Clients, audit: Audit, pace: Pace, watch: Watch, tally: Counts) -> None:
+    """Send what is missing; the purge's journal notes it, so that nothing is restored twice."""
+    asked = audit.selection
+    purge = str(asked["purge"])
+    records = await restorable(
+        clients, purge, sequence_numbers=asked.get("sequence_numbers"), limit=asked.get("limit")
+    )
+    tally.planned = tally.left = len(records)
+    watch.planned(len(records))
+    journal = Journal(clients.blobs, purge)
+    for queue, group in groupby(records, key=lambda record: str(record["queue"])):
+        async with clients.bus.queue_sender(queue) as sender:
+            waiting = list(group)
+            while waiting and not watch.stopped():
+                granted = await pace.take(len(waiting))
+                batch, waiting = waiting[:granted], waiting[granted:]
+                again = [
+                    (each["sequence_number"], each["message_id"], MessageCopy.from_record(each["message"]))
+                    for each in batch
+                ]
+                refused = await send_again(sender, queue, purge, again)
+                watch.step("acted")
+                sent = [number for number, _, _ in again if number not in refused]
+                await journal.restored(queue, sent)
+                watch.step("noted")
+                tally.done += len(sent)
+                tally.left -= len(batch)
+                tally.refused |= refused
+                watch.progress(tally.done)

@@ -1,0 +1,127 @@
+"""A message on its way to the store, as plain values: it may come from another process."""
+
+import hashlib
+import marshal
+from collections.abc import Generator
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from shared.archives import SkippedMember, open_members
+from shared.mail.models import Message, Skipped
+from shared.mail.parse import parse_archive
+from shared.mail.subject_links import SubjectEntry
+from shared.mail.threading import Links, links_of
+from shared.times import stored_time
+
+__all__ = ["Arrival", "Batch", "arrival_of", "plain", "read_batches", "restored"]
+
+BATCH = 100
+
+
+class Arrival(NamedTuple):
+    links: Links
+    document: dict[str, Any]
+    """What is stored of the message, but for its thread and its archive."""
+
+    @property
+    def key(self) -> str:
+        return str(self.document["id"])
+
+
+class Batch(NamedTuple):
+    arrivals: list[Arrival]
+    skipped: list[Skipped]
+
+
+def arrival_of(message: Message) -> Arrival:
+    document = _document(message)
+    document["variant"] = _variant(document)
+    return Arrival(links_of(message), document)
+
+
+def _variant(document: dict[str, Any]) -> str:
+    """Of several mails with one id, that with the first variant is kept: the earliest, then always the same.
+
+    Each archive may bring another, and which one is stored must not depend on which came first.
+    """
+    written = [document[name] for name in _WRITTEN]
+    return f"{document['date'] or _LAST}#{hashlib.sha256(marshal.dumps(written, 2)).hexdigest()[:16]}"
+
+
+_LAST = "9999"
+_WRITTEN = ("subject", "from", "to", "cc", "references", "in_reply_to", "body_raw", "body_html", "headers",
+            "attachments", "warnings")  # fmt: skip
+"""The rest follows from these."""
+
+
+def _document(message: Message) -> dict[str, Any]:
+    return {
+        "id": message.message_key,
+        "message_key": message.message_key,
+        "message_id": message.node,
+        "in_reply_to": message.in_reply_to[0] if message.in_reply_to else None,
+        "references": message.references,
+        "subject": message.subject,
+        "from": message.sender._asdict(),
+        "to": [each._asdict() for each in message.to],
+        "cc": [each._asdict() for each in message.cc],
+        "date": stored_time(message.date) if message.date else None,
+        "body_raw": message.body_raw,
+        "body_normalized": message.body_normalized,
+        "body_html": message.body_html,
+        "segments": [{"kind": s.kind.value, "start": s.start, "end": s.end} for s in message.segments],
+        "headers": message.headers,
+        "attachments": [
+            {
+                "filename": each.filename,
+                "content_type": each.content_type,
+                "size_bytes": each.size,
+                "content_id": None,
+            }
+            for each in message.attachments
+        ],
+        "draft_mentions": message.draft_mentions,
+        "warnings": message.warnings,
+    }
+
+
+def read_batches(path: Path) -> Generator[Batch, None, None]:
+    """The messages of all mailboxes in the archive, whatever it is packed as; what was passed over beside."""
+    left_out: list[SkippedMember] = []
+    found = (
+        each
+        for member in open_members(path, on_skip=left_out.append)
+        for each in parse_archive(member.stream)
+    )
+    while some := list(islice(found, BATCH)):
+        yield _batch(some, left_out)
+        left_out.clear()
+    if left_out:
+        yield _batch([], left_out)
+
+
+def _batch(found: list[Message | Skipped], left_out: list[SkippedMember]) -> Batch:
+    skipped = [Skipped(0, 0, 0, f"{member.name}: {member.reason}") for member in left_out]
+    skipped += [each for each in found if isinstance(each, Skipped)]
+    return Batch([arrival_of(each) for each in found if isinstance(each, Message)], skipped)
+
+
+def plain(batch: Batch) -> Any:
+    """As marshal can write it."""
+    arrivals = [
+        ((*links[:-1], [tuple(entry) for entry in links.entries]), document)
+        for links, document in batch.arrivals
+    ]
+    return arrivals, [(each.index, each.offset, each.size, each.reason) for each in batch.skipped]
+
+
+def restored(values: Any) -> Batch:
+    """What `plain` wrote."""
+    arrivals, skipped = values
+    return Batch([_arrival(*each) for each in arrivals], [Skipped(*each) for each in skipped])
+
+
+def _arrival(links: Any, document: dict[str, Any]) -> Arrival:
+    node, chain, parents, date, entries = links
+    return Arrival(Links(node, chain, parents, date, [SubjectEntry(*entry) for entry in entries]), document)

@@ -1,0 +1,48 @@
+"""The process: reads the archives that it is told to on standard input, one after the other.
+
+    python -m shared.reading.child
+
+Each answer is a length and a value: batches of messages, and at the end of each archive whether it was one.
+"""
+
+import marshal
+import sys
+import traceback
+from pathlib import Path
+from typing import IO, Any
+
+from shared.archives import ArchiveError
+from shared.mail.errors import MailboxError
+from shared.reading.arrivals import plain, read_batches
+
+__all__ = ["LENGTH_BYTES", "main"]
+
+LENGTH_BYTES = 8
+
+
+def main() -> None:
+    answers = sys.stdout.buffer
+    for line in sys.stdin:
+        _read(Path(line.rstrip("\n")), answers)
+
+
+def _read(path: Path, answers: IO[bytes]) -> None:
+    try:
+        for batch in read_batches(path):
+            _send(answers, ("batch", plain(batch)))
+    except (ArchiveError, MailboxError) as error:
+        _send(answers, ("unreadable", str(error)))
+    except Exception:  # noqa: BLE001 - said where it can be seen, and the process can go on
+        _send(answers, ("failed", traceback.format_exc()))
+    else:
+        _send(answers, ("end", None))
+
+
+def _send(answers: IO[bytes], answer: tuple[str, Any]) -> None:
+    content = marshal.dumps(answer)
+    answers.write(len(content).to_bytes(LENGTH_BYTES, "big") + content)
+    answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""Whether a thread is ready for its summary, and the request for it.
+
+A thread is ready when all its messages are chunked and all its chunks are settled: embedded, or given up.
+Its version is a hash of what it is made of.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from shared.clients import Clients
+from shared.config import Settings
+from shared.documents import Status, Thread
+from shared.events import SummarizationRequested
+from shared.session import Session
+from shared.store.queries import CHUNK_STATES, MESSAGE_STATES, states_of_threads
+
+__all__ = ["Ready", "ready_thread", "ready_threads", "summary_request"]
+
+ASKED_AT_ONCE = 100
+
+
+@dataclass(frozen=True)
+class Ready:
+    thread: Thread
+    version: str
+
+    @property
+    def is_new(self) -> bool:
+        """Whether a summary of this version was never asked for."""
+        return self.version != self.thread.content_hash
+
+
+async def ready_thread(clients: Clients, thread_id: str, session: Session) -> Ready | None:
+    """The thread and its version; None where it is not ready, or not there."""
+    store = clients.store
+    messages = [each async for each in store.query(MESSAGE_STATES, session, partition=thread_id)]
+    chunks = [each async for each in store.query(CHUNK_STATES, session, partition=thread_id)]
+    waiting = any(each["status"] == Status.PENDING for each in [*messages, *chunks])
+    thread = await store.find(Thread, thread_id, thread_id, session)
+    if thread is None or waiting or len(messages) < thread.message_count:
+        return None
+    done = [each["id"] for each in [*messages, *chunks] if each["status"] == Status.PROCESSED]
+    return Ready(thread, _version(done))
+
+
+async def ready_threads(clients: Clients, threads: Sequence[Thread], session: Session) -> list[Ready]:
+    """Those that are ready, of many at once."""
+    messages = await _states(clients, "messages", threads, session)
+    chunks = await _states(clients, "chunks", threads, session)
+    ready = []
+    for thread in threads:
+        states = [*messages[thread.id], *chunks[thread.id]]
+        waiting = any(status == Status.PENDING for _, status in states)
+        if not waiting and len(messages[thread.id]) >= thread.message_count:
+            done = [id_ for id_, status in states if status == Status.PROCESSED]
+            ready.append(Ready(thread, _version(done)))
+    return ready
+
+
+async def _states(
+    clients: Clients, container: str, threads: Sequence[Thread], session: Session
+) -> dict[str, list[tuple[str, str]]]:
+    """The id and status of each document, by thread."""
+    states: dict[str, list[tuple[str, str]]] = {thread.id: [] for thread in threads}
+    for start in range(0, len(threads), ASKED_AT_ONCE):
+        part = threads[start : start + ASKED_AT_ONCE]
+        names = {f"thread{number}": thread.id for number, thread in enumerate(part)}
+        query = states_of_threads(container, len(part))
+        async for each in clients.store.query(query, session, **names):
+            states[each["thread_id"]].append((each["id"], each["status"]))
+    return states
+
+
+def _version(ids: Iterable[str]) -> str:
+    return hashlib.sha256(json.dumps(sorted(ids)).encode()).hexdigest()[:16]
+
+
+def summary_request(thread_id: str, version: str, settings: Settings) -> SummarizationRequested:
+    """The same thread and version give the same request, whoever makes it."""
+    return SummarizationRequested(
+        thread_ids=[thread_id],
+        top_k=settings.SUMMARY_TOP_K,
+        llm_backend=settings.SUMMARY_BACKEND,
+        llm_model=settings.SUMMARY_MODEL,
+        context_window_tokens=settings.SUMMARY_CONTEXT_TOKENS,
+        prompt_template=settings.SUMMARY_TEMPLATE,
+        content_hashes=[version],
+    )

@@ -1,0 +1,42 @@
+"""What is left when all has settled: everything that a reader or an operator could see, and nothing of time."""
+
+import asyncio
+from typing import Any
+
+from shared.clients import Clients
+from shared.config import Settings
+from shared.session import Session
+from shared.store import NamedQuery
+
+__all__ = ["end_state"]
+
+QUERIES = {
+    "messages": "SELECT c.id, c.thread_id, c.archive_ids, c.status, c.body_normalized FROM c",
+    "chunks": "SELECT c.id, c.thread_id, c.text, c.embedding_generated, c.status FROM c",
+    "threads": "SELECT c.id, c.message_count, c.status, c.summary_id, c.merged_into, c.has_consensus FROM c",
+    "summaries": "SELECT c.id, c.content_markdown, c.citations FROM c WHERE NOT c.metadata.outdated",
+    "reports": "SELECT c.id, c.summary_id FROM c WHERE NOT c.outdated",
+}
+
+
+def end_state(settings: Settings) -> dict[str, Any]:
+    return asyncio.run(_end_state(settings))
+
+
+async def _end_state(settings: Settings) -> dict[str, Any]:
+    clients = await Clients.connect(settings)
+    try:
+        state: dict[str, Any] = {name: await _rows(clients, name, text) for name, text in QUERIES.items()}
+        vectors = [
+            await clients.index.get(row["id"]) for row in state["chunks"] if row["embedding_generated"]
+        ]
+        state["vectors"] = [vector and (vector["chunk_id"], vector["thread_id"]) for vector in vectors]
+        return state
+    finally:
+        await clients.close()
+
+
+async def _rows(clients: Clients, container: str, text: str) -> list[dict[str, Any]]:
+    query = NamedQuery("end_state", container, text)
+    found = [each async for each in clients.store.query(query, Session())]
+    return sorted(found, key=lambda each: str(each["id"]))

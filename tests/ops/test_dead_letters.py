@@ -1,0 +1,356 @@
+"""Dead letters on a real broker: seen, grouped, requeued, purged and restored."""
+
+import asyncio
+import json
+import uuid
+from typing import Any
+
+import pytest
+from azure.servicebus import ServiceBusMessage
+from azure.servicebus.amqp import AmqpAnnotatedMessage
+
+from shared.audit import Actor, find_audit
+from shared.deadletters import (
+    PURGE,
+    REQUEUE,
+    RESTORE,
+    Selection,
+    UnknownQueueError,
+    Watch,
+    ask,
+    choose,
+    diagnosed_letters,
+    group_letters,
+    queue_named,
+    restorable,
+    run,
+)
+from shared.deadletters.copies import MessageCopy
+from shared.deadletters.restoring import NothingToRestoreError
+from shared.documents import Audit, AuditStatus
+from shared.events import parse_event
+from shared.session import Session
+from shared.stage import Delivery
+from shared.stage.failures import invalid_key
+from tests.ops.place import FAILED_AT, OpsPlace, failure_of
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+ME = Actor("ada@example.org")
+
+
+async def do(
+    place: OpsPlace, action: str, *, rate: float | None = None, watch: Watch | None = None, **selection: Any
+) -> Audit:
+    if action != RESTORE:
+        selection.setdefault("queues", ["parsing"])
+    audit = await ask(place.clients, action, selection, ME, rate=rate)
+    return await run(place.clients, audit.id, watch=watch, patience=15)
+
+
+async def test_groups_are_by_stage_reason_and_error_with_exact_counts(place: OpsPlace) -> None:
+    await place.failed_events(5, "UnreadableArchiveError", "a/list-17.mbox: no message begins at 4711")
+    await place.failed_events(
+        3, "TimeoutError", "cosmos did not answer in 60 s", reason="TTLExpiredException"
+    )
+    await place.dead_letter(
+        [ServiceBusMessage(b"\xff no event", message_id="x1")], description="what is this"
+    )
+    groups = group_letters(await diagnosed_letters(place.clients, ["parsing", "chunking"]))
+    assert [(each.count, each.error_type, each.reason) for each in groups] == [
+        (5, "UnreadableArchiveError", "MaxDeliveryCountExceeded"),
+        (3, "TimeoutError", "TTLExpiredException"),
+        (1, "", "MaxDeliveryCountExceeded"),
+    ]
+    assert (groups[0].first_seen, groups[0].last_seen) == (FAILED_AT, FAILED_AT)
+    assert groups[0].error == "UnreadableArchiveError: a/list-17.mbox: no message begins at 4711"
+    assert groups[2].error == "what is this"
+    numbers = {each.sequence_number for each in await place.dead()}
+    assert {each.example for each in groups} <= numbers
+    assert len({each.id for each in groups}) == 3
+
+
+async def test_looking_takes_nothing_and_counts_no_delivery(place: OpsPlace) -> None:
+    await place.failed_events(3, "ValueError", "no")
+    before = await place.dead()
+    group_letters(await diagnosed_letters(place.clients, ["parsing"]))
+    assert await place.dead() == before
+
+
+async def test_a_message_that_is_no_event_is_joined_with_its_record_by_what_it_says(place: OpsPlace) -> None:
+    body = b'{"event_type": 5}'
+    key = invalid_key("parsing", body)
+    record = failure_of(place.event("any"), "InvalidEventError", "event_type: missing")
+    record = record.model_copy(update={"id": f"{key}-1", "idempotency_key": key})
+    await place.clients.store.upsert(record, Session())
+    await place.dead_letter([ServiceBusMessage(body)])
+    (found,) = await choose(place.clients, Selection(queues=["parsing"]))
+    assert found.cause.error_type == "InvalidEventError"
+
+
+async def test_a_group_is_requeued_to_its_stage_alone_and_the_rest_stays(place: OpsPlace) -> None:
+    wanted = await place.failed_events(4, "KeyError", "'subject'")
+    await place.failed_events(3, "OSError", "disk full")
+    await place.failed_events(2, "KeyError", "'subject' in another stage", queue="chunking")
+    (group,) = [each for each in await groups_of(place) if each.error_type == "KeyError"]
+    others = [each.sequence_number for each in await place.dead() if each.sequence_number]
+    audit = await do(place, REQUEUE, groups=[group.id])
+    assert audit.status is AuditStatus.SUCCEEDED
+    assert audit.counts == {"planned": 4, "requeued": 4, "gone": 0, "refused": 0, "left": 0}
+    sent = await place.waiting()
+    assert {parse_event(b"".join(each.body)).event_id for each in sent} == {each.event_id for each in wanted}
+    left = await place.dead()
+    assert len(left) == 3
+    assert {each.sequence_number for each in left} < set(others)
+    assert len(await place.dead("chunking")) == 2
+    assert await place.waiting("chunking") == []
+
+
+async def groups_of(place: OpsPlace, *queues: str) -> list[Any]:
+    return group_letters(await diagnosed_letters(place.clients, queues or ["parsing"]))
+
+
+async def test_a_requeued_message_is_the_same_but_for_its_id_and_says_where_it_came_from(
+    place: OpsPlace,
+) -> None:
+    (event,) = await place.failed_events(1, "ValueError", "no")
+    original = (await place.dead())[0]
+    audit = await do(place, REQUEUE)
+    (sent,) = await place.waiting()
+    delivery = Delivery.from_sdk(sent)
+    assert delivery.body == event.to_json()
+    assert (sent.subject, sent.correlation_id, sent.content_type) == (
+        "ArchiveIngested",
+        event.event_id,
+        "application/json",
+    )
+    properties = dict(delivery.properties)
+    assert properties.pop("requeued_from") == event.message_id == original.message_id
+    assert properties.pop("requeue_operation") == audit.id
+    assert properties == {
+        name: value for name, value in original.properties.items() if not name.startswith("DeadLetter")
+    }
+    assert properties["attempt"] == 1
+    assert (sent.message_id, sent.dead_letter_reason, sent.dead_letter_source) == (
+        sent.message_id,
+        None,
+        None,
+    )
+    assert sent.message_id != event.message_id
+
+
+FOREIGN: list[Any] = [
+    ServiceBusMessage(b"\x00\xff not JSON", message_id="bytes"),
+    ServiceBusMessage(
+        "text",
+        application_properties={
+            "n": 2**31 - 1,
+            "yes": True,
+            "half": 0.5,
+            "id": uuid.UUID(int=7),
+            "name": "é",
+        },
+        reply_to="answers",
+        to="somewhere",
+        partition_key="p1",
+    ),
+    AmqpAnnotatedMessage(value_body={"a": [1, "two", None]}, properties={"message_id": "value"}),
+    AmqpAnnotatedMessage(
+        sequence_body=[[1, 2], ["x"]],
+        properties={"message_id": "sequence", "group_id": "s1"},
+        application_properties={"long": {"TYPE": "LONG", "VALUE": 2**40}},
+        annotations={"x-custom": "kept"},
+    ),
+]
+
+
+async def test_foreign_messages_of_every_kind_survive_a_requeue_and_a_purge_with_restore(
+    place: OpsPlace,
+) -> None:
+    await place.dead_letter(FOREIGN, reason="Foreign")
+    before = {each.message_id: each.copy for each in await place.dead()}
+    assert len(before) == 4
+    purge = await do(place, PURGE)
+    assert (purge.status, purge.counts["purged"]) == (AuditStatus.SUCCEEDED, 4)
+    assert await place.dead() == []
+    assert await place.waiting() == []
+    restored = await do(place, RESTORE, purge=purge.id)
+    assert (restored.status, restored.counts["restored"]) == (AuditStatus.SUCCEEDED, 4)
+    after = [MessageCopy.of(each) for each in await place.waiting()]
+    assert {same(each) for each in after} == {same(each) for each in before.values()}
+    assert {each.application_properties.get("requeued_from") for each in after} == set(before)
+
+
+def same(copy: MessageCopy) -> str:
+    """What must not change on the way."""
+    ours = {"requeued_from", "requeue_operation", "DeadLetterReason", "DeadLetterErrorDescription"}
+    record = MessageCopy(
+        copy.body_kind,
+        copy.body,
+        {name: value for name, value in copy.properties.items() if name != "message_id"},
+        {},
+        {name: value for name, value in copy.application_properties.items() if name not in ours},
+        {
+            name: value
+            for name, value in copy.annotations.items()
+            if name in {"x-custom", "x-opt-partition-key"}
+        },
+    )
+    return json.dumps(record.record(), sort_keys=True)
+
+
+async def test_nothing_is_restored_twice_and_a_purge_that_is_not_over_is_not_restored(
+    place: OpsPlace,
+) -> None:
+    await place.failed_events(3, "ValueError", "no")
+    purge = await do(place, PURGE)
+    first = await do(place, RESTORE, purge=purge.id, limit=2)
+    assert first.counts["restored"] == 2
+    assert (await do(place, RESTORE, purge=purge.id)).counts["restored"] == 1
+    assert (await do(place, RESTORE, purge=purge.id)).counts == {
+        "planned": 0, "restored": 0, "gone": 0, "refused": 0, "left": 0,
+    }  # fmt: skip
+    assert len(await place.waiting()) == 3
+    asked = await ask(place.clients, PURGE, {"queues": ["parsing"]}, ME)
+    with pytest.raises(NothingToRestoreError, match="finish it first"):
+        await restorable(place.clients, asked.id)
+    with pytest.raises(NothingToRestoreError, match="only a purge"):
+        await restorable(place.clients, first.id)
+
+
+async def test_one_a_selection_and_at_most_so_many(place: OpsPlace) -> None:
+    await place.failed_events(6, "ValueError", "no")
+    numbers = [each.sequence_number for each in await place.dead()]
+    assert (await do(place, REQUEUE, sequence_numbers=[numbers[2]])).counts["requeued"] == 1
+    assert (await do(place, REQUEUE, sequence_numbers=[numbers[0], numbers[5]])).counts["requeued"] == 2
+    assert (await do(place, REQUEUE, limit=1)).counts["requeued"] == 1
+    assert [each.sequence_number for each in await place.dead()] == [numbers[3], numbers[4]]
+    assert (await do(place, REQUEUE, event_types=["JSONParsed"])).counts["planned"] == 0
+    assert len(await place.waiting()) == 4
+
+
+async def test_what_is_dead_lettered_later_is_not_part_of_it(place: OpsPlace) -> None:
+    await place.failed_events(2, "ValueError", "no")
+    seen = 0
+
+    def step(name: str) -> None:
+        nonlocal seen
+        seen += name == "planned"
+
+    audit = await ask(place.clients, REQUEUE, {"queues": ["parsing"]}, ME)
+    stopping = Watch(step=step, stopped=lambda: seen > 0)
+    assert (await run(place.clients, audit.id, watch=stopping)).status is AuditStatus.INTERRUPTED
+    await place.failed_events(2, "OSError", "later")
+    resumed = await run(place.clients, audit.id)
+    assert (resumed.status, resumed.counts["requeued"]) == (AuditStatus.SUCCEEDED, 2)
+    assert {each.properties["idempotency_key"] for each in await place.dead()}
+    assert len(await place.dead()) == 2
+
+
+async def test_an_operation_that_is_stopped_is_resumed_to_the_same_end(place: OpsPlace) -> None:
+    events = await place.failed_events(12, "ValueError", "no")
+    done = 0
+
+    def count(completed: int) -> None:
+        nonlocal done
+        done = completed
+
+    audit = await ask(place.clients, REQUEUE, {"queues": ["parsing"]}, ME, rate=40)
+    stopped = await run(
+        place.clients, audit.id, watch=Watch(progress=count, stopped=lambda: done >= 5), patience=15
+    )
+    assert stopped.status is AuditStatus.INTERRUPTED
+    assert 5 <= stopped.counts["requeued"] < 12
+    assert stopped.counts["left"] == 12 - stopped.counts["requeued"]
+    resumed = await run(place.clients, audit.id, patience=15)
+    assert (resumed.status, resumed.counts["requeued"]) == (AuditStatus.SUCCEEDED, 12)
+    ids = [each.message_id for each in await place.waiting()]
+    assert len(ids) == len(set(ids)) == len(events)
+    again = await run(place.clients, audit.id)
+    assert again.updated_at == resumed.updated_at
+    assert len(await place.waiting()) == 12
+
+
+async def test_it_goes_no_faster_than_asked(place: OpsPlace) -> None:
+    await place.failed_events(12, "ValueError", "no")
+    loop = asyncio.get_running_loop()
+    times: list[float] = []
+    watch = Watch(step=lambda name: times.append(loop.time()) if name == "acted" else None)
+    audit = await do(place, REQUEUE, rate=8, watch=watch)
+    assert audit.counts["requeued"] == 12
+    assert len(times) == 6  # bursts of a quarter of a second
+    assert times[-1] - times[0] >= 5 * 0.25 * 0.98
+
+
+async def test_each_operation_leaves_a_record_of_who_did_what_and_how_it_ended(place: OpsPlace) -> None:
+    await place.failed_events(1, "ValueError", "no")
+    audit = await do(place, REQUEUE, limit=5)
+    stored = await find_audit(place.clients.store, audit.id)
+    assert (stored.action, stored.actor, stored.via) == ("dlq.requeue", "ada@example.org", "command line")
+    assert stored.selection == {"queues": ["parsing"], "limit": 5}
+    assert stored.finished_at is not None
+    assert stored.finished_at >= stored.started_at
+
+
+async def test_what_another_receiver_holds_is_waited_for_and_then_moved(place: OpsPlace) -> None:
+    await place.failed_events(2, "ValueError", "no")
+    waits: list[int] = []
+    async with place.clients.bus.dead_letters("parsing") as other:
+        (held,) = await other.receive_messages(max_message_count=1, max_wait_time=5)
+        operation = asyncio.create_task(do(place, REQUEUE, watch=Watch(waiting=waits.append)))
+        while not waits:
+            await other.renew_message_lock(held)
+            await asyncio.sleep(0.1)
+        await other.abandon_message(held)
+        audit = await operation
+    assert (audit.status, audit.counts["requeued"]) == (AuditStatus.SUCCEEDED, 2)
+    assert len(await place.waiting()) == 2
+
+
+async def test_what_somebody_else_took_meanwhile_is_counted_as_gone(place: OpsPlace) -> None:
+    await place.failed_events(2, "ValueError", "no")
+    planned = 0
+
+    def step(name: str) -> None:
+        nonlocal planned
+        planned += name == "planned"
+
+    audit = await ask(place.clients, REQUEUE, {"queues": ["parsing"]}, ME)
+    await run(place.clients, audit.id, watch=Watch(step=step, stopped=lambda: planned > 0))
+    async with place.clients.bus.dead_letters("parsing") as other:
+        (taken,) = await other.receive_messages(max_message_count=1, max_wait_time=5)
+        await other.complete_message(taken)
+    ended = await run(place.clients, audit.id, patience=15)
+    assert ended.counts == {"planned": 2, "requeued": 1, "gone": 1, "refused": 0, "left": 0}
+    assert ended.outcome == "1 were no longer there"
+
+
+async def test_a_message_that_cannot_be_sent_again_stays_a_dead_letter(place: OpsPlace) -> None:
+    limit = 256 * 1024
+    large = ServiceBusMessage(b"x" * (limit - 150), message_id="large")
+    await place.dead_letter([large])
+    await place.failed_events(2, "ValueError", "no")
+    audit = await do(place, REQUEUE)
+    assert (audit.status, audit.counts["requeued"], audit.counts["refused"]) == (AuditStatus.INCOMPLETE, 2, 1)
+    assert [each.message_id for each in await place.dead()] == ["large"]
+
+
+@pytest.mark.parametrize(
+    ("name", "queue"),
+    [
+        ("parsing", "parsing"),
+        ("parsing.failed", "parsing"),
+        ("Parsing/$DeadLetterQueue", "parsing"),
+        ("archives.failed", "parsing"),
+        ("embedding.generation.failed", "embedding"),
+        ("embeddings.failed", "embedding"),
+        ("archive.ingestion.failed", "ingestion"),
+        ("summarization.failed", "summarization"),
+    ],
+)
+async def test_a_queue_goes_by_the_names_of_the_specification(name: str, queue: str) -> None:
+    assert queue_named(name) == queue
+
+
+async def test_a_queue_that_is_not_there_is_named_with_those_that_are() -> None:
+    with pytest.raises(UnknownQueueError, match="it is one of parsing, chunking"):
+        queue_named("parser")

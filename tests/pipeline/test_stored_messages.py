@@ -1,0 +1,43 @@
+"""Messages are stored without making a model of each: what is stored must be what the model would store."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from shared.documents import Message, read_document
+from shared.mail.models import Message as ParsedMessage
+from shared.mail.models import Skipped
+from shared.mail.parse import parse_archive, parse_message
+from shared.reading.arrivals import arrival_of
+from shared.threads.messages import message_documents, stored_message
+from tests.mail.hard_mails import CASES
+from tests.support.mail_data import archives, open_archive
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
+
+
+def check(messages: Sequence[ParsedMessage]) -> None:
+    assert messages
+    for message in messages:
+        stored = stored_message(arrival_of(message), "thread", "archive", NOW)
+        assert read_document(Message, stored).to_cosmos() == stored
+
+
+def test_a_hard_mail_is_stored_as_its_model_would_be() -> None:
+    check([parse_message(case.mail) for case in CASES])
+
+
+@pytest.mark.parametrize("path", list(archives()), ids=lambda path: path.name)
+def test_a_real_mail_is_stored_as_its_model_would_be(path: Path) -> None:
+    with open_archive(path) as stream:
+        check([each for each in parse_archive(stream) if not isinstance(each, Skipped)])
+
+
+def test_each_message_has_one_document_in_its_thread() -> None:
+    messages = [parse_message(case.mail) for case in CASES]
+    places = {each.node: f"thread of {each.node}" for each in messages}
+    documents = message_documents([arrival_of(each) for each in messages], places, "archive")
+    assert set(documents) == {each.message_key for each in messages}
+    assert all(each.partition_key == each.stored["thread_id"] for each in documents.values())

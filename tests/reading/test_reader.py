@@ -1,0 +1,134 @@
+"""Archives that are read by a process of their own."""
+
+import os
+import signal
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shared.reading import reader as module
+from shared.reading.arrivals import BATCH, Batch, read_batches
+from shared.reading.errors import ReaderDiedError, ReaderStuckError, UnreadableArchiveError
+from shared.reading.reader import Reader, close_readers, prepare_reader
+from tests.pipeline.mail_in import mail
+from tests.support.services import ROOT
+
+CHAIN = [mail(0), mail(1, parent=0), mail(2, parent=1, subject="Re: A draft")]
+ELSEWHERE = -1
+"""No archive is small."""
+ROOM, LONG = 2, 8
+"""How many batches are read ahead here, and how many it takes until the process has to wait for that."""
+
+
+@pytest.fixture(autouse=True)
+def no_processes_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(module, "READ_AHEAD", ROOM)
+    close_readers()
+    yield
+    close_readers()
+
+
+def archive(folder: Path, count: int) -> Path:
+    path = folder / "archive"
+    path.write_bytes(b"".join(mail(i % 25).replace(b"<m", b"<%d." % i) for i in range(count)))
+    return path
+
+
+async def all_of(reader: Reader, at_least: int = 1) -> Batch:
+    arrivals, skipped = [], []
+    async with reader:
+        async for batch in reader.slices(at_least, 10**6):
+            arrivals += batch.arrivals
+            skipped += batch.skipped
+    return Batch(arrivals, skipped)
+
+
+async def test_the_process_reads_what_would_be_read_here(tmp_path: Path) -> None:
+    path = tmp_path / "archive"
+    with zipfile.ZipFile(path, "w") as packed:
+        packed.writestr("a.mbox", b"".join(CHAIN))
+        packed.writestr("page.html", "<p>not mail</p>")
+    here = list(read_batches(path))
+    there = await all_of(Reader(path, "a", small=ELSEWHERE))
+    assert there.arrivals == [each for batch in here for each in batch.arrivals]
+    assert there.skipped == [each for batch in here for each in batch.skipped]
+    assert len(there.arrivals) == len(CHAIN)
+    assert [each.reason for each in there.skipped] == ["page.html: it is not mail"]
+
+
+async def test_a_process_is_kept_for_the_next_archive(tmp_path: Path) -> None:
+    path = archive(tmp_path, 3)
+    prepare_reader(10**9)
+    (kept,) = module._idle
+    for _ in range(2):
+        assert len((await all_of(Reader(path, "a", small=ELSEWHERE))).arrivals) == 3
+        assert module._idle == [kept]
+
+
+async def test_slices_have_their_least_and_their_most(tmp_path: Path) -> None:
+    path = archive(tmp_path, 10 * BATCH + 1)
+    async with Reader(path, "a", small=ELSEWHERE) as reader:
+        sizes = [len(batch.arrivals) async for batch in reader.slices(3 * BATCH, 4 * BATCH)]
+    assert sum(sizes) == 10 * BATCH + 1
+    assert all(3 * BATCH <= size <= 4 * BATCH for size in sizes[:-1])
+
+
+async def test_no_more_is_read_ahead_than_there_is_room_for(tmp_path: Path) -> None:
+    path = archive(tmp_path, LONG * BATCH)
+    async with Reader(path, "a", small=ELSEWHERE) as reader:
+        taken = reader.slices(1, BATCH)
+        await anext(taken)
+        ahead = [reader._ready.qsize() async for _ in taken]
+    assert len(ahead) == LONG - 1
+    assert max(ahead) <= ROOM
+
+
+async def test_a_process_that_dies_fails_its_archive_and_not_the_next(tmp_path: Path) -> None:
+    path = archive(tmp_path, LONG * BATCH)
+    reader = Reader(path, "a", small=ELSEWHERE)
+    assert reader._process is not None
+    os.kill(reader._process.pid, signal.SIGKILL)
+    with pytest.raises(ReaderDiedError, match="ended with -9"):
+        await all_of(reader)
+    assert len((await all_of(Reader(archive(tmp_path, 3), "a", small=ELSEWHERE))).arrivals) == 3
+
+
+async def test_a_process_that_says_nothing_is_ended(tmp_path: Path) -> None:
+    path = tmp_path / "archive"
+    os.mkfifo(path)
+    reader = Reader(path, "a", small=ELSEWHERE, silence=0.2)
+    with pytest.raises(ReaderStuckError, match=r"0\.2 s"):
+        await all_of(reader)
+    assert reader._process is not None
+    assert reader._process.returncode == -signal.SIGKILL
+
+
+async def test_a_process_that_is_left_early_is_ended(tmp_path: Path) -> None:
+    async with Reader(archive(tmp_path, LONG * BATCH), "a", small=ELSEWHERE) as reader:
+        async for _ in reader.slices(1, BATCH):
+            break
+    assert reader._process is not None
+    assert reader._process.returncode is not None
+
+
+@pytest.mark.parametrize("small", [ELSEWHERE, 10**9])
+async def test_what_is_no_archive_is_said_with_its_name(tmp_path: Path, small: int) -> None:
+    path = tmp_path / "archive"
+    path.write_bytes(b"just words\n" * 100)
+    with pytest.raises(UnreadableArchiveError, match=r"my list: .*mail"):
+        await all_of(Reader(path, "my list", small=small))
+
+
+def test_the_process_ends_when_nobody_is_there_to_ask_it() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "shared.reading.child"],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    process.communicate(timeout=20)
+    assert process.returncode == 0

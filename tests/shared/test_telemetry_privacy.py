@@ -1,0 +1,114 @@
+"""Nothing that belongs to somebody leaves the app in a log line."""
+
+import traceback
+from functools import partial
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from shared.errors import PermanentError, classify
+from shared.telemetry_privacy import clean_attributes, clean_stack, clean_text, secrets_of
+
+PRIVATE = "a private sentence\nand its second line"
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("mail of ada.b+x@list.example.org came", "mail of (address) came"),
+        ("Message-ID <1.2$3@host>", "Message-ID <(address)>"),
+        ("https://ada:pass@host/path?sig=abc&x=1 failed", "https://host/path?... failed"),
+        ("Endpoint=sb://x;SharedAccessKey=abc/def==;Y=1", "Endpoint=sb://x;SharedAccessKey=...;Y=1"),
+        ("AccountKey=Zm9v; done", "AccountKey=...; done"),
+        ('{"api-key": "12345"}', '{"api-key": "..."}'),
+        ("Authorization: Bearer abcdefghijk.xyz", "Authorization: Bearer ..."),
+        ("token eyJhbGciOiJ9aaa.eyJzdWIiOi.sig-na", "token ..."),
+        ("password=hunter2, again", "password=..., again"),
+        ("chunking processed chunking-abc in 0.10s {'chunks': 3}", None),
+        ("Retry attempt 2/8 for event with idempotency key: parsing-0123 (in 0.250 s)", None),
+    ],
+)
+def test_addresses_and_secrets_are_taken_out_and_the_rest_is_left(said: str, kept: str | None) -> None:
+    cleaned = clean_text(said)
+
+    assert cleaned == (kept or said)
+
+
+def test_values_of_secret_settings_are_taken_out_wherever_they_stand() -> None:
+    settings = {
+        "COSMOS_KEY": "very-secret-key",
+        "STORAGE_CONNECTION": "AccountName=a;AccountKey=c3RvcmFnZQ==;",
+        "COSMOS_DATABASE": "consensus-database",
+        "APPLICATIONINSIGHTS_CONNECTION_STRING": "InstrumentationKey=an-address-not-a-secret",
+    }
+    secrets = secrets_of(settings)
+
+    assert clean_text("key very-secret-key, and c3RvcmFnZQ==", secrets) == "key ..., and ..."
+    assert clean_text("in consensus-database", secrets) == "in consensus-database"
+    assert not any("an-address" in each for each in secrets)
+
+
+def test_a_long_line_is_cut() -> None:
+    assert len(clean_text("word " * 10_000)) == 1_000
+
+
+def stack_of(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error))
+
+
+def raised(work: Any) -> BaseException:
+    try:
+        work()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is looked at
+        return error
+    raise AssertionError("nothing was raised")
+
+
+def test_the_text_of_a_foreign_exception_stays_behind_and_its_frames_do_not() -> None:
+    error = raised(partial(int, PRIVATE))
+    cleaned = clean_stack(stack_of(error))
+
+    assert "private sentence" not in cleaned
+    assert "second line" not in cleaned
+    assert 'test_telemetry_privacy.py", line' in cleaned
+    assert cleaned.endswith("ValueError")
+
+
+def test_a_validator_quotes_nothing() -> None:
+    class Thing(BaseModel):
+        number: int
+
+    def validate() -> None:
+        Thing.model_validate({"number": PRIVATE})
+
+    error = raised(validate)
+    assert isinstance(error, ValidationError)
+    assert "private sentence" not in clean_stack(stack_of(error))
+    assert "private sentence" not in clean_text(str(error))
+    assert "private sentence" not in classify(error).for_logs
+
+
+def test_the_text_of_our_own_exception_is_kept_without_addresses() -> None:
+    def fail() -> None:
+        try:
+            int(PRIVATE)
+        except ValueError as error:
+            raise PermanentError("no message of ada@example.org was stored") from error
+
+    cleaned = clean_stack(stack_of(raised(fail)))
+
+    assert "shared.errors.PermanentError: no message of (address) was stored" in cleaned
+    assert "The above exception was the direct cause" in cleaned
+    assert "private sentence" not in cleaned
+
+
+def test_what_a_caller_puts_beside_a_log_line_is_dropped() -> None:
+    attributes = {
+        "body": PRIVATE,
+        "exception.type": "E",
+        "exception.message": "to ada@example.org",
+    }
+    clean_attributes(attributes)
+
+    assert attributes == {"exception.type": "E", "exception.message": "to (address)"}

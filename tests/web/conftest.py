@@ -1,0 +1,16 @@
+from collections.abc import Iterator
+
+import pytest
+
+from shared.embedding.model_folder import DEFAULT_FOLDER
+from tests.support.cloud import LocalCloud
+from tests.web.site import Site, sample_site
+
+
+@pytest.fixture(scope="session")
+def site(cloud: LocalCloud) -> Iterator[Site]:
+    """Both sample lists, reported. Tests read it, and add nothing."""
+    if not DEFAULT_FOLDER.exists():
+        pytest.skip("the model is not built: make model")
+    with sample_site(cloud) as running:
+        yield running

@@ -1,0 +1,119 @@
+"""The whole app in the dev host on the local cloud, with the sample archives gone through the pipeline."""
+
+import asyncio
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from shared.clients import Clients
+from shared.config import Settings
+from shared.digests import refresh_due
+from shared.provision import provision
+from tests.localcloud.functions.support import Host, running_host
+from tests.support.cloud import LocalCloud, servicebus, servicebus_connection, wait_for
+from tests.support.services import ROOT, RunningService
+
+SAMPLES = {path.stem: path for path in sorted((ROOT / "samples").glob("*.mbox"))}
+
+
+@dataclass
+class Site:
+    host: Host
+    settings: Settings
+    environ: dict[str, str]
+    archives: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        return self.host.url
+
+    def json(self, path: str) -> Any:
+        answer = self.host.get(path)
+        assert answer.status == 200, f"{path}: {answer.status} {answer.text[:500]}"
+        return answer.json()
+
+    def upload(self, source: str, content: bytes) -> str:
+        answer = self.host.ask("POST", f"/api/archives?source={source}&filename={source}.mbox", content)
+        assert answer.status in {200, 202}, answer.text
+        self.archives[source] = answer.json()["archive_id"]
+        return self.archives[source]
+
+    def wait_until_reported(self, archive_id: str, seconds: float = 90) -> None:
+        def complete() -> bool:
+            progress = self.json(f"/api/archives/{archive_id}")["progress"]
+            assert not progress["failed"], progress
+            return bool(progress["complete"])
+
+        wait_for(complete, seconds=seconds, what=f"the end of archive {archive_id}")
+
+    def make_digests(self) -> None:
+        """As the timer does, at a moment of our choosing; until their reports are there."""
+
+        async def make() -> list[str]:
+            connected = await Clients.connect(self.settings)
+            try:
+                return await refresh_due(connected, datetime.now(UTC))
+            finally:
+                await connected.close()
+
+        made = asyncio.run(make())
+
+        def published() -> bool:
+            found = [
+                each for each in self.json("/api/reports?limit=200")["items"] if each["thread_id"] is None
+            ]
+            return {each["scope"] for each in found} >= set(made)
+
+        wait_for(published, seconds=60, what="the digests' reports")
+
+    def thread(self, subject: str) -> dict[str, Any]:
+        """The thread of the samples with this in its subject."""
+        found = [
+            each
+            for name in SAMPLES
+            for each in self.json(f"/api/threads?limit=200&source={name}")["items"]
+            if subject in each["subject"]
+        ]
+        assert len(found) == 1, (subject, [each["subject"] for each in found])
+        return dict(found[0])
+
+
+def environment(cloud: LocalCloud, bus: RunningService, settings: Settings) -> dict[str, str]:
+    secret = {
+        name: value.get_secret_value() for name, value in settings if hasattr(value, "get_secret_value")
+    }
+    environ = {name: str(value) for name, value in settings if value is not None} | secret
+    return environ | {
+        "SERVICEBUS_CONNECTION": servicebus_connection(bus),
+        "AzureWebJobsStorage": cloud.storage_connection,
+        "AzureWebJobsDisableHomepage": "true",
+        "AzureWebJobs.digests_due.Disabled": "true",
+    }
+
+
+@contextmanager
+def empty_site(cloud: LocalCloud, **more: str) -> Iterator[Site]:
+    with tempfile.TemporaryDirectory(prefix="site-") as name:
+        folder = Path(name)
+        with servicebus(folder) as bus:
+            settings = cloud.settings(bus, **more)
+            asyncio.run(provision(settings))
+            environ = environment(cloud, bus, settings)
+            with running_host(ROOT, folder / "host", **environ) as host:
+                yield Site(host, settings, environ)
+
+
+@contextmanager
+def sample_site(cloud: LocalCloud) -> Iterator[Site]:
+    """The samples, each a list of its own, all reported."""
+    with empty_site(cloud) as site:
+        for name, path in SAMPLES.items():
+            site.upload(name, path.read_bytes())
+        for archive_id in list(site.archives.values()):
+            site.wait_until_reported(archive_id)
+        site.make_digests()
+        yield site

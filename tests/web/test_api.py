@@ -1,0 +1,209 @@
+"""The JSON API over HTTP, on the sample lists: filters, order, paging, messages and search."""
+
+import base64
+import json
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tests.web.site import Site
+
+Item = dict[str, Any]
+
+
+def everything(site: Site, path: str) -> list[Item]:
+    """All items, page by page."""
+    found: list[Item] = []
+    following: str | None = path
+    while following:
+        page = site.json(following)
+        found += page["items"]
+        following = page["next"]
+    return found
+
+
+def ids(items: list[Item]) -> list[str]:
+    return [each.get("report_id") or each.get("thread_id") or each["chunk_id"] for each in items]
+
+
+@pytest.mark.parametrize(
+    ("asked", "holds"),
+    [
+        ("source=tally", lambda each: each["source"] == "tally"),
+        ("consensus=agreement", lambda each: each["consensus_type"] == "agreement"),
+        ("consensus=none", lambda each: each["consensus_type"] is None),
+        (
+            "draft=draft-ietf-tally-receipts-04",  # a version stands for the draft
+            lambda each: "draft-ietf-tally-receipts" in each["draft_mentions"],
+        ),
+        ("draft=rfc9162", lambda each: "RFC9162" in each["draft_mentions"]),
+        ("from=2026-04-01", lambda each: each["last_message_date"] >= "2026-04-01"),
+        ("to=2026-03-31", lambda each: each["last_message_date"] < "2026-04-01"),
+        (
+            "participant=YUKI@kaede.example",
+            lambda each: "yuki@kaede.example" in [one["email"] for one in each["participants"]],
+        ),
+        (
+            "participant=" + quote("yuki hashimoto"),
+            lambda each: "Yuki Hashimoto" in [one["name"] for one in each["participants"]],
+        ),
+        ("type=thread", lambda each: each["summary_type"] == "thread"),
+    ],
+)
+def test_a_filter_gives_exactly_the_reports_that_it_asks_for(
+    site: Site, asked: str, holds: Callable[[Item], bool]
+) -> None:
+    everyone = everything(site, "/api/reports")
+    wanted = [each for each in everyone if holds(each)]
+    assert wanted
+    assert sorted(ids(everything(site, f"/api/reports?{asked}"))) == sorted(ids(wanted))
+
+
+@pytest.mark.parametrize(
+    ("asked", "holds"),
+    [
+        ("source=slowmail", lambda each: "slowmail" in each["sources"]),
+        ("consensus=mixed", lambda each: each["consensus_type"] == "mixed"),
+        (
+            "draft=draft-ietf-tally-receipts",
+            lambda each: any(one.startswith("draft-ietf-tally-receipts") for one in each["draft_mentions"]),
+        ),
+        (
+            "from=2026-04-01&to=2026-05-10",
+            lambda each: "2026-04-01" <= each["last_message_date"] < "2026-05-11",
+        ),
+        ("status=processed", lambda each: each["status"] == "processed"),
+    ],
+)
+def test_a_filter_gives_exactly_the_threads_that_it_asks_for(
+    site: Site, asked: str, holds: Callable[[Item], bool]
+) -> None:
+    wanted = [each for each in everything(site, "/api/threads") if holds(each)]
+    assert wanted
+    assert sorted(ids(everything(site, f"/api/threads?{asked}"))) == sorted(ids(wanted))
+
+
+def test_filters_narrow_together(site: Site) -> None:
+    found = everything(site, "/api/reports?source=tally&consensus=agreement")
+    assert found
+    assert {(each["source"], each["consensus_type"]) for each in found} == {("tally", "agreement")}
+
+
+@pytest.mark.parametrize("sort", ["-published_at", "published_at", "-last_message_date", "last_message_date"])
+def test_pages_give_every_report_once_in_the_order_asked_for(site: Site, sort: str) -> None:
+    paged = everything(site, f"/api/reports?sort={sort}&limit=2")
+    whole = site.json(f"/api/reports?sort={sort}&limit=200")["items"]
+    assert ids(paged) == ids(whole)
+    values = [each[sort.lstrip("-")] for each in whole]
+    assert values == sorted(values, reverse=sort.startswith("-"))
+
+
+def test_a_cursor_belongs_to_its_list(site: Site) -> None:
+    following = site.json("/api/reports?limit=2")["next"]
+    cursor = following.partition("after=")[2]
+    refused = site.host.get(f"/api/reports?limit=2&source=tally&after={cursor}")
+    assert refused.status == 422
+    assert "another list" in refused.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    "forged", [["x", "2024", "id"], [1, 2], {"a": 1}, "text", [[], [], []], ["", None, None]]
+)
+def test_a_forged_cursor_is_refused(site: Site, forged: object) -> None:
+    cursor = base64.urlsafe_b64encode(json.dumps(forged).encode()).decode()
+    assert site.host.get(f"/api/reports?after={quote(cursor)}").status == 422
+
+
+def test_a_report_has_its_summary_and_citations_that_lead_to_their_sentences(site: Site) -> None:
+    thread = site.thread("Call for adoption")
+    report = site.json(thread["links"]["report"])
+    summary = report["summary"]
+    assert summary["claims"]
+    for claim in summary["claims"]:
+        assert all(0 <= number < len(summary["citations"]) for number in claim["citations"])
+    for number, citation in enumerate(summary["citations"], 1):
+        chunk = site.json(f"/api/chunks/{citation['chunk_id']}")
+        start = citation["offset"]
+        assert chunk["text"][start : start + len(citation["quote"])] == citation["quote"]
+        assert citation["page"].startswith(f"/threads/{thread['thread_id']}?")
+        assert citation["page"].endswith(f"#c{number}")
+    assert sum(report["counts"].values()) == len({each["email"] for each in summary["stances"]})
+    markdown = site.host.get(report["links"]["markdown"])
+    assert markdown.headers["content-type"].startswith("text/markdown")
+    assert markdown.text == summary["content_markdown"]
+
+
+def test_messages_come_in_the_order_of_reading(site: Site) -> None:
+    thread = site.thread("Call for adoption")
+    items = everything(site, thread["links"]["messages"] + "?limit=3")
+    assert len(items) == thread["message_count"]
+    assert (items[0]["depth"], items[0]["parent_key"]) == (0, None)
+    seen: dict[str, int] = {}
+    for each in items:
+        if each["parent_key"] is not None:
+            assert each["depth"] == seen[each["parent_key"]] + 1
+        seen[each["message_key"]] = each["depth"]
+
+
+def test_a_raw_message_is_text_to_save_and_nothing_that_runs(site: Site) -> None:
+    message = site.json(site.thread("Call for adoption")["links"]["messages"])["items"][0]
+    raw = site.host.get(message["links"]["self"] + "/raw")
+    assert raw.headers["content-type"] == "text/plain; charset=utf-8"
+    assert raw.headers["content-disposition"] == f'attachment; filename="{message["message_key"]}.txt"'
+    assert raw.headers["x-content-type-options"] == "nosniff"
+    assert "sandbox" in raw.headers["content-security-policy"]
+    assert "this starts a two-week call for adoption" in raw.text
+
+
+def test_search_finds_by_words_and_shows_them(site: Site) -> None:
+    found = site.json("/api/search?q=compression&mode=words&limit=3")
+    assert found["mode"] == "words"
+    assert found["items"]
+    for item in found["items"]:
+        matches = [part["text"] for line in item["highlights"] for part in line if part["match"]]
+        assert matches
+        assert all(each.lower().startswith("compress") for each in matches)
+
+
+def test_search_finds_by_meaning_what_has_other_words(site: Site) -> None:
+    found = site.json("/api/search?mode=meaning&limit=5&q=" + quote("making data smaller before sending it"))
+    assert any("compress" in item["text"].lower() for item in found["items"])
+
+
+def test_facets_count_what_a_filter_then_gives(site: Site) -> None:
+    found = site.json("/api/search?q=receipts&mode=words")
+    assert {"source", "sender", "draft_mentions", "date"} <= set(found["facets"])
+    for facet in found["facets"]["source"]:
+        narrowed = site.json(f"/api/search?q=receipts&mode=words&source={facet['value']}")
+        assert narrowed["total"] == facet["count"]
+    sender = found["facets"]["sender"][0]
+    narrowed = site.json(f"/api/search?q=receipts&mode=words&sender={quote(sender['value'])}")
+    assert narrowed["total"] == sender["count"]
+
+
+def test_a_search_for_a_draft_finds_all_its_versions(site: Site) -> None:
+    found = everything(site, "/api/search?q=draft&mode=words&draft=draft-ietf-tally-receipts")
+    named = {one for each in found for one in each["draft_mentions"] if "ietf-tally-receipts" in one}
+    assert len(named) > 1
+    one = everything(site, "/api/search?q=draft&mode=words&draft=draft-ietf-tally-receipts-04")
+    assert one
+    assert all("draft-ietf-tally-receipts-04" in each["draft_mentions"] for each in one)
+
+
+def test_search_pages_do_not_overlap(site: Site) -> None:
+    found = everything(site, "/api/search?q=receipts&mode=words&limit=5")
+    assert len(found) == site.json("/api/search?q=receipts&mode=words")["total"]
+    assert len({each["chunk_id"] for each in found}) == len(found)
+
+
+def test_a_draft_has_its_reports_and_threads(site: Site) -> None:
+    names = [each["name"] for each in site.json("/api/drafts")["items"]]
+    assert "draft-ietf-tally-receipts" in names
+    draft = site.json("/api/drafts/draft-ietf-tally-receipts-04")
+    assert draft["name"] == "draft-ietf-tally-receipts"
+    assert {each["thread_id"] for each in draft["reports"] if each["thread_id"]} <= {
+        each["thread_id"] for each in draft["threads"]
+    }
+    assert draft["reports"]

@@ -1,0 +1,60 @@
+"""The order in which a thread is read."""
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shared.documents import Message
+from web.conversation import arrange
+
+START = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+def message(number: int, answers: int | None = None, refs: tuple[int, ...] = ()) -> Message:
+    return Message(
+        id=f"k{number}",
+        message_key=f"k{number}",
+        message_id=f"<{number}@x>",
+        archive_id="a",
+        thread_id="t",
+        in_reply_to=None if answers is None else f"<{answers}@x>",
+        references=[f"<{each}@x>" for each in refs],
+        date=START + timedelta(hours=number),
+    )
+
+
+def order(*messages: Message) -> list[tuple[str, int]]:
+    return [(each.message.id, each.depth) for each in arrange(messages)]
+
+
+def test_answers_stand_under_what_they_answer_in_the_order_of_time() -> None:
+    found = order(message(3, 1), message(2, 0), message(1, 0), message(0), message(4, 2))
+    assert found == [("k0", 0), ("k1", 1), ("k3", 2), ("k2", 1), ("k4", 2)]
+
+
+def test_a_message_whose_parent_is_missing_stands_under_the_nearest_one_that_is_there() -> None:
+    assert order(message(0), message(2, 1, refs=(0, 1))) == [("k0", 0), ("k2", 1)]
+    assert order(message(0), message(2, 9)) == [("k0", 0), ("k2", 0)]
+
+
+def test_a_chain_of_a_thousand_answers_is_no_problem() -> None:
+    found = order(*(message(n, n - 1 if n else None) for n in range(1000)))
+    assert found[-1] == ("k999", 999)
+
+
+def test_messages_that_answer_each_other_in_a_circle_all_appear() -> None:
+    assert order(message(0, 1), message(1, 2), message(2, 0)) == [("k0", 0), ("k2", 1), ("k1", 2)]
+    assert order(message(0, 0)) == [("k0", 0)]
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 12), st.lists(st.integers(0, 12), max_size=3)), max_size=12))
+def test_every_message_appears_once_after_its_parent(links: list[tuple[int, list[int]]]) -> None:
+    messages = [message(n, answers, tuple(refs)) for n, (answers, refs) in enumerate(links)]
+    placed = arrange(messages)
+    assert sorted(each.message.id for each in placed) == sorted(each.id for each in messages)
+    depths: dict[str, int] = {}
+    for each in placed:
+        assert each.depth == (depths[each.parent.id] + 1 if each.parent else 0)
+        depths[each.message.id] = each.depth

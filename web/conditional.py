@@ -1,0 +1,56 @@
+"""Answers that a reader may keep: each has an ETag, and 304 tells that what was kept is still right."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import azure.functions as func
+from pydantic import BaseModel
+
+__all__ = ["answer_json", "answer_of", "answer_with", "etag_of", "matches"]
+
+REVALIDATE = "no-cache"  # keep it, and ask before using it
+
+
+def etag_of(body: bytes) -> str:
+    return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+
+
+def matches(wanted: str | None, etag: str) -> bool:
+    """If-None-Match compares weakly (RFC 9110, 13.1.2)."""
+    if not wanted:
+        return False
+    named = [each.strip().removeprefix("W/") for each in wanted.split(",")]
+    return "*" in named or etag.removeprefix("W/") in named
+
+
+def answer_of(
+    req: func.HttpRequest,
+    body: bytes,
+    mimetype: str,
+    *,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+    etag: str | None = None,
+) -> func.HttpResponse:
+    all_headers = {"Cache-Control": REVALIDATE, **(headers or {})}
+    if status == 200:  # noqa: PLR2004 - only what was asked for can be kept
+        all_headers["ETag"] = etag or etag_of(body)
+        if req.method in {"GET", "HEAD"} and matches(req.headers.get("if-none-match"), all_headers["ETag"]):
+            return func.HttpResponse(None, status_code=304, headers=all_headers)
+    return func.HttpResponse(
+        body, status_code=status, mimetype=mimetype, charset="utf-8", headers=all_headers
+    )
+
+
+def answer_json(req: func.HttpRequest, body: Any, *, etag: str | None = None) -> func.HttpResponse:
+    kept = {"X-Content-Type-Options": "nosniff"}
+    return answer_of(req, json.dumps(body).encode(), "application/json", headers=kept, etag=etag)
+
+
+def answer_with(req: func.HttpRequest, shape: BaseModel, *, status: int = 200) -> func.HttpResponse:
+    """The shape as JSON."""
+    kept = {"X-Content-Type-Options": "nosniff"}
+    body = shape.model_dump_json(by_alias=True).encode()
+    return answer_of(req, body, "application/json", status=status, headers=kept)

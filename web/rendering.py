@@ -1,0 +1,173 @@
+"""Pages: one Jinja environment that escapes everything, and the headers that every page carries.
+
+Nothing inline runs or styles: scripts and styles come from /static, under names that carry a hash of their
+content, and the content security policy allows those alone. So mail that gets past the escaping, which it
+does not, still could not do anything.
+"""
+
+import functools
+import hashlib
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import azure.functions as func
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from pydantic import ValidationError
+
+from shared.config import SettingsError
+from shared.mail.mentions import draft_base
+from web.conditional import answer_of
+from web.problems import TITLES, Handler, Problem, as_problem
+from web.wording import (
+    STATUSES,
+    bare_subject,
+    counted,
+    day,
+    filename,
+    machine_time,
+    minute,
+    plain,
+    progress_state,
+    seen,
+    sentence,
+    stage_figures,
+    stance_shares,
+    unquoted,
+)
+
+__all__ = ["ASSETS", "SECURITY_HEADERS", "blueprint", "problem_page", "render", "show", "shows_problems"]
+
+log = logging.getLogger(__name__)
+blueprint = func.Blueprint()
+HERE = Path(__file__).parent
+TYPES = {
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
+SECURITY_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self';"
+        " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+FOR_EVER = "public, max-age=31536000, immutable"
+
+
+class Assets:
+    """The files under /static: read once, named by what is in them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._served: dict[str, tuple[bytes, str]] = {}
+        self._names: dict[str, str] = {}
+        for path in sorted(folder.iterdir()):
+            content = path.read_bytes()
+            name = f"{path.stem}.{hashlib.sha256(content).hexdigest()[:12]}{path.suffix}"
+            self._served[name] = (content, TYPES[path.suffix])
+            self._names[path.name] = f"/static/{name}"
+
+    def address(self, name: str) -> str:
+        return self._names[name]
+
+    def find(self, served: str) -> tuple[bytes, str] | None:
+        return self._served.get(served)
+
+
+ASSETS = Assets(HERE / "static")
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "plain": plain,
+    "seen": seen,
+    "unquoted": unquoted,
+    "subject": bare_subject,
+    "sentence": sentence,
+    "filename": filename,
+    "drafts": lambda names: list(dict.fromkeys(draft_base(name) for name in names)),
+    "status": lambda status: STATUSES.get(str(status), str(status)),
+    "day": day,
+    "minute": minute,
+    "machine_time": machine_time,
+    "counted": counted,
+    "stage_figures": stage_figures,
+    "progress_state": progress_state,
+}
+
+
+@functools.lru_cache(maxsize=1)
+def environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(FILTERS)
+    made.globals.update(asset=ASSETS.address, stance_shares=stance_shares)
+    return made
+
+
+def render(template: str, /, **values: Any) -> str:
+    return environment().get_template(template).render(**values)
+
+
+def show(
+    req: func.HttpRequest,
+    template: str,
+    /,
+    *,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+    **values: Any,
+) -> func.HttpResponse:
+    """The page, or 304 where the reader has it already. `path` is the request's, for the navigation."""
+    path = "/" + req.url.partition("://")[2].partition("/")[2].partition("?")[0]
+    body = render(template, path=path, query=values.pop("query", ""), **values)
+    all_headers = {**SECURITY_HEADERS, **(headers or {})}
+    return answer_of(req, body.encode(), "text/html", status=status, headers=all_headers)
+
+
+def shows_problems(handler: Handler) -> Handler:
+    """Whatever the handler raises becomes a page that says what is wrong, and what one can do."""
+
+    @functools.wraps(handler)
+    async def shown(req: func.HttpRequest) -> func.HttpResponse:
+        try:
+            return await handler(req)
+        except (Problem, ValidationError, SettingsError) as error:
+            problem = as_problem(error)
+        except Exception as error:
+            log.exception("a page failed")
+            problem = as_problem(error)
+        return problem_page(req, problem)
+
+    return shown
+
+
+def problem_page(req: func.HttpRequest, problem: Problem) -> func.HttpResponse:
+    return show(
+        req,
+        "problem.html",
+        status=problem.status,
+        headers={**problem.headers, "Cache-Control": "no-store"},
+        title=TITLES.get(problem.status, "Error"),
+        problem=problem,
+    )
+
+
+@blueprint.function_name("static")
+@blueprint.route(route="static/{name}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+def static(req: func.HttpRequest) -> func.HttpResponse:
+    found = ASSETS.find(req.route_params["name"])
+    if found is None:
+        return problem_page(req, Problem(404, "There is no such file; the page that named it may be old."))
+    content, content_type = found
+    kept = {**SECURITY_HEADERS, "Cache-Control": FOR_EVER}
+    return func.HttpResponse(content, status_code=200, mimetype=content_type, headers=kept)

@@ -11,7 +11,7 @@ from shared.session import Session
 from web.conditional import answer_json
 from web.openapi import describes
 from web.problems import Problem, tells_problems
-from web.shapes_of_input import OperationDetail
+from web.shapes_of_input import OperationAnswer
 
 __all__ = ["blueprint"]
 
@@ -21,7 +21,7 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 @blueprint.function_name("operations_get")
 @blueprint.route(route="api/operations/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@describes("GET", "api/operations/{id}", {200: OperationDetail}, ids={"id": r"^[0-9a-f]{32}$"})
+@describes("GET", "api/operations/{id}", {200: OperationAnswer}, ids={"id": r"^[0-9a-f]{32}$"})
 @tells_problems
 async def get_operation(req: func.HttpRequest) -> func.HttpResponse:
     """What became of a fetch that was asked for."""

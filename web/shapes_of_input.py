@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from shared.documents import ArchiveStatus, FetchedArchive, OperationStatus, RefusedFile
 from shared.documents.base import UtcTime
@@ -14,7 +14,10 @@ __all__ = [
     "ArchiveUploaded",
     "FetchAccepted",
     "Health",
+    "OperationAnswer",
     "OperationDetail",
+    "RemovalAccepted",
+    "RemovalDetail",
     "SourceDeleted",
     "SourceItem",
     "SourceList",
@@ -117,6 +120,31 @@ class FetchAccepted(_Shape):
     links: dict[str, str]
 
 
+class RemovalAccepted(_Shape):
+    operation_id: str
+    already_running: bool
+    links: dict[str, str]
+
+
+class RemovalDetail(_Shape):
+    """A deletion; when it is done, its receipt."""
+
+    id: str
+    created_at: UtcTime
+    target_kind: str
+    target: str
+    requested_by: str
+    status: OperationStatus
+    started_at: UtcTime | None
+    updated_at: UtcTime
+    finished_at: UtcTime | None
+    archives: list[str]
+    counts: dict[str, int]
+    left: dict[str, int]
+    error: str | None
+    links: dict[str, str]
+
+
 class OperationDetail(_Shape):
     id: str
     created_at: UtcTime
@@ -129,6 +157,10 @@ class OperationDetail(_Shape):
     refused: list[RefusedFile]
     error: str | None
     links: dict[str, str]
+
+
+class OperationAnswer(RootModel[OperationDetail | RemovalDetail]):
+    """A fetch, or a deletion."""
 
 
 class Health(_Shape):

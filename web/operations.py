@@ -11,7 +11,7 @@ from shared.session import Session
 from web.conditional import answer_json
 from web.openapi import describes
 from web.problems import Problem, tells_problems
-from web.shapes_of_input import OperationAnswer
+from web.shapes_of_input import OperationAnswer, OperationDetail, RemovalDetail
 
 __all__ = ["blueprint"]
 
@@ -32,9 +32,9 @@ async def get_operation(req: func.HttpRequest) -> func.HttpResponse:
         return answer_json(req, removal)
     if operation is None:
         raise Problem(404, "There is no operation with this id; they are kept for a week.")
-    hidden = {"etag", "attemptCount", "lastAttemptTime", "lastError", "schema_version"}
     links = {"self": f"/api/operations/{operation.id}", "source": f"/api/sources/{operation.source}"}
-    return answer_json(req, {**operation.model_dump(mode="json", exclude=hidden), "links": links})
+    shown = operation.model_dump(mode="json", include=set(OperationDetail.model_fields))
+    return answer_json(req, {**shown, "links": links})
 
 
 async def _removal(id_: str) -> dict[str, Any] | None:
@@ -44,6 +44,5 @@ async def _removal(id_: str) -> dict[str, Any] | None:
         removal = await (await clients()).store.find(Removal, id_, id_, Session())
     if removal is None:
         return None
-    hidden = {"etag", "attemptCount", "lastAttemptTime", "lastError", "schema_version", "unit", "rounds"}
-    shown = removal.model_dump(mode="json", exclude=hidden)
+    shown = removal.model_dump(mode="json", include=set(RemovalDetail.model_fields))
     return {**shown, "links": {"self": f"/api/operations/{removal.id}"}}

@@ -4,17 +4,21 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
-
-from azure.core.exceptions import AzureError
+from typing import TYPE_CHECKING, Any
 
 from shared.audit import last_audits
 from shared.clients import Clients
 from shared.documents import Audit, Run, stored_time
+from shared.lazy import lazy
 from shared.queues import QUEUES, queue_counts
 from shared.session import Session
 from shared.store import NamedQuery
 from shared.sweep import COLLECTIONS, Policy, count_documents, latest_run
+
+if TYPE_CHECKING:
+    from azure.core import exceptions
+else:
+    exceptions = lazy("azure.core.exceptions")
 
 __all__ = ["DocumentsStatus", "QueueStatus", "StageStatus", "Status", "read_status"]
 
@@ -99,7 +103,7 @@ async def read_status(clients: Clients, *, now: datetime | None = None, operatio
 async def _queues(clients: Clients) -> list[QueueStatus]:
     try:
         counted = await queue_counts(clients.settings)
-    except AzureError:  # no administration here: what can be peeked can be counted
+    except exceptions.AzureError:  # no administration here: what can be peeked can be counted
         counted = None
     if counted is None:
         return list(await asyncio.gather(*(_peeked(clients, queue) for queue in QUEUES)))

@@ -5,11 +5,11 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 from shared.clients import Clients
-from shared.documents import Run, RunStatus, Status, Thread, read_document
+from shared.documents import Run, RunStatus, Status, Thread, read_document, stored_time
 from shared.errors import PipelineError, classify
 from shared.session import Session
 from shared.store import NamedQuery
@@ -31,6 +31,7 @@ PAGE = 500
 THREADS_AT_ONCE = 100
 THREADS_EXAMINED = 1000  # a run; the next one goes on from there
 MAX_EXAMPLES = 20
+CLAIMED_FOR = timedelta(minutes=30)  # as long as orchestration's claims hold
 
 LATEST_RUN = NamedQuery(
     "latest_run",
@@ -219,7 +220,7 @@ class _Sweep:
         if self._options.dry_run:
             return len(chosen)
         settings = self._clients.settings
-        versions = {due.id: {"content_hash": ready[due.id].version} for due in chosen}
+        versions = {due.id: {"content_hash": ready[due.id].version, "requesting": None} for due in chosen}
 
         def requests(some: Sequence[Due]) -> list[Requeue]:
             return [
@@ -230,8 +231,14 @@ class _Sweep:
 
     async def _ready(self, page: Sequence[Due]) -> dict[str, Ready]:
         found = await self._clients.store.find_many(Thread, [(due.id, due.id) for due in page], Session())
-        alive = [thread for thread in found.values() if thread.merged_into is None]
+        alive = [each for each in found.values() if each.merged_into is None and not self._claimed(each)]
         return {each.thread.id: each for each in await ready_threads(self._clients, alive, Session())}
+
+    def _claimed(self, thread: Thread) -> bool:
+        """Whether orchestration is about to ask for it: it waits for the thread to come to rest."""
+        quiet = timedelta(seconds=self._clients.settings.ORCHESTRATION_QUIET_SECONDS)
+        claimed = (thread.requesting or {}).get("at", "")
+        return str(claimed) > stored_time(self._options.now() - CLAIMED_FOR - quiet)
 
     async def _loosened_threads(self, known: set[str]) -> list[Due]:
         """Threads in which something was given up, unless they are done with or were tried already."""

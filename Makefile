@@ -11,7 +11,7 @@ CODE := function_app.py benchmarks evaluation localcloud ops shared stages tests
 WORKERS ?= auto
 ARCHIVE ?= samples
 
-.PHONY: help setup model run test test-long chaos parity bench conformance evaluate chat-model lint format lock clean
+.PHONY: help setup model run test test-long browser chaos parity bench conformance evaluate chat-model lint format lock clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -46,10 +46,16 @@ run: setup ## Start all and take the samples in (ARCHIVE=path: your own; ONCE=1:
 
 test: setup tests/js/node_modules/ready ## Lint, types and tests (under 10 minutes)
 	@$(MAKE) --no-print-directory lint
-	$(PY) -m pytest -n $(WORKERS) -m "not slow" $(ARGS)
+	$(PY) -m pytest -n $(WORKERS) -m "not slow and not browser" $(ARGS)
 
 test-long: setup tests/js/node_modules/ready ## The longer tests: kills by the dozen, long random runs, fuzzing
 	$(PY) -m pytest -n $(WORKERS) -m slow --timeout 1800 $(ARGS)
+
+browser: setup tests/js/node_modules/ready ## Read the pages in a real browser (Debian's chromium, or CHROMIUM=path)
+	@test -n "$(CHROMIUM)" || command -v chromium google-chrome chromium-browser >/dev/null \
+		|| { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get install -y -qq chromium >/dev/null; } \
+		|| { echo "There is no browser: install chromium (apt-get install chromium), or name one: make browser CHROMIUM=path"; exit 1; }
+	CHROMIUM="$(CHROMIUM)" $(PY) -m pytest tests/browser -m browser $(ARGS)
 
 chaos: setup ## Kill and break everything on the way: the end must be that of a calm run
 	$(PY) -m pytest tests/chaos -m slow $(ARGS)

@@ -4,6 +4,7 @@ import azure.functions as func
 
 from shared.telemetry_setup import start_telemetry
 from stages.chunking import blueprint as chunking
+from stages.deliveries import blueprint as deliveries
 from stages.digests import blueprint as digests
 from stages.embedding import blueprint as embedding
 from stages.failures import blueprint as failures
@@ -20,6 +21,7 @@ from stages.sweep import blueprint as sweep
 from web.archives import blueprint as archives
 from web.digests import blueprint as digests_on_demand
 from web.drafts import blueprint as drafts
+from web.feeds import blueprint as feeds
 from web.health import blueprint as health
 from web.messages import blueprint as messages
 from web.openapi import blueprint as openapi
@@ -48,6 +50,7 @@ app.register_functions(embedding)
 app.register_functions(orchestration)
 app.register_functions(summarization)
 app.register_functions(reporting)
+app.register_functions(deliveries)
 app.register_functions(digests)
 app.register_functions(failures)
 app.register_functions(ingestion)
@@ -64,6 +67,7 @@ app.register_functions(sources)
 app.register_functions(static)
 app.register_functions(digests_on_demand)
 app.register_functions(drafts)
+app.register_functions(feeds)
 app.register_functions(messages)
 app.register_functions(openapi)
 app.register_functions(reports)

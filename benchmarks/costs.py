@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from azure.servicebus.aio import ServiceBusClient
+from azure.servicebus.aio import AutoLockRenewer, ServiceBusClient
 from opentelemetry import metrics
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -49,6 +49,7 @@ REAL = "numpy-discussion-2001-11.mbox"
 SAMPLE = ROOT / "samples" / "tally.mbox"
 AT_ONCE = 16
 QUIET_SECONDS = 2.0
+LOCK_SECONDS = 1800.0
 VECTOR_BYTES = 4 * 384
 MESSAGES_PER_EVENT_OPERATIONS = 4  # publish, forward to the queue, receive, complete
 
@@ -132,7 +133,10 @@ class Pipeline:
     async def _drain(self, stage: Stage[Any], cost: Cost) -> None:
         """Until nothing has come for a while: the stage before this one has ended."""
         runner = StageRunner(stage, self._clients)
-        async with self._bus.get_queue_receiver(stage.name) as receiver:
+        async with (
+            AutoLockRenewer(LOCK_SECONDS) as renewer,
+            self._bus.get_queue_receiver(stage.name, auto_lock_renewer=renewer) as receiver,
+        ):
             while batch := await receiver.receive_messages(AT_ONCE, max_wait_time=QUIET_SECONDS):
                 for message in batch:
                     delivery = Delivery.from_sdk(message)

@@ -60,6 +60,30 @@ param searchSku string = 'basic'
 @maxValue(12)
 param searchReplicas int = 1
 
+@description('Parts of the index: each adds room for documents and vectors. Basic has 3 at most.')
+@allowed([
+  1
+  2
+  3
+  4
+  6
+  12
+])
+param searchPartitions int = 1
+
+@description('Service Bus with capacity of its own, also without the network switch.')
+param serviceBusPremium bool = false
+
+@description('Messaging units of Service Bus Premium.')
+@allowed([
+  1
+  2
+  4
+  8
+  16
+])
+param serviceBusUnits int = 1
+
 @description('Let a model word the summaries. Off: extractive summaries, no model, nothing leaves the app.')
 param openAiEnabled bool = false
 param openAiModelName string = 'gpt-4.1-mini'
@@ -227,7 +251,8 @@ module serviceBus '../bicep/servicebus.bicep' = {
     name: 'bus-${token}'
     location: location
     tags: tags
-    sku: vnetEnabled ? 'Premium' : 'Standard'
+    sku: vnetEnabled || serviceBusPremium ? 'Premium' : 'Standard'
+    units: serviceBusUnits
     principals: principals
     preciseScaling: preciseScaling
     endpointSubnetId: endpointSubnetId
@@ -260,6 +285,7 @@ module search '../bicep/search.bicep' = {
     tags: tags
     sku: searchSku
     replicas: searchReplicas
+    partitions: searchPartitions
     principals: principals
     endpointSubnetId: endpointSubnetId
     workspaceId: monitoring.outputs.workspaceId

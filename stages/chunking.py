@@ -1,7 +1,8 @@
 """Chunking: messages become chunks that fit the embedding model's window.
 
 A message of quotes only has no chunks, and is processed and announced all the same. A thread that was merged
-since the event was published is followed to where it is now.
+since the event was published is followed to where it is now. A message whose content was replaced by another
+variant of it gets other chunks: those that differ are written anew, and those that are too many go.
 """
 
 import asyncio
@@ -26,6 +27,7 @@ from shared.text.chunks import Chunk as Piece
 from shared.text.chunks import ChunkSettings, Strategy, chunk_body
 from shared.text.tokens import ModelTokenizer
 from shared.threads.places import check_places, load_from_threads
+from shared.threads.rechunking import bring_up_to_date, check_variants
 
 __all__ = ["CHUNKING", "blueprint"]
 
@@ -44,9 +46,10 @@ async def chunk(event: Event[JSONParsed], work: Work) -> Outcome:
     chunks = await asyncio.to_thread(_chunks_of, messages, settings)
     created = await work.clients.store.create_missing(chunks, work.session)
     _count(chunks, created)
-    await _follow_archive([each for each in chunks if each.id not in created], work)
+    await bring_up_to_date(work.clients, messages, chunks, created, work.session)
     await _mark_processed(messages, work)
     await check_places(work.clients, {message.thread_id for message in messages}, work.session)
+    await check_variants(work.clients, messages, work.session)
     return Outcome(
         _announcements(messages, chunks, settings.strategy),
         counts={"messages": len(messages), "chunks": len(chunks)},
@@ -117,20 +120,6 @@ def _document(message: Message, piece: Piece) -> Chunk:
             "draft_mentions": message.draft_mentions,
             "spans": [list(span) for span in piece.spans],
         },
-    )
-
-
-async def _follow_archive(chunks: Sequence[Chunk], work: Work) -> None:
-    """A message seen in another archive may have another first archive: its chunks and vectors follow."""
-    places = [(each.id, each.thread_id) for each in chunks]
-    stored = await work.clients.store.find_many(Chunk, places, work.session)
-    wanted = {each.id: each.archive_id for each in chunks}
-    changed = [each for each in stored.values() if each.archive_id != wanted[each.id]]
-    patches = [Patch(each.id, each.thread_id, set={"archive_id": wanted[each.id]}) for each in changed]
-    await work.clients.store.patch_all(Chunk, patches, work.session)
-    embedded = [each for each in changed if each.embedding_generated]
-    await work.clients.index.upsert(
-        [{"chunk_id": each.id, "archive_id": wanted[each.id]} for each in embedded]
     )
 
 

@@ -14,6 +14,7 @@ from shared.stage import Outcome, Stage, Subject, Work
 from shared.stage.functions import register_stage
 from shared.store import Patch
 from shared.summaries.outdated import settle_current
+from shared.webhooks.planning import planned_deliveries
 
 __all__ = ["REPORTING", "blueprint"]
 
@@ -29,8 +30,9 @@ async def publish(event: Event[SummaryComplete], work: Work) -> Outcome:
     store, session = work.clients.store, work.session
     summary = await store.read(Summary, data.summary_id, data.thread_id, session)
     await _touch_digests(summary, work)
-    report = _report(summary, work.now())
-    await store.create(report, session)
+    report = _with_deliveries(_report(summary, work.now()), work)
+    if not await store.create(report, session):
+        report = await store.read(Report, report.id, report.scope, session)
     # A later summary may have come between reading this one and storing its report.
     await settle_current(store, summary.scope, session)
     await _note_on_thread(report, work)
@@ -77,6 +79,14 @@ def _report(summary: Summary, now: datetime) -> Report:
         last_message_date=known.get("last_message_date"),
         outdated=summary.outdated,
     )
+
+
+def _with_deliveries(report: Report, work: Work) -> Report:
+    """Webhooks hear of it later: one that is down does not keep a report from being published."""
+    now = work.now()
+    planned = [] if report.outdated else planned_deliveries(work.clients.settings, report, now)
+    due = now if planned else None
+    return report.model_copy(update={"deliveries": planned, "next_delivery_at": due})
 
 
 def report_id(summary_id: str) -> str:

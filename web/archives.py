@@ -24,7 +24,7 @@ from web.openapi import describes
 from web.paging import page, page_size
 from web.problems import Problem, answer, tells_problems
 from web.removals import accept_removal
-from web.shapes_of_input import ArchiveDetail, ArchiveList, ArchiveUploaded
+from web.shapes_of_input import ArchiveDetail, ArchiveItem, ArchiveList, ArchiveUploaded
 
 __all__ = ["blueprint"]
 
@@ -188,6 +188,5 @@ async def _found(id_: str, connected: Clients) -> Archive:
 
 
 def _shown(archive: Archive) -> dict[str, Any]:
-    hidden = {"id", "schema_version", "etag"}
     links = {"self": f"{PATH}/{archive.id}", "page": page_of_archive(archive.id)}
-    return {**archive.model_dump(mode="json", exclude=hidden), "links": links}
+    return {**archive.model_dump(mode="json", include=set(ArchiveItem.model_fields)), "links": links}

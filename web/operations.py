@@ -32,9 +32,9 @@ async def get_operation(req: func.HttpRequest) -> func.HttpResponse:
         return answer_json(req, removal)
     if operation is None:
         raise Problem(404, "There is no operation with this id; they are kept for a week.")
-    hidden = {"etag", "attemptCount", "lastAttemptTime", "lastError", "schema_version"}
     links = {"self": f"/api/operations/{operation.id}", "source": f"/api/sources/{operation.source}"}
-    return answer_json(req, {**operation.model_dump(mode="json", exclude=hidden), "links": links})
+    shown = operation.model_dump(mode="json", include=set(OperationDetail.model_fields))
+    return answer_json(req, {**shown, "links": links})
 
 
 async def _removal(id_: str) -> dict[str, Any] | None:

@@ -219,7 +219,5 @@ def _check_match(req: func.HttpRequest, source: Source) -> None:
 
 
 def _shown(source: Source) -> dict[str, Any]:
-    shown = source.model_dump(
-        mode="json", exclude={"id", "etag", "attemptCount", "lastAttemptTime", "lastError"}
-    )
+    shown = source.model_dump(mode="json", include=set(SourceItem.model_fields))
     return {**shown, "links": {"self": f"{PATH}/{source.id}", "trigger": f"{PATH}/{source.id}/trigger"}}

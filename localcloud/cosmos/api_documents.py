@@ -33,6 +33,8 @@ from localcloud.httpd import Response
 
 __all__ = ["DocumentsApi"]
 
+_PRE_TRIGGERS = "x-ms-documentdb-pre-trigger-include"
+_POST_TRIGGERS = "x-ms-documentdb-post-trigger-include"
 Show = Callable[[Call, Container, View, Scope, Page], Response]  # a page to the client
 
 
@@ -266,6 +268,8 @@ class DocumentsApi:
 
     def _container_and_key(self, call: Call) -> tuple[Container, PartitionKey]:
         container = self._container(call)
+        if call.header(_PRE_TRIGGERS) or call.header(_POST_TRIGGERS):
+            raise not_implemented("A write with triggers")
         header = call.header("x-ms-documentdb-partitionkey")
         if header is None:
             raise bad_request("PartitionKey value must be supplied for this operation")

@@ -59,8 +59,8 @@ class CosmosService:
     async def stop(self) -> None:
         if self._purger is not None:
             self._purger.cancel()
-        self._commit()
         await self._http.stop()
+        self._commit()
         self._api.documents.slow.close()
         self._account.close()
 

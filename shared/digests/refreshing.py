@@ -1,6 +1,7 @@
 """Makes the digests that were touched: one version for each content, however often this runs."""
 
 import json
+import logging
 import uuid
 from datetime import datetime
 
@@ -9,6 +10,7 @@ from shared.digests.composing import Composed, compose, content_hash
 from shared.digests.scopes import DigestScope, parse_scope
 from shared.digests.selecting import Selected, select_threads
 from shared.documents import Chunk, Digest, Report, Summary, stored_time
+from shared.errors import classify
 from shared.events import Event, SummaryComplete
 from shared.session import Session
 from shared.store import Patch
@@ -18,7 +20,9 @@ from shared.summaries.outdated import mark_all_outdated, settle_current
 
 __all__ = ["announcement", "refresh_digest", "refresh_due"]
 
+log = logging.getLogger(__name__)
 MODEL = "digest-v1"
+ERROR_LENGTH = 500
 MAX_A_RUN = 200
 _NAMESPACE = uuid.UUID("0b8f8b64-6a0f-4c0e-8f55-55b1f60d6a3e")
 _MARKDOWN_IN_EVENT = 4000
@@ -27,10 +31,28 @@ _MARKDOWN_IN_EVENT = 4000
 async def refresh_due(clients: Clients, now: datetime, limit: int = MAX_A_RUN) -> list[str]:
     """Make those that were touched since they were made, as many as the limit allows; which they were."""
     touched = clients.store.query(TOUCHED_DIGESTS, Session(), limit=limit)
-    due = [each["scope"] async for each in touched]
+    due, failures = [each["scope"] async for each in touched], []
     for scope in due:
-        await refresh_digest(clients, parse_scope(scope), now)
+        try:
+            await refresh_digest(clients, parse_scope(scope), now)
+        except Exception as error:
+            log.exception("The digest %s could not be made", scope)
+            await _remember(clients, scope, error, now)
+            failures.append(error)
+    if failures:
+        raise failures[0]
     return due
+
+
+async def _remember(clients: Clients, scope: str, error: Exception, now: datetime) -> None:
+    """Its turn comes again after all others': what was written last is last in line."""
+    failure = classify(error)
+    state = {
+        "lastError": f"{failure.error_type}: {failure.message}"[:ERROR_LENGTH],
+        "lastAttemptTime": stored_time(now),
+    }
+    id_ = parse_scope(scope).id
+    await clients.store.patch(Digest, Patch(id_, id_, set=state, increment={"attemptCount": 1}), Session())
 
 
 async def refresh_digest(clients: Clients, scope: DigestScope, now: datetime) -> Summary | None:
@@ -43,7 +65,7 @@ async def refresh_digest(clients: Clients, scope: DigestScope, now: datetime) ->
         await clients.bus.publish([Event.of(announcement(summary), session=session.tokens(), now=now)])
     else:
         await mark_all_outdated(clients.store, scope.name, session)
-    done = {"made": digest.touches, "summary_id": summary.id if summary else None}
+    done = {"made": digest.touches, "summary_id": summary.id if summary else None, "lastError": None}
     await clients.store.patch(Digest, Patch(scope.id, scope.id, set=done), Session())
     return summary
 

@@ -199,6 +199,7 @@ class Message(Swept):
     attachments: list[Attachment] = []
     draft_mentions: list[str] = []
     warnings: list[str] = []
+    variant: str = ""  # of several mails with this id, the one whose variant sorts first is stored
     status: Status = Status.PENDING
 
 

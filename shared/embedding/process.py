@@ -8,7 +8,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any, Self
 
 import numpy as np
@@ -65,7 +64,6 @@ class EncoderProcess:
         self._options = options or ProcessOptions()
         self._sleep = sleep
         self._turn = asyncio.Lock()
-        self._numbers = count()
         self._waiting = WaitingTexts()
         self._room = asyncio.Condition()
         self._worker: asyncio.Task[None] | None = None
@@ -116,7 +114,7 @@ class EncoderProcess:
         if not texts:
             return settled
         lengths = [min(count, self.window) for count in counts]
-        call = Call(next(self._numbers), texts, lengths, settled, asyncio.get_running_loop().create_future())
+        call = Call(texts, lengths, settled, asyncio.get_running_loop().create_future())
         async with self._room:
             await self._room.wait_for(lambda: not self._waiting or len(self._waiting) < MAX_WAITING)
             self._waiting.add(call)

@@ -1,13 +1,11 @@
 """The texts that wait for the encoder, of all calls together, and which of them go next.
 
-Calls take turns: each in its turn has its longest text encoded, and texts of like length fill the batch up,
-whoever's they are. So a short question does not wait for an archive, and a batch is never half empty while
-there is anything to fill it with.
+The oldest call goes first, so that its vectors can be stored while the next ones are made; every other turn
+belongs to a small call where one waits, so that a question does not wait for an archive. Texts of like length
+fill the batch up, from the oldest calls on, whoever's they are.
 """
 
 import asyncio
-from bisect import bisect_left, insort
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -18,13 +16,15 @@ __all__ = ["Call", "Item", "WaitingTexts"]
 
 # A text shorter than half of the longest would be mostly padding.
 _LIKE_LENGTH = 0.5
+# So many texts are looked through for those of like length: about two groups of the stage.
+POOL = 256
+SMALL = 16
 
 
 @dataclass(eq=False)
 class Call:
     """One caller's texts, and what came of them so far."""
 
-    number: int
     texts: Sequence[str]
     lengths: Sequence[int]  # in tokens, at most the window
     settled: Settled
@@ -55,48 +55,55 @@ class Item:
 
 class WaitingTexts:
     def __init__(self) -> None:
-        self._turns: deque[Call] = deque()
-        self._ordered: list[tuple[int, int, int]] = []  # (length, call, position) of all that wait
-        self._calls: dict[int, Call] = {}
+        self._calls: list[Call] = []  # the oldest first
+        self._small_had_the_last_turn = False
 
     def __len__(self) -> int:
-        return len(self._ordered)
+        return sum(len(call.waiting) for call in self._calls)
 
     def add(self, call: Call) -> None:
-        self._calls[call.number] = call
-        self._turns.append(call)
-        for length, position in call.waiting:
-            insort(self._ordered, (length, call.number, position))
+        self._calls.append(call)
 
     def remove(self, call: Call) -> None:
         """Forget what a call still waits for."""
-        if self._calls.pop(call.number, None) is not None:
-            self._turns.remove(call)
-            self._ordered = [each for each in self._ordered if each[1] != call.number]
+        if call in self._calls:
+            self._calls.remove(call)
 
     def calls(self) -> list[Call]:
-        return list(self._calls.values())
+        return list(self._calls)
 
     def take(self, budget: int, max_texts: int = MAX_TEXTS) -> tuple[Item, ...]:
         """The next batch: at most `budget` tokens, padding included; one text where that exceeds it."""
-        if not self._turns:
+        if not self._calls:
             return ()
-        call = self._turns[0]
-        self._turns.rotate(-1)
-        length, position = call.waiting[-1]
-        last = bisect_left(self._ordered, (length, call.number, position))
+        first = self._whose_turn()
+        length, position = first.waiting[-1]
         room = max(min(max_texts, budget // max(length, 1)), 1)
-        first = last
-        while last - first + 1 < room and first and self._ordered[first - 1][0] >= length * _LIKE_LENGTH:
-            first -= 1
-        taken = self._ordered[first : last + 1]
-        del self._ordered[first : last + 1]
-        return tuple(self._item(*each) for each in reversed(taken))
+        like = self._like(first, length, position)[: room - 1]
+        taken = [Item(first, position), *(Item(call, at) for _, call, at in like)]
+        for item in taken:
+            item.call.waiting.remove((item.length, item.position))
+        self._calls = [call for call in self._calls if call.waiting]
+        return tuple(taken)
 
-    def _item(self, length: int, number: int, position: int) -> Item:
-        call = self._calls[number]
-        call.waiting.remove((length, position))
-        if not call.waiting:
-            del self._calls[number]
-            self._turns.remove(call)
-        return Item(call, position)
+    def _whose_turn(self) -> Call:
+        oldest = self._calls[0]
+        small = next((call for call in self._calls if len(call.texts) <= SMALL), oldest)
+        self._small_had_the_last_turn = small is not oldest and not self._small_had_the_last_turn
+        return small if self._small_had_the_last_turn else oldest
+
+    def _like(self, first: Call, length: int, position: int) -> list[tuple[int, Call, int]]:
+        """Texts of like length to go with this one, the longest first and of those the oldest."""
+        pool, seen = [first], len(first.waiting)
+        for call in self._calls:
+            if call is not first and seen < POOL:
+                pool.append(call)
+                seen += len(call.waiting)
+        like = [
+            (other, call, at)
+            for call in pool
+            for other, at in call.waiting
+            if length * _LIKE_LENGTH <= other <= length and (call is not first or at != position)
+        ]
+        like.sort(key=lambda each: -each[0])  # stable: the calls stay in order
+        return like

@@ -49,16 +49,18 @@ class EventData(BaseModel):
         return list(value) if isinstance(value, list) else [value]
 
     def told_ids(self) -> dict[str, list[str]]:
-        """The archive, threads, summary and report that the event is about: for those who follow it."""
-        told = {
-            "archive": [getattr(self, "archive_id", None)],
-            "thread": [
+        """What the event is about, by the name of its id: for those who follow it."""
+        told: dict[str, list[Any]] = {
+            "archive_id": [getattr(self, "archive_id", None)],
+            "thread_id": [
                 getattr(self, "thread_id", None),
                 *getattr(self, "thread_ids", []),
                 *getattr(self, "chunk_threads", []),
             ],
-            "summary": [getattr(self, "summary_id", None)],
-            "report": [getattr(self, "report_id", None)],
+            "message_key": getattr(self, "message_keys", []),
+            "chunk_id": getattr(self, "chunk_ids", []),
+            "summary_id": [getattr(self, "summary_id", None)],
+            "report_id": [getattr(self, "report_id", None)],
         }
         return {name: [each for each in ids if each] for name, ids in told.items()}
 

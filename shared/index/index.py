@@ -247,6 +247,7 @@ class Index:
                     [dict(item) for item in items]
                 )
             except ResourceNotFoundError as error:
+                self.versions.doubt()
                 raise IndexMissingError(f"the index {self.versions.own} is not there: {_REMEDY}") from error
         _raise_for_items(results)
 

@@ -132,16 +132,25 @@ class Versions:
         return next((length for length in lengths if length), None)
 
     async def check(self, dimensions: int) -> None:
-        """Before any vector is refused for its length: then the settings are wrong, and not the text."""
+        """Make sure that the index is there and takes these vectors.
+
+        Before any is refused for its length: then the settings are wrong, and not the text.
+        """
         if self._checked == dimensions:
             return
         found = await self.dimensions()
-        if found is not None and found != dimensions:
+        if found is None:
+            await self.ensure(dimensions)
+        elif found != dimensions:
             raise IndexMismatchError(
                 f"{self.own} takes vectors of {found} numbers, the model gives {dimensions}: "
                 "set EMBEDDING_MODEL to the model's own name, and run `python -m shared.embedding.reembed`"
             )
-        self._checked = dimensions if found else None
+        self._checked = dimensions
+
+    def doubt(self) -> None:
+        """The index was not there: look again before the next write."""
+        self._checked = None
 
     async def _is_index(self, name: str) -> bool:
         return name in [each async for each in self._admin.list_index_names()]

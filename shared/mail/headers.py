@@ -22,7 +22,6 @@ __all__ = [
 _NAME = re.compile(r"[!-9;-~]+[ \t]*\Z")
 _FIELD = re.compile(r"[!-9;-~]{1,200}[ \t]*:")
 _LINE_END = re.compile(r"\n(?![ \t])")
-_BULK = ""
 _FOLD = re.compile(r"\n[ \t]+")
 _PARAMETER = re.compile(r""";\s*([^\s=;"]{1,200})\s*=\s*("(?:[^"\\]|\\.)*"?|[^;]*)""", re.DOTALL)
 _ID = re.compile(r"<([^<>]{1,2000})>")
@@ -69,36 +68,40 @@ def parse_headers(block: bytes) -> tuple[Headers, str, list[str]]:
         text, _ = charsets.decode(block)
         warnings.append("raw-8bit-header")
     headers: Headers = {}
-    lines = _LINE_END.split(text)
+    names, lines = _names, _LINE_END.split(text)
     for number, line in enumerate(lines):
-        raw_name, _, value = line.partition(":")
-        name = _field_name(raw_name)
-        if name and len(line) > len(raw_name):
+        raw_name, colon, value = line.partition(":")
+        name = names.get(raw_name) or _field_name(raw_name)
+        if name == _BULK:
+            continue
+        if name and colon:
             if name in headers:
                 headers[name].append(value.strip())
             else:
                 headers[name] = [value.strip()]
-        elif name == _BULK:
             continue
-        elif _may_be_skipped(lines, number):
-            warnings += ["malformed-header"] if line else []
-        else:
+        if not _may_be_skipped(lines, number):
             warnings.append("missing-blank-line")
             return headers, "\n".join(lines[number:]), warnings
+        warnings += ["malformed-header"] if line else []
     return headers, "", warnings
 
 
-def _field_name(raw: str) -> str | None:
-    """A field's name in lower case: `_BULK` for what is not kept, None for what cannot be a name."""
-    return _cached_name(raw) if len(raw) <= _MAX_NAME else None
+_BULK = ":"
+"""In place of a name, for a field that is not kept."""
+_names: dict[str, str] = {}
+"""Names as they are written, to lower case: there are few, and each is read millions of times."""
+_MAX_NAMES = 4096
 
 
-@lru_cache(maxsize=4096)
-def _cached_name(raw: str) -> str | None:
-    if not _NAME.match(raw):
-        return None
+def _field_name(raw: str) -> str:
+    """A field's name in lower case: `_BULK` for what is not kept, nothing for what cannot be a name."""
+    if len(raw) > _MAX_NAME or not _NAME.match(raw):
+        return ""
     name = raw.rstrip().lower()
-    return _BULK if name in _TRACE_FIELDS else name
+    if len(_names) >= _MAX_NAMES:
+        _names.clear()
+    return _names.setdefault(raw, _BULK if name in _TRACE_FIELDS else name)
 
 
 def _may_be_skipped(lines: list[str], number: int) -> bool:

@@ -196,7 +196,7 @@ class _Reader:
                 index, offset, size, f"larger than the limit of {self._limits.message_bytes} bytes"
             )
         data = self._window.data[start:end]
-        if not data.strip():
+        if not data or data.isspace():
             return (
                 None if self._dialect.name == "mmdf" else Skipped(index, offset, len(data), "empty message")
             )

@@ -37,13 +37,14 @@ _MAX_NAME = 150
 def find_mentions(text: str) -> list[str]:
     """Each mention once, in order of first appearance."""
     found: list[tuple[int, str]] = []
-    if "raft-" in text or "I-D." in text or "DRAFT-" in text:
+    folded = text.lower()
+    if "draft-" in folded or "i-d." in folded:
         found += _drafts(text)
         # A draft's name may hold an RFC's, as in draft-ietf-tls-rfc8446bis.
         text = _DRAFT.sub(lambda match: " " * len(match[0]), text)
-    if "RFC" in text or "rfc" in text or "Rfc" in text:
+    if "rfc" in folded:
         found += _rfcs(text)
-    if "BCP" in text or "bcp" in text or "STD" in text or "/std" in text:
+    if "bcp" in folded or ("std" in folded and ("STD" in text or "/std" in text)):
         found += _series(text)
     found.sort()
     return list(dict.fromkeys(name for _, name in found))[:_MAX_MENTIONS]

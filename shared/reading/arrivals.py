@@ -1,5 +1,7 @@
 """A message on its way to the store, as plain values: it may come from another process."""
 
+import hashlib
+import marshal
 from collections.abc import Generator
 from itertools import islice
 from pathlib import Path
@@ -33,37 +35,55 @@ class Batch(NamedTuple):
 
 
 def arrival_of(message: Message) -> Arrival:
-    return Arrival(
-        links_of(message),
-        {
-            "id": message.message_key,
-            "message_key": message.message_key,
-            "message_id": message.node,
-            "in_reply_to": message.in_reply_to[0] if message.in_reply_to else None,
-            "references": message.references,
-            "subject": message.subject,
-            "from": message.sender._asdict(),
-            "to": [each._asdict() for each in message.to],
-            "cc": [each._asdict() for each in message.cc],
-            "date": stored_time(message.date) if message.date else None,
-            "body_raw": message.body_raw,
-            "body_normalized": message.body_normalized,
-            "body_html": message.body_html,
-            "segments": [{"kind": s.kind.value, "start": s.start, "end": s.end} for s in message.segments],
-            "headers": message.headers,
-            "attachments": [
-                {
-                    "filename": each.filename,
-                    "content_type": each.content_type,
-                    "size_bytes": each.size,
-                    "content_id": None,
-                }
-                for each in message.attachments
-            ],
-            "draft_mentions": message.draft_mentions,
-            "warnings": message.warnings,
-        },
-    )
+    document = _document(message)
+    document["variant"] = _variant(document)
+    return Arrival(links_of(message), document)
+
+
+def _variant(document: dict[str, Any]) -> str:
+    """Of several mails with one id, that with the first variant is kept: the earliest, then always the same.
+
+    Each archive may bring another, and which one is stored must not depend on which came first.
+    """
+    written = [document[name] for name in _WRITTEN]
+    return f"{document['date'] or _LAST}#{hashlib.sha256(marshal.dumps(written, 2)).hexdigest()[:16]}"
+
+
+_LAST = "9999"
+_WRITTEN = ("subject", "from", "to", "cc", "references", "in_reply_to", "body_raw", "body_html", "headers",
+            "attachments", "warnings")  # fmt: skip
+"""The rest follows from these."""
+
+
+def _document(message: Message) -> dict[str, Any]:
+    return {
+        "id": message.message_key,
+        "message_key": message.message_key,
+        "message_id": message.node,
+        "in_reply_to": message.in_reply_to[0] if message.in_reply_to else None,
+        "references": message.references,
+        "subject": message.subject,
+        "from": message.sender._asdict(),
+        "to": [each._asdict() for each in message.to],
+        "cc": [each._asdict() for each in message.cc],
+        "date": stored_time(message.date) if message.date else None,
+        "body_raw": message.body_raw,
+        "body_normalized": message.body_normalized,
+        "body_html": message.body_html,
+        "segments": [{"kind": s.kind.value, "start": s.start, "end": s.end} for s in message.segments],
+        "headers": message.headers,
+        "attachments": [
+            {
+                "filename": each.filename,
+                "content_type": each.content_type,
+                "size_bytes": each.size,
+                "content_id": None,
+            }
+            for each in message.attachments
+        ],
+        "draft_mentions": message.draft_mentions,
+        "warnings": message.warnings,
+    }
 
 
 def read_batches(path: Path) -> Generator[Batch, None, None]:

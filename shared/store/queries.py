@@ -3,17 +3,20 @@
 from dataclasses import dataclass
 
 __all__ = [
+    "CHUNKS_OF_MESSAGES",
     "CHUNKS_OF_OTHER_MODELS",
     "CHUNKS_OF_THREAD",
     "CHUNK_STATES",
     "CURRENT_REPORTS",
     "CURRENT_SUMMARIES",
+    "DUE_DELIVERIES",
     "EMBEDDED_CHUNKS",
     "MESSAGES_OF_THREAD",
     "MESSAGES_WITHIN",
     "MESSAGE_DATES",
     "MESSAGE_STATES",
     "OTHER_MODELS",
+    "STORED_MESSAGES",
     "THREADS_OF_DRAFT",
     "THREADS_WITHIN",
     "THREAD_ENTRIES",
@@ -69,7 +72,22 @@ TOUCHED_DIGESTS = NamedQuery(
     "digests",
     "SELECT c.scope FROM c WHERE c.touches > c.made ORDER BY c._ts OFFSET 0 LIMIT @limit",
 )
+DUE_DELIVERIES = NamedQuery(
+    "due_deliveries",
+    "reports",
+    "SELECT c.id, c.scope FROM c WHERE c.next_delivery_at <= @now"
+    " ORDER BY c.next_delivery_at OFFSET 0 LIMIT @limit",
+)
 CHUNK_STATES = NamedQuery("chunk_states", "chunks", "SELECT c.id, c.status, c.embedding_generated FROM c")
+STORED_MESSAGES = NamedQuery(
+    "stored_messages",
+    "messages",
+    "SELECT c.id, c.thread_id, c.created_at, c.archive_ids, c.variant FROM c"
+    " WHERE ARRAY_CONTAINS(@ids, c.id)",
+)
+CHUNKS_OF_MESSAGES = NamedQuery(
+    "chunks_of_messages", "chunks", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.message_key)"
+)
 THREAD_ENTRIES = NamedQuery(
     "thread_entries",
     "thread_index",

@@ -10,9 +10,9 @@ from typing import Any
 
 from shared.documents import Message, stored_time
 from shared.reading.arrivals import Arrival
-from shared.store import Ready
+from shared.store import Patch, Ready
 
-__all__ = ["message_documents", "stored_message"]
+__all__ = ["message_documents", "seen_again", "stored_message"]
 
 _EMPTY = Message(id="-", message_key="-", message_id="-", archive_id="-", thread_id="-").to_cosmos()
 """What a new message has besides what was parsed."""
@@ -23,8 +23,30 @@ def message_documents(
 ) -> dict[str, Ready]:
     """Each message's document by its key; `places` has each node's thread."""
     now = datetime.now(UTC)
-    documents = (stored_message(each, places[each.links.node], archive_id, now) for each in arrivals)
+    # In reverse, so that of several with the same id the first variant stays.
+    ordered = sorted(arrivals, key=lambda each: each.document["variant"], reverse=True)
+    documents = (stored_message(each, places[each.links.node], archive_id, now) for each in ordered)
     return {each["id"]: Ready(Message.container, each["thread_id"], each) for each in documents}
+
+
+def seen_again(
+    stored: Sequence[Mapping[str, Any]], documents: Mapping[str, Ready], archive_id: str
+) -> tuple[list[Patch], list[Ready]]:
+    """What this archive changes about messages that are there: it has them, too, or another variant of them.
+
+    A variant that comes first takes the other's place, and has to be chunked anew.
+    """
+    patches, replaced = [], []
+    for each in stored:
+        ready = documents[each["id"]]
+        archives = sorted({*each["archive_ids"], archive_id})
+        seen = {"archive_ids": archives, "archive_id": archives[0]}
+        if ready.stored["variant"] < each["variant"]:
+            content = {**ready.stored, **seen, "created_at": each["created_at"]}
+            replaced.append(Ready(ready.container, ready.partition_key, content))
+        elif archives != each["archive_ids"]:
+            patches.append(Patch(each["id"], ready.partition_key, set=seen))
+    return patches, replaced
 
 
 def stored_message(arrival: Arrival, thread_id: str, archive_id: str, now: datetime) -> dict[str, Any]:

@@ -16,10 +16,11 @@ from shared.mail.threading import ThreadingResult, ThreadState, assign_links
 from shared.reading.arrivals import Arrival
 from shared.session import Session
 from shared.store import Conflict, Patch
+from shared.store.queries import STORED_MESSAGES
 from shared.store.store import bounded
 from shared.threads.aggregate import thread_documents
 from shared.threads.entries import Found, ThreadIndex
-from shared.threads.messages import message_documents
+from shared.threads.messages import message_documents, seen_again
 from shared.threads.moving import follow_merge
 
 __all__ = ["Registry", "Threaded"]
@@ -131,21 +132,12 @@ class Registry:
     ) -> None:
         documents = message_documents(messages, result.assignments, archive_id)
         created = await self._store.create_missing(list(documents.values()), session)
-        places = [(key, each.partition_key) for key, each in documents.items() if key not in created]
-        await self._add_archive(places, archive_id, session)
-
-    async def _add_archive(
-        self, places: Sequence[tuple[str, str]], archive_id: str, session: Session
-    ) -> None:
-        """Note on messages that were there already that this archive has them, too."""
-        stored = await self._store.find_many(Message, places, session)
-        patches = []
-        for each in stored.values():
-            archives = sorted({*each.archive_ids, archive_id})
-            if archives != each.archive_ids:
-                seen = {"archive_ids": archives, "archive_id": archives[0]}
-                patches.append(Patch(each.id, each.thread_id, set=seen))
+        there = [key for key in documents if key not in created]
+        stored = await self._store.look_up(STORED_MESSAGES, there, session)
+        here = [each for each in stored if each["thread_id"] == documents[each["id"]].partition_key]
+        patches, replaced = seen_again(here, documents, archive_id)
         await self._store.patch_all(Message, patches, session)
+        await self._store.upsert_all(replaced, session)
 
     async def _absorb(self, thread: Thread, session: Session) -> None:
         if thread.absorbing:

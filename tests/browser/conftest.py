@@ -23,7 +23,8 @@ ARGUMENTS = [
 
 
 def chromium() -> str | None:
-    return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    named = [shutil.which(name) for name in ("chromium", "google-chrome", "chromium-browser")]
+    return os.environ.get("CHROMIUM") or next((each for each in named if each), None)
 
 
 @pytest.fixture(scope="session")

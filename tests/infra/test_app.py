@@ -5,7 +5,9 @@ import pytest
 from function_app import app
 from shared.config import Settings, load_settings
 from shared.provision import ARCHIVES_CONTAINER
+from tests.infra.conftest import ROOT
 from tests.infra.plans import WAYS, of_type, the
+from tools.bicepcheck.evaluate import plan
 
 # What the platform reads; everything else is the app's.
 PLATFORM = {
@@ -135,3 +137,14 @@ def test_with_a_model_the_app_can_ask_it() -> None:
 
     assert loaded.SUMMARY_BACKEND == "azureopenai"
     assert the("full", "Microsoft.CognitiveServices/accounts/deployments").name == loaded.SUMMARY_MODEL
+
+
+def test_service_bus_and_search_can_be_given_more() -> None:
+    wished = {"serviceBusPremium": True, "serviceBusUnits": 4, "searchPartitions": 6, "searchSku": "standard"}
+    resources, _ = plan(ROOT / "infra/main.bicep", {**dict(WAYS["plain"]), **wished})
+    (bus,) = [each for each in resources if each.type == "Microsoft.ServiceBus/namespaces"]
+    (search,) = [each for each in resources if each.type == "Microsoft.Search/searchServices"]
+
+    assert bus.body["sku"] == {"name": "Premium", "tier": "Premium", "capacity": 4}
+    assert search.properties["partitionCount"] == 6
+    assert the("plain", "Microsoft.ServiceBus/namespaces").body["sku"]["name"] == "Standard"

@@ -9,8 +9,10 @@ import pytest
 from shared.digests import parse_scope, refresh_digest, refresh_due
 from shared.digests.refreshing import announcement
 from shared.documents import Report, Summary, Thread
+from shared.errors import InvalidDocumentError
 from shared.events import Event, SummarizationRequested
 from shared.session import Session
+from shared.store import Patch
 from shared.summaries import verify_stored
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
@@ -210,3 +212,22 @@ async def test_a_digest_that_has_lost_its_threads_is_outdated(
         assert await refresh_digest(place.clients, parse_scope(SECOND), place.now) is None
         assert not [each for each in await place.stored("summaries") if of(each, SECOND)]
         assert not [each for each in await place.stored("reports") if of(each, SECOND)]
+
+
+async def test_a_digest_that_cannot_be_made_holds_up_no_other_and_says_why(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await take_in(place, *AGREED, *LATER)
+        await report_all(place)
+        broken = next(each for each in await place.stored("summaries") if each["title"] == "Lunch")
+        patch = Patch(broken["id"], broken["scope"], set={"claims": [{"text": "without citations"}]})
+        container = place.clients.store._container("summaries")
+        await container.patch_item(patch.id, patch.partition, patch.operations())
+        with pytest.raises(InvalidDocumentError):
+            await refresh_due(place.clients, place.now)
+        states = {each["scope"]: each for each in await place.stored("digests")}
+        assert states[FIRST]["made"] == states[FIRST]["touches"]
+        assert states[SECOND]["made"] < states[SECOND]["touches"]
+        assert states[SECOND]["lastError"].startswith("InvalidDocumentError: ")
+        assert (await digest(place, FIRST)).claims

@@ -14,11 +14,15 @@ from shared.documents import Archive, Chunk, Lock, Message, Thread
 from shared.errors import DocumentNotFoundError
 from shared.events import Event, JSONParsed
 from shared.ids import thread_id
+from shared.mail.models import Skipped
+from shared.mail.parse import parse_archive
+from shared.reading.arrivals import arrival_of
 from shared.reading.errors import UnreadableArchiveError
 from shared.session import Session
 from shared.stage import Delivery, Runtime, StageFailedError, StageRunner
 from shared.store import Patch
 from shared.threads import resolve_thread
+from shared.threads.rechunking import MessageReplacedError, check_variants
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING, NoMessagesError
 from tests.pipeline.mail_in import MailIn, archive_of, ingested, mail, mail_in
@@ -115,6 +119,81 @@ async def test_any_order_partition_and_repetition_gives_the_same_documents(
             for archive in archives:
                 await place.take_in(b"".join(archive))
             assert signposts_apart(await documents_of(place, archives=False)) == expected, f"seed {seed}"
+
+
+LONG = "\n\n".join(
+    f"Paragraph {i} of what this message says: {'words and more words ' * 40}." for i in range(6)
+)
+VARIANTS = [
+    mail(1, parent=0, body=LONG),
+    mail(1, parent=0, body="Short, by a list that cuts."),
+    mail(1, parent=0, body=LONG + "\n\n-- \nlist footer\n", subject="[list] A draft"),
+    mail(1, parent=0, body="> only\n> quotes"),
+]
+
+
+def variant_of(content: bytes) -> str:
+    (message,) = parse_archive(io.BytesIO(content))
+    assert not isinstance(message, Skipped)
+    return str(arrival_of(message).document["variant"])
+
+
+def shorter_mails() -> Iterator[bytes]:
+    yield from (mail(1, parent=0, body=f"Number {number} is short.") for number in range(100))
+
+
+async def test_mails_with_one_id_and_other_content_give_the_same_documents_in_any_order(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    mails = [CHAIN[0], *VARIANTS, CHAIN[2]]
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(b"".join(mails))
+        expected = await documents_of(place, archives=False)
+    for seed in range(5):
+        rng = random.Random(seed)
+        shuffled = rng.sample(mails, len(mails))
+        async with mail_in(cloud, bus_service) as place:
+            for each in [*shuffled[:4], b"".join(shuffled[3:])]:
+                await place.take_in(each)
+            documents = signposts_apart(await documents_of(place, archives=False))
+            assert documents == expected, f"seed {seed}"
+
+
+async def test_chunks_and_vectors_follow_when_another_variant_takes_a_messages_place(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    last = VARIANTS[0]
+    first = next(short for short in shorter_mails() if variant_of(short) < variant_of(last))
+    async with mail_in(cloud, bus_service) as place:
+        (earlier,) = await place.take_in(last)
+        store, index = place.clients.store, place.clients.index
+        ids, thread = earlier.data.chunk_ids, earlier.data.chunk_threads[0]
+        await store.patch_all(
+            Chunk, [Patch(id_, thread, set={"embedding_generated": True}) for id_ in ids], Session()
+        )
+        await index.upsert([{"chunk_id": id_, "thread_id": thread, "embedding": [0.5] * 4} for id_ in ids])
+        (later,) = await place.take_in(first)
+        stored = {each["id"]: each for each in await place.stored("chunks")}
+        assert set(stored) == set(later.data.chunk_ids)
+        assert not any(each["embedding_generated"] for each in stored.values())
+        gone = set(ids) - set(later.data.chunk_ids)
+        assert gone
+        assert [await index.get(id_) for id_ in gone] == [None] * len(gone)
+        (message,) = await place.stored("messages")
+        assert [each["text"] in message["body_raw"] for each in stored.values()] == [True]
+        assert len(message["archive_ids"]) == 2
+
+
+async def test_chunks_of_content_that_is_replaced_meanwhile_are_made_again(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    first, last = sorted(VARIANTS[:2], key=variant_of)
+    async with mail_in(cloud, bus_service) as place:
+        (event,) = await place.run(PARSING, await place.ingest(last))
+        loaded = Message.model_validate((await place.stored("messages"))[0])
+        await place.run(PARSING, await place.ingest(first))
+        with pytest.raises(MessageReplacedError):
+            await check_variants(place.clients, [loaded], Session(event.session))
 
 
 async def test_the_same_archives_in_another_order_give_the_same_documents(

@@ -2,90 +2,28 @@
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from azure.monitor.opentelemetry.exporter import AzureMonitorMetricExporter, AzureMonitorTraceExporter
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.trace import SpanKind
+import pytest_asyncio
 
 from shared.calls import Calls
-from shared.metric_names import METRICS, Kind
-from shared.telemetry import Metrics
+from shared.metric_names import METRICS
+from shared.telemetry import SweepMetrics
 from tests.infra.kql_engine import KqlError, Rows, run_kql
 from tests.infra.plans import of_type
 from tests.infra.test_dashboards import KQL, condition, query_alerts
-from tests.support.receiver import Receiver, receiving
+from tests.support.cloud import LocalCloud
+from tests.support.services import RunningService
+from tests.sweep.place import SweepPlace, sweep_place
+from tests.telemetry.conftest import Sender
 from tests.telemetry.tables import azure_metric, tables_of
 
-QUIET = ("STATSBEAT_DISABLED_ALL", "SDKSTATS_DISABLED", "CONTROLPLANE_DISABLED")
 UNITS = {"H": 3600, "M": 60}
+STUCK = "retry_job_stuck_documents"
 NEEDS_MORE = {"alert-stuck-documents"}  # says nothing before there is most of an hour to look at
-
-
-@dataclass
-class Sender:
-    """Emits as the app does, by the real exporter."""
-
-    receiver: Receiver
-    reader: PeriodicExportingMetricReader
-    provider: MeterProvider
-    tracers: TracerProvider
-    instruments: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def metrics(self) -> Metrics:
-        return Metrics.on(self.provider.get_meter("alerts"))
-
-    def emit(self, name: str, value: float, **labels: str) -> None:
-        """One value of a metric of the list, with just its labels."""
-        listed = METRICS[name]
-        assert frozenset(labels) == listed.labels, name
-        if name not in self.instruments:
-            meter = self.provider.get_meter("alerts")
-            make: dict[Kind, Callable[[str], Any]] = {
-                Kind.COUNTER: meter.create_counter,
-                Kind.GAUGE: meter.create_gauge,
-                Kind.HISTOGRAM: meter.create_histogram,
-            }
-            self.instruments[name] = make[listed.kind](name)
-        instrument = self.instruments[name]
-        record = {Kind.COUNTER: "add", Kind.GAUGE: "set", Kind.HISTOGRAM: "record"}[listed.kind]
-        getattr(instrument, record)(value, labels)
-        self.provider.force_flush()
-
-    def answer(self, status: int) -> None:
-        """A request as the Functions host reports it."""
-        attributes: dict[str, str | int] = {
-            "http.request.method": "GET",
-            "http.response.status_code": status,
-            "url.path": "/api/x",
-        }
-        tracer = self.tracers.get_tracer("host")
-        tracer.start_span("GET x", kind=SpanKind.SERVER, attributes=attributes).end()
-
-
-@pytest.fixture
-def sender(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sender]:
-    for name in QUIET:
-        monkeypatch.setenv(f"APPLICATIONINSIGHTS_{name}", "true")
-    with receiving(tmp_path) as receiver:
-        options: dict[str, Any] = {
-            "connection_string": receiver.connection_string,
-            "disable_offline_storage": True,
-        }
-        reader = PeriodicExportingMetricReader(AzureMonitorMetricExporter(**options))
-        provider, tracers = MeterProvider([reader], shutdown_on_exit=False), TracerProvider()
-        tracers.add_span_processor(SimpleSpanProcessor(AzureMonitorTraceExporter(**options)))
-        yield Sender(receiver, reader, provider, tracers)
-        provider.shutdown()
-        tracers.shutdown()
 
 
 def window_seconds(rule: Any) -> int:
@@ -154,6 +92,38 @@ def test_a_sweep_that_fails_fires_and_one_that_is_silent_fires_too(sender: Sende
 
     sender.emit("retry_job_runs_total", 1, status="failure")
     assert fires("sweep-failed", sent(sender)) == {()}
+
+
+@pytest_asyncio.fixture
+async def place(cloud: LocalCloud, bus_service: RunningService, sender: Sender) -> AsyncIterator[SweepPlace]:
+    async with sweep_place(cloud, bus_service) as ready:
+        ready.metrics = SweepMetrics.on(sender.meter)
+        yield ready
+
+
+async def test_a_real_sweep_over_what_is_stuck_and_spent_fires_what_it_should(
+    place: SweepPlace, sender: Sender
+) -> None:
+    spent = {
+        "attemptCount": 3,
+        "lastError": "ServiceUnavailableError: down",
+        "lastAttemptTime": place.ago(days=2),
+    }
+    await place.put(*(place.archive(f"spent{number}", **spent) for number in range(11)))
+    await place.put(*(place.archive(f"stuck{number}", created_at=place.ago(days=3)) for number in range(51)))
+    await place.sweep()
+    sender.provider.force_flush()
+    first, early = sent(sender), sent(sender, later=-50 * 60)["AppMetrics"]
+    await place.sweep()
+    sender.provider.force_flush()
+
+    assert fires("max-retries-exceeded", first) == {("archives",)}
+    assert fires("sweep-silent", first) == set()
+    assert fires("sweep-failed", first) == set()
+    stuck = {row["Properties"]["collection"]: row["Sum"] for row in early if row["Name"] == STUCK}
+    assert stuck["archives"] > 50
+    assert fires("stuck-documents", {"AppMetrics": early}) == {("archives",)}
+    await place.place.take_all("parsing", 51)
 
 
 def test_messages_that_wait_while_nothing_is_processed_fire(sender: Sender) -> None:

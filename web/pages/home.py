@@ -11,7 +11,7 @@ from shared.store import NamedQuery
 from web.rendering import show, shows_problems
 from web.reports import REPORTS
 
-__all__ = ["blueprint", "latest_reports", "source_names"]
+__all__ = ["blueprint", "latest_digests", "latest_reports", "source_names"]
 
 blueprint = func.Blueprint()
 SOURCE_NAMES = NamedQuery("source_names", "archives", "SELECT DISTINCT VALUE c.source FROM c")
@@ -38,6 +38,12 @@ async def latest_reports(connected: Clients, size: int, **filters: object) -> li
     return [read_document(Report, each) for each in page.rows]
 
 
+async def latest_digests(connected: Clients, size: int, **filters: object) -> list[Report]:
+    """Of weeks and months, the latest first: by the label in their scope."""
+    found = await latest_reports(connected, size, digests=True, **filters)
+    return sorted(found, key=lambda each: each.scope.rpartition(":")[2], reverse=True)
+
+
 # Only this route is the site's root on Azure, too: an empty one would be named after the function.
 @blueprint.function_name("page_home")
 @blueprint.route(route="{ignored:maxlength(0)?}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -46,7 +52,7 @@ async def home_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
     reports, digests, sources = await asyncio.gather(
         latest_reports(connected, LATELY, type="thread"),
-        latest_reports(connected, DIGESTS, type="weekly"),
+        latest_digests(connected, DIGESTS),
         source_names(connected),
     )
     disputed = {ConsensusType.DISSENT, ConsensusType.MIXED}

@@ -11,7 +11,7 @@ from shared.ingestion.definitions import NAME_PATTERN
 from shared.session import Session
 from shared.store import NamedQuery
 from web.listing import next_address
-from web.pages.home import latest_reports, source_names
+from web.pages.home import latest_digests, source_names
 from web.problems import Problem
 from web.rendering import show, shows_problems
 from web.threads import THREADS
@@ -56,7 +56,7 @@ async def source_page(req: func.HttpRequest) -> func.HttpResponse:
             after=req.params.get("after"),
             size=A_PAGE,
         ),
-        latest_reports(connected, 6, type="weekly", source=name),
+        latest_digests(connected, 8, source=name),
         _archives(name),
         connected.store.find(Source, name, name, Session()),
     )

@@ -1,6 +1,7 @@
 """A thread's page: what was agreed beside the messages, every citation leading to its sentence in place."""
 
 import asyncio
+from urllib.parse import urlencode
 
 import azure.functions as func
 
@@ -25,7 +26,8 @@ async def thread_page(req: func.HttpRequest) -> func.HttpResponse:
     connected, id_ = await clients(), id_of(req, "id", HASH_ID, "thread")
     thread = await thread_now(connected, id_)
     if thread.id != id_:
-        return func.HttpResponse(status_code=301, headers={"Location": page_of_thread(thread.id)})
+        asked = f"?{urlencode(dict(req.params))}" if req.params else ""
+        return func.HttpResponse(status_code=301, headers={"Location": page_of_thread(thread.id) + asked})
     messages, (summary, report) = await asyncio.gather(
         messages_of(connected, thread.id), _summary(req, connected, thread)
     )

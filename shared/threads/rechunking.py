@@ -1,0 +1,86 @@
+"""When a message that has chunks is chunked again: what is stored follows what the message says now."""
+
+from collections.abc import Collection, Sequence
+
+from shared.clients import Clients
+from shared.documents import Chunk, Message, read_document
+from shared.errors import DocumentNotFoundError
+from shared.session import Session
+from shared.store import Patch
+from shared.store.queries import CHUNKS_OF_MESSAGES, STORED_MESSAGES
+
+__all__ = ["MessageReplacedError", "bring_up_to_date", "check_variants"]
+
+INDEXED = {
+    "sender": "sender",
+    "sender_name": "sender_name",
+    "date": "date",
+    "subject": "subject",
+    "draft_mentions": "draft_mentions",
+}
+
+
+class MessageReplacedError(DocumentNotFoundError):
+    """A message got other content while its chunks were written: they are made again."""
+
+
+async def bring_up_to_date(
+    clients: Clients,
+    messages: Sequence[Message],
+    chunks: Sequence[Chunk],
+    created: Collection[str],
+    session: Session,
+) -> None:
+    """Chunks that were there already are compared with what they should be."""
+    wanted = {each.id: each for each in chunks}
+    fresh = {each.message_key for each in chunks} - {e.message_key for e in chunks if e.id not in created}
+    again = [each.id for each in messages if each.id not in fresh]
+    places = {each.id: each.thread_id for each in messages}
+    found = await clients.store.look_up(CHUNKS_OF_MESSAGES, again, session)
+    stored = [read_document(Chunk, each) for each in found]
+    here = [each for each in stored if each.thread_id == places[each.message_key]]
+    await _remove([each for each in here if each.id not in wanted], clients, session)
+    await _follow([(each, wanted[each.id]) for each in here if each.id in wanted], clients, session)
+
+
+async def _remove(chunks: Sequence[Chunk], clients: Clients, session: Session) -> None:
+    """The vector first: a chunk without one is found again, a vector without its chunk is not."""
+    await clients.index.delete([each.id for each in chunks])
+    for each in chunks:
+        await clients.store.delete(Chunk, each.id, each.thread_id, session)
+
+
+async def _follow(pairs: Sequence[tuple[Chunk, Chunk]], clients: Clients, session: Session) -> None:
+    other_text = [new for old, new in pairs if (old.text, old.token_count) != (new.text, new.token_count)]
+    await clients.store.upsert_all(other_text, session)
+    same = [(old, new) for old, new in pairs if (old.text, old.token_count) == (new.text, new.token_count)]
+    changed = [(old, new) for old, new in same if _about(old) != _about(new)]
+    patches = [Patch(new.id, new.thread_id, set=_about(new)) for _, new in changed]
+    await clients.store.patch_all(Chunk, patches, session)
+    await clients.index.upsert([_indexed(new) for old, new in changed if old.embedding_generated])
+
+
+def _about(chunk: Chunk) -> dict[str, object]:
+    """What may differ without the text."""
+    return {
+        "archive_id": chunk.archive_id,
+        "start_offset": chunk.start_offset,
+        "end_offset": chunk.end_offset,
+        "metadata": chunk.metadata,
+    }
+
+
+def _indexed(chunk: Chunk) -> dict[str, object]:
+    about = {field: chunk.metadata.get(name) for field, name in INDEXED.items()}
+    return {"chunk_id": chunk.id, "archive_id": chunk.archive_id, **about}
+
+
+async def check_variants(clients: Clients, messages: Sequence[Message], session: Session) -> None:
+    """What was written for content that is no longer there would stay."""
+    stored = await clients.store.look_up(STORED_MESSAGES, [each.id for each in messages], session)
+    now = {(each["id"], each["thread_id"]): each["variant"] for each in stored}
+    replaced = [
+        each.id for each in messages if now.get((each.id, each.thread_id), each.variant) != each.variant
+    ]
+    if replaced:
+        raise MessageReplacedError(f"{len(replaced)} messages were replaced, among them {replaced[0]}")

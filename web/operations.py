@@ -11,7 +11,7 @@ from shared.session import Session
 from web.conditional import answer_json
 from web.openapi import describes
 from web.problems import Problem, tells_problems
-from web.shapes_of_input import OperationAnswer, OperationDetail, RemovalDetail
+from web.shapes_of_input import OperationDetail, OperationShown, RemovalDetail
 
 __all__ = ["blueprint"]
 
@@ -21,10 +21,10 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 @blueprint.function_name("operations_get")
 @blueprint.route(route="api/operations/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@describes("GET", "api/operations/{id}", {200: OperationAnswer}, ids={"id": r"^[0-9a-f]{32}$"})
+@describes("GET", "api/operations/{id}", {200: OperationShown}, ids={"id": r"^[0-9a-f]{32}$"})
 @tells_problems
 async def get_operation(req: func.HttpRequest) -> func.HttpResponse:
-    """What became of a fetch that was asked for."""
+    """What became of a fetch or a deletion that was asked for."""
     id_, operation = req.route_params["id"], None
     if _ID.fullmatch(id_):
         operation = await (await clients()).store.find(Operation, id_, id_, Session())

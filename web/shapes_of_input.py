@@ -12,11 +12,10 @@ __all__ = [
     "ArchiveItem",
     "ArchiveList",
     "ArchiveUploaded",
-    "FetchAccepted",
     "Health",
-    "OperationAnswer",
+    "OperationAccepted",
     "OperationDetail",
-    "RemovalAccepted",
+    "OperationShown",
     "RemovalDetail",
     "SourceDeleted",
     "SourceItem",
@@ -114,34 +113,9 @@ class SourceDeleted(_Shape):
     detail: str
 
 
-class FetchAccepted(_Shape):
+class OperationAccepted(_Shape):
     operation_id: str
     already_running: bool
-    links: dict[str, str]
-
-
-class RemovalAccepted(_Shape):
-    operation_id: str
-    already_running: bool
-    links: dict[str, str]
-
-
-class RemovalDetail(_Shape):
-    """A deletion; when it is done, its receipt."""
-
-    id: str
-    created_at: UtcTime
-    target_kind: str
-    target: str
-    requested_by: str
-    status: OperationStatus
-    started_at: UtcTime | None
-    updated_at: UtcTime
-    finished_at: UtcTime | None
-    archives: list[str]
-    counts: dict[str, int]
-    left: dict[str, int]
-    error: str | None
     links: dict[str, str]
 
 
@@ -159,7 +133,26 @@ class OperationDetail(_Shape):
     links: dict[str, str]
 
 
-class OperationAnswer(RootModel[OperationDetail | RemovalDetail]):
+class RemovalDetail(_Shape):
+    """A deletion; when it is done, `counts` is its receipt."""
+
+    id: str
+    created_at: UtcTime
+    target_kind: str
+    target: str
+    requested_by: str
+    status: OperationStatus
+    started_at: UtcTime | None
+    updated_at: UtcTime
+    finished_at: UtcTime | None
+    archives: list[str]
+    counts: dict[str, int]
+    left: dict[str, int]
+    error: str | None
+    links: dict[str, str]
+
+
+class OperationShown(RootModel[OperationDetail | RemovalDetail]):
     """A fetch, or a deletion."""
 
 

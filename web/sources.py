@@ -27,7 +27,7 @@ from web.openapi import describes
 from web.paging import page, page_size
 from web.problems import Problem, answer, tells_problems
 from web.removals import accept_removal
-from web.shapes_of_input import FetchAccepted, RemovalAccepted, SourceDeleted, SourceItem, SourceList
+from web.shapes_of_input import OperationAccepted, SourceDeleted, SourceItem, SourceList
 
 __all__ = ["blueprint"]
 
@@ -44,7 +44,7 @@ SOURCES = NamedQuery(
 )
 
 
-class SourceDeleting(Asked):
+class DeletionAsked(Asked):
     derived: bool = False
 
 
@@ -124,14 +124,14 @@ async def update_source(req: func.HttpRequest) -> func.HttpResponse:
 @describes(
     "DELETE",
     ONE,
-    {200: SourceDeleted, 202: RemovalAccepted},
-    query=SourceDeleting,
+    {200: SourceDeleted, 202: OperationAccepted},
+    query=DeletionAsked,
     ids=NAMED,
     needs_key=True,
 )
 @tells_problems
 async def delete_source(req: func.HttpRequest) -> func.HttpResponse:
-    """Delete a source's definition; what came from it is kept, unless derived=true asks for its deletion."""
+    """Delete a source's definition; with `derived` also all that came from it, which else is kept."""
     connected = await clients()
     source = await _found(req, connected)
     _check_match(req, source)
@@ -144,7 +144,7 @@ async def delete_source(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("sources_trigger")
 @blueprint.route(route="api/sources/{name}/trigger", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-@describes("POST", f"{ONE}/trigger", {202: FetchAccepted}, ids=NAMED, needs_key=True)
+@describes("POST", f"{ONE}/trigger", {202: OperationAccepted}, ids=NAMED, needs_key=True)
 @tells_problems
 async def trigger_source(req: func.HttpRequest) -> func.HttpResponse:
     """Ask for a fetch now; where one is under way, that one is the answer."""

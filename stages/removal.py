@@ -11,7 +11,7 @@ from shared.clients import clients
 from shared.errors import InvalidEventError
 from shared.removal import DONE, REMOVAL_QUEUE, ask_again, resume_removals, run_removal
 from shared.stage.functions import CONNECTION
-from shared.telemetry import span
+from shared.telemetry import received, span
 
 __all__ = ["blueprint"]
 
@@ -23,7 +23,8 @@ log = logging.getLogger(__name__)
 @blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=REMOVAL_QUEUE, connection=CONNECTION)
 async def removal(msg: func.ServiceBusMessage) -> None:
     connected, id_ = await clients(), _removal_id(msg.get_body())
-    with span("removal", kind=SpanKind.CONSUMER) as removing:
+    parent = received(msg.application_properties or {})
+    with span("removal", parent=parent, kind=SpanKind.CONSUMER) as removing:
         removing.set_attribute("pipeline.operation_id", id_)
         done = await run_removal(id_, connected)
         removing.set_attribute("pipeline.outcome", done.status)

@@ -10,7 +10,19 @@ from typing import Annotated
 
 import typer
 
-from ops import archives, audit, dlq, documents, maintenance, reading, sources, status, timeline
+from ops import (
+    archives,
+    audit,
+    deleting,
+    dlq,
+    documents,
+    maintenance,
+    reading,
+    sources,
+    status,
+    timeline,
+    verifying,
+)
 from ops.ending import Code, Stop
 from ops.running import CHOSEN
 
@@ -35,8 +47,11 @@ app.command("status")(status.status)
 app.add_typer(dlq.app, name="dlq")
 app.add_typer(documents.app, name="documents")
 app.command("sweep")(maintenance.sweep)
+app.command("verify")(verifying.verify)
 app.add_typer(maintenance.migrate, name="migrate")
+archives.app.command("delete")(deleting.delete_archive)
 app.add_typer(archives.app, name="archive")
+sources.app.command("delete")(deleting.delete_source)
 app.add_typer(sources.app, name="source")
 app.command("search")(reading.search)
 app.command("report")(reading.report)

@@ -4,15 +4,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ops.choices import DryRun, Json
+from ops.choices import DryRun, Json, Yes
 from ops.ending import Code, Stop
-from ops.output import print_json, say, table
+from ops.output import confirm, print_json, say, table
 from ops.running import actor, perform
 
 if TYPE_CHECKING:
     from shared.clients import Clients
     from shared.documents import Run
     from shared.documents.backfill import Backfilled
+    from shared.embedding.reembed import Reembedded
 
 __all__ = ["migrate", "sweep"]
 
@@ -111,3 +112,48 @@ def migrate_documents(
         ["container", "upgraded>", "changed meanwhile>"], rows, empty="Everything is of the current version."
     )
     return None
+
+
+@migrate.command("index")
+def migrate_index(
+    *,
+    delete_old: Annotated[
+        bool, typer.Option("--delete-old", help="Delete the index that was live before, once the new one is.")
+    ] = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Embed everything again with the model of the settings, into an index of its own, and go live with it.
+
+    Searches use the old index until then. Broken off, the same command goes on.
+    """
+    if not dry_run:
+        confirm("Embed all chunks again with the model of these settings?", yes=yes)
+
+    async def work(clients: "Clients") -> "Reembedded":
+        from shared.audit import audited
+        from shared.embedding.factory import open_embedder
+        from shared.embedding.reembed import reembed
+
+        model = await open_embedder(clients.settings)
+        try:
+            if dry_run:
+                return await reembed(clients, model, dry_run=True)
+            async with audited(clients.store, "migrate.index", actor(), {"model": model.model}) as counts:
+                done = await reembed(
+                    clients, model, delete_old=delete_old, progress=lambda state: say(state.line())
+                )
+                counts.update({"embedded": done.embedded, "failed": done.failed})
+            return done
+        finally:
+            await model.close()
+
+    done = perform(work)
+    if json:
+        print_json(done.__dict__)
+    else:
+        live = "it is live" if done.switched else f"live is {done.live_before}"
+        say(f"{done.line()}; {live}.")
+    if done.failed and not dry_run:
+        raise Stop(Code.PROBLEMS)

@@ -32,9 +32,9 @@ def settings_values(place: OpsPlace) -> dict[str, str]:
     } | {"SERVICEBUS_ADMIN_ENDPOINT": place.service.addresses["admin"]}
 
 
-def settings_file(place: OpsPlace, folder: Path) -> Path:
+def settings_file(place: OpsPlace, folder: Path, **more: str) -> Path:
     path = folder / "ops.settings.json"
-    path.write_text(json.dumps({"IsEncrypted": False, "Values": settings_values(place)}))
+    path.write_text(json.dumps({"IsEncrypted": False, "Values": {**settings_values(place), **more}}))
     return path
 
 
@@ -46,8 +46,8 @@ def run_command(*arguments: str) -> Ended:
 
 
 class Commands:
-    def __init__(self, place: OpsPlace, folder: Path) -> None:
-        self._settings = str(settings_file(place, folder))
+    def __init__(self, place: OpsPlace, folder: Path, **more: str) -> None:
+        self._settings = str(settings_file(place, folder, **more))
 
     async def __call__(self, *arguments: str) -> Ended:
         return await asyncio.to_thread(run_command, "--settings", self._settings, *arguments)

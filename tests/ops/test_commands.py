@@ -1,5 +1,6 @@
 """The command line against the local cloud: what it prints, where, and how it ends."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -10,7 +11,7 @@ import pytest
 import pytest_asyncio
 from azure.servicebus import ServiceBusMessage
 
-from shared.documents import Archive, ArchiveStatus
+from shared.documents import Archive, ArchiveStatus, Report
 from shared.events import parse_event
 from shared.session import Session
 from tests.ops.commands import Commands, Ended
@@ -268,3 +269,57 @@ async def test_reports_and_search_answer_where_there_is_nothing_yet(place: OpsPl
         "upgraded": 0,
         "changed_meanwhile": 0,
     }
+
+
+async def test_an_archive_and_a_source_are_deleted_with_a_receipt(
+    place: OpsPlace, ops: Commands, tmp_path: Path
+) -> None:
+    file, source = tmp_path / "list.mbox", place.bench.name("gone")
+    file.write_bytes(mail(1, body=place.bench.name("to be deleted")))
+    taken = (await ops("archive", "ingest", str(file), "--source", source, "--json")).json()
+    id_ = taken["archive_id"]
+    refused = await ops("archive", "delete", id_)
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    receipt = (await ops("archive", "delete", id_, "--here", "--yes", "--json")).json()
+    assert (receipt["status"], receipt["counts"]["archives"], receipt["counts"]["blobs"]) == (
+        "succeeded",
+        1,
+        1,
+    )
+    assert not any(receipt["left"].values())
+    assert (await ops("archive", "progress", id_)).code == 1
+    assert (await ops("archive", "delete", "0123456789abcdef", "--here", "--yes")).code == 1
+
+    await ops("source", "add", source, "--type", "upload")
+    await ops("archive", "ingest", str(file), "--source", source)
+    whole = (await ops("source", "delete", source, "--here", "--yes", "--json")).json()
+    assert (whole["status"], whole["counts"]["sources"], whole["counts"]["archives"]) == ("succeeded", 1, 1)
+    assert (await ops("source", "show", source)).code == 1
+    await ops("source", "add", source, "--type", "upload")
+    kept = (await ops("source", "delete", source, "--keep-archives", "--yes", "--json")).json()
+    assert kept == {"source": source, "deleted": True, "cascade": False}
+    actions = [each["action"] for each in (await ops("audit", "--json")).json()]
+    assert {"archive.delete", "source.delete", "archive.ingest", "source.add"} <= set(actions)
+
+
+async def test_damage_is_found_and_repaired(place: OpsPlace, tmp_path: Path) -> None:
+    """A report without its summary: nobody can read it, and the checks delete it."""
+    report = Report(
+        id=f"rpt-{place.bench.tag}", report_id=f"rpt-{place.bench.tag}", thread_id="t1", scope="t1",
+        summary_id=place.bench.tag, title="gone", published_at=NOW - timedelta(days=1),
+    )  # fmt: skip
+    await place.clients.store.upsert(report, Session())
+    ops = Commands(place, tmp_path, INTEGRITY_GRACE_MINUTES="0")
+    for _ in range(20):  # until the report is from a second before now
+        found = await ops("verify", "--json")
+        if found.code:
+            break
+        await asyncio.sleep(0.2)
+    assert found.code == 3
+    assert data_only(found)["counts"]["report_without_summary"]["found"] >= 1
+    shown = await ops("verify")
+    assert (shown.code, report.id in shown.out) == (3, True)
+    assert (await ops("verify", "--repair")).code == 2
+    repaired = data_only(await ops("verify", "--repair", "--yes", "--json"))
+    assert repaired["counts"]["report_without_summary"]["repaired"] >= 1
+    assert await place.clients.store.find(Report, report.id, "t1", Session()) is None

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -144,7 +145,7 @@ async def test_a_restore_that_is_killed_is_done_by_the_next(
 
 @pytest.mark.slow
 async def test_the_command_killed_at_random_over_and_over_ends_as_if_it_never_was(
-    place: OpsPlace, tmp_path: Any
+    place: OpsPlace, tmp_path: Path
 ) -> None:
     """The real command, started and killed until it gets through."""
     count = 200
@@ -170,3 +171,29 @@ async def test_the_command_killed_at_random_over_and_over_ends_as_if_it_never_wa
     resumed = await run(place.clients, audit.id)
     assert (resumed.status, resumed.counts["requeued"]) == (AuditStatus.SUCCEEDED, count)
     await end_of(place, events, at_most_twice=kills * 12)  # a burst at this rate has 12
+
+
+async def test_ctrl_c_stops_after_the_batch_and_says_how_to_go_on(place: OpsPlace, tmp_path: Path) -> None:
+    """The real command in a process of its own: exit code 130, nothing half done, and resumed to the end."""
+    count = 60
+    events, group = await some_dead_letters(place, chosen=count)
+    base = [sys.executable, "-m", "ops", "--settings", str(settings_file(place, tmp_path)), "dlq", "requeue"]
+    process = await asyncio.create_subprocess_exec(
+        *base, "--group", group, "--rate", "8", "--yes", "--json",
+        cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    while not await place.waiting():
+        assert process.returncode is None
+    process.send_signal(signal.SIGINT)
+    out, err = await asyncio.wait_for(process.communicate(), 30)
+    assert process.returncode == 130
+    stopped = json.loads(out)
+    assert stopped["status"] == "interrupted"
+    assert 0 < stopped["requeued"] < count
+    assert stopped["requeued"] + stopped["left"] == count
+    assert f"Go on with: dlq requeue --resume {stopped['operation']}" in err.decode()
+    assert len(await place.waiting()) == stopped["requeued"]
+    assert len(await place.dead()) == stopped["left"] + OTHERS
+    resumed = await run(place.clients, stopped["operation"])
+    assert (resumed.status, resumed.counts["requeued"]) == (AuditStatus.SUCCEEDED, count)
+    await end_of(place, events, at_most_twice=0)

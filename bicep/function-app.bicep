@@ -63,6 +63,8 @@ var platformSettings = {
   AzureWebJobsStorage__accountName: storage.name
   AzureWebJobsStorage__clientId: identityClientId
   AzureWebJobsStorage__credential: 'managedidentity'
+  // The worker hands on the host's trace; the app sets up the exporter itself.
+  PYTHON_ENABLE_OPENTELEMETRY: 'true'
   SERVICEBUS_CONNECTION__clientId: identityClientId
   SERVICEBUS_CONNECTION__credential: 'managedidentity'
 }

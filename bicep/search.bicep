@@ -16,6 +16,9 @@ param sku string
 @maxValue(12)
 param replicas int
 
+@description('Parts of the index, each with room of its own.')
+param partitions int
+
 @description('Who reads and writes the index: the app, and the operator where one is given ({ id, type }).')
 param principals array
 param endpointSubnetId string
@@ -34,7 +37,7 @@ resource service 'Microsoft.Search/searchServices@2025-05-01' = {
   }
   properties: {
     replicaCount: replicas
-    partitionCount: 1
+    partitionCount: partitions
     disableLocalAuth: true
     publicNetworkAccess: isPrivate ? 'disabled' : 'enabled'
     // The ranking is ours (words and vectors merged by rank): the paid re-ranker stays off.

@@ -11,6 +11,9 @@ param tags object
 ])
 param sku string
 
+@description('Messaging units, when it is Premium.')
+param units int
+
 @description('Who sends and receives: the app, and the operator where one is given ({ id, type }).')
 param principals array
 
@@ -43,7 +46,7 @@ resource namespace 'Microsoft.ServiceBus/namespaces@2024-01-01' = {
   sku: {
     name: sku
     tier: sku
-    capacity: sku == 'Premium' ? 1 : null
+    capacity: sku == 'Premium' ? units : null
   }
   properties: {
     disableLocalAuth: true

@@ -21,7 +21,10 @@ from numpy.typing import NDArray
 from evaluation.bc3_corpus import Bc3Sentence, Bc3Thread, candidates_of, read_bc3
 from evaluation.data import MissingDataError, corpus_files
 from evaluation.scores import set_f1
+from shared.embedding.loading import load_openvino
+from shared.embedding.model_folder import DEFAULT_FOLDER
 from shared.summaries.mmr import Bounds, pick_diverse
+from shared.summaries.models import Embed
 from shared.summaries.ranking import WEIGHTS, describe
 from shared.summaries.vectors import Matrix, tfidf
 
@@ -55,11 +58,11 @@ class Prepared:
         return np.array([sum(sentence.id in pick for pick in picks) / len(picks) for sentence in self.own])
 
 
-def prepare(threads: list[Bc3Thread]) -> list[Prepared]:
+def prepare(threads: list[Bc3Thread], embed: Embed | None = None) -> list[Prepared]:
     prepared = []
     for thread in threads:
         found = candidates_of(thread)
-        features, vectors = describe([candidate for _, candidate in found], thread.subject)
+        features, vectors = describe([candidate for _, candidate in found], thread.subject, embed)
         prepared.append(Prepared(thread, [sentence for sentence, _ in found], features, vectors))
     return prepared
 
@@ -159,6 +162,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--annotation", nargs="*", type=Path, help="default: bc3/annotation*.xml of the corpora"
     )
+    parser.add_argument(
+        "--embeddings", action="store_true", help="compare sentences by the built model (make model)"
+    )
     options = parser.parse_args(arguments)
     try:
         corpora = options.corpus or corpus_files("bc3/corpus*.xml")
@@ -166,7 +172,8 @@ def main(arguments: list[str] | None = None) -> int:
     except MissingDataError as error:
         print(error, file=sys.stderr)
         return 1
-    prepared = prepare(read_bc3(corpora, annotations))
+    embed = load_openvino(str(DEFAULT_FOLDER), "auto", None, None).encode if options.embeddings else None
+    prepared = prepare(read_bc3(corpora, annotations), embed)
     print(f"{len(prepared)} threads, {sum(len(one.thread.sentences) for one in prepared)} sentences")
     print(f"annotators against each other      F1 {human_f1(prepared):.3f}")
     print(f"extractive, shipped weights        F1 {extractive_f1(prepared):.3f}")

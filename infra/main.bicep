@@ -60,6 +60,30 @@ param searchSku string = 'basic'
 @maxValue(12)
 param searchReplicas int = 1
 
+@description('Parts of the index: each adds room for documents and vectors. Basic has 3 at most.')
+@allowed([
+  1
+  2
+  3
+  4
+  6
+  12
+])
+param searchPartitions int = 1
+
+@description('Service Bus with capacity of its own, also without the network switch.')
+param serviceBusPremium bool = false
+
+@description('Messaging units of Service Bus Premium.')
+@allowed([
+  1
+  2
+  4
+  8
+  16
+])
+param serviceBusUnits int = 1
+
 @description('Let a model word the summaries. Off: extractive summaries, no model, nothing leaves the app.')
 param openAiEnabled bool = false
 param openAiModelName string = 'gpt-4.1-mini'
@@ -127,6 +151,9 @@ param logRetentionDays int = 30
 @description('GB of telemetry a day at most; -1 for no cap.')
 param logDailyCapGb int = 1
 
+@description('The share of traces that is sent, from 0 to 1; metrics and logs are always sent.')
+param telemetrySamplingRatio string = '1.0'
+
 @description('Who is told of alerts; empty to show them in the portal only.')
 param alertEmail string = ''
 
@@ -163,14 +190,17 @@ var endpointSubnetId = vnetEnabled ? network!.outputs.endpointSubnetId : ''
 var settings = {
   COSMOS_DATABASE: cosmos.outputs.databaseName
   COSMOS_ENDPOINT: cosmos.outputs.endpoint
+  RETRY_JOB_INTERVAL_SECONDS: '900'
   SEARCH_ENDPOINT: search.outputs.endpoint
   SERVICEBUS_CONNECTION__fullyQualifiedNamespace: serviceBus.outputs.fullyQualifiedNamespace
   SERVICEBUS_TOPIC: serviceBus.outputs.topicName
   STORAGE_BLOB_ENDPOINT: storage.outputs.blobEndpoint
+  TELEMETRY_SAMPLING_RATIO: telemetrySamplingRatio
 }
 var modelSettings = {
-  AZURE_OPENAI_DEPLOYMENT: openAi!.outputs.deploymentName
-  AZURE_OPENAI_ENDPOINT: openAi!.outputs.endpoint
+  SUMMARY_BACKEND: 'azureopenai'
+  SUMMARY_ENDPOINT: openAi!.outputs.endpoint
+  SUMMARY_MODEL: openAi!.outputs.deploymentName
 }
 
 resource group 'Microsoft.Resources/resourceGroups@2024-11-01' = {
@@ -221,7 +251,8 @@ module serviceBus '../bicep/servicebus.bicep' = {
     name: 'bus-${token}'
     location: location
     tags: tags
-    sku: vnetEnabled ? 'Premium' : 'Standard'
+    sku: vnetEnabled || serviceBusPremium ? 'Premium' : 'Standard'
+    units: serviceBusUnits
     principals: principals
     preciseScaling: preciseScaling
     endpointSubnetId: endpointSubnetId
@@ -254,6 +285,7 @@ module search '../bicep/search.bicep' = {
     tags: tags
     sku: searchSku
     replicas: searchReplicas
+    partitions: searchPartitions
     principals: principals
     endpointSubnetId: endpointSubnetId
     workspaceId: monitoring.outputs.workspaceId

@@ -257,19 +257,32 @@ class _Connection(asyncio.Protocol):
     def _write(self, request: Request, response: Response, *, keep_alive: bool) -> None:
         if self._transport is None:
             return
-        if response.drop:
+        data = None
+        if not response.drop:
+            data = encode_response(response, head=request.method == "HEAD", close=not keep_alive)
+        self._send_in_turn(data, keep_alive=keep_alive)
+
+    def _send_in_turn(self, data: bytes | None, *, keep_alive: bool) -> None:
+        if self._server.held is None:
+            self.send(data, keep_alive=keep_alive)
+        else:
+            self._server.held.append((self, data, keep_alive))
+
+    def send(self, data: bytes | None, *, keep_alive: bool) -> None:
+        """Send an answer, or break the connection where there is none."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        if data is None:
             _reset(self._transport)
             return
-        self._transport.write(encode_response(response, head=request.method == "HEAD", close=not keep_alive))
+        self._transport.write(data)
         self.last_active = self._loop.time()
         if not keep_alive:
             self._pending.clear()
             self._transport.close()
 
     def _refuse(self, refused: _Refused) -> None:
-        if self._transport is not None:
-            self._transport.write(encode_response(refused.response, head=False, close=True))
-            self._transport.close()
+        self._send_in_turn(encode_response(refused.response, head=False, close=True), keep_alive=False)
 
     def is_overdue(self, now: float) -> bool:
         if self._worker is not None:
@@ -323,6 +336,7 @@ class HttpServer:
     def __init__(self, handler: Handler, *, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
         self.connections: set[_Connection] = set()
+        self.held: list[tuple[_Connection, bytes | None, bool]] | None = None
         self._handler = handler
         self._server: asyncio.Server | None = None
         self._reaper: asyncio.Task[None] | None = None
@@ -394,6 +408,21 @@ class HttpServer:
             connection.abort()
         if self._server is not None:
             await self._server.wait_closed()
+
+    def hold(self) -> None:
+        """Keep all answers back until `release`: for a handler whose work is not yet safe."""
+        if self.held is None:
+            self.held = []
+
+    def release(self, *, failed: bool = False) -> None:
+        """Send what was kept back, or, where the work failed after all, an error in place of each."""
+        held, self.held = self.held or [], None
+        error = encode_response(_internal_error(), head=False, close=True) if failed else b""
+        for connection, data, keep_alive in held:
+            if failed and data is not None:
+                connection.send(error, keep_alive=False)
+            else:
+                connection.send(data, keep_alive=keep_alive)
 
     def respond(self, request: Request) -> Response | Awaitable[Response]:
         try:

@@ -2,20 +2,22 @@
 
 from collections.abc import AsyncIterable, AsyncIterator
 from contextlib import suppress
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from azure.core import MatchConditions
 from azure.core.exceptions import ResourceExistsError, ResourceModifiedError, ResourceNotFoundError
-from azure.storage.blob.aio import BlobServiceClient
 
 from shared.calls import Calls
 from shared.errors import DocumentNotFoundError
+
+if TYPE_CHECKING:
+    from azure.storage.blob.aio import BlobServiceClient
 
 __all__ = ["Blobs"]
 
 
 class Blobs:
-    def __init__(self, client: BlobServiceClient, calls: Calls | None = None) -> None:
+    def __init__(self, client: "BlobServiceClient", calls: Calls | None = None) -> None:
         self._client = client
         self._calls = calls or Calls("blobs")
 

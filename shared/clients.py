@@ -4,17 +4,10 @@ import asyncio
 import urllib.request
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import Any, Self
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Self
 
 from azure.core.credentials import AzureKeyCredential
-from azure.core.pipeline.transport import AioHttpTransport
-from azure.cosmos import PartitionKey
-from azure.cosmos.aio import CosmosClient
-from azure.identity.aio import DefaultAzureCredential
-from azure.search.documents.aio import SearchClient
-from azure.search.documents.indexes.aio import SearchIndexClient
-from azure.servicebus.aio import ServiceBusClient
-from azure.storage.blob.aio import BlobServiceClient, LinearRetry
 
 from shared.blobs import Blobs
 from shared.bus import Bus
@@ -22,8 +15,28 @@ from shared.calls import Calls
 from shared.config import Settings, settings
 from shared.documents import CONTAINERS
 from shared.index import Index
+from shared.lazy import lazy
 from shared.store import Store
 from shared.telemetry_setup import telemetry_ready
+
+if TYPE_CHECKING:
+    from azure import cosmos
+    from azure.core.pipeline import transport
+    from azure.cosmos import aio as cosmos_aio
+    from azure.identity import aio as identity_aio
+    from azure.search.documents import aio as search_aio
+    from azure.search.documents.indexes import aio as search_admin
+    from azure.servicebus import aio as servicebus_aio
+    from azure.storage.blob import aio as blob_aio
+
+    Identity = identity_aio.DefaultAzureCredential
+else:
+    transport = lazy("azure.core.pipeline.transport")
+    cosmos, cosmos_aio = lazy("azure.cosmos"), lazy("azure.cosmos.aio")
+    identity_aio = lazy("azure.identity.aio")
+    search_aio, search_admin = lazy("azure.search.documents.aio"), lazy("azure.search.documents.indexes.aio")
+    servicebus_aio = lazy("azure.servicebus.aio")
+    blob_aio = lazy("azure.storage.blob.aio")
 
 __all__ = ["Clients", "clients"]
 
@@ -43,16 +56,26 @@ class Clients:
     bus: Bus
     index: Index
     blobs: Blobs
-    _cosmos: CosmosClient
+    _cosmos: "cosmos_aio.CosmosClient"
     _exit: AsyncExitStack
 
     @classmethod
     async def connect(cls, settings: Settings) -> Self:
         exit_stack = AsyncExitStack()
+        try:
+            return await cls._connect(settings, exit_stack)
+        except BaseException:  # nobody else would close what was opened so far
+            await exit_stack.aclose()
+            raise
+
+    @classmethod
+    async def _connect(cls, settings: Settings, exit_stack: AsyncExitStack) -> Self:
         # One credential for all: it keeps the tokens, and starts nothing where keys are used.
-        identity = DefaultAzureCredential(managed_identity_client_id=settings.AZURE_CLIENT_ID)
+        identity = identity_aio.DefaultAzureCredential(managed_identity_client_id=settings.AZURE_CLIENT_ID)
         exit_stack.push_async_callback(identity.close)
-        cosmos = await exit_stack.enter_async_context(_cosmos(settings, identity))
+        cosmos = _cosmos(settings, identity)
+        exit_stack.push_async_callback(cosmos.close)
+        await cosmos.__aenter__()  # it asks the service, which may fail: then it is closed as well
         bus = Bus(_service_bus(settings, identity), settings.SERVICEBUS_TOPIC)
         index = _index(settings, identity)
         blobs = Blobs(_blob_service(settings, identity))
@@ -68,7 +91,7 @@ class Clients:
             options: dict[str, Any] = {} if spec.default_ttl is None else {"default_ttl": spec.default_ttl}
             await database.create_container_if_not_exists(
                 spec.name,
-                PartitionKey(spec.partition_path),
+                cosmos.PartitionKey(spec.partition_path),
                 indexing_policy=spec.indexing_policy(),
                 **options,
             )
@@ -77,7 +100,7 @@ class Clients:
         await self._exit.aclose()
 
 
-def _cosmos(settings: Settings, identity: DefaultAzureCredential) -> CosmosClient:
+def _cosmos(settings: Settings, identity: "Identity") -> "cosmos_aio.CosmosClient":
     calls = Calls("cosmos")
 
     def observe(response: Any) -> None:
@@ -89,58 +112,66 @@ def _cosmos(settings: Settings, identity: DefaultAzureCredential) -> CosmosClien
             calls.throttled()
 
     key = settings.COSMOS_KEY
-    return CosmosClient(
+    return cosmos_aio.CosmosClient(
         settings.COSMOS_ENDPOINT,
         credential=identity if key is None else key.get_secret_value(),
         raw_response_hook=observe,
         # aiohttp asks the environment for a proxy on every request, in a thread: a third of a call's cost.
-        transport=AioHttpTransport(use_env_settings=bool(urllib.request.getproxies())),
+        transport=transport.AioHttpTransport(use_env_settings=bool(urllib.request.getproxies())),
     )
 
 
-def _service_bus(settings: Settings, identity: DefaultAzureCredential) -> ServiceBusClient:
+def _service_bus(settings: Settings, identity: "Identity") -> "servicebus_aio.ServiceBusClient":
     if settings.SERVICEBUS_CONNECTION is not None:
-        return ServiceBusClient.from_connection_string(
+        return servicebus_aio.ServiceBusClient.from_connection_string(
             settings.SERVICEBUS_CONNECTION.get_secret_value(), **_retries()
         )
-    return ServiceBusClient(
+    return servicebus_aio.ServiceBusClient(
         settings.SERVICEBUS_CONNECTION__fullyQualifiedNamespace or "", identity, **_retries()
     )
 
 
-def _index(settings: Settings, identity: DefaultAzureCredential) -> Index:
+def _index(settings: Settings, identity: "Identity") -> Index:
     key = settings.SEARCH_KEY
     credential = identity if key is None else AzureKeyCredential(key.get_secret_value())
     options = _retries()
     if settings.SEARCH_CA_FILE is not None:
         options["connection_verify"] = str(settings.SEARCH_CA_FILE)
-    endpoint, name = settings.SEARCH_ENDPOINT, settings.SEARCH_INDEX
+    endpoint = settings.SEARCH_ENDPOINT
     return Index(
-        SearchClient(endpoint, name, credential, **options),
-        SearchIndexClient(endpoint, credential, **options),
-        name,
+        lambda name: search_aio.SearchClient(endpoint, name, credential, **options),
+        search_admin.SearchIndexClient(endpoint, credential, **options),
+        settings.SEARCH_INDEX,
+        settings.EMBEDDING_MODEL,
     )
 
 
-def _blob_service(settings: Settings, identity: DefaultAzureCredential) -> BlobServiceClient:
+def _blob_service(settings: Settings, identity: "Identity") -> "blob_aio.BlobServiceClient":
     options: dict[str, Any] = {
-        "retry_policy": LinearRetry(backoff=1, retry_total=QUICK_RETRIES, random_jitter_range=1),
+        "retry_policy": blob_aio.LinearRetry(backoff=1, retry_total=QUICK_RETRIES, random_jitter_range=1),
         "max_block_size": BLOCK_BYTES,
         "max_single_put_size": BLOCK_BYTES,
     }
     if settings.STORAGE_CONNECTION is not None:
-        return BlobServiceClient.from_connection_string(
+        return blob_aio.BlobServiceClient.from_connection_string(
             settings.STORAGE_CONNECTION.get_secret_value(), **options
         )
-    return BlobServiceClient(settings.STORAGE_BLOB_ENDPOINT or "", identity, **options)
+    return blob_aio.BlobServiceClient(settings.STORAGE_BLOB_ENDPOINT or "", identity, **options)
 
 
 def _retries() -> dict[str, Any]:
     return {"retry_total": QUICK_RETRIES, "retry_backoff_factor": QUICK_BACKOFF_SECONDS}
 
 
+def _import_sdks() -> None:
+    """Beside the event loop, which has others to serve meanwhile."""
+    for module in (cosmos_aio, identity_aio, search_aio, search_admin, servicebus_aio, blob_aio):
+        import_module(module.__name__)
+
+
 async def _connect() -> Clients:
     await telemetry_ready()
+    await asyncio.to_thread(_import_sdks)
     return await Clients.connect(settings())
 
 

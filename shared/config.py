@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
+from shared.webhooks import InvalidWebhooksError, parse_webhooks
+
 __all__ = ["Settings", "SettingsError", "load_settings", "settings"]
 
 Positive = Annotated[int, Field(gt=0)]
@@ -96,6 +98,12 @@ class Settings(BaseModel):
     EMBEDDING_API_VERSION: str = "2024-10-21"
     EMBEDDING_DIMENSION: Annotated[int, Field(gt=0, le=16_384)] | None = None
 
+    # The operator's page: who has this key may use it
+    OPERATOR_KEY: Annotated[SecretStr, Field(min_length=16)] | None = None
+
+    # How long a thread must have stayed as it is before its summary is asked for; 0 asks at once
+    ORCHESTRATION_QUIET_SECONDS: Annotated[float, Field(ge=0, le=24 * 3600)] = 5
+
     # What a summary is asked for with
     SUMMARY_TOP_K: Positive = 12
     SUMMARY_BACKEND: SummaryBackend = "extractive"
@@ -113,6 +121,15 @@ class Settings(BaseModel):
     SUMMARY_JSON_MODE: bool = True
     SUMMARY_TIMEOUT_SECONDS: Annotated[float, Field(gt=0, le=600)] = 120
     SUMMARY_ARCHIVE_TOKENS: Positive | None = None  # what the threads of one archive may cost together
+
+    # Webhooks: a JSON list of {name, url, secret, types, sources}; see shared/webhooks/definitions.py
+    WEBHOOKS: SecretStr | None = None
+    WEBHOOK_ALLOWED_HOSTS: str = ""
+    WEBHOOK_TIMEOUT_SECONDS: Annotated[float, Field(gt=0, le=60)] = 10
+    WEBHOOK_MAX_ATTEMPTS: Annotated[int, Field(gt=0, le=20)] = 8
+    WEBHOOK_BASE_DELAY_SECONDS: Seconds = 30
+    # Where the site is reached from outside, for links that leave it
+    PUBLIC_URL: str = ""
 
     # Races between an event and its document (spec 002)
     RETRY_MAX_ATTEMPTS: Positive = 8
@@ -139,6 +156,10 @@ class Settings(BaseModel):
     RETRY_JOB_LIMIT: Positive = 5000  # documents of a collection in one run
     RETRY_JOB_PROBES: Positive = 5  # documents of a collection while what its stage needs is down
 
+    # The consistency checks (spec 003)
+    INTEGRITY_GRACE_MINUTES: Annotated[float, Field(ge=0)] = 60  # what changed since then may be under way
+    INTEGRITY_REPAIR: bool = True  # whether the nightly run also repairs
+
 
 def load_settings(values: Mapping[str, str] | None = None) -> Settings:
     """Read and check all settings, from `values` instead of the environment where given."""
@@ -147,6 +168,7 @@ def load_settings(values: Mapping[str, str] | None = None) -> Settings:
     try:
         loaded = Settings.model_validate(given)
         problems += _incomplete_embedding(loaded) + _incomplete_summaries(loaded)
+        problems += _invalid_webhooks(loaded)
     except ValidationError as error:
         problems = [*(_line(problem) for problem in error.errors()), *problems]
     if problems:
@@ -206,6 +228,14 @@ def _incomplete_summaries(loaded: Settings) -> list[str]:
     if loaded.SUMMARY_ANSWER_TOKENS >= loaded.SUMMARY_CONTEXT_TOKENS:
         problems.append("SUMMARY_ANSWER_TOKENS: leaves no room for the thread in SUMMARY_CONTEXT_TOKENS")
     return problems
+
+
+def _invalid_webhooks(loaded: Settings) -> list[str]:
+    try:
+        parse_webhooks(loaded.WEBHOOKS.get_secret_value() if loaded.WEBHOOKS else "")
+    except InvalidWebhooksError as error:
+        return [f"WEBHOOKS: {error}; it is a JSON list of webhooks with name, url and secret"]
+    return []
 
 
 def _line(problem: Any) -> str:

@@ -22,7 +22,7 @@ transient error with backoff and then by the broker, and everything else is perm
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from azure.core.exceptions import (
     AzureError,
@@ -31,15 +31,15 @@ from azure.core.exceptions import (
     ServiceRequestError,
     ServiceResponseError,
 )
-from azure.cosmos.exceptions import CosmosClientTimeoutError, CosmosHttpResponseError
-from azure.servicebus.exceptions import (
-    MessageAlreadySettled,
-    MessageLockLostError,
-    MessageSizeExceededError,
-    MessagingEntityNotFoundError,
-    ServiceBusError,
-    ServiceBusQuotaExceededError,
-)
+
+from shared.lazy import lazy
+
+if TYPE_CHECKING:
+    from azure.cosmos import exceptions as cosmos
+    from azure.servicebus import exceptions as bus
+else:
+    cosmos = lazy("azure.cosmos.exceptions")
+    bus = lazy("azure.servicebus.exceptions")
 
 __all__ = [
     "DocumentNotFoundError",
@@ -167,12 +167,9 @@ _TRANSIENT_TYPES = (
     ServiceRequestError,
     ServiceResponseError,
     ClientAuthenticationError,
-    CosmosClientTimeoutError,
     ConnectionError,
     TimeoutError,
 )
-_PERMANENT_BUS_TYPES = (MessageSizeExceededError, MessagingEntityNotFoundError, MessageAlreadySettled)
-_TRANSIENT_BUS_TYPES = (MessageLockLostError, ServiceBusQuotaExceededError)
 
 
 def classify(error: BaseException) -> Failure:
@@ -191,9 +188,9 @@ def add_details(error: BaseException, **details: Any) -> None:
 def _kind(error: BaseException) -> ErrorKind:
     if isinstance(error, DocumentNotFoundError) or _session_not_available(error):
         return ErrorKind.RACE
-    if isinstance(error, _TRANSIENT_TYPES):
+    if isinstance(error, _TRANSIENT_TYPES) or isinstance(error, cosmos.CosmosClientTimeoutError):  # noqa: SIM101 - the second is imported when it is asked for
         return ErrorKind.TRANSIENT
-    if isinstance(error, ServiceBusError | MessageAlreadySettled):
+    if isinstance(error, bus.ServiceBusError | bus.MessageAlreadySettled):
         return _bus_kind(error)
     if isinstance(error, HttpResponseError):
         return _http_kind(error.status_code)
@@ -203,18 +200,20 @@ def _kind(error: BaseException) -> ErrorKind:
 
 def _session_not_available(error: BaseException) -> bool:
     return (
-        isinstance(error, CosmosHttpResponseError)
+        isinstance(error, cosmos.CosmosHttpResponseError)
         and error.status_code == _NOT_FOUND
         and error.sub_status == _READ_SESSION_NOT_AVAILABLE
     )
 
 
-def _bus_kind(error: ServiceBusError | MessageAlreadySettled) -> ErrorKind:
-    if isinstance(error, _PERMANENT_BUS_TYPES):
+def _bus_kind(error: "bus.ServiceBusError | bus.MessageAlreadySettled") -> ErrorKind:
+    permanent = (bus.MessageSizeExceededError, bus.MessagingEntityNotFoundError, bus.MessageAlreadySettled)
+    if isinstance(error, permanent):
         return ErrorKind.PERMANENT
-    retryable = isinstance(error, _TRANSIENT_BUS_TYPES) or getattr(error, "_retryable", False)
+    transient = (bus.MessageLockLostError, bus.ServiceBusQuotaExceededError)
+    retryable = isinstance(error, transient) or getattr(error, "_retryable", False)
     # A bare ServiceBusError is the SDK's word for a link or connection that broke in a way it does not know.
-    return ErrorKind.TRANSIENT if retryable or type(error) is ServiceBusError else ErrorKind.PERMANENT
+    return ErrorKind.TRANSIENT if retryable or type(error) is bus.ServiceBusError else ErrorKind.PERMANENT
 
 
 def _http_kind(status: int | None) -> ErrorKind:

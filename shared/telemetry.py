@@ -147,12 +147,12 @@ def span(
 
 
 def set_ids(of: Span, name: str, ids: Sequence[str]) -> None:
-    """One id under `pipeline.<name>_id`; several, each once, under `pipeline.<name>_ids`."""
+    """One under `pipeline.<name>`; several, each once, under `pipeline.<name>s`."""
     each_once = list(dict.fromkeys(ids))
     if len(each_once) == 1:
-        of.set_attribute(f"pipeline.{name}_id", each_once[0])
+        of.set_attribute(f"pipeline.{name}", each_once[0])
     elif each_once:
-        of.set_attribute(f"pipeline.{name}_ids", " ".join(each_once[:MOST_IDS]))
+        of.set_attribute(f"pipeline.{name}s", " ".join(each_once[:MOST_IDS]))
 
 
 @contextmanager

@@ -30,7 +30,8 @@ WORKER_SWITCH = "PYTHON_APPLICATIONINSIGHTS_ENABLE_TELEMETRY"
 # The app's own loggers: libraries log what they please, bodies and addresses included.
 LOGGERS = ("shared", "stages", "web", "ops")
 LIBRARIES = (
-    "azure_sdk", "django", "fastapi", "flask", "httpx", "logging", "psycopg2", "requests", "urllib", "urllib3"
+    "azure_sdk", "django", "fastapi", "flask", "httpx", "httpx2", "logging", "psycopg2", "requests", "urllib",
+    "urllib3",
 )  # fmt: skip
 # Each says no to something that the exporter would send somewhere else, or about itself.
 QUIET = (
@@ -43,6 +44,8 @@ LOCAL_INTERVALS = {
     "OTEL_BSP_SCHEDULE_DELAY": "1000",
     "OTEL_BLRP_SCHEDULE_DELAY": "1000",
 }
+# At INFO each of their calls is a record with all its headers: it costs CPU here, and gigabytes in Azure.
+CHATTY = ("azure.core", "azure.cosmos", "azure.identity", "azure.monitor", "azure.servicebus")
 QUICK_RETRIES = 2
 TIMEOUT_SECONDS = 5
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -66,6 +69,8 @@ class TelemetryThread(threading.Thread):
 @lru_cache(maxsize=1)
 def start_telemetry() -> TelemetryThread | None:
     """Begin to set up telemetry, where the app's settings have an address for it."""
+    for name in CHATTY:
+        logging.getLogger(name).setLevel(logging.WARNING)
     connection = os.environ.get(CONNECTION)
     if not connection:
         return None

@@ -14,10 +14,11 @@ from typing import Any
 import azure.functions as func
 
 from shared.documents import Chunk, Message, Status, stored_time
-from shared.errors import Failure
+from shared.errors import DocumentNotFoundError, Failure
 from shared.events import ChunkingFailed, ChunksPrepared, Event, JSONParsed
 from shared.ids import chunk_id
 from shared.mail.models import Kind, Segment
+from shared.removal.tombstones import was_removed
 from shared.stage import Outcome, Stage, Subject, Work
 from shared.stage.functions import register_stage
 from shared.store import Patch
@@ -42,6 +43,8 @@ def _tokenizer() -> ModelTokenizer:
 async def chunk(event: Event[JSONParsed], work: Work) -> Outcome:
     settings = _settings(work)
     messages = await _load(event.data, work)
+    if not messages:  # all of them were deleted with their archive
+        return Outcome()
     chunks = await asyncio.to_thread(_chunks_of, messages, settings)
     created = await work.clients.store.create_missing(chunks, work.session)
     _count(chunks, created)
@@ -73,7 +76,14 @@ def _settings(work: Work) -> ChunkSettings:
 
 async def _load(data: JSONParsed, work: Work) -> list[Message]:
     places = dict(zip(data.message_keys, data.message_threads, strict=False))
-    return await load_from_threads(work.clients, Message, places, data.message_keys, work.session)
+    try:
+        return await load_from_threads(work.clients, Message, places, data.message_keys, work.session)
+    except DocumentNotFoundError:
+        if not await was_removed(work.clients.store, data.archive_id, work.session):
+            raise
+    # The archive was deleted meanwhile: what is left of it is in other archives, too.
+    there = await work.clients.store.find_many(Message, list(places.items()), work.session)
+    return list(there.values())
 
 
 def _chunks_of(messages: Sequence[Message], settings: ChunkSettings) -> list[Chunk]:

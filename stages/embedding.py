@@ -1,25 +1,30 @@
 """Embedding: chunks become vectors in the index.
 
-Vectors first, then the flag on the chunk, then the event. A chunk that the model cannot take ends as
-failed_max_retries with its error; everything else goes on, and its thread still gets ready.
+Vectors first, then the flag on the chunk, then the event. A chunk that the model cannot take, or that the
+index refuses, ends as failed_max_retries with its error; everything else goes on, and its thread still gets
+ready. The chunks of an event are written group by group, while the next ones are encoded.
 """
 
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 import azure.functions as func
 
 from shared.documents import Chunk, Status, Thread, stored_time
+from shared.embedding.encoder import Vectors
 from shared.embedding.instance import embedder
-from shared.embedding.port import Embedder, Settled
-from shared.errors import Failure, add_details, classify
+from shared.embedding.kept import KeptVectors
+from shared.embedding.port import Embedder
+from shared.errors import Failure, PermanentError, RejectedItemsError, add_details, classify
 from shared.events import ChunksPrepared, EmbeddingGenerationFailed, EmbeddingsGenerated, Event
-from shared.index import VECTOR_FIELD
+from shared.index.payload import indexed_chunk
 from shared.stage import Outcome, Stage, Subject, Work
 from shared.stage.functions import register_stage
+from shared.stage.isolation import isolate_poison
 from shared.store import Patch
 from shared.threads.places import check_places, load_from_threads
 
@@ -27,13 +32,28 @@ __all__ = ["EMBEDDING", "blueprint"]
 
 blueprint = func.Blueprint()
 ERROR_LENGTH = 500
+GROUP = 128  # chunks that are written together
+kept = KeptVectors()
 
 
-@dataclass(frozen=True)
+@dataclass
 class Encoded:
-    chunks: list[Chunk]
-    settled: Settled
+    """What came of a group of chunks: a vector each, or the error that it ends with."""
+
+    chunks: Sequence[Chunk]
+    vectors: Mapping[str, Vectors]
+    failed: dict[str, PermanentError]
     milliseconds: float
+
+
+@dataclass
+class Done:
+    """What an event's groups add up to."""
+
+    embedded: int = 0
+    given_up: int = 0
+    milliseconds: float = 0.0
+    errors: list[BaseException] = field(default_factory=list)
 
 
 async def embed(event: Event[ChunksPrepared], work: Work) -> Outcome:
@@ -46,17 +66,20 @@ async def embed(event: Event[ChunksPrepared], work: Work) -> Outcome:
 
 async def _embed(event: Event[ChunksPrepared], work: Work) -> Outcome:
     model = await embedder(work.clients.settings)
+    await work.clients.index.versions.check(model.dimension)
     places = dict(zip(event.data.chunk_ids, event.data.chunk_threads, strict=False))
     chunks = await load_from_threads(work.clients, Chunk, places, event.data.chunk_ids, work.session)
-    threads = await check_places(work.clients, {each.thread_id for each in chunks}, work.session)
-    encoded = await _encode([each for each in chunks if not _is_settled(each, model)], model)
-    await work.clients.index.upsert(_vectors(encoded, threads, model, work))
-    await work.clients.store.patch_all(Chunk, _outcomes(encoded, model, work), work.session)
-    await check_places(work.clients, {each.thread_id for each in chunks}, work.session)
-    given_up = len(encoded.settled.failed)
+    thread_ids = {each.thread_id for each in chunks}
+    threads = await check_places(work.clients, thread_ids, work.session)
+    done = await _embed_groups(
+        [each for each in chunks if not _is_settled(each, model)], threads, model, work
+    )
+    if done.errors:
+        raise done.errors[0]
+    await check_places(work.clients, thread_ids, work.session)
     return Outcome(
-        [_announcement(chunks, encoded, model, work)],
-        counts={"chunks": len(chunks), "embedded": len(encoded.chunks) - given_up, "given_up": given_up},
+        [_announcement(event.data, chunks, done, model, work)],
+        counts={"chunks": len(chunks), "embedded": done.embedded, "given_up": done.given_up},
     )
 
 
@@ -66,10 +89,63 @@ def _is_settled(chunk: Chunk, model: Embedder) -> bool:
     return done or chunk.status is Status.FAILED_MAX_RETRIES
 
 
-async def _encode(chunks: list[Chunk], model: Embedder) -> Encoded:
+async def _embed_groups(
+    chunks: Sequence[Chunk], threads: Mapping[str, Thread], model: Embedder, work: Work
+) -> Done:
+    """All groups at once: the encoder takes them in turn. What one has stored stays when another fails."""
+    ordered = sorted(chunks, key=lambda chunk: chunk.thread_id)  # a thread's chunks are one write
+    groups = [ordered[start : start + GROUP] for start in range(0, len(ordered), GROUP)]
+    results = await asyncio.gather(
+        *(_embed_group(group, threads, model, work) for group in groups), return_exceptions=True
+    )
+    done = Done()
+    for result in results:
+        if isinstance(result, BaseException):
+            done.errors.append(result)
+        else:
+            done.given_up += len(result.failed)
+            done.embedded += len(result.chunks) - len(result.failed)
+            done.milliseconds += result.milliseconds
+    return done
+
+
+async def _embed_group(
+    chunks: Sequence[Chunk], threads: Mapping[str, Thread], model: Embedder, work: Work
+) -> Encoded:
+    encoded = await _encode(chunks, model)
+    await _store_vectors(encoded, threads, model, work)
+    await work.clients.store.patch_all(Chunk, _outcomes(encoded, model, work), work.session)
+    kept.drop(_key(each, model) for each in chunks)
+    return encoded
+
+
+async def _encode(chunks: Sequence[Chunk], model: Embedder) -> Encoded:
+    """Those that have no vector yet: one that could not be stored is kept for the next try."""
     started = time.perf_counter()
-    settled = await model.settle([each.text for each in chunks])
-    return Encoded(chunks, settled, (time.perf_counter() - started) * 1000)
+    vectors = dict(kept.find(_key(each, model) for each in chunks))
+    missing = [each for each in chunks if _key(each, model) not in vectors]
+    settled = await model.settle([each.text for each in missing])
+    failed = {missing[position].id: error for position, error in settled.failed.items()}
+    for chunk, vector in zip(missing, settled.vectors, strict=True):
+        if chunk.id not in failed:
+            vectors[_key(chunk, model)] = vector
+            kept.keep(_key(chunk, model), vector)
+    by_chunk = {each.id: vectors[_key(each, model)] for each in chunks if each.id not in failed}
+    return Encoded(chunks, by_chunk, failed, (time.perf_counter() - started) * 1000)
+
+
+def _key(chunk: Chunk, model: Embedder) -> str:
+    return KeptVectors.key(chunk.id, model.model, chunk.text)
+
+
+async def _store_vectors(
+    encoded: Encoded, threads: Mapping[str, Thread], model: Embedder, work: Work
+) -> None:
+    """What the index refuses for good is given up; the rest of the group is stored all the same."""
+    stored = await isolate_poison(_vectors(encoded, threads, model, work), work.clients.index.upsert)
+    for item, failure in stored.poison:
+        id_ = item["chunk_id"]
+        encoded.failed[id_] = RejectedItemsError(f"the index refuses it: {failure.message}", {id_: ""})
 
 
 def _vectors(
@@ -77,27 +153,9 @@ def _vectors(
 ) -> list[dict[str, Any]]:
     now = stored_time(work.now())
     return [
-        {
-            "chunk_id": chunk.id,
-            "message_key": chunk.message_key,
-            "message_id": chunk.message_id,
-            "thread_id": chunk.thread_id,
-            "archive_id": chunk.archive_id,
-            "source": threads[chunk.thread_id].source if chunk.thread_id in threads else None,
-            "chunk_index": chunk.chunk_index,
-            "text": chunk.text,
-            "sender": chunk.metadata.get("sender"),
-            "sender_name": chunk.metadata.get("sender_name"),
-            "date": chunk.metadata.get("date"),
-            "subject": chunk.metadata.get("subject"),
-            "draft_mentions": chunk.metadata.get("draft_mentions", []),
-            "token_count": chunk.token_count,
-            "embedding_model": model.model,
-            "embedding_date": now,
-            VECTOR_FIELD: encoded.settled.vectors[position].tolist(),
-        }
-        for position, chunk in enumerate(encoded.chunks)
-        if position not in encoded.settled.failed
+        indexed_chunk(chunk, encoded.vectors[chunk.id], threads.get(chunk.thread_id), model.model, now)
+        for chunk in encoded.chunks
+        if chunk.id not in encoded.failed
     ]
 
 
@@ -111,8 +169,8 @@ def _outcomes(encoded: Encoded, model: Embedder, work: Work) -> list[Patch]:
         "lastError": None,
     }
     patches = []
-    for position, chunk in enumerate(encoded.chunks):
-        error = encoded.settled.failed.get(position)
+    for chunk in encoded.chunks:
+        error = encoded.failed.get(chunk.id)
         outcome = embedded if error is None else _given_up(classify(error))
         counted = {"attemptCount": max(chunk.attemptCount, work.attempt), "lastAttemptTime": now}
         patches.append(Patch(chunk.id, chunk.thread_id, set={**outcome, **counted}))
@@ -125,10 +183,13 @@ def _given_up(failure: Failure) -> dict[str, Any]:
 
 
 def _announcement(
-    chunks: Sequence[Chunk], encoded: Encoded, model: Embedder, work: Work
+    data: ChunksPrepared, chunks: Sequence[Chunk], done: Done, model: Embedder, work: Work
 ) -> EmbeddingsGenerated:
-    """All chunks that are settled now, those that were before and those given up included."""
-    count = len(chunks) - len(encoded.settled.failed)
+    """All chunks that are settled now, those that were before and those given up included.
+
+    Threads whose messages have no text of their own are named as well: nobody else speaks for them.
+    """
+    count = len(chunks) - done.given_up
     return EmbeddingsGenerated(
         chunk_ids=[each.id for each in chunks],
         embedding_count=count,
@@ -137,8 +198,9 @@ def _announcement(
         embedding_dimension=model.dimension,
         vector_store_collection=work.clients.index.name,
         vector_store_updated=count > 0,
-        avg_generation_time_ms=round(encoded.milliseconds / max(len(encoded.chunks), 1), 2),
+        avg_generation_time_ms=round(done.milliseconds / max(done.embedded, 1), 2),
         chunk_threads=[each.thread_id for each in chunks],
+        thread_ids=data.thread_ids,
     )
 
 

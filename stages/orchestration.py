@@ -1,51 +1,153 @@
 """Orchestration: a thread whose messages are all chunked, and whose chunks are all settled, gets its summary.
 
-A thread's version is a hash of what it is made of. Each version is asked for once: the request's message id
-is made of the thread and the version, so racing workers publish the same message, and the version is noted on
-the thread after that.
+A thread's version is a hash of what it is made of, and each version is asked for once. The event that finds a
+new version claims it on the thread, by a conditional write: others leave it alone. Then the broker holds a
+note to ourselves back for the quiet period. When it comes and the version is still the same, the summary is
+asked for, and after that the version is noted. An event that breaks off anywhere comes again and goes on: its
+claim is its own.
 """
 
-from datetime import datetime
+import asyncio
+from collections.abc import Awaitable, Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import TypeVar
 
 import azure.functions as func
 
-from shared.documents import Chunk, Thread
+from shared.documents import Chunk, Thread, stored_time
 from shared.errors import Failure
 from shared.events import EmbeddingsGenerated, Event, OrchestrationFailed
-from shared.stage import Outcome, Stage, Subject, Work
+from shared.stage import Later, Outcome, Stage, Subject, Work
 from shared.stage.functions import register_stage
-from shared.store import Patch
+from shared.store import Conflict, Patch
 from shared.threads.moving import resolve_thread
-from shared.threads.readiness import ready_thread, summary_request
+from shared.threads.readiness import Ready, ready_threads, summary_request
 
 __all__ = ["ORCHESTRATION", "blueprint"]
 
 blueprint = func.Blueprint()
+# A thread that never comes to rest is asked for all the same, after so many quiet periods.
+PATIENCE = 10
+# The event that claimed a version comes again until it succeeds or is set aside; then another may.
+CLAIM_MINUTES = 30
+CLAIMED_AT_ONCE = 8
+NOTED_AT_ONCE = 500
+Result = TypeVar("Result")
 
 
 async def orchestrate(event: Event[EmbeddingsGenerated], work: Work) -> Outcome:
-    threads = {
-        await resolve_thread(work.clients, each, work.session)
-        for each in sorted(set(event.data.chunk_threads))
-    }
-    versions = {each: version for each in sorted(threads) if (version := await _new_version(each, work))}
+    threads = await _threads(event.data, work)
+    ready = [each for each in await ready_threads(work.clients, threads, work.session) if each.is_new]
+    rested = [each for each in ready if _has_rested(each, event.data, work)]
+    stirring = [] if event.data.settled_versions else [each for each in ready if each not in rested]
+    claimer = event.data.claimed_by or event.event_id
+    requested = await _claimed(rested, claimer, work)
+    waiting = await _claimed(stirring, claimer, work)
 
     async def note() -> None:
-        for thread, version in versions.items():
-            patch = Patch(thread, thread, set={"content_hash": version})
-            await work.clients.store.patch(Thread, patch, work.session)
+        await _together(_noting(each, work) for each in requested)
 
+    settings = work.clients.settings
     return Outcome(
-        [summary_request(thread, version, work.clients.settings) for thread, version in versions.items()],
+        [summary_request(each.thread.id, each.version, settings) for each in requested],
+        later=_recheck(event.data, waiting, claimer, settings.ORCHESTRATION_QUIET_SECONDS),
         after_announcing=note,
-        counts={"threads": len(threads), "ready": len(versions)},
+        counts={"threads": len(threads), "ready": len(requested), "waiting": len(waiting)},
     )
 
 
-async def _new_version(thread_id: str, work: Work) -> str | None:
-    """The thread's version, if it is ready and was not asked for yet."""
-    ready = await ready_thread(work.clients, thread_id, work.session)
-    return ready.version if ready is not None and ready.is_new else None
+async def _threads(data: EmbeddingsGenerated, work: Work) -> list[Thread]:
+    """The threads that the event is about, where they are now."""
+    named = sorted({*data.chunk_threads, *data.thread_ids})
+    store, session = work.clients.store, work.session
+    found = await store.find_many(Thread, [(each, each) for each in named], session)
+    moved = [each.id for each in found.values() if each.merged_into is not None]
+    homes = {await resolve_thread(work.clients, each, session) for each in moved}
+    found |= await store.find_many(Thread, [(each, each) for each in sorted(homes - set(found))], session)
+    return [found[each] for each in sorted(found) if found[each].merged_into is None]
+
+
+def _has_rested(ready: Ready, data: EmbeddingsGenerated, work: Work) -> bool:
+    """Whether the version is the one from before the quiet period, or has had patience enough."""
+    quiet = work.clients.settings.ORCHESTRATION_QUIET_SECONDS
+    if not quiet:
+        return True
+    before = dict(zip(data.thread_ids, data.settled_versions, strict=False))
+    if before.get(ready.thread.id) == ready.version:
+        return True
+    since = (ready.thread.requesting or {}).get("since")
+    return since is not None and since < stored_time(work.now() - timedelta(seconds=PATIENCE * quiet))
+
+
+async def _claimed(wanted: Sequence[Ready], claimer: str, work: Work) -> list[Ready]:
+    """Those that are this event's to ask for: claimed by it, or by the event whose note it is."""
+    claims = await _together(_claim(each, claimer, work) for each in wanted)
+    return [each for each, claimed in zip(wanted, claims, strict=True) if claimed]
+
+
+async def _claim(ready: Ready, claimer: str, work: Work) -> bool:
+    thread, now = ready.thread, work.now()
+    earlier = (thread.requesting or {}).get("since")
+    claim = {
+        "version": ready.version,
+        "event": claimer,
+        "at": stored_time(now),
+        "since": earlier or stored_time(now),
+    }
+    claimed = await work.clients.store.patch(
+        Thread,
+        Patch(thread.id, thread.id, set={"requesting": claim}),
+        work.session,
+        condition=_unclaimed(ready.version, claimer, now),
+    )
+    return claimed is not Conflict.CONFLICT
+
+
+def _unclaimed(version: str, claimer: str, now: datetime) -> str:
+    """Over values of ours: hashes, an event id and a time."""
+    expired = stored_time(now - timedelta(minutes=CLAIM_MINUTES))
+    never_asked_for = f"NOT IS_STRING(c.content_hash) OR c.content_hash != '{version}'"
+    free = (
+        "NOT IS_OBJECT(c.requesting)"
+        f" OR c.requesting.version != '{version}'"
+        f" OR c.requesting.event = '{claimer}' OR c.requesting.at < '{expired}'"
+    )
+    return f"({never_asked_for}) AND ({free})"
+
+
+def _recheck(data: EmbeddingsGenerated, waiting: Sequence[Ready], claimer: str, quiet: float) -> list[Later]:
+    """The notes to ourselves: these threads, with the versions that they have now."""
+    parts = [waiting[start : start + NOTED_AT_ONCE] for start in range(0, len(waiting), NOTED_AT_ONCE)]
+    same = {"chunk_ids": [], "chunk_threads": [], "embedding_count": 0, "claimed_by": claimer}
+    return [
+        Later(
+            quiet,
+            data.model_copy(
+                update={
+                    **same,
+                    "thread_ids": [each.thread.id for each in part],
+                    "settled_versions": [each.version for each in part],
+                }
+            ),
+        )
+        for part in parts
+    ]
+
+
+async def _noting(ready: Ready, work: Work) -> None:
+    asked = {"content_hash": ready.version, "requesting": None}
+    await work.clients.store.patch(Thread, Patch(ready.thread.id, ready.thread.id, set=asked), work.session)
+
+
+async def _together(work: Iterable[Awaitable[Result]]) -> list[Result]:
+    """All of it, a bounded number at a time."""
+    gate = asyncio.Semaphore(CLAIMED_AT_ONCE)
+
+    async def one(awaitable: Awaitable[Result]) -> Result:
+        async with gate:
+            return await awaitable
+
+    return await asyncio.gather(*(one(each) for each in work))
 
 
 def _failed(
@@ -54,8 +156,9 @@ def _failed(
     attempts: int,
     now: datetime,  # noqa: ARG001 - this event has no time of its own
 ) -> OrchestrationFailed:
+    threads = sorted({*event.data.chunk_threads, *event.data.thread_ids})
     return OrchestrationFailed(
-        thread_ids=sorted(set(event.data.chunk_threads)) or event.data.chunk_ids[:1],
+        thread_ids=threads or event.data.chunk_ids[:1] or [event.event_id],
         error_message=failure.message,
         error_type=failure.error_type,
         retry_count=attempts,
@@ -64,7 +167,8 @@ def _failed(
 
 def _subjects(data: EmbeddingsGenerated) -> list[Subject]:
     places = zip(data.chunk_ids, data.chunk_threads, strict=False)
-    return [Subject(Chunk, id_, thread) for id_, thread in places]
+    chunks = [Subject(Chunk, id_, thread) for id_, thread in places]
+    return [*chunks, *(Subject(Thread, each, each) for each in data.thread_ids)]
 
 
 ORCHESTRATION = Stage("orchestration", EmbeddingsGenerated, orchestrate, _failed, _subjects)

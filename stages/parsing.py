@@ -16,15 +16,17 @@ from typing import Any
 import azure.functions as func
 
 from shared.documents import Archive, ArchiveStatus
-from shared.errors import Failure, PermanentError, add_details
+from shared.errors import DocumentNotFoundError, Failure, PermanentError, add_details
 from shared.events import ArchiveIngested, Event, JSONParsed, ParsingFailed
 from shared.mail.models import Skipped
 from shared.provision import ARCHIVES_CONTAINER
 from shared.reading.reader import Reader, prepare_reader
+from shared.removal.tombstones import find_removal, is_removing
 from shared.stage import Outcome, Stage, Subject, Work
 from shared.stage.functions import register_stage
 from shared.store import Patch
 from shared.threads import Lease, Registry
+from shared.threads.lease import THREADING
 
 __all__ = ["PARSING", "blueprint"]
 
@@ -32,7 +34,8 @@ SLICE = 2000
 FIRST_SLICE = 300
 KEPT_SKIPPED = 100
 MESSAGES_PER_EVENT = 500
-LEASE = "threading"
+
+REMOVED = Outcome(counts={"removed": 1})
 
 blueprint = func.Blueprint()
 
@@ -48,6 +51,7 @@ class Parsed:
     threads: dict[str, str] = field(default_factory=dict)
     skipped: list[Skipped] = field(default_factory=list)
     skipped_count: int = 0
+    removed: bool = False
 
     def rename(self, renamed: dict[str, str]) -> None:
         if renamed:
@@ -60,9 +64,13 @@ class Parsed:
 
 async def parse(event: Event[ArchiveIngested], work: Work) -> Outcome:
     started = time.monotonic()
-    archive = await work.clients.store.read(
+    archive = await work.clients.store.find(
         Archive, event.data.archive_id, event.data.archive_id, work.session
     )
+    if archive is None:
+        return await _removed(event.data.archive_id, work)
+    if archive.removing:
+        return REMOVED
     parsed = Parsed()
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -72,6 +80,8 @@ async def parse(event: Event[ArchiveIngested], work: Work) -> Outcome:
     except Exception as error:
         add_details(error, messages_parsed=len(parsed.threads))
         raise
+    if parsed.removed:
+        return REMOVED
     if not parsed.threads:
         raise NoMessagesError(f"{archive.file_path}: none of {parsed.skipped_count} messages could be parsed")
     duration = time.monotonic() - started
@@ -89,14 +99,24 @@ async def _download(work: Work, archive: Archive, path: Path) -> Path:
     return path
 
 
+async def _removed(archive_id: str, work: Work) -> Outcome:
+    """Nothing is done for an archive that was deleted; any other that is missing is a race."""
+    if await find_removal(work.clients.store, "archive", archive_id) is None:
+        raise DocumentNotFoundError(f"archives/{archive_id} is not there")
+    return REMOVED
+
+
 async def _parse_all(path: Path, archive: Archive, work: Work, parsed: Parsed) -> None:
-    registry, lease = Registry(work.clients), Lease(work.clients.store, LEASE, work.now)
+    registry, lease = Registry(work.clients), Lease(work.clients.store, THREADING, work.now)
     async with Reader(path, archive.file_path) as reader:
         async for batch in reader.slices(FIRST_SLICE, SLICE):
             parsed.skip(batch.skipped)
             if not batch.arrivals:
                 continue
             async with lease.held():
+                if await is_removing(work.clients.store, archive.id, work.session):
+                    parsed.removed = True
+                    return
                 threaded = await registry.add(batch.arrivals, archive.id, archive.source, work.session)
             parsed.rename(threaded.renamed)
             parsed.threads |= {each.key: threaded.assignments[each.links.node] for each in batch.arrivals}

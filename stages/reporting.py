@@ -5,7 +5,8 @@ from datetime import datetime
 
 import azure.functions as func
 
-from shared.documents import Report, Summary, Thread
+from shared.digests import touch_digests
+from shared.documents import Report, Summary, SummaryType, Thread
 from shared.errors import Failure, InvalidEventError
 from shared.events import Event, ReportDeliveryFailed, ReportPublished, SummaryComplete
 from shared.mail.mentions import draft_base
@@ -13,6 +14,7 @@ from shared.stage import Outcome, Stage, Subject, Work
 from shared.stage.functions import register_stage
 from shared.store import Patch
 from shared.summaries.outdated import settle_current
+from shared.webhooks.planning import planned_deliveries
 
 __all__ = ["REPORTING", "blueprint"]
 
@@ -27,8 +29,10 @@ async def publish(event: Event[SummaryComplete], work: Work) -> Outcome:
         )
     store, session = work.clients.store, work.session
     summary = await store.read(Summary, data.summary_id, data.thread_id, session)
-    report = _report(summary, work.now())
-    await store.create(report, session)
+    await _touch_digests(summary, work)
+    report = _with_deliveries(_report(summary, work.now()), work)
+    if not await store.create(report, session):
+        report = await store.read(Report, report.id, report.scope, session)
     # A later summary may have come between reading this one and storing its report.
     await settle_current(store, summary.scope, session)
     await _note_on_thread(report, work)
@@ -42,6 +46,15 @@ async def _note_on_thread(report: Report, work: Work) -> None:
     patch = Patch(report.thread_id, report.thread_id, set={"report_id": report.id})
     condition = f"c.summary_id = '{uuid.UUID(report.summary_id)}'"
     await work.clients.store.patch(Thread, patch, work.session, condition=condition)
+
+
+async def _touch_digests(summary: Summary, work: Work) -> None:
+    """A thread's news are its source's and its drafts' news. Its digests are made later, many at a time."""
+    if summary.thread_id is None or summary.outdated:
+        return
+    thread = await work.clients.store.find(Thread, summary.thread_id, summary.thread_id, work.session)
+    if thread is not None and thread.merged_into is None:
+        await touch_digests(work.clients, thread, work.session)
 
 
 def _report(summary: Summary, now: datetime) -> Report:
@@ -66,6 +79,14 @@ def _report(summary: Summary, now: datetime) -> Report:
         last_message_date=known.get("last_message_date"),
         outdated=summary.outdated,
     )
+
+
+def _with_deliveries(report: Report, work: Work) -> Report:
+    """Webhooks hear of it later: one that is down does not keep a report from being published."""
+    now = work.now()
+    planned = [] if report.outdated else planned_deliveries(work.clients.settings, report, now)
+    due = now if planned else None
+    return report.model_copy(update={"deliveries": planned, "next_delivery_at": due})
 
 
 def report_id(summary_id: str) -> str:
@@ -100,7 +121,8 @@ def _failed(
 
 
 def _subjects(data: SummaryComplete) -> list[Subject]:
-    return [Subject(Thread, data.thread_id, data.thread_id)]
+    is_thread = data.summary_type == SummaryType.THREAD
+    return [Subject(Thread, data.thread_id, data.thread_id)] if is_thread else []
 
 
 REPORTING = Stage("reporting", SummaryComplete, publish, _failed, _subjects)

@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -106,6 +107,7 @@ async def _make(id_: str, thread: Thread, version: str, data: SummarizationReque
     )
     context = await load_context(clients, thread, work.session, how)
     made = await summarizer.summarize(context)
+    made = replace(made, notes=(*made.notes, *context.gaps))
     return Summary(
         id=id_,
         summary_id=id_,

@@ -12,6 +12,7 @@ from shared.clients import clients
 from shared.config import Settings
 from shared.documents import RunStatus
 from shared.sweep import SweepFailedError, interval_schedule, sweep
+from shared.telemetry import span
 
 __all__ = ["blueprint"]
 
@@ -29,6 +30,8 @@ def schedule() -> str:
 @blueprint.function_name("sweep")
 @blueprint.timer_trigger(arg_name="timer", schedule=schedule())
 async def sweep_timer(timer: func.TimerRequest) -> None:  # noqa: ARG001 - the binding's name
-    done = await sweep(await clients())
+    connected = await clients()
+    with span("sweep"):
+        done = await sweep(connected)
     if done is not None and done.status is RunStatus.FAILED:
         raise SweepFailedError("; ".join(done.errors))

@@ -10,7 +10,7 @@ from shared.archives import ArchiveBombError, ArchiveError, CorruptArchiveError
 from shared.clients import Clients, clients
 from shared.documents import Archive, ArchiveStatus, read_document
 from shared.ingestion.definitions import NAME_PATTERN
-from shared.ingestion.errors import ArchiveTooLargeError
+from shared.ingestion.errors import ArchiveTooLargeError, SourceRemovedError
 from shared.ingestion.storing import Stored
 from shared.ingestion.uploads import Upload, take_upload
 from shared.progress import progress_of
@@ -23,7 +23,8 @@ from web.multipart import form_parts, parameter
 from web.openapi import describes
 from web.paging import page, page_size
 from web.problems import Problem, answer, tells_problems
-from web.shapes_of_input import ArchiveDetail, ArchiveList, ArchiveUploaded
+from web.removals import accept_removal
+from web.shapes_of_input import ArchiveDetail, ArchiveItem, ArchiveList, ArchiveUploaded, OperationAccepted
 
 __all__ = ["blueprint"]
 
@@ -115,6 +116,18 @@ async def get_archive(req: func.HttpRequest) -> func.HttpResponse:
     )
 
 
+@blueprint.function_name("archives_delete")
+@blueprint.route(route="api/archives/{id}", methods=["DELETE"], auth_level=func.AuthLevel.FUNCTION)
+@describes("DELETE", "api/archives/{id}", {202: OperationAccepted}, ids={"id": HASH_ID}, needs_key=True)
+@tells_problems
+async def delete_archive(req: func.HttpRequest) -> func.HttpResponse:
+    """Delete it with everything that was derived from it; the operation has the receipt."""
+    connected, id_ = await clients(), req.route_params["id"]
+    if not _ID.fullmatch(id_):
+        raise Problem(404, "There is no archive with this id.")
+    return await accept_removal(connected, "archive", id_)
+
+
 def _upload(req: func.HttpRequest) -> Upload:
     content: bytes | memoryview = req.get_body()
     named = parameter(req.headers.get("content-disposition", ""), "filename")
@@ -158,6 +171,8 @@ async def _taken(upload: Upload, connected: Clients) -> Stored:
         return await take_upload(upload, connected)
     except (ArchiveTooLargeError, ArchiveBombError) as error:
         raise Problem(413, str(error)) from None
+    except SourceRemovedError as error:
+        raise Problem(409, str(error)) from None
     except CorruptArchiveError as error:
         raise Problem(422, str(error)) from None
     except ArchiveError as error:
@@ -174,6 +189,5 @@ async def _found(id_: str, connected: Clients) -> Archive:
 
 
 def _shown(archive: Archive) -> dict[str, Any]:
-    hidden = {"id", "schema_version", "etag"}
     links = {"self": f"{PATH}/{archive.id}", "page": page_of_archive(archive.id)}
-    return {**archive.model_dump(mode="json", exclude=hidden), "links": links}
+    return {**archive.model_dump(mode="json", include=set(ArchiveItem.model_fields)), "links": links}

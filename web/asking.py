@@ -22,6 +22,7 @@ __all__ = [
     "Mention",
     "SourceName",
     "asked",
+    "checked_id",
     "day_after",
     "draft_named",
     "id_of",
@@ -97,7 +98,10 @@ def _invalid(error: ValidationError, model: type[Asked]) -> Problem:
 
 def id_of(req: func.HttpRequest, name: str, pattern: str, what: str) -> str:
     """An id in the path. One that cannot be is as unknown as one that is not there."""
-    value = str(req.route_params.get(name, ""))
+    return checked_id(str(req.route_params.get(name, "")), pattern, what)
+
+
+def checked_id(value: str, pattern: str, what: str) -> str:
     if not re.fullmatch(pattern.removeprefix("^").removesuffix("$"), value):
         raise Problem(404, f"There is no {what} with this id.")
     return value

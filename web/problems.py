@@ -20,6 +20,8 @@ Handler = Callable[[func.HttpRequest], Awaitable[func.HttpResponse]]
 RETRY_SECONDS = "30"
 TITLES = {
     400: "Bad request",
+    401: "Sign in first",
+    403: "Not allowed",
     404: "Not found",
     409: "Conflict",
     411: "Length required",

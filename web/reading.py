@@ -1,6 +1,6 @@
 """What several endpoints and pages read: reports with their summaries, threads where they are now."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from shared.clients import Clients
 from shared.documents import Chunk, Citation, Message, Report, Summary, Thread, read_document
@@ -80,7 +80,7 @@ async def report_detail(clients: Clients, id_: str) -> ReportDetail:
 
 async def cited_in(clients: Clients, report: Report, summary: Summary) -> list[CitationShown]:
     """The citations, each with the place on a thread's page where its sentence is marked."""
-    threads = await _threads_of(clients, report, (each.message_key for each in summary.citations))
+    threads = await _threads_of(clients, report, summary.citations)
     shown = []
     for number, each in enumerate(summary.citations, 1):
         thread = threads.get(each.message_key or "")
@@ -91,9 +91,13 @@ async def cited_in(clients: Clients, report: Report, summary: Summary) -> list[C
     return shown
 
 
-async def _threads_of(clients: Clients, report: Report, keys: Iterable[str | None]) -> dict[str, str]:
-    wanted = sorted({key for key in keys if key})
+async def _threads_of(clients: Clients, report: Report, citations: Sequence[Citation]) -> dict[str, str]:
+    """By message: said by the citation or the report; looked up where the thread may be another one now."""
+    keys = sorted({each.message_key for each in citations if each.message_key})
+    known = {each.message_key: each.thread_id for each in citations if each.message_key and each.thread_id}
+    if len(known) == len(keys) or not keys:
+        return known
     if report.thread_id is not None and not report.outdated:
-        return dict.fromkeys(wanted, report.thread_id)
-    rows = clients.store.query(THREADS_OF_MESSAGES, Session(), keys=wanted)
-    return {each["id"]: each["thread_id"] async for each in rows} if wanted else {}
+        return dict.fromkeys(keys, report.thread_id)
+    rows = clients.store.query(THREADS_OF_MESSAGES, Session(), keys=keys)
+    return {each["id"]: each["thread_id"] async for each in rows}

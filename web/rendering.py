@@ -8,9 +8,7 @@ does not, still could not do anything.
 import functools
 import hashlib
 import logging
-import re
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +17,29 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic import ValidationError
 
 from shared.config import SettingsError
+from shared.mail.mentions import draft_base
 from web.conditional import answer_of
 from web.problems import TITLES, Handler, Problem, as_problem
+from web.wording import (
+    OUTCOMES,
+    STATUSES,
+    bare_subject,
+    counted,
+    day,
+    filename,
+    machine_time,
+    minute,
+    moment,
+    plain,
+    progress_state,
+    seen,
+    sentence,
+    stage_figures,
+    stance_shares,
+    unquoted,
+)
 
-__all__ = ["ASSETS", "SECURITY_HEADERS", "blueprint", "plain", "render", "show", "shows_problems"]
+__all__ = ["ASSETS", "SECURITY_HEADERS", "blueprint", "problem_page", "render", "show", "shows_problems"]
 
 log = logging.getLogger(__name__)
 blueprint = func.Blueprint()
@@ -43,10 +60,6 @@ SECURITY_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 FOR_EVER = "public, max-age=31536000, immutable"
-# Line ends and tabs are for the caller to keep; all else that is not text, and what turns its direction.
-_UNSEEN = re.compile(
-    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
-)
 
 
 class Assets:
@@ -71,31 +84,23 @@ class Assets:
 ASSETS = Assets(HERE / "static")
 
 
-def plain(text: object) -> str:
-    """What a stranger wrote, as one line of text: no control characters, no change of direction."""
-    return " ".join(_UNSEEN.sub("", str(text)).split())
-
-
-def seen(text: str) -> str:
-    """Likewise, with its lines and spaces as they are."""
-    return _UNSEEN.sub("", text)
-
-
-def day(moment: datetime | None) -> str:
-    return f"{moment.day} {moment:%B %Y}" if moment else "no date"
-
-
-def minute(moment: datetime | None) -> str:
-    return f"{moment.day} {moment:%B %Y, %H:%M} UTC" if moment else "no date"
-
-
-def machine_time(moment: datetime | None) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if moment else ""
-
-
-def counted(number: int, unit: str, units: str = "") -> str:
-    """`1 message`, `1,204 messages`."""
-    return f"{number:,} {unit if number == 1 else units or unit + 's'}"
+FILTERS: dict[str, Callable[..., Any]] = {
+    "plain": plain,
+    "seen": seen,
+    "unquoted": unquoted,
+    "subject": bare_subject,
+    "sentence": sentence,
+    "filename": filename,
+    "drafts": lambda names: list(dict.fromkeys(draft_base(name) for name in names)),
+    "status": lambda status: STATUSES.get(str(status), str(status)),
+    "day": day,
+    "minute": minute,
+    "moment": moment,
+    "machine_time": machine_time,
+    "counted": counted,
+    "stage_figures": stage_figures,
+    "progress_state": progress_state,
+}
 
 
 @functools.lru_cache(maxsize=1)
@@ -107,10 +112,8 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(
-        plain=plain, seen=seen, day=day, minute=minute, machine_time=machine_time, counted=counted
-    )
-    made.globals.update(asset=ASSETS.address)
+    made.filters.update(FILTERS)
+    made.globals.update(asset=ASSETS.address, stance_shares=stance_shares, outcomes=OUTCOMES)
     return made
 
 

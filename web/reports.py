@@ -49,6 +49,7 @@ REPORTS = Listing(
         ),
         "consensus": "(c.consensus_type = @consensus OR (@consensus = 'none' AND IS_NULL(c.consensus_type)))",
         "type": "c.summary_type = @type",
+        "digests": "c.summary_type IN ('weekly', 'consensus')",
         "current": "c.outdated = false",
     },
     sorts=("-published_at", "published_at", "-last_message_date", "last_message_date"),

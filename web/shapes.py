@@ -231,7 +231,7 @@ class CitationShown(Shape):
 
     @classmethod
     def of(cls, citation: Citation, thread_id: str | None, page: str | None) -> "CitationShown":
-        return cls(**_taken(citation, cls), thread_id=thread_id, page=page)
+        return cls(**{**_taken(citation, cls), "thread_id": thread_id}, page=page)
 
 
 class SummaryDetail(Shape):

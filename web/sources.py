@@ -14,7 +14,9 @@ from shared.ingestion.definitions import (
     SourceDefinition,
     SourceType,
     check_reachable,
-    next_fetch,
+    definition_of,
+    source_of,
+    updated_source,
 )
 from shared.ingestion.requests import Requested, request_fetch
 from shared.session import Session
@@ -24,7 +26,8 @@ from web.conditional import answer_json
 from web.openapi import describes
 from web.paging import page, page_size
 from web.problems import Problem, answer, tells_problems
-from web.shapes_of_input import FetchAccepted, SourceDeleted, SourceItem, SourceList
+from web.removals import accept_removal
+from web.shapes_of_input import OperationAccepted, SourceDeleted, SourceItem, SourceList
 
 __all__ = ["blueprint"]
 
@@ -41,6 +44,10 @@ SOURCES = NamedQuery(
 )
 
 
+class DeletionAsked(Asked):
+    derived: bool = False
+
+
 class SourcesAsked(Asked):
     limit: Limit = 50
     after: str | None = None
@@ -55,7 +62,7 @@ async def create_source(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
     definition = _checked(_body(req), connected)
     session = Session()
-    source = _as_source(definition, datetime.now(UTC))
+    source = source_of(definition, datetime.now(UTC))
     if not await connected.store.create(source, session):
         raise Problem(409, f"There is a source named {definition.name!r} already.")
     created = await connected.store.read(Source, source.id, source.id, session)
@@ -105,7 +112,7 @@ async def update_source(req: func.HttpRequest) -> func.HttpResponse:
         source = await _found(req, connected)
         _check_match(req, source)
         now = datetime.now(UTC)
-        updated = _updated(source, _checked(_merged(req, source), connected), now)
+        updated = updated_source(source, _checked(_merged(req, source), connected), now)
         kept = await connected.store.replace(updated, Session())
         if kept is not Conflict.CONFLICT:
             return answer(200, _shown(kept), ETag=kept.etag or "")
@@ -114,13 +121,22 @@ async def update_source(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("sources_delete")
 @blueprint.route(route="api/sources/{name}", methods=["DELETE"], auth_level=func.AuthLevel.FUNCTION)
-@describes("DELETE", ONE, {200: SourceDeleted}, ids=NAMED, needs_key=True)
+@describes(
+    "DELETE",
+    ONE,
+    {200: SourceDeleted, 202: OperationAccepted},
+    query=DeletionAsked,
+    ids=NAMED,
+    needs_key=True,
+)
 @tells_problems
 async def delete_source(req: func.HttpRequest) -> func.HttpResponse:
-    """Delete a source's definition; what came from it is kept."""
+    """Delete a source's definition; with `derived` also all that came from it, which else is kept."""
     connected = await clients()
     source = await _found(req, connected)
     _check_match(req, source)
+    if req.params.get("derived", "").lower() == "true":
+        return await accept_removal(connected, "source", source.name)
     await connected.store.delete(Source, source.id, source.id, Session())
     kept = "Only the source itself was deleted; archives, messages and reports that came from it are kept."
     return answer(200, {"name": source.name, "deleted": True, "cascade": False, "detail": kept})
@@ -128,7 +144,7 @@ async def delete_source(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("sources_trigger")
 @blueprint.route(route="api/sources/{name}/trigger", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-@describes("POST", f"{ONE}/trigger", {202: FetchAccepted}, ids=NAMED, needs_key=True)
+@describes("POST", f"{ONE}/trigger", {202: OperationAccepted}, ids=NAMED, needs_key=True)
 @tells_problems
 async def trigger_source(req: func.HttpRequest) -> func.HttpResponse:
     """Ask for a fetch now; where one is under way, that one is the answer."""
@@ -169,7 +185,7 @@ def _body(req: func.HttpRequest) -> dict[str, Any]:
 def _merged(req: func.HttpRequest, source: Source) -> dict[str, Any]:
     body = _body(req)
     if req.method == "PATCH":
-        body = _merge_patch(_definition_of(source), body)
+        body = _merge_patch(definition_of(source), body)
     if body.setdefault("name", source.name) != source.name:
         fault = {"pointer": "/name", "detail": "a source cannot be renamed"}
         raise Problem(422, f"/name: {fault['detail']}", errors=[fault])
@@ -188,10 +204,6 @@ def _merge_patch(target: Any, patch: Any) -> Any:
     return merged
 
 
-def _definition_of(source: Source) -> dict[str, Any]:
-    return source.model_dump(include={"name", "source_type", "url", "enabled", "schedule", "settings"})
-
-
 def _checked(body: dict[str, Any], connected: Clients) -> SourceDefinition:
     definition = SourceDefinition.model_validate(body)
     try:
@@ -200,29 +212,6 @@ def _checked(body: dict[str, Any], connected: Clients) -> SourceDefinition:
         fault = {"pointer": "/url", "detail": str(error).removeprefix("url: ")}
         raise Problem(422, f"/url: {fault['detail']}", errors=[fault]) from None
     return definition
-
-
-def _as_source(definition: SourceDefinition, now: datetime) -> Source:
-    source = Source(
-        id=definition.name,
-        name=definition.name,
-        source_type=definition.source_type,
-        url=definition.url,
-        enabled=definition.enabled,
-        schedule=definition.schedule,
-        settings=definition.stored_settings(),
-        created_at=now,
-    )
-    return source.model_copy(update={"next_fetch_at": next_fetch(source, now)})
-
-
-def _updated(source: Source, definition: SourceDefinition, now: datetime) -> Source:
-    """The new definition; what was learnt about the old address is forgotten with it."""
-    defined = _as_source(definition, now)
-    changes = {name: getattr(defined, name) for name in SourceDefinition.model_fields}
-    moved = (source.url, source.source_type) != (defined.url, defined.source_type)
-    cursor = {} if moved else source.cursor
-    return source.model_copy(update={**changes, "cursor": cursor, "next_fetch_at": defined.next_fetch_at})
 
 
 async def _found(req: func.HttpRequest, connected: Clients) -> Source:
@@ -241,7 +230,5 @@ def _check_match(req: func.HttpRequest, source: Source) -> None:
 
 
 def _shown(source: Source) -> dict[str, Any]:
-    shown = source.model_dump(
-        mode="json", exclude={"id", "etag", "attemptCount", "lastAttemptTime", "lastError"}
-    )
+    shown = source.model_dump(mode="json", include=set(SourceItem.model_fields))
     return {**shown, "links": {"self": f"{PATH}/{source.id}", "trigger": f"{PATH}/{source.id}/trigger"}}

@@ -26,7 +26,6 @@ def main() -> None:
             key=options.key,
             rate=options.rate,
             faults=options.faults,
-            group_commit=options.synchronous in ("FULL", "EXTRA"),
         )
 
     run_service(make, log_level=options.log_level)

@@ -1,6 +1,6 @@
 """Documents on the wire: alone, in batches, by query and as a change feed."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import orjson
@@ -32,6 +32,10 @@ from localcloud.cosmos.wire import (
 from localcloud.httpd import Response
 
 __all__ = ["DocumentsApi"]
+
+_PRE_TRIGGERS = "x-ms-documentdb-pre-trigger-include"
+_POST_TRIGGERS = "x-ms-documentdb-post-trigger-include"
+Show = Callable[[Call, Container, View, Scope, Page], Response]  # a page to the client
 
 
 class DocumentsApi:
@@ -152,27 +156,33 @@ class DocumentsApi:
         text, parameters = query_in(call)
         scope = self._query_scope(call, container, text, parameters)
         view = self._view(call, container, _ranges(container, scope))
-        queries = self.account.queries
-        work = queries.prepare(
+        work = self.account.queries.prepare(
             container, view, scope, text, parameters,
             max_items=page_size(call), continuation=call.header("x-ms-continuation"),
         )  # fmt: skip
+        return self._run(call, container, view, scope, work, self._page)
+
+    def _run(
+        self, call: Call, container: Container, view: View, scope: Scope, work: Work, show: Show
+    ) -> Response | Awaitable[Response]:
+        """Read a page here if it is quick, else in the thread."""
+        longest = self.account.queries.query_seconds
         can_move = self.slow.is_open and view.table == container.table  # the replica is in memory
         try:
-            page = work(self.account.store.connection, LOOP_SECONDS if can_move else queries.query_seconds)
+            page = work(self.account.store.connection, LOOP_SECONDS if can_move else longest)
         except SlowQueryError:
             if not can_move:
                 raise
-            return self._slow_page(call, container, view, scope, work)
-        return self._page(call, container, view, scope, page)
+            return self._run_in_thread(call, container, view, scope, work, show)
+        return show(call, container, view, scope, page)
 
-    async def _slow_page(
-        self, call: Call, container: Container, view: View, scope: Scope, work: Work
+    async def _run_in_thread(
+        self, call: Call, container: Container, view: View, scope: Scope, work: Work, show: Show
     ) -> Response:
         # What the thread sees is at least as new as the view.
         seen = view._replace(lsns=list(view.lsns))
         page = await self.slow.run(work, self.account.queries.query_seconds)
-        return self._page(call, container, seen, scope, page)
+        return show(call, container, seen, scope, page)
 
     def _query_scope(self, call: Call, container: Container, text: str, parameters: dict[str, Any]) -> Scope:
         """One partition, one range, or all: then only what the gateway can serve by itself."""
@@ -197,16 +207,17 @@ class DocumentsApi:
         plan = query_plan(parse_query(text), parameters, features)
         return answer(call, 200, orjson.dumps(plan), charge=1.0)
 
-    def read_feed(self, call: Call) -> Response:
+    def read_feed(self, call: Call) -> Response | Awaitable[Response]:
         container = self._container(call)
         scope = self._scope(call, container)
         view = self._view(call, container, _ranges(container, scope))
-        page = self.account.queries.feed(
-            container, view, scope, page_size(call), call.header("x-ms-continuation")
-        )
-        return self._page(call, container, view, scope, page)
+        work = self.account.queries.prepare(
+            container, view, scope, "SELECT * FROM c", {},
+            max_items=page_size(call), continuation=call.header("x-ms-continuation"),
+        )  # fmt: skip
+        return self._run(call, container, view, scope, work, self._page)
 
-    def read_changes(self, call: Call) -> Response:
+    def read_changes(self, call: Call) -> Response | Awaitable[Response]:
         if (call.header("a-im") or "").lower() not in ("incremental feed", "incremental_feed"):
             raise not_implemented(f"The change feed mode {call.header('a-im')!r}")
         container = self._container(call)
@@ -218,10 +229,12 @@ class DocumentsApi:
         view = self._view(call, container, _ranges(container, scope))
         newest = view.lsns[scope.range] if scope.range is not None else max(view.lsns)
         after = _feed_start(call.header("if-none-match"), newest)
-        page, reached = self.account.queries.changes(
-            view, scope, after, http_date(call.header("if-modified-since")), page_size(call)
-        )
-        call.headers.append(("etag", f'"{reached}"'))
+        since = http_date(call.header("if-modified-since"))
+        work = self.account.queries.changes(view, scope, after, since, page_size(call))
+        return self._run(call, container, view, scope, work, self._changes)
+
+    def _changes(self, call: Call, container: Container, view: View, scope: Scope, page: Page) -> Response:
+        call.headers.append(("etag", f'"{page.reached}"'))
         if page.items:
             return self._page(call, container, view, scope, page)
         self._add_tokens(call, container, _tokens(container, view, scope))
@@ -255,6 +268,8 @@ class DocumentsApi:
 
     def _container_and_key(self, call: Call) -> tuple[Container, PartitionKey]:
         container = self._container(call)
+        if call.header(_PRE_TRIGGERS) or call.header(_POST_TRIGGERS):
+            raise not_implemented("A write with triggers")
         header = call.header("x-ms-documentdb-partitionkey")
         if header is None:
             raise bad_request("PartitionKey value must be supplied for this operation")

@@ -14,6 +14,9 @@ __all__ = ["EMULATOR_KEY", "Authenticator", "Resource"]
 EMULATOR_KEY = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
 
 
+_CODES = (("%3D", "="), ("%26", "&"), ("%2B", "+"), ("%2F", "/"))
+
+
 class Resource:
     """What a request is about, as its signature names it."""
 
@@ -40,8 +43,7 @@ class Authenticator:
             raise ValueError("--key is not base64") from None
 
     def check(self, request: Request, resource: Resource) -> None:
-        header = unquote(request.headers.get("authorization", ""))
-        kind, _, signature = header.partition("&sig=")
+        kind, _, signature = _decoded(request.headers.get("authorization", "")).partition("&sig=")
         if not kind.startswith("type=master") or not signature:
             raise _unauthorized("Required Header authorization is missing or is not a master-key signature")
         given = signature.encode()
@@ -58,6 +60,13 @@ class Authenticator:
         plain_date = "" if date else request.headers.get("date", "").lower()
         text = f"{request.method.lower()}\n{kind.lower()}\n{link}\n{date}\n{plain_date}\n"
         return base64.b64encode(hmac.digest(self._key, text.encode(), "sha256"))
+
+
+def _decoded(header: str) -> str:
+    """The header as it was before clients made it fit for a URL: these four are all that is ever in it."""
+    for code, character in _CODES:
+        header = header.replace(code, character)
+    return unquote(header) if "%" in header else header
 
 
 def _unauthorized(message: str) -> CosmosError:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from localcloud.cosmos.errors import bad_request
+from localcloud.cosmos.errors import bad_request, not_implemented
 from localcloud.cosmos.keys import KeyDefinition, RangeMap, parse_path
 from localcloud.cosmos.rids import raw_rid
 from localcloud.cosmos.store import Store
@@ -14,8 +14,13 @@ __all__ = ["Container", "validate_definition"]
 MAX_TTL = 2**31 - 1
 
 
+_UNSUPPORTED = ("computedProperties", "vectorEmbeddingPolicy", "fullTextPolicy")
+_UNSUPPORTED_INDEXES = ("vectorIndexes", "fullTextIndexes")
+
+
 def validate_definition(definition: dict[str, Any]) -> dict[str, Any]:
     """The definition as it is kept: checked, with the service's defaults."""
+    _refuse(definition, _UNSUPPORTED)
     KeyDefinition.parse(definition.get("partitionKey"))
     if definition.get("defaultTtl") is not None:
         check_ttl(definition["defaultTtl"], "defaultTtl")
@@ -35,10 +40,18 @@ def validate_definition(definition: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _refuse(definition: dict[str, Any], names: tuple[str, ...]) -> None:
+    """What would change the answers to queries is not kept as if it did."""
+    for name in names:
+        if definition.get(name):
+            raise not_implemented(f"{name!r} of a container")
+
+
 def _indexing_policy(policy: Any) -> dict[str, Any]:
     """The policy as the service would echo it; here every path is indexed when a query asks for it."""
     if not isinstance(policy, dict):
         raise bad_request("indexingPolicy is an object")
+    _refuse(policy, _UNSUPPORTED_INDEXES)
     mode = str(policy.get("indexingMode", "consistent")).lower()
     if mode not in ("consistent", "lazy", "none"):
         raise bad_request(f"indexingMode is consistent or none, not {mode!r}")

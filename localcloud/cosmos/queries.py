@@ -72,6 +72,7 @@ class Scope:
 class Page(NamedTuple):
     items: list[str]  # JSON texts
     continuation: str | None = None
+    reached: int = 0  # by a change feed
 
 
 class SlowQueryError(CosmosError):
@@ -154,13 +155,6 @@ class Queries:
             connection, seconds, lambda: _page(program, connection, sql, bindings, position, wanted)
         )
 
-    def feed(
-        self, container: Container, view: View, scope: Scope, max_items: int | None, continuation: str | None
-    ) -> Page:
-        return self.query(
-            container, view, scope, "SELECT * FROM c", {}, max_items=max_items, continuation=continuation
-        )
-
     def over_values(self, values: list[dict[str, Any]], text: str, parameters: dict[str, Any]) -> list[str]:
         """A query over metadata: databases, containers, offers."""
         program = compile_query(parse_query(text), parameters)
@@ -179,10 +173,8 @@ class Queries:
             lambda: _page(program, connection, sql, bindings, _Position(), 10**6),
         ).items
 
-    def changes(
-        self, view: View, scope: Scope, after: int, since: int | None, max_items: int | None
-    ) -> tuple[Page, int]:
-        """Documents changed after a sequence number, oldest change first, and the number reached."""
+    def changes(self, view: View, scope: Scope, after: int, since: int | None, max_items: int | None) -> Work:
+        """Documents changed after a sequence number, oldest change first; the page tells the one reached."""
         conditions = ["d.lsn > :after", *scope.filters(expires=True)]
         if since is not None:
             conditions.append("d.ts >= :since")
@@ -192,19 +184,10 @@ class Queries:
             f"SELECT d.lsn, json_set(d.body, '$._lsn', d.lsn) FROM {view.table} AS d "
             f"WHERE {' AND '.join(conditions)} ORDER BY d.lsn, d.k"
         )
-        items: list[str] = []
-        size, last = 0, after
-        cursor = self.store.execute(sql, bindings)
-        for lsn, body in cursor:
-            # A batch is one sequence number, and no page ends within it.
-            if lsn != last and (len(items) >= wanted or size > MAX_PAGE_BYTES):
-                cursor.close(force=True)
-                return Page(items), last
-            items.append(body)
-            size += len(body)
-            last = lsn
         newest = view.lsns[scope.range] if scope.range is not None else max(view.lsns)
-        return Page(items), max(last, newest)
+        return lambda connection, seconds: _limited(
+            connection, seconds, lambda: _changes(connection.execute(sql, bindings), after, newest, wanted)
+        )
 
     # how a query runs
 
@@ -261,6 +244,20 @@ def _page(
     page, reached = _collect(program, cursor, position, count)
     done = program.limit is not None and len(page) == remaining
     return Page(page, None if done or reached is None else reached.encode())
+
+
+def _changes(cursor: apsw.Cursor, after: int, newest: int, wanted: int) -> Page:
+    items: list[str] = []
+    size, last = 0, after
+    for lsn, body in cursor:
+        # A batch is one sequence number, and no page ends within it.
+        if lsn != last and (len(items) >= wanted or size > MAX_PAGE_BYTES):
+            cursor.close(force=True)
+            return Page(items, reached=last)
+        items.append(body)
+        size += len(body)
+        last = lsn
+    return Page(items, reached=max(last, newest))
 
 
 def _limited(connection: apsw.Connection, seconds: float, run: Callable[[], Page]) -> Page:

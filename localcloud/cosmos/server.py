@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from itertools import count
 from typing import Any
 from uuid import uuid4
 
+import apsw
 import orjson
 
 from localcloud.cosmos.account import Account
@@ -41,7 +42,6 @@ class CosmosService:
         key: str,
         rate: float,
         faults: bool,
-        group_commit: bool,
     ) -> None:
         self._account = account
         self._api = Api(account, rate=rate)
@@ -49,7 +49,6 @@ class CosmosService:
         self._faults = FaultPlan(FAULT_KINDS, enabled=faults)
         self._http = HttpServer(self.handle, limits=Limits(body_bytes=8 * 1024 * 1024))
         self._host, self._port = host, port
-        self._groups = _GroupCommit(account) if group_commit else None
         self._purger: asyncio.Task[None] | None = None
 
     async def start(self) -> dict[str, str]:
@@ -61,6 +60,7 @@ class CosmosService:
         if self._purger is not None:
             self._purger.cancel()
         await self._http.stop()
+        self._commit()
         self._api.documents.slow.close()
         self._account.close()
 
@@ -86,9 +86,20 @@ class CosmosService:
         return self._perform(call)
 
     def _perform(self, call: Call) -> Response | Awaitable[Response]:
-        if self._groups is not None and call.operation.rpartition(".")[2] in _WRITES:
-            return self._groups.run(lambda: self._run_write(call))
+        if call.operation.rpartition(".")[2] in _WRITES and self._account.store.begin_group():
+            # One commit for all that is written in this turn of the loop, and no answer before it.
+            self._http.hold()
+            asyncio.get_running_loop().call_soon(self._commit)
         return self._run(call)
+
+    def _commit(self) -> None:
+        try:
+            self._account.store.end_group()
+        except apsw.Error:
+            log.exception("the commit failed: nothing that waited for it is acknowledged")
+            self._http.release(failed=True)
+        else:
+            self._http.release()
 
     def _run(self, call: Call) -> Response | Awaitable[Response]:
         try:
@@ -98,11 +109,6 @@ class CosmosService:
         if not isinstance(response, Response):
             return self._finish(call, response)
         call.headers.append(_activity(call))
-        return response
-
-    def _run_write(self, call: Call) -> Response:
-        response = self._run(call)
-        assert isinstance(response, Response)  # noqa: S101 - only queries are answered later
         return response
 
     async def _finish(self, call: Call, coming: Awaitable[Response]) -> Response:
@@ -182,33 +188,3 @@ def _planned_error(args: dict[str, Any]) -> CosmosError:
         substatus=int(args.get("substatus", 0)),
         headers=(("x-ms-retry-after-ms", str(int(retry_after))),) if retry_after is not None else (),
     )
-
-
-class _GroupCommit:
-    """One commit for all writes that arrive in one turn of the event loop; none is answered before it."""
-
-    def __init__(self, account: Account) -> None:
-        self._store = account.store
-        self._waiting: list[tuple[asyncio.Future[Response], Response]] = []
-
-    def run(self, write: Callable[[], Response]) -> Awaitable[Response]:
-        loop = asyncio.get_running_loop()
-        if not self._waiting:
-            self._store.execute("BEGIN IMMEDIATE")
-            loop.call_soon(self._commit)
-        future: asyncio.Future[Response] = loop.create_future()
-        self._waiting.append((future, write()))
-        return future
-
-    def _commit(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        try:
-            self._store.execute("COMMIT")
-        except Exception as error:
-            log.exception("the commit failed")
-            for future, _ in waiting:
-                future.set_exception(error)
-            return
-        for future, response in waiting:
-            if not future.done():
-                future.set_result(response)

@@ -22,6 +22,7 @@ _RETRY_MS = 1000
 
 class SlowLane:
     def __init__(self, store: Store) -> None:
+        self._store = store
         self._connection = store.reader()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="slow-query")
         self._waiting = 0
@@ -35,11 +36,18 @@ class SlowLane:
             raise throttled(_RETRY_MS)
         self._waiting += 1
         try:
+            await self._commit_of_now()
             return await asyncio.get_running_loop().run_in_executor(
                 self._thread, work, self._require(), seconds
             )
         finally:
             self._waiting -= 1
+
+    async def _commit_of_now(self) -> None:
+        """The thread sees what is committed, and has to see all that this query's reader has."""
+        group = self._store.groups
+        while self._store.group_open and self._store.groups == group:  # noqa: ASYNC110 - a turn of the loop
+            await asyncio.sleep(0)
 
     def _require(self) -> apsw.Connection:
         assert self._connection is not None  # noqa: S101 - only an open lane is used

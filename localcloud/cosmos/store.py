@@ -50,6 +50,8 @@ class Store:
         self._path = str(folder / "cosmos.db") if folder else ":memory:"
         self.connection = apsw.Connection(self._path, statementcachesize=500)
         self.execute = self.connection.execute
+        self.group_open = False
+        self.groups = 0  # how many were begun
         self._prepare(synchronous)
 
     def _prepare(self, synchronous: str) -> None:
@@ -75,6 +77,27 @@ class Store:
         self.connection.close()
         if self._lock is not None:
             self._lock.close()
+
+    def begin_group(self) -> bool:
+        """Let all writes up to end_group() share one commit. False if they do already."""
+        if self.group_open:
+            return False
+        self.execute("BEGIN IMMEDIATE")
+        self.group_open = True
+        self.groups += 1
+        return True
+
+    def end_group(self) -> None:
+        """Commit; what fails here was not written, and raises."""
+        if not self.group_open:
+            return
+        self.group_open = False
+        try:
+            self.execute("COMMIT")
+        except apsw.Error:
+            if self.connection.in_transaction:
+                self.execute("ROLLBACK")
+            raise
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:

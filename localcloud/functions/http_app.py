@@ -1,15 +1,13 @@
-"""The ASGI application: HTTP functions, the admin API, and the page at /."""
+"""What the host answers over HTTP: functions, the admin API, and the page at /."""
 
-import asyncio
 import functools
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from localcloud.functions.admin import AdminApi
 from localcloud.functions.context import Trace
 from localcloud.functions.definitions import Function, HttpTrigger
 from localcloud.functions.http_values import (
-    WITHOUT_BODY,
     HttpReply,
     decode_request,
     encode_response,
@@ -20,22 +18,14 @@ from localcloud.functions.invocation import NO_TRACE, Call, Invoker, Outcome
 from localcloud.functions.keys import AccessKeys
 from localcloud.functions.routes import Match, Router
 
-__all__ = ["MAX_BODY_BYTES", "HttpApp", "send_reply"]
+__all__ = ["MAX_BODY_BYTES", "HttpApp"]
 
 MAX_BODY_BYTES = 100 * 1024 * 1024  # as the real host
 REASON = "This function was programmatically called via the host APIs."
 
-Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[Any], Awaitable[None]]
+Receive = Callable[[], Awaitable[Any]]
+Body = bytes | HttpReply | None
 Reply = Callable[[HttpReply], None]
-
-
-class _TooLarge(Exception):  # noqa: N818 - a refusal of the peer's, not an error of ours
-    pass
-
-
-class _Disconnected(Exception):  # noqa: N818 - likewise
-    pass
 
 
 class HttpApp:
@@ -56,22 +46,6 @@ class HttpApp:
         self._keys = keys
         self._admin = admin
         self._max_body_bytes = max_body_bytes
-
-    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        try:
-            body = await self._body(dict(scope["headers"]), receive)
-        except _Disconnected:
-            return
-        except _TooLarge:
-            message = f"the body may have at most {self._max_body_bytes} bytes"
-            reply = HttpReply(413, [(b"connection", b"close")], message.encode())
-        else:
-            reply = await self._reply(scope, body)
-        await send_reply(send, reply)
-
-    async def _reply(self, scope: dict[str, Any], body: bytes) -> HttpReply:
-        answered: asyncio.Future[HttpReply] = asyncio.get_running_loop().create_future()
-        return self.begin(scope, body, functools.partial(_resolve, answered)) or await answered
 
     def begin(self, scope: dict[str, Any], body: bytes, reply: Reply) -> HttpReply | None:
         """Answer a request that is here whole: at once, or by `reply` when its function has ended."""
@@ -99,20 +73,22 @@ class HttpApp:
         self._invoker.start(function, call, functools.partial(_finish, reply))
         return None
 
-    async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
-        length = headers.get(b"content-length")
+    async def read_body(self, headers: Iterable[tuple[bytes, bytes]], receive: Receive) -> Body:
+        """The body; the refusal of one that is too large; None if the peer left before it had sent it."""
+        too_large = HttpReply(413, [], f"the body may have at most {self._max_body_bytes} bytes".encode())
+        length = dict(headers).get(b"content-length")
         if length is not None and length.isdigit() and int(length) > self._max_body_bytes:
-            raise _TooLarge
+            return too_large
         chunks: list[bytes] = []
         size = 0
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
-                raise _Disconnected
+                return None
             chunk = message.get("body", b"")
             size += len(chunk)
             if size > self._max_body_bytes:
-                raise _TooLarge
+                return too_large
             chunks.append(chunk)
             if not message.get("more_body"):
                 return b"".join(chunks)
@@ -121,11 +97,6 @@ class HttpApp:
 def _encode_output(value: Any) -> HttpReply:
     """A func.Out may be left alone, which a return value may not."""
     return HttpReply(204, []) if value is None else encode_response(value)
-
-
-def _resolve(answered: asyncio.Future[HttpReply], reply: HttpReply) -> None:
-    if not answered.done():
-        answered.set_result(reply)
 
 
 def _finish(reply: Reply, outcome: Outcome) -> None:
@@ -153,11 +124,3 @@ def _key(scope: dict[str, Any]) -> str | None:
         return parse_query(scope["query_string"].decode("latin-1")).get("code")
     except ValueError:
         return None
-
-
-async def send_reply(send: Send, reply: HttpReply) -> None:
-    headers = reply.headers
-    if reply.status not in WITHOUT_BODY:
-        headers = [*headers, (b"content-length", b"%d" % len(reply.body))]
-    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    await send({"type": "http.response.body", "body": reply.body})

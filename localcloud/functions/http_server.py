@@ -5,13 +5,13 @@ import contextlib
 import functools
 import logging
 import socket
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from localcloud.functions.http_app import send_reply
+from localcloud.functions.http_app import HttpApp
 from localcloud.functions.http_values import HttpReply, encode_reply
 
 __all__ = ["HttpServer"]
@@ -61,18 +61,29 @@ class _BoundedProtocol(HttpToolsProtocol):
 
 
 class _Protocol(_BoundedProtocol):
-    """Answers a request without a body with neither the task nor the messages that ASGI takes for one.
+    """Answers without the messages that ASGI takes for it, and without a task where there is no body.
 
-    Functions answer whole and run elsewhere, so there is nothing that a task would wait for here.
+    Functions answer whole and run elsewhere, so there is nothing more that a task would wait for here.
     """
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        headers = cycle.scope["headers"]
-        if any(name in _TELLS_OF_BODY for name, _ in headers):
-            super()._start_asgi_task(cycle, app)
-            return
+        if any(name in _TELLS_OF_BODY for name, _ in cycle.scope["headers"]):
+            self._keep(self._read_body(cycle, app))
+        else:
+            self._begin(cycle, app, b"")
+
+    async def _read_body(self, cycle: RequestResponseCycle, app: HttpApp) -> None:
+        body = await app.read_body(cycle.scope["headers"], cycle.receive)
+        if isinstance(body, HttpReply):
+            cycle.keep_alive = False  # what is left of the request is not read
+            self._reply(cycle, body)
+        elif body is not None:
+            self._begin(cycle, app, body)
+
+    def _begin(self, cycle: RequestResponseCycle, app: HttpApp, body: bytes) -> None:
+        scope: Any = cycle.scope
         try:
-            reply = app.begin(cycle.scope, b"", functools.partial(self._reply, cycle))
+            reply = app.begin(scope, body, functools.partial(self._reply, cycle))
         except Exception:
             log.exception("a request failed in the host")
             reply = HttpReply(500, [])
@@ -80,12 +91,10 @@ class _Protocol(_BoundedProtocol):
             self.loop.call_soon(self._reply, cycle, reply)
 
     def _reply(self, cycle: RequestResponseCycle, reply: HttpReply) -> None:
-        if cycle.disconnected or cycle.response_started:
+        if self.flow.write_paused:
+            self._keep(self._reply_later(cycle, reply))
             return
-        if self.flow.write_paused:  # the peer reads slowly: ASGI's way waits for it
-            task = self.loop.create_task(send_reply(cycle.send, reply))
-            self.tasks.add(task)
-            task.add_done_callback(self.tasks.discard)
+        if self.transport.is_closing():
             return
         cycle.response_started = cycle.response_complete = True
         with_body = cycle.scope["method"] != "HEAD"
@@ -94,6 +103,16 @@ class _Protocol(_BoundedProtocol):
         if not keep_alive:
             self.transport.close()
         cycle.on_response()
+
+    async def _reply_later(self, cycle: RequestResponseCycle, reply: HttpReply) -> None:
+        """To a peer that reads slowly: when it has caught up, or is gone."""
+        await self.flow.drain()
+        self._reply(cycle, reply)
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self.loop.create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
 
 
 class _Server(uvicorn.Server):
@@ -113,9 +132,9 @@ class HttpServer:
     def port(self) -> int:
         return int(self._socket.getsockname()[1])
 
-    async def start(self, app: Any) -> None:
+    async def start(self, app: HttpApp) -> None:
         config = uvicorn.Config(
-            app,
+            app,  # type: ignore[arg-type] # no ASGI app: only the protocol below calls it
             interface="asgi3",
             http=_Protocol,
             ws="none",

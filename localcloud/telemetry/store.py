@@ -253,7 +253,7 @@ def _searchable(attributes: Mapping[str, str]) -> Iterable[tuple[str, str]]:
     """Each attribute; and of a list (`pipeline.thread_ids`) each entry under the name for one."""
     for name, value in attributes.items():
         yield name, value
-        if name.endswith("_ids"):
+        if name.endswith(("_ids", "_keys")):
             for entry in value.split()[:LISTED_IDS]:
                 yield name.removesuffix("s"), entry
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.markdown import Markdown
@@ -31,20 +32,24 @@ async def _show(app: App, archives: Path, console: Console) -> int:
     outcome = await follow(app, taken, console)
     for gap in outcome.gaps:
         console.print(Text(f"  missing: {gap}", style="yellow"))
-    await _print_first_report(app, taken, console)
+    await _print_a_report(app, taken, console)
     return 1 if outcome.gaps else 0
 
 
-async def _print_first_report(app: App, taken: Sequence[Taken], console: Console) -> None:
-    sources = [(await app.get(f"/api/archives/{each.archive_id}"))["source"] for each in taken]
-    reports = await app.get("/api/reports", source=sources[0], summary_type="thread", limit="50")
-    if not reports["items"]:
+async def _print_a_report(app: App, taken: Sequence[Taken], console: Console) -> None:
+    sources = {(await app.get(f"/api/archives/{each.archive_id}"))["source"] for each in taken}
+    pages = [await app.get("/api/reports", source=source, type="thread", limit="200") for source in sources]
+    found = [report for page in pages for report in page["items"]]
+    if not found:
         return
-    # The first with an outcome shows more than the first of all.
-    first = next((each for each in reports["items"] if each["has_consensus"]), reports["items"][0])
-    report = await app.get(f"/api/reports/{first['report_id']}")
+    report = await app.get(f"/api/reports/{max(found, key=_tells)['report_id']}")
     console.print()
     console.rule(Text(f"The report on: {report['title']}"), align="left", style="dim")
     console.print(Padding(Markdown(report["summary"]["content_markdown"]), (0, 2)))
     console.rule(style="dim")
     console.print(Text(f"Read it with its mails: {app.base}/threads/{report['thread_id']}"))
+
+
+def _tells(report: dict[str, Any]) -> tuple[bool, int, str]:
+    """How much a report shows at a glance: an outcome, and many voices."""
+    return bool(report["has_consensus"]), len(report["participants"]), report["report_id"]

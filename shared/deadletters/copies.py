@@ -11,11 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from azure.servicebus import ServiceBusReceivedMessage
-from azure.servicebus.amqp import AmqpAnnotatedMessage, AmqpMessageBodyType
+from shared.lazy import lazy
+
+if TYPE_CHECKING:
+    from azure.servicebus import ServiceBusReceivedMessage, amqp
+else:
+    amqp = lazy("azure.servicebus.amqp")
 
 __all__ = ["MessageCopy", "from_json", "to_json"]
 
@@ -37,6 +41,7 @@ KEPT_ANNOTATIONS = frozenset({"x-opt-partition-key", "x-opt-via-partition-key"})
 BROKERS_ANNOTATIONS = "x-opt-"
 DEAD_LETTER_PREFIX = "deadletter"
 INT32 = 2**31
+DATA = "data"
 
 
 @dataclass(frozen=True)
@@ -50,9 +55,9 @@ class MessageCopy:
     footer: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, message: ServiceBusReceivedMessage) -> "MessageCopy":
+    def of(cls, message: "ServiceBusReceivedMessage") -> "MessageCopy":
         raw = message.raw_amqp_message
-        data = raw.body_type is AmqpMessageBodyType.DATA
+        data = raw.body_type.value == DATA
         properties = {name: getattr(raw.properties, name, None) for name in PROPERTIES}
         return cls(
             body_kind=raw.body_type.value,
@@ -70,13 +75,13 @@ class MessageCopy:
 
     def data(self) -> bytes:
         """The body's bytes; a body that is an AMQP value as the text that shows it."""
-        if self.body_kind == AmqpMessageBodyType.DATA.value:
+        if self.body_kind == DATA:
             return b"".join(self.body)
         if isinstance(self.body, bytes):
             return self.body
         return ("" if self.body is None else str(self.body)).encode()
 
-    def outgoing(self, *, message_id: str, more: Mapping[str, Any]) -> AmqpAnnotatedMessage:
+    def outgoing(self, *, message_id: str, more: Mapping[str, Any]) -> "amqp.AmqpAnnotatedMessage":
         """The message to send: under this id, with these properties more, without the dead letter's own."""
         kept = {
             name: value
@@ -89,7 +94,7 @@ class MessageCopy:
             if name in KEPT_ANNOTATIONS or not name.startswith(BROKERS_ANNOTATIONS)
         }
         body: dict[str, Any] = {f"{self.body_kind}_body": self.body}
-        return AmqpAnnotatedMessage(
+        return amqp.AmqpAnnotatedMessage(
             **body,
             header=dict(self.header) or None,
             properties={**self.properties, "message_id": message_id},

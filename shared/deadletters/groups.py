@@ -68,11 +68,13 @@ def _grown(group: Group, seen: datetime) -> Group:
     )
 
 
-async def diagnosed_letters(clients: Clients, queues: Sequence[str]) -> list[Diagnosed]:
-    """Every dead letter of these queues, with its cause."""
+async def diagnosed_letters(
+    clients: Clients, queues: Sequence[str], *, most: int | None = None
+) -> list[Diagnosed]:
+    """Every dead letter of these queues, with its cause; at most so many of each queue, the oldest."""
 
     async def of(queue: str) -> list[Diagnosed]:
-        letters: list[DeadLetter] = [each async for each in peek_all(clients.bus, queue)]
+        letters: list[DeadLetter] = [each async for each in peek_all(clients.bus, queue, most=most)]
         return await diagnose(clients.store, letters)
 
     # All at once: most of the time goes into opening links, and each queue is quick by itself.

@@ -3,12 +3,13 @@
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
-
-from azure.servicebus import ServiceBusReceivedMessage
+from typing import TYPE_CHECKING, Any
 
 from shared.bus import Bus
 from shared.deadletters.copies import MessageCopy
+
+if TYPE_CHECKING:
+    from azure.servicebus import ServiceBusReceivedMessage
 
 __all__ = ["DeadLetter", "peek_all", "sequence_number"]
 
@@ -28,7 +29,7 @@ class DeadLetter:
     copy: MessageCopy
 
     @classmethod
-    def of(cls, queue: str, message: ServiceBusReceivedMessage) -> "DeadLetter":
+    def of(cls, queue: str, message: "ServiceBusReceivedMessage") -> "DeadLetter":
         copy = MessageCopy.of(message)
         given = copy.application_properties
         message_id = copy.properties.get("message_id")
@@ -65,16 +66,20 @@ class DeadLetter:
         }
 
 
-def sequence_number(message: ServiceBusReceivedMessage) -> int:
+def sequence_number(message: "ServiceBusReceivedMessage") -> int:
     number = message.sequence_number
     if number is None:
         raise ValueError("the broker delivered a message without a sequence number")
     return number
 
 
-async def peek_all(bus: Bus, queue: str, *, start: int = 1) -> AsyncIterator[DeadLetter]:
+async def peek_all(
+    bus: Bus, queue: str, *, start: int = 1, most: int | None = None
+) -> AsyncIterator[DeadLetter]:
     """Every dead letter of the queue in order, page by page; none is locked, and none is counted."""
     while page := await bus.peek_dead_letters(queue, start=start, count=PAGE):
-        for message in page:
+        for message in page if most is None else page[:most]:
             yield DeadLetter.of(queue, message)
         start = sequence_number(page[-1]) + 1
+        if most is not None and (most := most - len(page)) <= 0:
+            return

@@ -16,19 +16,23 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-
-from azure.servicebus import ServiceBusReceivedMessage
-from azure.servicebus.aio import ServiceBusReceiver
-from azure.servicebus.exceptions import MessageLockLostError, ServiceBusError
+from typing import TYPE_CHECKING
 
 from shared.bus import Bus
 from shared.deadletters.letters import PAGE, sequence_number
 from shared.deadletters.pace import Pace
+from shared.lazy import lazy
+
+if TYPE_CHECKING:
+    from azure.servicebus import ServiceBusReceivedMessage, exceptions
+    from azure.servicebus.aio import ServiceBusReceiver
+else:
+    exceptions = lazy("azure.servicebus.exceptions")
 
 __all__ = ["Act", "Moved", "Mover", "Watch"]
 
 log = logging.getLogger(__name__)
-Letters = Sequence[ServiceBusReceivedMessage]
+Letters = Sequence["ServiceBusReceivedMessage"]
 Act = Callable[[Letters], Awaitable[Mapping[int, str]]]
 """Deals with them; the numbers of those that it cannot deal with, and why. They stay dead letters."""
 Note = Callable[[Sequence[int]], Awaitable[None]]
@@ -44,7 +48,8 @@ class Watch:
     """Who follows an operation, and may stop it."""
 
     step: Callable[[str], None] = lambda _name: None
-    progress: Callable[[int], None] = lambda _done: None
+    planned: Callable[[int], None] = lambda _total: None
+    progress: Callable[[int], None] = lambda _done: None  # over all queues
     waiting: Callable[[int], None] = lambda _left: None
     stopped: Callable[[], bool] = lambda: False
 
@@ -66,6 +71,7 @@ class Mover:
         self._pace = pace
         self._watch = watch
         self._patience = patience
+        self._completed = 0
 
     async def move(self, queue: str, chosen: set[int], noted: set[int], act: Act, note: Note) -> Moved:
         """Move the chosen letters; `noted` are those that an earlier run has acted on already."""
@@ -77,6 +83,10 @@ class Mover:
                 await run.release()
         run.moved.left = run.left
         return run.moved
+
+    def report(self, completed: int) -> None:
+        self._completed += completed
+        self._watch.progress(self._completed)
 
     @property
     def pace(self) -> Pace:
@@ -94,13 +104,13 @@ class Mover:
 @dataclass
 class _Run:
     mover: Mover
-    receiver: ServiceBusReceiver
+    receiver: "ServiceBusReceiver"
     act: Act
     note: Note
     left: set[int]
     moved: Moved
-    ready: list[ServiceBusReceivedMessage] = field(default_factory=list)
-    held: list[ServiceBusReceivedMessage] = field(default_factory=list)
+    ready: list["ServiceBusReceivedMessage"] = field(default_factory=list)
+    held: list["ServiceBusReceivedMessage"] = field(default_factory=list)
     found: bool = True  # whether the last batch had any that were chosen
     waiting_since: float | None = None
 
@@ -183,19 +193,20 @@ class _Run:
         self.held += [each for each in chosen if sequence_number(each) in refused]
 
     async def _complete(self, letters: Letters) -> None:
+        before = len(self.moved.completed)
         for each in letters:
             try:
                 await self.receiver.complete_message(each)
-            except MessageLockLostError:
+            except exceptions.MessageLockLostError:
                 # It comes again, and is only completed then.
                 log.info("the lock of dead letter %d was lost before it was completed", sequence_number(each))
                 continue
             self.left.discard(sequence_number(each))
             self.moved.completed.add(sequence_number(each))
             self.mover.watch.step("completed")
-        gone = set(map(sequence_number, letters))
-        self.ready = [each for each in self.ready if sequence_number(each) not in gone]
-        self.mover.watch.progress(len(self.moved.completed))
+        dealt_with = set(map(sequence_number, letters))
+        self.ready = [each for each in self.ready if sequence_number(each) not in dealt_with]
+        self.mover.report(len(self.moved.completed) - before)
 
     async def release(self) -> None:
         """Give back what was held, so that others see it at once."""
@@ -204,12 +215,12 @@ class _Run:
                 continue
             try:
                 await self.receiver.abandon_message(each)
-            except ServiceBusError as error:
+            except exceptions.ServiceBusError as error:
                 # Its lock ends by itself; the reason we stop for must not be hidden by this.
                 log.info("a held dead letter is released by the end of its lock: %s", error)
                 return
 
 
-def _lock_holds(message: ServiceBusReceivedMessage) -> bool:
+def _lock_holds(message: "ServiceBusReceivedMessage") -> bool:
     until = message.locked_until_utc
     return until is not None and until.replace(tzinfo=UTC) - datetime.now(UTC) > LOCK_MARGIN

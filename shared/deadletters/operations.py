@@ -9,9 +9,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
-
-from azure.servicebus import ServiceBusReceivedMessage
+from typing import TYPE_CHECKING, Any
 
 from shared.audit import Actor, find_audit, new_audit, save_audit
 from shared.clients import Clients
@@ -24,6 +22,9 @@ from shared.deadletters.selection import Selection, choose
 from shared.deadletters.sending import resubmission, send_again
 from shared.documents import Audit, AuditStatus
 from shared.errors import DocumentNotFoundError, PermanentError, classify
+
+if TYPE_CHECKING:
+    from azure.servicebus import ServiceBusReceivedMessage
 
 __all__ = ["PURGE", "REQUEUE", "RESTORE", "NotResumableError", "Tally", "ask", "run"]
 
@@ -157,6 +158,7 @@ class _Job:
             return self.tally
         progress = await self._planned()
         self.tally.planned = sum(map(len, progress.plan.values()))
+        self.watch.planned(self.tally.planned)
         for queue, numbers in progress.plan.items():
             await self._move(queue, set(numbers), progress.done.get(queue, set()))
         return self.tally
@@ -195,13 +197,13 @@ class _Job:
             return
         async with self.clients.bus.queue_sender(queue) as sender:
 
-            async def send(letters: Sequence[ServiceBusReceivedMessage]) -> Mapping[int, str]:
+            async def send(letters: Sequence["ServiceBusReceivedMessage"]) -> Mapping[int, str]:
                 again = [resubmission(DeadLetter.of(queue, each)) for each in letters]
                 return await send_again(sender, queue, self.audit.id, again)
 
             yield send
 
-    async def _archive(self, queue: str, letters: Sequence[ServiceBusReceivedMessage]) -> Mapping[int, str]:
+    async def _archive(self, queue: str, letters: Sequence["ServiceBusReceivedMessage"]) -> Mapping[int, str]:
         await self.journal.archive(DeadLetter.of(queue, each).record() for each in letters)
         return {}
 

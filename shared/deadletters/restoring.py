@@ -66,6 +66,7 @@ async def restore(clients: Clients, audit: Audit, pace: Pace, watch: Watch, tall
         clients, purge, sequence_numbers=asked.get("sequence_numbers"), limit=asked.get("limit")
     )
     tally.planned = tally.left = len(records)
+    watch.planned(len(records))
     journal = Journal(clients.blobs, purge)
     for queue, group in groupby(records, key=lambda record: str(record["queue"])):
         async with clients.bus.queue_sender(queue) as sender:

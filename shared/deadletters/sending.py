@@ -4,14 +4,18 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-
-from azure.servicebus import ServiceBusMessageBatch
-from azure.servicebus.aio import ServiceBusSender
-from azure.servicebus.amqp import AmqpAnnotatedMessage
-from azure.servicebus.exceptions import MessageSizeExceededError
+from typing import TYPE_CHECKING
 
 from shared.deadletters.copies import MessageCopy
 from shared.deadletters.letters import DeadLetter
+from shared.lazy import lazy
+
+if TYPE_CHECKING:
+    from azure.servicebus import ServiceBusMessageBatch, exceptions
+    from azure.servicebus.aio import ServiceBusSender
+    from azure.servicebus.amqp import AmqpAnnotatedMessage
+else:
+    exceptions = lazy("azure.servicebus.exceptions")
 
 __all__ = ["REQUEUED_BY", "REQUEUED_FROM", "Resubmission", "resubmission", "resubmitted_id", "send_again"]
 
@@ -32,7 +36,7 @@ def resubmitted_id(operation: str, queue: str, number: int, original: str | None
 
 
 async def send_again(
-    sender: ServiceBusSender, queue: str, operation: str, letters: Sequence[Resubmission]
+    sender: "ServiceBusSender", queue: str, operation: str, letters: Sequence[Resubmission]
 ) -> dict[int, str]:
     """Send them; the numbers of those that cannot be sent, and why."""
     sending = _Sending(sender, await sender.create_message_batch())
@@ -50,25 +54,25 @@ async def send_again(
 class _Sending:
     """Fills one batch after the other. A batch is accepted as a whole or not at all."""
 
-    sender: ServiceBusSender
-    batch: ServiceBusMessageBatch
-    members: list[tuple[int, AmqpAnnotatedMessage]] = field(default_factory=list)
+    sender: "ServiceBusSender"
+    batch: "ServiceBusMessageBatch"
+    members: list[tuple[int, "AmqpAnnotatedMessage"]] = field(default_factory=list)
     refused: dict[int, str] = field(default_factory=dict)
 
-    async def add(self, number: int, message: AmqpAnnotatedMessage) -> None:
+    async def add(self, number: int, message: "AmqpAnnotatedMessage") -> None:
         if self._fits(message) or (self.members and await self._fits_after_flush(message)):
             self.members.append((number, message))
         else:
             await self.send_alone(number, message)  # the broker's word on it counts
 
-    def _fits(self, message: AmqpAnnotatedMessage) -> bool:
+    def _fits(self, message: "AmqpAnnotatedMessage") -> bool:
         try:
             self.batch.add_message(message)
         except (ValueError, TypeError):  # it is full, or the SDK cannot write the message
             return False
         return True
 
-    async def _fits_after_flush(self, message: AmqpAnnotatedMessage) -> bool:
+    async def _fits_after_flush(self, message: "AmqpAnnotatedMessage") -> bool:
         await self.flush()
         return self._fits(message)
 
@@ -79,19 +83,19 @@ class _Sending:
         self.members, self.batch = [], await self.sender.create_message_batch()
         try:
             await self.sender.send_messages(batch)
-        except MessageSizeExceededError:  # the SDK's idea of a batch's size is a little too small
+        except exceptions.MessageSizeExceededError:  # the SDK's idea of a batch's size is a little too small
             for number, message in members:
                 await self.send_alone(number, message)
 
-    async def send_alone(self, number: int, message: AmqpAnnotatedMessage) -> None:
+    async def send_alone(self, number: int, message: "AmqpAnnotatedMessage") -> None:
         try:
             await self.sender.send_messages(message)
-        except (MessageSizeExceededError, ValueError, TypeError) as error:
+        except (exceptions.MessageSizeExceededError, ValueError, TypeError) as error:
             self.refused[number] = " ".join(str(error).split())
 
 
 def _outgoing(
     operation: str, queue: str, number: int, original: str | None, copy: MessageCopy
-) -> AmqpAnnotatedMessage:
+) -> "AmqpAnnotatedMessage":
     more = {REQUEUED_BY: operation, **({REQUEUED_FROM: original} if original else {})}
     return copy.outgoing(message_id=resubmitted_id(operation, queue, number, original), more=more)

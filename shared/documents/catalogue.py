@@ -28,7 +28,9 @@ DOCUMENTS: dict[str, type[Document]] = {
         models.ThreadEntry,
         models.Lock,
         models.TokenAccount,
+        models.Digest,
         models.Run,
+        models.Removal,
     )
 }
 
@@ -105,6 +107,8 @@ CONTAINERS: dict[str, ContainerSpec] = {
         ContainerSpec("thread_index", "/bucket", unindexed_trees=("/threads",)),
         ContainerSpec("locks", "/id"),
         ContainerSpec("token_accounts", "/id"),
+        ContainerSpec("digests", "/id"),
+        ContainerSpec("removals", "/id"),
         ContainerSpec("runs", "/kind", default_ttl=RUNS_KEPT_SECONDS),
         ContainerSpec(
             "chunks",

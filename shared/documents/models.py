@@ -18,6 +18,7 @@ __all__ = [
     "Citation",
     "ConsensusType",
     "DeliveryStatus",
+    "Digest",
     "Failure",
     "FetchedArchive",
     "Lock",
@@ -25,6 +26,7 @@ __all__ = [
     "Operation",
     "OperationStatus",
     "RefusedFile",
+    "Removal",
     "Report",
     "ReportDelivery",
     "Run",
@@ -95,6 +97,7 @@ class Citation(Part):
     relevance_score: float
     message_key: str | None = None
     offset: int | None = Field(default=None, ge=0)
+    thread_id: str | None = None  # in a summary of several threads
 
 
 class Source(Document):
@@ -168,6 +171,7 @@ class Archive(Swept):
     thread_count: int = Field(default=0, ge=0)
     file_path: str
     status: ArchiveStatus = ArchiveStatus.PENDING
+    removing: bool = False  # it is being deleted with everything derived: no stage goes on with it
 
 
 class Message(Swept):
@@ -241,6 +245,7 @@ class Thread(Swept):
     consensus_type: ConsensusType | None = None
     summary_id: str | None = None
     content_hash: str | None = None  # the version that a summary was last asked for
+    requesting: dict[str, Any] | None = None  # the version that an event is about to ask for (orchestration)
     report_id: str | None = None  # the last report, of the summary that was the thread's then
     subject_at: UtcTime | None = None  # the date of the message that gave the subject: the earliest wins
     threading: dict[str, Any] = {}  # what is kept to thread further messages (shared/mail/threading.py)
@@ -273,6 +278,7 @@ class SummaryClaim(Part):
     section: str
     speaker: str = ""  # whose words the text is; empty where it is the summarizer's
     citations: list[int] = Field(min_length=1)  # positions in the summary's citations
+    thread_id: str | None = None  # in a summary of several threads
 
 
 class SummaryStance(Part):
@@ -327,6 +333,7 @@ class DeliveryStatus(StrEnum):
     PENDING = "pending"
     DELIVERED = "delivered"
     FAILED = "failed"
+    SUPERSEDED = "superseded"  # there was a later report before this one got through
 
 
 class ReportDelivery(Part):
@@ -367,7 +374,20 @@ class Report(Document):
     notified: bool = False  # all webhooks that there were have it
     delivery_channels: list[str] = []  # those that have it
     deliveries: list[ReportDelivery] = []
+    next_delivery_at: UtcTime | None = None  # when the next attempt is due; None where nothing is pending
     metadata: dict[str, Any] = {}
+
+
+class Digest(Document):
+    """What is to be kept up to date about several threads: dirty while it was touched more than made."""
+
+    container = "digests"
+
+    scope: str
+    touches: int = 0
+    working: int = 0  # the touches that the refresh which is under way has seen
+    made: int = 0  # the touches that the last one that ended had seen
+    summary_id: str | None = None
 
 
 class Failure(Document):
@@ -444,3 +464,26 @@ class Run(Document):
     cursor: dict[str, str] = {}  # where the next run goes on
     examples: list[dict[str, Any]] = []  # the first of what was found
     errors: list[str] = []
+
+
+class Removal(Document):
+    """The deletion of an archive or a source with everything derived, and in the end its receipt.
+
+    It stays as a tombstone: an event that is still under way finds out from it why its documents are gone.
+    """
+
+    container = "removals"
+
+    target_kind: str
+    target: str
+    requested_by: str
+    status: OperationStatus = OperationStatus.PENDING
+    started_at: UtcTime | None = None
+    updated_at: UtcTime
+    finished_at: UtcTime | None = None
+    archives: list[str] = []  # those that are done with, of a source
+    unit: str | None = None  # the thread that is being worked on, whose documents are counted already
+    counts: dict[str, int] = {}  # what was removed
+    left: dict[str, int] = {}  # what the last check found of it
+    rounds: int = 0
+    error: str | None = None

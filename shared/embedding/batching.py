@@ -49,9 +49,9 @@ def plan_batches(
     return Plan(tuple(tuple(batch) for batch in batches), truncated)
 
 
-def report_truncated(plan: Plan, texts: int, window: int) -> None:
-    if plan.truncated:
+def report_truncated(truncated: Sequence[int], texts: int, window: int) -> None:
+    if truncated:
         log.warning(
             "%d of %d texts exceed the window of %d tokens and were cut: %s",
-            len(plan.truncated), texts, window, list(plan.truncated[:_NAMED]),
+            len(truncated), texts, window, list(truncated[:_NAMED]),
         )  # fmt: skip

@@ -62,7 +62,7 @@ def build_model_folder(out: Path, source: Path | None = None, *, shape: Shape | 
 def _describe(folder: Path, exact: ov.Model, shape: Shape) -> Manifest:
     ids, _ = WordPieces(folder / TOKENIZER, shape.window).ids([PROBE])
     inputs = {"ids": np.array(ids, np.int32), "mask": np.ones((1, len(ids[0])), np.float32)}
-    vector = compile_graph(exact)(inputs)["vectors"][0]
+    vector = compile_graph(exact, Precision.FP32)(inputs)["vectors"][0]
     return Manifest(
         model=MODEL,
         dimension=shape.hidden,

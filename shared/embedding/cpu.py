@@ -4,7 +4,7 @@ import os
 from enum import StrEnum
 from pathlib import Path
 
-__all__ = ["Precision", "available_cores", "fastest_precision"]
+__all__ = ["Precision", "available_cores", "fastest_precision", "multiplies_bfloat16"]
 
 
 class Precision(StrEnum):
@@ -15,17 +15,26 @@ class Precision(StrEnum):
 # Products of bytes in one instruction. Without them OpenVINO turns the int8 weights back into floats before
 # each product: no faster than exact floats, and less exact (docs/benchmarks/embedding.md).
 _BYTE_PRODUCTS = frozenset({"avx512_vnni", "avx_vnni", "amx_int8"})
+_BFLOAT16_PRODUCTS = frozenset({"avx512_bf16", "amx_bf16"})
 _CPUINFO = Path("/proc/cpuinfo")
 
 
 def fastest_precision(cpuinfo: Path = _CPUINFO) -> Precision:
     """int8 where the processor is known to be faster with it, else fp32, which is exact."""
+    return Precision.INT8 if _BYTE_PRODUCTS.intersection(_flags(cpuinfo)) else Precision.FP32
+
+
+def multiplies_bfloat16(cpuinfo: Path = _CPUINFO) -> bool:
+    """Where it does not, OpenVINO imitates it, slowly."""
+    return bool(_BFLOAT16_PRODUCTS.intersection(_flags(cpuinfo)))
+
+
+def _flags(cpuinfo: Path) -> list[str]:
     try:
         lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:  # not Linux
-        return Precision.FP32
-    flags = next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), [])
-    return Precision.INT8 if _BYTE_PRODUCTS.intersection(flags) else Precision.FP32
+        return []
+    return next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), [])
 
 
 def available_cores() -> int:

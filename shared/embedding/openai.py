@@ -100,7 +100,7 @@ class OpenAIEmbedder:
         counts = await self.count_tokens(texts)
         plan = plan_batches(counts, budget=TOKEN_BUDGET, window=WINDOW, max_texts=MAX_TEXTS)
         settled = Settled(np.zeros((len(texts), self.dimension), np.float32), truncated=plan.truncated)
-        report_truncated(plan, len(texts), WINDOW)
+        report_truncated(plan.truncated, len(texts), WINDOW)
         waiting = [list(batch) for batch in reversed(plan.batches)]
         while waiting:
             batch = waiting.pop()

@@ -13,12 +13,13 @@ from typing import Any, Self
 import numpy as np
 
 from shared.embedding.attempts import Attempts, Try
-from shared.embedding.batching import plan_batches, report_truncated
+from shared.embedding.batching import MAX_TEXTS, report_truncated
 from shared.embedding.child import Child, EncoderSpec
 from shared.embedding.encoder import Vectors, require_texts
 from shared.embedding.frames import Frame
 from shared.embedding.port import Settled
 from shared.embedding.tokens import readable
+from shared.embedding.waiting import Call, Item, WaitingTexts
 from shared.errors import (
     EncoderCrashError,
     EncoderError,
@@ -34,6 +35,9 @@ log = logging.getLogger(__name__)
 # After so many batches without trouble the budget that memory pressure halved is doubled again.
 _CALM_BATCHES = 50
 _COUNTED_AT_ONCE = 256
+# The encoder is given several batches at once: while they are encoded, the app has time for its own work.
+BATCHES_AT_ONCE = 4
+MAX_WAITING = 8192  # texts; a call that finds more waiting waits itself
 _HARMLESS = "ok"
 _PATIENCE = 8.0
 
@@ -47,7 +51,7 @@ class ProcessOptions:
 
 
 class EncoderProcess:
-    """The embedder. Calls may overlap: their batches take turns."""
+    """The embedder. Calls may overlap: their texts share batches, and one worker feeds the encoder."""
 
     def __init__(
         self,
@@ -60,6 +64,9 @@ class EncoderProcess:
         self._options = options or ProcessOptions()
         self._sleep = sleep
         self._turn = asyncio.Lock()
+        self._waiting = WaitingTexts()
+        self._room = asyncio.Condition()
+        self._worker: asyncio.Task[None] | None = None
         self._child: Child | None = None
         self._calm = 0
         self._closed = False
@@ -88,56 +95,100 @@ class EncoderProcess:
         self._closed = True
         if self._child is not None:
             await self._child.kill()
+        if self._worker is not None:
+            await asyncio.wait({self._worker})
+        if self._child is not None:  # it may have been started meanwhile
+            await self._child.kill()
             self._child = None
 
     async def encode(self, texts: Sequence[str]) -> Vectors:
         return (await self.settle(texts)).complete()
 
     async def settle(self, texts: Sequence[str]) -> Settled:
-        """See Embedder. Only an encoder that cannot be started makes the whole call fail."""
+        """See Embedder. Only an encoder that cannot be started, or is ill, makes the whole call fail."""
         require_texts(texts)
         counts = await self.count_tokens(texts)
-        plan = plan_batches(counts, budget=self.token_budget, window=self.window)
-        settled = Settled(np.zeros((len(texts), self.dimension), np.float32), truncated=plan.truncated)
-        report_truncated(plan, len(texts), self.window)
-        waiting = [Try(batch) for batch in reversed(plan.batches)]
-        while waiting:
-            tried = waiting.pop()
-            if pieces := self._pieces(tried, counts):
-                waiting += pieces
-                continue
-            waiting += await self._attempt(tried, texts, settled)
-        return settled
-
-    def _pieces(self, tried: Try, counts: Sequence[int]) -> list[Try]:
-        """A batch that was planned before memory ran short is cut to the budget of now."""
-        longest = min(max(counts[position] for position in tried.positions), self.window)
-        size = max(self.token_budget // max(longest, 1), 1)
-        if len(tried.positions) <= size:
-            return []
-        starts = range(0, len(tried.positions), size)
-        pieces = [Try(tried.positions[at : at + size], tried.failures, tried.timeout_factor) for at in starts]
-        return pieces[::-1]
-
-    async def _attempt(self, tried: Try, texts: Sequence[str], settled: Settled) -> list[Try]:
-        """Encode one batch into `settled`, and return what is to be tried instead where it failed."""
+        truncated = tuple(position for position, count in enumerate(counts) if count > self.window)
+        settled = Settled(np.zeros((len(texts), self.dimension), np.float32), truncated=truncated)
+        report_truncated(truncated, len(texts), self.window)
+        if not texts:
+            return settled
+        lengths = [min(count, self.window) for count in counts]
+        call = Call(texts, lengths, settled, asyncio.get_running_loop().create_future())
+        async with self._room:
+            await self._room.wait_for(lambda: not self._waiting or len(self._waiting) < MAX_WAITING)
+            self._waiting.add(call)
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.create_task(self._work())
         try:
-            vectors = await self._encode_batch([texts[at] for at in tried.positions], tried.timeout_factor)
+            return await call.done
+        finally:
+            self._waiting.remove(call)  # where it was cancelled or failed
+
+    async def _work(self) -> None:
+        """Encode what waits, batch after batch, until nothing does. What failed goes first."""
+        again: list[Try[Item]] = []
+        while again or self._waiting:
+            tried = again.pop() if again else Try(self._next_batches())
+            tried = tried.of(item for item in tried.items if not item.call.done.done())
+            if not tried.items:
+                continue
+            if pieces := self._pieces(tried):
+                again += pieces
+                continue
+            try:
+                again += await self._attempt(tried)
+            except Exception as error:  # noqa: BLE001 - it is every caller's whose text it was
+                self._fail(tried, error)
+            async with self._room:
+                self._room.notify_all()
+
+    def _next_batches(self) -> tuple[Item, ...]:
+        batches = 1 if self._is_short_of_memory else BATCHES_AT_ONCE
+        return self._waiting.take(self.token_budget * batches, MAX_TEXTS * batches)
+
+    def _fail(self, tried: Try[Item], error: Exception) -> None:
+        """No text is to blame. Where the encoder does not even start, all that waits is told at once."""
+        calls = {item.call for item in tried.items}
+        if isinstance(error, EncoderStartError):
+            calls.update(self._waiting.calls())
+        for call in calls:
+            self._waiting.remove(call)
+            if not call.done.done():
+                call.done.set_exception(error)
+
+    def _pieces(self, tried: Try[Item]) -> list[Try[Item]]:
+        """What was gathered before memory ran short is cut to the budget of now."""
+        if not self._is_short_of_memory:
+            return []
+        longest = max(item.length for item in tried.items)
+        size = max(self.token_budget // max(longest, 1), 1)
+        if len(tried.items) <= size:
+            return []
+        starts = range(0, len(tried.items), size)
+        return [tried.of(tried.items[at : at + size]) for at in starts][::-1]
+
+    async def _attempt(self, tried: Try[Item]) -> list[Try[Item]]:
+        """Encode one batch, and return what is to be tried instead where it failed."""
+        try:
+            vectors = await self._encode_batch([item.text for item in tried.items], tried.timeout_factor)
         except EncoderStartError:
-            raise  # no text is to blame
+            raise
         except (EncoderError, UnencodableTextError) as error:
-            return await self._after_failure(tried, error, settled)
-        settled.vectors[list(tried.positions)] = vectors
+            return await self._after_failure(tried, error)
+        for item, vector in zip(tried.items, vectors, strict=True):
+            item.call.settled.vectors[item.position] = vector
+            _count_down(item.call)
         self._stay_calm()
         return []
 
     async def _after_failure(
-        self, tried: Try, error: EncoderError | UnencodableTextError, settled: Settled
-    ) -> list[Try]:
+        self, tried: Try[Item], error: EncoderError | UnencodableTextError
+    ) -> list[Try[Item]]:
         attempts = self._options.attempts
         log.warning(
             "a batch of %d texts failed (attempt %d/%d): %s",
-            len(tried.positions), tried.failures + 1, attempts.max_retries + 1, error,
+            len(tried.items), tried.failures + 1, attempts.max_retries + 1, error,
         )  # fmt: skip
         if isinstance(error, EncoderMemoryError):
             self._shrink()
@@ -146,7 +197,9 @@ class EncoderProcess:
             await self._sleep(attempts.wait_seconds(tried.failures + 1, error))
         else:
             await self._require_working_encoder()
-            settled.failed[tried.positions[0]] = _final(error, tried.failures + 1)
+            (item,) = tried.items
+            item.call.settled.failed[item.position] = _final(error, tried.failures + 1)
+            _count_down(item.call)
         return following[::-1]
 
     async def _require_working_encoder(self) -> None:
@@ -156,6 +209,10 @@ class EncoderProcess:
         except UnencodableTextError as error:
             raise EncoderCrashError(f"the encoder fails on every text: {error}") from error
 
+    @property
+    def _is_short_of_memory(self) -> bool:
+        return self.token_budget < self._full_budget
+
     def _shrink(self) -> None:
         self._calm = 0
         self.token_budget = max(self.token_budget // 2, min(self.window, self._full_budget))
@@ -163,7 +220,7 @@ class EncoderProcess:
 
     def _stay_calm(self) -> None:
         self._calm += 1
-        if self._calm >= _CALM_BATCHES and self.token_budget < self._full_budget:
+        if self._calm >= _CALM_BATCHES and self._is_short_of_memory:
             self._calm = 0
             self.token_budget = min(self.token_budget * 2, self._full_budget)
 
@@ -225,6 +282,12 @@ class EncoderProcess:
                 log.warning("%s (attempt %d/%d)", error, failures, attempts.max_retries + 1)
                 await self._sleep(attempts.wait_seconds(failures, error))
         raise EncoderStartError
+
+
+def _count_down(call: Call) -> None:
+    call.left -= 1
+    if not call.left and not call.done.done():
+        call.done.set_result(call.settled)
 
 
 def _final(error: EncoderError | UnencodableTextError, attempts: int) -> PermanentError:

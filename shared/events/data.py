@@ -49,16 +49,18 @@ class EventData(BaseModel):
         return list(value) if isinstance(value, list) else [value]
 
     def told_ids(self) -> dict[str, list[str]]:
-        """The archive, threads, summary and report that the event is about: for those who follow it."""
-        told = {
-            "archive": [getattr(self, "archive_id", None)],
-            "thread": [
+        """What the event is about, by the name of its id: for those who follow it."""
+        told: dict[str, list[Any]] = {
+            "archive_id": [getattr(self, "archive_id", None)],
+            "thread_id": [
                 getattr(self, "thread_id", None),
                 *getattr(self, "thread_ids", []),
                 *getattr(self, "chunk_threads", []),
             ],
-            "summary": [getattr(self, "summary_id", None)],
-            "report": [getattr(self, "report_id", None)],
+            "message_key": getattr(self, "message_keys", []),
+            "chunk_id": getattr(self, "chunk_ids", []),
+            "summary_id": [getattr(self, "summary_id", None)],
+            "report_id": [getattr(self, "report_id", None)],
         }
         return {name: [each for each in ids if each] for name, ids in told.items()}
 
@@ -161,10 +163,10 @@ class ChunkingFailed(_Failed):
 class EmbeddingsGenerated(EventData):
     routing_key = "embeddings.generated"
     consumer = "orchestration"
-    identity = ("chunk_ids", "embedding_model")
+    identity = ("chunk_ids", "embedding_model", "thread_ids", "settled_versions")
     ids_field = "chunk_ids"
 
-    chunk_ids: Ids
+    chunk_ids: list[Id]
     embedding_count: Count
     embedding_model: str
     embedding_backend: str
@@ -173,6 +175,13 @@ class EmbeddingsGenerated(EventData):
     vector_store_updated: bool
     avg_generation_time_ms: Amount
     chunk_threads: list[Id] = []  # extension: the thread of each chunk
+    thread_ids: list[Id] = []  # extension: threads that have changed, those without a chunk here included
+    # extension, of orchestration's note to itself: the versions that thread_ids had before the quiet period
+    settled_versions: list[str] = []
+    claimed_by: str | None = None  # extension, likewise: the event that claimed them
+
+    def subject_ids(self) -> list[str]:
+        return self.chunk_ids or self.thread_ids
 
 
 class EmbeddingGenerationFailed(_Failed):
@@ -180,7 +189,7 @@ class EmbeddingGenerationFailed(_Failed):
     identity = ("chunk_ids", "error_type")
     ids_field = "chunk_ids"
 
-    chunk_ids: Ids
+    chunk_ids: list[Id]
     embedding_backend: str
     failed_at: datetime
 
@@ -231,6 +240,7 @@ class SummaryComplete(EventData):
     tokens_completion: Count
     latency_ms: Amount
     summary_id: str | None = None  # extension: the stored summary, which holds the whole text
+    summary_type: str = "thread"  # extension: where it is about several threads, thread_id is its scope
 
 
 class SummarizationFailed(_Failed):

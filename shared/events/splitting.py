@@ -66,4 +66,6 @@ def _cut(data: Data, piece: slice) -> Data:
         changes["thread_count"] = len(changes["thread_ids"])
     if isinstance(data, ChunksPrepared) and data.chunk_messages:
         changes["message_keys"] = list(dict.fromkeys(changes["chunk_messages"]))
+    if isinstance(data, ChunksPrepared | EmbeddingsGenerated) and piece.start is not None:
+        changes["thread_ids"] = []  # named once: the first part has them
     return data.model_copy(update=changes)

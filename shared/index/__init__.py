@@ -1,9 +1,9 @@
 """The search index over all chunks: vectors, text and the fields to filter by."""
 
-from shared.index.definition import VECTOR_FIELD, index_definition
 from shared.index.facets import FACETS, Facet, FacetValue
 from shared.index.filters import Filters
 from shared.index.index import Hit, Hits, Index
+from shared.index.names import VECTOR_FIELD
 
 __all__ = [
     "FACETS",
@@ -14,5 +14,4 @@ __all__ = [
     "Hit",
     "Hits",
     "Index",
-    "index_definition",
 ]

@@ -10,9 +10,10 @@ from azure.search.documents.indexes.models import (
     VectorSearchProfile,
 )
 
-__all__ = ["VECTOR_FIELD", "index_definition"]
+from shared.index.names import VECTOR_FIELD
 
-VECTOR_FIELD = "embedding"
+__all__ = ["index_definition"]
+
 _ALGORITHM = "by-similarity"
 _PROFILE = "embedding"
 _TEXT, _DATE, _NUMBER = "Edm.String", "Edm.DateTimeOffset", "Edm.Int32"

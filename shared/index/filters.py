@@ -1,9 +1,10 @@
 """What a search is narrowed to, as an OData filter. Values are quoted here and nowhere else."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-__all__ = ["Filters"]
+__all__ = ["Filters", "any_of"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,11 @@ class Filters:
         if self.until is not None:
             terms.append(f"date lt {_instant(self.until)}")
         return " and ".join(terms) or None
+
+
+def any_of(field: str, values: Sequence[str]) -> str:
+    """Documents whose field has one of these values."""
+    return f"search.in({field}, {_quoted('|'.join(values))}, '|')"
 
 
 def _quoted(value: str) -> str:

@@ -36,10 +36,13 @@ class AddressPolicy:
     suffixes: tuple[str, ...] = ()
     networks: tuple[IPv4Network | IPv6Network, ...] = ()
     resolve: Resolve = field(default=system_resolver)
+    setting: str = "SOURCE_ALLOWED_HOSTS"
 
     @classmethod
-    def parse(cls, allowed: str, resolve: Resolve = system_resolver) -> "AddressPolicy":
-        """From SOURCE_ALLOWED_HOSTS: names, `*.suffix`, addresses and networks, apart by commas."""
+    def parse(
+        cls, allowed: str, resolve: Resolve = system_resolver, setting: str = "SOURCE_ALLOWED_HOSTS"
+    ) -> "AddressPolicy":
+        """From the setting: names, `*.suffix`, addresses and networks, apart by commas."""
         entries = [entry.strip().lower() for entry in allowed.split(",") if entry.strip()]
         networks = tuple(found for entry in entries if (found := _network(entry)) is not None)
         names = [entry for entry in entries if _network(entry) is None]
@@ -48,6 +51,7 @@ class AddressPolicy:
             tuple(name[1:] for name in names if name.startswith("*.")),
             networks,
             resolve,
+            setting,
         )
 
     def allows_name(self, host: str) -> bool:
@@ -55,7 +59,7 @@ class AddressPolicy:
         return name in self.names or name.endswith(self.suffixes or ("\0",))
 
     def allows(self, host: str) -> bool:
-        """Whether SOURCE_ALLOWED_HOSTS names it, as a name or as an address."""
+        """Whether the setting names it, as a name or as an address."""
         address = _literal(host)
         named = address is not None and any(address in network for network in self.networks)
         return named or self.allows_name(host)
@@ -83,7 +87,7 @@ class AddressPolicy:
             return
         if not all(map(_is_public, _meanings(address))):
             raise ForbiddenAddressError(
-                f"{host}: {address} is not a public address; add it to SOURCE_ALLOWED_HOSTS if it is meant"
+                f"{host}: {address} is not a public address; add it to {self.setting} if it is meant"
             )
 
 

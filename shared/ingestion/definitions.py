@@ -10,14 +10,22 @@ from shared.config import Settings
 from shared.documents import Source
 from shared.ingestion.addresses import AddressPolicy
 from shared.ingestion.errors import ForbiddenAddressError, SourceError
-from shared.ingestion.fetch_http import check_http_url
 from shared.ingestion.fetch_imap import imap_address
 from shared.ingestion.fetch_local import check_local_allowed, local_path
 from shared.ingestion.fetch_rsync import rsync_address
 from shared.ingestion.fetching import SECRET_PREFIX
 from shared.ncrontab import ScheduleError, parse_cron
 
-__all__ = ["NAME_PATTERN", "SourceDefinition", "SourceType", "check_reachable", "next_fetch"]
+__all__ = [
+    "NAME_PATTERN",
+    "SourceDefinition",
+    "SourceType",
+    "check_reachable",
+    "definition_of",
+    "next_fetch",
+    "source_of",
+    "updated_source",
+]
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"
 
@@ -88,6 +96,8 @@ def check_reachable(definition: SourceDefinition, settings: Settings) -> None:
     try:
         match definition.source_type:
             case SourceType.HTTP:
+                from shared.ingestion.fetch_http import check_http_url  # noqa: PLC0415 - aiohttp is slow
+
                 check_http_url(definition.url, policy)
             case SourceType.RSYNC:
                 rsync_address(definition.url, policy)
@@ -106,3 +116,31 @@ def next_fetch(source: Source, after: datetime) -> datetime | None:
     if not source.enabled or source.schedule is None:
         return None
     return parse_cron(source.schedule).next_after(after)
+
+
+def definition_of(source: Source) -> dict[str, Any]:
+    """What a user defined of it."""
+    return source.model_dump(include={"name", "source_type", "url", "enabled", "schedule", "settings"})
+
+
+def source_of(definition: SourceDefinition, now: datetime) -> Source:
+    source = Source(
+        id=definition.name,
+        name=definition.name,
+        source_type=definition.source_type,
+        url=definition.url,
+        enabled=definition.enabled,
+        schedule=definition.schedule,
+        settings=definition.stored_settings(),
+        created_at=now,
+    )
+    return source.model_copy(update={"next_fetch_at": next_fetch(source, now)})
+
+
+def updated_source(source: Source, definition: SourceDefinition, now: datetime) -> Source:
+    """The new definition; what was learnt about the old address is forgotten with it."""
+    defined = source_of(definition, now)
+    changes = {name: getattr(defined, name) for name in SourceDefinition.model_fields}
+    moved = (source.url, source.source_type) != (defined.url, defined.source_type)
+    cursor = {} if moved else source.cursor
+    return source.model_copy(update={**changes, "cursor": cursor, "next_fetch_at": defined.next_fetch_at})

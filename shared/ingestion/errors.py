@@ -4,7 +4,8 @@ PermanentError
 ├── ArchiveTooLargeError    larger than ARCHIVE_MAX_BYTES
 ├── HashCollisionError      another file has the same archive id
 ├── ForbiddenAddressError   the source points to where the app must not go
-└── SourceError             the source, as it is defined, cannot be fetched
+├── SourceError             the source, as it is defined, cannot be fetched
+└── SourceRemovedError      the source is being deleted with all that came from it
 TransientError
 └── FetchError              the source did not give its archive this time
 """
@@ -17,6 +18,7 @@ __all__ = [
     "ForbiddenAddressError",
     "HashCollisionError",
     "SourceError",
+    "SourceRemovedError",
 ]
 
 
@@ -34,6 +36,10 @@ class ForbiddenAddressError(PermanentError):
 
 class SourceError(PermanentError):
     """The source cannot be fetched as it is defined."""
+
+
+class SourceRemovedError(PermanentError):
+    """The source is being deleted."""
 
 
 class FetchError(TransientError):

@@ -18,7 +18,7 @@ from shared.ingestion.fetching import Fetched, Surroundings
 from shared.ingestion.spool import Spool
 from shared.retry import with_backoff
 
-__all__ = ["check_http_url", "fetch_http"]
+__all__ = ["check_http_url", "checked_connector", "fetch_http"]
 
 MAX_REDIRECTS = 5
 CONNECT_SECONDS = 30.0
@@ -56,6 +56,11 @@ def check_http_url(text: str, policy: AddressPolicy) -> URL:
         raise SourceError("the address must not hold a user or password")
     policy.check_literal(url.raw_host)
     return url
+
+
+def checked_connector(policy: AddressPolicy) -> aiohttp.TCPConnector:
+    """Connections that go to allowed addresses only, whatever a name resolves to."""
+    return aiohttp.TCPConnector(resolver=_CheckedResolver(policy), use_dns_cache=False, force_close=True)
 
 
 class _CheckedResolver(AbstractResolver):
@@ -112,11 +117,8 @@ class _Transfer:
     @asynccontextmanager
     async def _session(self) -> AsyncIterator[aiohttp.ClientSession]:
         idle = self._around.settings.SOURCE_IDLE_SECONDS
-        connector = aiohttp.TCPConnector(
-            resolver=_CheckedResolver(self._around.policy), use_dns_cache=False, force_close=True
-        )
         async with aiohttp.ClientSession(
-            connector=connector,
+            connector=checked_connector(self._around.policy),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=idle),
             auto_decompress=False,  # an archive that is compressed stays so
             cookie_jar=aiohttp.DummyCookieJar(),

@@ -10,15 +10,19 @@ import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
-
-from azure.servicebus import ServiceBusMessage
+from typing import TYPE_CHECKING, Any
 
 from shared.clients import Clients
 from shared.documents import Operation, Source, read_document, stored_time
+from shared.lazy import lazy
 from shared.session import Session
 from shared.store import Conflict, NamedQuery
 from shared.telemetry import carried, span
+
+if TYPE_CHECKING:
+    from azure import servicebus
+else:
+    servicebus = lazy("azure.servicebus")
 
 __all__ = ["INGESTION_QUEUE", "Requested", "due_sources", "request_due_fetches", "request_fetch"]
 
@@ -51,16 +55,21 @@ async def request_fetch(
     if await clients.store.replace(source.model_copy(update=lease), session) is Conflict.CONFLICT:
         return Conflict.CONFLICT
     await clients.store.create(operation, session)
+    with span("fetch requested", attributes={"pipeline.source": source.name}):
+        await _send(operation, session, clients)
+    return Requested(operation.id, is_new=True)
+
+
+async def _send(operation: Operation, session: Session, clients: Clients) -> None:
     body = json.dumps({"operation_id": operation.id, "session": session.tokens()})
     properties: dict[str | bytes, Any] = dict(carried().items())
-    message = ServiceBusMessage(
+    message = servicebus.ServiceBusMessage(
         body,
         message_id=operation.id,
         content_type="application/json",
         application_properties=properties,
     )
     await clients.bus.send_to_queue(INGESTION_QUEUE, [message])
-    return Requested(operation.id, is_new=True)
 
 
 async def due_sources(clients: Clients, now: datetime) -> AsyncIterator[Source]:
@@ -73,8 +82,7 @@ async def request_due_fetches(clients: Clients, now: datetime) -> list[str]:
     """Ask for every source whose time has come; the new operations."""
     asked = []
     async for source in due_sources(clients, now):
-        with span("source due", attributes={"pipeline.source": source.name}):
-            requested = await request_fetch(source, clients, requested_by="timer", now=now)
+        requested = await request_fetch(source, clients, requested_by="timer", now=now)
         if isinstance(requested, Requested) and requested.is_new:
             asked.append(requested.operation_id)
     return asked

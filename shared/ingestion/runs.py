@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -18,9 +18,8 @@ from shared.documents import FetchedArchive, Operation, OperationStatus, Refused
 from shared.errors import TransientError
 from shared.ingestion.addresses import AddressPolicy, Resolve, system_resolver
 from shared.ingestion.definitions import SourceType, next_fetch
-from shared.ingestion.errors import FetchError, SourceError
+from shared.ingestion.errors import FetchError, SourceError, SourceRemovedError
 from shared.ingestion.failing import Given, tell_failure
-from shared.ingestion.fetch_http import fetch_http
 from shared.ingestion.fetch_imap import fetch_imap
 from shared.ingestion.fetch_local import fetch_local
 from shared.ingestion.fetch_rsync import fetch_rsync
@@ -41,8 +40,15 @@ MAX_NAME = 200
 MAX_REASON = 500
 DONE = frozenset({OperationStatus.SUCCEEDED, OperationStatus.FAILED, OperationStatus.SKIPPED})
 
+
+def _fetch_http(source: Source, around: Surroundings) -> AsyncGenerator[Fetched, None]:
+    from shared.ingestion.fetch_http import fetch_http  # noqa: PLC0415 - aiohttp is slow to import
+
+    return fetch_http(source, around)
+
+
 FETCHERS: Mapping[str, Fetcher] = {
-    SourceType.HTTP: fetch_http,
+    SourceType.HTTP: _fetch_http,
     SourceType.IMAP: fetch_imap,
     SourceType.LOCAL: fetch_local,
     SourceType.RSYNC: fetch_rsync,
@@ -131,6 +137,8 @@ async def _take_files(
     async with aclosing(_fetcher(source)(source, around)) as files:
         async for fetched in files:
             run.progress("fetched")
+            if await clients.store.find(Source, source.id, source.id, Session()) is None:
+                raise SourceRemovedError(f"the source {source.name} was deleted while it was fetched")
             try:
                 found.note(fetched, await _store(fetched, source, operation, clients, run))
             except AbandonedError as error:

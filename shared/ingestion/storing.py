@@ -21,8 +21,9 @@ from shared.config import Settings
 from shared.documents import Archive, ArchiveStatus
 from shared.events import ArchiveIngested, Event
 from shared.ids import archive_id
-from shared.ingestion.errors import HashCollisionError
+from shared.ingestion.errors import HashCollisionError, SourceRemovedError
 from shared.provision import ARCHIVES_CONTAINER
+from shared.removal.tombstones import DONE, find_removal
 from shared.session import Session
 from shared.telemetry import started_by
 
@@ -69,6 +70,7 @@ async def store_archive(
 ) -> Stored:
     """Store the file and announce it, or find that it was already. ArchiveError where it is no mail."""
     session = Session()
+    await _check_source(incoming, clients)
     known = await _find(incoming, clients, session)
     if known is None:
         archive = await _prepare(incoming, clients)
@@ -83,6 +85,12 @@ async def store_archive(
             return Stored(archive, duplicate=False, announced=True)
         known = await clients.store.read(Archive, archive.id, archive.id, session)
     return await _again(known, incoming, clients, session, now())
+
+
+async def _check_source(incoming: Incoming, clients: Clients) -> None:
+    removal = await find_removal(clients.store, "source", incoming.source)
+    if removal is not None and removal.status not in DONE:
+        raise SourceRemovedError(f"the source {incoming.source} is being deleted: try again later")
 
 
 async def _again(
@@ -137,5 +145,8 @@ async def _announce(
         ingestion_started_at=incoming.started_at,
         ingestion_completed_at=now,
     )
+    # The broker may still know the event of the same file that was deleted: this one is another.
+    again = await find_removal(clients.store, "archive", archive.id) is not None
+    event = Event.of(ingested, session=session.tokens(), attempt=2 if again else 1, now=now)
     with started_by(archive.id):
-        await clients.bus.publish([Event.of(ingested, session=session.tokens(), now=now)])
+        await clients.bus.publish([event])

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from shared.documents import Document, stored_time
-from shared.errors import ErrorKind, Failure
+from shared.errors import DocumentNotFoundError, ErrorKind, Failure
 from shared.session import Session
 from shared.stage.stage import Subject
 from shared.store import Conflict, Patch, Store
@@ -23,12 +23,15 @@ async def count_attempt(
 ) -> None:
     """Before the work on an archive or a thread: attemptCount = max(attemptCount, attempt)."""
     started = {"lastAttemptTime": stored_time(now)}
-    counted = await store.patch(
-        subject.model,
-        Patch(subject.id, subject.partition, set={"attemptCount": attempt, **started}),
-        session,
-        condition=f"NOT IS_DEFINED(c.attemptCount) OR c.attemptCount <= {attempt:d}",
-    )
+    try:
+        counted = await store.patch(
+            subject.model,
+            Patch(subject.id, subject.partition, set={"attemptCount": attempt, **started}),
+            session,
+            condition=f"NOT IS_DEFINED(c.attemptCount) OR c.attemptCount <= {attempt:d}",
+        )
+    except DocumentNotFoundError:
+        return  # a race, a merge or a deletion: the stage finds out when it reads
     if counted is Conflict.CONFLICT:  # an older event came late: the count stays
         await store.patch(subject.model, Patch(subject.id, subject.partition, set=started), session)
 

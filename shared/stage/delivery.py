@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import azure.functions as func
-from azure.servicebus import ServiceBusReceivedMessage
+
+if TYPE_CHECKING:
+    from azure.servicebus import ServiceBusReceivedMessage
 
 __all__ = ["Delivery", "RaiseToAbandon", "Settlement"]
 
@@ -48,7 +50,9 @@ class Delivery:
         )
 
     @classmethod
-    def from_sdk(cls, message: ServiceBusReceivedMessage, settlement: Settlement | None = None) -> "Delivery":
+    def from_sdk(
+        cls, message: "ServiceBusReceivedMessage", settlement: Settlement | None = None
+    ) -> "Delivery":
         """From a message of the SDK, which counts the deliveries before this one."""
         given = message.application_properties or {}
         return cls(

@@ -11,9 +11,9 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, TypeVar
 
 from opentelemetry.trace import Span, SpanKind
@@ -163,12 +163,17 @@ class StageRunner(Generic[Data]):
             )
 
     async def _announce(self, outcome: Outcome, session: Session) -> None:
-        events = [
+        await self._clients.bus.publish(self._events(outcome.announce, session))
+        for later in outcome.later:
+            due = self._runtime.now() + timedelta(seconds=later.seconds)
+            await self._clients.bus.publish(self._events([later.data], session), at=due)
+
+    def _events(self, announced: Iterable[EventData], session: Session) -> list[Event[Any]]:
+        return [
             Event.of(part, session=session.tokens(), now=self._runtime.now())
-            for data in outcome.announce
+            for data in announced
             for part in split_to_fit(data)
         ]
-        await self._clients.bus.publish(events)
 
     # giving up
 

@@ -11,7 +11,7 @@ from shared.errors import Failure
 from shared.events import Event, EventData
 from shared.session import Session
 
-__all__ = ["Outcome", "Stage", "Subject", "Work"]
+__all__ = ["Later", "Outcome", "Stage", "Subject", "Work"]
 
 Data = TypeVar("Data", bound=EventData)
 
@@ -27,10 +27,19 @@ class Work:
 
 
 @dataclass(frozen=True)
+class Later:
+    """An announcement that the broker holds back for a while."""
+
+    seconds: float
+    data: EventData
+
+
+@dataclass(frozen=True)
 class Outcome:
-    """What to announce, and what may be marked done once it is announced."""
+    """What to announce, now or later, and what may be marked done once it is announced."""
 
     announce: Sequence[EventData] = ()
+    later: Sequence[Later] = ()
     after_announcing: Callable[[], Awaitable[None]] | None = None
     counts: dict[str, int] = field(default_factory=dict)
 

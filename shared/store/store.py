@@ -8,18 +8,23 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Sequence
 from enum import Enum
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from azure.core import MatchConditions
-from azure.cosmos import exceptions as cosmos
-from azure.cosmos.aio import ContainerProxy, DatabaseProxy
 
 from shared.calls import Calls
 from shared.documents import Document, read_document
 from shared.errors import DocumentNotFoundError
+from shared.lazy import lazy
 from shared.session import Session
 from shared.store.batches import Patch, Storable, by_partition, in_batches
 from shared.store.queries import NamedQuery
+
+if TYPE_CHECKING:
+    from azure.cosmos import exceptions as cosmos
+    from azure.cosmos.aio import ContainerProxy, DatabaseProxy
+else:
+    cosmos = lazy("azure.cosmos.exceptions")
 
 __all__ = ["Conflict", "Store", "bounded"]
 
@@ -27,6 +32,7 @@ log = logging.getLogger(__name__)
 Item = TypeVar("Item")
 Model = TypeVar("Model", bound=Document)
 CONCURRENT_BATCHES = 16
+READ_AT_ONCE = 100  # the SDK makes one query of them, and a long one costs more than its parts
 PAGE_ITEMS = 1000
 SESSION_HEADER = "x-ms-session-token"
 HTTP_CONFLICT = 409
@@ -39,7 +45,7 @@ class Conflict(Enum):
 
 
 class Store:
-    def __init__(self, database: DatabaseProxy, calls: Calls | None = None) -> None:
+    def __init__(self, database: "DatabaseProxy", calls: Calls | None = None) -> None:
         self._database = database
         self._calls = calls or Calls("cosmos")
         self._containers: dict[str, ContainerProxy] = {}
@@ -72,14 +78,18 @@ class Store:
         self, model: type[Model], keys: Sequence[tuple[str, str]], session: Session
     ) -> dict[str, Model]:
         """Those of the (id, partition) pairs that are there, by id."""
-        if not keys:
-            return {}
-        container = model.container
+        wanted = list(keys)
+        parts = [wanted[start : start + READ_AT_ONCE] for start in range(0, len(wanted), READ_AT_ONCE)]
+        found = await bounded([self._read_items(model.container, part, session) for part in parts])
+        return {each["id"]: read_document(model, each) for part in found for each in part}
+
+    async def _read_items(
+        self, container: str, keys: list[tuple[str, str]], session: Session
+    ) -> list[dict[str, Any]]:
         async with self._calls.measured("read_many"):
-            stored = await self._container(container).read_items(
-                list(keys), session_token=session.token(container)
+            return list(
+                await self._container(container).read_items(keys, session_token=session.token(container))
             )
-        return {each["id"]: read_document(model, each) for each in stored}
 
     async def read_many(
         self, model: type[Model], keys: Sequence[tuple[str, str]], session: Session
@@ -258,7 +268,7 @@ class Store:
 
     # inside
 
-    def _container(self, name: str) -> ContainerProxy:
+    def _container(self, name: str) -> "ContainerProxy":
         if name not in self._containers:
             self._containers[name] = self._database.get_container_client(name)
         return self._containers[name]

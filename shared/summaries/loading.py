@@ -1,13 +1,14 @@
 """A thread out of the store, as summarizers read it."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from shared.clients import Clients
 from shared.consensus import analyse_thread
-from shared.documents import Chunk, Message, Thread, read_document
+from shared.documents import Chunk, Message, Status, Thread, read_document
 from shared.errors import DocumentNotFoundError
 from shared.session import Session
 from shared.store.queries import CHUNKS_OF_THREAD, MESSAGES_OF_THREAD
@@ -60,7 +61,19 @@ async def load_context(clients: Clients, thread: Thread, session: Session, how: 
         context_window_tokens=how.window,
         top_k=how.top_k,
         embed=how.embed,
+        gaps=_gaps(messages, chunks),
     )
+
+
+def _gaps(messages: Sequence[Message], chunks: Sequence[Chunk]) -> tuple[str, ...]:
+    """A thread is summarised without what was given up, and its reader is told how much that is."""
+    unread = sum(each.status is Status.FAILED_MAX_RETRIES for each in messages)
+    unindexed = sum(each.status is Status.FAILED_MAX_RETRIES for each in chunks)
+    sentences = (
+        (unread, f"{unread} of {len(messages)} messages could not be processed."),
+        (unindexed, f"{unindexed} of {len(chunks)} passages could not be indexed: a search misses them."),
+    )
+    return tuple(sentence for count, sentence in sentences if count)
 
 
 async def _vectors(clients: Clients, thread_id: str) -> dict[str, Matrix]:

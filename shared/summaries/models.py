@@ -93,6 +93,7 @@ class ThreadContext:
     context_window_tokens: int = 3000
     top_k: int = 12
     embed: Embed | None = field(default=None, compare=False)
+    gaps: tuple[str, ...] = ()  # what of the thread was given up on the way, in sentences for the reader
 
     def message(self, key: str) -> ContextMessage | None:
         return next((message for message in self.messages if message.key == key), None)

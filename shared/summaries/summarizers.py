@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
-from azure.identity.aio import DefaultAzureCredential, get_bearer_token_provider
-
 from shared.clients import Clients
 from shared.config import Settings
 from shared.documents import Thread
@@ -19,6 +17,7 @@ from shared.summaries.sentence_vectors import embed_with
 
 if TYPE_CHECKING:
     import openai
+    from azure.identity.aio import DefaultAzureCredential
 
 __all__ = [
     "EXTRACTIVE",
@@ -70,7 +69,7 @@ async def sentence_embedder(settings: Settings) -> Embed | None:
     return embed_with(await embedder(settings))
 
 
-_clients: dict[Hashable, tuple["openai.AsyncOpenAI", DefaultAzureCredential | None]] = {}
+_clients: "dict[Hashable, tuple[openai.AsyncOpenAI, DefaultAzureCredential | None]]" = {}
 
 
 def _chat_client(settings: Settings) -> "openai.AsyncOpenAI":
@@ -93,6 +92,8 @@ def _open(settings: Settings) -> "tuple[openai.AsyncOpenAI, DefaultAzureCredenti
     )
     if not is_azure or key is not None:
         return open_chat_client(endpoint), None
+    from azure.identity.aio import DefaultAzureCredential, get_bearer_token_provider  # noqa: PLC0415 - slow
+
     identity = DefaultAzureCredential(managed_identity_client_id=settings.AZURE_CLIENT_ID)
     return open_chat_client(endpoint, get_bearer_token_provider(identity, AZURE_SCOPE)), identity
 

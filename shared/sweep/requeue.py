@@ -15,10 +15,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
+from shared.bus import to_message
 from shared.clients import Clients
 from shared.documents import Status, stored_time
 from shared.errors import DocumentNotFoundError
 from shared.events import Event, split_to_fit
+from shared.events.catalogue import STAGE_OF
 from shared.session import Session
 from shared.store import Conflict, Patch
 from shared.sweep.collections import Due
@@ -37,6 +39,7 @@ class Requeuer:
     clients: Clients
     now: Callable[[], datetime]
     progress: Callable[[str], None] = field(default=lambda _step: None)
+    past_the_topic: bool = False  # to the stage's queue, which drops no message that it has seen before
 
     async def requeue(
         self,
@@ -104,7 +107,11 @@ class Requeuer:
             for data, attempt in requeues
             for part in split_to_fit(data)
         ]
-        await self.clients.bus.publish(events)
+        if not self.past_the_topic:
+            await self.clients.bus.publish(events)
+            return
+        for event in events:
+            await self.clients.bus.send_to_queue(STAGE_OF[event.event_type], [to_message(event)])
 
     @staticmethod
     async def _keep(items: Sequence[Item], holds: Callable[[Item], Awaitable[bool]]) -> list[Item]:

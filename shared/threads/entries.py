@@ -108,6 +108,19 @@ class ThreadIndex:
                 changed.append(_ready(id_, found.buckets[id_], entry))
         await self._store.upsert_all(changed, session, new=new)
 
+    async def leave(self, thread: str, state: ThreadState, session: Session) -> None:
+        """Take a thread that is deleted out of every entry; one that names no other goes."""
+        ids = {_id_of("id", one) for one in state.nodes}
+        ids |= {id_ for key, at, _ in state.subjects for id_ in _subject_ids(key, at, at)}
+        kept = []
+        for stored in await self._store.look_up(THREAD_ENTRIES, sorted(ids), session):
+            others = {name: span for name, span in stored["threads"].items() if name != thread}
+            if others and len(others) < len(stored["threads"]):
+                kept.append(_ready(stored["id"], stored["bucket"], others))
+            elif not others:
+                await self._store.delete(ThreadEntry, stored["id"], stored["bucket"], session)
+        await self._store.upsert_all(kept, session)
+
 
 def _entries(states: Mapping[str, ThreadState], found: Found) -> dict[str, Spans]:
     entries: dict[str, Spans] = defaultdict(dict)

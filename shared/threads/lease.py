@@ -13,7 +13,9 @@ from shared.errors import TransientError
 from shared.session import Session
 from shared.store import Conflict, Store
 
-__all__ = ["Lease", "LeaseTakenError"]
+__all__ = ["THREADING", "Lease", "LeaseTakenError"]
+
+THREADING = "threading"  # held by who adds messages to threads, or takes some out
 
 HELD_SECONDS = 120.0
 WAIT_SECONDS = 60.0

@@ -6,7 +6,7 @@ Its version is a hash of what it is made of.
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from shared.clients import Clients
@@ -14,9 +14,11 @@ from shared.config import Settings
 from shared.documents import Status, Thread
 from shared.events import SummarizationRequested
 from shared.session import Session
-from shared.store.queries import CHUNK_STATES, MESSAGE_STATES
+from shared.store.queries import CHUNK_STATES, MESSAGE_STATES, states_of_threads
 
-__all__ = ["Ready", "ready_thread", "summary_request"]
+__all__ = ["Ready", "ready_thread", "ready_threads", "summary_request"]
+
+ASKED_AT_ONCE = 100
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,34 @@ async def ready_thread(clients: Clients, thread_id: str, session: Session) -> Re
         return None
     done = [each["id"] for each in [*messages, *chunks] if each["status"] == Status.PROCESSED]
     return Ready(thread, _version(done))
+
+
+async def ready_threads(clients: Clients, threads: Sequence[Thread], session: Session) -> list[Ready]:
+    """Those that are ready, of many at once."""
+    messages = await _states(clients, "messages", threads, session)
+    chunks = await _states(clients, "chunks", threads, session)
+    ready = []
+    for thread in threads:
+        states = [*messages[thread.id], *chunks[thread.id]]
+        waiting = any(status == Status.PENDING for _, status in states)
+        if not waiting and len(messages[thread.id]) >= thread.message_count:
+            done = [id_ for id_, status in states if status == Status.PROCESSED]
+            ready.append(Ready(thread, _version(done)))
+    return ready
+
+
+async def _states(
+    clients: Clients, container: str, threads: Sequence[Thread], session: Session
+) -> dict[str, list[tuple[str, str]]]:
+    """The id and status of each document, by thread."""
+    states: dict[str, list[tuple[str, str]]] = {thread.id: [] for thread in threads}
+    for start in range(0, len(threads), ASKED_AT_ONCE):
+        part = threads[start : start + ASKED_AT_ONCE]
+        names = {f"thread{number}": thread.id for number, thread in enumerate(part)}
+        query = states_of_threads(container, len(part))
+        async for each in clients.store.query(query, session, **names):
+            states[each["thread_id"]].append((each["id"], each["status"]))
+    return states
 
 
 def _version(ids: Iterable[str]) -> str:

@@ -370,7 +370,7 @@ COSMOS = [
 SEARCH = [
     (status(400), ErrorKind.PERMANENT),
     (status(403), ErrorKind.TRANSIENT),
-    (status(404), ErrorKind.PERMANENT),
+    (status(404), ErrorKind.TRANSIENT),  # the index is missing: it can be made, and no chunk is to blame
     (status(413), ErrorKind.PERMANENT),
     (status(429), ErrorKind.TRANSIENT),
     (status(500), ErrorKind.TRANSIENT),

@@ -5,7 +5,9 @@ import pytest
 from function_app import app
 from shared.config import Settings, load_settings
 from shared.provision import ARCHIVES_CONTAINER
+from tests.infra.conftest import ROOT
 from tests.infra.plans import WAYS, of_type, the
+from tools.bicepcheck.evaluate import plan
 
 # What the platform reads; everything else is the app's.
 PLATFORM = {
@@ -15,10 +17,11 @@ PLATFORM = {
     "AzureWebJobsStorage__accountName",
     "AzureWebJobsStorage__clientId",
     "AzureWebJobsStorage__credential",
+    "PYTHON_ENABLE_OPENTELEMETRY",
     "SERVICEBUS_CONNECTION__clientId",
     "SERVICEBUS_CONNECTION__credential",
 }
-MODEL = {"AZURE_OPENAI_DEPLOYMENT", "AZURE_OPENAI_ENDPOINT"}  # read by the summarizer's own client
+MODEL = {"SUMMARY_BACKEND", "SUMMARY_ENDPOINT", "SUMMARY_MODEL"}
 
 # Settings of other plans that Flex Consumption refuses or ignores: functionAppConfig says it instead.
 NOT_ON_FLEX = {
@@ -29,11 +32,18 @@ NOT_ON_FLEX = {
 }  # fmt: skip
 
 
+def settings_of(way: str) -> dict[str, str]:
+    """The app's settings, with an address wherever only Azure knows which."""
+    given: dict[str, str] = the(way, "Microsoft.Web/sites/config").properties
+    return {
+        name: "https://known.in.azure/" if name.endswith("_ENDPOINT") and value.startswith("[") else value
+        for name, value in given.items()
+    }
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_the_code_can_start_with_the_settings_of_the_deployment(way: str) -> None:
-    settings = the(way, "Microsoft.Web/sites/config").properties
-
-    loaded = load_settings(settings)
+    loaded = load_settings(settings_of(way))
 
     assert loaded.SERVICEBUS_CONNECTION is None
     assert loaded.COSMOS_KEY is None
@@ -47,7 +57,7 @@ def test_the_code_can_start_with_the_settings_of_the_deployment(way: str) -> Non
 def test_every_setting_is_one_that_somebody_reads(way: str) -> None:
     names = the(way, "Microsoft.Web/sites/config").properties.keys()
 
-    assert names <= Settings.model_fields.keys() | PLATFORM | MODEL
+    assert names <= Settings.model_fields.keys() | PLATFORM
     assert names.isdisjoint(NOT_ON_FLEX)
     assert (names & MODEL == MODEL) is (way != "plain")
 
@@ -111,3 +121,30 @@ def test_the_archives_have_an_account_of_their_own_with_a_lifecycle() -> None:
     assert rule["definition"]["actions"]["baseBlob"]["tierToCool"] == {
         "daysAfterLastAccessTimeGreaterThan": 30
     }
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_telemetry_is_set_up_once_and_by_the_app(way: str) -> None:
+    settings = settings_of(way)
+
+    assert "PYTHON_APPLICATIONINSIGHTS_ENABLE_TELEMETRY" not in settings
+    assert settings["PYTHON_ENABLE_OPENTELEMETRY"] == "true"
+    assert load_settings(settings).TELEMETRY_SAMPLING_RATIO == 1.0
+
+
+def test_with_a_model_the_app_can_ask_it() -> None:
+    loaded = load_settings(settings_of("full"))
+
+    assert loaded.SUMMARY_BACKEND == "azureopenai"
+    assert the("full", "Microsoft.CognitiveServices/accounts/deployments").name == loaded.SUMMARY_MODEL
+
+
+def test_service_bus_and_search_can_be_given_more() -> None:
+    wished = {"serviceBusPremium": True, "serviceBusUnits": 4, "searchPartitions": 6, "searchSku": "standard"}
+    resources, _ = plan(ROOT / "infra/main.bicep", {**dict(WAYS["plain"]), **wished})
+    (bus,) = [each for each in resources if each.type == "Microsoft.ServiceBus/namespaces"]
+    (search,) = [each for each in resources if each.type == "Microsoft.Search/searchServices"]
+
+    assert bus.body["sku"] == {"name": "Premium", "tier": "Premium", "capacity": 4}
+    assert search.properties["partitionCount"] == 6
+    assert the("plain", "Microsoft.ServiceBus/namespaces").body["sku"]["name"] == "Standard"

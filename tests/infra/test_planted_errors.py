@@ -150,6 +150,7 @@ def test_a_version_that_exists_but_was_not_kept_asks_for_its_schema(copied: Path
 def test_a_file_that_ends_anywhere_is_reported_and_never_breaks_the_checker(copied: Path) -> None:
     path = copied / BUS
     lines = path.read_text().splitlines(keepends=True)
-    for count in range(5, len(lines) - 5, 7):
+    outputs = next(number for number, line in enumerate(lines) if line.startswith("output "))
+    for count in range(5, outputs, 7):  # after a whole output a file may end
         path.write_text("".join(lines[:count]))
         assert check_file(path), count

@@ -23,6 +23,7 @@ QUEUES = [
     "reporting",
     "failures",
     "operations",
+    "removal",
 ]
 PRIVATE = {
     BUS: "Disabled",

@@ -296,3 +296,41 @@ def test_writing_needs_a_key_where_keys_are_on(
         ):
             assert locked.ask(method, path, b"{}").status == 401
         assert locked.get("/api/health").status in {200, 503}
+
+
+def removed(host: Host, answer: Answer) -> dict[str, Any]:
+    """The receipt of a deletion that was accepted."""
+    assert answer.status == 202, answer.json()
+
+    def receipt() -> Any:
+        body = host.get(answer.headers["location"]).json()
+        return body if body["status"] in ("succeeded", "failed") else None
+
+    receipt_: dict[str, Any] = wait_for(receipt, seconds=60, what="the deletion")
+    assert receipt_["status"] == "succeeded", receipt_
+    return receipt_
+
+
+def test_an_archive_is_deleted_with_everything_derived(host: Host, tag: str) -> None:
+    stored = host.ask("POST", f"/api/archives?source=gone-{tag}", mbox(f"one {tag}", f"two {tag}"))
+    path = stored.headers["location"]
+    wait_for(lambda: host.get(path).json()["status"] == "processed", seconds=60, what="parsing")
+    accepted = host.ask("DELETE", path)
+    receipt = removed(host, accepted)
+    assert (receipt["counts"]["messages"], receipt["counts"]["archives"]) == (2, 1)
+    assert set(receipt["left"].values()) == {0}
+    problem(host.get(path), 404)
+    problem(host.ask("DELETE", path), 404)
+    problem(host.ask("DELETE", "/api/archives/nonsense"), 404)
+
+
+def test_a_source_is_deleted_with_its_archives_only_when_that_is_asked_for(host: Host, tag: str) -> None:
+    definition = {"name": f"src-{tag}", "source_type": "upload", "url": "upload"}
+    assert post(host, "/api/sources", definition).status == 201
+    stored = host.ask("POST", f"/api/archives?source=src-{tag}", mbox(f"kept {tag}"))
+    assert host.ask("DELETE", f"/api/sources/src-{tag}").status == 200
+    assert host.get(stored.headers["location"]).status == 200
+    assert post(host, "/api/sources", definition).status == 201
+    receipt = removed(host, host.ask("DELETE", f"/api/sources/src-{tag}?derived=true"))
+    assert (receipt["counts"]["archives"], receipt["counts"]["sources"]) == (1, 1)
+    problem(host.get(stored.headers["location"]), 404)

@@ -186,3 +186,43 @@ async def test_a_stop_lets_a_request_under_way_end() -> None:
     release.set()
     assert (await pending).endswith(b"done")
     await stopping
+
+
+async def test_answers_that_are_held_are_sent_in_order_when_they_are_released() -> None:
+    def answer(request: Request) -> Response:
+        server.hold()
+        return Response(200, request.body)
+
+    server = HttpServer(answer)
+    port = await server.start("127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    for piece in (post("/", b"first", close=False) + post("/", b"second", close=False), b"NONSENSE\r\n\r\n"):
+        before = len(server.held or ())
+        writer.write(piece)
+        while len(server.held or ()) == before:  # noqa: ASYNC110 - a server has no event for it
+            await asyncio.sleep(0)
+    assert not reader._buffer  # type: ignore[attr-defined] # nothing has come
+    server.release()
+    answers = (await asyncio.wait_for(reader.read(), 10)).split(b"HTTP/1.1 ")[1:]
+    assert [part[:3] for part in answers] == [b"200", b"200", b"400"]
+    assert [part.rpartition(b"\r\n")[2] for part in answers[:2]] == [b"first", b"second"]
+    writer.close()
+    await server.stop()
+
+
+async def test_answers_to_work_that_failed_are_errors_instead() -> None:
+    def answer(request: Request) -> Response:
+        server.hold()
+        return Response(200, request.body, drop=request.path == "/drop")
+
+    server = HttpServer(answer)
+    port = await server.start("127.0.0.1", 0)
+    answered = asyncio.create_task(exchange(port, post("/", b"never seen", close=False)))
+    dropped = asyncio.create_task(exchange(port, post("/drop", b"")))
+    while len(server.held or ()) < 2:  # noqa: ASYNC110 - a server has no event for it
+        await asyncio.sleep(0)
+    server.release(failed=True)
+    assert (await answered).startswith(b"HTTP/1.1 500 ")
+    with pytest.raises(ConnectionResetError):
+        await dropped
+    await server.stop()

@@ -22,9 +22,10 @@ async def shared_place(cloud: LocalCloud, short_locks: RunningService) -> AsyncI
         yield ready
 
 
-@pytest.fixture
-def place(shared_place: OpsPlace) -> Iterator[OpsPlace]:
+@pytest_asyncio.fixture(loop_scope="module")
+async def place(shared_place: OpsPlace) -> AsyncIterator[OpsPlace]:
     """Its queues are empty before and after."""
     yield OpsPlace(shared_place.bench.fresh(), shared_place.service, shared_place.senders)
     plan_faults(shared_place.service)
-    shared_place.empty(*QUEUES)
+    for queue in QUEUES:
+        await shared_place.empty(queue)

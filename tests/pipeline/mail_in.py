@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shared.documents import Archive
@@ -30,7 +30,7 @@ def mail(
     lines = [
         f"From {person.lower()}@example.org Mon Jan  1 00:00:00 2024",
         f"From: {person} Example <{person.lower()}@example.org>",
-        f"Date: {1 + number:02d} Jan 2024 10:00:00 +0000",
+        f"Date: {datetime(2024, 1, 1, tzinfo=UTC) + timedelta(days=number):%d %b %Y} 10:00:00 +0000",
         f"Subject: {subject}",
         f"Message-ID: <m{number}@example.org>",
     ]

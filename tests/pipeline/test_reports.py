@@ -1,5 +1,7 @@
 """From an archive to a published report, on the local cloud."""
 
+import asyncio
+import re
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -77,6 +79,11 @@ async def test_hostile_mail_injects_nothing_into_the_html(
         summary = await place.clients.store.read(Summary, complete.data.summary_id, ROOT, Session())
         assert "<script" not in summary.content_html
         assert 'href="javascript' not in summary.content_html
+        targets = re.findall(r'href="#(citation-\d+)"', summary.content_html)
+        places = re.findall(r'<li id="(citation-\d+)">', summary.content_html)
+        assert len(places) == len(summary.citations) > 0
+        assert set(targets) <= set(places)
+        assert "&lt;a id" not in summary.content_html
 
 
 async def test_one_summary_and_one_report_for_each_version_however_often(
@@ -190,19 +197,42 @@ async def test_a_report_has_what_readers_filter_by(cloud: LocalCloud, bus_servic
         assert report.last_message_date == datetime(2024, 1, 6, 10, tzinfo=UTC)
 
 
-async def test_objections_in_the_second_half_of_a_long_thread_appear(
+async def test_a_thread_of_forty_messages_is_summarised_from_all_of_it(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:
-    mails = [mail(0, body="I propose a new registry.")]
-    mails += [
-        mail(i, parent=i - 1, body=f"Some thoughts, number {i}, on the registry.") for i in range(1, 29)
+    said = {0: "I propose a new registry.", 3: "I support the registry.", 38: "I strongly object to it."}
+    said |= {21: "I object to the registry, as nobody will keep it.", 29: "We cannot accept this registry."}
+    mails = [
+        mail(
+            number,
+            parent=number - 1 if number else None,
+            subject="Re: A registry" if number else "A registry",
+            body=said.get(number, f"Some thoughts, number {number}, on the registry and its upkeep."),
+        ).replace(b"<ada@", b"<ada%d@" % number)
+        for number in range(40)
     ]
-    mails.append(mail(29, parent=28, body="I strongly object to the registry as it stands."))
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(b"".join(mails))
         complete = await summarized(place)
         summary = await place.clients.store.read(Summary, complete.data.summary_id, ROOT, Session())
-        assert "strongly object" in summary.content_markdown
+        assert len(summary.stances) == 40
+        for objection in ("nobody will keep it", "strongly object"):
+            assert objection in summary.content_markdown
+        assert summary.counts["objection"] >= 2
+        numbers = [int(re.findall(r"<m(\d+)@", each.message_id)[0]) for each in summary.citations]
+        assert {0, 3, 21, 29, 38} <= set(numbers)
+
+
+async def test_workers_that_race_make_one_summary_and_one_report(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD)
+        announced = await asyncio.gather(*(summarized(place) for _ in range(6)))
+        assert len({event.message_id for event in announced}) == 1
+        published = await asyncio.gather(*(place.run(REPORTING, event) for event in announced))
+        assert len({event.message_id for (event,) in published}) == 1
+        assert (len(await place.stored("summaries")), len(await place.stored("reports"))) == (1, 1)
 
 
 async def test_a_backend_that_the_app_does_not_have_is_refused(

@@ -47,6 +47,7 @@ class LocalCloud:
                 "SEARCH_CA_FILE": self.search.addresses["ca"],
                 "SERVICEBUS_CONNECTION": servicebus_connection(servicebus),
                 "STORAGE_CONNECTION": self.storage_connection,
+                "ORCHESTRATION_QUIET_SECONDS": "0",
                 **more,
             }
         )

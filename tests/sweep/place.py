@@ -1,6 +1,7 @@
 """A place for the sweep's tests: documents in any state, a clock that the test owns, and the bus to look at."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from shared.documents import Archive, Chunk, Document, Failure, Message, Run, St
 from shared.events import Event
 from shared.ids import chunk_id
 from shared.session import Session
+from shared.store import NamedQuery, Store
 from shared.sweep import Options, sweep
 from shared.telemetry import SweepMetrics
 from tests.heart.toy import Bench, bench
@@ -22,6 +24,20 @@ from tests.support.services import RunningService
 
 START = datetime(2026, 3, 11, 12, 0, tzinfo=UTC)
 QUEUES = ("parsing", "chunking", "embedding", "summarization")
+
+
+def count_items(store: Store) -> Counter[str]:
+    """How many items this store's queries give from now on, by the container."""
+    items: Counter[str] = Counter()
+    asked = store.query
+
+    async def counting(query: NamedQuery, *arguments: Any, **options: Any) -> AsyncIterator[dict[str, Any]]:
+        async for each in asked(query, *arguments, **options):
+            items[query.container] += 1
+            yield each
+
+    store.query = counting  # type: ignore[method-assign]
+    return items
 
 
 @dataclass

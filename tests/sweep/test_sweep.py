@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from shared.documents import Archive, Message, Run, RunStatus, Status, Thread
+from shared.documents import Archive, Message, Run, RunStatus, Status, Thread, stored_time
 from shared.errors import TransientError, classify
 from shared.events import ArchiveIngested, ChunksPrepared, JSONParsed, SummarizationRequested, parse_event
 from shared.session import Session
@@ -19,7 +19,7 @@ from shared.threads.readiness import ready_thread
 from tests.heart.toy import Crash
 from tests.support.cloud import LocalCloud, plan_faults
 from tests.support.services import RunningService
-from tests.sweep.place import SweepPlace, sweep_place
+from tests.sweep.place import SweepPlace, count_items, sweep_place
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 FAILED: dict[str, Any] = {"lastError": "ServiceUnavailableError: it was down"}
@@ -235,6 +235,16 @@ async def test_a_thread_that_waits_for_its_messages_or_was_merged_is_left_alone(
         assert (await place.again(thread)).attemptCount == 0
 
 
+async def test_a_thread_that_orchestration_is_about_to_ask_for_is_left_to_it(place: SweepPlace) -> None:
+    claim = {"version": "v", "event": "e", "at": stored_time(place.now), "since": stored_time(place.now)}
+    thread = await place.put_ready_thread(requesting=claim)
+    assert (await place.sweep()).counts["threads"]["requeued"] == 0
+    place.wait(hours=1)  # the claim is nobody's any more
+    assert (await place.sweep()).counts["threads"]["requeued"] == 1
+    assert (await place.again(thread)).requesting is None
+    await place.published("summarization")
+
+
 async def test_a_thread_whose_chunk_is_given_up_still_completes(place: SweepPlace) -> None:
     thread = await place.put_ready_thread(created_at=place.now)
     last = {"attemptCount": 5, "lastAttemptTime": place.ago(hours=2), **FAILED}
@@ -309,6 +319,24 @@ async def test_the_circuit_closes_when_a_probe_succeeds(place: SweepPlace) -> No
     assert (swept.circuits, swept.counts["chunks"]["held_back"]) == ({}, 0)
     await place.published("embedding", 1)
     assert place.counted("retry_job_circuit_open", collection="chunks") == 0
+
+
+async def test_a_sweep_reads_what_is_due_and_little_else(
+    place: SweepPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many that wait or are done make no difference; benchmarks/sweep.py shows it with 100,000."""
+    due = {"attemptCount": 1, "lastAttemptTime": place.ago(minutes=6), **FAILED}
+    waits = {"attemptCount": 2, "lastAttemptTime": place.ago(minutes=6), **FAILED}
+    silent = {"attemptCount": 1, "lastAttemptTime": place.ago(minutes=6)}
+    done = {"status": Status.PROCESSED, "attemptCount": 1, "lastAttemptTime": place.ago(hours=30)}
+    states: list[dict[str, Any]] = [due, *[waits, silent, done] * 5]
+    chunks = [place.chunk(f"m{n}", **states[n % len(states)]) for n in range(20 * len(states))]
+    await place.store.upsert_all(chunks, Session())
+    monkeypatch.setattr(place.store, "query", place.store.query)  # put back at the end
+    items = count_items(place.store)
+    assert (await place.sweep()).counts["chunks"]["requeued"] == 20
+    assert items["chunks"] <= 20 + 10  # and the counts, an item each
+    await place.published("embedding")
 
 
 # runs

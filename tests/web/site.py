@@ -5,10 +5,13 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from shared.clients import Clients
 from shared.config import Settings
+from shared.digests import refresh_due
 from shared.provision import provision
 from tests.localcloud.functions.support import Host, running_host
 from tests.support.cloud import LocalCloud, servicebus, servicebus_connection, wait_for
@@ -21,6 +24,7 @@ SAMPLES = {path.stem: path for path in sorted((ROOT / "samples").glob("*.mbox"))
 class Site:
     host: Host
     settings: Settings
+    environ: dict[str, str]
     archives: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -46,9 +50,34 @@ class Site:
 
         wait_for(complete, seconds=seconds, what=f"the end of archive {archive_id}")
 
+    def make_digests(self) -> None:
+        """As the timer does, at a moment of our choosing; until their reports are there."""
+
+        async def make() -> list[str]:
+            connected = await Clients.connect(self.settings)
+            try:
+                return await refresh_due(connected, datetime.now(UTC))
+            finally:
+                await connected.close()
+
+        made = asyncio.run(make())
+
+        def published() -> bool:
+            found = [
+                each for each in self.json("/api/reports?limit=200")["items"] if each["thread_id"] is None
+            ]
+            return {each["scope"] for each in found} >= set(made)
+
+        wait_for(published, seconds=60, what="the digests' reports")
+
     def thread(self, subject: str) -> dict[str, Any]:
-        """The thread with this in its subject."""
-        found = [each for each in self.json("/api/threads?limit=200")["items"] if subject in each["subject"]]
+        """The thread of the samples with this in its subject."""
+        found = [
+            each
+            for name in SAMPLES
+            for each in self.json(f"/api/threads?limit=200&source={name}")["items"]
+            if subject in each["subject"]
+        ]
         assert len(found) == 1, (subject, [each["subject"] for each in found])
         return dict(found[0])
 
@@ -62,6 +91,7 @@ def environment(cloud: LocalCloud, bus: RunningService, settings: Settings) -> d
         "SERVICEBUS_CONNECTION": servicebus_connection(bus),
         "AzureWebJobsStorage": cloud.storage_connection,
         "AzureWebJobsDisableHomepage": "true",
+        "AzureWebJobs.digests_due.Disabled": "true",
     }
 
 
@@ -72,8 +102,9 @@ def empty_site(cloud: LocalCloud, **more: str) -> Iterator[Site]:
         with servicebus(folder) as bus:
             settings = cloud.settings(bus, **more)
             asyncio.run(provision(settings))
-            with running_host(ROOT, folder / "host", **environment(cloud, bus, settings)) as host:
-                yield Site(host, settings)
+            environ = environment(cloud, bus, settings)
+            with running_host(ROOT, folder / "host", **environ) as host:
+                yield Site(host, settings, environ)
 
 
 @contextmanager
@@ -84,4 +115,5 @@ def sample_site(cloud: LocalCloud) -> Iterator[Site]:
             site.upload(name, path.read_bytes())
         for archive_id in list(site.archives.values()):
             site.wait_until_reported(archive_id)
+        site.make_digests()
         yield site

@@ -4,7 +4,7 @@ from typing import Any
 
 import azure.functions as func
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # no types of its own
 from openapi_spec_validator import validate
 
 import function_app
@@ -17,7 +17,9 @@ def api_routes() -> set[tuple[str, str]]:
     for function in function_app.app.get_functions():
         trigger = function.get_trigger()
         if isinstance(trigger, func.decorators.http.HttpTrigger) and str(trigger.route).startswith("api/"):
-            found |= {(str(getattr(each, "value", each)), str(trigger.route)) for each in trigger.methods}
+            found |= {
+                (str(getattr(each, "value", each)), str(trigger.route)) for each in trigger.methods or ()
+            }
     return found
 
 

@@ -6,7 +6,8 @@ from jinja2 import UndefinedError
 
 from web.conditional import answer_of, etag_of, matches
 from web.problems import Problem
-from web.rendering import ASSETS, environment, plain, problem_page, render, seen, show, static
+from web.rendering import ASSETS, environment, problem_page, render, show, static
+from web.wording import plain, seen
 
 
 def request(path: str = "/", method: str = "GET", **headers: str) -> func.HttpRequest:

@@ -191,8 +191,10 @@ class _Evaluator:
         first = self._value(left, locals_)
         if sign == "??":
             return self._value(right, locals_) if first is None else first
+        if sign in ("||", "&&") and bool(first) is (sign == "||"):
+            return first  # the other side is not asked
         second = self._value(right, locals_)
-        return _OPERATORS[sign](first, second)
+        return second if sign in ("||", "&&") else _OPERATORS[sign](first, second)
 
     def _lambda_expression(self, node: Node, locals_: dict[str, Any]) -> Callable[[Any], Any]:
         name, body = text(named(node)[0]), named(node)[-1]

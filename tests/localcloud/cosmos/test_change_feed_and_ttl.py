@@ -131,7 +131,8 @@ def test_what_ended_is_gone_from_the_feed_and_its_id_is_free() -> None:
     assert account.documents.read(container, account.replica.view(container), "a", key)
     clock.advance(2)
     view = account.replica.view(container)
-    assert account.queries.changes(view, Scope(), 0, None, None)[0].items == []
+    changes = account.queries.changes(view, Scope(), 0, None, None)
+    assert changes(account.store.connection, 5).items == []
     assert account.queries.query(container, view, Scope(), "SELECT * FROM c", {}).items == []
     account.documents.create(container, key, {"id": "a", "pk": "p", "u": 1})
     clock.advance(101)

@@ -284,6 +284,35 @@ def test_what_is_not_supported_says_so(database: DatabaseProxy, container: Conta
 
 
 @pytest.mark.parametrize(
+    "options",
+    [
+        {"computed_properties": [{"name": "low", "query": "SELECT VALUE LOWER(c.name) FROM c"}]},
+        {"vector_embedding_policy": {"vectorEmbeddings": [{"path": "/v", "dimensions": 3}]}},
+        {"full_text_policy": {"defaultLanguage": "en-US", "fullTextPaths": [{"path": "/t"}]}},
+        {"indexing_policy": {"vectorIndexes": [{"path": "/v", "type": "flat"}]}},
+        {"indexing_policy": {"fullTextIndexes": [{"path": "/t"}]}},
+    ],
+    ids=str,
+)
+def test_a_container_that_asks_for_more_than_there_is_is_refused(
+    database: DatabaseProxy, options: dict[str, Any]
+) -> None:
+    with pytest.raises(CosmosHttpResponseError, match="not part of the local Cosmos DB") as error:
+        database.create_container("too-much", PartitionKey("/pk"), **options)
+    assert error.value.status_code == 501
+
+
+@pytest.mark.parametrize("options", [{"pre_trigger_include": "stamp"}, {"post_trigger_include": "stamp"}])
+def test_a_write_that_names_a_trigger_is_refused_and_not_done(
+    container: ContainerProxy, options: dict[str, Any]
+) -> None:
+    with pytest.raises(CosmosHttpResponseError, match="not part of the local Cosmos DB") as error:
+        container.create_item({"id": "1", "pk": "p"}, **options)
+    assert error.value.status_code == 501
+    assert list(container.read_all_items()) == []
+
+
+@pytest.mark.parametrize(
     "value", ["a", "", "é" * 80, "x" * 100, "x" * 101, 0, 1, -1.5, 123456, 2.0**60, True, False]
 )
 @pytest.mark.parametrize("version", [1, 2])

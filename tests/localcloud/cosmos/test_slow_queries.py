@@ -1,6 +1,7 @@
 """Queries that take long: they hold up nobody, and they end."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,13 @@ PRODUCT = "SELECT VALUE COUNT(1) FROM c JOIN x IN c.l JOIN y IN c.l JOIN z IN c.
 
 
 @pytest.fixture
-def account(tmp_path: Path) -> Iterator[Account]:
-    account = Account(tmp_path, ManualClock())
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def account(tmp_path: Path, clock: ManualClock) -> Iterator[Account]:
+    account = Account(tmp_path, clock)
     yield account
     account.close()
 
@@ -41,6 +47,30 @@ async def test_a_query_that_was_stopped_on_the_loop_is_answered_from_the_thread(
             await lane.run(work, 0)
     finally:
         lane.close()
+
+
+async def test_a_change_feed_that_takes_long_is_read_in_the_thread(
+    account: Account, clock: ManualClock
+) -> None:
+    account.create_database({"id": "d"}, Throughput())
+    account.create_container("d", {"id": "c", "partitionKey": {"paths": ["/pk"]}}, Throughput())
+    container = account.container("d", "c")
+    key = container.key.of_values(["p"])
+    for number in range(5000):  # too old, all to be passed over
+        account.documents.create(container, key, {"id": str(number), "pk": "p"})
+    clock.advance(10)
+    account.documents.create(container, key, {"id": "last", "pk": "p"})
+    since = int(clock.now()) - 5
+    work = account.queries.changes(account.replica.view(container), Scope(range=0), 0, since, None)
+    with pytest.raises(SlowQueryError):
+        work(account.store.connection, 0)
+    lane = SlowLane(account.store)
+    try:
+        page = await lane.run(work, 60)
+    finally:
+        lane.close()
+    assert [json.loads(item)["id"] for item in page.items] == ["last"]
+    assert page.reached == 5001
 
 
 async def test_others_are_served_while_a_query_works(

@@ -210,11 +210,13 @@ def test_a_span_that_is_sent_twice_is_kept_once(receiver: Receiver) -> None:
 
 
 def test_a_span_about_several_threads_is_found_by_each(receiver: Receiver) -> None:
-    send(receiver, span("t-many", "s1", **{"pipeline.thread_ids": "th1 th2", "pipeline.stage": "chunking"}))
+    about = {"pipeline.thread_ids": "th1 th2", "pipeline.message_keys": "m1 m2", "pipeline.stage": "chunking"}
+    send(receiver, span("t-many", "s1", **about))
 
     for thread in ("th1", "th2"):
         asked = {"pipeline.thread_id": thread, "pipeline.stage": "chunking"}
         assert len(receiver.ask("/api/spans", **asked)["spans"]) == 1
+    assert len(receiver.ask("/api/spans", **{"pipeline.message_key": "m2"})["spans"]) == 1
     asked = {"pipeline.thread_id": "th1", "pipeline.stage": "parsing"}
     assert receiver.ask("/api/spans", **asked)["spans"] == []
 

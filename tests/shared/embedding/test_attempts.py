@@ -25,14 +25,14 @@ def test_a_text_has_the_initial_attempt_and_the_retries_and_the_last_it_has_alon
         made += 1
         last = tried
         following = attempts.after(tried, CRASH)
-        assert sorted(at for each in following for at in each.positions) == (
-            list(tried.positions) if following else []
+        assert sorted(at for each in following for at in each.items) == (
+            list(tried.items) if following else []
         )
         if not following:
             break
-        tried = next(each for each in following if poison in each.positions)
+        tried = next(each for each in following if poison in each.items)
     assert made == retries + 1
-    assert last.positions == (poison,)
+    assert last.items == (poison,)
 
 
 def test_a_lone_text_that_is_refused_is_not_tried_again() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from shared.embedding.build import is_current, main
+from shared.embedding.cpu import Precision
 from shared.embedding.model_folder import Manifest, ModelFolderError
 from shared.embedding.openvino import OpenVinoEncoder
 from shared.embedding.weights import WEIGHTS_SHA256, WeightsError, locate_package, read_weights, sha256
@@ -70,7 +71,7 @@ def test_a_file_that_was_changed_is_not_loaded(copied: Path, name: str) -> None:
     (copied / name).write_bytes(content + b" ")
     assert not is_current(copied)
     with pytest.raises(ModelFolderError, match=f"{name} is not the file that was built"):
-        OpenVinoEncoder(copied, precision=None)
+        OpenVinoEncoder(copied, precision=Precision.FP32)
 
 
 def test_a_missing_folder_says_how_to_make_it(tmp_path: Path) -> None:

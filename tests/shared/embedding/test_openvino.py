@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shared.embedding.cpu import Precision, fastest_precision
+from shared.embedding.cpu import Precision, fastest_precision, multiplies_bfloat16
 from shared.embedding.encoder import Vectors
 from shared.embedding.graph import quantised
 from shared.embedding.openvino import OpenVinoEncoder
@@ -142,6 +142,15 @@ def test_bytes_are_used_where_the_processor_multiplies_them(
     cpuinfo = tmp_path / "cpuinfo"
     cpuinfo.write_text(f"processor\t: 0\nmodel name\t: avx512_vnni\nflags\t\t: {flags}\n")
     assert fastest_precision(cpuinfo) is precision
+
+
+def test_bfloat16_is_used_only_where_the_processor_multiplies_it(tmp_path: Path) -> None:
+    cpuinfo = tmp_path / "cpuinfo"
+    cpuinfo.write_text("flags\t\t: avx512_vnni avx512_bf16\n")
+    assert multiplies_bfloat16(cpuinfo)
+    cpuinfo.write_text("flags\t\t: avx512_vnni\n")
+    assert not multiplies_bfloat16(cpuinfo)
+    assert not multiplies_bfloat16(tmp_path / "none")
 
 
 def test_without_knowledge_of_the_processor_the_exact_graph_is_used(tmp_path: Path) -> None:

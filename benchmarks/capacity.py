@@ -1,0 +1,221 @@
+"""What 10,000 to 1,000,000,000 messages need: the model of `docs/scale.md`, from what one message costs.
+
+    python -m benchmarks.capacity
+
+`MEASURED` is what `python -m benchmarks.costs` printed; the limits are those that Azure publishes. A test
+holds the tables in the docs against this.
+"""
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+__all__ = ["MEASURED", "SIZES", "PerMessage", "capacity_table", "month_table", "per_message_table"]
+
+ROOT = Path(__file__).resolve().parents[1]
+GB = 1e9
+DAY = 86_400
+
+
+@dataclass(frozen=True)
+class PerMessage:
+    """What one message costs on its way to a report."""
+
+    cpu_ms: float
+    request_units: float
+    busiest_container_units: float
+    events: float
+    chunks: float
+    document_bytes: float
+    largest_container_bytes: float
+    archive_bytes: float
+
+
+# python -m benchmarks.costs, on two real lists.
+DISCUSSION = PerMessage(  # numpy-discussion, November 2001: 82 messages in 26 threads
+    cpu_ms=75.6,
+    request_units=138.4,
+    busiest_container_units=43.9,
+    events=0.683,
+    chunks=1.61,
+    document_bytes=11_583,
+    largest_container_bytes=3_742,
+    archive_bytes=3_807,
+)
+PATCHES = PerMessage(  # git, December 2023: 686 messages in 102 threads, most of them with a patch
+    cpu_ms=162.2,
+    request_units=219.6,
+    busiest_container_units=97.7,
+    events=0.313,
+    chunks=4.62,
+    document_bytes=18_895,
+    largest_container_bytes=7_638,
+    archive_bytes=6_888,
+)
+# The model takes the dearer of both for each figure.
+MEASURED = PerMessage(
+    **{
+        each.name: max(getattr(DISCUSSION, each.name), getattr(PATCHES, each.name))
+        for each in fields(PerMessage)
+    }
+)
+SIZES = tuple(10**exponent for exponent in range(4, 10))
+
+# Azure's limits: docs/scale.md says where each stands.
+SERVERLESS_UNITS = 5_000  # RU/s a container
+PHYSICAL_PARTITION_BYTES = 50 * GB
+CREDITS_A_SECOND = 1_000  # of a Service Bus Standard namespace
+VECTOR_BYTES = 4 * 384
+VECTOR_OVERHEAD = 1.1  # of an HNSW graph, roughly
+# Assumptions of the month: see docs/deploy.md.
+MONTH = 2_628_000
+WAITING = 2
+MEMORY_GB = 2
+OPERATIONS = 4  # publish, forward to the queue, receive, complete
+TIMER_RUNS = 2 * 43_800 + 8_760 + 2_920  # two a minute, digests each five, the sweep each fifteen
+SPAN_BYTES = 3_000  # a span and a log line, as the exporter sends them
+METRIC_BYTES = 43_800 * 60 * 600  # 60 series that have news each minute
+
+SEARCH_TIERS = (  # name, partitions at most, GB of vectors a partition
+    ("Basic", 3, 5),
+    ("S1", 12, 35),
+    ("S2", 12, 150),
+    ("S3", 12, 300),
+)
+
+
+def credits_of_an_event() -> int:
+    """Send, one for each filter of the topic, forward to the queue, receive."""
+    config = json.loads((ROOT / "infra/servicebus/Config.json").read_text())
+    (topic,) = config["UserConfig"]["Namespaces"][0]["Topics"]
+    return 3 + sum(len(each["Rules"]) for each in topic["Subscriptions"])
+
+
+def search_tier(messages: int, cost: PerMessage) -> str:
+    """The first tier whose vector quota holds the index, and how many partitions of it."""
+    needed = messages * cost.chunks * VECTOR_BYTES * VECTOR_OVERHEAD / GB
+    for name, most, size in SEARCH_TIERS:
+        partitions = math.ceil(needed / size)
+        if partitions <= most:
+            return f"{name} x {partitions}"
+    return f"{math.ceil(needed / (12 * 300))} services of S3 x 12"
+
+
+def _row(messages: int, cost: PerMessage) -> list[str]:
+    events = messages * cost.events
+    return [
+        f"10{_raised(messages)}",
+        _hours(messages * cost.cpu_ms / 1000),
+        str(math.ceil(messages * cost.cpu_ms / 1000 / DAY)),
+        f"{messages * cost.request_units / 1e6:,.0f}",
+        _hours(messages * cost.busiest_container_units / SERVERLESS_UNITS),
+        f"{math.ceil(messages * cost.request_units / DAY / 1000) * 1000:,}",
+        _bytes(messages * cost.document_bytes),
+        str(math.ceil(messages * cost.largest_container_bytes / PHYSICAL_PARTITION_BYTES)),
+        _hours(events * credits_of_an_event() / CREDITS_A_SECOND),
+        _bytes(messages * cost.chunks * VECTOR_BYTES),
+        search_tier(messages, cost),
+        _bytes(messages * cost.archive_bytes),
+    ]
+
+
+HEADS = [
+    "messages",
+    "CPU",
+    "instances for a day's work",
+    "million RU",
+    "serverless, busiest container",
+    "RU/s for a day's work",
+    "documents",
+    "physical partitions of the largest container",
+    "Service Bus Standard",
+    "vectors",
+    "AI Search",
+    "archives",
+]
+
+
+def capacity_table(cost: PerMessage = MEASURED) -> str:
+    rows = [HEADS, ["---"] * len(HEADS), *(_row(messages, cost) for messages in SIZES)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def per_message_table() -> str:
+    def row(label: str, show: Callable[[PerMessage], str]) -> list[str]:
+        return [label, show(DISCUSSION), show(PATCHES)]
+
+    rows = [
+        ["a message costs", "on a discussion list", "on a list of patches"],
+        ["---"] * 3,
+        row("CPU of the app and its encoder", lambda cost: f"{cost.cpu_ms:g} ms"),
+        row("request units", lambda cost: f"{cost.request_units:g}"),
+        row("of these in the busiest container", lambda cost: f"{cost.busiest_container_units:g}"),
+        row("events", lambda cost: f"{cost.events:g}"),
+        row("Service Bus credits", lambda cost: f"{cost.events * credits_of_an_event():.1f}"),
+        row("chunks, each a vector of 1,536 bytes", lambda cost: f"{cost.chunks:g}"),
+        row("documents", lambda cost: f"{cost.document_bytes:,.0f} bytes"),
+        row("of these in the largest container", lambda cost: f"{cost.largest_container_bytes:,.0f} bytes"),
+        row("its share of the archive", lambda cost: f"{cost.archive_bytes:,.0f} bytes"),
+    ]
+    return "\n".join(f"| {' | '.join(each)} |" for each in rows)
+
+
+def month_table(messages: int = 100_000, cost: PerMessage = MEASURED) -> str:
+    """What a month with so many new messages is billed for; what stands for rent is left out."""
+    events = messages * cost.events
+    busy = messages * cost.cpu_ms / 1000 * WAITING
+    units, stored = messages * cost.request_units / 1e6, _bytes(messages * cost.document_bytes)
+    vectors, archives = messages * cost.chunks * VECTOR_BYTES, messages * cost.archive_bytes
+    telemetry = events * SPAN_BYTES + METRIC_BYTES
+    waits = f"CPU x {WAITING} for waiting, {MEMORY_GB} GB, one event at a time"
+    rows = [
+        ["resource", f"{messages:,} messages in a month", "how it is counted"],
+        ["---", "---", "---"],
+        ["Functions, busy", f"{busy * MEMORY_GB:,.0f} GB-s", waits],
+        [
+            "Functions, executions",
+            f"{events + TIMER_RUNS:,.0f}",
+            f"events, and {TIMER_RUNS:,} runs of timers",
+        ],
+        ["always ready", f"{MONTH * MEMORY_GB:,} GB-s", "one instance, whatever comes"],
+        ["Service Bus", f"{events * OPERATIONS:,.0f} operations", f"{OPERATIONS} an event"],
+        ["Cosmos DB", f"{units:,.1f} million RU, {stored} more", "serverless; RU by the local model"],
+        ["AI Search", f"{_bytes(vectors)} of vectors more", "within its tier no charge"],
+        ["Storage", f"{_bytes(archives)} more", "the archives as they came"],
+        [
+            "Log Analytics",
+            _bytes(telemetry),
+            "3 KB an event for span and log line, 0.6 KB a series and minute",
+        ],
+    ]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _raised(messages: int) -> str:
+    return str(round(math.log10(messages))).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def _hours(seconds: float) -> str:
+    if seconds < 2 * 3600:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:,.0f} h" if seconds < 3 * DAY else f"{seconds / DAY:,.0f} days"
+
+
+def _bytes(size: float) -> str:
+    if size < GB:
+        return f"{size / 1e6:,.0f} MB"
+    return f"{size / GB:,.0f} GB" if size < 2000 * GB else f"{size / 1e12:,.1f} TB"
+
+
+def main() -> None:
+    print(per_message_table())
+    print()
+    print(capacity_table())
+    print()
+    print(month_table())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,244 @@
+"""What a message costs on its way from an archive to a report: operations, request units, bytes, events, CPU.
+
+    python -m benchmarks.costs [--archive FILE]
+
+One archive goes through the pipeline on the local cloud, one stage after the other, so that each stage's part
+can be told. The figures of `docs/scale.md` come from here. Request units are those of the local Cosmos DB's
+model (1 RU a KB read, 5 RU a KB written, queries by what they return): Azure charges about that, and more for
+what is indexed. CPU is that of the app and of its encoder, without the services.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+from azure.servicebus.aio import AutoLockRenewer, ServiceBusClient
+from opentelemetry import metrics
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+
+from shared.clients import Clients
+from shared.config import Settings
+from shared.documents import CONTAINERS
+from shared.embedding.instance import close_embedder
+from shared.ingestion.uploads import Upload, take_upload
+from shared.provision import provision
+from shared.session import Session
+from shared.stage import Delivery, Stage, StageRunner
+from shared.store import NamedQuery
+from stages.chunking import CHUNKING
+from stages.embedding import EMBEDDING
+from stages.orchestration import ORCHESTRATION
+from stages.parsing import PARSING
+from stages.reporting import REPORTING
+from stages.summarization import SUMMARIZATION
+from tests.support.cloud import local_cloud, servicebus
+from tests.support.mail_data import data_folder
+
+STAGES: tuple[Stage[Any], ...] = (PARSING, CHUNKING, EMBEDDING, ORCHESTRATION, SUMMARIZATION, REPORTING)
+ROOT = Path(__file__).resolve().parents[1]
+REAL = "numpy-discussion-2001-11.mbox"
+SAMPLE = ROOT / "samples" / "tally.mbox"
+AT_ONCE = 16
+QUIET_SECONDS = 2.0
+LOCK_SECONDS = 1800.0
+VECTOR_BYTES = 4 * 384
+MESSAGES_PER_EVENT_OPERATIONS = 4  # publish, forward to the queue, receive, complete
+
+
+@dataclass
+class Cost:
+    """What one stage did."""
+
+    cpu: float = 0.0
+    events: int = 0
+    event_bytes: int = 0
+    calls: Counter[str] = field(default_factory=Counter)
+    units: Counter[str] = field(default_factory=Counter)
+
+
+class Meter:
+    """Totals so far: calls by dependency and operation, request units by container, and CPU seconds."""
+
+    def __init__(self) -> None:
+        self._reader = InMemoryMetricReader()
+        metrics.set_meter_provider(MeterProvider([self._reader]))
+
+    def calls(self) -> Counter[str]:
+        return self._totals("dependency_calls_total", "dependency", "operation")
+
+    def units(self) -> Counter[str]:
+        return self._totals("cosmos_request_units_total", "container")
+
+    @staticmethod
+    def cpu() -> float:
+        own = psutil.Process(os.getpid())
+        encoders = [each for each in own.children(recursive=True) if "shared.embedding" in _command(each)]
+        times = [each.cpu_times() for each in (own, *encoders)]
+        return sum(each.user + each.system for each in times)
+
+    def _totals(self, name: str, *labels: str) -> Counter[str]:
+        data = self._reader.get_metrics_data()
+        found: Counter[str] = Counter()
+        scopes = [scope for each in (data.resource_metrics if data else []) for scope in each.scope_metrics]
+        for metric in (metric for scope in scopes for metric in scope.metrics if metric.name == name):
+            for point in metric.data.data_points:
+                attributes = point.attributes or {}
+                found[" ".join(str(attributes[label]) for label in labels)] += getattr(point, "value", 0)
+        return found
+
+
+def _command(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
+
+
+class Pipeline:
+    def __init__(self, clients: Clients, bus: ServiceBusClient, meter: Meter) -> None:
+        self._clients = clients
+        self._bus = bus
+        self._meter = meter
+
+    async def ingest(self, content: bytes) -> Cost:
+        cost = Cost()
+
+        async def work() -> None:
+            await take_upload(Upload(content, "costs.mbox", "costs"), self._clients)
+
+        await self._measured(work(), cost)
+        return cost
+
+    async def run(self, stage: Stage[Any]) -> Cost:
+        cost = Cost()
+        await self._measured(self._drain(stage, cost), cost)
+        return cost
+
+    async def _measured(self, work: Any, cost: Cost) -> None:
+        calls, units, cpu = self._meter.calls(), self._meter.units(), self._meter.cpu()
+        await work
+        cost.calls = self._meter.calls() - calls
+        cost.units = self._meter.units() - units
+        cost.cpu = self._meter.cpu() - cpu
+
+    async def _drain(self, stage: Stage[Any], cost: Cost) -> None:
+        """Until nothing has come for a while: the stage before this one has ended."""
+        runner = StageRunner(stage, self._clients)
+        async with (
+            AutoLockRenewer(LOCK_SECONDS) as renewer,
+            self._bus.get_queue_receiver(stage.name, auto_lock_renewer=renewer) as receiver,
+        ):
+            while batch := await receiver.receive_messages(AT_ONCE, max_wait_time=QUIET_SECONDS):
+                for message in batch:
+                    delivery = Delivery.from_sdk(message)
+                    cost.events += 1
+                    cost.event_bytes += len(delivery.body)
+                    await runner.run(delivery)
+                    await receiver.complete_message(message)
+
+
+async def stored_bytes(clients: Clients) -> dict[str, tuple[int, int]]:
+    """Documents and their bytes by container."""
+    found = {}
+    for name in CONTAINERS:
+        query = NamedQuery("all", name, "SELECT * FROM c")
+        sizes = [len(json.dumps(each)) async for each in clients.store.query(query, Session())]
+        if sizes:
+            found[name] = (len(sizes), sum(sizes))
+    return found
+
+
+async def measure(settings: Settings, content: bytes) -> tuple[dict[str, Cost], dict[str, tuple[int, int]]]:
+    meter = Meter()
+    await provision(settings)
+    clients = await Clients.connect(settings)
+    assert settings.SERVICEBUS_CONNECTION is not None
+    async with ServiceBusClient.from_connection_string(
+        settings.SERVICEBUS_CONNECTION.get_secret_value()
+    ) as bus:
+        pipeline = Pipeline(clients, bus, meter)
+        costs = {"ingestion": await pipeline.ingest(content)}
+        for stage in STAGES:
+            costs[stage.name] = await pipeline.run(stage)
+        sizes = await stored_bytes(clients)
+    await close_embedder()
+    await clients.close()
+    return costs, sizes
+
+
+def report(costs: Mapping[str, Cost], sizes: Mapping[str, tuple[int, int]], archive_bytes: int) -> None:
+    messages = sizes["messages"][0]
+    chunks, threads = sizes["chunks"][0], sizes["threads"][0]
+    print(f"{messages} messages, {threads} threads, {chunks} chunks, an archive of {archive_bytes} bytes")
+    print(f"\n{'per message':<15} {'CPU ms':>8} {'RU':>8} {'calls':>8} {'events':>8} {'event bytes':>12}")
+    for name, cost in costs.items():
+        print(_line(name, cost, messages))
+    total = _sum(costs.values())
+    print(_line("all", total, messages))
+    print("\ncalls per message:")
+    for name, count in total.calls.most_common():
+        print(f"  {name:<28} {count / messages:8.3f}")
+    print("\nRU per message by container:")
+    for name, units in total.units.most_common():
+        print(f"  {name or 'account':<28} {units / messages:8.2f}")
+    print("\nbytes per message:")
+    for name, (count, size) in sizes.items():
+        print(f"  {name:<28} {size / messages:8.0f}  ({count / messages:.3f} documents)")
+    document_bytes = sum(size for _, size in sizes.values())
+    print(f"  {'all documents':<28} {document_bytes / messages:8.0f}")
+    print(f"  {'the archive itself':<28} {archive_bytes / messages:8.0f}")
+    print(f"  {'vectors':<28} {chunks * VECTOR_BYTES / messages:8.0f}  ({chunks / messages:.2f} chunks)")
+    operations = total.events * MESSAGES_PER_EVENT_OPERATIONS / messages
+    print(
+        f"\nService Bus operations per message: {operations:.3f} ({MESSAGES_PER_EVENT_OPERATIONS} an event)"
+    )
+
+
+def _line(name: str, cost: Cost, messages: int) -> str:
+    figures = (cost.cpu * 1000, sum(cost.units.values()), cost.calls.total(), cost.events, cost.event_bytes)
+    cpu, units, calls, events, size = (figure / messages for figure in figures)
+    return f"{name:<15} {cpu:8.2f} {units:8.2f} {calls:8.3f} {events:8.4f} {size:12.1f}"
+
+
+def _sum(costs: Any) -> Cost:
+    total = Cost()
+    for cost in costs:
+        total.cpu += cost.cpu
+        total.events += cost.events
+        total.event_bytes += cost.event_bytes
+        total.calls += cost.calls
+        total.units += cost.units
+    return total
+
+
+def choose_archive(given: Path | None) -> Path:
+    folder = data_folder()
+    return given or (folder / REAL if folder is not None else SAMPLE)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--archive", type=Path, help="an mbox (default: a real one where there is one)")
+    path = choose_archive(parser.parse_args().archive)
+    content = path.read_bytes()
+    print(f"{path.name}:")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        local_cloud() as cloud,
+        servicebus(Path(folder)) as bus,
+    ):
+        costs, sizes = asyncio.run(measure(cloud.settings(bus), content))
+    report(costs, sizes, len(content))
+
+
+if __name__ == "__main__":
+    main()

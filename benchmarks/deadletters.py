@@ -1,0 +1,77 @@
+"""Dead letters by the thousand: `python -m benchmarks.deadletters [--count 10000] [--causes 5] [--rate 200]`.
+
+Makes dead letters of several causes, groups them, and requeues one group at the asked rate; the broker and
+the database are processes of their own. Counts are checked. The rate is over the time from the first batch
+to the last.
+"""
+
+import argparse
+import asyncio
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shared.audit import Actor
+from shared.deadletters import REQUEUE, Watch, ask, diagnosed_letters, group_letters, run
+from tests.ops.place import OpsPlace, ops_place
+from tests.support.cloud import local_cloud, servicebus
+
+LONGEST_GROUPING = 10.0
+
+
+@dataclass
+class Timed:
+    wall: float
+    cpu: float
+
+
+async def timed(work: Callable[[], Any]) -> tuple[Any, Timed]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = await work()
+    return result, Timed(time.perf_counter() - wall, time.process_time() - cpu)
+
+
+async def measure(place: OpsPlace, count: int, causes: int, rate: float) -> None:
+    each = count // causes
+    for number in range(causes):
+        await place.failed_events(each, f"Error{'ABCDEFGHIJ'[number]}", "no")
+    print(f"{each * causes} dead letters of {causes} causes")
+
+    letters, grouping = await timed(lambda: diagnosed_letters(place.clients, ["parsing"]))
+    groups = group_letters(letters)
+    assert [group.count for group in groups] == [each] * causes
+    print(f"groups: {grouping.wall:.1f} s, {grouping.cpu:.1f} s CPU here (at most {LONGEST_GROUPING:.0f} s)")
+
+    moments: list[float] = []
+
+    def step(name: str) -> None:
+        if name == "acted":
+            moments.append(time.perf_counter())
+
+    chosen = {"queues": ["parsing"], "groups": [groups[-1].id]}
+    audit = await ask(place.clients, REQUEUE, chosen, Actor("benchmark"), rate=rate)
+    ended, moving = await timed(lambda: run(place.clients, audit.id, watch=Watch(step=step)))
+    assert ended.counts == {"planned": each, "requeued": each, "gone": 0, "refused": 0, "left": 0}
+    assert len(await place.waiting()) == each
+    assert len(await place.dead()) == each * (causes - 1)
+    burst = each / len(moments)
+    reached = (each - burst) / (moments[-1] - moments[0])
+    print(f"requeue of {each} at {rate:.0f}/s: {reached:.1f}/s, {moving.wall:.1f} s in all")
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--causes", type=int, default=5)
+    parser.add_argument("--rate", type=float, default=200.0)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, local_cloud() as cloud, servicebus(Path(folder)) as bus:
+        async with ops_place(cloud, bus) as place:
+            await measure(place, options.count, options.causes, options.rate)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

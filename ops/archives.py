@@ -1,0 +1,102 @@
+"""Archives: take one in, see how far it has come, delete it with everything that came of it."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ops.choices import Json
+from ops.ending import Code, Stop
+from ops.output import print_json, say, table
+from ops.running import actor, perform
+
+if TYPE_CHECKING:
+    from shared.clients import Clients
+    from shared.ingestion.storing import Stored
+    from shared.progress import ArchiveProgress
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Archives: ingest one, follow it, delete it.", no_args_is_help=True)
+Id = Annotated[str, typer.Argument(metavar="ID", help="The archive's id.", show_default=False)]
+POLL_SECONDS = 2.0
+
+
+@app.command()
+def ingest(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="An mbox, .eml, Maildir, zip or tar; packed or not.")
+    ],
+    source: Annotated[str, typer.Option(metavar="NAME", help="The list that it is of.")] = "uploads",
+    json: Json = False,
+) -> None:
+    """Take an archive in from a file, as an upload is."""
+
+    async def work(clients: "Clients") -> "Stored":
+        from shared.archives import ArchiveError
+        from shared.audit import audited
+        from shared.ingestion.uploads import Upload, take_upload
+
+        selection = {"file": file.name, "source": source}
+        async with audited(clients.store, "archive.ingest", actor(), selection) as counts:
+            try:
+                stored = await take_upload(Upload(_content(file), file.name, source), clients)
+            except ArchiveError as error:
+                raise Stop(Code.FAILED, f"{file}: {error}") from None
+            counts["duplicates" if stored.duplicate else "archives"] = 1
+            return stored
+
+    stored = perform(work)
+    if json:
+        print_json(
+            {"archive_id": stored.archive.id, "duplicate": stored.duplicate, "announced": stored.announced}
+        )
+    else:
+        typer.echo(stored.archive.id)
+        say(
+            "It was here before." if stored.duplicate else "Taken in: `archive progress` shows how far it is."
+        )
+
+
+@app.command()
+def progress(
+    id_: Id,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Until it is complete.")] = False,
+    json: Json = False,
+) -> None:
+    """Show how far an archive has come through the stages."""
+
+    async def work(clients: "Clients") -> "ArchiveProgress":
+        import asyncio
+
+        from shared.progress import archive_progress
+
+        while True:
+            found = await archive_progress(clients, id_)
+            if not follow or found.complete:
+                return found
+            say(f"{time.strftime('%H:%M:%S')}  {found.percent} %")
+            await asyncio.sleep(POLL_SECONDS)
+
+    found = perform(work)
+    if json:
+        return print_json({"archive_id": id_, "status": found.status, **found.to_json()})
+    table(
+        ["stage", "done>", "of>", "unit", "given up>"],
+        [
+            (each.name, f"{each.done:,}", f"{each.total:,}", f"{each.unit}s", f"{each.failed:,}")
+            for each in found.stages
+        ],
+        empty="",
+    )
+    gaps = "".join(f"; {gap}" for gap in found.gaps)
+    say(f"{id_} is {found.status}, {found.percent} % of the way{gaps}.")
+    return None
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise Stop(Code.USAGE, f"{file}: cannot be read: {error.strerror}") from None

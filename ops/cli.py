@@ -1,0 +1,111 @@
+"""All commands in one place, and what becomes of their errors."""
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ops import (
+    archives,
+    audit,
+    deleting,
+    dlq,
+    documents,
+    maintenance,
+    reading,
+    sources,
+    status,
+    timeline,
+    verifying,
+)
+from ops.ending import Code, Stop
+from ops.running import CHOSEN
+
+__all__ = ["app", "main"]
+
+HELP = """Operate Rough Consensus: see what is stuck and why, and repair it.
+
+Data goes to standard output (--json everywhere), all else to standard error. Exit codes: 0 done, 1 failed,
+2 wrong usage or settings, 3 problems were found or something is left, 130 interrupted.
+"""
+
+app = typer.Typer(
+    name="rough-consensus",
+    help=HELP,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+app.command("status")(status.status)
+app.add_typer(dlq.app, name="dlq")
+app.add_typer(documents.app, name="documents")
+app.command("sweep")(maintenance.sweep)
+app.command("verify")(verifying.verify)
+app.add_typer(maintenance.migrate, name="migrate")
+archives.app.command("delete")(deleting.delete_archive)
+app.add_typer(archives.app, name="archive")
+sources.app.command("delete")(deleting.delete_source)
+app.add_typer(sources.app, name="source")
+app.command("search")(reading.search)
+app.command("report")(reading.report)
+app.command("timeline")(timeline.timeline)
+app.command("audit")(audit.audit)
+
+
+@app.callback()
+def options(
+    settings: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Settings: a local.settings.json, or lines NAME=value.", show_default=False
+        ),
+    ] = None,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show log lines, and where an error was raised.")
+    ] = False,
+) -> None:
+    CHOSEN.settings, CHOSEN.debug = settings, debug
+    level = logging.INFO if debug else logging.CRITICAL + 1
+    logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", force=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    try:
+        ended = app(args=arguments, standalone_mode=False)
+    except Stop as stop:
+        return _told(stop.code, str(stop))
+    except typer.TyperException as error:
+        said = getattr(error, "format_message", error.__str__)()
+        return _told(Code.USAGE, f"{said} See --help." if said else "")
+    except (KeyboardInterrupt, asyncio.CancelledError, typer.Abort):
+        return _told(Code.INTERRUPTED, "interrupted")
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains at its end
+        return Code.FAILED
+    except Exception as error:  # an operator gets one line; who wants to know more asks for it
+        if CHOSEN.debug:
+            raise
+        return _told(Code.FAILED, _one_line(error))
+    return int(ended or Code.OK)
+
+
+def _told(code: Code, message: str) -> int:
+    if message:
+        sys.stderr.write(f"{message}\n")
+    return int(code)
+
+
+def _one_line(error: Exception) -> str:
+    from shared.errors import PipelineError, classify
+
+    failure = classify(error)
+    if isinstance(error, PipelineError):
+        return failure.message
+    return f"{failure.error_type}: {failure.message}"

@@ -1,0 +1,345 @@
+"""Dead letters: see them, group them by cause, requeue, purge and restore them."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ops.choices import DryRun, Json, Limit, Yes, moment
+from ops.ending import Code, Stop
+from ops.output import ago, clean, fields, print_json, say, table
+from ops.running import perform
+
+if TYPE_CHECKING:
+    from shared.deadletters import Diagnosed, Selection
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Dead letters: see, group, requeue, purge and restore them.", no_args_is_help=True)
+
+Queue = Annotated[
+    str,
+    typer.Argument(metavar="QUEUE", help="A stage's queue: parsing, or parsing.failed.", show_default=False),
+]
+Queues = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[QUEUE]...",
+        help="Queues, such as parsing or parsing.failed; all of them unless named.",
+        show_default=False,
+    ),
+]
+Groups = Annotated[
+    list[str] | None, typer.Option("--group", metavar="ID", help="A group's id, from `dlq groups`.")
+]
+Sequences = Annotated[
+    list[int] | None, typer.Option("--sequence", metavar="NUMBER", help="A sequence number, from `dlq list`.")
+]
+EventTypes = Annotated[
+    list[str] | None, typer.Option("--event-type", metavar="TYPE", help="Such as ArchiveIngested.")
+]
+Since = Annotated[str | None, typer.Option(metavar="TIME", help="Enqueued at this time or later.")]
+Before = Annotated[str | None, typer.Option(metavar="TIME", help="Enqueued before this time.")]
+All = Annotated[bool, typer.Option("--all", help="Everything in all queues.")]
+AtMost = Annotated[int | None, typer.Option("--limit", metavar="COUNT", min=1, help="At most so many.")]
+Rate = Annotated[
+    float, typer.Option(metavar="RATE", min=0, help="Messages a second; 0 is as fast as it goes.")
+]
+Resume = Annotated[
+    str | None, typer.Option(metavar="OPERATION", help="Go on with this operation.", show_default=False)
+]
+DEFAULT_RATE = 100.0
+SHOWN_BODY = 4000
+
+
+@app.command("list")
+def list_(
+    queues: Queues = None,
+    group: Groups = None,
+    event_type: EventTypes = None,
+    limit: Limit = 50,
+    json: Json = False,
+) -> None:
+    """List dead letters with their causes, oldest first."""
+    chosen = _chosen(queues, group=group, event_type=event_type)
+    shown = chosen[:limit]
+    if json:
+        return print_json([_row(each) for each in shown])
+    table(
+        ["queue", "number>", "age>", "tries>", "event", "group", "error*"],
+        [
+            (
+                each.letter.queue,
+                each.letter.sequence_number,
+                ago(each.letter.enqueued_at),
+                each.letter.delivery_count,
+                each.letter.subject or "-",
+                each.group,
+                _short(each.cause.error),
+            )
+            for each in shown
+        ],
+        empty="There are no dead letters.",
+    )
+    if len(chosen) > limit:
+        say(f"{limit} of {len(chosen)}: --limit shows more.")
+    return None
+
+
+@app.command()
+def groups(queues: Queues = None, json: Json = False) -> None:
+    """Group dead letters by stage, reason and error; the largest group first."""
+    from shared.deadletters import diagnosed_letters, group_letters
+
+    named = _named(queues)
+    found = group_letters(perform(lambda clients: diagnosed_letters(clients, named)))
+    if json:
+        return print_json([each.shown() for each in found])
+    table(
+        ["group", "queue", "count>", "first>", "last>", "example>", "reason and error*"],
+        [
+            (
+                each.id,
+                each.queue,
+                f"{each.count:,}",
+                ago(each.first_seen),
+                ago(each.last_seen),
+                each.example,
+                f"{each.reason}: {_short(each.error)}",
+            )
+            for each in found
+        ],
+        empty="There are no dead letters.",
+    )
+    if found:
+        say(f"{sum(each.count for each in found):,} dead letters. `dlq requeue --group ID` requeues a group.")
+    return None
+
+
+@app.command()
+def inspect(
+    queue: Queue,
+    sequence: Annotated[
+        list[int] | None, typer.Argument(metavar="[NUMBER]...", help="Sequence numbers.", show_default=False)
+    ] = None,
+    limit: Limit = 1,
+    json: Json = False,
+) -> None:
+    """Show dead letters whole: cause, properties and body; the oldest unless named."""
+    chosen = _chosen([queue], sequence=sequence)
+    if sequence:
+        missing = sorted(set(sequence) - {each.letter.sequence_number for each in chosen})
+        if missing:
+            raise Stop(Code.FAILED, f"{queue} has no dead letter {missing[0]}.")
+    shown = chosen if sequence else chosen[:limit]
+    if json:
+        return print_json([{**_row(each), **each.letter.record()} for each in shown])
+    if not shown:
+        say("There are no dead letters.")
+    for position, each in enumerate(shown):
+        if position:
+            typer.echo()
+        _show(each)
+    return None
+
+
+@app.command()
+def export(
+    queue: Queue,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="A file; - is standard output.")
+    ] = "-",
+    group: Groups = None,
+    sequence: Sequences = None,
+    event_type: EventTypes = None,
+    limit: AtMost = None,
+    json: Json = False,
+) -> None:
+    """Write dead letters to a file, with everything needed to send them again.
+
+    JSON lines; a JSON array where the file's name ends in .json. The queue stays as it is.
+    """
+    from ops.exporting import write_export
+
+    chosen = _chosen([queue], group=group, sequence=sequence, event_type=event_type)
+    records = [{**_row(each), **each.letter.record()} for each in chosen[:limit]]
+    write_export(output, records)
+    if output != "-":
+        if json:
+            print_json({"file": output, "exported": len(records)})
+        else:
+            say(f"{len(records):,} dead letters written to {output}.")
+
+
+@app.command()
+def requeue(
+    queues: Queues = None,
+    *,
+    group: Groups = None,
+    sequence: Sequences = None,
+    event_type: EventTypes = None,
+    since: Since = None,
+    before: Before = None,
+    everything: All = False,
+    limit: AtMost = None,
+    rate: Rate = DEFAULT_RATE,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    resume: Resume = None,
+    json: Json = False,
+) -> None:
+    """Send dead letters to their own stage again: one, a selection, a group, or all.
+
+    Each is sent first, under a new id that names the original, and then leaves the dead letters. What is not
+    chosen stays. Ctrl-C stops after the batch under way; --resume goes on.
+    """
+    from ops.moving import carry_out
+
+    selection = None
+    if resume is None:
+        selection = _selection(queues, group, sequence, event_type, since, before, everything, limit)
+    carry_out("dlq.requeue", selection, rate=rate, dry_run=dry_run, yes=yes, resume=resume, json=json)
+
+
+@app.command()
+def purge(
+    queues: Queues = None,
+    *,
+    group: Groups = None,
+    sequence: Sequences = None,
+    event_type: EventTypes = None,
+    since: Since = None,
+    before: Before = None,
+    everything: All = False,
+    limit: AtMost = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    resume: Resume = None,
+    json: Json = False,
+) -> None:
+    """Take dead letters out of their queue. They are archived first: `dlq restore` brings them back."""
+    from ops.moving import carry_out
+
+    selection = None
+    if resume is None:
+        selection = _selection(queues, group, sequence, event_type, since, before, everything, limit)
+    carry_out("dlq.purge", selection, rate=0, dry_run=dry_run, yes=yes, resume=resume, json=json)
+
+
+@app.command()
+def restore(
+    purge: Annotated[str, typer.Argument(metavar="OPERATION", help="The purge's id, from `audit`.")],
+    sequence: Sequences = None,
+    limit: AtMost = None,
+    rate: Rate = DEFAULT_RATE,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Send what a purge archived to its stage's queue, to be tried again; what still fails comes back.
+
+    Nothing is restored twice. Broken off, the same command goes on.
+    """
+    from ops.moving import restore_purged
+
+    restore_purged(purge, sequence or [], limit, rate=rate, dry_run=dry_run, yes=yes, json=json)
+
+
+def _named(queues: list[str] | None) -> list[str]:
+    from shared.deadletters import QUEUES, UnknownQueueError, queue_named
+
+    try:
+        return list(dict.fromkeys(queue_named(each) for each in queues or QUEUES))
+    except UnknownQueueError as error:
+        raise Stop(Code.USAGE, str(error)) from None
+
+
+def _chosen(
+    queues: list[str] | None,
+    *,
+    group: list[str] | None = None,
+    sequence: list[int] | None = None,
+    event_type: list[str] | None = None,
+) -> "list[Diagnosed]":
+    from shared.deadletters import Selection, choose
+
+    selection = Selection(
+        queues=_named(queues),
+        groups=group or [],
+        sequence_numbers=sequence or [],
+        event_types=event_type or [],
+    )
+    return perform(lambda clients: choose(clients, selection))
+
+
+def _selection(
+    queues: list[str] | None,
+    group: list[str] | None,
+    sequence: list[int] | None,
+    event_type: list[str] | None,
+    since: str | None,
+    before: str | None,
+    everything: bool,
+    limit: int | None,
+) -> "Selection":
+    from shared.deadletters import Selection
+
+    if not (queues or group or everything):
+        raise Stop(Code.USAGE, "Say which: name a queue, a --group, or --all.")
+    if sequence and len(queues or []) != 1:
+        raise Stop(Code.USAGE, "Sequence numbers are a queue's own: name the one queue that they are of.")
+    return Selection(
+        queues=_named(queues),
+        groups=group or [],
+        sequence_numbers=sequence or [],
+        event_types=event_type or [],
+        since=moment(since, "--since"),
+        before=moment(before, "--before"),
+        limit=limit,
+    )
+
+
+def _row(each: "Diagnosed") -> dict[str, Any]:
+    letter, cause = each.letter, each.cause
+    return {
+        "queue": letter.queue,
+        "sequence_number": letter.sequence_number,
+        "message_id": letter.message_id,
+        "event_type": letter.subject or None,
+        "enqueued_at": letter.enqueued_at.isoformat(),
+        "delivery_count": letter.delivery_count,
+        "group": each.group,
+        "reason": cause.reason,
+        "error_type": cause.error_type or None,
+        "error": cause.error,
+        "error_hash": cause.error_hash,
+        "failed_at": cause.seen_at.isoformat(),
+        "failure": cause.failure_id,
+        "trace_id": cause.trace_id,
+    }
+
+
+def _show(each: "Diagnosed") -> None:
+    row = _row(each)
+    properties = {name: value for name, value in each.letter.properties.items() if name[:10] != "DeadLetter"}
+    fields(
+        [
+            *((name.replace("_", " "), value) for name, value in row.items() if value is not None),
+            ("properties", "\n".join(f"{name} = {value}" for name, value in properties.items())),
+            ("body", _body(each.letter.copy.data())),
+        ]
+    )
+
+
+def _body(data: bytes) -> str:
+    import json as json_
+
+    try:
+        text = json_.dumps(json_.loads(data), indent=2, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        text = clean(data.decode("utf-8", "replace"))
+    more = len(text) - SHOWN_BODY
+    return text if more <= 0 else f"{text[:SHOWN_BODY]}\n... and {more:,} characters more (--json has all)"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 160 else text[:159] + "…"  # noqa: PLR2004 - about three lines of a table

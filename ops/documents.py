@@ -1,0 +1,164 @@
+"""Documents that are stuck or were given up."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ops.choices import Json, Limit, Yes
+from ops.ending import Code, Stop
+from ops.output import ago, confirm, fields, print_json, say, table
+from ops.running import actor, perform
+
+if TYPE_CHECKING:
+    from shared.clients import Clients
+    from shared.oversight.documents import Troubled
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Documents: stuck and failed ones, and what to do about them.", no_args_is_help=True)
+
+Collection = Annotated[
+    str | None,
+    typer.Option(
+        "--collection",
+        "-c",
+        metavar="NAME",
+        help="archives, messages, chunks or threads; all of them unless named.",
+    ),
+]
+Which = Annotated[
+    str,
+    typer.Argument(metavar="COLLECTION", help="archives, messages, chunks or threads.", show_default=False),
+]
+Ids = Annotated[
+    list[str] | None, typer.Argument(metavar="[ID]...", help="The documents' ids.", show_default=False)
+]
+AllFailed = Annotated[bool, typer.Option("--all", help="Every failed document of the collection.")]
+LONG_TEXT = 500
+
+
+@app.command()
+def stuck(collection: Collection = None, limit: Limit = 50, json: Json = False) -> None:
+    """List documents that nothing was heard of for longer than RETRY_JOB_STUCK_THRESHOLD_HOURS."""
+    _list("stuck", collection, limit, json=json)
+
+
+@app.command()
+def failed(collection: Collection = None, limit: Limit = 50, json: Json = False) -> None:
+    """List documents that were given up: the sweep does not look at them again."""
+    _list("failed", collection, limit, json=json)
+
+
+@app.command()
+def show(
+    id_: Annotated[str, typer.Argument(metavar="ID", help="A document's id.")], json: Json = False
+) -> None:
+    """Show a document, in whichever container it is."""
+    from shared.oversight.documents import find_anywhere
+
+    found = perform(lambda clients: find_anywhere(clients, id_))
+    if not found:
+        raise Stop(Code.FAILED, f"There is no document {id_!r}.")
+    if json:
+        return print_json([{"container": container, **stored} for container, stored in found])
+    for container, stored in found:
+        pairs: list[tuple[str, Any]] = [("container", container)]
+        pairs += [(name, _cut(value)) for name, value in stored.items() if not name.startswith("_")]
+        fields(pairs)
+    return None
+
+
+@app.command()
+def reset(
+    which: Which, ids: Ids = None, everything: AllFailed = False, yes: Yes = False, json: Json = False
+) -> None:
+    """Count no attempt for failed documents and make them pending: the next sweep asks for them."""
+    _act("reset", which, ids, everything, yes=yes, json=json)
+
+
+@app.command()
+def retry(
+    which: Which, ids: Ids = None, everything: AllFailed = False, yes: Yes = False, json: Json = False
+) -> None:
+    """Try documents again now: counted as a first attempt, and sent to their own stage."""
+    _act("retry", which, ids, everything, yes=yes, json=json)
+
+
+def _list(kind: str, name: str | None, limit: int, *, json: bool) -> None:
+    async def work(clients: "Clients") -> "list[Troubled]":
+        from shared.oversight.documents import collection_named, failed_documents, stuck_documents
+        from shared.sweep import COLLECTIONS
+
+        collections = COLLECTIONS if name is None else (collection_named(name),)
+        find = stuck_documents if kind == "stuck" else failed_documents
+        found = []
+        async for each in find(clients, collections):
+            found.append(each)
+            if len(found) > limit:
+                break
+        return found
+
+    found = perform(work)
+    if json:
+        return print_json([each.shown() for each in found[:limit]])
+    table(
+        ["collection", "id", "status", "tries>", "silent for>", "last error*"],
+        [
+            (
+                each.collection.name,
+                each.id,
+                each.stored.get("status"),
+                each.stored.get("attemptCount") or 0,
+                ago(each.since),
+                str(each.stored.get("lastError") or "nothing was heard of it")[:200],
+            )
+            for each in found[:limit]
+        ],
+        empty=f"No document is {kind}.",
+    )
+    if len(found) > limit:
+        say(f"There are more: --limit shows more than {limit}.")
+    return None
+
+
+def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, yes: bool, json: bool) -> None:
+    if bool(ids) == everything:
+        raise Stop(Code.USAGE, "Say which: ids, or --all for every failed document of the collection.")
+
+    async def work(clients: "Clients") -> int:
+        from shared.audit import audited
+        from shared.oversight.documents import (
+            collection_named,
+            failed_documents,
+            reset_documents,
+            retry_documents,
+            troubled_by_id,
+        )
+
+        collection = collection_named(which)
+        if ids:
+            found = await troubled_by_id(clients, collection, ids)
+        else:
+            found = [each async for each in failed_documents(clients, (collection,))]
+        if not found:
+            return 0
+        confirm(f"{action.capitalize()} {len(found):,} {collection.name}?", yes=yes)
+        selection = {"collection": collection.name, "ids": [each.id for each in found[:1000]]}
+        async with audited(clients.store, f"documents.{action}", actor(), selection) as counts:
+            change = reset_documents if action == "reset" else retry_documents
+            counts["planned"] = len(found)
+            counts["changed"] = await change(clients, found)
+        return counts["changed"]
+
+    changed = perform(work)
+    if json:
+        print_json({"action": f"documents.{action}", "changed": changed})
+    else:
+        say(f"{changed:,} {which} {'reset: the next sweep asks for them' if action == 'reset' else 'sent'}.")
+
+
+def _cut(value: Any) -> Any:
+    text = str(value)
+    return (
+        value if len(text) <= LONG_TEXT else f"{text[:LONG_TEXT]}… ({len(text):,} characters; --json has all)"
+    )

@@ -1,0 +1,159 @@
+"""The sweep, the consistency checks and migrations, by hand."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ops.choices import DryRun, Json, Yes
+from ops.ending import Code, Stop
+from ops.output import confirm, print_json, say, table
+from ops.running import actor, perform
+
+if TYPE_CHECKING:
+    from shared.clients import Clients
+    from shared.documents import Run
+    from shared.documents.backfill import Backfilled
+    from shared.embedding.reembed import Reembedded
+
+__all__ = ["migrate", "sweep"]
+
+migrate = typer.Typer(help="Bring stored data up to the current versions; resumable.", no_args_is_help=True)
+
+
+def sweep(
+    once: Annotated[bool, typer.Option("--once", help="Run one sweep now, and end.")] = False,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Ask again for documents that are due, and give up those at their last attempt.
+
+    The app does so every RETRY_JOB_INTERVAL_SECONDS by itself.
+    """
+    if not once:
+        raise Stop(Code.USAGE, "The app sweeps by itself; --once runs one sweep now.")
+
+    async def work(clients: "Clients") -> "Run | None":
+        from shared.audit import audited
+        from shared.sweep import Options
+        from shared.sweep import sweep as run_sweep
+
+        if dry_run:
+            return await run_sweep(clients, Options(requested_by=actor().name, dry_run=True))
+        async with audited(clients.store, "sweep", actor(), {}) as counts:
+            done = await run_sweep(clients, Options(requested_by=actor().name))
+            for each in (done.counts if done else {}).values():
+                for name in ("requeued", "given_up", "held_back"):
+                    counts[name] = counts.get(name, 0) + each.get(name, 0)
+            return done
+
+    done = perform(work)
+    if done is None:
+        raise Stop(Code.FAILED, "Another sweep is under way: this one did nothing.")
+    _show_run(done, dry_run=dry_run, json=json)
+    if done.errors:
+        raise Stop(Code.FAILED, "; ".join(done.errors))
+
+
+def _show_run(done: "Run", *, dry_run: bool, json: bool) -> None:
+    if json:
+        return print_json(done.model_dump(mode="json", exclude={"etag"}))
+    columns = ["waiting", "stuck", "failed", "requeued", "given_up", "held_back"]
+    table(
+        ["collection", *(f"{name.replace('_', ' ')}>" for name in columns)],
+        [(name, *(f"{each.get(column, 0):,}" for column in columns)) for name, each in done.counts.items()],
+        empty="There was nothing to look at.",
+    )
+    for name, why in done.circuits.items():
+        say(f"{name}: their stage fails all the time ({why}): only a few are asked for, as a probe.")
+    say("Nothing was done." if dry_run else f"Sweep {done.id} {done.status}.")
+    return None
+
+
+@migrate.command("documents")
+def migrate_documents(
+    containers: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[CONTAINER]...", help="Containers; all of them unless named.", show_default=False
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Store documents of older schema versions as the current version has them. Broken off, it goes on."""
+
+    async def work(clients: "Clients") -> "dict[str, Backfilled]":
+        from shared.audit import audited
+        from shared.documents import DOCUMENTS
+        from shared.documents.backfill import backfill
+
+        unknown = [each for each in containers or [] if each not in DOCUMENTS]
+        if unknown:
+            raise Stop(
+                Code.USAGE, f"there is no container {unknown[0]!r}: it is one of {', '.join(DOCUMENTS)}"
+            )
+        done = {}
+        async with audited(
+            clients.store, "migrate.documents", actor(), {"containers": containers or []}
+        ) as counts:
+            for container in containers or DOCUMENTS:
+                done[container] = await backfill(clients.store, container)
+                counts[container] = done[container].upgraded
+        return done
+
+    done = perform(work)
+    if json:
+        return print_json({name: each.__dict__ for name, each in done.items()})
+    rows = [
+        (name, f"{each.upgraded:,}", f"{each.changed_meanwhile:,}")
+        for name, each in done.items()
+        if each.upgraded or each.changed_meanwhile
+    ]
+    table(
+        ["container", "upgraded>", "changed meanwhile>"], rows, empty="Everything is of the current version."
+    )
+    return None
+
+
+@migrate.command("index")
+def migrate_index(
+    *,
+    delete_old: Annotated[
+        bool, typer.Option("--delete-old", help="Delete the index that was live before, once the new one is.")
+    ] = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Embed everything again with the model of the settings, into an index of its own, and go live with it.
+
+    Searches use the old index until then. Broken off, the same command goes on.
+    """
+    if not dry_run:
+        confirm("Embed all chunks again with the model of these settings?", yes=yes)
+
+    async def work(clients: "Clients") -> "Reembedded":
+        from shared.audit import audited
+        from shared.embedding.factory import open_embedder
+        from shared.embedding.reembed import reembed
+
+        model = await open_embedder(clients.settings)
+        try:
+            if dry_run:
+                return await reembed(clients, model, dry_run=True)
+            async with audited(clients.store, "migrate.index", actor(), {"model": model.model}) as counts:
+                done = await reembed(
+                    clients, model, delete_old=delete_old, progress=lambda state: say(state.line())
+                )
+                counts.update({"embedded": done.embedded, "failed": done.failed})
+            return done
+        finally:
+            await model.close()
+
+    done = perform(work)
+    if json:
+        print_json(done.__dict__)
+    else:
+        live = "it is live" if done.switched else f"live is {done.live_before}"
+        say(f"{done.line()}; {live}.")
+    if done.failed and not dry_run:
+        raise Stop(Code.PROBLEMS)

@@ -1,0 +1,129 @@
+"""What a command prints: data on standard output, as tables or JSON; everything else on standard error."""
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+__all__ = ["ago", "clean", "confirm", "fields", "print_json", "say", "seconds", "table"]
+
+WIDTH = 100
+# What a stranger wrote must not steer the terminal, nor turn the direction of what stands around it.
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+_UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
+
+
+def clean(text: object) -> str:
+    """Text that can be printed, with its lines."""
+    return _UNSEEN.sub("\ufffd", str(text))
+
+
+def line(text: object) -> str:
+    return " ".join(clean(text).split())
+
+
+def _console(*, stderr: bool = False) -> "Console":
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    # A pipe or a file has no width: a table is then as wide as it has to be.
+    width = None if stream.isatty() else max(WIDTH, 160)
+    return Console(stderr=stderr, width=width, highlight=False, soft_wrap=False)
+
+
+def print_json(value: Any) -> None:
+    sys.stdout.write(json.dumps(value, indent=2, default=_plain, ensure_ascii=False) + "\n")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    return str(value)
+
+
+def say(text: str, *, style: str | None = None) -> None:
+    """Prose, for people: on standard error."""
+    from rich.text import Text
+
+    _console(stderr=True).print(Text(clean(text), style=style or ""))
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> None:
+    """A column's name may end in `>` (numbers, to the right) or `*` (takes the room that is left)."""
+    from rich.text import Text
+
+    made = _table(columns)
+    for row in rows:
+        made.add_row(*(each if isinstance(each, Text) else Text(line(each)) for each in row))
+    if made.row_count:
+        _console().print(made)
+    else:
+        say(empty)
+
+
+def _table(columns: Sequence[str]) -> "Table":
+    from rich import box
+    from rich.table import Table
+
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in columns:
+        wide = column.endswith("*")
+        made.add_column(
+            column.rstrip(">*"),
+            justify="right" if column.endswith(">") else "left",
+            ratio=1 if wide else None,
+            no_wrap=not wide,
+            overflow="fold" if wide else "ellipsis",
+        )
+    return made
+
+
+def fields(pairs: Iterable[tuple[str, object]]) -> None:
+    """One thing, field by field."""
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table.grid(padding=(0, 2))
+    made.add_column(style="dim", no_wrap=True)
+    made.add_column(ratio=1, overflow="fold")
+    for name, value in pairs:
+        made.add_row(name, Text(clean("" if value is None else value)))
+    _console().print(made)
+
+
+def seconds(value: float | None) -> str:
+    """A span of time in one unit: `42 s`, `7 min`, `3 d`."""
+    if value is None:
+        return ""
+    for size, unit in _UNITS:
+        if value >= size:
+            return f"{value / size:.0f} {unit}"
+    return f"{max(0, value):.0f} s"
+
+
+def ago(moment: datetime | None, now: datetime | None = None) -> str:
+    if moment is None:
+        return ""
+    return seconds(((now or datetime.now(UTC)) - moment).total_seconds())
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask before something that cannot be taken back; nobody to ask is a no."""
+    from ops.ending import Code, Stop
+
+    if yes:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise Stop(Code.USAGE, f"{question} Add --yes to do it without being asked.")
+    sys.stderr.write(f"{clean(question)} [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        raise Stop(Code.INTERRUPTED, "Nothing was done.")

@@ -1,0 +1,125 @@
+"""What readers see, from the command line."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ops.choices import Json, Limit
+from ops.ending import Code, Stop
+from ops.output import clean, print_json, say, table
+from ops.running import perform
+
+if TYPE_CHECKING:
+    from shared.clients import Clients
+    from web.finding import Found
+    from web.shapes import ReportDetail
+
+__all__ = ["report", "search"]
+
+
+def search(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="Words, or a question.")],
+    source: Annotated[str | None, typer.Option(metavar="NAME", help="One list only.")] = None,
+    words: Annotated[bool, typer.Option("--words", help="By words alone, without the model.")] = False,
+    limit: Limit = 10,
+    json: Json = False,
+) -> None:
+    """Search all mail, by words and by meaning."""
+
+    async def work(clients: "Clients") -> "Found":
+        from web.finding import SearchAsked, find
+
+        asked = {
+            "q": query,
+            "mode": "words" if words else "hybrid",
+            "source": source,
+            "limit": min(limit, 50),
+        }
+        return await find(clients, SearchAsked.model_validate(asked))
+
+    from web.finding import found_items
+
+    found = perform(work)
+    items = found_items(found.hits)
+    if json:
+        shown = [each.model_dump(mode="json") for each in items]
+        return print_json({"query": query, "mode": found.mode, "total": found.total, "items": shown})
+    if found.note:
+        say(found.note)
+    table(
+        ["date", "from", "thread", "subject and text*"],
+        [
+            (
+                f"{each.date:%Y-%m-%d}" if each.date else "",
+                (each.sender.name or each.sender.email)[:24],
+                each.thread_id,
+                f"{each.subject[:80]}: {each.text[:200]}",
+            )
+            for each in items
+        ],
+        empty="Nothing was found.",
+    )
+    return None
+
+
+def report(
+    id_: Annotated[
+        str | None, typer.Argument(metavar="ID", help="A report's id.", show_default=False)
+    ] = None,
+    source: Annotated[str | None, typer.Option(metavar="NAME", help="Reports on one list only.")] = None,
+    limit: Limit = 20,
+    json: Json = False,
+) -> None:
+    """List the current reports, the newest first; or print one as Markdown."""
+    if id_ is None:
+        return _list(source, limit, json=json)
+    detail = perform(lambda clients: _detail(clients, id_))
+    if json:
+        return print_json(detail.model_dump(mode="json"))
+    typer.echo(clean(detail.summary.content_markdown if detail.summary else detail.title))
+    return None
+
+
+def _list(source: str | None, limit: int, *, json: bool) -> None:
+    async def work(clients: "Clients") -> list[dict[str, object]]:
+        from shared.session import Session
+        from shared.store import NamedQuery
+
+        text = (
+            "SELECT TOP @limit c.id, c.title, c.source, c.summary_type, c.consensus_type, c.published_at"
+            " FROM c WHERE (IS_NULL(@source) OR c.source = @source)"
+            " AND (NOT IS_DEFINED(c.outdated) OR c.outdated = false)"
+            " ORDER BY c.published_at DESC"
+        )
+        query = NamedQuery("reports_lately", "reports", text)
+        return [each async for each in clients.store.query(query, Session(), limit=limit, source=source)]
+
+    found = perform(work)
+    if json:
+        return print_json(found)
+    table(
+        ["report", "published", "list", "kind", "consensus", "title*"],
+        [
+            (
+                each["id"],
+                str(each.get("published_at", ""))[:16],
+                each.get("source") or "-",
+                each.get("summary_type") or "-",
+                each.get("consensus_type") or "-",
+                each.get("title"),
+            )
+            for each in found
+        ],
+        empty="There are no reports yet.",
+    )
+    return None
+
+
+async def _detail(clients: "Clients", id_: str) -> "ReportDetail":
+    from web.problems import Problem
+    from web.reading import report_detail
+
+    try:
+        return await report_detail(clients, id_)
+    except Problem as problem:
+        raise Stop(Code.FAILED, problem.detail) from None

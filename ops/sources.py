@@ -1,0 +1,230 @@
+"""Sources: where archives come from."""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ops.choices import Json
+from ops.ending import Code, Stop
+from ops.output import ago, fields, print_json, say, table
+from ops.running import actor, perform
+
+if TYPE_CHECKING:
+    from shared.clients import Clients
+    from shared.documents import Source
+    from shared.ingestion.definitions import SourceDefinition
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Sources: where archives are fetched from.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The source's name.", show_default=False)]
+Type = Annotated[
+    str | None, typer.Option("--type", metavar="TYPE", help="upload, http, rsync, imap or local.")
+]
+Url = Annotated[str | None, typer.Option(metavar="URL", help="Its address.")]
+Schedule = Annotated[
+    str | None, typer.Option(metavar="CRON", help="NCRONTAB in UTC, such as '0 30 4 * * *'; '' for none.")
+]
+Enabled = Annotated[bool | None, typer.Option("--enabled/--disabled", help="Whether its schedule counts.")]
+Setting = Annotated[
+    list[str] | None,
+    typer.Option("--setting", metavar="NAME=VALUE", help="Such as username_setting=SOURCE_SECRET_USER"),
+]
+TRIES = 5
+HIDDEN = {"etag", "id", "schema_version", "attemptCount", "lastAttemptTime", "lastError"}
+
+
+@app.command("list")
+def list_(json: Json = False) -> None:
+    """List all sources."""
+
+    async def work(clients: "Clients") -> "list[Source]":
+        from shared.documents import Source, read_document
+        from shared.session import Session
+        from shared.store import NamedQuery
+
+        query = NamedQuery("all_sources", "sources", "SELECT * FROM c ORDER BY c.id")
+        return [read_document(Source, each) async for each in clients.store.query(query, Session())]
+
+    found = perform(work)
+    if json:
+        return print_json([_shown(each) for each in found])
+    table(
+        ["name", "type", "on", "schedule", "fetched>", "next", "url*"],
+        [
+            (
+                each.name,
+                each.source_type,
+                "yes" if each.enabled else "no",
+                each.schedule or "-",
+                ago(each.last_success_at),
+                f"{each.next_fetch_at:%m-%d %H:%M}" if each.next_fetch_at else "-",
+                f"{each.url}{'  ! ' + each.last_fetch_error if each.last_fetch_error else ''}",
+            )
+            for each in found
+        ],
+        empty="There are no sources: `source add` defines one.",
+    )
+    return None
+
+
+@app.command()
+def show(name: Name, json: Json = False) -> None:
+    """Show one source."""
+    shown = _shown(perform(lambda clients: _found(clients, name)))
+    if json:
+        return print_json(shown)
+    fields(shown.items())
+    return None
+
+
+@app.command()
+def add(
+    name: Name,
+    source_type: Type = None,
+    url: Url = None,
+    schedule: Schedule = None,
+    enabled: Enabled = None,
+    setting: Setting = None,
+    json: Json = False,
+) -> None:
+    """Define a source."""
+    given = {"source_type": source_type or "http", **_given(url, schedule, enabled, setting)}
+
+    async def work(clients: "Clients") -> "Source":
+        from shared.audit import audited
+        from shared.ingestion.definitions import source_of
+        from shared.session import Session
+
+        source = source_of(_checked({"name": name, **given}, clients), datetime.now(UTC))
+        async with audited(clients.store, "source.add", actor(), {"source": name}) as counts:
+            if not await clients.store.create(source, Session()):
+                raise Stop(
+                    Code.FAILED, f"There is a source named {name!r} already: `source update` changes it."
+                )
+            counts["sources"] = 1
+        return source
+
+    _told(perform(work), "added", json=json)
+
+
+@app.command()
+def update(
+    name: Name,
+    source_type: Type = None,
+    url: Url = None,
+    schedule: Schedule = None,
+    enabled: Enabled = None,
+    setting: Setting = None,
+    json: Json = False,
+) -> None:
+    """Change a source; what is not given stays."""
+    given = _given(url, schedule, enabled, setting) | ({"source_type": source_type} if source_type else {})
+
+    async def work(clients: "Clients") -> "Source":
+        from shared.audit import audited
+        from shared.ingestion.definitions import definition_of, updated_source
+        from shared.session import Session
+        from shared.store import Conflict
+
+        async with audited(clients.store, "source.update", actor(), {"source": name}) as counts:
+            for _ in range(TRIES):
+                source = await _found(clients, name)
+                defined = _checked({**definition_of(source), **given}, clients)
+                kept = await clients.store.replace(
+                    updated_source(source, defined, datetime.now(UTC)), Session()
+                )
+                if kept is not Conflict.CONFLICT:
+                    counts["sources"] = 1
+                    return kept
+        raise Stop(Code.FAILED, f"{name} changes all the time: try again.")
+
+    _told(perform(work), "changed", json=json)
+
+
+@app.command()
+def trigger(name: Name, json: Json = False) -> None:
+    """Ask for a source to be fetched now."""
+
+    async def work(clients: "Clients") -> Any:
+        from shared.audit import audited
+        from shared.ingestion.requests import Requested, request_fetch
+
+        async with audited(clients.store, "source.trigger", actor(), {"source": name}) as counts:
+            for _ in range(TRIES):
+                source = await _found(clients, name)
+                if source.source_type == "upload":
+                    raise Stop(
+                        Code.USAGE, f"{name} takes uploads and has nothing to fetch: use `archive ingest`."
+                    )
+                asked = await request_fetch(source, clients, requested_by="operator", now=datetime.now(UTC))
+                if isinstance(asked, Requested):
+                    counts["fetches"] = int(asked.is_new)
+                    return asked
+        raise Stop(Code.FAILED, f"{name} changes all the time: try again.")
+
+    asked = perform(work)
+    if json:
+        print_json({"operation_id": asked.operation_id, "already_running": not asked.is_new})
+    else:
+        typer.echo(asked.operation_id)
+        say("Asked for." if asked.is_new else "A fetch is under way already: that one.")
+
+
+async def _found(clients: "Clients", name: str) -> "Source":
+    from shared.documents import Source
+    from shared.session import Session
+
+    source = await clients.store.find(Source, name, name, Session()) if name.isprintable() else None
+    if source is None:
+        raise Stop(Code.FAILED, f"There is no source named {name!r}.")
+    return source
+
+
+def _checked(given: dict[str, Any], clients: "Clients") -> "SourceDefinition":
+    from pydantic import ValidationError
+
+    from shared.ingestion.definitions import SourceDefinition, check_reachable
+
+    try:
+        defined = SourceDefinition.model_validate(given)
+        check_reachable(defined, clients.settings)
+    except ValidationError as error:
+        faults = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+        raise Stop(Code.USAGE, "; ".join(fault.removeprefix(": ") for fault in faults)) from None
+    except ValueError as error:
+        raise Stop(Code.USAGE, str(error)) from None
+    return defined
+
+
+def _given(
+    url: str | None,
+    schedule: str | None,
+    enabled: bool | None,
+    settings: list[str] | None,
+) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    if url is not None:
+        given["url"] = url
+    if schedule is not None:
+        given["schedule"] = schedule or None
+    if enabled is not None:
+        given["enabled"] = enabled
+    if settings:
+        pairs = [each.partition("=") for each in settings]
+        if any(not equals for _, equals, _ in pairs):
+            raise Stop(Code.USAGE, "--setting: is of the form NAME=VALUE")
+        given["settings"] = {name: value for name, _, value in pairs}
+    return given
+
+
+def _shown(source: "Source") -> dict[str, Any]:
+    return source.model_dump(mode="json", exclude=HIDDEN)
+
+
+def _told(source: "Source", what: str, *, json: bool) -> None:
+    if json:
+        print_json(_shown(source))
+    else:
+        say(f"{source.name} was {what}.")

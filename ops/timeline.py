@@ -1,0 +1,37 @@
+"""What happened to one document or event."""
+
+from typing import Annotated
+
+import typer
+
+from ops.choices import Json
+from ops.ending import Code, Stop
+from ops.output import print_json, say, table
+from ops.running import CHOSEN, perform
+from ops.values import setting_values
+
+__all__ = ["timeline"]
+
+
+def timeline(
+    id_: Annotated[str, typer.Argument(metavar="ID", help="A document's, an event's or a trace's id.")],
+    json: Json = False,
+) -> None:
+    """Show everything that happened to a document or an event, across stages, in the order of time."""
+    from shared.oversight.spans import receiver_address
+    from shared.oversight.timeline import read_timeline
+
+    telemetry = receiver_address(setting_values(CHOSEN.settings).get("APPLICATIONINSIGHTS_CONNECTION_STRING"))
+    found = perform(lambda clients: read_timeline(clients, id_, telemetry))
+    if not found:
+        raise Stop(Code.FAILED, f"Nothing is known of {id_!r}.")
+    if json:
+        return print_json([each.shown() for each in found])
+    table(
+        ["time (UTC)", "where", "what*"],
+        [(f"{each.at:%Y-%m-%d %H:%M:%S.%f}"[:-3], each.where, each.what[:500]) for each in found],
+        empty="",
+    )
+    if telemetry is None:
+        say("No spans: only the local telemetry receiver can be asked; in Azure see Application Insights.")
+    return None

@@ -1,0 +1,46 @@
+"""Vectors that were made and are not stored yet: when a store fails, only the write is repeated."""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from shared.embedding.encoder import Vectors
+
+__all__ = ["KeptVectors"]
+
+MAX_BYTES = 64 * 1024 * 1024
+
+
+class KeptVectors:
+    """By chunk, model and text. The oldest go when the room is used up: they would be made again."""
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._vectors: OrderedDict[str, Vectors] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._vectors)
+
+    def keep(self, key: str, vector: Vectors) -> None:
+        self.drop([key])
+        self._vectors[key] = np.array(vector, np.float32)  # not a view: that would hold its whole batch
+        self._bytes += vector.nbytes
+        while self._bytes > self._max_bytes and self._vectors:
+            _, oldest = self._vectors.popitem(last=False)
+            self._bytes -= oldest.nbytes
+
+    def find(self, keys: Iterable[str]) -> Mapping[str, Vectors]:
+        return {key: self._vectors[key] for key in keys if key in self._vectors}
+
+    def drop(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            if (vector := self._vectors.pop(key, None)) is not None:
+                self._bytes -= vector.nbytes
+
+    @staticmethod
+    def key(chunk_id: str, model: str, text: str) -> str:
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        return f"{chunk_id}/{model}/{digest}"

@@ -1,0 +1,109 @@
+"""The texts that wait for the encoder, of all calls together, and which of them go next.
+
+The oldest call goes first, so that its vectors can be stored while the next ones are made; every other turn
+belongs to a small call where one waits, so that a question does not wait for an archive. Texts of like length
+fill the batch up, from the oldest calls on, whoever's they are.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from shared.embedding.batching import MAX_TEXTS
+from shared.embedding.port import Settled
+
+__all__ = ["Call", "Item", "WaitingTexts"]
+
+# A text shorter than half of the longest would be mostly padding.
+_LIKE_LENGTH = 0.5
+# So many texts are looked through for those of like length: about two groups of the stage.
+POOL = 256
+SMALL = 16
+
+
+@dataclass(eq=False)
+class Call:
+    """One caller's texts, and what came of them so far."""
+
+    texts: Sequence[str]
+    lengths: Sequence[int]  # in tokens, at most the window
+    settled: Settled
+    done: "asyncio.Future[Settled]"
+    left: int = 0
+    waiting: list[tuple[int, int]] = field(default_factory=list)  # (length, position), the longest last
+
+    def __post_init__(self) -> None:
+        self.left = len(self.texts)
+        self.waiting = sorted((length, position) for position, length in enumerate(self.lengths))
+
+
+@dataclass(frozen=True)
+class Item:
+    """One text of a call."""
+
+    call: Call
+    position: int
+
+    @property
+    def text(self) -> str:
+        return self.call.texts[self.position]
+
+    @property
+    def length(self) -> int:
+        return self.call.lengths[self.position]
+
+
+class WaitingTexts:
+    def __init__(self) -> None:
+        self._calls: list[Call] = []  # the oldest first
+        self._small_had_the_last_turn = False
+
+    def __len__(self) -> int:
+        return sum(len(call.waiting) for call in self._calls)
+
+    def add(self, call: Call) -> None:
+        self._calls.append(call)
+
+    def remove(self, call: Call) -> None:
+        """Forget what a call still waits for."""
+        if call in self._calls:
+            self._calls.remove(call)
+
+    def calls(self) -> list[Call]:
+        return list(self._calls)
+
+    def take(self, budget: int, max_texts: int = MAX_TEXTS) -> tuple[Item, ...]:
+        """The next batch: at most `budget` tokens, padding included; one text where that exceeds it."""
+        if not self._calls:
+            return ()
+        first = self._whose_turn()
+        length, position = first.waiting[-1]
+        room = max(min(max_texts, budget // max(length, 1)), 1)
+        like = self._like(first, length, position)[: room - 1]
+        taken = [Item(first, position), *(Item(call, at) for _, call, at in like)]
+        for item in taken:
+            item.call.waiting.remove((item.length, item.position))
+        self._calls = [call for call in self._calls if call.waiting]
+        return tuple(taken)
+
+    def _whose_turn(self) -> Call:
+        oldest = self._calls[0]
+        small = next((call for call in self._calls if len(call.texts) <= SMALL), oldest)
+        self._small_had_the_last_turn = small is not oldest and not self._small_had_the_last_turn
+        return small if self._small_had_the_last_turn else oldest
+
+    def _like(self, first: Call, length: int, position: int) -> list[tuple[int, Call, int]]:
+        """Texts of like length to go with this one, the longest first and of those the oldest."""
+        pool, seen = [first], len(first.waiting)
+        for call in self._calls:
+            if call is not first and seen < POOL:
+                pool.append(call)
+                seen += len(call.waiting)
+        like = [
+            (other, call, at)
+            for call in pool
+            for other, at in call.waiting
+            if length * _LIKE_LENGTH <= other <= length and (call is not first or at != position)
+        ]
+        like.sort(key=lambda each: -each[0])  # stable: the calls stay in order
+        return like

@@ -1,0 +1,17 @@
+"""Operators' requests that run in the background."""
+
+import azure.functions as func
+
+from shared.clients import clients
+from shared.deadletters.background import OPERATIONS_QUEUE, run_requested
+from shared.stage.functions import CONNECTION
+
+__all__ = ["blueprint"]
+
+blueprint = func.Blueprint()
+
+
+@blueprint.function_name("operations")
+@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=OPERATIONS_QUEUE, connection=CONNECTION)
+async def operations(msg: func.ServiceBusMessage) -> None:
+    await run_requested(msg.get_body(), await clients())

@@ -1,0 +1,42 @@
+"""Deletions: a queue's function does what was asked for, run by run until it is done."""
+
+import json
+import logging
+from datetime import UTC, datetime
+
+import azure.functions as func
+
+from shared.clients import clients
+from shared.errors import InvalidEventError
+from shared.removal import DONE, REMOVAL_QUEUE, ask_again, resume_removals, run_removal
+from shared.stage.functions import CONNECTION
+
+__all__ = ["blueprint"]
+
+blueprint = func.Blueprint()
+log = logging.getLogger(__name__)
+
+
+@blueprint.function_name("removal")
+@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=REMOVAL_QUEUE, connection=CONNECTION)
+async def removal(msg: func.ServiceBusMessage) -> None:
+    connected = await clients()
+    done = await run_removal(_removal_id(msg.get_body()), connected)
+    if done.status not in DONE:
+        await ask_again(connected, done, datetime.now(UTC))
+
+
+@blueprint.function_name("removals_silent")
+@blueprint.timer_trigger(arg_name="timer", schedule="0 */15 * * * *")
+async def removals_silent(timer: func.TimerRequest) -> None:  # noqa: ARG001 - the binding's name
+    asked = await resume_removals(await clients(), datetime.now(UTC))
+    if asked:
+        log.warning("%d deletions broke off and go on: %s", len(asked), ", ".join(asked))
+
+
+def _removal_id(body: bytes) -> str:
+    try:
+        request = json.loads(body)
+        return str(request["removal_id"])
+    except (ValueError, TypeError, KeyError):
+        raise InvalidEventError("removal_id: missing; the message is not a request for a deletion") from None

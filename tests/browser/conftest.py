@@ -1,0 +1,81 @@
+"""Chromium as Debian has it, driven by Playwright, on the sample lists and on mail that means harm."""
+
+import os
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, sync_playwright
+
+from shared.embedding.model_folder import DEFAULT_FOLDER
+from tests.browser.hostile import HOSTILE
+from tests.support.cloud import LocalCloud
+from tests.web.site import Site, sample_site
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+def chromium() -> str | None:
+    named = [shutil.which(name) for name in ("chromium", "google-chrome", "chromium-browser")]
+    return os.environ.get("CHROMIUM") or next((each for each in named if each), None)
+
+
+@pytest.fixture(scope="session")
+def browser(site: Site) -> Iterator[Browser]:
+    """Started after the site: Playwright's loop would be in the way of the site's own."""
+    path = chromium()
+    if path is None:
+        pytest.skip("there is no chromium here: install it, or name it in CHROMIUM")
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="session")
+def site(cloud: LocalCloud) -> Iterator[Site]:
+    if not DEFAULT_FOLDER.exists():
+        pytest.skip("the model is not built: make model")
+    with sample_site(cloud) as running:
+        running.wait_until_reported(running.upload("hostile", HOSTILE))
+        yield running
+
+
+class Complaints(list[str]):
+    """What the browser complained about: errors, refused content, dialogs that opened."""
+
+    def listen(self, page: Page) -> None:
+        page.on("pageerror", lambda error: self.append(f"error: {error}"))
+        page.on("console", self._heard)
+        page.on("dialog", self._opened)
+
+    def _heard(self, said: ConsoleMessage) -> None:
+        if said.type in {"error", "warning"}:
+            self.append(said.text)
+
+    def _opened(self, dialog: Dialog) -> None:
+        self.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+
+@pytest.fixture
+def complaints() -> Complaints:
+    return Complaints()
+
+
+@pytest.fixture
+def page(browser: Browser, site: Site, complaints: Complaints) -> Iterator[Page]:
+    """A page of a fresh visitor; at the end there must be nothing that the browser complained about."""
+    context = browser.new_context(base_url=site.url, viewport={"width": 1280, "height": 900})
+    opened = context.new_page()
+    complaints.listen(opened)
+    yield opened
+    context.close()
+    assert complaints == []

@@ -1,0 +1,176 @@
+"""What a reader does, in a real browser: from the home page to the sentence that shows what was agreed."""
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.hostile import SUBJECT
+from tests.support.services import ROOT
+from tests.web.site import Site
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+AXE = ROOT / "tests" / "js" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+def test_from_home_to_a_thread_to_the_cited_sentence(page: Page) -> None:
+    page.goto("/")
+    page.get_by_role("link", name="Call for adoption").first.click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Call for adoption")
+    cite = page.locator("aside .claims a.cite").first
+    number = cite.inner_text()
+    cite.click()
+    assert page.url.endswith(f"#c{number}")
+    target = page.locator(f"#c{number} mark")
+    expect(target).to_be_in_viewport()
+    claim = page.locator("aside .claims li").first
+    assert target.inner_text() in " ".join(claim.inner_text().split())
+    highlighted = target.evaluate("mark => getComputedStyle(mark).outlineStyle")
+    others = page.locator("mark.cited").nth(3).evaluate("mark => getComputedStyle(mark).outlineStyle")
+    assert (highlighted, others) == ("solid", "none")
+    expect(page.locator("aside.summary")).to_be_in_viewport()  # the summary stays beside it
+
+
+def test_a_person_in_the_summary_leads_to_where_they_said_it(page: Page, site: Site) -> None:
+    page.goto(site.thread("Consensus call: remove the compression")["links"]["page"])
+    person = page.locator(".people a").first
+    name = person.inner_text()
+    person.click()
+    sentence = page.locator(":target")
+    expect(sentence).to_be_in_viewport()
+    message = page.locator("article", has=page.locator(":target"))
+    expect(message.locator("h3")).to_have_text(name)
+
+
+def test_a_report_leads_to_the_sentence_on_the_threads_page(page: Page, site: Site) -> None:
+    page.goto(f"/reports/{site.thread('Call for adoption')['report_id']}")
+    page.get_by_role("link", name="In its mail").nth(2).click()
+    expect(page.locator(":target mark").first).to_be_in_viewport()
+
+
+def test_a_quote_unfolds(page: Page, site: Site) -> None:
+    page.goto(kinds(site)["hostile"])
+    folded = page.locator("details.quote").first
+    expect(folded.locator("blockquote")).not_to_be_visible()
+    folded.locator("summary").click()
+    expect(folded.locator("blockquote")).to_be_visible()
+
+
+def test_search_narrows_and_leads_to_the_message(page: Page) -> None:
+    page.goto("/")
+    box = page.get_by_role("searchbox", name="Search all mail")
+    box.fill("how long is a receipt valid")
+    box.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Found in the mail")
+    assert page.locator("mark.found").count() > 0
+    before = page.locator('[role="status"]').inner_text()
+    page.locator("ul.facet").first.get_by_role("link", name="tally").click()
+    expect(page.locator("ul.facet a[aria-current]")).to_contain_text("tally")
+    assert page.locator('[role="status"]').inner_text() != before
+    page.locator("ol.results h3 a").first.click()
+    expect(page.locator("article:target")).to_be_in_viewport()
+
+
+def test_the_whole_is_read_without_a_script(browser: Browser, site: Site) -> None:
+    context = browser.new_context(base_url=site.url, java_script_enabled=False)
+    page = context.new_page()
+    page.goto("/")
+    page.get_by_role("link", name="Call for adoption").first.click()
+    page.locator("a.cite").first.click()
+    expect(page.locator(":target mark").first).to_be_in_viewport()
+    page.goto("/search?q=receipt")
+    assert page.locator("ol.results li").count() > 0
+    page.goto(f"/archives/{site.archives['tally']}")
+    expect(page.locator("#state")).to_contain_text("All its threads are reported")
+    context.close()
+
+
+def test_hostile_mail_does_nothing_but_be_read(page: Page, site: Site) -> None:
+    thread = next(each for each in site.json("/api/threads?source=hostile")["items"])
+    for path in (
+        "/",
+        thread["links"]["page"],
+        f"/reports/{thread['report_id']}",
+        "/search?q=script+alert",
+        "/sources/hostile",
+    ):
+        page.goto(path)
+        assert page.evaluate("document.title").endswith("· Rough Consensus")
+        assert page.evaluate("document.querySelectorAll('iframe, img, base, style, script').length") == 0
+        assert page.evaluate("getComputedStyle(document.body).display") != "none"
+    page.goto(thread["links"]["page"])
+    expect(page.get_by_role("heading", level=1)).to_have_text(SUBJECT)
+    assert page.get_by_text("<script>alert('body')</script>").count() > 0
+    # A line without an end wraps: the page does not grow sideways.
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("width", [320, 768])
+def test_pages_fit_a_narrow_window(browser: Browser, site: Site, width: int) -> None:
+    context = browser.new_context(base_url=site.url, viewport={"width": width, "height": 700})
+    page = context.new_page()
+    for path in kinds(site).values():
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+    context.close()
+
+
+def kinds(site: Site) -> dict[str, str]:
+    thread = site.thread("Mandatory-to-implement")
+    return {
+        "home": "/",
+        "thread": thread["links"]["page"],
+        "hostile": site.json("/api/threads?source=hostile")["items"][0]["links"]["page"],
+        "report": f"/reports/{thread['report_id']}",
+        "search": "/search?q=receipt+lifetime",
+        "nothing": "/search?q=zzzzzz&mode=words",
+        "sources": "/sources",
+        "source": "/sources/tally",
+        "drafts": "/drafts",
+        "draft": "/drafts/draft-ietf-tally-receipts",
+        "archives": "/archives",
+        "archive": f"/archives/{site.archives['tally']}",
+        "missing": "/nowhere",
+    }
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_on_any_page(browser: Browser, site: Site, scheme: str) -> None:
+    assert AXE.exists(), "axe-core is not installed: make browser does that"
+    # axe is evaluated by the test's own channel: the pages' policy would not let it in.
+    context = browser.new_context(base_url=site.url, color_scheme=scheme, bypass_csp=True)  # type: ignore[arg-type]  # one of its literals
+    found = []
+    for name, path in kinds(site).items():
+        page = context.new_page()
+        page.goto(path)
+        page.add_script_tag(content=AXE.read_text(encoding="utf-8"))
+        result = page.evaluate(
+            "axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice']})"
+        )
+        found += [
+            (
+                name,
+                each["id"],
+                each["impact"],
+                each["nodes"][0]["html"][:200],
+                each["nodes"][0]["failureSummary"],
+            )
+            for each in result["violations"]
+        ]
+        page.close()
+    context.close()
+    assert [each for each in found if each[2] in {"serious", "critical"}] == []
+    assert found == []
+
+
+def test_everything_is_reached_by_keyboard(page: Page, site: Site) -> None:
+    page.goto(site.thread("Call for adoption")["links"]["page"])
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.className") == "cite":
+            break
+    shown = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert (page.evaluate("document.activeElement.className"), shown) == ("cite", "solid")
+    page.keyboard.press("Enter")
+    expect(page.locator(":target mark").first).to_be_in_viewport()

@@ -1,0 +1,97 @@
+"""What is deployed: all that the app loads, and nothing that it does not."""
+
+import json
+import os
+import subprocess
+import sys
+from fnmatch import fnmatch
+from pathlib import Path
+
+import yaml
+
+from shared.queues import QUEUES
+from tests.infra.conftest import ROOT
+
+IGNORED = [
+    line for line in (ROOT / ".funcignore").read_text().splitlines() if line and not line.startswith("#")
+]
+DEPLOYED = {
+    "LICENSE",
+    "function_app.py",
+    "host.json",
+    "requirements.txt",
+    "models",
+    "shared",
+    "stages",
+    "web",
+}
+
+
+def is_ignored(path: Path) -> bool:
+    """A pattern without a slash leaves out what has that name, in any folder."""
+    return any(fnmatch(part, pattern) for part in path.parts for pattern in IGNORED)
+
+
+def test_the_package_is_the_app_and_its_model() -> None:
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    kept = {Path(name).parts[0] for name in tracked if not is_ignored(Path(name))}
+
+    assert kept | {"models"} == DEPLOYED
+
+
+def test_everything_that_a_start_loads_is_in_the_package() -> None:
+    code = "import sys, function_app; print('\\n'.join(m.__file__ or '' for m in sys.modules.values() if getattr(m, '__file__', None)))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+    loaded = [Path(line) for line in done.stdout.splitlines() if line.startswith(str(ROOT) + os.sep)]
+    ours = [path.relative_to(ROOT) for path in loaded if ".venv" not in path.parts]
+
+    assert len(ours) > 100
+    assert [path for path in ours if is_ignored(path)] == []
+
+
+def test_what_code_of_the_package_imports_is_in_the_package() -> None:
+    """Later imports too: no module that is deployed names one that is not."""
+    left_out = {"benchmarks", "evaluation", "localcloud", "ops", "tests", "tools"}
+    for folder in ("shared", "stages", "web"):
+        for file in (ROOT / folder).rglob("*.py"):
+            for line in file.read_text().splitlines():
+                words = line.split()
+                if words[:1] in (["from"], ["import"]) and len(words) > 1:
+                    assert words[1].partition(".")[0] not in left_out, f"{file}: {line}"
+
+
+def test_the_model_is_built_before_the_app_is_packed() -> None:
+    hook = yaml.safe_load((ROOT / "azure.yaml").read_text())["hooks"]["prepackage"]
+
+    for system in ("posix", "windows"):
+        script = (ROOT / hook[system]["run"]).read_text()
+        assert "-m shared.embedding.build --out" in script
+        assert "models/all-MiniLM-L6-v2" in script
+        assert "continueOnError" not in hook[system]  # without its model the app embeds nothing
+
+
+def test_the_hook_leaves_a_model_that_is_current_as_it_is() -> None:
+    manifest = ROOT / "models/all-MiniLM-L6-v2/manifest.json"
+    before = manifest.stat().st_mtime_ns
+    done = subprocess.run(
+        ["sh", "infra/hooks/prepackage.sh"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "models/all-MiniLM-L6-v2" in done.stdout
+    assert manifest.stat().st_mtime_ns == before
+
+
+def test_the_app_measures_every_queue_that_there_is() -> None:
+    (namespace,) = json.loads((ROOT / "infra/servicebus/Config.json").read_text())["UserConfig"]["Namespaces"]
+
+    assert set(QUEUES) == {queue["Name"] for queue in namespace["Queues"]}

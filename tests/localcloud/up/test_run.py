@@ -1,0 +1,52 @@
+"""`make run`, as a person starts it: from nothing to a report on the screen, and nothing left behind."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shared.embedding.model_folder import DEFAULT_FOLDER
+from tests.support.services import ROOT
+
+pytestmark = pytest.mark.skipif(not DEFAULT_FOLDER.exists(), reason="the model is not built: make model")
+
+APP = (
+    "function_app.py", "host.json", "infra", "local.settings.sample.json", "localcloud", "models",
+    "shared", "stages", "web",
+)  # fmt: skip
+STAGES = ("parsing", "chunking", "embedding", "orchestration", "summarization", "reporting")
+
+
+def run(root: Path, archive: Path, *more: str) -> "subprocess.CompletedProcess[str]":
+    """Start with a folder of its own, so that settings and data of a real start stay as they are."""
+    for name in APP:
+        if not (root / name).exists():
+            (root / name).symlink_to(ROOT / name)
+    command = [sys.executable, "-m", "localcloud", "up", "--root", str(root), "--archive", str(archive)]
+    return subprocess.run(
+        [*command, "--once", *more], cwd=ROOT, capture_output=True, text=True, timeout=110, check=False
+    )
+
+
+def test_the_samples_go_through_all_stages_to_a_report_and_a_second_start_knows_them(tmp_path: Path) -> None:
+    first = run(tmp_path, ROOT / "samples")
+    lines = [line.split() for line in first.stdout.splitlines() if line.strip()]
+    assert first.returncode == 0, first.stdout
+    assert [line[0] for line in lines if line[0] in STAGES] == list(STAGES)
+    assert ["reporting", "12", "threads"] in lines
+    assert "Citations" in first.stdout
+    assert "/threads/" in first.stdout
+
+    second = run(tmp_path, ROOT / "samples" / "tally.mbox")
+    assert second.returncode == 0, second.stdout
+    assert "tally.mbox (known already)" in second.stdout
+
+
+def test_what_is_no_archive_is_one_clear_line_and_the_exit_code_tells(tmp_path: Path) -> None:
+    nothing = tmp_path / "nothing.txt"
+    nothing.write_text("This is a shopping list.\n")
+    ended = run(tmp_path, nothing)
+    assert ended.returncode == 1
+    assert "error: /api/archives: 415" in ended.stdout
+    assert "Traceback" not in ended.stdout + ended.stderr

@@ -1,0 +1,53 @@
+"""The command line in tests: run in this process, with the place's settings."""
+
+import asyncio
+import io
+import json
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ops.cli import main
+from tests.ops.place import OpsPlace
+
+
+@dataclass(frozen=True)
+class Ended:
+    code: int
+    out: str
+    err: str
+
+    def json(self) -> Any:
+        assert self.code in {0, 3}, self.err
+        return json.loads(self.out)
+
+
+def settings_values(place: OpsPlace) -> dict[str, str]:
+    settings = place.clients.settings
+    return {
+        name: value.get_secret_value() if hasattr(value, "get_secret_value") else str(value)
+        for name, value in settings
+        if value is not None
+    } | {"SERVICEBUS_ADMIN_ENDPOINT": place.service.addresses["admin"]}
+
+
+def settings_file(place: OpsPlace, folder: Path, **more: str) -> Path:
+    path = folder / "ops.settings.json"
+    path.write_text(json.dumps({"IsEncrypted": False, "Values": {**settings_values(place), **more}}))
+    return path
+
+
+def run_command(*arguments: str) -> Ended:
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main(arguments)
+    return Ended(code, out.getvalue(), err.getvalue())
+
+
+class Commands:
+    def __init__(self, place: OpsPlace, folder: Path, **more: str) -> None:
+        self._settings = str(settings_file(place, folder, **more))
+
+    async def __call__(self, *arguments: str) -> Ended:
+        return await asyncio.to_thread(run_command, "--settings", self._settings, *arguments)

@@ -1,0 +1,325 @@
+"""The command line against the local cloud: what it prints, where, and how it ends."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from azure.servicebus import ServiceBusMessage
+
+from shared.documents import Archive, ArchiveStatus, Report
+from shared.events import parse_event
+from shared.session import Session
+from tests.ops.commands import Commands, Ended
+from tests.ops.place import OpsPlace
+from tests.pipeline.mail_in import archive_of, mail
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+NOW = datetime.now(UTC)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def ops(place: OpsPlace, tmp_path: Path) -> AsyncIterator[Commands]:
+    yield Commands(place, tmp_path)
+
+
+async def an_archive(place: OpsPlace, name: str, **changes: Any) -> Archive:
+    archive = archive_of(place.bench.name(name).encode()).model_copy(update=changes)
+    await place.clients.store.upsert(archive, Session())
+    return archive
+
+
+async def read_archive(place: OpsPlace, id_: str) -> Archive:
+    found: Archive = await place.clients.store.read(Archive, id_, id_, Session())
+    return found
+
+
+def data_only(ended: Ended) -> Any:
+    """Standard output holds one JSON document and nothing else."""
+    return json.loads(ended.out)
+
+
+# the procedures of specification 001
+
+
+async def test_checking_stuck_documents(place: OpsPlace, ops: Commands) -> None:
+    """Spec 001, Checking Stuck Documents: pending, and the last attempt is more than 24 hours ago."""
+    old, fresh = NOW - timedelta(hours=30), NOW - timedelta(hours=3)
+    stuck = await an_archive(
+        place, "stuck", attemptCount=1, lastAttemptTime=old, lastError="TimeoutError: no"
+    )
+    silent = await an_archive(place, "silent", created_at=old)
+    await an_archive(place, "fresh", attemptCount=1, lastAttemptTime=fresh)
+    await an_archive(place, "done", status=ArchiveStatus.PROCESSED, attemptCount=1, lastAttemptTime=old)
+    found = (await ops("documents", "stuck", "--collection", "archives", "--json")).json()
+    ours = {each["id"]: each for each in found}
+    assert {stuck.id, silent.id} <= set(ours)
+    assert (ours[stuck.id]["attempts"], ours[stuck.id]["error"]) == (1, "TimeoutError: no")
+    assert len([each for each in found if each["id"] in {stuck.id, silent.id}]) == len(found)
+    status = (await ops("status", "--json")).json()
+    (archives,) = [each for each in status["documents"] if each["collection"] == "archives"]
+    assert archives["stuck"] == len(found)
+    shown = await ops("documents", "stuck")
+    assert stuck.id in shown.out
+    assert "nothing was heard of it" in shown.out
+
+
+async def test_triggering_a_retry_by_hand(place: OpsPlace, ops: Commands) -> None:
+    """Spec 001, Manual Retry Trigger: run the retry job now, or requeue the failed queue."""
+    due = await an_archive(
+        place, "due", attemptCount=1, lastAttemptTime=NOW - timedelta(hours=1), lastError="TimeoutError: no"
+    )
+    planned = (await ops("sweep", "--once", "--dry-run", "--json")).json()
+    assert planned["counts"]["archives"]["requeued"] >= 1
+    assert (await read_archive(place, due.id)).attemptCount == 1
+    assert (await ops("sweep", "--once")).code == 0
+    swept = await read_archive(place, due.id)
+    assert (swept.attemptCount, swept.requeued_at is not None) == (2, True)
+    events = [parse_event(b"".join(each.body)) for each in await place.waiting()]
+    assert [each.attempt for each in events if each.data.archive_id == due.id] == [2]
+
+    (event,) = await place.failed_events(1, "ValueError", "no")
+    ended = await ops("dlq", "requeue", "parsing.failed", "--yes", "--json")
+    assert (ended.code, data_only(ended)["requeued"]) == (0, 1)
+    again = [parse_event(b"".join(each.body)).event_id for each in await place.waiting()]
+    assert event.event_id in again
+    assert await place.dead() == []
+
+
+async def test_exporting_a_failed_queue_for_analysis(place: OpsPlace, ops: Commands, tmp_path: Path) -> None:
+    """Spec 001, Purging, step 1: export archives.failed --output archives_failed.json."""
+    events = await place.failed_events(2, "ValueError", "no")
+    file = tmp_path / "archives_failed.json"
+    ended = await ops("dlq", "export", "archives.failed", "--output", str(file))
+    assert (ended.code, ended.out) == (0, "")
+    exported = json.loads(file.read_text())
+    assert [each["message_id"] for each in exported] == [each.message_id for each in events]
+    assert {each["error"] for each in exported} == {"ValueError: no"}
+    assert file.stat().st_mode & 0o077 == 0
+    assert len(await place.dead()) == 2
+    lines = (await ops("dlq", "export", "parsing", "--limit", "1")).out.splitlines()
+    assert [json.loads(line)["sequence_number"] for line in lines] == [exported[0]["sequence_number"]]
+
+
+async def test_resetting_the_attempt_counter(place: OpsPlace, ops: Commands) -> None:
+    """Spec 001, Purging, step 3: attemptCount 0, lastAttemptTime null, pending; then the job asks for it."""
+    failed = await an_archive(
+        place, "failed", status=ArchiveStatus.FAILED_MAX_RETRIES, attemptCount=3, lastAttemptTime=NOW,
+        lastError="UnreadableArchiveError: bad", created_at=NOW - timedelta(days=2),
+    )  # fmt: skip
+    listed = (await ops("documents", "failed", "--json")).json()
+    assert failed.id in [each["id"] for each in listed]
+    assert (await ops("documents", "reset", "archives", failed.id, "--yes")).code == 0
+    fresh = await read_archive(place, failed.id)
+    assert (fresh.status, fresh.attemptCount, fresh.lastAttemptTime) == (ArchiveStatus.PENDING, 0, None)
+    assert fresh.lastError is None
+    await ops("sweep", "--once")
+    assert (await read_archive(place, failed.id)).attemptCount == 1
+    assert failed.id in {parse_event(b"".join(each.body)).data.archive_id for each in await place.waiting()}
+
+
+async def test_purging_what_failed_for_good_and_bringing_it_back(place: OpsPlace, ops: Commands) -> None:
+    """Spec 001, Purging, step 4; and what the specification does not have: it can be undone."""
+    await place.failed_events(3, "ValueError", "no")
+    planned = await ops("dlq", "purge", "parsing.failed", "--dry-run", "--json")
+    assert data_only(planned)["planned"] == 3
+    assert len(await place.dead()) == 3
+    refused = await ops("dlq", "purge", "parsing.failed")
+    assert (refused.code, refused.err.splitlines()[-1]) == (
+        2,
+        "Purge 3 dead letters? Add --yes to do it without being asked.",
+    )
+    purged = data_only(await ops("dlq", "purge", "parsing.failed", "--yes", "--json"))
+    assert (purged["status"], purged["purged"]) == ("succeeded", 3)
+    assert await place.dead() == []
+    audit = (await ops("audit", purged["operation"], "--json")).json()
+    assert (audit["action"], audit["counts"]["purged"]) == ("dlq.purge", 3)
+    assert "@" in audit["actor"]
+    back = data_only(await ops("dlq", "restore", purged["operation"], "--yes", "--json"))
+    assert (back["status"], back["restored"]) == ("succeeded", 3)
+    assert len(await place.waiting()) == 3
+
+
+async def test_trying_a_failed_document_again_at_once(place: OpsPlace, ops: Commands) -> None:
+    failed = await an_archive(
+        place, "retried", status=ArchiveStatus.FAILED, attemptCount=1, lastAttemptTime=NOW, lastError="X: y"
+    )
+    ended = await ops("documents", "retry", "archives", failed.id, "--yes", "--json")
+    assert data_only(ended) == {"action": "documents.retry", "changed": 1}
+    (sent,) = [parse_event(b"".join(each.body)) for each in await place.waiting()]
+    assert (sent.event_type, sent.data.archive_id, sent.attempt) == ("ArchiveIngested", failed.id, 1)
+    waiting = await read_archive(place, failed.id)
+    assert (waiting.status, waiting.attemptCount) == (ArchiveStatus.PENDING, 1)
+    assert waiting.requeued_at is not None
+
+
+# seeing
+
+
+async def test_groups_and_lists_are_shown_to_people_and_to_programs(place: OpsPlace, ops: Commands) -> None:
+    await place.failed_events(3, "KeyError", "'subject'")
+    await place.dead_letter([ServiceBusMessage(b"\x1b[31mred\x00", message_id="foreign")], reason="Foreign")
+    groups = (await ops("dlq", "groups", "parsing.failed", "--json")).json()
+    assert [(each["count"], each["queue"], each["error_type"]) for each in groups] == [
+        (3, "parsing", "KeyError"),
+        (1, "parsing", ""),
+    ]
+    assert set(groups[0]) >= {"id", "reason", "error", "error_hash", "first_seen", "last_seen", "example"}
+    shown = await ops("dlq", "groups")
+    assert groups[0]["id"] in shown.out
+    assert "4 dead letters" in shown.err
+    listed = (await ops("dlq", "list", "parsing", "--group", groups[0]["id"], "--json")).json()
+    assert {each["group"] for each in listed} == {groups[0]["id"]}
+    assert len(listed) == 3
+    inspected = await ops("dlq", "inspect", "parsing", str(groups[1]["example"]))
+    assert "\x1b" not in inspected.out
+    assert "red" in inspected.out
+    whole = (await ops("dlq", "inspect", "parsing.failed", "--limit", "2", "--json")).json()
+    assert len(whole) == 2
+    assert whole[0]["message"]["body_kind"] == "data"
+
+
+async def test_a_document_and_its_history_are_shown(place: OpsPlace, ops: Commands) -> None:
+    (event,) = await place.failed_events(1, "ValueError", "no")
+    archive = await an_archive(
+        place, "story", id=event.data.archive_id, archive_id=event.data.archive_id, attemptCount=1,
+        lastAttemptTime=NOW, lastError="ValueError: no",
+    )  # fmt: skip
+    (shown,) = (await ops("documents", "show", archive.id, "--json")).json()
+    assert (shown["container"], shown["lastError"]) == ("archives", "ValueError: no")
+    assert (await ops("documents", "retry", "archives", archive.id, "--yes")).code == 0
+    story = (await ops("timeline", archive.id, "--json")).json()
+    assert [each["at"] for each in story] == sorted(each["at"] for each in story)
+    told = " | ".join(each["what"] for each in story)
+    for part in ("came in", "failed (permanent", "dead letter", "documents.retry by", "asked for again"):
+        assert part in told, told
+    by_event = (await ops("timeline", event.event_id, "--json")).json()
+    assert any("dead letter" in each["what"] for each in by_event)
+    unknown = await ops("timeline", "0123456789abcdef")
+    assert (unknown.code, unknown.err) == (1, "Nothing is known of '0123456789abcdef'.\n")
+
+
+async def test_the_status_shows_dead_letters_and_fails_a_check(place: OpsPlace, ops: Commands) -> None:
+    await place.failed_events(2, "ValueError", "no")
+    ended = await ops("status", "--check", "--json")
+    assert ended.code == 3
+    (parsing,) = [each for each in data_only(ended)["queues"] if each["queue"] == "parsing"]
+    assert (parsing["waiting"], parsing["dead"], parsing["at_least"]) == (0, 2, False)
+    assert parsing["oldest_dead"]
+    shown = await ops("status")
+    assert shown.code == 0
+    assert "2 dead letters: `dlq groups` shows their causes." in shown.err
+
+
+# archives, sources, what readers see
+
+
+async def test_an_archive_is_taken_in_and_followed(place: OpsPlace, ops: Commands, tmp_path: Path) -> None:
+    file = tmp_path / "list.mbox"
+    file.write_bytes(mail(1, body=place.bench.name("hello")))
+    first = (await ops("archive", "ingest", str(file), "--source", "quic", "--json")).json()
+    assert (first["duplicate"], first["announced"]) == (False, True)
+    again = await ops("archive", "ingest", str(file))
+    assert (again.code, again.out.strip()) == (0, first["archive_id"])
+    progress = (await ops("archive", "progress", first["archive_id"], "--json")).json()
+    assert (progress["status"], progress["stages"][0]["name"]) == ("pending", "parsing")
+    bad = tmp_path / "not-mail.bin"
+    bad.write_bytes(b"\x00" * 100)
+    refused = await ops("archive", "ingest", str(bad))
+    assert refused.code == 1
+    assert refused.err.startswith(f"{bad}: ")
+    assert (await ops("archive", "ingest", str(tmp_path / "missing"))).code == 2
+    missing = await ops("archive", "progress", "0123456789abcdef")
+    assert (missing.code, missing.err) == (1, "archives/0123456789abcdef is not there\n")
+
+
+async def test_sources_are_defined_changed_and_triggered(place: OpsPlace, ops: Commands) -> None:
+    name = place.bench.name("src")
+    url = "https://example.org/list.mbox"
+    added = (await ops("source", "add", name, "--type", "http", "--url", url, "--json")).json()
+    assert (added["name"], added["url"], added["enabled"]) == (name, url, True)
+    assert (await ops("source", "add", name, "--url", url)).code == 1
+    changed = (
+        await ops("source", "update", name, "--disabled", "--schedule", "0 30 4 * * *", "--json")
+    ).json()
+    assert (changed["enabled"], changed["schedule"], changed["url"]) == (False, "0 30 4 * * *", url)
+    assert name in [each["name"] for each in (await ops("source", "list", "--json")).json()]
+    assert name in (await ops("source", "list")).out
+    assert (await ops("source", "show", name, "--json")).json()["source_type"] == "http"
+    asked = (await ops("source", "trigger", name, "--json")).json()
+    assert asked["already_running"] is False
+    assert (await ops("source", "trigger", name, "--json")).json() == {**asked, "already_running": True}
+    bad = await ops("source", "add", "x", "--type", "ftp")
+    assert bad.code == 2
+    assert bad.err.startswith("source_type: ")
+    assert bad.err.count("\n") == 1
+    forbidden = await ops("source", "add", "y", "--url", "http://127.0.0.1/x")
+    assert (forbidden.code, forbidden.err[:5]) == (2, "url: ")
+
+
+async def test_reports_and_search_answer_where_there_is_nothing_yet(place: OpsPlace, ops: Commands) -> None:
+    assert (await ops("report", "--json")).json() == []
+    assert (await ops("report")).err == "There are no reports yet.\n"
+    assert (await ops("report", "rpt-none")).err == "There is no report with this id.\n"
+    assert (await ops("migrate", "documents", "--json")).json()["archives"] == {
+        "upgraded": 0,
+        "changed_meanwhile": 0,
+    }
+
+
+async def test_an_archive_and_a_source_are_deleted_with_a_receipt(
+    place: OpsPlace, ops: Commands, tmp_path: Path
+) -> None:
+    file, source = tmp_path / "list.mbox", place.bench.name("gone")
+    file.write_bytes(mail(1, body=place.bench.name("to be deleted")))
+    taken = (await ops("archive", "ingest", str(file), "--source", source, "--json")).json()
+    id_ = taken["archive_id"]
+    refused = await ops("archive", "delete", id_)
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    receipt = (await ops("archive", "delete", id_, "--here", "--yes", "--json")).json()
+    assert (receipt["status"], receipt["counts"]["archives"], receipt["counts"]["blobs"]) == (
+        "succeeded",
+        1,
+        1,
+    )
+    assert not any(receipt["left"].values())
+    assert (await ops("archive", "progress", id_)).code == 1
+    assert (await ops("archive", "delete", "0123456789abcdef", "--here", "--yes")).code == 1
+
+    await ops("source", "add", source, "--type", "upload")
+    await ops("archive", "ingest", str(file), "--source", source)
+    whole = (await ops("source", "delete", source, "--here", "--yes", "--json")).json()
+    assert (whole["status"], whole["counts"]["sources"], whole["counts"]["archives"]) == ("succeeded", 1, 1)
+    assert (await ops("source", "show", source)).code == 1
+    await ops("source", "add", source, "--type", "upload")
+    kept = (await ops("source", "delete", source, "--keep-archives", "--yes", "--json")).json()
+    assert kept == {"source": source, "deleted": True, "cascade": False}
+    actions = [each["action"] for each in (await ops("audit", "--json")).json()]
+    assert {"archive.delete", "source.delete", "archive.ingest", "source.add"} <= set(actions)
+
+
+async def test_damage_is_found_and_repaired(place: OpsPlace, tmp_path: Path) -> None:
+    """A report without its summary: nobody can read it, and the checks delete it."""
+    report = Report(
+        id=f"rpt-{place.bench.tag}", report_id=f"rpt-{place.bench.tag}", thread_id="t1", scope="t1",
+        summary_id=place.bench.tag, title="gone", published_at=NOW - timedelta(days=1),
+    )  # fmt: skip
+    await place.clients.store.upsert(report, Session())
+    ops = Commands(place, tmp_path, INTEGRITY_GRACE_MINUTES="0")
+    for _ in range(20):  # until the report is from a second before now
+        found = await ops("verify", "--json")
+        if found.code:
+            break
+        await asyncio.sleep(0.2)
+    assert found.code == 3
+    assert data_only(found)["counts"]["report_without_summary"]["found"] >= 1
+    shown = await ops("verify")
+    assert (shown.code, report.id in shown.out) == (3, True)
+    assert (await ops("verify", "--repair")).code == 2
+    repaired = data_only(await ops("verify", "--repair", "--yes", "--json"))
+    assert repaired["counts"]["report_without_summary"]["repaired"] >= 1
+    assert await place.clients.store.find(Report, report.id, "t1", Session()) is None

@@ -1,0 +1,199 @@
+"""kill -9 at every step of a requeue, a purge and a restore: nothing lost, nothing done twice but duplicates."""
+
+import asyncio
+import json
+import random
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared.audit import Actor
+from shared.deadletters import PURGE, REQUEUE, RESTORE, ask, restorable, run
+from shared.documents import AuditStatus
+from shared.events import parse_event
+from tests.ops.commands import settings_file, settings_values
+from tests.ops.place import LOCK_SECONDS, OpsPlace
+from tests.support.services import ROOT
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+ME = Actor("ada@example.org")
+STEPS = ["recorded", "planned", "received", "taken", "acted", "noted", "completed"]
+CHOSEN, OTHERS = 6, 3
+
+
+class Killer:
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def run(self, place: OpsPlace, operation: str, step: str, nth: int = 1) -> int:
+        """Run the operation until it is killed at this step; the signal that ended it, 0 for none."""
+        asked = {"settings": settings_values(place), "operation": operation, "step": step, "nth": nth}
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(asked) + "\n")
+        self._process.stdin.flush()
+        return int(json.loads(self._process.stdout.readline())["signal"])
+
+
+@pytest.fixture(scope="module")
+def killer() -> Iterator[Killer]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.ops.killed"],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        yield Killer(process)
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+async def some_dead_letters(place: OpsPlace, chosen: int = CHOSEN, others: int = OTHERS) -> tuple[Any, str]:
+    """Letters of two causes, mixed; the events of one, and its group."""
+    events = await place.failed_events(chosen - 1, "KeyError", "'subject'")
+    await place.failed_events(others, "OSError", "disk full")
+    events += await place.failed_events(1, "KeyError", "'subject'")
+    (group,) = {each.group for each in await _diagnosed(place) if each.cause.error_type == "KeyError"}
+    return events, group
+
+
+async def _diagnosed(place: OpsPlace) -> list[Any]:
+    from shared.deadletters import diagnosed_letters  # noqa: PLC0415 - only here
+
+    return await diagnosed_letters(place.clients, ["parsing"])
+
+
+async def end_of(place: OpsPlace, events: list[Any], *, at_most_twice: int) -> None:
+    """All that was chosen is there, the rest are still dead letters, and what came twice has the same id."""
+    sent = await place.waiting()
+    by_event: dict[str, set[str]] = {}
+    for each in sent:
+        event = parse_event(b"".join(each.body))
+        by_event.setdefault(event.event_id, set()).add(str(each.message_id))
+    assert set(by_event) == {each.event_id for each in events}
+    assert all(len(ids) == 1 for ids in by_event.values())
+    assert len(sent) - len(events) <= at_most_twice
+    left = await place.dead()
+    assert len(left) == OTHERS
+    assert {each.cause.error_type for each in await _diagnosed(place)} == {"OSError"}
+
+
+async def killed_and_resumed(place: OpsPlace, killer: Killer, action: str, step: str, nth: int = 1) -> None:
+    events, group = await some_dead_letters(place)
+    audit = await ask(place.clients, action, {"queues": ["parsing"], "groups": [group]}, ME)
+    killed = await asyncio.to_thread(killer.run, place, audit.id, step, nth)
+    assert killed == signal.SIGKILL
+    before = await place.dead()
+    resumed = await run(place.clients, audit.id, patience=4 * LOCK_SECONDS)
+    assert resumed.status is AuditStatus.SUCCEEDED
+    word = "requeued" if action == REQUEUE else "purged"
+    assert (resumed.counts["planned"], resumed.counts[word], resumed.counts["left"]) == (CHOSEN, CHOSEN, 0)
+    assert len(before) >= OTHERS
+    if action == PURGE:
+        assert await place.waiting() == []
+        archived = await restorable(place.clients, audit.id)
+        assert Counter(each["message_id"] for each in archived) == Counter(each.message_id for each in events)
+        back = await ask(place.clients, RESTORE, {"purge": audit.id}, ME)
+        assert (await run(place.clients, back.id)).counts["restored"] == CHOSEN
+    await end_of(place, events, at_most_twice=CHOSEN if step == "acted" else 0)
+
+
+@pytest.mark.parametrize("step", ["acted", "noted", "completed"])
+async def test_a_requeue_that_is_killed_is_resumed_to_the_same_end(
+    place: OpsPlace, killer: Killer, step: str
+) -> None:
+    await killed_and_resumed(place, killer, REQUEUE, step)
+
+
+async def test_a_purge_that_is_killed_is_resumed_to_the_same_end(place: OpsPlace, killer: Killer) -> None:
+    await killed_and_resumed(place, killer, PURGE, "acted")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("action", [REQUEUE, PURGE])
+@pytest.mark.parametrize(("step", "nth"), [*((step, 1) for step in STEPS), ("completed", 4)])
+async def test_an_operation_that_is_killed_at_any_step_is_resumed_to_the_same_end(
+    place: OpsPlace, killer: Killer, action: str, step: str, nth: int
+) -> None:
+    await killed_and_resumed(place, killer, action, step, nth)
+
+
+@pytest.mark.parametrize("step", ["acted", pytest.param("noted", marks=pytest.mark.slow)])
+async def test_a_restore_that_is_killed_is_done_by_the_next(
+    place: OpsPlace, killer: Killer, step: str
+) -> None:
+    events, group = await some_dead_letters(place)
+    purge = await ask(place.clients, PURGE, {"queues": ["parsing"], "groups": [group]}, ME)
+    assert (await run(place.clients, purge.id)).status is AuditStatus.SUCCEEDED
+    first = await ask(place.clients, RESTORE, {"purge": purge.id}, ME)
+    killed = await asyncio.to_thread(killer.run, place, first.id, step)
+    assert killed == signal.SIGKILL
+    second = await ask(place.clients, RESTORE, {"purge": purge.id}, ME)
+    assert (await run(place.clients, second.id)).status is AuditStatus.SUCCEEDED
+    await end_of(place, events, at_most_twice=CHOSEN if step == "acted" else 0)
+
+
+@pytest.mark.slow
+async def test_the_command_killed_at_random_over_and_over_ends_as_if_it_never_was(
+    place: OpsPlace, tmp_path: Path
+) -> None:
+    """The real command, started and killed until it gets through."""
+    count = 200
+    events, group = await some_dead_letters(place, chosen=count)
+    audit = await ask(place.clients, REQUEUE, {"queues": ["parsing"], "groups": [group]}, ME, rate=50)
+    command = [
+        sys.executable, "-m", "ops", "--settings", str(settings_file(place, tmp_path)),
+        "dlq", "requeue", "--resume", audit.id,
+    ]  # fmt: skip
+    randomness, kills = random.Random(7), 0
+    for _ in range(30):
+        process = await asyncio.create_subprocess_exec(*command, cwd=ROOT)
+        try:
+            code = await asyncio.wait_for(process.wait(), 2.0 + 4 * randomness.random() + kills)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            kills += 1
+            continue
+        assert code == 0
+        break
+    assert kills >= 2
+    resumed = await run(place.clients, audit.id)
+    assert (resumed.status, resumed.counts["requeued"]) == (AuditStatus.SUCCEEDED, count)
+    await end_of(place, events, at_most_twice=kills * 12)  # a burst at this rate has 12
+
+
+async def test_ctrl_c_stops_after_the_batch_and_says_how_to_go_on(place: OpsPlace, tmp_path: Path) -> None:
+    """The real command in a process of its own: exit code 130, nothing half done, and resumed to the end."""
+    count = 60
+    events, group = await some_dead_letters(place, chosen=count)
+    base = [sys.executable, "-m", "ops", "--settings", str(settings_file(place, tmp_path)), "dlq", "requeue"]
+    process = await asyncio.create_subprocess_exec(
+        *base, "--group", group, "--rate", "8", "--yes", "--json",
+        cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    while not await place.waiting():
+        assert process.returncode is None
+    process.send_signal(signal.SIGINT)
+    out, err = await asyncio.wait_for(process.communicate(), 30)
+    assert process.returncode == 130
+    stopped = json.loads(out)
+    assert stopped["status"] == "interrupted"
+    assert 0 < stopped["requeued"] < count
+    assert stopped["requeued"] + stopped["left"] == count
+    assert f"Go on with: dlq requeue --resume {stopped['operation']}" in err.decode()
+    assert len(await place.waiting()) == stopped["requeued"]
+    assert len(await place.dead()) == stopped["left"] + OTHERS
+    resumed = await run(place.clients, stopped["operation"])
+    assert (resumed.status, resumed.counts["requeued"]) == (AuditStatus.SUCCEEDED, count)
+    await end_of(place, events, at_most_twice=0)

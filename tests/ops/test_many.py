@@ -1,0 +1,46 @@
+"""Ten thousand dead letters of five causes: grouped in seconds, one group requeued at the asked rate."""
+
+import time
+
+import pytest
+
+from shared.audit import Actor
+from shared.deadletters import REQUEUE, Watch, ask, diagnosed_letters, group_letters, run
+from tests.ops.place import OpsPlace, ops_place
+from tests.support.cloud import LocalCloud
+from tests.support.services import RunningService
+
+CAUSES, EACH, RATE = 5, 2000, 250.0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+async def test_ten_thousand_dead_letters_of_five_causes(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with ops_place(cloud, bus_service) as place:
+        for number in range(CAUSES):
+            await place.failed_events(EACH, f"Error{'ABCDE'[number]}", f"cause {'abcde'[number]}")
+        started = time.perf_counter()
+        groups = group_letters(await diagnosed_letters(place.clients, ["parsing"]))
+        assert time.perf_counter() - started < 10
+        assert [(each.count, each.queue) for each in groups] == [(EACH, "parsing")] * CAUSES
+        await requeued_at_the_asked_rate(place, groups[2].id)
+        left = group_letters(await diagnosed_letters(place.clients, ["parsing"]))
+        assert {each.id: each.count for each in left} == {
+            each.id: EACH for each in groups if each.id != groups[2].id
+        }
+
+
+async def requeued_at_the_asked_rate(place: OpsPlace, group: str) -> None:
+    moments: list[float] = []
+    watch = Watch(step=lambda name: moments.append(time.perf_counter()) if name == "acted" else None)
+    chosen = {"queues": ["parsing"], "groups": [group]}
+    audit = await ask(place.clients, REQUEUE, chosen, Actor("ada"), rate=RATE)
+    ended = await run(place.clients, audit.id, watch=watch)
+    assert ended.counts == {"planned": EACH, "requeued": EACH, "gone": 0, "refused": 0, "left": 0}
+    assert len(await place.waiting()) == EACH
+    seconds = moments[-1] - moments[0]
+    burst = EACH / len(moments)
+    assert (EACH - burst) / seconds <= RATE * 1.05  # never faster than asked
+    assert seconds < 3 * EACH / RATE  # nor much slower, on a machine that is busy with other things

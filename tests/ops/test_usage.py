@@ -1,0 +1,151 @@
+"""Usage, settings and errors: one line, the right exit code, and no traceback."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ops.cli import app
+from ops.ending import Code, Stop
+from ops.output import clean, seconds
+from ops.values import setting_values
+from tests.ops.commands import run_command
+from tests.support.services import ROOT
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    """Every command by its whole name."""
+    import typer.main  # noqa: PLC0415 - only here
+
+    def walk(prefix: str, command: Any) -> Iterator[tuple[str, Any]]:
+        for name, each in command.commands.items():
+            whole = f"{prefix}{name}"
+            if hasattr(each, "commands"):
+                yield from walk(f"{whole} ", each)
+            else:
+                yield whole, each
+
+    yield from walk("", typer.main.get_command(app))
+
+
+@pytest.mark.parametrize(("name", "command"), list(commands()), ids=[name for name, _ in commands()])
+def test_every_command_and_option_has_help_and_json(name: str, command: Any) -> None:
+    assert command.help, name
+    options = {option for param in command.params for option in param.opts}
+    assert "--json" in options
+    assert all(getattr(param, "help", None) for param in command.params), name
+
+
+@pytest.mark.parametrize("name", [name for name, _ in commands()])
+def test_every_command_stands_in_the_docs(name: str) -> None:
+    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    assert f"`{name}" in page
+
+
+def test_the_docs_name_no_command_or_option_that_is_not_there() -> None:
+    import re  # noqa: PLC0415 - only here
+
+    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    known = {
+        name: {o for p in command.params for o in [*p.opts, *p.secondary_opts]}
+        for name, command in commands()
+    }
+    for line in re.findall(r"^\s*(?:\$ )?rough-consensus (.+)$", page, re.MULTILINE):
+        name = max((each for each in known if line.startswith(each)), key=len, default=None)
+        assert name is not None, line
+        assert set(re.findall(r"(?<!\S)--[a-z-]+", line)) <= known[name], line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["dlq", "requeue"], "Say which: name a queue, a --group, or --all."),
+        (["dlq", "purge", "--sequence", "3", "--all"], "Sequence numbers are a queue's own"),
+        (["dlq", "groups", "parser"], "there is no queue 'parser': it is one of ingestion, parsing"),
+        (["dlq", "requeue", "parsing", "--since", "yesterday"], "--since: 'yesterday' is not a time"),
+        (["dlq", "requeue", "parsing", "--rate", "-1"], "Invalid value for '--rate'"),
+        (["documents", "reset", "archives"], "Say which: ids, or --all"),
+        (["sweep"], "The app sweeps by itself; --once runs one sweep now."),
+        (["dlq", "grups"], "No such command 'grups'"),
+        (["--settings", "/nowhere.json", "status"], "/nowhere.json: the settings cannot be read"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(arguments: list[str], said: str) -> None:
+    ended = run_command(*arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(said)
+    assert ended.err.count("\n") == 1
+
+
+def test_missing_settings_are_all_named_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("COSMOS_ENDPOINT", "SEARCH_ENDPOINT", "SERVICEBUS_CONNECTION", "STORAGE_CONNECTION"):
+        monkeypatch.delenv(name, raising=False)
+    ended = run_command("status")
+    assert ended.code == 2
+    assert ended.err.count("\n") == 1
+    assert {"COSMOS_ENDPOINT", "SEARCH_ENDPOINT"} <= set(ended.err.replace(":", " ").split())
+
+
+def test_a_service_that_does_not_answer_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
+    values = {
+        "COSMOS_ENDPOINT": "http://127.0.0.1:9",
+        "COSMOS_KEY": "a2V5",
+        "SEARCH_ENDPOINT": "https://127.0.0.1:9",
+        "SEARCH_KEY": "k",
+        "STORAGE_CONNECTION": "UseDevelopmentStorage=true",
+        "SERVICEBUS_CONNECTION": (
+            "Endpoint=sb://localhost:9;SharedAccessKeyName=x;SharedAccessKey=eA==;UseDevelopmentEmulator=true;"
+        ),
+    }
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps({"Values": values}))
+    ended = run_command("--settings", str(file), "dlq", "groups", "parsing")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.count("\n") == 1
+    assert "Traceback" not in ended.err
+
+
+def test_settings_come_from_the_environment_and_from_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert setting_values(None, {"A": "env"}) == {"A": "env"}
+    (tmp_path / "local.settings.json").write_text('{"Values": {"A": "file", "SEARCH_CA_FILE": "tls/ca.pem"}}')
+    assert setting_values(None, {"A": "env"}) == {"A": "env", "SEARCH_CA_FILE": "tls/ca.pem"}
+    named = tmp_path / "sub" / "azure.env"
+    named.parent.mkdir()
+    named.write_text('# of azd\nA="azd"\n\nSEARCH_CA_FILE=ca.pem\n')
+    assert setting_values(named, {"A": "env"}) == {"A": "azd", "SEARCH_CA_FILE": str(named.parent / "ca.pem")}
+    assert setting_values(None, {"ROUGH_CONSENSUS_SETTINGS": str(named)})["A"] == "azd"
+    named.write_text("nonsense\n")
+    with pytest.raises(Stop, match="line 1: not of the form NAME=value") as stopped:
+        setting_values(named, {})
+    assert stopped.value.code is Code.USAGE
+
+
+def test_what_a_stranger_wrote_does_not_steer_the_terminal() -> None:
+    assert clean("a\x1b[2J\x07b\u202ec\nd") == "a\ufffd[2J\ufffdb\ufffdc\nd"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0, "0 s"), (59, "59 s"), (61, "1 min"), (7300, "2 h"), (3e5, "3 d")]
+)
+def test_a_span_of_time_is_shown_in_one_unit(value: float, text: str) -> None:
+    assert seconds(value) == text
+
+
+def test_help_is_there_without_the_sdks() -> None:
+    """So that it starts fast: nothing of azure is imported until a command needs it."""
+    script = (
+        "import sys; from ops.cli import main; main(['dlq', '--help']);"
+        "print(sorted(m for m in sys.modules if m.startswith(('azure', 'shared'))))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"

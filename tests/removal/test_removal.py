@@ -1,0 +1,288 @@
+"""Deleting archives and sources with everything derived, on the local cloud."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from shared.documents import Archive, Failure, OperationStatus, Removal, Source, Summary, Thread
+from shared.errors import DocumentNotFoundError
+from shared.events import Event
+from shared.ids import thread_id
+from shared.ingestion.errors import SourceRemovedError
+from shared.ingestion.storing import Incoming, store_archive
+from shared.provision import ARCHIVES_CONTAINER
+from shared.removal import RemovalRun, request_removal, resume_removals, run_removal
+from shared.session import Session
+from shared.store import Patch
+from stages.chunking import CHUNKING
+from stages.parsing import PARSING
+from tests.heart.toy import Crash
+from tests.pipeline.mail_in import MailIn, archive_of, ingested, mail, mail_in
+from tests.removal.finished import everything, finish, take_all_in
+from tests.support.cloud import LocalCloud
+from tests.support.services import RunningService
+
+NOW = datetime(2026, 3, 11, 12, 0, tzinfo=UTC)
+LONG = "I think that this is right, and here is why it is so."
+SHARED = mail(1, parent=0, body=f"I support this. {LONG}")
+FIRST = (
+    mail(0, subject="Require TLS 1.3", body=f"I propose TLS 1.3. {LONG}")
+    + SHARED
+    + mail(5, subject="Lunch", body=f"Where do we eat? {LONG}")
+)
+SECOND = SHARED + mail(2, parent=1, body=f"I object. {LONG}") + mail(7, subject="Other", body=LONG)
+# Without m2, which names them all, m3 and m4 have nothing to do with each other.
+APART = mail(3, subject="One", body=LONG) + mail(4, subject="Two", body=LONG)
+BRIDGE = mail(6, parent=3, subject="Both", body=LONG).replace(
+    b"In-Reply-To: <m3@example.org>",
+    b"In-Reply-To: <m3@example.org>\nReferences: <m4@example.org> <m3@example.org>",
+)
+LUNCH = thread_id("<m5@example.org>")
+STEPS = [
+    "marked", "counted", "vectors", "chunks", "shared", "derived", "messages", "thread_dropped",
+    "thread_rebuilt", "thread", "failures", "blob", "recorded", "archive",
+]  # fmt: skip
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(seconds=1)
+        return self.now
+
+
+async def remove(place: MailIn, kind: str, target: str, **options: Any) -> Removal:
+    asked = await request_removal(place.clients, kind, target, requested_by="test", now=NOW)
+    assert asked is not None
+    return await run_removal(asked.id, place.clients, RemovalRun(now=Clock(), **options))
+
+
+async def drain(place: MailIn) -> None:
+    """What removals ask for by the bus, nobody is there to do in these tests."""
+    for queue in ("removal", "summarization"):
+        receiver = await place.place.receiver(queue)
+        while await receiver.peek_messages(max_message_count=1):
+            for each in await receiver.receive_messages(max_message_count=20, max_wait_time=5):
+                await receiver.complete_message(each)
+
+
+async def put_failure(place: MailIn, archive: str) -> None:
+    failure = Failure(
+        id=f"parsing-{archive}-1", stage="parsing", original_event={"data": {"archive_id": archive}},
+        idempotency_key=f"parsing-{archive}", attempt_count=1, last_error="X: y", error_type="X",
+        error_kind="permanent", error_hash="h", abandoned_reason="r", service_name="parsing", timestamp=NOW,
+    )  # fmt: skip
+    await place.clients.store.upsert(failure, Session())
+
+
+async def test_without_an_archive_everything_is_as_if_it_had_never_come_in(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as fresh:
+        await take_all_in(fresh, SECOND, "second")
+        expected = await everything(fresh)
+    async with mail_in(cloud, bus_service) as place:
+        archive = await take_all_in(place, FIRST, "first")
+        await take_all_in(place, SECOND, "second")
+        await put_failure(place, archive)
+        done = await remove(place, "archive", archive)
+        assert (done.status, done.error) == (OperationStatus.SUCCEEDED, None)
+        # m0 and m5 went; m1 stays, with m2 and m7, for the other archive has it.
+        assert done.counts == {
+            "messages": 2, "messages_kept": 1, "chunks": 2, "vectors": 2, "threads": 1,
+            "threads_rebuilt": 1, "summaries": 3, "reports": 3, "failures": 1, "archives": 1, "blobs": 1,
+        }  # fmt: skip
+        assert set(done.left.values()) == {0}
+        root = thread_id("<m0@example.org>")
+        receiver = await place.place.receiver("summarization")
+        (asked,) = await receiver.receive_messages(max_message_count=5, max_wait_time=10)
+        assert root in str(asked)
+        await receiver.complete_message(asked)
+        await finish(place)
+        assert await everything(place) == expected
+        with pytest.raises(DocumentNotFoundError):
+            async for _ in place.clients.blobs.read(ARCHIVES_CONTAINER, archive_of(FIRST, "first").file_path):
+                pass
+        await drain(place)
+
+
+async def test_killed_at_every_step_it_goes_on_to_the_same_end_and_the_same_receipt(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    crashed: list[str] = []
+
+    def crash(step: str) -> None:
+        if step not in crashed:
+            crashed.append(step)
+            raise Crash
+
+    async with mail_in(cloud, bus_service) as fresh:
+        await take_all_in(fresh, SECOND, "second")
+        expected = await everything(fresh)
+    async with mail_in(cloud, bus_service) as place:
+        archive = await take_all_in(place, FIRST, "first")
+        await take_all_in(place, SECOND, "second")
+        for _ in range(len(STEPS)):
+            with pytest.raises(Crash):
+                await remove(place, "archive", archive, progress=crash)
+        done = await remove(place, "archive", archive, progress=crash)
+        assert sorted(crashed) == sorted(STEPS)
+        assert done.status is OperationStatus.SUCCEEDED
+        assert done.counts == {
+            "messages": 2, "messages_kept": 1, "chunks": 2, "vectors": 2, "threads": 1,
+            "threads_rebuilt": 1, "summaries": 3, "reports": 3, "failures": 0, "archives": 1, "blobs": 1,
+        }  # fmt: skip
+        await finish(place)
+        assert await everything(place) == expected
+        await drain(place)
+
+
+async def test_a_thread_that_only_a_removed_message_held_together_comes_apart(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as fresh:
+        await take_all_in(fresh, APART, "apart")
+        expected = await everything(fresh)
+    async with mail_in(cloud, bus_service) as place:
+        await take_all_in(place, APART, "apart")
+        bridge = await take_all_in(place, BRIDGE, "bridge")
+        assert len({each["thread_id"] for each in await place.stored("messages")}) == 1
+        await remove(place, "archive", bridge)
+        await finish(place)
+        found = await everything(place)
+        for name in ("messages", "chunks", "vectors", "summaries", "reports"):
+            assert found[name] == expected[name], name
+        assert [each["id"] for each in found["threads"]] == [each["id"] for each in expected["threads"]]
+        await drain(place)
+
+
+async def test_a_source_goes_with_all_its_archives(cloud: LocalCloud, bus_service: RunningService) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        source = Source(id="first", name="first", source_type="http", url="https://example.org/x.mbox")
+        await place.clients.store.create(source, Session())
+        await take_all_in(place, FIRST, "first")
+        await take_all_in(place, SECOND, "second")
+        done = await remove(place, "source", "first")
+        assert (done.counts["sources"], done.counts["archives"], done.counts["messages"]) == (1, 1, 2)
+        assert await place.stored("sources") == []
+        assert {each["source"] for each in await place.stored("threads")} == {"second"}
+        again = await request_removal(place.clients, "source", "first", requested_by="test", now=NOW)
+        assert again is None
+        await drain(place)
+
+
+async def test_a_long_deletion_is_done_in_several_runs(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        archive = await take_all_in(place, FIRST, "first")
+        assert (await remove(place, "archive", archive, seconds=-1)).status is OperationStatus.RUNNING
+        assert len(await place.stored("messages")) == 3
+        assert await resume_removals(place.clients, NOW) == []
+        (resumed,) = await resume_removals(place.clients, NOW + timedelta(hours=1))
+        done = await run_removal(resumed, place.clients)
+        assert (done.status, done.counts["messages"]) == (OperationStatus.SUCCEEDED, 3)
+        found = await everything(place)
+        assert not any(found.values()), found
+        await drain(place)
+
+
+# what is under way
+
+
+async def test_events_of_a_deleted_archive_bring_nothing_back(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        arrived = await place.ingest(FIRST, "first")
+        (parsed,) = await place.run(PARSING, arrived)
+        archive = arrived.data.archive_id
+        await place.clients.store.patch(Archive, Patch(archive, archive, set={"removing": True}), Session())
+        assert await place.run(PARSING, arrived) == []  # marked, and not gone yet
+        await remove(place, "archive", archive)
+        assert await place.run(PARSING, arrived) == []
+        assert await place.run(CHUNKING, parsed) == []
+        assert not any((await everything(place)).values())
+        unknown = Event.of(ingested(archive_of(b"never seen")))
+        with pytest.raises(DocumentNotFoundError):  # a race, as ever
+            await place.run(PARSING, unknown)
+        await drain(place)
+
+
+async def test_chunking_goes_on_with_what_another_archive_has(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        (first,) = await place.run(PARSING, await place.ingest(FIRST, "first"))
+        await place.run(PARSING, await place.ingest(SECOND, "second"))
+        await remove(place, "archive", archive_of(FIRST, "first").id)
+        (prepared,) = await place.run(CHUNKING, first)
+        assert len(prepared.data.chunk_ids) == 1
+        (kept,) = [each for each in await place.stored("messages") if each["status"] == "processed"]
+        assert kept["message_id"] == "<m1@example.org>"
+        await drain(place)
+
+
+async def test_nothing_comes_into_a_source_that_is_being_deleted_and_afterwards_it_does(
+    cloud: LocalCloud, bus_service: RunningService, tmp_path: Any
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        archive = await take_all_in(place, FIRST, "first")
+        full = archive_of(FIRST, "first")
+        (tmp_path / "x.mbox").write_bytes(FIRST)
+        incoming = Incoming(
+            path=tmp_path / "x.mbox", sha256=full.file_hash, size=len(FIRST), filename="x.mbox",
+            source="first", source_type="upload", source_url="upload", started_at=NOW,
+        )  # fmt: skip
+        asked = await request_removal(place.clients, "source", "first", requested_by="test", now=NOW)
+        assert asked is not None
+        with pytest.raises(SourceRemovedError, match="is being deleted"):
+            await store_archive(incoming, place.clients)
+        await run_removal(asked.id, place.clients)
+        stored = await store_archive(incoming, place.clients)
+        assert (stored.archive.id, stored.duplicate) == (archive, False)
+        receiver = await place.place.receiver("parsing")
+        (event,) = await receiver.receive_messages(max_message_count=5, max_wait_time=10)
+        await receiver.complete_message(event)
+        await drain(place)
+
+
+async def test_digests_that_told_of_a_removed_thread_are_made_again_without_it(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        lunch = mail(5, subject="Lunch", body=f"Where do we eat? {LONG}")
+        await take_all_in(place, SECOND)
+        archive = await take_all_in(place, lunch, "other")
+        store = place.clients.store
+        (told,) = [each for each in await place.stored("summaries") if each["thread_id"] == LUNCH]
+        scope = "weekly:other:2024-W01"
+        digest = Summary.model_validate(
+            {**told, "id": "d", "summary_id": "d", "scope": scope, "thread_id": None, "thread_ids": [LUNCH]}
+        )
+        await store.create(digest, Session())
+        done = await remove(place, "archive", archive)
+        assert done.counts["summaries"] == 2
+        assert scope not in {each["scope"] for each in await place.stored("summaries")}
+        touched = {each["scope"] for each in await place.stored("digests") if each["touches"] > each["made"]}
+        assert scope in touched
+        await drain(place)
+
+
+async def test_a_thread_that_changes_no_member_keeps_its_summary(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await take_all_in(place, FIRST, "first")
+        twice = await take_all_in(place, SHARED, "twice")
+        before = await place.stored("summaries")
+        done = await remove(place, "archive", twice)
+        assert (done.counts["messages"], done.counts["messages_kept"]) == (0, 1)
+        assert await place.stored("summaries") == before
+        root = thread_id("<m0@example.org>")
+        thread = await place.clients.store.read(Thread, root, root, Session())
+        assert (thread.archive_ids, thread.sources) == ([archive_of(FIRST, "first").id], ["first"])
+        await drain(place)

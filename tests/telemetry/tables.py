@@ -1,0 +1,94 @@
+"""What the receiver holds, as the tables that Azure Monitor would make of it."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from tests.infra.kql_engine import Rows
+
+__all__ = ["azure_metric", "tables_of"]
+
+
+def tables_of(folder: Path, *, later: float = 0.0) -> dict[str, Rows]:
+    """`later` moves all times, to look at them as if they had come at another time."""
+    with closing(sqlite3.connect(folder / "telemetry.db")) as database:
+        database.row_factory = sqlite3.Row
+        return {
+            "AppMetrics": _metrics(database, later),
+            "AppRequests": _requests(database, later),
+            "AppExceptions": _exceptions(database, later),
+            "AppTraces": _traces(database, later),
+            "AzureMetrics": [],
+            "Usage": [],
+        }
+
+
+def azure_metric(provider: str, name: str, value: float, time: float) -> dict[str, object]:
+    """A row of a service's own metrics, which only Azure can send."""
+    return {
+        "TimeGenerated": time, "ResourceProvider": provider, "MetricName": name,
+        "Maximum": value, "Minimum": value, "Total": value,
+    }  # fmt: skip
+
+
+def _metrics(database: sqlite3.Connection, later: float) -> Rows:
+    found = database.execute(
+        "SELECT metrics.*, series.name, series.labels FROM metrics JOIN series ON series.number = metrics.series"
+        " ORDER BY metrics.time, metrics.number"
+    )
+    return [
+        {
+            "TimeGenerated": row["time"] + later,
+            "Name": row["name"],
+            "Properties": json.loads(row["labels"]),
+            "Sum": row["value"],
+            "ItemCount": row["count"],
+            "Min": row["least"],
+            "Max": row["most"],
+        }
+        for row in found
+    ]
+
+
+def _requests(database: sqlite3.Connection, later: float) -> Rows:
+    return [
+        {
+            "TimeGenerated": row["start"] + later,
+            "Name": row["name"],
+            "Properties": json.loads(row["attributes"]),
+            "ResultCode": row["result"],
+            "Success": bool(row["success"]),
+            "DurationMs": row["duration_ms"],
+            "ItemCount": 1,
+            "OperationId": row["trace_id"],
+        }
+        for row in database.execute("SELECT * FROM spans WHERE kind = 'request' ORDER BY start")
+    ]
+
+
+def _exceptions(database: sqlite3.Connection, later: float) -> Rows:
+    return [
+        {
+            "TimeGenerated": row["time"] + later,
+            "ExceptionType": json.loads(row["exception"])["type"],
+            "OuterMessage": row["message"],
+            "SeverityLevel": row["level"],
+            "OperationId": row["trace_id"],
+            "Properties": json.loads(row["attributes"]),
+        }
+        for row in database.execute("SELECT * FROM logs WHERE exception IS NOT NULL ORDER BY time")
+    ]
+
+
+def _traces(database: sqlite3.Connection, later: float) -> Rows:
+    return [
+        {
+            "TimeGenerated": row["time"] + later,
+            "Message": row["message"],
+            "SeverityLevel": row["level"],
+            "OperationId": row["trace_id"],
+            "Properties": json.loads(row["attributes"]),
+        }
+        for row in database.execute("SELECT * FROM logs WHERE exception IS NULL ORDER BY time")
+    ]

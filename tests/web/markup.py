@@ -1,0 +1,93 @@
+"""A page as its parser sees it, and what must not be on any page."""
+
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+
+VOID = {"meta", "link", "input", "br", "hr", "img", "rect", "path", "col"}
+RUNS = ("javascript:", "data:", "vbscript:")
+
+
+@dataclass
+class Element:
+    tag: str
+    attributes: dict[str, str]
+    text: str = ""
+
+
+@dataclass
+class Page(HTMLParser):
+    """All elements in order, each with the text inside it."""
+
+    elements: list[Element] = field(default_factory=list)
+    open: list[Element] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        element = Element(tag, {name: value or "" for name, value in attrs})
+        self.elements.append(element)
+        if tag not in VOID:
+            self.open.append(element)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in VOID:
+            return
+        if not self.open or self.open[-1].tag != tag:
+            self.faults.append(f"</{tag}> closes {self.open[-1].tag if self.open else 'nothing'}")
+        else:
+            self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        for element in self.open:
+            element.text += data
+
+    def all(self, tag: str, **attributes: str) -> list[Element]:
+        wanted = {name.rstrip("_"): value for name, value in attributes.items()}
+        return [
+            each
+            for each in self.elements
+            if each.tag == tag and all(each.attributes.get(name) == value for name, value in wanted.items())
+        ]
+
+    def by_id(self, id_: str) -> Element:
+        (found,) = [each for each in self.elements if each.attributes.get("id") == id_]
+        return found
+
+    @property
+    def text(self) -> str:
+        return self.all("body")[0].text
+
+
+def parsed(html: str) -> Page:
+    page = Page()
+    page.feed(html)
+    page.close()
+    return page
+
+
+def check(html: str) -> Page:
+    """The page is well formed, its ids are unique, and nothing on it is inline or runs."""
+    page = parsed(html)
+    assert page.faults == []
+    assert page.open == []
+    ids = [each.attributes["id"] for each in page.elements if "id" in each.attributes]
+    assert len(ids) == len(set(ids)), sorted(each for each in ids if ids.count(each) > 1)
+    for element in page.elements:
+        assert element.tag not in {"iframe", "object", "embed", "base", "img", "style"}, element
+        assert element.tag != "script" or element.attributes["src"].startswith("/static/"), element
+        for name, value in element.attributes.items():
+            assert name != "style", element
+            assert not name.startswith("on"), element
+            if name in {"href", "src", "action"}:
+                assert not value.strip().lower().startswith(RUNS), element
+                assert value.startswith(("/", "#", "?")), element
+    targets = {
+        each.attributes.get("href", "")[1:]
+        for each in page.all("a")
+        if each.attributes.get("href", "").startswith("#")
+    }
+    assert targets <= set(ids), targets - set(ids)
+    assert len(page.all("h1")) == 1
+    return page

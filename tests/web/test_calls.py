@@ -1,0 +1,88 @@
+"""How often a page asks the services: a few times, however much it shows."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import azure.functions as func
+import pytest
+
+from shared import clients as connections
+from shared.calls import Calls
+from shared.config import settings
+from tests.web.site import Site
+from web.pages.archives import archive_page
+from web.pages.drafts import draft_page, drafts_page
+from web.pages.home import home_page
+from web.pages.report import report_page
+from web.pages.search import search_page
+from web.pages.sources import source_page, sources_page
+from web.pages.thread import thread_page
+
+Page = Callable[[func.HttpRequest], Awaitable[func.HttpResponse]]
+
+
+def function_of(declared: Any) -> Page:
+    """The function as the worker calls it."""
+    page: Page = declared.build(None).get_user_function()
+    return page
+
+
+async def asked(calls: Counter[str], declared: Any, path: str, **parts: str) -> Counter[str]:
+    params = {"q": parts.pop("q"), "mode": "words"} if "q" in parts else {}
+    request = func.HttpRequest("GET", f"http://x{path}", params=params, route_params=parts, body=b"")
+    calls.clear()
+    response = await function_of(declared)(request)
+    assert response.status_code == 200, response.get_body()[:500]
+    return Counter(calls)
+
+
+@pytest.fixture
+def calls(site: Site, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Every call to a service, counted where it is measured anyway; this process is connected to the site."""
+    counted: Counter[str] = Counter()
+    measured = Calls.measured
+
+    @asynccontextmanager
+    async def counting(self: Calls, operation: str, **more: Any) -> AsyncIterator[None]:
+        counted[operation] += 1
+        async with measured(self, operation, **more):
+            yield
+
+    monkeypatch.setattr(Calls, "measured", counting)
+    for name, value in site.environ.items():
+        monkeypatch.setenv(name, value)
+    settings.cache_clear()
+    return counted
+
+
+def test_a_page_asks_for_what_it_shows_in_a_few_calls(site: Site, calls: Counter[str]) -> None:
+    thread = site.thread("Mandatory-to-implement")
+    digest = site.json("/api/reports?type=weekly&limit=1")["items"][0]
+
+    async def measure() -> dict[str, int]:
+        pages: dict[str, Counter[str]] = {
+            "home": await asked(calls, home_page, "/"),
+            "thread": await asked(calls, thread_page, "/", id=thread["thread_id"]),
+            "report": await asked(calls, report_page, "/", id=thread["report_id"]),
+            "digest": await asked(calls, report_page, "/", id=digest["report_id"]),
+            "sources": await asked(calls, sources_page, "/"),
+            "source": await asked(calls, source_page, "/", name="tally"),
+            "drafts": await asked(calls, drafts_page, "/"),
+            "draft": await asked(calls, draft_page, "/", name="draft-ietf-tally-receipts"),
+            "search": await asked(calls, search_page, "/", q="receipt"),
+            "archive": await asked(calls, archive_page, "/", id=site.archives["tally"]),
+        }
+        await (await connections.clients()).close()
+        return {name: each.total() for name, each in pages.items()}
+
+    try:
+        found = asyncio.run(measure())
+    finally:
+        settings.cache_clear()
+        connections._connected.clear()
+    # A query's calls are its pages: the last one tells that there is no more.
+    most = {"home": 6, "thread": 5, "report": 3, "digest": 4, "sources": 4, "source": 7, "drafts": 1, "draft": 4, "search": 1, "archive": 23}  # fmt: skip
+    assert {name: count for name, count in found.items() if count > most[name]} == {}, found

@@ -1,0 +1,165 @@
+"""All pages over HTTP, on the sample lists: complete, well formed, and under the strict policy."""
+
+import re
+
+import pytest
+
+from tests.localcloud.functions.support import Answer
+from tests.support.cloud import LocalCloud, plan_faults
+from tests.web.markup import Page, check
+from tests.web.site import Site, empty_site
+
+
+def ask(site: Site, path: str, status: int = 200) -> Answer:
+    answer = site.host.get(path)
+    assert answer.status == status, (path, answer.text[:500])
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    return answer
+
+
+def page(site: Site, path: str, status: int = 200) -> Page:
+    return check(ask(site, path, status).text)
+
+
+def addresses(site: Site) -> dict[str, str]:
+    thread = site.thread("Call for adoption")
+    return {
+        "home": "/",
+        "thread": thread["links"]["page"],
+        "report": f"/reports/{thread['report_id']}",
+        "sources": "/sources",
+        "source": "/sources/tally",
+        "drafts": "/drafts",
+        "draft": "/drafts/draft-ietf-tally-receipts",
+        "search": "/search",
+        "found": "/search?q=receipt",
+        "archives": "/archives",
+        "archive": f"/archives/{site.archives['tally']}",
+    }
+
+
+def test_every_page_is_well_formed_and_every_address_on_it_leads_somewhere(site: Site) -> None:
+    seen: dict[str, int] = {}
+    for name, path in addresses(site).items():
+        found = page(site, path)
+        for element in found.elements:
+            address = element.attributes.get("href" if element.tag in {"a", "link"} else "src", "")
+            target = re.sub(r"#.*", "", address)
+            if target.startswith("/") and target not in seen:
+                seen[target] = site.host.get(target).status
+                assert seen[target] == 200, (name, target)
+    assert len(seen) > 50
+
+
+def test_home_tells_what_was_agreed_and_what_is_contested(site: Site) -> None:
+    text = page(site, "/").text
+    assert text.index("Agreed") < text.index("Lifetime of a receipt") < text.index("Contested")
+    assert text.index("Agreed") < text.index("Rough consensus") < text.index("Contested")
+    assert text.index("Contested") < text.index("Mandatory-to-implement")
+    for name in ("slowmail", "tally"):
+        assert name in text
+
+
+def test_every_citation_of_every_thread_is_marked_where_it_stands(site: Site) -> None:
+    checked = 0
+    for thread in site.json("/api/threads?limit=200")["items"]:
+        found = page(site, thread["links"]["page"])
+        summary = site.json(thread["links"]["report"])["summary"]
+        for number, citation in enumerate(summary["citations"], 1):
+            marked = " ".join(found.by_id(f"c{number}").text.split())
+            assert " ".join(citation["quote"].split()) in marked
+            checked += 1
+    assert checked > 50
+
+
+def test_a_citation_in_a_report_leads_to_the_mark_on_the_threads_page(site: Site) -> None:
+    report = page(site, addresses(site)["report"])
+    links = [each.attributes["href"] for each in report.all("a", class_="cite")]
+    assert links
+    address, _, anchor = links[0].partition("#")
+    assert page(site, address).by_id(anchor).text
+
+
+def test_people_stand_under_their_stances(site: Site) -> None:
+    found = page(site, site.thread("Consensus call: remove the compression")["links"]["page"])
+    counts = site.json(site.thread("Consensus call: remove the compression")["links"]["report"])["counts"]
+    assert f"{counts['support']} in support" in found.text
+    assert f"{counts['objection']} objecting" in found.text
+
+
+def test_search_shows_passages_facets_and_pages(site: Site) -> None:
+    found = page(site, "/search?q=receipt&mode=words")
+    marks = found.all("mark", class_="found")
+    assert marks
+    assert {each.text.lower() for each in marks} <= {"receipt", "receipts"}
+    (narrowed,) = [each for each in found.all("a") if "source=tally" in each.attributes["href"]]
+    page(site, narrowed.attributes["href"])
+    (more,) = found.all("a", rel="next")
+    second = page(site, more.attributes["href"])
+    assert second.all("a", rel="prev")
+    first_hits = [each.attributes["href"] for each in found.all("a") if "at=" in each.attributes["href"]]
+    hits = [each.attributes["href"] for each in second.all("a") if "at=" in each.attributes["href"]]
+    assert hits
+    assert not set(hits) & set(first_hits)
+
+
+@pytest.mark.parametrize(
+    "query", ["%3Cscript%3Ealert(1)%3C/script%3E", "'%22%3E%3Cimg%20src=x%3E", "%7B%7B7*7%7D%7D"]
+)
+def test_what_is_searched_for_injects_nothing(site: Site, query: str) -> None:
+    for mode in ("words", "meaning"):
+        found = page(site, f"/search?q={query}&mode={mode}")
+        assert found.all("script") == []
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        ("/nowhere", 404, "nothing at this address"),
+        ("/a/b/c", 404, "nothing at this address"),
+        ("/threads/0000000000000000", 404, "no thread with this id"),
+        ("/threads/%3Cscript%3E", 404, "no thread with this id"),
+        ("/reports/x", 404, "no report with this id"),
+        ("/sources/nobody", 404, "no list with this name"),
+        ("/drafts/nothing", 404, "must name a draft"),
+        ("/drafts/draft-nobody-wrote", 404, "No thread mentions"),
+        ("/archives/0000000000000000", 404, "no archive with this id"),
+        ("/search?q=x&from=yesterday", 422, "must be a day"),
+        ("/search?q=" + "x" * 401, 422, "at most 400"),
+        ("/static/nothing.css", 404, "no such file"),
+    ],
+)
+def test_what_goes_wrong_is_a_page_that_says_so(site: Site, path: str, status: int, said: str) -> None:
+    assert said in page(site, path, status).text
+
+
+def test_the_api_tells_of_a_wrong_address_as_an_api_does(site: Site) -> None:
+    answer = site.host.get("/api/nothing/here")
+    assert (answer.status, answer.headers["content-type"]) == (404, "application/problem+json")
+
+
+def test_a_page_that_the_reader_has_is_not_sent_again(site: Site) -> None:
+    for path in addresses(site).values():
+        first = ask(site, path)
+        again = site.host.get(path, if_none_match=first.headers["etag"])
+        assert (again.status, again.body) == (304, b""), path
+
+
+def test_an_empty_site_says_what_to_do(cloud: LocalCloud) -> None:
+    with empty_site(cloud) as site:
+        assert "Send an archive of mail" in page(site, "/").text
+        assert "There are no archives yet" in page(site, "/archives").text
+        assert "There are no lists yet" in page(site, "/sources").text
+        assert "No draft has been mentioned yet" in page(site, "/drafts").text
+        assert "Nothing was found" in page(site, "/search?q=anything&mode=words").text
+        plan_faults(
+            cloud.cosmos, {"kind": "status", "operation": "docs.*", "times": None, "args": {"status": 503}}
+        )
+        try:
+            found = page(site, "/", 503)
+        finally:
+            plan_faults(cloud.cosmos)
+        assert "Nothing is lost" in found.text

@@ -1,0 +1,183 @@
+"""Who may see the operator's page, and whether a form was really sent from it.
+
+The functions are anonymous to the host, because a browser cannot send a function key with a link or a form;
+so the check is here. Let in is, in this order:
+
+- who sends the key in OPERATOR_KEY as the header x-operator-key (a program: no other site can set a header)
+- who has the role `operator`, where Easy Auth is on: then the platform writes x-ms-client-principal itself
+- who gave the key on the page: a session in a signed cookie
+- anybody in a development host on this machine, as everything else is open there
+
+A form is taken with a token that is bound to the cookie, and from this site only.
+"""
+
+import base64
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import urlsplit
+
+import azure.functions as func
+
+from shared.config import Settings
+
+__all__ = ["COOKIE", "Visitor", "allowed_form", "cookie_header", "enter", "visitor"]
+
+COOKIE = "operator"
+ROLE = "operator"
+HEADER = "x-operator-key"
+SESSION_SECONDS = 8 * 3600
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+ROLE_CLAIMS = frozenset({"roles", "role", "http://schemas.microsoft.com/ws/2008/06/identity/claims/role"})
+KEY, FORM = "key", "form"
+_PROCESS_SECRET = secrets.token_bytes(32)
+
+
+@dataclass(frozen=True)
+class Visitor:
+    name: str
+    cookie: str | None = None  # to be set, where the browser has none of ours
+    token: str | None = None  # for forms; None for a program, which needs none
+    leaves: bool = False  # whether there is a session to end
+
+
+def visitor(req: func.HttpRequest, settings: Settings) -> Visitor | None:
+    """Who this is; None where nobody knows."""
+    if _key_fits(req.headers.get(HEADER), settings):
+        return Visitor("the operator's key")
+    cookie = _cookie(req)
+    name = _principal(req.headers)
+    if name is None and _session(cookie, KEY, settings):
+        return Visitor(
+            "the operator's key", token=_token(cookie, "the operator's key", settings), leaves=True
+        )
+    if name is None and _development(req, settings):
+        name = "developer"
+    if name is None:
+        return None
+    made = None
+    if not _session(cookie, FORM, settings):
+        cookie = made = _signed(FORM, settings)
+    return Visitor(name, cookie=made, token=_token(cookie, name, settings))
+
+
+def enter(given: str, settings: Settings) -> str | None:
+    """The cookie of a session for who has the key."""
+    return _signed(KEY, settings) if _key_fits(given, settings) else None
+
+
+def allowed_form(req: func.HttpRequest, who: Visitor, given: str) -> bool:
+    """Whether the form was sent by this visitor, from a page of this site."""
+    if who.token is None:
+        return True
+    return _same_site(req.headers) and hmac.compare_digest(given.encode(), who.token.encode())
+
+
+def cookie_header(req: func.HttpRequest, value: str, *, seconds: int = SESSION_SECONDS) -> dict[str, str]:
+    """The header that sets the cookie; with no seconds left it is forgotten."""
+    secure = "; Secure" if _in_azure() or req.url.startswith("https:") else ""
+    kept = f"Path=/operator; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
+    return {"Set-Cookie": f"{COOKIE}={value}; {kept}"}
+
+
+# keys and cookies
+
+
+def _key_fits(given: str | None, settings: Settings) -> bool:
+    wanted = settings.OPERATOR_KEY
+    if not given or wanted is None:
+        return False
+    digests = [hashlib.sha256(each.encode()).digest() for each in (given, wanted.get_secret_value())]
+    return hmac.compare_digest(*digests)
+
+
+def _secret(settings: Settings) -> bytes:
+    """The same on every instance of the app, where there is anything that they share."""
+    if settings.OPERATOR_KEY is not None:
+        return settings.OPERATOR_KEY.get_secret_value().encode()
+    return os.environ.get("WEBSITE_AUTH_ENCRYPTION_KEY", "").encode() or _PROCESS_SECRET
+
+
+def _mac(settings: Settings, *parts: str) -> str:
+    message = json.dumps(["operator's page", *parts]).encode()
+    return hmac.new(_secret(settings), message, hashlib.sha256).hexdigest()
+
+
+def _signed(kind: str, settings: Settings) -> str:
+    text = f"{kind}.{int(time.time()) + SESSION_SECONDS}.{secrets.token_hex(16)}"
+    return f"{text}.{_mac(settings, 'cookie', text)}"
+
+
+def _session(cookie: str, kind: str, settings: Settings) -> bool:
+    text, _, mac = cookie.rpartition(".")
+    given, _, rest = text.partition(".")
+    until = rest.partition(".")[0]
+    return (
+        hmac.compare_digest(mac.encode(), _mac(settings, "cookie", text).encode())
+        and given == kind
+        and until.isdecimal()
+        and int(until) > time.time()
+    )
+
+
+def _token(cookie: str, name: str, settings: Settings) -> str:
+    return _mac(settings, "form", cookie, name)
+
+
+def _cookie(req: func.HttpRequest) -> str:
+    try:
+        found = SimpleCookie(req.headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return ""
+    return found.value if found is not None and found.value.isascii() else ""
+
+
+# where we are
+
+
+def _in_azure() -> bool:
+    return bool(os.environ.get("WEBSITE_INSTANCE_ID") or os.environ.get("WEBSITE_SITE_NAME"))
+
+
+def _development(req: func.HttpRequest, settings: Settings) -> bool:
+    """A host on this machine without a key; by its name too, so that no name of a stranger's leads here."""
+    local = urlsplit(f"//{req.headers.get('host', '')}").hostname in LOOPBACK
+    chosen = os.environ.get("AZURE_FUNCTIONS_ENVIRONMENT") == "Development"
+    return chosen and local and not _in_azure() and settings.OPERATOR_KEY is None
+
+
+def _principal(headers: Mapping[str, str]) -> str | None:
+    """The name of a signed-in user with the role; only where the platform itself writes the header."""
+    if os.environ.get("WEBSITE_AUTH_ENABLED", "").lower() != "true" or not _in_azure():
+        return None
+    try:
+        principal = json.loads(base64.b64decode(headers.get("x-ms-client-principal", ""), validate=True))
+        claims = [(str(each["typ"]), str(each["val"])) for each in principal["claims"]]
+    except (ValueError, KeyError, TypeError):
+        return None
+    kinds = ROLE_CLAIMS | {str(principal.get("role_typ"))}
+    if not any(kind in kinds and value == ROLE for kind, value in claims):
+        return None
+    return str(headers.get("x-ms-client-principal-name") or _claim(claims, "name") or "signed in")[:200]
+
+
+def _claim(claims: list[tuple[str, str]], name: str) -> Any:
+    return next((value for kind, value in claims if kind == name), None)
+
+
+def _same_site(headers: Mapping[str, str]) -> bool:
+    """A browser says where a form was sent from, and a page cannot change what it says."""
+    fetched = headers.get("sec-fetch-site")
+    if fetched is not None and fetched != "same-origin":
+        return False
+    origin = headers.get("origin")
+    if origin is None:
+        return fetched == "same-origin"
+    return urlsplit(origin).netloc.lower() == headers.get("host", "").lower()

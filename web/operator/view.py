@@ -1,0 +1,87 @@
+"""What the page shows, read once for all who look at the same time."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from shared.clients import Clients
+from shared.deadletters import Group, diagnosed_letters, group_letters
+from shared.documents import Audit, AuditStatus
+from shared.oversight.documents import Troubled, failed_documents, stuck_documents
+from shared.oversight.status import DocumentsStatus, StageStatus, Status, read_status
+
+__all__ = ["View", "running_on", "view_of"]
+
+FRESH_SECONDS = 3.0
+LETTERS_A_QUEUE = 5000  # looked at; more than these do not change what is to be done
+SHOWN_DOCUMENTS = 20
+SHOWN_OPERATIONS = 10
+UNDER_WAY = frozenset({AuditStatus.ASKED, AuditStatus.RUNNING})
+
+
+@dataclass(frozen=True)
+class View:
+    status: Status
+    groups: list[Group]
+    stuck: list[Troubled]
+    failed: list[Troubled]
+
+    @property
+    def done(self) -> dict[str, StageStatus]:
+        return {each.stage: each for each in self.status.stages}
+
+    @property
+    def kept(self) -> dict[str, DocumentsStatus]:
+        return {each.stage: each for each in self.status.documents}
+
+    @property
+    def partial(self) -> bool:
+        """Whether there are more dead letters than were looked at."""
+        return any(each.dead > LETTERS_A_QUEUE for each in self.status.queues)
+
+
+def running_on(status: Status, group: str) -> Audit | None:
+    """The operation that is under way for this group."""
+    for audit in status.operations:
+        if audit.status in UNDER_WAY and group in audit.selection.get("groups", []):
+            return audit
+    return None
+
+
+_read: WeakKeyDictionary[Clients, tuple[float, asyncio.Task[View]]] = WeakKeyDictionary()
+
+
+async def view_of(clients: Clients, *, fresh: bool = False) -> View:
+    """A few seconds old at most; older where it takes long, so that looking is never most of the work."""
+    until, task = _read.get(clients, (0.0, None))
+    if task is None or fresh or time.monotonic() > until or (task.done() and task.exception() is not None):
+        task = asyncio.create_task(_read_view(clients))
+        started = time.monotonic()
+        _read[clients] = (float("inf"), task)
+        view = await asyncio.shield(task)
+        took = time.monotonic() - started
+        _read[clients] = (time.monotonic() + max(FRESH_SECONDS, 4 * took), task)
+        return view
+    return await asyncio.shield(task)
+
+
+async def _read_view(clients: Clients) -> View:
+    status, stuck, failed = await asyncio.gather(
+        read_status(clients, operations=SHOWN_OPERATIONS),
+        _first(stuck_documents(clients)),
+        _first(failed_documents(clients)),
+    )
+    queues = [each.queue for each in status.queues if each.dead]  # a link to each of the others costs time
+    letters = await diagnosed_letters(clients, queues, most=LETTERS_A_QUEUE)
+    return View(status, group_letters(letters), stuck, failed)
+
+
+async def _first(found: AsyncIterator[Troubled]) -> list[Troubled]:
+    shown: list[Troubled] = []
+    async for each in found:
+        shown.append(each)
+        if len(shown) == SHOWN_DOCUMENTS:
+            break
+    return shown

@@ -1,0 +1,1 @@
+"""The pages that people read: rendered here, readable without a script."""

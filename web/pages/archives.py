@@ -1,0 +1,42 @@
+"""Archives: those that were taken in, and how far one has come, live while it runs."""
+
+import azure.functions as func
+
+from shared.clients import clients
+from shared.documents import Archive, read_document
+from shared.progress import progress_of
+from shared.session import Session
+from shared.store import NamedQuery
+from web.asking import HASH_ID, id_of
+from web.problems import Problem
+from web.rendering import show, shows_problems
+
+__all__ = ["blueprint"]
+
+blueprint = func.Blueprint()
+LATEST = NamedQuery(
+    "latest_archives",
+    "archives",
+    "SELECT * FROM c ORDER BY c.ingestion_date DESC, c.id DESC OFFSET 0 LIMIT 100",
+)
+
+
+@blueprint.function_name("page_archives")
+@blueprint.route(route="archives", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@shows_problems
+async def archives_page(req: func.HttpRequest) -> func.HttpResponse:
+    store = (await clients()).store
+    found = [read_document(Archive, each) async for each in store.query(LATEST, Session())]
+    return show(req, "pages/archives.html", archives=found)
+
+
+@blueprint.function_name("page_archive")
+@blueprint.route(route="archives/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@shows_problems
+async def archive_page(req: func.HttpRequest) -> func.HttpResponse:
+    connected, id_ = await clients(), id_of(req, "id", HASH_ID, "archive")
+    archive = await connected.store.find(Archive, id_, id_, Session())
+    if archive is None:
+        raise Problem(404, "There is no archive with this id.")
+    progress = await progress_of(archive, connected)
+    return show(req, "pages/archive.html", archive=archive, progress=progress)

@@ -1,0 +1,43 @@
+"""Drafts and RFCs: those that are talked about, and what was said of one."""
+
+import azure.functions as func
+
+from shared.clients import clients
+from shared.documents import SummaryType
+from web.asking import draft_named
+from web.drafts import drafts_talked_about, of_draft
+from web.rendering import show, shows_problems
+
+__all__ = ["blueprint"]
+
+blueprint = func.Blueprint()
+
+
+@blueprint.function_name("page_drafts")
+@blueprint.route(route="drafts", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@shows_problems
+async def drafts_page(req: func.HttpRequest) -> func.HttpResponse:
+    counts = (await drafts_talked_about(await clients())).most_common()
+    return show(
+        req,
+        "pages/drafts.html",
+        drafts=[each for each in counts if each[0].startswith("draft-")],
+        published=[each for each in counts if not each[0].startswith("draft-")],
+    )
+
+
+@blueprint.function_name("page_draft")
+@blueprint.route(route="drafts/{name}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@shows_problems
+async def draft_page(req: func.HttpRequest) -> func.HttpResponse:
+    name = draft_named(req)
+    reports, threads = await of_draft(await clients(), name)
+    reported = {each.thread_id for each in reports}
+    return show(
+        req,
+        "pages/draft.html",
+        name=name,
+        focused=[each for each in reports if each.summary_type is SummaryType.DRAFT_FOCUSED],
+        reports=[each for each in reports if each.summary_type is not SummaryType.DRAFT_FOCUSED],
+        others=[each for each in threads if each.id not in reported],
+    )

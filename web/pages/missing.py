@@ -1,0 +1,19 @@
+"""Addresses that lead nowhere. Azure tries routes in the order of function names: this is the last one."""
+
+import azure.functions as func
+
+from web.problems import Problem
+from web.rendering import problem_page
+
+__all__ = ["blueprint"]
+
+blueprint = func.Blueprint()
+
+
+@blueprint.function_name("zz_missing")
+@blueprint.route(route="{*path}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+def missing(req: func.HttpRequest) -> func.HttpResponse:
+    problem = Problem(404, "There is nothing at this address.")
+    if req.route_params.get("path", "").lower().startswith("api/"):
+        return problem.response()
+    return problem_page(req, problem)

@@ -1,0 +1,48 @@
+"""A report's page: the summary by itself, with every quote in full."""
+
+import azure.functions as func
+
+from shared.clients import clients
+from shared.documents import Report, Thread
+from shared.session import Session
+from web.asking import REPORT_ID, id_of
+from web.pages.summary import CitedClaim, ShownSummary, shown_summary
+from web.problems import Problem
+from web.reading import cited_in, find_report, summary_of
+from web.rendering import show, shows_problems
+
+__all__ = ["blueprint"]
+
+blueprint = func.Blueprint()
+
+
+async def _by_thread(report: Report, shown: ShownSummary) -> list[tuple[Thread, list[CitedClaim]]]:
+    """A digest's claims under the threads that they are of; threads of which it says nothing more as well."""
+    if report.thread_id is not None:
+        return []
+    keys = [(each, each) for each in report.thread_ids]
+    found = await (await clients()).store.find_many(Thread, keys, Session())
+    claims: dict[str | None, list[CitedClaim]] = {}
+    for each in (one for _, section in shown.sections for one in section):
+        claims.setdefault(each.claim.thread_id, []).append(each)
+    return [(found[each], claims.get(each, [])) for each in report.thread_ids if each in found]
+
+
+@blueprint.function_name("page_report")
+@blueprint.route(route="reports/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@shows_problems
+async def report_page(req: func.HttpRequest) -> func.HttpResponse:
+    connected = await clients()
+    report = await find_report(connected, id_of(req, "id", REPORT_ID, "report"))
+    summary = await summary_of(connected, report)
+    if summary is None:
+        raise Problem(404, "The summary of this report is no longer there.")
+    cited = await cited_in(connected, report, summary)
+    shown = shown_summary(summary, [each.page for each in cited], {})
+    return show(
+        req,
+        "pages/report.html",
+        report=report,
+        summary=shown,
+        threads=await _by_thread(report, shown),
+    )

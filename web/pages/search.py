@@ -1,0 +1,93 @@
+"""The search page: passages with what was found in them, narrowed by list, sender, draft and year."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import azure.functions as func
+
+from shared.clients import clients
+from web.asking import asked
+from web.finding import DEEPEST, Found, SearchAsked, as_parameters, find, found_items
+from web.rendering import show, shows_problems
+
+__all__ = ["blueprint"]
+
+blueprint = func.Blueprint()
+FACETS = {"source": "List", "sender": "Sender", "draft": "Draft or RFC", "year": "Year"}
+FIELDS = {"source": "source", "sender": "sender", "draft_mentions": "draft"}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A value that the search can be narrowed to, or is."""
+
+    label: str
+    count: int
+    address: str
+    chosen: bool
+
+
+@blueprint.function_name("page_search")
+@blueprint.route(route="search", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@shows_problems
+async def search_page(req: func.HttpRequest) -> func.HttpResponse:
+    if not req.params.get("q", "").strip():
+        return show(req, "pages/search.html", wanted=None)
+    known = {field.alias or name for name, field in SearchAsked.model_fields.items()}
+    given = {name: value for name, value in req.params.items() if name in known and value}
+    wanted = asked(func.HttpRequest("GET", req.url, params=given, body=b""), SearchAsked)
+    found = await find(await clients(), wanted)
+    parameters = as_parameters(wanted)
+    return show(
+        req,
+        "pages/search.html",
+        query=wanted.q,
+        wanted=wanted,
+        found=found,
+        items=found_items(found.hits),
+        facets=_facets(found, parameters),
+        hidden={name: value for name, value in parameters.items() if name not in {"q", "skip"}},
+        before=_page(parameters, wanted.skip - wanted.limit) if wanted.skip else None,
+        after=_after(wanted, found, parameters),
+    )
+
+
+def _after(wanted: SearchAsked, found: Found, parameters: Mapping[str, Any]) -> str | None:
+    skip = wanted.skip + wanted.limit
+    return _page(parameters, skip) if skip < min(found.total, DEEPEST) else None
+
+
+def _page(parameters: Mapping[str, Any], skip: int) -> str:
+    kept = {name: value for name, value in parameters.items() if name != "skip"}
+    return f"/search?{urlencode({**kept, 'skip': skip} if skip > 0 else kept)}"
+
+
+def _facets(found: Found, parameters: Mapping[str, Any]) -> dict[str, list[Choice]]:
+    names = {hit.payload.get("sender"): hit.payload.get("sender_name") for hit in found.hits}
+    made: dict[str, list[Choice]] = {title: [] for title in FACETS.values()}
+    for facet, values in found.hits.facets.items():
+        for each in (one for one in values if one.count):
+            if facet == "date":
+                choice = _year(each.value[:4], each.count, parameters)
+                made[FACETS["year"]].append(choice)
+                continue
+            field = FIELDS[facet]
+            label = names.get(each.value) or each.value if field == "sender" else each.value
+            changed = {field: each.value}
+            made[FACETS[field]].append(_choice(label, each.count, changed, parameters))
+    made[FACETS["year"]].reverse()
+    return {title: choices for title, choices in made.items() if choices}
+
+
+def _year(year: str, count: int, parameters: Mapping[str, Any]) -> Choice:
+    return _choice(year, count, {"from": f"{year}-01-01", "to": f"{year}-12-31"}, parameters)
+
+
+def _choice(label: str, count: int, changed: Mapping[str, str], parameters: Mapping[str, Any]) -> Choice:
+    """Choosing it again undoes it; either way one starts at the first page."""
+    chosen = all(str(parameters.get(name, "")).lower() == value.lower() for name, value in changed.items())
+    kept = {name: value for name, value in parameters.items() if name not in {"skip", *changed}}
+    address = f"/search?{urlencode(kept if chosen else {**kept, **changed})}"
+    return Choice(label, count, address, chosen)

@@ -1,0 +1,51 @@
+"""A thread's page: what was agreed beside the messages, every citation leading to its sentence in place."""
+
+import asyncio
+from urllib.parse import urlencode
+
+import azure.functions as func
+
+from shared.clients import Clients, clients
+from shared.documents import Report, Summary, Thread
+from shared.session import Session
+from web.addresses import page_of_thread
+from web.asking import HASH_ID, REPORT_ID, checked_id, id_of
+from web.pages.thread_view import Reading, thread_values
+from web.reading import cited_chunks, find_report, messages_of, summary_of, thread_now
+from web.rendering import show, shows_problems
+
+__all__ = ["blueprint"]
+
+blueprint = func.Blueprint()
+
+
+@blueprint.function_name("page_thread")
+@blueprint.route(route="threads/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@shows_problems
+async def thread_page(req: func.HttpRequest) -> func.HttpResponse:
+    connected, id_ = await clients(), id_of(req, "id", HASH_ID, "thread")
+    thread = await thread_now(connected, id_)
+    if thread.id != id_:
+        asked = f"?{urlencode(dict(req.params))}" if req.params else ""
+        return func.HttpResponse(status_code=301, headers={"Location": page_of_thread(thread.id) + asked})
+    messages, (summary, report) = await asyncio.gather(
+        messages_of(connected, thread.id), _summary(req, connected, thread)
+    )
+    citations = summary.citations if summary else []
+    chunks = await cited_chunks(connected, citations, thread.id) if citations else {}
+    reading = Reading(thread, messages, summary, report, chunks)
+    values = thread_values(reading, at=req.params.get("at"), page=req.params.get("page", "1"))
+    return show(req, "pages/thread.html", **values)
+
+
+async def _summary(
+    req: func.HttpRequest, connected: Clients, thread: Thread
+) -> tuple[Summary | None, Report | None]:
+    """The thread's own, or that of the report whose citations are to be marked."""
+    if "report" in req.params:
+        report = await find_report(connected, checked_id(req.params["report"], REPORT_ID, "report"))
+        is_own = report.summary_id == thread.summary_id
+        return await summary_of(connected, report), None if is_own else report
+    if thread.summary_id is None:
+        return None, None
+    return await connected.store.find(Summary, thread.summary_id, thread.id, Session()), None

@@ -1,0 +1,142 @@
+"""What a thread's page shows, made of the thread's documents alone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from shared.documents import Chunk, Message, Report, Status, Summary, SummaryStance, Thread
+from web.addresses import page_of_thread
+from web.bodies import Block, Mark, body_blocks, is_cut, marks_of_citation, marks_of_stance
+from web.conversation import Placed, arrange
+from web.pages.summary import ShownSummary, shown_summary
+from web.problems import Problem
+
+__all__ = ["MESSAGES_A_PAGE", "Reading", "thread_values"]
+
+MESSAGES_A_PAGE = 400
+DEEPEST = 8  # further answers are not indented further
+SHOWN_STANCES = frozenset({"support", "objection", "question"})
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is read for the page. With a report, its citations are marked instead of the thread's own."""
+
+    thread: Thread
+    messages: Sequence[Message]
+    summary: Summary | None = None
+    report: Report | None = None
+    chunks: Mapping[str, Chunk] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class MessageView:
+    placed: Placed
+    blocks: list[Block]
+    is_cut: bool
+    stance: SummaryStance | None
+
+    @property
+    def message(self) -> Message:
+        return self.placed.message
+
+    @property
+    def indent(self) -> int:
+        return min(self.placed.depth, DEEPEST)
+
+    @property
+    def shows_stance(self) -> bool:
+        return self.stance is not None and self.stance.stance in SHOWN_STANCES
+
+
+@dataclass(frozen=True)
+class Pages:
+    """A thread's messages in pages; most have one."""
+
+    number: int
+    page_of: Mapping[str, int]  # by message
+
+    @property
+    def count(self) -> int:
+        return max(self.page_of.values(), default=1)
+
+    def address(self, message_key: str | None, anchor: str) -> str | None:
+        """Of an anchor in a message: on this page, or on another."""
+        page = self.page_of.get(message_key or "")
+        if page is None:
+            return None
+        return f"#{anchor}" if page == self.number else f"?at={message_key}#{anchor}"
+
+    def positions(self) -> slice:
+        return slice((self.number - 1) * MESSAGES_A_PAGE, self.number * MESSAGES_A_PAGE)
+
+
+def thread_values(reading: Reading, *, at: str | None = None, page: str = "1") -> dict[str, Any]:
+    """The template's values for the page that holds message `at`, or for the page of this number."""
+    thread, placed = reading.thread, arrange(reading.messages)
+    page_of = {each.message.id: 1 + index // MESSAGES_A_PAGE for index, each in enumerate(placed)}
+    pages = _pages(page_of, at, page)
+    waits = thread.status is Status.PENDING
+    return {
+        "thread": thread,
+        "report": reading.report,
+        "summary": _shown(reading.summary, pages) if reading.summary else None,
+        "messages": _views(placed[pages.positions()], reading),
+        "pages": pages,
+        "missing": max(thread.message_count - len(reading.messages), 0),
+        "given_up": [each for each in reading.messages if each.status is Status.FAILED_MAX_RETRIES],
+        "grows": waits and thread.summary_id is not None,
+        "waiting": waits and thread.summary_id is None,
+        "failed": thread.status is Status.FAILED_MAX_RETRIES,
+        "whole_thread": page_of_thread(thread.id),
+        "address_of": lambda message: pages.address(message.id, f"m-{message.id}"),
+    }
+
+
+def _pages(page_of: Mapping[str, int], at: str | None, page: str) -> Pages:
+    count = max(page_of.values(), default=1)
+    if at is not None and at in page_of:
+        return Pages(page_of[at], page_of)
+    if not (page.isascii() and page.isdecimal() and 1 <= int(page[:6]) <= count):
+        fault = {"parameter": "page", "detail": f"must be a number from 1 to {count}"}
+        raise Problem(422, "There is no such page of this thread.", errors=[fault])
+    return Pages(int(page), page_of)
+
+
+def _shown(summary: Summary, pages: Pages) -> ShownSummary:
+    citations = [
+        pages.address(each.message_key, f"c{number}") for number, each in enumerate(summary.citations, 1)
+    ]
+    stances = {
+        each.message_key: pages.address(each.message_key, f"s-{each.message_key}")
+        for each in summary.stances
+        if each.start is not None
+    }
+    return shown_summary(summary, citations, stances)
+
+
+def _views(placed: Sequence[Placed], reading: Reading) -> list[MessageView]:
+    marks = _marks_of_citations(reading)
+    stances = {each.message_key: each for each in reading.summary.stances} if reading.summary else {}
+    views = []
+    for each in placed:
+        message, stance = each.message, stances.get(each.message.id)
+        own = marks.get(message.id, [])
+        if stance is not None and stance.start is not None and stance.end is not None:
+            own = [*own, *marks_of_stance(message, stance.start, stance.end, f"s-{message.id}")]
+        blocks = body_blocks(message, own)
+        views.append(MessageView(each, blocks, is_cut(message, blocks), stance))
+    return views
+
+
+def _marks_of_citations(reading: Reading) -> dict[str, list[Mark]]:
+    """By message: where the sentences stand that the summary cites."""
+    messages = {each.id: each for each in reading.messages}
+    found: dict[str, list[Mark]] = {}
+    for number, citation in enumerate(reading.summary.citations if reading.summary else [], 1):
+        chunk = reading.chunks.get(citation.chunk_id)
+        message = messages.get(chunk.message_key) if chunk else None
+        if chunk is not None and message is not None:
+            marks = marks_of_citation(citation, chunk, message, f"c{number}")
+            found.setdefault(message.id, []).extend(marks)
+    return found

@@ -30,7 +30,8 @@ WORKER_SWITCH = "PYTHON_APPLICATIONINSIGHTS_ENABLE_TELEMETRY"
 # The app's own loggers: libraries log what they please, bodies and addresses included.
 LOGGERS = ("shared", "stages", "web", "ops")
 LIBRARIES = (
-    "azure_sdk", "django", "fastapi", "flask", "httpx", "logging", "psycopg2", "requests", "urllib", "urllib3"
+    "azure_sdk", "django", "fastapi", "flask", "httpx", "httpx2", "logging", "psycopg2", "requests", "urllib",
+    "urllib3",
 )  # fmt: skip
 # Each says no to something that the exporter would send somewhere else, or about itself.
 QUIET = (

@@ -43,6 +43,8 @@ def _tokenizer() -> ModelTokenizer:
 async def chunk(event: Event[JSONParsed], work: Work) -> Outcome:
     settings = _settings(work)
     messages = await _load(event.data, work)
+    if not messages:  # all of them were deleted with their archive
+        return Outcome()
     chunks = await asyncio.to_thread(_chunks_of, messages, settings)
     created = await work.clients.store.create_missing(chunks, work.session)
     _count(chunks, created)

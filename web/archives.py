@@ -24,7 +24,7 @@ from web.openapi import describes
 from web.paging import page, page_size
 from web.problems import Problem, answer, tells_problems
 from web.removals import accept_removal
-from web.shapes_of_input import ArchiveDetail, ArchiveItem, ArchiveList, ArchiveUploaded
+from web.shapes_of_input import ArchiveDetail, ArchiveItem, ArchiveList, ArchiveUploaded, OperationAccepted
 
 __all__ = ["blueprint"]
 
@@ -118,6 +118,7 @@ async def get_archive(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("archives_delete")
 @blueprint.route(route="api/archives/{id}", methods=["DELETE"], auth_level=func.AuthLevel.FUNCTION)
+@describes("DELETE", "api/archives/{id}", {202: OperationAccepted}, ids={"id": HASH_ID}, needs_key=True)
 @tells_problems
 async def delete_archive(req: func.HttpRequest) -> func.HttpResponse:
     """Delete it with everything that was derived from it; the operation has the receipt."""

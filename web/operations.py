@@ -11,7 +11,7 @@ from shared.session import Session
 from web.conditional import answer_json
 from web.openapi import describes
 from web.problems import Problem, tells_problems
-from web.shapes_of_input import OperationDetail
+from web.shapes_of_input import OperationDetail, OperationShown, RemovalDetail
 
 __all__ = ["blueprint"]
 
@@ -21,10 +21,10 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 @blueprint.function_name("operations_get")
 @blueprint.route(route="api/operations/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@describes("GET", "api/operations/{id}", {200: OperationDetail}, ids={"id": r"^[0-9a-f]{32}$"})
+@describes("GET", "api/operations/{id}", {200: OperationShown}, ids={"id": r"^[0-9a-f]{32}$"})
 @tells_problems
 async def get_operation(req: func.HttpRequest) -> func.HttpResponse:
-    """What became of a fetch that was asked for."""
+    """What became of a fetch or a deletion that was asked for."""
     id_, operation = req.route_params["id"], None
     if _ID.fullmatch(id_):
         operation = await (await clients()).store.find(Operation, id_, id_, Session())
@@ -44,6 +44,5 @@ async def _removal(id_: str) -> dict[str, Any] | None:
         removal = await (await clients()).store.find(Removal, id_, id_, Session())
     if removal is None:
         return None
-    hidden = {"etag", "attemptCount", "lastAttemptTime", "lastError", "schema_version", "unit", "rounds"}
-    shown = removal.model_dump(mode="json", exclude=hidden)
+    shown = removal.model_dump(mode="json", include=set(RemovalDetail.model_fields))
     return {**shown, "links": {"self": f"/api/operations/{removal.id}"}}

@@ -21,6 +21,7 @@ from shared.mail.mentions import draft_base
 from web.conditional import answer_of
 from web.problems import TITLES, Handler, Problem, as_problem
 from web.wording import (
+    OUTCOMES,
     STATUSES,
     bare_subject,
     counted,
@@ -28,6 +29,7 @@ from web.wording import (
     filename,
     machine_time,
     minute,
+    moment,
     plain,
     progress_state,
     seen,
@@ -93,6 +95,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "status": lambda status: STATUSES.get(str(status), str(status)),
     "day": day,
     "minute": minute,
+    "moment": moment,
     "machine_time": machine_time,
     "counted": counted,
     "stage_figures": stage_figures,
@@ -110,7 +113,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(FILTERS)
-    made.globals.update(asset=ASSETS.address, stance_shares=stance_shares)
+    made.globals.update(asset=ASSETS.address, stance_shares=stance_shares, outcomes=OUTCOMES)
     return made
 
 

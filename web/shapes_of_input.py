@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from shared.documents import ArchiveStatus, FetchedArchive, OperationStatus, RefusedFile
 from shared.documents.base import UtcTime
@@ -12,9 +12,11 @@ __all__ = [
     "ArchiveItem",
     "ArchiveList",
     "ArchiveUploaded",
-    "FetchAccepted",
     "Health",
+    "OperationAccepted",
     "OperationDetail",
+    "OperationShown",
+    "RemovalDetail",
     "SourceDeleted",
     "SourceItem",
     "SourceList",
@@ -111,7 +113,7 @@ class SourceDeleted(_Shape):
     detail: str
 
 
-class FetchAccepted(_Shape):
+class OperationAccepted(_Shape):
     operation_id: str
     already_running: bool
     links: dict[str, str]
@@ -129,6 +131,29 @@ class OperationDetail(_Shape):
     refused: list[RefusedFile]
     error: str | None
     links: dict[str, str]
+
+
+class RemovalDetail(_Shape):
+    """A deletion; when it is done, `counts` is its receipt."""
+
+    id: str
+    created_at: UtcTime
+    target_kind: str
+    target: str
+    requested_by: str
+    status: OperationStatus
+    started_at: UtcTime | None
+    updated_at: UtcTime
+    finished_at: UtcTime | None
+    archives: list[str]
+    counts: dict[str, int]
+    left: dict[str, int]
+    error: str | None
+    links: dict[str, str]
+
+
+class OperationShown(RootModel[OperationDetail | RemovalDetail]):
+    """A fetch, or a deletion."""
 
 
 class Health(_Shape):

@@ -27,7 +27,7 @@ from web.openapi import describes
 from web.paging import page, page_size
 from web.problems import Problem, answer, tells_problems
 from web.removals import accept_removal
-from web.shapes_of_input import FetchAccepted, SourceDeleted, SourceItem, SourceList
+from web.shapes_of_input import OperationAccepted, SourceDeleted, SourceItem, SourceList
 
 __all__ = ["blueprint"]
 
@@ -42,6 +42,10 @@ CHANGED = "The source changed meanwhile: read it again, and repeat."
 SOURCES = NamedQuery(
     "sources", "sources", "SELECT * FROM c WHERE c.id > @after ORDER BY c.id OFFSET 0 LIMIT @limit"
 )
+
+
+class DeletionAsked(Asked):
+    derived: bool = False
 
 
 class SourcesAsked(Asked):
@@ -117,10 +121,17 @@ async def update_source(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("sources_delete")
 @blueprint.route(route="api/sources/{name}", methods=["DELETE"], auth_level=func.AuthLevel.FUNCTION)
-@describes("DELETE", ONE, {200: SourceDeleted}, ids=NAMED, needs_key=True)
+@describes(
+    "DELETE",
+    ONE,
+    {200: SourceDeleted, 202: OperationAccepted},
+    query=DeletionAsked,
+    ids=NAMED,
+    needs_key=True,
+)
 @tells_problems
 async def delete_source(req: func.HttpRequest) -> func.HttpResponse:
-    """Delete a source's definition; what came from it is kept."""
+    """Delete a source's definition; with `derived` also all that came from it, which else is kept."""
     connected = await clients()
     source = await _found(req, connected)
     _check_match(req, source)
@@ -133,7 +144,7 @@ async def delete_source(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("sources_trigger")
 @blueprint.route(route="api/sources/{name}/trigger", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-@describes("POST", f"{ONE}/trigger", {202: FetchAccepted}, ids=NAMED, needs_key=True)
+@describes("POST", f"{ONE}/trigger", {202: OperationAccepted}, ids=NAMED, needs_key=True)
 @tells_problems
 async def trigger_source(req: func.HttpRequest) -> func.HttpResponse:
     """Ask for a fetch now; where one is under way, that one is the answer."""

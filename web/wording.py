@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from shared.progress import ArchiveProgress, StageProgress
 
 __all__ = [
+    "OUTCOMES",
     "STANCES",
     "STATUSES",
     "bare_subject",
@@ -15,6 +16,7 @@ __all__ = [
     "filename",
     "machine_time",
     "minute",
+    "moment",
     "plain",
     "progress_state",
     "seen",
@@ -30,6 +32,17 @@ STANCES = {
     "question": "asking",
     "neutral": "neutral",
     "unclear": "no clear stance",
+}
+# By type and by whether there is consensus: the words, and how they look.
+OUTCOMES = {
+    ("agreement", True): ("Consensus", "agreement"),
+    ("mixed", True): ("Rough consensus", "agreement"),
+    ("dissent", True): ("Consensus against", "dissent"),
+    ("none", True): ("Consensus", "agreement"),
+    ("agreement", False): ("Some support", ""),
+    ("mixed", False): ("Contested", "mixed"),
+    ("dissent", False): ("Contested", "mixed"),
+    ("none", False): ("Open", ""),
 }
 STATUSES = {
     "pending": "waiting",
@@ -80,6 +93,11 @@ def day(moment: datetime | None) -> str:
 
 def minute(moment: datetime | None) -> str:
     return f"{moment.day} {moment:%b %Y, %H:%M} UTC" if moment else "no date"
+
+
+def moment(at: datetime | None) -> str:
+    """Shorter, where all times are said to be in UTC."""
+    return f"{at.day} {at:%b %Y, %H:%M}" if at else "no date"
 
 
 def machine_time(moment: datetime | None) -> str:

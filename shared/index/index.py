@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from azure.search.documents import models
     from azure.search.documents.aio import SearchClient
     from azure.search.documents.indexes.aio import SearchIndexClient
+    from azure.search.documents.models import IndexDocumentsBatch
 else:
     models = lazy("azure.search.documents.models")
 
@@ -243,13 +244,22 @@ class Index:
     async def _upsert(self, items: Sequence[Mapping[str, Any]]) -> None:
         async with self._calls.measured("upsert"):
             try:
-                results = await self._documents(self.versions.own).merge_or_upload_documents(
-                    [dict(item) for item in items]
-                )
+                results = await self._documents(self.versions.own).index_documents(_batch(items))
             except ResourceNotFoundError as error:
                 self.versions.doubt()
                 raise IndexMissingError(f"the index {self.versions.own} is not there: {_REMEDY}") from error
         _raise_for_items(results)
+
+
+def _batch(items: Sequence[Mapping[str, Any]]) -> "IndexDocumentsBatch":
+    """The vectors are put in afterwards: the SDK examines each number of what it is made of, slowly."""
+    batch = models.IndexDocumentsBatch()
+    plain = [{name: value for name, value in item.items() if name != VECTOR_FIELD} for item in items]
+    actions = batch.add_merge_or_upload_actions(plain)
+    for action, item in zip(actions, items, strict=True):
+        if VECTOR_FIELD in item:
+            action[VECTOR_FIELD] = item[VECTOR_FIELD]
+    return batch
 
 
 def _neighbours(vector: Sequence[float], wanted: int) -> "models.VectorizedQuery":

@@ -26,8 +26,10 @@ DEFAULT_PORT = 873
 CONNECT_SECONDS = 30
 LOOK_SECONDS = 0.5
 SHOWN_ERROR = 500
+SHOWN_NAMES = 10
 MAX_FILES = 10_000
 PIECE = 1024 * 1024
+_OVER = b" is over max-size"
 _HOST = r"(?P<host>[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\])"
 _MODULE = r"(?P<module>[A-Za-z0-9_][A-Za-z0-9_.-]{0,99})"
 _PATH = r"(?P<path>(?:/[A-Za-z0-9_.@+=,~-]{0,100}){0,20})"
@@ -71,6 +73,7 @@ def rsync_command(program: str, remote: str, target: Path, *, largest: int, idle
         "--no-devices",
         "--no-specials",
         "--no-motd",
+        "--info=skip1",
         f"--max-size={largest}",
         f"--contimeout={CONNECT_SECONDS}",
         f"--timeout={max(1, int(idle_seconds))}",
@@ -81,14 +84,17 @@ def rsync_command(program: str, remote: str, target: Path, *, largest: int, idle
 
 
 async def fetch_rsync(source: Source, around: Surroundings) -> AsyncGenerator[Fetched, None]:
-    """Every file that the source has; those that were stored before are found to be by their hash."""
+    """Every file that the source has; those that were stored before are found to be by their hash.
+
+    One that is too large does not come, and the others do before that is said.
+    """
     program = shutil.which("rsync", path=around.secrets.get("PATH"))
     if program is None:
         raise SourceError("rsync is not installed here; use the source's https address, or install rsync")
     address = rsync_address(source.url, around.policy)
     target = around.folder / "rsync"
     target.mkdir(exist_ok=True)
-    await with_backoff(
+    left_out = await with_backoff(
         lambda: _copy_all(program, address, target, around),
         around.backoff,
         what=f"fetching {source.name}",
@@ -101,9 +107,16 @@ async def fetch_rsync(source: Source, around: Surroundings) -> AsyncGenerator[Fe
             yield Fetched(
                 spool.path, spool.sha256, spool.size, path.name, f"{source.url.rstrip('/')}/{inside}", {}
             )
+    if left_out:
+        names, most = ", ".join(left_out[:SHOWN_NAMES]), around.settings.ARCHIVE_MAX_BYTES
+        raise ArchiveTooLargeError(
+            f"{names}: larger than {most} bytes, so not fetched; the other files were."
+            " Raise ARCHIVE_MAX_BYTES, or name a part of the source"
+        )
 
 
-async def _copy_all(program: str, address: RsyncAddress, target: Path, around: Surroundings) -> None:
+async def _copy_all(program: str, address: RsyncAddress, target: Path, around: Surroundings) -> list[str]:
+    """Copy what is there; the names of files that are too large."""
     (checked, *_) = await around.policy.resolved(address.host, address.port)
     settings = around.settings
     command = rsync_command(
@@ -116,12 +129,13 @@ async def _copy_all(program: str, address: RsyncAddress, target: Path, around: S
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         env={"PATH": os.defpath, "LC_ALL": "C"},
         start_new_session=True,
     )
     said = asyncio.ensure_future(_tail(process))
+    skipped = asyncio.ensure_future(_left_out(process))
     try:
         await _watch(process, target, settings.ARCHIVE_MAX_UNPACKED_BYTES)
         if process.returncode:
@@ -129,7 +143,8 @@ async def _copy_all(program: str, address: RsyncAddress, target: Path, around: S
             raise FetchError(f"rsync ended with {process.returncode}: {words[-SHOWN_ERROR:]}")
     finally:
         await _end(process)
-        await said
+        await asyncio.wait({said, skipped})
+    return await skipped
 
 
 async def _watch(process: asyncio.subprocess.Process, target: Path, most: int) -> None:
@@ -162,6 +177,22 @@ async def _tail(process: asyncio.subprocess.Process) -> bytes:
     while piece := await process.stderr.read(4096):
         kept = (kept + piece)[-4096:]
     return kept
+
+
+async def _left_out(process: asyncio.subprocess.Process) -> list[str]:
+    """The names of the files that it passes over for their size; some of them where there are many."""
+    names: list[str] = []
+    assert process.stdout is not None  # noqa: S101 - asked for above
+    rest = b""
+    while piece := await process.stdout.read(4096):
+        *lines, rest = (rest + piece).split(b"\n")
+        names += [
+            line.removesuffix(_OVER).decode("utf-8", "replace")
+            for line in lines
+            if line.endswith(_OVER) and len(names) < MAX_FILES
+        ]
+        rest = rest[-4096:]
+    return names
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -55,6 +55,12 @@ async def request_fetch(
     if await clients.store.replace(source.model_copy(update=lease), session) is Conflict.CONFLICT:
         return Conflict.CONFLICT
     await clients.store.create(operation, session)
+    with span("fetch requested", attributes={"pipeline.source": source.name}):
+        await _send(operation, session, clients)
+    return Requested(operation.id, is_new=True)
+
+
+async def _send(operation: Operation, session: Session, clients: Clients) -> None:
     body = json.dumps({"operation_id": operation.id, "session": session.tokens()})
     properties: dict[str | bytes, Any] = dict(carried().items())
     message = servicebus.ServiceBusMessage(
@@ -64,7 +70,6 @@ async def request_fetch(
         application_properties=properties,
     )
     await clients.bus.send_to_queue(INGESTION_QUEUE, [message])
-    return Requested(operation.id, is_new=True)
 
 
 async def due_sources(clients: Clients, now: datetime) -> AsyncIterator[Source]:
@@ -77,8 +82,7 @@ async def request_due_fetches(clients: Clients, now: datetime) -> list[str]:
     """Ask for every source whose time has come; the new operations."""
     asked = []
     async for source in due_sources(clients, now):
-        with span("source due", attributes={"pipeline.source": source.name}):
-            requested = await request_fetch(source, clients, requested_by="timer", now=now)
+        requested = await request_fetch(source, clients, requested_by="timer", now=now)
         if isinstance(requested, Requested) and requested.is_new:
             asked.append(requested.operation_id)
     return asked

@@ -7,6 +7,8 @@ from typing import Any
 
 from shared.bus import to_message
 from shared.clients import Clients
+from shared.digests.scopes import parse_scope
+from shared.digests.touching import touch
 from shared.documents import Archive, Chunk, Report, Status, Summary, Thread, ThreadEntry
 from shared.errors import DocumentNotFoundError
 from shared.events import Event, SummaryComplete
@@ -149,9 +151,10 @@ class Repairer:
     async def _summarize_again(self, finding: Finding) -> bool:
         """The same version would give the same summary, so the one that is wrong goes first."""
         thread_id = finding.data["thread_id"]
-        if thread_id is None:
-            return False
         await self._delete_summary(finding)
+        if thread_id is None:  # a digest: its scope is its partition
+            await touch(self.clients.store, [parse_scope(finding.partition)])
+            return True
         return await self._ask_for_summary(thread_id, finding)
 
     async def _ask_for_summary(self, thread_id: str, finding: Finding) -> bool:

@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from shared.clients import Clients
+from shared.digests.scopes import DigestScope, parse_scope
+from shared.digests.touching import touch
 from shared.documents import Archive, Chunk, Failure, Message, Report, Summary, Thread
 from shared.events import Event
 from shared.removal.queries import (
@@ -51,6 +53,11 @@ class Part:
         if self.thread is None or self.thread.merged_into is not None:
             return self.thread is None
         return bool(self.gone) or self.thread.message_count != len(self.staying)
+
+    def digests(self) -> list[DigestScope]:
+        """Those that told of the thread, and have to be made again without it."""
+        scopes = {each["scope"] for each in self.summaries} - {self.thread_id, *self.signposts}
+        return [parse_scope(each) for each in sorted(scopes)]
 
     def tally(self) -> dict[str, int]:
         return {
@@ -115,6 +122,7 @@ async def remove_part(
 ) -> None:
     """Remove it, each thing before what it would be found by. The caller holds the threading lock."""
     session, store = Session(), clients.store
+    await touch(store, part.digests())
     chunks = [each["id"] for each in part.chunks_gone]
     await clients.index.delete(chunks)
     progress("vectors")
@@ -132,6 +140,7 @@ async def remove_part(
     await store.delete_all(Message, part.gone, part.thread_id, session)
     progress("messages")
     await _settle_thread(clients, part, sources, now, progress)
+    await touch(store, part.digests())  # one may have been made since the first touch
 
 
 async def _keep_shared(clients: Clients, part: Part, session: Session) -> None:

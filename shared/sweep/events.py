@@ -79,6 +79,7 @@ def _chunks(dues: Sequence[Due], settings: Settings) -> EventData:
         avg_chunk_size_tokens=round(sum(sizes) / len(sizes), 1),
         chunk_threads=[due.partition for due in dues],
         chunk_messages=[due.fields["message_key"] for due in dues],
+        thread_ids=sorted({due.partition for due in dues}),
     )
 
 

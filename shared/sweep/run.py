@@ -1,16 +1,15 @@
 """One run of the sweep over all collections, and the document that sums it up."""
 
-import asyncio
 import logging
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 from shared.clients import Clients
-from shared.documents import Run, RunStatus, read_document
+from shared.documents import Run, RunStatus, Status, Thread, read_document, stored_time
 from shared.errors import PipelineError, classify
 from shared.session import Session
 from shared.store import NamedQuery
@@ -22,16 +21,17 @@ from shared.sweep.policy import Policy
 from shared.sweep.requeue import Requeuer
 from shared.telemetry import SweepMetrics, sweep_metrics
 from shared.threads.lease import Lease
-from shared.threads.readiness import Ready, ready_thread, summary_request
+from shared.threads.readiness import Ready, ready_threads, summary_request
 
 __all__ = ["KIND", "Options", "SweepFailedError", "latest_run", "sweep"]
 
 log = logging.getLogger(__name__)
 KIND = "sweep"
 PAGE = 500
-THREADS_AT_ONCE = 16
+THREADS_AT_ONCE = 100
 THREADS_EXAMINED = 1000  # a run; the next one goes on from there
 MAX_EXAMPLES = 20
+CLAIMED_FOR = timedelta(minutes=30)  # as long as orchestration's claims hold
 
 LATEST_RUN = NamedQuery(
     "latest_run",
@@ -206,7 +206,7 @@ class _Sweep:
         known = {due.id for due in dues}
         dues = [*(await self._loosened_threads(known)), *dues]
         requeued, held_back = 0, 0
-        for page in _pages(dues, THREADS_AT_ONCE * 4):
+        for page in _pages(dues, THREADS_AT_ONCE):
             ready = await self._ready(page)
             if alone and (rest := len(ready) - max(0, self._policy.probes - requeued)) > 0:
                 held_back += rest
@@ -220,7 +220,7 @@ class _Sweep:
         if self._options.dry_run:
             return len(chosen)
         settings = self._clients.settings
-        versions = {due.id: {"content_hash": ready[due.id].version} for due in chosen}
+        versions = {due.id: {"content_hash": ready[due.id].version, "requesting": None} for due in chosen}
 
         def requests(some: Sequence[Due]) -> list[Requeue]:
             return [
@@ -230,21 +230,24 @@ class _Sweep:
         return await self._requeuer.requeue(chosen, requests, **versions)
 
     async def _ready(self, page: Sequence[Due]) -> dict[str, Ready]:
-        found = await asyncio.gather(*(ready_thread(self._clients, due.id, Session()) for due in page))
-        return {
-            each.thread.id: each for each in found if each is not None and each.thread.merged_into is None
-        }
+        found = await self._clients.store.find_many(Thread, [(due.id, due.id) for due in page], Session())
+        alive = [each for each in found.values() if each.merged_into is None and not self._claimed(each)]
+        return {each.thread.id: each for each in await ready_threads(self._clients, alive, Session())}
+
+    def _claimed(self, thread: Thread) -> bool:
+        """Whether orchestration is about to ask for it: it waits for the thread to come to rest."""
+        quiet = timedelta(seconds=self._clients.settings.ORCHESTRATION_QUIET_SECONDS)
+        claimed = (thread.requesting or {}).get("at", "")
+        return str(claimed) > stored_time(self._options.now() - CLAIMED_FOR - quiet)
 
     async def _loosened_threads(self, known: set[str]) -> list[Due]:
         """Threads in which something was given up, unless they are done with or were tried already."""
         wanted = sorted(self._loosened - known)
-        found = await self._clients.store.find_many(
-            THREADS.model, [(each, each) for each in wanted], Session()
-        )
+        found = await self._clients.store.find_many(Thread, [(each, each) for each in wanted], Session())
         return [
             Due(THREADS, Why.NEVER, each.id, each.id, 0, None, each.lastError, None)
             for each in found.values()
-            if each.to_cosmos()["status"] == "pending" and each.lastAttemptTime is None
+            if each.status is Status.PENDING and each.lastAttemptTime is None
         ]
 
     def _show(self, what: str, dues: Iterable[Due]) -> None:

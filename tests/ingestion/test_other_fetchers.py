@@ -4,11 +4,12 @@ import asyncio
 import json
 import os
 import shutil
+import socket
 import ssl
 import stat
 import sys
-import time
-from contextlib import aclosing
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -284,35 +285,81 @@ async def test_without_rsync_the_failure_says_what_to_do(place: Place, tmp_path:
     await place.failures(1)
 
 
-@pytest.mark.skipif(shutil.which("rsync") is None, reason="the rsync program is not on this machine")
-async def test_a_real_rsync_daemon_gives_its_archives(place: Place, tmp_path: Path) -> None:
-    import socket  # noqa: PLC0415 - only where rsync is
+needs_rsync = pytest.mark.skipif(
+    shutil.which("rsync") is None, reason="the rsync program is not on this machine"
+)
 
-    (tmp_path / "lists").mkdir()
-    (tmp_path / "lists" / "a.mbox").write_bytes(place.mbox("one"))
+
+@asynccontextmanager
+async def rsync_daemon(folder: Path, served: Path) -> AsyncIterator[str]:
+    """A real daemon on loopback that serves a folder as the module `lists`; its address."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    config = tmp_path / "rsyncd.conf"
-    config.write_text(f"use chroot = no\n[lists]\npath = {tmp_path / 'lists'}\n")
-    command = [
-        "rsync",
-        "--daemon",
-        "--no-detach",
-        f"--config={config}",
-        f"--port={port}",
-        "--address=127.0.0.1",
-    ]
-    daemon = await asyncio.create_subprocess_exec(*command)
+    config = folder / "rsyncd.conf"
+    config.write_text(f"use chroot = no\n[lists]\npath = {served}\n")
+    options = ["--daemon", "--no-detach", f"--config={config}", f"--port={port}", "--address=127.0.0.1"]
+    daemon = await asyncio.create_subprocess_exec("rsync", *options)
     try:
-        place.secrets = dict(os.environ)
-        await place.add_source("rsync", f"rsync://127.0.0.1:{port}/lists/")
-        deadline = time.monotonic() + 20
-        while (done := await place.run()).status is not OperationStatus.SUCCEEDED:
-            assert time.monotonic() < deadline, done.error
-        assert [each.filename for each in done.archives] == ["a.mbox"]
+        wait_for(lambda: _listens(port))
+        yield f"rsync://127.0.0.1:{port}"
     finally:
         daemon.terminate()
         await daemon.wait()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+@needs_rsync
+async def test_a_real_rsync_daemon_gives_its_archives_and_what_has_grown_since(
+    place: Place, tmp_path: Path
+) -> None:
+    served = tmp_path / "served"
+    (served / "2024").mkdir(parents=True)
+    (served / "a.mbox").write_bytes(place.mbox("one"))
+    (served / "2024" / "b.mbox").write_bytes(place.mbox("two"))
+    (served / "link.mbox").symlink_to("/etc/passwd")
+    place.secrets = dict(os.environ)
+    async with rsync_daemon(tmp_path, served) as address:
+        await place.add_source("rsync", f"{address}/lists/")
+        first = await place.run()
+        assert sorted(each.filename for each in first.archives) == ["a.mbox", "b.mbox"]
+        (served / "a.mbox").write_bytes(place.mbox("one", "three"))
+        second = await place.run()
+        assert {each.filename: each.duplicate for each in second.archives} == {
+            "a.mbox": False,
+            "b.mbox": True,
+        }
+    events = await place.announced(3)
+    assert {each.data.source_url for each in events} == {
+        f"{address}/lists/a.mbox",
+        f"{address}/lists/2024/b.mbox",
+    }
+
+
+@needs_rsync
+async def test_a_real_rsync_daemon_without_the_module_or_with_too_large_a_file_says_so(
+    place: Place, tmp_path: Path
+) -> None:
+    served = tmp_path / "served"
+    served.mkdir()
+    (served / "a.mbox").write_bytes(place.mbox("one"))
+    (served / "large.mbox").write_bytes(place.mbox("two") + b"x" * 100_000)
+    small = place.fresh(ARCHIVE_MAX_BYTES=50_000)
+    small.secrets = dict(os.environ)
+    async with rsync_daemon(tmp_path, served) as address:
+        await small.add_source("rsync", f"{address}/lists/")
+        failed = await small.run()
+        assert "large.mbox: larger than 50000 bytes, so not fetched" in (failed.error or "")
+        assert [each.filename for each in failed.archives] == ["a.mbox"]
+        elsewhere = place.fresh()
+        elsewhere.secrets = dict(os.environ)
+        await elsewhere.add_source("rsync", f"{address}/nothing/")
+        assert "Unknown module 'nothing'" in ((await elsewhere.run()).error or "")
+    await place.announced(1)
+    await place.failures(2)
 
 
 # local paths

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.httpd import Response, json_response
+from localcloud.httpd import HttpServer, Request, Response, json_response
 from shared.clients import Clients
 from shared.documents import Lock, Summary, TokenAccount
 from shared.errors import PermanentError
@@ -297,3 +297,30 @@ async def test_a_template_that_does_not_exist_is_refused_by_name(
         with pytest.raises(PermanentError, match="no prompt template 'poem'"):
             await place.run(SUMMARIZATION, request(prompt_template="poem"))
         assert endpoint.requests == []
+
+
+async def test_azure_openai_is_asked_with_the_managed_identitys_token(
+    cloud: LocalCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def give_token(asked: Request) -> Response:
+        assert "cognitiveservices.azure.com" in asked.query
+        assert dict(asked.headers)["x-identity-header"] == "of this app"
+        token = {"access_token": "the token", "expires_on": "4102444800", "token_type": "Bearer"}
+        token["resource"] = "https://cognitiveservices.azure.com"
+        return json_response(200, token)
+
+    identity = HttpServer(give_token)
+    port = await identity.start("127.0.0.1", 0)
+    monkeypatch.setenv("IDENTITY_ENDPOINT", f"http://127.0.0.1:{port}/msi/token")
+    monkeypatch.setenv("IDENTITY_HEADER", "of this app")
+    try:
+        azure = {"SUMMARY_BACKEND": "azureopenai"}
+        async with asking(cloud, bus_service, lambda _: completion(HONEST), **azure) as (place, endpoint):
+            await place.take_in(THREAD)
+            await place.run(SUMMARIZATION, request(llm_backend="azureopenai"))
+            (asked,) = endpoint.requests
+            assert dict(asked.headers)["authorization"] == "Bearer the token"
+            assert "/openai/deployments/toy/chat/completions" in asked.path
+            assert (await stored_summary(place)).generated_by == "toy"
+    finally:
+        await identity.stop(grace_seconds=0.2)

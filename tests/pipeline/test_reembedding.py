@@ -1,5 +1,6 @@
 """Another model: everything is embedded again into an index of its own, which then goes live."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from shared.documents import Chunk
 from shared.embedding.child import EncoderSpec
 from shared.embedding.port import Settled
 from shared.embedding.process import EncoderProcess
-from shared.embedding.reembed import reembed
+from shared.embedding.reembed import main, reembed
 from shared.errors import ErrorKind, RejectedItemsError, UnencodableTextError, classify
 from shared.index import Filters
 from shared.index.definition import index_definition
@@ -188,3 +189,11 @@ async def test_two_models_never_share_an_index() -> None:
     names = {version_name("m", model) for model in ("a/b", "a-b", "A-B", "a b", "ü", "x" * 90, "x" * 91)}
     assert len(names) == 6  # a-b and A-B are one
     assert version_name("message_embeddings", OLD) == "message_embeddings-all-minilm-l6-v2-1"
+
+
+async def test_the_command_says_which_settings_are_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("COSMOS_ENDPOINT", raising=False)
+    assert await asyncio.to_thread(main, ["--dry-run"]) == 2
+    assert "COSMOS_ENDPOINT: missing" in capsys.readouterr().err

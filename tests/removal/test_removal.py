@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shared.documents import Archive, Failure, OperationStatus, Removal, Source, Thread
+from shared.documents import Archive, Failure, OperationStatus, Removal, Source, Summary, Thread
 from shared.errors import DocumentNotFoundError
 from shared.events import Event
 from shared.ids import thread_id
@@ -38,6 +38,7 @@ BRIDGE = mail(6, parent=3, subject="Both", body=LONG).replace(
     b"In-Reply-To: <m3@example.org>",
     b"In-Reply-To: <m3@example.org>\nReferences: <m4@example.org> <m3@example.org>",
 )
+LUNCH = thread_id("<m5@example.org>")
 STEPS = [
     "marked", "counted", "vectors", "chunks", "shared", "derived", "messages", "thread_dropped",
     "thread_rebuilt", "thread", "failures", "blob", "recorded", "archive",
@@ -246,6 +247,28 @@ async def test_nothing_comes_into_a_source_that_is_being_deleted_and_afterwards_
         receiver = await place.place.receiver("parsing")
         (event,) = await receiver.receive_messages(max_message_count=5, max_wait_time=10)
         await receiver.complete_message(event)
+        await drain(place)
+
+
+async def test_digests_that_told_of_a_removed_thread_are_made_again_without_it(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        lunch = mail(5, subject="Lunch", body=f"Where do we eat? {LONG}")
+        await take_all_in(place, SECOND)
+        archive = await take_all_in(place, lunch, "other")
+        store = place.clients.store
+        (told,) = [each for each in await place.stored("summaries") if each["thread_id"] == LUNCH]
+        scope = "weekly:other:2024-W01"
+        digest = Summary.model_validate(
+            {**told, "id": "d", "summary_id": "d", "scope": scope, "thread_id": None, "thread_ids": [LUNCH]}
+        )
+        await store.create(digest, Session())
+        done = await remove(place, "archive", archive)
+        assert done.counts["summaries"] == 2
+        assert scope not in {each["scope"] for each in await place.stored("summaries")}
+        touched = {each["scope"] for each in await place.stored("digests") if each["touches"] > each["made"]}
+        assert scope in touched
         await drain(place)
 
 

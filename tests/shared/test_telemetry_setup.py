@@ -8,7 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from azure.identity import ManagedIdentityCredential
+from azure.monitor.opentelemetry._constants import _FULLY_SUPPORTED_INSTRUMENTED_LIBRARIES
 
+from shared import telemetry_setup
+from shared.config import load_settings
 from tests.support.cloud import wait_for
 from tests.support.receiver import Receiver, receiving
 
@@ -173,3 +177,38 @@ def test_the_sdks_do_not_log_each_of_their_calls() -> None:
         + ("    if logging.getLogger(name).isEnabledFor(logging.INFO)))\n")
     )
     assert run(code, "").stdout.split() == ["shared"]
+
+
+AZURE = "InstrumentationKey=00000000-0000-0000-0000-000000000001;IngestionEndpoint=https://x.in.applicationinsights.azure.com/"
+
+
+def test_in_azure_telemetry_goes_by_managed_identity_and_with_the_ratio_that_is_set() -> None:
+    settings = load_settings(
+        {**SETTINGS, "AZURE_CLIENT_ID": "an-identity", "TELEMETRY_SAMPLING_RATIO": "0.25"}
+    )
+    options = telemetry_setup._options(AZURE, settings, local=telemetry_setup._is_local(AZURE))
+
+    assert isinstance(options["credential"], ManagedIdentityCredential)
+    assert options["sampling_ratio"] == 0.25
+    assert options["disable_offline_storage"] is True
+    options["credential"].close()
+
+
+def test_the_local_receiver_is_asked_for_without_an_identity(receiver: Receiver) -> None:
+    settings = load_settings({**SETTINGS, "AZURE_CLIENT_ID": "an-identity"})
+    local = telemetry_setup._is_local(receiver.connection_string)
+
+    assert local
+    assert "credential" not in telemetry_setup._options(receiver.connection_string, settings, local=local)
+
+
+@pytest.mark.parametrize(
+    "connection",
+    ["InstrumentationKey=x", "InstrumentationKey=x;IngestionEndpoint=https://127.0.0.1.evil.example/"],
+)
+def test_what_only_looks_local_is_not(connection: str) -> None:
+    assert not telemetry_setup._is_local(connection)
+
+
+def test_every_library_that_the_distribution_would_instrument_is_told_not_to_be() -> None:
+    assert set(_FULLY_SUPPORTED_INSTRUMENTED_LIBRARIES) <= set(telemetry_setup.LIBRARIES)

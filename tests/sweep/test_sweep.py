@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from shared.documents import Archive, Message, Run, RunStatus, Status, Thread
+from shared.documents import Archive, Message, Run, RunStatus, Status, Thread, stored_time
 from shared.errors import TransientError, classify
 from shared.events import ArchiveIngested, ChunksPrepared, JSONParsed, SummarizationRequested, parse_event
 from shared.session import Session
@@ -233,6 +233,16 @@ async def test_a_thread_that_waits_for_its_messages_or_was_merged_is_left_alone(
     assert done.counts["threads"]["requeued"] == 0
     for thread in (waits, incomplete, signpost):
         assert (await place.again(thread)).attemptCount == 0
+
+
+async def test_a_thread_that_orchestration_is_about_to_ask_for_is_left_to_it(place: SweepPlace) -> None:
+    claim = {"version": "v", "event": "e", "at": stored_time(place.now), "since": stored_time(place.now)}
+    thread = await place.put_ready_thread(requesting=claim)
+    assert (await place.sweep()).counts["threads"]["requeued"] == 0
+    place.wait(hours=1)  # the claim is nobody's any more
+    assert (await place.sweep()).counts["threads"]["requeued"] == 1
+    assert (await place.again(thread)).requesting is None
+    await place.published("summarization")
 
 
 async def test_a_thread_whose_chunk_is_given_up_still_completes(place: SweepPlace) -> None:

@@ -1,6 +1,9 @@
 """One archive through all stages: its whole trace, its metrics and logs are in the receiver, and no mail is."""
 
+import json
+import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +27,8 @@ PRIVATE = (
     AZURITE_KEY, COSMOS_KEY, SEARCH_KEY, "SAS_KEY_VALUE",
 )  # fmt: skip
 
+SETTINGS = {"MAX_RETRIES": "1", "RETRY_BACKOFF_SECONDS": "0", "ALLOW_LOCAL_SOURCES": "true"}
+
 
 def archive() -> bytes:
     first = [mail(n * 10, subject=f"{SUBJECT} {n}", body=BODY) for n in range(THREADS)]
@@ -41,7 +46,7 @@ def app(
     folder = tmp_path_factory.mktemp("app")
     with (
         receiving(folder) as receiver,
-        running_app(cloud, bus_service, receiver, folder, MAX_RETRIES="1", RETRY_BACKOFF_SECONDS="0") as app,
+        running_app(cloud, bus_service, receiver, folder, **SETTINGS) as app,
     ):
         yield app
 
@@ -138,13 +143,37 @@ def test_the_metrics_of_the_stages_arrive_with_the_labels_of_the_list(
 
 def test_the_lengths_of_the_queues_arrive(app: RunningApp) -> None:
     request = app.host.addresses["http"] + "/admin/functions/queue_depths"
-    _post(request, b'{"input": ""}')
+    _post(request, b'{"input": ""}', 202)
 
     found = wait_for(
         lambda: app.receiver.ask("/api/metrics/queue_depth")["metrics"], what="the queues' lengths"
     )
     assert {each["labels"]["service"] for each in found} >= {"ingestion", "failures", *STAGES}
     assert app.receiver.ask("/api/metrics/dead_letter_depth")["metrics"]
+
+
+def test_a_fetch_that_is_asked_for_is_one_trace_from_the_request_to_the_report(
+    app: RunningApp, tmp_path: Path
+) -> None:
+    (tmp_path / "fetched.mbox").write_bytes(mail(500, subject="fetched", body="I propose to fetch it."))
+    definition = {"name": "fetched", "source_type": "local", "url": str(tmp_path)}
+    _post(f"{app.host.addresses['http']}/api/sources", json.dumps(definition).encode(), 201)
+    _post(f"{app.host.addresses['http']}/api/sources/fetched/trigger", b"", 202)
+    (stored,) = wait_for(
+        lambda: app.spans(pipeline__source="fetched", name="archive fetched"), seconds=30, what="the fetch"
+    )
+    archive_id = stored["attributes"]["pipeline.archive_id"]
+    wait_for(
+        lambda: app.spans(pipeline__archive_id=archive_id, pipeline__stage="reporting"),
+        seconds=60,
+        what="the report of what was fetched",
+    )
+
+    trace = app.receiver.ask(f"/api/traces/{stored['trace_id']}")
+    names = [each["name"] for each in trace["spans"]]
+    assert trace["unknown_parents"] == []
+    assert names[:4] == ["fetch requested", "fetch", "archive fetched", "stage parsing"]
+    assert names[-1] == "stage reporting"
 
 
 def test_a_failure_and_its_record_are_in_one_trace_and_hold_no_mail(
@@ -203,9 +232,7 @@ def _secret(app: RunningApp) -> str:
     return app.settings.SERVICEBUS_CONNECTION.get_secret_value()
 
 
-def _post(url: str, body: bytes) -> None:
-    import urllib.request  # noqa: PLC0415 - once
-
+def _post(url: str, body: bytes, expected: int) -> None:
     request = urllib.request.Request(url, data=body, headers={"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=10) as answer:
-        assert answer.status == 202
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        assert answer.status == expected

@@ -2,10 +2,11 @@
 
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.documents import Message
+from tests.support.properties import STEADY
 from web.conversation import arrange
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -48,7 +49,7 @@ def test_messages_that_answer_each_other_in_a_circle_all_appear() -> None:
     assert order(message(0, 0)) == [("k0", 0)]
 
 
-@settings(deadline=None)
+@STEADY
 @given(st.lists(st.tuples(st.integers(0, 12), st.lists(st.integers(0, 12), max_size=3)), max_size=12))
 def test_every_message_appears_once_after_its_parent(links: list[tuple[int, list[int]]]) -> None:
     messages = [message(n, answers, tuple(refs)) for n, (answers, refs) in enumerate(links)]

@@ -57,7 +57,8 @@ def test_every_page_is_well_formed_and_every_address_on_it_leads_somewhere(site:
 def test_home_tells_what_was_agreed_and_what_is_contested(site: Site) -> None:
     text = page(site, "/").text
     assert text.index("Agreed") < text.index("Lifetime of a receipt") < text.index("Contested")
-    assert text.index("Contested") < text.index("Consensus call: remove the compression option")
+    assert text.index("Agreed") < text.index("Rough consensus") < text.index("Contested")
+    assert text.index("Contested") < text.index("Mandatory-to-implement")
     for name in ("slowmail", "tally"):
         assert name in text
 

@@ -56,12 +56,13 @@ async def home_page(req: func.HttpRequest) -> func.HttpResponse:
         source_names(connected),
     )
     disputed = {ConsensusType.DISSENT, ConsensusType.MIXED}
+    undecided = [each for each in reports if not each.has_consensus]
     return show(
         req,
         "pages/home.html",
-        agreed=[each for each in reports if each.consensus_type is ConsensusType.AGREEMENT][:SHOWN],
-        contested=[each for each in reports if each.consensus_type in disputed][:SHOWN],
-        open=[each for each in reports if each.consensus_type is None][:SHOWN],
+        agreed=[each for each in reports if each.has_consensus][:SHOWN],
+        contested=[each for each in undecided if each.consensus_type in disputed][:SHOWN],
+        open=[each for each in undecided if each.consensus_type not in disputed][:SHOWN],
         digests=digests,
         sources=sources,
         nothing=not reports,

@@ -22,9 +22,12 @@ log = logging.getLogger(__name__)
 @blueprint.function_name("removal")
 @blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=REMOVAL_QUEUE, connection=CONNECTION)
 async def removal(msg: func.ServiceBusMessage) -> None:
-    connected, parent = await clients(), received(msg.application_properties or {})
-    with span("removal", parent=parent, kind=SpanKind.CONSUMER):
-        done = await run_removal(_removal_id(msg.get_body()), connected)
+    connected, id_ = await clients(), _removal_id(msg.get_body())
+    parent = received(msg.application_properties or {})
+    with span("removal", parent=parent, kind=SpanKind.CONSUMER) as removing:
+        removing.set_attribute("pipeline.operation_id", id_)
+        done = await run_removal(id_, connected)
+        removing.set_attribute("pipeline.outcome", done.status)
         if done.status not in DONE:
             await ask_again(connected, done, datetime.now(UTC))
 

@@ -33,15 +33,18 @@ def mark(body: MarkedLines) -> None:
 
 
 def _mark_after_dashes(body: MarkedLines, start: int) -> None:
+    exact = body.lines[start] == "-- "
+    most = _MAX_MARKED_LINES if exact else _MAX_DASHED_LINES
+    signature: list[str] = []
     end = start + 1
     while end < len(body) and body.marks[end] in {NEW, BLANK} and not body.lines[end].startswith("-- "):
+        if not body.is_blank(end):
+            signature.append(body.lines[end])
+        if len(signature) > most:  # not looked at further: a text may be made of such lines
+            return
         end += 1
-    signature = [line for line in body.lines[start + 1 : end] if line.strip()]
     # In a patch, `-- ` may be a removed list item: a diff that goes on after it shows that.
     if any(_IN_A_DIFF.match(line) for line in signature):
-        return
-    exact = body.lines[start] == "-- "
-    if len(signature) > (_MAX_MARKED_LINES if exact else _MAX_DASHED_LINES):
         return
     if not exact and any(len(line) > _MAX_SIGNATURE_CHARS for line in signature):
         return

@@ -1,6 +1,7 @@
 """A message on its way to the store, as plain values: it may come from another process."""
 
 import hashlib
+import json
 import marshal
 from collections.abc import Generator
 from itertools import islice
@@ -8,15 +9,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from shared.archives import SkippedMember, open_members
-from shared.mail.models import Message, Skipped
+from shared.mail.models import Message, Segment, Skipped
+from shared.mail.normalize import normalize
 from shared.mail.parse import parse_archive
 from shared.mail.subject_links import SubjectEntry
 from shared.mail.threading import Links, links_of
+from shared.sizes import json_bytes_at_most
 from shared.times import stored_time
 
 __all__ = ["Arrival", "Batch", "arrival_of", "plain", "read_batches", "restored"]
 
 BATCH = 100
+MAX_DOCUMENT_BYTES = 1_900_000
 
 
 class Arrival(NamedTuple):
@@ -36,8 +40,29 @@ class Batch(NamedTuple):
 
 def arrival_of(message: Message) -> Arrival:
     document = _document(message)
+    while _is_too_large(document):
+        document = _document(_shortened(message))
     document["variant"] = _variant(document)
     return Arrival(links_of(message), document)
+
+
+def _is_too_large(document: dict[str, Any]) -> bool:
+    may_be = json_bytes_at_most(document) > MAX_DOCUMENT_BYTES
+    return may_be and len(json.dumps(document)) > MAX_DOCUMENT_BYTES
+
+
+def _shortened(message: Message) -> Message:
+    """Without its HTML, or with half of its text: a document has at most 2 MB, and escapes count."""
+    if message.body_html is not None:
+        message.body_html = None
+        message.warnings.append("html-too-large")
+        return message
+    end = len(message.body_raw) // 2
+    message.warnings += ["body-truncated"] if "body-truncated" not in message.warnings else []
+    message.segments = [Segment(s.kind, s.start, min(s.end, end)) for s in message.segments if s.start < end]
+    message.body_raw = message.body_raw[:end]
+    message.body_normalized = normalize(message.body_raw, message.segments).text
+    return message
 
 
 def _variant(document: dict[str, Any]) -> str:

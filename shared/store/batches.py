@@ -1,10 +1,11 @@
 """Writes that share a partition go in transactional batches: as few round trips as the limits allow."""
 
-import marshal
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
+
+from shared.sizes import json_bytes_at_most
 
 __all__ = ["Patch", "Ready", "Storable", "by_partition", "in_batches"]
 
@@ -81,7 +82,7 @@ def in_batches(documents: Iterable[Storable]) -> Iterator[list[dict[str, Any]]]:
     size = 0
     for document in documents:
         stored = document.to_cosmos()
-        length = _at_most(stored)
+        length = json_bytes_at_most(stored)
         if batch and (len(batch) == MAX_OPERATIONS or size + length > MAX_BYTES):
             yield batch
             batch, size = [], 0
@@ -89,15 +90,3 @@ def in_batches(documents: Iterable[Storable]) -> Iterator[list[dict[str, Any]]]:
         size += length
     if batch:
         yield batch
-
-
-_PLAIN = bytes(code for code in range(0x20, 0x7F) if chr(code) not in '"\\')
-
-
-def _at_most(stored: dict[str, Any]) -> int:
-    """A quick bound on the bytes of its JSON: what is not plain becomes an escape of six at most.
-
-    The marks and lengths that marshal puts before each value outweigh JSON's quotes, colons and commas.
-    """
-    data = marshal.dumps(stored, 2)
-    return len(data) + 5 * len(data.translate(None, _PLAIN))

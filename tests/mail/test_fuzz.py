@@ -4,6 +4,7 @@ import io
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 
 import pytest
@@ -174,6 +175,10 @@ HOSTILE = {
     "UTF-7": b"Content-Type: text/plain; charset=utf-7\n\n" + b"+" * 300_000,
     "date": b"Date: " + b"Mon " * 50_000 + b"\n\nx",
     "escaped From": b"\n" + b">" * 300_000 + b"From x",
+    "dashes only": b"\n" + b"--\n" * 100_000,
+    "dashes and some lines": b"\n" + (b"--\n" + b"a\n" * 7) * 10_000,
+    "bad headers between good ones": b"bad line\nX: y\n" * 40_000 + b"\nx",
+    "a codec that unpacks": b"Content-Type: text/plain; charset=zlib\n\n" + zlib.compress(b"A" * 50_000_000),
 }
 
 

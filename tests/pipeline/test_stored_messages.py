@@ -1,5 +1,6 @@
 """Messages are stored without making a model of each: what is stored must be what the model would store."""
 
+import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,3 +42,14 @@ def test_each_message_has_one_document_in_its_thread() -> None:
     documents = message_documents([arrival_of(each) for each in messages], places, "archive")
     assert set(documents) == {each.message_key for each in messages}
     assert all(each.partition_key == each.stored["thread_id"] for each in documents.values())
+
+
+@pytest.mark.parametrize("text", ["\u5b57" * 400_000, '"' * 450_000, "\x01" * 400_000])
+def test_a_message_that_would_make_too_large_a_document_is_cut_and_says_so(text: str) -> None:
+    html = "Content-Type: text/html; charset=utf-8\n\n"
+    arrival = arrival_of(parse_message(f"From: a@b.c\nMessage-ID: <a@b>\n{html}{text}".encode()))
+    stored = stored_message(arrival, "thread", "archive", NOW)
+    assert len(json.dumps(stored)) < 2_000_000
+    assert {"html-too-large", "body-truncated"} & set(stored["warnings"])
+    assert stored["segments"][-1]["end"] == len(stored["body_raw"]) >= 100_000
+    assert read_document(Message, stored).to_cosmos() == stored

@@ -74,7 +74,7 @@ MONTH = 2_628_000
 WAITING = 2
 MEMORY_GB = 2
 OPERATIONS = 4  # publish, forward to the queue, receive, complete
-TIMER_RUNS = 2 * 43_800 + 8_760 + 2_920  # two a minute, digests each five, the sweep each fifteen
+TIMER_RUNS = 6 * 43_800 + 8_760 + 2 * 2_920 + 30  # six a minute, one each five, two each fifteen, one a night
 SPAN_BYTES = 3_000  # a span and a log line, as the exporter sends them
 METRIC_BYTES = 43_800 * 60 * 600  # 60 series that have news each minute
 

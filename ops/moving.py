@@ -170,7 +170,8 @@ def _end(audit: "Audit | None", *, json: bool) -> None:
         )  # fmt: skip
     else:
         more = f"; {audit.outcome}" if audit.outcome else ""
-        say(f"{audit.counts.get(word, 0):,} of {audit.counts.get('planned', 0):,} {word}{more}.")
+        undo = f" `dlq restore {audit.id}` brings them back." if word == "purged" else ""
+        say(f"{audit.counts.get(word, 0):,} of {audit.counts.get('planned', 0):,} {word}{more}.{undo}")
     if audit.status == "interrupted":
         name = DOING[audit.action]
         again = f"dlq {name} --resume {audit.id}" if name != "restore" else "the same command"

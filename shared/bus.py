@@ -61,7 +61,10 @@ class Bus:
             await self._send(messages)
 
     async def send_to_queue(self, queue: str, messages: "Sequence[ServiceBusMessage]") -> None:
-        """Send to one stage alone, past the topic: a requeue."""
+        """Send to one stage alone, past the topic. What was sent before stays in its own trace."""
+        for message in messages:
+            trace: dict[str | bytes, Any] = dict(carried().items())
+            message.application_properties = trace | (message.application_properties or {})
         async with self._calls.measured("requeue"), self.queue_sender(queue) as sender:
             await sender.send_messages(list(messages))
 

@@ -77,8 +77,16 @@ async def _embed(event: Event[ChunksPrepared], work: Work) -> Outcome:
     if done.errors:
         raise done.errors[0]
     await check_places(work.clients, thread_ids, work.session)
+
+    async def forget_errors() -> None:
+        """Of an earlier delivery that had embedded them and could not say so."""
+        cured = [each for each in chunks if each.status is Status.PROCESSED and each.lastError]
+        patches = [Patch(each.id, each.thread_id, set={"lastError": None}) for each in cured]
+        await work.clients.store.patch_all(Chunk, patches, work.session)
+
     return Outcome(
         [_announcement(event.data, chunks, done, model, work)],
+        after_announcing=forget_errors,
         counts={"chunks": len(chunks), "embedded": done.embedded, "given_up": done.given_up},
     )
 

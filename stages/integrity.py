@@ -4,6 +4,7 @@ import azure.functions as func
 
 from shared.clients import clients
 from shared.integrity import IntegrityError, VerifyOptions, verify
+from shared.telemetry import span
 
 __all__ = ["blueprint"]
 
@@ -14,6 +15,7 @@ blueprint = func.Blueprint()
 @blueprint.timer_trigger(arg_name="timer", schedule="0 17 3 * * *")
 async def integrity(timer: func.TimerRequest) -> None:  # noqa: ARG001 - the binding's name
     connected = await clients()
-    done = await verify(connected, VerifyOptions(repair=connected.settings.INTEGRITY_REPAIR))
+    with span("integrity"):
+        done = await verify(connected, VerifyOptions(repair=connected.settings.INTEGRITY_REPAIR))
     if done.errors:
         raise IntegrityError("; ".join(done.errors))

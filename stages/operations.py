@@ -1,10 +1,12 @@
 """Operators' requests that run in the background."""
 
 import azure.functions as func
+from opentelemetry.trace import SpanKind
 
 from shared.clients import clients
 from shared.deadletters.background import OPERATIONS_QUEUE, run_requested
 from shared.stage.functions import CONNECTION
+from shared.telemetry import received, span
 
 __all__ = ["blueprint"]
 
@@ -14,4 +16,6 @@ blueprint = func.Blueprint()
 @blueprint.function_name("operations")
 @blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=OPERATIONS_QUEUE, connection=CONNECTION)
 async def operations(msg: func.ServiceBusMessage) -> None:
-    await run_requested(msg.get_body(), await clients())
+    connected, parent = await clients(), received(msg.application_properties or {})
+    with span("operation", parent=parent, kind=SpanKind.CONSUMER):
+        await run_requested(msg.get_body(), connected)

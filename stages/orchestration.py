@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import azure.functions as func
 
-from shared.documents import Chunk, Thread, stored_time
+from shared.documents import Thread, stored_time
 from shared.errors import Failure
 from shared.events import EmbeddingsGenerated, Event, OrchestrationFailed
 from shared.stage import Later, Outcome, Stage, Subject, Work
@@ -166,9 +166,8 @@ def _failed(
 
 
 def _subjects(data: EmbeddingsGenerated) -> list[Subject]:
-    places = zip(data.chunk_ids, data.chunk_threads, strict=False)
-    chunks = [Subject(Chunk, id_, thread) for id_, thread in places]
-    return [*chunks, *(Subject(Thread, each, each) for each in data.thread_ids)]
+    """The threads: their chunks are done, and what is left of an error goes with the next summary."""
+    return [Subject(Thread, each, each) for each in sorted({*data.chunk_threads, *data.thread_ids})]
 
 
 ORCHESTRATION = Stage("orchestration", EmbeddingsGenerated, orchestrate, _failed, _subjects)

@@ -5,11 +5,13 @@ import logging
 from datetime import UTC, datetime
 
 import azure.functions as func
+from opentelemetry.trace import SpanKind
 
 from shared.clients import clients
 from shared.errors import InvalidEventError
 from shared.removal import DONE, REMOVAL_QUEUE, ask_again, resume_removals, run_removal
 from shared.stage.functions import CONNECTION
+from shared.telemetry import received, span
 
 __all__ = ["blueprint"]
 
@@ -20,10 +22,14 @@ log = logging.getLogger(__name__)
 @blueprint.function_name("removal")
 @blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=REMOVAL_QUEUE, connection=CONNECTION)
 async def removal(msg: func.ServiceBusMessage) -> None:
-    connected = await clients()
-    done = await run_removal(_removal_id(msg.get_body()), connected)
-    if done.status not in DONE:
-        await ask_again(connected, done, datetime.now(UTC))
+    connected, id_ = await clients(), _removal_id(msg.get_body())
+    parent = received(msg.application_properties or {})
+    with span("removal", parent=parent, kind=SpanKind.CONSUMER) as removing:
+        removing.set_attribute("pipeline.operation_id", id_)
+        done = await run_removal(id_, connected)
+        removing.set_attribute("pipeline.outcome", done.status)
+        if done.status not in DONE:
+            await ask_again(connected, done, datetime.now(UTC))
 
 
 @blueprint.function_name("removals_silent")

@@ -16,7 +16,6 @@ __all__ = ["Block", "Mark", "Run", "body_blocks", "is_cut", "marks_of_citation",
 
 MOST_CHARS = 60_000  # of one message on a page; the rest is in the raw message
 WRAPPED = 45  # lines at least this long were broken by a mailer, not by their author
-_PARAGRAPH = re.compile(r"[^\n]*\S[^\n]*(?:\n[^\n]*\S[^\n]*)*")
 _LAID_OUT = re.compile(r"^(?: {2,}|\t)|\S {3,}\S|^[|+]|[-=_*~]{6,}", re.MULTILINE)
 _ITEM = re.compile(r" {0,2}(?:[-*o+•]|\(?\d{1,2}[.)]|\([a-z]\))\s")
 
@@ -87,8 +86,22 @@ def _segments(message: Message) -> list[Segment]:
 
 
 def _paragraphs(body: str, start: int, end: int, marks: Sequence[Mark]) -> Iterator[Block]:
-    for found in _PARAGRAPH.finditer(body, start, end):
-        yield Block(_kind(found[0]), tuple(_runs(body, found.start(), found.end(), marks)))
+    for first, last in _stretches(body, start, end):
+        yield Block(_kind(body[first:last]), tuple(_runs(body, first, last, marks)))
+
+
+def _stretches(body: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Lines that follow each other without a blank one between. By lines: a pattern could be made to hang."""
+    first, at = None, start
+    for line in body[start:end].splitlines(keepends=True):
+        if line.strip():
+            first = at if first is None else first
+        elif first is not None:
+            yield first, first + len(body[first:at].rstrip("\n"))
+            first = None
+        at += len(line)
+    if first is not None:
+        yield first, first + len(body[first:end].rstrip("\n"))
 
 
 def _kind(text: str) -> str:

@@ -54,18 +54,25 @@ STATUSES = {
 _UNSEEN = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ue000\ue001\ufeff]"
 )
+LONGEST_WORD = 300
+_ENDLESS = re.compile(rf"\S{{{LONGEST_WORD}}}(?=\S)")
 _QUOTED = re.compile(r"^ {0,3}(?:[A-Z][A-Za-z]{0,2})?> ?", re.MULTILINE)
 _LABEL = re.compile(r"^(?:(?:re|fwd?|aw|sv|antw)\s*:\s*|\[[^\]]{1,40}\]\s*)+", re.IGNORECASE)
 
 
 def plain(text: object) -> str:
     """What a stranger wrote, as one line of text: no control characters, no change of direction."""
-    return " ".join(_UNSEEN.sub("", str(text)).split())
+    return _breakable(" ".join(_UNSEEN.sub("", str(text)).split()))
 
 
 def seen(text: str) -> str:
     """Likewise, with its lines and spaces as they are."""
-    return _UNSEEN.sub("", text)
+    return _breakable(_UNSEEN.sub("", text))
+
+
+def _breakable(text: str) -> str:
+    """A word without an end may be broken here and there: else a browser looks long for a place."""
+    return _ENDLESS.sub("\\g<0>\u200b", text) if len(text) > LONGEST_WORD else text
 
 
 def unquoted(text: str) -> str:

@@ -1,6 +1,7 @@
 """Documents of a container: create, read, upsert, replace, patch, delete, alone and in a batch."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +32,7 @@ MAX_DOCUMENT_BYTES = 2 * 1024 * 1024
 MAX_NESTING = 128
 MAX_ID_LENGTH = 1023
 MAX_NAME_LENGTH = 255  # of a database or container
+Find = Callable[[str, str, str, int], Row | None]
 _FORBIDDEN_IN_ID = re.compile(r"[/\\?#]")
 
 
@@ -117,7 +119,7 @@ class Documents:
     ) -> Written:
         doc_id = check_id(document.get("id"))
         self._check_key(container, key, document)
-        row = self._find(container, doc_id, key)
+        row = self._find(container, doc_id, key, self._store.find_head)
         if row is None:
             return self._insert(container, key, doc_id, document)
         _check_conditions(row, conditions)
@@ -132,7 +134,7 @@ class Documents:
         conditions: Conditions = NO_CONDITIONS,
     ) -> Written:
         check_id(document.get("id"))
-        row = self._existing(container, doc_id, key)
+        row = self._existing(container, doc_id, key, self._store.find_head)
         self._check_key(container, key, document)
         _check_conditions(row, conditions)
         return self._update(container, row, document)
@@ -149,7 +151,7 @@ class Documents:
             change = {"operations": change}
         if not isinstance(change, dict):
             raise bad_request("a patch is an object with operations and, if need be, a condition")
-        row = self._existing(container, doc_id, key)
+        row = self._existing(container, doc_id, key, self._store.find)
         _check_conditions(row, conditions)
         if change.get("condition") is not None:
             self._check_filter(container, row, change["condition"])
@@ -160,7 +162,7 @@ class Documents:
     def delete(
         self, container: Container, key: PartitionKey, doc_id: str, conditions: Conditions = NO_CONDITIONS
     ) -> Written:
-        row = self._existing(container, doc_id, key)
+        row = self._existing(container, doc_id, key, self._store.find_head)
         _check_conditions(row, conditions)
         lsn = container.advance(row.range)
         with self._store.all_or_nothing():
@@ -190,11 +192,11 @@ class Documents:
 
     # the steps
 
-    def _find(self, container: Container, doc_id: str, key: PartitionKey) -> Row | None:
-        return self._store.find(container.table, doc_id, key.text, int(self._clock.now()))
+    def _find(self, container: Container, doc_id: str, key: PartitionKey, find: Find) -> Row | None:
+        return find(container.table, doc_id, key.text, int(self._clock.now()))
 
-    def _existing(self, container: Container, doc_id: str, key: PartitionKey) -> Row:
-        row = self._find(container, doc_id, key)
+    def _existing(self, container: Container, doc_id: str, key: PartitionKey, find: Find) -> Row:
+        row = self._find(container, doc_id, key, find)
         if row is None:
             raise not_found(f"the document {doc_id!r} with the partition key {key.text} in {container.id!r}")
         return row
@@ -223,7 +225,7 @@ class Documents:
 
     def _update(self, container: Container, old: Row, document: dict[str, Any]) -> Written:
         row = self._complete(container, document, old._replace(id=document["id"], ts=int(self._clock.now())))
-        self._write(container, row, self._store.update)
+        self._write(container, row, self._store.update if row.id == old.id else self._store.rename)
         return Written(200, row, row.range, row.lsn)
 
     def _complete(self, container: Container, document: dict[str, Any], row: Row) -> Row:

@@ -133,21 +133,31 @@ class Store:
         self.execute(f"INSERT INTO {table} ({_COLUMNS}, body) VALUES (?,?,?,?,?,?,?,?,?,jsonb(?))", row)
 
     def update(self, table: str, row: Row) -> None:
-        self.execute(
-            f"UPDATE {table} SET id=?2, lsn=?6, ts=?7, expires=?8, etag=?9, body=jsonb(?10) WHERE k=?1",
-            row,
-        )
+        """The document as it is now; its id, which two indexes would be changed for, stays."""
+        self._update(table, "", row)
+
+    def rename(self, table: str, row: Row) -> None:
+        """The document as it is now, under another id."""
+        self._update(table, "id=?2, ", row)
+
+    def _update(self, table: str, rename: str, row: Row) -> None:
+        columns = "lsn=?6, ts=?7, expires=?8, etag=?9, body=jsonb(?10)"
+        self.execute(f"UPDATE {table} SET {rename}{columns} WHERE k=?1", row)
 
     def put(self, table: str, row: Row) -> None:
         self.execute(f"DELETE FROM {table} WHERE k = ?", (row.k,))
         self.insert(table, row)
 
-    def find(self, table: str, doc_id: str, pk: str, now: int) -> Row | None:
-        sql = f"SELECT {_COLUMNS}, json(body) FROM {table} WHERE id = ? AND pk = ?"
+    def find(self, table: str, doc_id: str, pk: str, now: int, *, body: str = "json(body)") -> Row | None:
+        sql = f"SELECT {_COLUMNS}, {body} FROM {table} WHERE id = ? AND pk = ?"
         found = self.execute(sql, (doc_id, pk)).fetchone()
         if found is None or (found[7] is not None and found[7] <= now):
             return None
         return Row(*found)
+
+    def find_head(self, table: str, doc_id: str, pk: str, now: int) -> Row | None:
+        """The document without its body, for one that is about to get another."""
+        return self.find(table, doc_id, pk, now, body="''")
 
     def rows(self, sql: str, bindings: Any) -> list[tuple[Any, ...]]:
         return self.execute(sql, bindings).fetchall()

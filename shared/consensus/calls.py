@@ -118,14 +118,13 @@ _BEFORE = 60
 
 
 def consensus_calls(message: ConsensusMessage, chairs: Collection[str] = ()) -> list[ConsensusCall]:
-    """The calls in a message. `chairs` are their addresses where they are known."""
+    """The calls in a message. Where the chairs' addresses are known, nobody else is one by saying so."""
     sentences = own_sentences(message.text)
     kinds = [_kind(sentence) for sentence in sentences]
     if not any(kinds):
         return []
-    by_chair = message.sender_email.casefold() in {chair.casefold() for chair in chairs} or _says_chair(
-        message.text
-    )
+    known = {chair.strip().casefold() for chair in chairs}
+    by_chair = message.sender_email.strip().casefold() in known if known else _says_chair(message.text)
     if by_chair and CallKind.CLOSED in kinds:
         kinds = [kind or _verdict_on_readiness(each) for kind, each in zip(kinds, sentences, strict=True)]
     return [

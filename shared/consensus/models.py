@@ -93,7 +93,7 @@ class ConsensusCall:
     evidence: Evidence
     sender_email: str
     by_chair: bool
-    """The sender is a known chair, or says so in the message."""
+    """The sender is a known chair or, where none is known, says so in the message."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ The SDK's own retries are off: a throttled call is raised as transient with the 
 for, and the stage's backoff honours it, as for every other dependency.
 """
 
+import asyncio
 import base64
 import binascii
 from collections.abc import Sequence
@@ -28,6 +29,7 @@ __all__ = ["OpenAIEmbedder"]
 MAX_TEXTS = 512
 TOKEN_BUDGET = 200_000
 WINDOW = 8191
+REQUESTS_AT_ONCE = 4  # of all events together: more would only be throttled
 _TOKEN_BYTES = 3  # a token has four in English, and fewer in code and other scripts
 _SCOPE = "https://cognitiveservices.azure.com/.default"
 _TOO_MANY_REQUESTS = 429
@@ -52,6 +54,7 @@ class OpenAIEmbedder:
         self.model, self.backend, self.dimension = model, backend, dimension
         self._client, self._credential = client, credential
         self._calls = Calls("embedding")
+        self._turns = asyncio.Semaphore(REQUESTS_AT_ONCE)
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:
@@ -121,7 +124,7 @@ class OpenAIEmbedder:
         if not self.model.startswith(_FIXED_LENGTH):
             options["dimensions"] = self.dimension
         try:
-            async with self._calls.measured("encode"):
+            async with self._turns, self._calls.measured("encode"):
                 answer = await self._client.embeddings.create(model=self.model, input=inputs, **options)
         except APIError as error:
             raise self._sorted(error) from error

@@ -49,7 +49,7 @@ def split_to_fit(data: Data, *, limit: int = MAX_EVENT_BYTES, overhead: int = 40
 def _middle(data: EventData, name: str) -> int:
     """Half-way, moved to the nearest border between two threads: a thread stays whole where it can."""
     half = len(getattr(data, name)) // 2
-    threads = getattr(data, "message_threads", [])
+    threads = getattr(data, "message_threads", None) or getattr(data, "chunk_threads", [])
     borders = [i for i in range(1, len(threads)) if threads[i] != threads[i - 1]]
     return min(borders, key=lambda border: abs(border - half), default=half)
 
@@ -66,6 +66,13 @@ def _cut(data: Data, piece: slice) -> Data:
         changes["thread_count"] = len(changes["thread_ids"])
     if isinstance(data, ChunksPrepared) and data.chunk_messages:
         changes["message_keys"] = list(dict.fromkeys(changes["chunk_messages"]))
-    if isinstance(data, ChunksPrepared | EmbeddingsGenerated) and piece.start is not None:
-        changes["thread_ids"] = []  # named once: the first part has them
+    if isinstance(data, ChunksPrepared | EmbeddingsGenerated) and data.thread_ids:
+        changes["thread_ids"] = _threads(data, piece)
     return data.model_copy(update=changes)
+
+
+def _threads(data: ChunksPrepared | EmbeddingsGenerated, piece: slice) -> list[str]:
+    """Those of the piece's chunks; and with the first piece, those that have no chunk in the event."""
+    here = list(dict.fromkeys(data.chunk_threads[piece]))
+    bare = set(data.thread_ids) - set(data.chunk_threads)
+    return here if piece.start is not None else [*here, *(each for each in data.thread_ids if each in bare)]

@@ -46,6 +46,9 @@ class SourceSettings(BaseModel):
     username_setting: str | None = Field(default=None, pattern=rf"^{SECRET_PREFIX}[A-Z0-9_]{{1,80}}$")
     password_setting: str | None = Field(default=None, pattern=rf"^{SECRET_PREFIX}[A-Z0-9_]{{1,80}}$")
     plaintext: bool = False
+    chairs: Annotated[
+        list[Annotated[str, Field(pattern=r"^[^@\s]{1,64}@[^@\s]{1,255}$")]], Field(max_length=50)
+    ] = []
 
 
 class SourceDefinition(BaseModel):

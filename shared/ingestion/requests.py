@@ -10,14 +10,14 @@ import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from shared.clients import Clients
 from shared.documents import Operation, Source, read_document, stored_time
 from shared.lazy import lazy
 from shared.session import Session
 from shared.store import Conflict, NamedQuery
-from shared.telemetry import carried, span
+from shared.telemetry import span
 
 if TYPE_CHECKING:
     from azure import servicebus
@@ -62,13 +62,7 @@ async def request_fetch(
 
 async def _send(operation: Operation, session: Session, clients: Clients) -> None:
     body = json.dumps({"operation_id": operation.id, "session": session.tokens()})
-    properties: dict[str | bytes, Any] = dict(carried().items())
-    message = servicebus.ServiceBusMessage(
-        body,
-        message_id=operation.id,
-        content_type="application/json",
-        application_properties=properties,
-    )
+    message = servicebus.ServiceBusMessage(body, message_id=operation.id, content_type="application/json")
     await clients.bus.send_to_queue(INGESTION_QUEUE, [message])
 
 

@@ -10,8 +10,10 @@ __all__ = [
     "MESSAGE_PLACES",
     "MESSAGE_THREADS",
     "REPORTS_ABOUT",
+    "REPORTS_OF",
     "SIGNPOSTS_TO",
     "SUMMARIES_ABOUT",
+    "SUMMARIES_OF",
     "THREADS_OF_ARCHIVE",
     "THREAD_CHUNKS",
     "UNFINISHED",
@@ -51,6 +53,8 @@ FAILURES_OF_THREAD = NamedQuery(
     " OR ARRAY_CONTAINS(c.original_event.data.thread_ids, @thread)"
     " OR ARRAY_CONTAINS(c.original_event.data.chunk_threads, @thread)",
 )
+SUMMARIES_OF = NamedQuery("summaries_of", "summaries", "SELECT VALUE c.id FROM c")
+REPORTS_OF = NamedQuery("reports_of", "reports", "SELECT VALUE c.id FROM c")
 SIGNPOSTS_TO = NamedQuery("signposts_to", "threads", "SELECT VALUE c.id FROM c WHERE c.merged_into = @thread")
 ARCHIVES_OF_SOURCE = NamedQuery(
     "archives_of_source", "archives", "SELECT VALUE c.id FROM c WHERE c.source = @source"

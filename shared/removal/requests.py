@@ -5,16 +5,21 @@ A deletion whose message was lost, or whose runs broke off, is found by its docu
 
 import json
 from datetime import datetime, timedelta
-
-from azure.servicebus import ServiceBusMessage
+from typing import TYPE_CHECKING
 
 from shared.clients import Clients
 from shared.documents import Archive, Removal, Source, read_document, stored_time
 from shared.errors import DocumentNotFoundError
+from shared.lazy import lazy
 from shared.removal.queries import ARCHIVES_OF_SOURCE, UNFINISHED
 from shared.removal.tombstones import DONE, removal_id
 from shared.session import Session
 from shared.store import Patch
+
+if TYPE_CHECKING:
+    from azure import servicebus
+else:
+    servicebus = lazy("azure.servicebus")
 
 __all__ = ["REMOVAL_QUEUE", "ask_again", "request_removal", "resume_removals"]
 
@@ -46,7 +51,7 @@ async def request_removal(
 
 
 async def ask_again(clients: Clients, removal: Removal, now: datetime) -> None:
-    message = ServiceBusMessage(
+    message = servicebus.ServiceBusMessage(
         json.dumps({"removal_id": removal.id}),
         message_id=f"{removal.id}-{now.timestamp():.6f}",
         content_type="application/json",

@@ -3,8 +3,9 @@
     mark the archive -> each thread that has something of it -> failures -> blob -> check -> the archive
 
 Each thread is counted and noted on the removal's document before it is touched: after a crash it is the first
-to go on with, and is not counted again. What others are found by goes last. The check asks every container
-and the index; what it finds, from a stage that was still at work, is removed in another round.
+to go on with, and is not counted again. What others are found by goes last. The check asks for messages,
+chunks, threads, failures, vectors, and the summaries and reports of the threads that went; what it finds,
+from a stage that was still at work, is removed in another round.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shared.clients import Clients
-from shared.documents import Archive, Failure, OperationStatus, Removal, Source
+from shared.documents import Archive, Failure, OperationStatus, Removal, Report, Source, Summary
 from shared.errors import DocumentNotFoundError, PipelineError, classify
 from shared.index import Filters
 from shared.provision import ARCHIVES_CONTAINER
@@ -25,6 +26,8 @@ from shared.removal.queries import (
     CHUNK_THREADS,
     FAILURES_OF_ARCHIVE,
     MESSAGE_THREADS,
+    REPORTS_OF,
+    SUMMARIES_OF,
     THREADS_OF_ARCHIVE,
 )
 from shared.removal.threads import find_part, remove_part
@@ -37,6 +40,7 @@ __all__ = ["RemovalRun", "StillThereError", "run_removal"]
 
 log = logging.getLogger(__name__)
 MAX_ROUNDS = 5
+DERIVED = ((Summary, SUMMARIES_OF), (Report, REPORTS_OF))
 SETTLING_SECONDS = 1.0  # between rounds, for the search index to catch up
 
 
@@ -73,6 +77,7 @@ class _Remover:
         self._removal = removal
         self._run = run
         self._until = time.monotonic() + run.seconds
+        self._emptied: set[str] = set()  # threads of which nothing is to be left
 
     async def run(self) -> Removal:
         removal = self._removal
@@ -177,6 +182,8 @@ class _Remover:
                 await self._save()
                 self._run.progress("counted")
             await remove_part(self._clients, part, self._run.now, self._run.progress)
+        if not part.staying:
+            self._emptied |= {thread_id, *part.signposts}
         self._run.progress("thread")
 
     async def _delete_failures(self, archive_id: str) -> None:
@@ -187,9 +194,13 @@ class _Remover:
         self._run.progress("failures")
 
     async def _delete_strays(self, archive_id: str) -> None:
-        """Vectors whose chunks are gone, written by a stage that was at work when those went."""
+        """What a stage that was at work has written since: vectors, and summaries and reports of threads."""
         hits = await self._clients.index.search("*", filters=Filters(archive_id=archive_id), top=1000)
         await self._clients.index.delete([hit.chunk_id for hit in hits])
+        for thread_id in self._emptied:
+            for model, query in DERIVED:
+                left = await self._rows_of(query, thread_id)
+                await self._store.delete_all(model, left, thread_id, Session())
 
     async def _delete_blob(self, archive_id: str) -> None:
         archive = await self._store.find(Archive, archive_id, archive_id, Session())
@@ -209,6 +220,9 @@ class _Remover:
         hits = await self._clients.index.search(
             "*", filters=Filters(archive_id=archive_id), top=1, total=True
         )
+        for model, query in DERIVED:
+            found = [await self._rows_of(query, thread_id) for thread_id in self._emptied]
+            left[model.container] = sum(map(len, found))
         return {**left, "vectors": hits.total or 0}
 
     async def _ids(self, query: NamedQuery, **parameters: str) -> set[str]:
@@ -216,6 +230,9 @@ class _Remover:
 
     async def _rows(self, query: NamedQuery, **parameters: str) -> list[Any]:
         return [each async for each in self._store.query(query, Session(), **parameters)]
+
+    async def _rows_of(self, query: NamedQuery, thread_id: str) -> list[Any]:
+        return [each async for each in self._store.query(query, Session(), partition=thread_id)]
 
     async def _save(self) -> None:
         self._removal.updated_at = self._run.now()

@@ -8,7 +8,7 @@ import numpy as np
 
 from shared.clients import Clients
 from shared.consensus import analyse_thread
-from shared.documents import Chunk, Message, Status, Thread, read_document
+from shared.documents import Chunk, Message, Source, Status, Thread, read_document
 from shared.errors import DocumentNotFoundError
 from shared.session import Session
 from shared.store.queries import CHUNKS_OF_THREAD, MESSAGES_OF_THREAD
@@ -43,6 +43,7 @@ async def load_context(clients: Clients, thread: Thread, session: Session, how: 
         async for each in store.query(CHUNKS_OF_THREAD, session, partition=thread.id)
     ]
     read = [_message(each) for each in messages]
+    chairs = await _chairs(clients, thread, session)
     order = {message.id: position for position, message in enumerate(messages)}
     chunks.sort(key=lambda chunk: (order.get(chunk.message_key, len(order)), chunk.chunk_index))
     fits = sum(each.token_count for each in chunks) <= how.window
@@ -57,7 +58,7 @@ async def load_context(clients: Clients, thread: Thread, session: Session, how: 
             )
             for each in chunks
         ],
-        consensus=await asyncio.to_thread(analyse_thread, [each.for_consensus() for each in read]),
+        consensus=await asyncio.to_thread(analyse_thread, [each.for_consensus() for each in read], chairs),
         context_window_tokens=how.window,
         top_k=how.top_k,
         embed=how.embed,
@@ -74,6 +75,12 @@ def _gaps(messages: Sequence[Message], chunks: Sequence[Chunk]) -> tuple[str, ..
         (unindexed, f"{unindexed} of {len(chunks)} passages could not be indexed: a search misses them."),
     )
     return tuple(sentence for count, sentence in sentences if count)
+
+
+async def _chairs(clients: Clients, thread: Thread, session: Session) -> list[str]:
+    """Whose word on consensus counts, as the thread's sources name them."""
+    found = await clients.store.find_many(Source, [(name, name) for name in thread.sources], session)
+    return [address for source in found.values() for address in source.settings.get("chairs", [])]
 
 
 async def _vectors(clients: Clients, thread_id: str) -> dict[str, Matrix]:

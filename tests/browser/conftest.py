@@ -73,7 +73,9 @@ def complaints() -> Complaints:
 @pytest.fixture
 def page(browser: Browser, site: Site, complaints: Complaints) -> Iterator[Page]:
     """A page of a fresh visitor; at the end there must be nothing that the browser complained about."""
-    context = browser.new_context(base_url=site.url, viewport={"width": 1280, "height": 900})
+    context = browser.new_context(
+        base_url=site.url, viewport={"width": 1280, "height": 900}, reduced_motion="reduce"
+    )
     opened = context.new_page()
     complaints.listen(opened)
     yield opened

@@ -31,14 +31,14 @@ def _mail(number: int, body: str, answers: int | None = None) -> str:
         f"From: {name} <mal{number}@evil.example>",
         f"Subject: {subject}",
         f"Date: Mon, {2 + number:02d} Feb 2026 09:10:00 +0000",
-        f'Message-ID: <"><script>alert({number})</script>{number}@evil.example>',
+        f"Message-ID: {_id(number)}",
         "MIME-Version: 1.0",
         'Content-Type: text/plain; charset="utf-8"',
         "Content-Transfer-Encoding: 8bit",
     ]
     if answers is not None:
-        lines.append(f'In-Reply-To: <"><script>alert({answers})</script>{answers}@evil.example>')
-    return "\n".join([*lines, "", body.replace("LONG", "W" * 30_000), ""]) + "\n"
+        lines.append(f"In-Reply-To: {_id(answers)}")
+    return "\n".join([*lines, "", body.replace("LONG", "W" * 5_000), ""]) + "\n"
 
 
 HOSTILE = "".join(

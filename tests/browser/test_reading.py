@@ -70,7 +70,7 @@ def test_search_narrows_and_leads_to_the_message(page: Page) -> None:
 
 
 def test_the_whole_is_read_without_a_script(browser: Browser, site: Site) -> None:
-    context = browser.new_context(base_url=site.url, java_script_enabled=False)
+    context = browser.new_context(base_url=site.url, reduced_motion="reduce", java_script_enabled=False)
     page = context.new_page()
     page.goto("/")
     page.get_by_role("link", name="Call for adoption").first.click()
@@ -105,7 +105,9 @@ def test_hostile_mail_does_nothing_but_be_read(page: Page, site: Site) -> None:
 
 @pytest.mark.parametrize("width", [320, 768])
 def test_pages_fit_a_narrow_window(browser: Browser, site: Site, width: int) -> None:
-    context = browser.new_context(base_url=site.url, viewport={"width": width, "height": 700})
+    context = browser.new_context(
+        base_url=site.url, reduced_motion="reduce", viewport={"width": width, "height": 700}
+    )
     page = context.new_page()
     for path in kinds(site).values():
         page.goto(path)
@@ -136,7 +138,9 @@ def kinds(site: Site) -> dict[str, str]:
 def test_axe_finds_nothing_serious_on_any_page(browser: Browser, site: Site, scheme: str) -> None:
     assert AXE.exists(), "axe-core is not installed: make browser does that"
     # axe is evaluated by the test's own channel: the pages' policy would not let it in.
-    context = browser.new_context(base_url=site.url, color_scheme=scheme, bypass_csp=True)  # type: ignore[arg-type]  # one of its literals
+    context = browser.new_context(
+        base_url=site.url, reduced_motion="reduce", color_scheme=scheme, bypass_csp=True
+    )  # type: ignore[arg-type]  # one of its literals
     found = []
     for name, path in kinds(site).items():
         page = context.new_page()

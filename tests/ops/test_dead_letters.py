@@ -352,5 +352,5 @@ async def test_a_queue_goes_by_the_names_of_the_specification(name: str, queue: 
 
 
 async def test_a_queue_that_is_not_there_is_named_with_those_that_are() -> None:
-    with pytest.raises(UnknownQueueError, match="it is one of parsing, chunking"):
+    with pytest.raises(UnknownQueueError, match="it is one of ingestion, parsing"):
         queue_named("parser")

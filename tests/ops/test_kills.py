@@ -108,7 +108,7 @@ async def killed_and_resumed(place: OpsPlace, killer: Killer, action: str, step:
     await end_of(place, events, at_most_twice=CHOSEN if step == "acted" else 0)
 
 
-@pytest.mark.parametrize("step", ["acted", "noted", "completed"])
+@pytest.mark.parametrize("step", ["acted", "completed"])
 async def test_a_requeue_that_is_killed_is_resumed_to_the_same_end(
     place: OpsPlace, killer: Killer, step: str
 ) -> None:

@@ -157,6 +157,7 @@ def test_who_leaves_has_to_give_the_key_again(host: Host) -> None:
     assert (answer.status, "Max-Age=0" in answer.headers["set-cookie"]) == (303, True)
 
 
+@pytest.mark.slow
 def test_without_a_key_the_page_is_open_in_a_development_host_and_under_its_own_name_only(
     environ: dict[str, str], tmp_path: Path
 ) -> None:

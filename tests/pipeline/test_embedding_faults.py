@@ -261,6 +261,13 @@ async def test_a_fault_at_any_step_of_the_stage_leaves_the_end_of_a_calm_run(
     assert await _through_faults(place, services, step, skip=0, times=2) == 1
 
 
+async def test_a_delivery_that_had_embedded_and_could_not_say_so_leaves_no_error_behind(
+    place: Place, cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    services = {"cosmos": cloud.cosmos, "search": cloud.search, "bus": bus_service}
+    assert await _through_faults(place, services, ("bus", "send"), skip=0, times=12) > 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("times", [1, 4, 12])
 @pytest.mark.parametrize("skip", [0, 1, 2, 3])

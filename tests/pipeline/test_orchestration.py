@@ -223,3 +223,6 @@ async def test_when_the_attempts_are_used_up_the_failure_is_told(hasty: MailIn, 
     assert len(hasty.place.slept) == hasty.clients.settings.MAX_RETRIES
     (failed,) = await hasty.place.take_all("failures", 1)
     assert (failed.event_type, failed.data.thread_ids) == ("OrchestrationFailed", [ROOT])
+    thread = await hasty.clients.store.read(Thread, ROOT, ROOT, Session())
+    assert "CosmosHttpResponseError" in (thread.lastError or "")
+    assert {each["lastError"] for each in await hasty.stored("chunks")} == {None}

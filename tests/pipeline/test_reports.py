@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shared.documents import Report, Summary, Thread
+from shared.documents import Report, Source, Summary, Thread
 from shared.embedding.instance import close_embedder
 from shared.embedding.model_folder import DEFAULT_FOLDER
 from shared.events import Event, SummarizationRequested
@@ -233,6 +233,23 @@ async def test_workers_that_race_make_one_summary_and_one_report(
         published = await asyncio.gather(*(place.run(REPORTING, event) for event in announced))
         assert len({event.message_id for (event,) in published}) == 1
         assert (len(await place.stored("summaries")), len(await place.stored("reports"))) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("chairs", "ruled"), [([], True), (["cy@example.org"], False), (["BO@example.org"], True)]
+)
+async def test_where_a_source_names_its_chairs_nobody_else_rules(
+    cloud: LocalCloud, bus_service: RunningService, chairs: list[str], *, ruled: bool
+) -> None:
+    said = "As chair, I declare rough consensus to require TLS 1.3."
+    async with mail_in(cloud, bus_service) as place:
+        source = Source(id="list", name="list", source_type="upload", url="", settings={"chairs": chairs})
+        await place.clients.store.create(source, Session())
+        objected = mail(2, parent=0, body="I object. Many embedded devices cannot run it.")
+        await place.take_in(mail(0) + objected + mail(4, parent=0, body=said))
+        complete = await summarized(place)
+        summary = await place.clients.store.read(Summary, complete.data.summary_id, ROOT, Session())
+        assert summary.metadata["has_consensus"] is ruled
 
 
 async def test_a_backend_that_the_app_does_not_have_is_refused(

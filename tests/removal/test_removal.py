@@ -4,7 +4,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from azure.cosmos import CosmosClient
 
+from localcloud.up.settings_file import COSMOS_KEY
 from shared.documents import Archive, Failure, OperationStatus, Removal, Source, Summary, Thread
 from shared.errors import DocumentNotFoundError
 from shared.events import Event
@@ -106,6 +108,26 @@ async def test_without_an_archive_everything_is_as_if_it_had_never_come_in(
         with pytest.raises(DocumentNotFoundError):
             async for _ in place.clients.blobs.read(ARCHIVES_CONTAINER, archive_of(FIRST, "first").file_path):
                 pass
+        await drain(place)
+
+
+async def test_a_summary_that_was_written_meanwhile_goes_too_and_the_receipt_says_that_nothing_is_left(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        archive = await take_all_in(place, FIRST, "first")
+        settings = place.clients.settings
+        (lunch,) = [each for each in await place.stored("summaries") if each["thread_id"] == LUNCH]
+        with CosmosClient(settings.COSMOS_ENDPOINT, COSMOS_KEY) as client:
+            summaries = client.get_database_client(settings.COSMOS_DATABASE).get_container_client("summaries")
+
+            def summarise(step: str) -> None:
+                if step == "thread":
+                    summaries.upsert_item({**lunch, "id": "late", "summary_id": "late"})
+
+            done = await remove(place, "archive", archive, progress=summarise)
+        assert (done.status, done.left["summaries"]) == (OperationStatus.SUCCEEDED, 0)
+        assert await place.stored("summaries") == []
         await drain(place)
 
 

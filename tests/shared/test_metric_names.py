@@ -19,7 +19,7 @@ from tests.infra.kql import emitted
 KINDS: dict[type[Any], Kind] = {Sum: Kind.COUNTER, Histogram: Kind.HISTOGRAM, Gauge: Kind.GAUGE}
 ROOT = Path(__file__).resolve().parents[2]
 CODE = ("shared", "stages", "web")
-PUBLISHES_NOTHING = {"queue_depths"}
+PUBLISHES_NOTHING = {"deliveries", "queue_depths"}
 
 
 @pytest.fixture

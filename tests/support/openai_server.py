@@ -1,5 +1,6 @@
 """An endpoint that is compatible with OpenAI's embeddings, to which a test tells what to answer."""
 
+import asyncio
 import base64
 import json
 from collections import deque
@@ -18,9 +19,12 @@ class OpenAIServer:
     answers: deque[Response] = field(default_factory=deque)  # given before any vector is
     requests: list[Request] = field(default_factory=list)
     address: str = ""
+    held: asyncio.Event | None = None  # until it is set, nobody is answered
+    at_once: int = 0
+    most_at_once: int = 0
 
     async def start(self) -> None:
-        self._server = HttpServer(self._answer)
+        self._server = HttpServer(self._answer_in_time)
         port = await self._server.start("127.0.0.1", 0)
         self.address = f"http://127.0.0.1:{port}"
 
@@ -30,6 +34,16 @@ class OpenAIServer:
     @property
     def inputs(self) -> list[list[str]]:
         return [json.loads(request.body)["input"] for request in self.requests]
+
+    async def _answer_in_time(self, request: Request) -> Response:
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            if self.held is not None:
+                await self.held.wait()
+            return self._answer(request)
+        finally:
+            self.at_once -= 1
 
     def _answer(self, request: Request) -> Response:
         self.requests.append(request)

@@ -2,25 +2,22 @@
 
 from typing import Any
 
-import azure.functions as func
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # no types of its own
 from openapi_spec_validator import validate
 
-import function_app
+from tests.web.app_routes import http_routes
 from tests.web.site import Site
 from web.openapi import OPERATIONS, document
 
 
 def api_routes() -> set[tuple[str, str]]:
-    found = set()
-    for function in function_app.app.get_functions():
-        trigger = function.get_trigger()
-        if isinstance(trigger, func.decorators.http.HttpTrigger) and str(trigger.route).startswith("api/"):
-            found |= {
-                (str(getattr(each, "value", each)), str(trigger.route)) for each in trigger.methods or ()
-            }
-    return found
+    return {
+        (method, each.route)
+        for each in http_routes()
+        for method in each.methods
+        if each.route.startswith("api/")
+    }
 
 
 def test_the_document_is_a_valid_openapi_document() -> None:

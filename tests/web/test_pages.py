@@ -148,6 +148,7 @@ def test_a_page_that_the_reader_has_is_not_sent_again(site: Site) -> None:
         assert (again.status, again.body) == (304, b""), path
 
 
+@pytest.mark.slow
 def test_an_empty_site_says_what_to_do(cloud: LocalCloud) -> None:
     with empty_site(cloud) as site:
         assert "Send an archive of mail" in page(site, "/").text

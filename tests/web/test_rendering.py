@@ -44,6 +44,11 @@ def test_a_body_keeps_its_lines() -> None:
     assert seen("a\n\tb\x1b[31m\u202e") == "a\n\tb[31m"
 
 
+def test_a_word_without_an_end_may_be_broken_and_others_stay_whole() -> None:
+    assert seen("w" * 700) == "\u200b".join(["w" * 300, "w" * 300, "w" * 100])
+    assert plain("https://example.org/" + "a" * 250) == "https://example.org/" + "a" * 250
+
+
 def test_pages_carry_a_policy_that_allows_nothing_inline_and_no_framing() -> None:
     response = problem_page(request("/threads/x"), Problem(404, "There is no thread with this id."))
     policy = response.headers["Content-Security-Policy"]

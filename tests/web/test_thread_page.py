@@ -1,5 +1,6 @@
 """A thread's page, made of documents alone: order, marks, gaps, and mail that means harm."""
 
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -276,6 +277,14 @@ def test_a_report_of_several_threads_marks_what_it_cites_here() -> None:
     )
     assert page.by_id("c1").text == "We agree on this."
     assert "Marked here is what Week 3 cites" in page.text
+
+
+@pytest.mark.parametrize("filler", [" ", "\t", "> ", "x ", "-", "\u00a0", "Re: ", "[a] "])
+def test_long_lines_of_anything_are_shown_in_no_time(filler: str) -> None:
+    long = filler * (200_000 // len(filler))
+    started = time.process_time()
+    page_of([message(0, f"Words.\n{long}\nMore words.", subject=long)], subject=long)
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize("nasty", NASTY, ids=range(len(NASTY)))

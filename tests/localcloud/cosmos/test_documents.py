@@ -102,6 +102,18 @@ def test_replace_needs_the_document_and_changes_its_etag(container: ContainerPro
     assert replaced["_etag"] != created["_etag"]
 
 
+def test_a_replace_may_give_the_document_another_id(container: ContainerProxy) -> None:
+    container.create_item({"id": "old", "pk": "p"})
+    container.create_item({"id": "taken", "pk": "p"})
+    with pytest.raises(exceptions.CosmosResourceExistsError):
+        container.replace_item("old", {"id": "taken", "pk": "p", "v": 1})
+    assert "v" not in container.read_item("taken", "p")
+    assert container.replace_item("old", {"id": "new", "pk": "p"})["id"] == "new"
+    assert container.read_item("new", "p")["id"] == "new"
+    with pytest.raises(exceptions.CosmosResourceNotFoundError):
+        container.read_item("old", "p")
+
+
 def test_items_read_before_can_be_passed_instead_of_their_id(container: ContainerProxy) -> None:
     item = container.create_item({"id": "a", "pk": "p"})
     assert container.read_item(item, "p")["id"] == "a"

@@ -1,5 +1,6 @@
 """Azure OpenAI and compatible endpoints, through the real SDK against a local server."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -12,7 +13,7 @@ from localcloud.httpd import Response
 from shared.config import Settings, load_settings
 from shared.embedding.encoder import Vectors
 from shared.embedding.factory import open_embedder
-from shared.embedding.openai import OpenAIEmbedder
+from shared.embedding.openai import REQUESTS_AT_ONCE, OpenAIEmbedder
 from shared.errors import ErrorKind, TransientError, UnencodableTextError, classify
 from shared.retry import Backoff, with_backoff
 from tests.shared.test_config import LOCAL
@@ -67,6 +68,19 @@ async def test_vectors_are_normalised_and_in_the_order_of_the_texts(
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-5)
     assert (embedder.model, embedder.backend) == ("text-embedding-3-small", "azureopenai")
     assert (await embedder.encode([])).shape == (0, 8)
+
+
+async def test_calls_that_overlap_share_a_bounded_number_of_requests(
+    server: OpenAIServer, embedder: OpenAIEmbedder
+) -> None:
+    server.held = asyncio.Event()
+    calls = [asyncio.create_task(embedder.encode([f"text {number}"])) for number in range(12)]
+    async with asyncio.timeout(20):
+        while server.at_once < REQUESTS_AT_ONCE:  # noqa: ASYNC110 - a count, polled for
+            await asyncio.sleep(0.01)
+        server.held.set()
+        await asyncio.gather(*calls)
+    assert (server.most_at_once, len(server.requests)) == (REQUESTS_AT_ONCE, 12)
 
 
 async def test_azure_is_asked_at_its_deployment_with_its_key_and_version(

@@ -294,6 +294,25 @@ def test_chunks_keep_their_messages_when_split() -> None:
         assert part.chunk_count == len(part.chunk_ids)
 
 
+def test_threads_stay_whole_when_their_chunks_are_split_and_one_without_chunks_is_named_once() -> None:
+    threads = [f"thread-{number // 40:04}" for number in range(2000)]
+    prepared = ChunksPrepared(
+        message_keys=["m"],
+        chunk_count=2000,
+        chunk_ids=[f"chunk-{number:08}" for number in range(2000)],
+        chunks_ready=True,
+        chunking_strategy="recursive",
+        avg_chunk_size_tokens=1.0,
+        chunk_threads=threads,
+        thread_ids=[*dict.fromkeys(threads), "without-text"],
+    )
+    parts = split_to_fit(prepared)
+    assert len(parts) > 1
+    named = [each for part in parts for each in part.thread_ids]
+    assert sorted(named) == sorted(prepared.thread_ids)
+    assert all(set(part.chunk_threads) <= set(part.thread_ids) for part in parts)
+
+
 def test_an_event_that_cannot_be_split_is_refused() -> None:
     data = ArchiveIngested.model_validate_json(
         json.dumps({**SAMPLES["ArchiveIngested"], "source_url": "x" * MAX_EVENT_BYTES})

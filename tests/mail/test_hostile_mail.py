@@ -16,7 +16,7 @@ HEAD = "From: eve@example.com\nSubject: x\n\n"
         f"From: a{SPACES}b\nTo: a{SPACES}at\nCc: dot{SPACES}[x\n\ntext\n",
         f"{HEAD}-- Original Message{SPACES}x\n",
         f"{HEAD}{'-- Forwarded by ' + '-' * 380 + 'x'}\n" * 1000,
-        f"{HEAD}To unsubscribe from this list\n{'https://' * 40_000} x\n",
+        f"{HEAD}To unsubscribe from this list\n{'a:https://' * 30_000} x\n",
         f"{HEAD}____________________\nmailing list\n{'a:' * 100_000} x\n",
     ],
     ids=["spaces in addresses", "spaces after a block", "dashes after a block", "links", "colons"],

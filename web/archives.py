@@ -9,6 +9,7 @@ from pydantic import Field
 from shared.archives import ArchiveBombError, ArchiveError, CorruptArchiveError
 from shared.clients import Clients, clients
 from shared.documents import Archive, ArchiveStatus, read_document
+from shared.ingestion.addresses import shown_address
 from shared.ingestion.definitions import NAME_PATTERN
 from shared.ingestion.errors import ArchiveTooLargeError, SourceRemovedError
 from shared.ingestion.storing import Stored
@@ -190,4 +191,5 @@ async def _found(id_: str, connected: Clients) -> Archive:
 
 def _shown(archive: Archive) -> dict[str, Any]:
     links = {"self": f"{PATH}/{archive.id}", "page": page_of_archive(archive.id)}
-    return {**archive.model_dump(mode="json", include=set(ArchiveItem.model_fields)), "links": links}
+    shown = archive.model_dump(mode="json", include=set(ArchiveItem.model_fields))
+    return {**shown, "source_url": shown_address(archive.source_url), "links": links}

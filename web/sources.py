@@ -9,6 +9,7 @@ import azure.functions as func
 
 from shared.clients import Clients, clients
 from shared.documents import Source, read_document
+from shared.ingestion.addresses import shown_address
 from shared.ingestion.definitions import (
     NAME_PATTERN,
     SourceDefinition,
@@ -186,6 +187,8 @@ def _merged(req: func.HttpRequest, source: Source) -> dict[str, Any]:
     body = _body(req)
     if req.method == "PATCH":
         body = _merge_patch(definition_of(source), body)
+    if body.get("url") == shown_address(source.url):
+        body["url"] = source.url  # given back as it was shown
     if body.setdefault("name", source.name) != source.name:
         fault = {"pointer": "/name", "detail": "a source cannot be renamed"}
         raise Problem(422, f"/name: {fault['detail']}", errors=[fault])
@@ -231,4 +234,5 @@ def _check_match(req: func.HttpRequest, source: Source) -> None:
 
 def _shown(source: Source) -> dict[str, Any]:
     shown = source.model_dump(mode="json", include=set(SourceItem.model_fields))
-    return {**shown, "links": {"self": f"{PATH}/{source.id}", "trigger": f"{PATH}/{source.id}/trigger"}}
+    links = {"self": f"{PATH}/{source.id}", "trigger": f"{PATH}/{source.id}/trigger"}
+    return {**shown, "url": shown_address(source.url), "links": links}

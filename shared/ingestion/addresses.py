@@ -12,7 +12,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 from shared.ingestion.errors import FetchError, ForbiddenAddressError
 
-__all__ = ["AddressPolicy", "Resolve", "system_resolver"]
+__all__ = ["AddressPolicy", "Resolve", "shown_address", "system_resolver"]
 
 Address = IPv4Address | IPv6Address
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -128,3 +128,9 @@ def _is_public(address: Address) -> bool:
         and not address.is_reserved
         and not any(address in network for network in _REFUSED)
     )
+
+
+def shown_address(url: object) -> str:
+    """An address as readers see it, in answers and in errors: what a link is signed with is not shown."""
+    address, query, _ = str(url).partition("?")
+    return f"{address}?..." if query else address

@@ -143,6 +143,23 @@ def test_a_bad_query_is_a_problem(host: Host, query: str) -> None:
     problem(host.get(f"/api/archives?{query}"), 404 if query.startswith("after") else 422)
 
 
+def test_what_a_sources_link_is_signed_with_is_shown_to_nobody_and_survives_a_change(
+    host: Host, tag: str
+) -> None:
+    name, shown = f"signed-{tag}", "https://lists.example.org/a.mbox?..."
+    definition = {"name": name, "source_type": "http", "url": "https://lists.example.org/a.mbox?token=geheim"}
+    created = post(host, "/api/sources", definition)
+    assert (created.status, created.json()["url"]) == (201, shown)
+    assert "geheim" not in host.get(f"/api/sources/{name}").text + host.get("/api/sources?limit=200").text
+    changed = host.ask(
+        "PUT", f"/api/sources/{name}", json.dumps({**definition, "url": shown, "enabled": False})
+    )
+    assert (changed.status, changed.json()["url"]) == (200, shown)
+    other = {**definition, "url": "https://lists.example.org/b.mbox"}
+    assert host.ask("PUT", f"/api/sources/{name}", json.dumps(other)).json()["url"] == other["url"]
+    assert host.ask("DELETE", f"/api/sources/{name}").status == 200
+
+
 def test_a_source_is_created_read_changed_and_deleted(host: Host, tag: str) -> None:
     name = f"crud-{tag}"
     definition = {

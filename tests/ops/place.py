@@ -18,6 +18,7 @@ from localcloud.servicebus.amqp.performatives import FLOW
 from shared.bus import to_message
 from shared.deadletters import DeadLetter, peek_all
 from shared.deadletters.journal import CONTAINER
+from shared.documents import Archive
 from shared.documents import Failure as FailureDocument
 from shared.errors import ErrorKind, Failure
 from shared.events import Event
@@ -152,6 +153,17 @@ def failure_of(
         timestamp=FAILED_AT,
         message_id=event.message_id,
     )
+
+
+async def an_archive(place: OpsPlace, name: str, **changes: Any) -> Archive:
+    archive = archive_of(place.bench.name(name).encode()).model_copy(update=changes)
+    await place.clients.store.upsert(archive, Session())
+    return archive
+
+
+async def read_archive(place: OpsPlace, id_: str) -> Archive:
+    found: Archive = await place.clients.store.read(Archive, id_, id_, Session())
+    return found
 
 
 @asynccontextmanager

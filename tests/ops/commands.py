@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ops.cli import main
+from shared.config import Settings
 from tests.ops.place import OpsPlace
 
 
@@ -23,18 +24,26 @@ class Ended:
         return json.loads(self.out)
 
 
-def settings_values(place: OpsPlace) -> dict[str, str]:
-    settings = place.clients.settings
+def values_of(settings: Settings) -> dict[str, str]:
     return {
         name: value.get_secret_value() if hasattr(value, "get_secret_value") else str(value)
         for name, value in settings
         if value is not None
-    } | {"SERVICEBUS_ADMIN_ENDPOINT": place.service.addresses["admin"]}
+    }
+
+
+def settings_values(place: OpsPlace) -> dict[str, str]:
+    own = {"SERVICEBUS_ADMIN_ENDPOINT": place.service.addresses["admin"]}
+    return {**values_of(place.clients.settings), **own}
 
 
 def settings_file(place: OpsPlace, folder: Path, **more: str) -> Path:
+    return write_settings(folder, {**settings_values(place), **more})
+
+
+def write_settings(folder: Path, values: dict[str, str]) -> Path:
     path = folder / "ops.settings.json"
-    path.write_text(json.dumps({"IsEncrypted": False, "Values": {**settings_values(place), **more}}))
+    path.write_text(json.dumps({"IsEncrypted": False, "Values": values}))
     return path
 
 

@@ -168,7 +168,8 @@ async def read_archive(place: OpsPlace, id_: str) -> Archive:
 
 @asynccontextmanager
 async def ops_place(cloud: LocalCloud, service: RunningService) -> AsyncIterator[OpsPlace]:
-    async with bench(cloud.settings(service)) as ready:
+    settings = cloud.settings(service, SERVICEBUS_ADMIN_ENDPOINT=service.addresses["admin"])
+    async with bench(settings) as ready:
         for container in (ARCHIVES_CONTAINER, CONTAINER):
             await ready.clients.blobs.ensure_container(container)
         yield OpsPlace(ready, service)

@@ -53,7 +53,7 @@ async def chunk(event: Event[JSONParsed], work: Work) -> Outcome:
     await check_places(work.clients, {message.thread_id for message in messages}, work.session)
     await check_variants(work.clients, messages, work.session)
     return Outcome(
-        _announcements(messages, chunks, settings.strategy),
+        _announcements(event.data.archive_id, messages, chunks, settings.strategy),
         counts={"messages": len(messages), "chunks": len(chunks)},
     )
 
@@ -138,7 +138,7 @@ async def _mark_processed(messages: Sequence[Message], work: Work) -> None:
 
 
 def _announcements(
-    messages: Sequence[Message], chunks: Sequence[Chunk], strategy: Strategy
+    archive_id: str, messages: Sequence[Message], chunks: Sequence[Chunk], strategy: Strategy
 ) -> list[ChunksPrepared]:
     """Also where there is no chunk: the threads are as ready as they will be, and somebody waits for that."""
     return [
@@ -152,6 +152,7 @@ def _announcements(
             chunk_threads=[each.thread_id for each in chunks],
             chunk_messages=[each.message_key for each in chunks],
             thread_ids=sorted({message.thread_id for message in messages}),
+            archive_id=archive_id,
         )
     ]
 

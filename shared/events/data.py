@@ -146,6 +146,7 @@ class ChunksPrepared(EventData):
     chunk_threads: list[Id] = []  # extension: the thread of each chunk
     chunk_messages: list[Id] = []  # extension: the message key of each chunk
     thread_ids: list[Id] = []  # extension: threads that have changed, those without a chunk here included
+    archive_id: Id | None = None  # extension: the archive that brought the messages in
 
     def subject_ids(self) -> list[str]:
         return self.chunk_ids or self.message_keys

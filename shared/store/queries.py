@@ -11,6 +11,7 @@ __all__ = [
     "CURRENT_SUMMARIES",
     "DUE_DELIVERIES",
     "EMBEDDED_CHUNKS",
+    "ENTRIES_OF_BUCKET",
     "MESSAGES_OF_THREAD",
     "MESSAGES_WITHIN",
     "MESSAGE_DATES",
@@ -88,6 +89,7 @@ STORED_MESSAGES = NamedQuery(
 CHUNKS_OF_MESSAGES = NamedQuery(
     "chunks_of_messages", "chunks", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.message_key)"
 )
+ENTRIES_OF_BUCKET = NamedQuery("entries_of_bucket", "thread_index", "SELECT c.id, c.bucket, c.threads FROM c")
 THREAD_ENTRIES = NamedQuery(
     "thread_entries",
     "thread_index",

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ops.cli import main
-from shared.config import Settings
 from tests.ops.place import OpsPlace
+from tests.support import kills
 
 
 @dataclass(frozen=True)
@@ -24,17 +24,9 @@ class Ended:
         return json.loads(self.out)
 
 
-def values_of(settings: Settings) -> dict[str, str]:
-    return {
-        name: value.get_secret_value() if hasattr(value, "get_secret_value") else str(value)
-        for name, value in settings
-        if value is not None
-    }
-
-
 def settings_values(place: OpsPlace) -> dict[str, str]:
-    own = {"SERVICEBUS_ADMIN_ENDPOINT": place.service.addresses["admin"]}
-    return {**values_of(place.clients.settings), **own}
+    values = kills.settings_values(place.clients.settings)
+    return values | {"SERVICEBUS_ADMIN_ENDPOINT": place.service.addresses["admin"]}
 
 
 def settings_file(place: OpsPlace, folder: Path, **more: str) -> Path:

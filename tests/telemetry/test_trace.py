@@ -11,10 +11,11 @@ from azure.servicebus import ServiceBusClient, ServiceBusMessage
 
 from localcloud.up.settings_file import AZURITE_KEY, COSMOS_KEY, SEARCH_KEY
 from shared.metric_names import COUNT_PREFIX, METRICS, SPAN_ATTRIBUTES
-from tests.ops.commands import run_command, values_of, write_settings
+from tests.ops.commands import run_command, write_settings
 from tests.pipeline.mail_in import mail
 from tests.support.app import RunningApp, running_app
 from tests.support.cloud import LocalCloud, wait_for
+from tests.support.kills import settings_values
 from tests.support.receiver import receiving
 from tests.support.services import RunningService
 
@@ -118,7 +119,7 @@ def test_the_timeline_of_an_operator_has_the_spans_of_every_stage(
         "event": reporting["attributes"]["pipeline.event_id"],
         "trace": trace["trace_id"],
     }[of]
-    values = {**values_of(app.settings), CONNECTION: app.receiver.connection_string}
+    values = {**settings_values(app.settings), CONNECTION: app.receiver.connection_string}
     settings = str(write_settings(tmp_path, values))
     story = run_command("--settings", settings, "timeline", id_, "--json").json()
     spans = [each for each in story if each["what"].startswith("span ")]

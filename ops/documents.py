@@ -11,7 +11,7 @@ from ops.running import actor, perform
 
 if TYPE_CHECKING:
     from shared.clients import Clients
-    from shared.oversight.documents import Troubled
+    from shared.oversight.documents import Outcome, Troubled
 
 __all__ = ["app"]
 
@@ -35,6 +35,7 @@ Ids = Annotated[
 ]
 AllFailed = Annotated[bool, typer.Option("--all", help="Every failed document of the collection.")]
 LONG_TEXT = 500
+SHOWN_LEFT = 20
 
 
 @app.command()
@@ -125,9 +126,10 @@ def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, ye
     if bool(ids) == everything:
         raise Stop(Code.USAGE, "Say which: ids, or --all for every failed document of the collection.")
 
-    async def work(clients: "Clients") -> int:
+    async def work(clients: "Clients") -> "tuple[str, Outcome]":
         from shared.audit import audited
         from shared.oversight.documents import (
+            Outcome,
             collection_named,
             failed_documents,
             reset_documents,
@@ -141,20 +143,34 @@ def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, ye
         else:
             found = [each async for each in failed_documents(clients, (collection,))]
         if not found:
-            return 0
+            return collection.name, Outcome(0, [])
         confirm(f"{action.capitalize()} {len(found):,} {collection.name}?", yes=yes)
         selection = {"collection": collection.name, "ids": [each.id for each in found[:1000]]}
         async with audited(clients.store, f"documents.{action}", actor(), selection) as counts:
             change = reset_documents if action == "reset" else retry_documents
             counts["planned"] = len(found)
-            counts["changed"] = await change(clients, found)
-        return counts["changed"]
+            done = await change(clients, found)
+            counts["changed"], counts["left"] = done.changed, len(done.left)
+        return collection.name, done
 
-    changed = perform(work)
+    name, done = perform(work)
     if json:
-        print_json({"action": f"documents.{action}", "changed": changed})
+        left = [{"id": each.id, "why": each.why} for each in done.left]
+        print_json({"action": f"documents.{action}", "changed": done.changed, "left": left})
     else:
-        say(f"{changed:,} {which} {'reset: the next sweep asks for them' if action == 'reset' else 'sent'}.")
+        _tell(action, name, done)
+    if done.left:
+        raise Stop(Code.PROBLEMS)
+
+
+def _tell(action: str, name: str, done: "Outcome") -> None:
+    for each in done.left[:SHOWN_LEFT]:
+        say(f"{name}/{each.id} was left out: {each.why}.")
+    if len(done.left) > SHOWN_LEFT:
+        say(f"And {len(done.left) - SHOWN_LEFT:,} more: --json has all.")
+    end = "reset: the next sweep asks for them" if action == "reset" else "sent"
+    left = f"; {len(done.left):,} left out" if done.left else ""
+    say(f"{done.changed:,} {name} {end}{left}.")
 
 
 def _cut(value: Any) -> Any:

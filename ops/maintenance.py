@@ -153,7 +153,17 @@ def migrate_index(
     if json:
         print_json(done.__dict__)
     else:
-        live = "it is live" if done.switched else f"live is {done.live_before}"
-        say(f"{done.line()}; {live}.")
+        say(_planned_line(done) if dry_run else f"{done.line()}; {_live(done)}.")
     if done.failed and not dry_run:
         raise Stop(Code.PROBLEMS)
+
+
+def _planned_line(planned: "Reembedded") -> str:
+    todo = f"{planned.outstanding:,} of {planned.total:,} chunks would be embedded with {planned.model}"
+    return f"{todo} into index {planned.index}; {_live(planned)}. Nothing was done."
+
+
+def _live(state: "Reembedded") -> str:
+    if state.switched or state.live_before == state.index:
+        return "it is live"
+    return f"live is {state.live_before}" if state.live_before else "no index is live"

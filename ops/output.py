@@ -10,8 +10,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-__all__ = ["ago", "as_json", "clean", "confirm", "fields", "print_json", "say", "seconds", "table"]
+__all__ = [
+    "ago",
+    "alarming",
+    "as_json",
+    "clean",
+    "confirm",
+    "counted",
+    "fields",
+    "print_json",
+    "say",
+    "seconds",
+    "shortened",
+    "table",
+    "two_lines",
+]
 
 WIDTH = 100
 # What a stranger wrote must not steer the terminal, nor turn the direction of what stands around it; and half
@@ -29,6 +44,30 @@ def clean(text: object) -> str:
 
 def line(text: object) -> str:
     return " ".join(clean(text).split())
+
+
+def two_lines(first: object, second: object) -> "Text":
+    """A cell with something under it that is too long to stand beside it."""
+    from rich.text import Text
+
+    return Text(f"{line(first)}\n{line(second)}")
+
+
+def alarming(number: int, shown: str) -> "Text":
+    """A count that should be nothing."""
+    from rich.text import Text
+
+    return Text(shown, style="bold red" if number else "")
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """`1 dead letter`, `2,000 dead letters`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def shortened(text: object, most: int) -> str:
+    whole = line(text)
+    return whole if len(whole) <= most else f"{whole[: most - 1]}…"
 
 
 def _console(*, stderr: bool = False) -> "Console":

@@ -6,12 +6,12 @@ import typer
 
 from ops.choices import Json, Limit
 from ops.ending import Code, Stop
-from ops.output import clean, print_json, say, table
+from ops.output import clean, print_json, say, table, two_lines
 from ops.running import perform
 
 if TYPE_CHECKING:
     from shared.clients import Clients
-    from web.finding import Found
+    from web.finding import Found, SearchAsked
     from web.shapes import ReportDetail
 
 __all__ = ["report", "search"]
@@ -21,28 +21,27 @@ def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Words, or a question.")],
     source: Annotated[str | None, typer.Option(metavar="NAME", help="One list only.")] = None,
     words: Annotated[bool, typer.Option("--words", help="By words alone, without the model.")] = False,
-    limit: Limit = 10,
+    limit: Annotated[int, typer.Option(metavar="COUNT", min=1, max=50, help="At most so many.")] = 10,
     json: Json = False,
 ) -> None:
     """Search all mail, by words and by meaning."""
+    from web.finding import found_items
+
+    wanted = _asked(q=query, mode="words" if words else "hybrid", source=source, limit=limit)
 
     async def work(clients: "Clients") -> "Found":
-        from web.finding import SearchAsked, find
+        from shared.embedding.instance import close_embedder
+        from web.finding import find
 
-        asked = {
-            "q": query,
-            "mode": "words" if words else "hybrid",
-            "source": source,
-            "limit": min(limit, 50),
-        }
-        return await find(clients, SearchAsked.model_validate(asked))
-
-    from web.finding import found_items
+        try:
+            return await find(clients, wanted)
+        finally:
+            await close_embedder()
 
     found = perform(work)
     items = found_items(found.hits)
     if json:
-        shown = [each.model_dump(mode="json") for each in items]
+        shown = [each.model_dump(mode="json", by_alias=True) for each in items]
         return print_json({"query": query, "mode": found.mode, "total": found.total, "items": shown})
     if found.note:
         say(found.note)
@@ -62,6 +61,19 @@ def search(
     return None
 
 
+def _asked(**given: object) -> "SearchAsked":
+    from pydantic import ValidationError
+
+    from web.finding import SearchAsked
+
+    try:
+        return SearchAsked.model_validate(given)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        name = {"q": "QUERY"}.get(str(first["loc"][0]), f"--{first['loc'][0]}")
+        raise Stop(Code.USAGE, f"{name}: {first['msg']}") from None
+
+
 def report(
     id_: Annotated[
         str | None, typer.Argument(metavar="ID", help="A report's id.", show_default=False)
@@ -70,13 +82,15 @@ def report(
     limit: Limit = 20,
     json: Json = False,
 ) -> None:
-    """List the current reports, the newest first; or print one as Markdown."""
+    """List the current reports, the newest first; or print one as Markdown, with its citations."""
     if id_ is None:
         return _list(source, limit, json=json)
     detail = perform(lambda clients: _detail(clients, id_))
     if json:
-        return print_json(detail.model_dump(mode="json"))
+        return print_json(detail.model_dump(mode="json", by_alias=True))
     typer.echo(clean(detail.summary.content_markdown if detail.summary else detail.title))
+    if detail.outdated:
+        say("This report is outdated: there is a newer one, or its mail is gone.")
     return None
 
 
@@ -98,15 +112,14 @@ def _list(source: str | None, limit: int, *, json: bool) -> None:
     if json:
         return print_json(found)
     table(
-        ["report", "published", "list", "kind", "consensus", "title*"],
+        ["published", "list", "kind", "consensus", "title and id*"],
         [
             (
-                each["id"],
-                str(each.get("published_at", ""))[:16],
+                str(each.get("published_at", ""))[:10],
                 each.get("source") or "-",
                 each.get("summary_type") or "-",
                 each.get("consensus_type") or "-",
-                each.get("title"),
+                two_lines(each.get("title"), each["id"]),
             )
             for each in found
         ],

@@ -6,13 +6,15 @@ import typer
 
 from ops.choices import Json
 from ops.ending import Code, Stop
-from ops.output import ago, print_json, say, table
+from ops.output import ago, alarming, counted, print_json, say, shortened, table
 from ops.running import perform
 
 if TYPE_CHECKING:
     from shared.oversight.status import QueueStatus, Status
 
 __all__ = ["status"]
+
+LONGEST_NAME = 20
 
 
 def status(
@@ -34,54 +36,68 @@ def status(
 
 
 def _show(found: "Status") -> None:
-    done = {each.stage: each for each in found.stages}
-    kept = {each.stage: each for each in found.documents}
+    _show_queues(found)
+    typer.echo()
+    _show_documents(found)
+    if found.operations:
+        typer.echo()
+        _show_operations(found)
+    _advise(found)
+
+
+def _show_queues(found: "Status") -> None:
+    done = {each.stage: f"{each.done:,} {each.unit}" for each in found.stages}
     table(
-        [
-            "stage",
-            "waiting>",
-            "oldest>",
-            "dead>",
-            "oldest dead>",
-            "done in 15 min>",
-            "open>",
-            "stuck>",
-            "failed>",
-        ],
+        ["queue", "waiting>", "oldest>", "dead>", "oldest dead>", "done in 15 min>"],
         [
             (
                 queue.queue,
                 _count(queue, queue.waiting),
                 ago(queue.oldest_waiting, found.at),
-                _count(queue, queue.dead),
+                alarming(queue.dead, _count(queue, queue.dead)),
                 ago(queue.oldest_dead, found.at),
-                f"{done[queue.queue].done:,} {done[queue.queue].unit}" if queue.queue in done else "",
-                f"{kept[queue.queue].open:,} {kept[queue.queue].collection}" if queue.queue in kept else "",
-                f"{kept[queue.queue].stuck:,}" if queue.queue in kept else "",
-                f"{kept[queue.queue].failed:,}" if queue.queue in kept else "",
+                done.get(queue.queue, ""),
             )
             for queue in found.queues
         ],
         empty="There are no queues.",
     )
-    _advise(found)
-    if found.operations:
-        typer.echo()
-        table(
-            ["operation", "what", "who", "age>", "status", "counts*"],
-            [
-                (
-                    each.id,
-                    each.action,
-                    each.actor,
-                    ago(each.started_at, found.at),
-                    each.status,
-                    _counts(each.counts),
-                )
-                for each in found.operations
-            ],
-            empty="",
-        )
+
+
+def _show_documents(found: "Status") -> None:
+    table(
+        ["documents", "of stage", "open>", "backing off>", "stuck>", "failed>"],
+        [
+            (
+                each.collection,
+                each.stage,
+                f"{each.open:,}",
+                f"{each.backing_off:,}",
+                alarming(each.stuck, f"{each.stuck:,}"),
+                alarming(each.failed, f"{each.failed:,}"),
+            )
+            for each in found.documents
+        ],
+        empty="There are no documents.",
+    )
+
+
+def _show_operations(found: "Status") -> None:
+    table(
+        ["operation", "what", "who", "age>", "status", "counts*"],
+        [
+            (
+                each.id,
+                each.action,
+                shortened(each.actor, LONGEST_NAME),
+                ago(each.started_at, found.at),
+                each.status,
+                "; ".join(filter(None, (_counts(each.counts), shortened(each.outcome or "", 120)))),
+            )
+            for each in found.operations
+        ],
+        empty="",
+    )
 
 
 def _advise(found: "Status") -> None:
@@ -89,16 +105,18 @@ def _advise(found: "Status") -> None:
     if found.sweep is None:
         say("The sweep has not run yet.")
     else:
-        circuits = "".join(f"; {name} probed only: {why}" for name, why in found.sweep.circuits.items())
-        say(
-            f"The last sweep was {ago(found.sweep.started_at, found.at)} ago: {found.sweep.status}{circuits}."
-        )
+        age = ago(found.sweep.started_at, found.at)
+        circuits = "".join(f"; {name} are only probed: {why}" for name, why in found.sweep.circuits.items())
+        say(f"The last sweep was {age} ago: {found.sweep.status}{circuits}.")
+    stuck, failed = (sum(getattr(each, name) for each in found.documents) for name in ("stuck", "failed"))
     if found.dead:
-        say(f"{found.dead:,} dead letters: `dlq groups` shows their causes.")
-    if any(each.stuck for each in found.documents):
-        say("Documents are stuck: `documents stuck` lists them.")
-    if any(each.failed for each in found.documents):
-        say("Documents were given up: `documents failed` lists them.")
+        say(f"{counted(found.dead, 'dead letter')}: `dlq groups` shows the causes.")
+    if stuck:
+        say(f"{counted(stuck, 'document is', 'documents are')} stuck: `documents stuck` lists them.")
+    if failed:
+        say(f"{counted(failed, 'document was', 'documents were')} given up: `documents failed` lists them.")
+    if not found.troubled:
+        say("All is well: no dead letters, nothing stuck, nothing given up.")
 
 
 def _count(queue: "QueueStatus", number: int) -> str:

@@ -23,15 +23,15 @@ def timeline(
 
     telemetry = receiver_address(setting_values(CHOSEN.settings).get("APPLICATIONINSIGHTS_CONNECTION_STRING"))
     found = perform(lambda clients: read_timeline(clients, id_, telemetry))
-    if not found:
+    if not found.happenings:
         raise Stop(Code.FAILED, f"Nothing is known of {id_!r}.")
     if json:
-        return print_json([each.shown() for each in found])
+        return print_json([each.shown() for each in found.happenings])
     table(
         ["time (UTC)", "where", "what*"],
-        [(f"{each.at:%Y-%m-%d %H:%M:%S.%f}"[:-3], each.where, each.what[:500]) for each in found],
+        [(f"{each.at:%Y-%m-%d %H:%M:%S.%f}"[:-3], each.where, each.what[:500]) for each in found.happenings],
         empty="",
     )
-    if telemetry is None:
-        say("No spans: only the local telemetry receiver can be asked; in Azure see Application Insights.")
+    if found.without:
+        say(f"No spans: {found.without}.")
     return None

@@ -1,6 +1,6 @@
 """Documents that are stuck or were given up: found, shown, reset and tried again."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -8,17 +8,19 @@ from typing import Any
 from shared.bus import to_message
 from shared.clients import Clients
 from shared.documents import DOCUMENTS, Status, stored_time
-from shared.errors import PermanentError
+from shared.errors import DocumentNotFoundError, PermanentError
 from shared.events import Event, split_to_fit
 from shared.session import Session
 from shared.store import Conflict, NamedQuery, Patch
 from shared.sweep import COLLECTIONS, Collection, Due, Policy, Why
+from shared.sweep.collections import THREADS
 from shared.sweep.due import NEVER, OPEN
 from shared.sweep.events import Requeue, in_events
 from shared.threads.readiness import ready_thread, summary_request
 
 __all__ = [
-    "NotFailedError",
+    "LeftOut",
+    "Outcome",
     "Troubled",
     "collection_named",
     "failed_documents",
@@ -36,8 +38,22 @@ COMMON = (
 )  # fmt: skip
 
 
-class NotFailedError(PermanentError):
-    """The document is neither stuck nor failed."""
+class LeftOutError(PermanentError):
+    """The document cannot be tried again now."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A document that was chosen and not changed."""
+
+    id: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    changed: int
+    left: list[LeftOut]
 
 
 @dataclass(frozen=True)
@@ -142,7 +158,7 @@ def _query(collection: Collection, name: str, condition: str, order: str) -> Nam
     return NamedQuery(f"{collection.name}_{name}", collection.name, text)
 
 
-async def reset_documents(clients: Clients, documents: Sequence[Troubled]) -> int:
+async def reset_documents(clients: Clients, documents: Sequence[Troubled]) -> Outcome:
     """As the specification has it: no attempt counted, pending again; the next sweep asks for them."""
     fresh = {
         "status": Status.PENDING.value,
@@ -151,54 +167,59 @@ async def reset_documents(clients: Clients, documents: Sequence[Troubled]) -> in
         "lastError": None,
         "requeued_at": None,
     }
-    return sum([await _changed(clients, each, fresh) for each in documents])
+    return await _each(documents, lambda each: _change(clients, each, fresh))
 
 
-async def retry_documents(clients: Clients, documents: Sequence[Troubled]) -> int:
-    """Try them again at once, as attempt 1, in their own stage alone; how many were asked for.
+async def retry_documents(clients: Clients, documents: Sequence[Troubled]) -> Outcome:
+    """Try them again at once, as attempt 1, in their own stage alone.
 
     Counted before it is sent: after a crash in between, the sweep asks for them when the backoff has elapsed.
     Sent to the stage's queue and not to the topic, which would drop an event that it has seen lately.
     """
     moment = stored_time(datetime.now(UTC))
+    return await _each(documents, lambda each: _retry(clients, each, moment))
+
+
+async def _each(documents: Sequence[Troubled], act: Callable[[Troubled], Awaitable[None]]) -> Outcome:
+    """One that cannot be changed is left out, and holds up no other."""
+    changed, left = 0, list[LeftOut]()
+    for each in documents:
+        try:
+            await act(each)
+        except (PermanentError, DocumentNotFoundError) as error:
+            left.append(LeftOut(each.id, str(error)))
+        else:
+            changed += 1
+    return Outcome(changed, left)
+
+
+async def _retry(clients: Clients, document: Troubled, moment: str) -> None:
+    data, attempt = await _request(clients, document)
     counted = {
         "status": Status.PENDING.value,
         "attemptCount": 1,
         "lastAttemptTime": moment,
         "requeued_at": None,
     }
-    asked = 0
-    for collection in COLLECTIONS:
-        mine = [each for each in documents if each.collection is collection]
-        kept = [each for each in mine if await _changed(clients, each, counted)]
-        for each, (data, attempt) in await _requests(clients, collection, kept):
-            events = [Event.of(part, attempt=attempt) for part in split_to_fit(data)]
-            await clients.bus.send_to_queue(collection.stage, [to_message(event) for event in events])
-            for document in each:
-                await _note(clients, document, moment)
-            asked += len(each)
-    return asked
+    await _change(clients, document, counted)
+    events = [Event.of(part, attempt=attempt) for part in split_to_fit(data)]
+    await clients.bus.send_to_queue(document.collection.stage, [to_message(event) for event in events])
+    await _note(clients, document, moment)
 
 
-async def _requests(
-    clients: Clients, collection: Collection, documents: Sequence[Troubled]
-) -> list[tuple[list[Troubled], Requeue]]:
-    """Each request with the documents it is for."""
-    requests: list[tuple[list[Troubled], Requeue]] = []
-    for each in documents:
-        if collection.name == "threads":
-            ready = await ready_thread(clients, each.id, Session())
-            if ready is None:
-                raise NotFailedError(
-                    f"thread {each.id} is not ready: not all its messages are chunked and embedded yet;"
-                    " `documents stuck` and `documents failed` show which"
-                )
-            requests.append(([each], (summary_request(each.id, ready.version, clients.settings), 1)))
-        else:
-            policy = Policy.from_settings(clients.settings)
-            (requeue,) = in_events([each.due()], policy, clients.settings, alone=True)
-            requests.append(([each], requeue))
-    return requests
+async def _request(clients: Clients, document: Troubled) -> Requeue:
+    """What to send; asked for before anything is changed, so that what is not ready stays as it is."""
+    if document.collection is not THREADS:
+        policy = Policy.from_settings(clients.settings)
+        (request,) = in_events([document.due()], policy, clients.settings, alone=True)
+        return request
+    ready = await ready_thread(clients, document.id, Session())
+    if ready is None:
+        raise LeftOutError(
+            "it is not ready: not all its messages are chunked and embedded yet;"
+            " `documents stuck` and `documents failed` show which"
+        )
+    return summary_request(document.id, ready.version, clients.settings), 1
 
 
 async def _note(clients: Clients, document: Troubled, moment: str) -> None:
@@ -208,13 +229,14 @@ async def _note(clients: Clients, document: Troubled, moment: str) -> None:
     await clients.store.patch(document.collection.model, patch, Session(), condition=same)
 
 
-async def _changed(clients: Clients, document: Troubled, changes: dict[str, Any]) -> bool:
+async def _change(clients: Clients, document: Troubled, changes: dict[str, Any]) -> None:
     """Change it, unless it is done by now."""
     patch = Patch(document.id, document.partition, set=changes)
     done = await clients.store.patch(
         document.collection.model, patch, Session(), condition="c.status != 'processed'"
     )
-    return done is not Conflict.CONFLICT
+    if done is Conflict.CONFLICT:
+        raise LeftOutError("it is processed by now")
 
 
 async def find_anywhere(clients: Clients, id_: str) -> list[tuple[str, dict[str, Any]]]:

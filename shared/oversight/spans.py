@@ -11,7 +11,9 @@ from urllib.parse import urlencode, urlsplit
 
 import aiohttp
 
-__all__ = ["receiver_address", "spans_about"]
+from shared.errors import TransientError
+
+__all__ = ["NoReceiverError", "receiver_address", "spans_about"]
 
 ATTRIBUTES = {
     "archives": "pipeline.archive_id",
@@ -27,6 +29,10 @@ OK = 200
 _TRACE = re.compile(r"[0-9a-f]{32}")
 
 
+class NoReceiverError(TransientError):
+    """The telemetry receiver does not answer."""
+
+
 def receiver_address(connection: str | None) -> str | None:
     """The receiver's address in APPLICATIONINSIGHTS_CONNECTION_STRING, if that is on this machine."""
     fields = dict(part.partition("=")[::2] for part in (connection or "").split(";") if part)
@@ -34,10 +40,8 @@ def receiver_address(connection: str | None) -> str | None:
     return address if urlsplit(address).hostname in LOOPBACK else None
 
 
-async def spans_about(address: str | None, id_: str, containers: Sequence[str]) -> list[dict[str, Any]]:
-    """Whole traces that have to do with it; none where no receiver is, or it does not answer."""
-    if address is None:
-        return []
+async def spans_about(address: str, id_: str, containers: Sequence[str]) -> list[dict[str, Any]]:
+    """Whole traces that have to do with it; NoReceiverError where nothing answers there."""
     found: list[dict[str, Any]] = []
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=SECONDS)) as session:
         for path in _questions(id_, containers):
@@ -46,7 +50,7 @@ async def spans_about(address: str | None, id_: str, containers: Sequence[str]) 
                     if answer.status == OK:
                         found += json.loads(await answer.read()).get("spans", [])
             except (aiohttp.ClientError, TimeoutError):
-                return found
+                raise NoReceiverError(f"the telemetry receiver at {address} does not answer") from None
     return found
 
 

@@ -1,7 +1,7 @@
 """Everything that is known to have happened to a document or an event, from all places that keep it."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -10,13 +10,14 @@ from shared.audit import last_audits
 from shared.clients import Clients
 from shared.deadletters import QUEUES, diagnosed_letters
 from shared.oversight.documents import find_anywhere
-from shared.oversight.spans import spans_about
+from shared.oversight.spans import NoReceiverError, spans_about
 from shared.session import Session
 from shared.store import NamedQuery
 
-__all__ = ["Happening", "read_timeline"]
+__all__ = ["Happening", "Timeline", "read_timeline"]
 
 AUDITS_SEARCHED = 500
+ONLY_LOCAL = "only the local telemetry receiver can be asked; in Azure see Application Insights"
 
 FAILURES_ABOUT = NamedQuery(
     "failures_about",
@@ -68,8 +69,14 @@ class Happening:
         return {"at": self.at.isoformat(), "where": self.where, "what": self.what, "trace_id": self.trace_id}
 
 
-async def read_timeline(clients: Clients, id_: str, telemetry: str | None) -> list[Happening]:
-    """In the order of time. `telemetry` is the receiver's address, where spans can be asked for."""
+@dataclass(frozen=True)
+class Timeline:
+    happenings: list[Happening]  # in the order of time
+    without: str | None = None  # why there are no spans, where nobody could be asked
+
+
+async def read_timeline(clients: Clients, id_: str, telemetry: str | None) -> Timeline:
+    """`telemetry` is the receiver's address, where spans can be asked for."""
     found: list[Happening] = []
     documents = await find_anywhere(clients, id_)
     for container, stored in documents:
@@ -79,8 +86,20 @@ async def read_timeline(clients: Clients, id_: str, telemetry: str | None) -> li
     found += await _failures(clients, id_)
     found += await _dead_letters(clients, id_)
     found += await _audits(clients, id_)
-    found += _spans(await spans_about(telemetry, id_, [container for container, _ in documents]))
-    return sorted(set(found), key=lambda each: (each.at, each.where))
+    spans, without = await _asked_spans(telemetry, id_, [container for container, _ in documents])
+    found += _spans(spans)
+    return Timeline(sorted(set(found), key=lambda each: (each.at, each.where)), without)
+
+
+async def _asked_spans(
+    telemetry: str | None, id_: str, containers: Sequence[str]
+) -> tuple[list[dict[str, Any]], str | None]:
+    if telemetry is None:
+        return [], ONLY_LOCAL
+    try:
+        return await spans_about(telemetry, id_, containers), None
+    except NoReceiverError as error:
+        return [], str(error)
 
 
 def _of_document(container: str, stored: dict[str, Any]) -> list[Happening]:
@@ -126,6 +145,8 @@ async def _dead_letters(clients: Clients, id_: str) -> list[Happening]:
             letter.message_id,
             letter.properties.get("requeued_from"),
             letter.properties.get("idempotency_key"),
+            *str(letter.properties.get("traceparent")).split("-"),
+            each.cause.trace_id,
         )
         if id_ in named or wanted in letter.copy.data():
             what = f"dead letter {letter.sequence_number} of {letter.queue}: {each.cause.error}"

@@ -30,8 +30,12 @@ def settings_values(place: OpsPlace) -> dict[str, str]:
 
 
 def settings_file(place: OpsPlace, folder: Path, **more: str) -> Path:
+    return write_settings(folder, {**settings_values(place), **more})
+
+
+def write_settings(folder: Path, values: dict[str, str]) -> Path:
     path = folder / "ops.settings.json"
-    path.write_text(json.dumps({"IsEncrypted": False, "Values": {**settings_values(place), **more}}))
+    path.write_text(json.dumps({"IsEncrypted": False, "Values": values}))
     return path
 
 

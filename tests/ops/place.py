@@ -18,6 +18,7 @@ from localcloud.servicebus.amqp.performatives import FLOW
 from shared.bus import to_message
 from shared.deadletters import DeadLetter, peek_all
 from shared.deadletters.journal import CONTAINER
+from shared.documents import Archive
 from shared.documents import Failure as FailureDocument
 from shared.errors import ErrorKind, Failure
 from shared.events import Event
@@ -154,9 +155,21 @@ def failure_of(
     )
 
 
+async def an_archive(place: OpsPlace, name: str, **changes: Any) -> Archive:
+    archive = archive_of(place.bench.name(name).encode()).model_copy(update=changes)
+    await place.clients.store.upsert(archive, Session())
+    return archive
+
+
+async def read_archive(place: OpsPlace, id_: str) -> Archive:
+    found: Archive = await place.clients.store.read(Archive, id_, id_, Session())
+    return found
+
+
 @asynccontextmanager
 async def ops_place(cloud: LocalCloud, service: RunningService) -> AsyncIterator[OpsPlace]:
-    async with bench(cloud.settings(service)) as ready:
+    settings = cloud.settings(service, SERVICEBUS_ADMIN_ENDPOINT=service.addresses["admin"])
+    async with bench(settings) as ready:
         for container in (ARCHIVES_CONTAINER, CONTAINER):
             await ready.clients.blobs.ensure_container(container)
         yield OpsPlace(ready, service)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import uuid
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,12 +12,14 @@ import pytest
 import pytest_asyncio
 from azure.servicebus import ServiceBusMessage
 
-from shared.documents import Archive, ArchiveStatus, Report
+from shared.bus import to_message
+from shared.documents import ArchiveStatus, Report
 from shared.events import parse_event
 from shared.session import Session
 from tests.ops.commands import Commands, Ended
-from tests.ops.place import OpsPlace
-from tests.pipeline.mail_in import archive_of, mail
+from tests.ops.place import OpsPlace, an_archive, read_archive
+from tests.pipeline.mail_in import mail
+from web.operator.view import view_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 NOW = datetime.now(UTC)
@@ -25,17 +28,6 @@ NOW = datetime.now(UTC)
 @pytest_asyncio.fixture(loop_scope="module")
 async def ops(place: OpsPlace, tmp_path: Path) -> AsyncIterator[Commands]:
     yield Commands(place, tmp_path)
-
-
-async def an_archive(place: OpsPlace, name: str, **changes: Any) -> Archive:
-    archive = archive_of(place.bench.name(name).encode()).model_copy(update=changes)
-    await place.clients.store.upsert(archive, Session())
-    return archive
-
-
-async def read_archive(place: OpsPlace, id_: str) -> Archive:
-    found: Archive = await place.clients.store.read(Archive, id_, id_, Session())
-    return found
 
 
 def data_only(ended: Ended) -> Any:
@@ -149,7 +141,7 @@ async def test_trying_a_failed_document_again_at_once(place: OpsPlace, ops: Comm
         place, "retried", status=ArchiveStatus.FAILED, attemptCount=1, lastAttemptTime=NOW, lastError="X: y"
     )
     ended = await ops("documents", "retry", "archives", failed.id, "--yes", "--json")
-    assert data_only(ended) == {"action": "documents.retry", "changed": 1}
+    assert data_only(ended) == {"action": "documents.retry", "changed": 1, "left": []}
     (sent,) = [parse_event(b"".join(each.body)) for each in await place.waiting()]
     assert (sent.event_type, sent.data.archive_id, sent.attempt) == ("ArchiveIngested", failed.id, 1)
     waiting = await read_archive(place, failed.id)
@@ -203,6 +195,24 @@ async def test_a_document_and_its_history_are_shown(place: OpsPlace, ops: Comman
     assert (unknown.code, unknown.err) == (1, "Nothing is known of '0123456789abcdef'.\n")
 
 
+async def test_a_trace_leads_to_its_dead_letters_and_a_silent_receiver_is_told(
+    place: OpsPlace, tmp_path: Path
+) -> None:
+    event, trace = place.event("traced"), uuid.uuid4().hex
+    message = to_message(event)
+    message.application_properties = {
+        **(message.application_properties or {}), "traceparent": f"00-{trace}-00f067aa0ba902b7-01"
+    }  # fmt: skip
+    await place.dead_letter([message])
+    connection = "InstrumentationKey=0;IngestionEndpoint=http://127.0.0.1:9/"
+    ops = Commands(place, tmp_path, APPLICATIONINSIGHTS_CONNECTION_STRING=connection)
+    shown = await ops("timeline", trace)
+    assert (shown.code, "dead letter" in shown.out) == (0, True)
+    assert shown.err == "No spans: the telemetry receiver at http://127.0.0.1:9 does not answer.\n"
+    elsewhere = await Commands(place, tmp_path)("timeline", trace)
+    assert elsewhere.err.startswith("No spans: only the local telemetry receiver can be asked")
+
+
 async def test_the_status_shows_dead_letters_and_fails_a_check(place: OpsPlace, ops: Commands) -> None:
     await place.failed_events(2, "ValueError", "no")
     ended = await ops("status", "--check", "--json")
@@ -212,7 +222,25 @@ async def test_the_status_shows_dead_letters_and_fails_a_check(place: OpsPlace, 
     assert parsing["oldest_dead"]
     shown = await ops("status")
     assert shown.code == 0
-    assert "2 dead letters: `dlq groups` shows their causes." in shown.err
+    assert "2 dead letters: `dlq groups` shows the causes." in shown.err
+
+
+async def test_a_visitor_who_leaves_does_not_leave_an_old_view_to_the_others(
+    place: OpsPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page is read once for all who look; the first of them may not wait for it."""
+    monkeypatch.setattr("web.operator.view.FRESH_SECONDS", 0.0)
+    leaves = asyncio.create_task(view_of(place.clients))
+    await asyncio.sleep(0)
+    leaves.cancel()
+    assert not (await view_of(place.clients)).status.dead
+    await place.failed_events(1, "ValueError", "no")
+    for _ in range(300):
+        if (await view_of(place.clients)).status.dead:
+            break
+        await asyncio.sleep(0.1)
+    else:
+        pytest.fail("the view is as old as the visitor who left")
 
 
 # archives, sources, what readers see

@@ -1,6 +1,7 @@
 """Usage, settings and errors: one line, the right exit code, and no traceback."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -47,18 +48,58 @@ def test_every_command_stands_in_the_docs(name: str) -> None:
     assert f"`{name}" in page
 
 
-def test_the_docs_name_no_command_or_option_that_is_not_there() -> None:
-    import re  # noqa: PLC0415 - only here
+def options_of(command: Any) -> set[str]:
+    return {option for param in command.params for option in [*param.opts, *param.secondary_opts]}
 
-    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
-    known = {
-        name: {o for p in command.params for o in [*p.opts, *p.secondary_opts]}
-        for name, command in commands()
+
+def command_in(text: str) -> tuple[str, set[str]] | None:
+    """The command that a line begins with, and the options that it has."""
+    known = {name: options_of(command) for name, command in commands()}
+    name = max((each for each in known if f"{text} ".startswith(f"{each} ")), key=len, default=None)
+    return None if name is None else (name, known[name])
+
+
+def named_options(text: str) -> set[str]:
+    return set(re.findall(r"(?<![\w-])--[a-z-]+", text))
+
+
+def operations_page() -> str:
+    return (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+
+
+def test_the_docs_name_no_command_or_option_that_is_not_there() -> None:
+    typed = re.findall(r"^\s*rough-consensus (?:--settings \S+ )?(.+)$", operations_page(), re.MULTILINE)
+    assert len(typed) > 20
+    for line in typed:
+        found = command_in(line)
+        assert found is not None, line
+        assert named_options(line) <= found[1], line
+
+
+def test_the_docs_give_commands_no_options_that_they_do_not_have_in_passing_either() -> None:
+    spans = re.findall(r"`([a-z][^`]*)`", operations_page())
+    with_options = [each for each in spans if command_in(each) and named_options(each)]
+    assert with_options
+    for each in with_options:
+        found = command_in(each)
+        assert found is not None
+        assert named_options(each) <= found[1], each
+
+
+def test_each_row_of_the_docs_table_has_options_of_its_commands_only() -> None:
+    table = operations_page().partition("## Commands")[2].partition("## ")[0]
+    rows = [row.split(" | ", 1) for row in re.findall(r"^\| (`.+) \|$", table, re.MULTILINE)]
+    assert {name for first, _ in rows for name in re.findall(r"`([^`]+)`", first)} == {
+        name for name, _ in commands()
     }
-    for line in re.findall(r"^\s*(?:\$ )?rough-consensus (.+)$", page, re.MULTILINE):
-        name = max((each for each in known if line.startswith(each)), key=len, default=None)
-        assert name is not None, line
-        assert set(re.findall(r"(?<!\S)--[a-z-]+", line)) <= known[name], line
+    for first, told in rows:
+        known = set().union(*(command_in(name)[1] for name in re.findall(r"`([^`]+)`", first)))  # type: ignore[index] # they are known
+        assert named_options(told) <= known, first
+
+
+def test_the_docs_have_the_exit_codes() -> None:
+    table = operations_page().partition("| exit code |")[2].partition("\n\n")[0]
+    assert [int(each) for each in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)] == [*Code]
 
 
 @pytest.mark.parametrize(

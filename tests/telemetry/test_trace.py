@@ -11,15 +11,18 @@ from azure.servicebus import ServiceBusClient, ServiceBusMessage
 
 from localcloud.up.settings_file import AZURITE_KEY, COSMOS_KEY, SEARCH_KEY
 from shared.metric_names import COUNT_PREFIX, METRICS, SPAN_ATTRIBUTES
+from tests.ops.commands import run_command, write_settings
 from tests.pipeline.mail_in import mail
 from tests.support.app import RunningApp, running_app
 from tests.support.cloud import LocalCloud, wait_for
+from tests.support.kills import settings_values
 from tests.support.receiver import receiving
 from tests.support.services import RunningService
 
 STAGES = ("parsing", "chunking", "embedding", "orchestration", "summarization", "reporting")
 THREADS = 3
 BODY = "The zebracorn clause must not leave the archive: its password is swordfish-4711."
+CONNECTION = "APPLICATIONINSIGHTS_CONNECTION_STRING"
 SUBJECT = "Adoption of draft-zebracorn"
 # An address, a name, words of a body and of a subject, and the keys that the app was given.
 PRIVATE = (
@@ -103,6 +106,36 @@ def test_a_thread_is_found_in_every_stage_that_had_it(app: RunningApp, trace: di
     for thread in threads:
         stages = {each["attributes"]["pipeline.stage"] for each in app.spans(pipeline__thread_id=thread)}
         assert stages == set(STAGES[1:])  # parsing finds out which threads there are
+
+
+@pytest.mark.parametrize("of", ["archive", "thread", "event", "trace"])
+def test_the_timeline_of_an_operator_has_the_spans_of_every_stage(
+    app: RunningApp, archive_id: str, trace: dict[str, Any], tmp_path: Path, of: str
+) -> None:
+    reporting = next(each for each in trace["spans"] if each["name"] == "stage reporting")
+    id_ = {
+        "archive": archive_id,
+        "thread": reporting["attributes"]["pipeline.thread_id"],
+        "event": reporting["attributes"]["pipeline.event_id"],
+        "trace": trace["trace_id"],
+    }[of]
+    values = {**settings_values(app.settings), CONNECTION: app.receiver.connection_string}
+    settings = str(write_settings(tmp_path, values))
+    story = run_command("--settings", settings, "timeline", id_, "--json").json()
+    spans = [each for each in story if each["what"].startswith("span ")]
+    told = {(each["where"], each["what"].split(":")[0].removeprefix("span ")) for each in spans}
+    assert told == {("telemetry", "upload"), *((name, f"stage {name}") for name in STAGES)}
+    assert {each["trace_id"] for each in spans} == {trace["trace_id"]}
+    assert [each["at"] for each in story] == sorted(each["at"] for each in story)
+    kept = {each["where"].partition("/")[0] for each in story if "/" in each["where"]}
+    documents = {
+        "archive": {"archives", "threads"},
+        "thread": {"threads", "messages", "summaries", "reports"},  # its first message has the same id
+    }
+    assert kept == documents.get(of, set())
+    shown = run_command("--settings", settings, "timeline", id_)
+    assert (shown.code, shown.err) == (0, "")
+    assert "stage summarization" in shown.out
 
 
 def test_spans_have_only_the_attributes_of_the_list(trace: dict[str, Any]) -> None:

@@ -100,7 +100,7 @@ def empty_site(cloud: LocalCloud, **more: str) -> Iterator[Site]:
     with tempfile.TemporaryDirectory(prefix="site-") as name:
         folder = Path(name)
         with servicebus(folder) as bus:
-            settings = cloud.settings(bus, **more)
+            settings = cloud.settings(bus, SERVICEBUS_ADMIN_ENDPOINT=bus.addresses["admin"], **more)
             asyncio.run(provision(settings))
             environ = environment(cloud, bus, settings)
             with running_host(ROOT, folder / "host", **environ) as host:

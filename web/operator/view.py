@@ -57,14 +57,19 @@ async def view_of(clients: Clients, *, fresh: bool = False) -> View:
     """A few seconds old at most; older where it takes long, so that looking is never most of the work."""
     until, task = _read.get(clients, (0.0, None))
     if task is None or fresh or time.monotonic() > until or (task.done() and task.exception() is not None):
-        task = asyncio.create_task(_read_view(clients))
-        started = time.monotonic()
+        task = asyncio.create_task(_read_once(clients))
         _read[clients] = (float("inf"), task)
-        view = await asyncio.shield(task)
-        took = time.monotonic() - started
-        _read[clients] = (time.monotonic() + max(FRESH_SECONDS, 4 * took), task)
-        return view
     return await asyncio.shield(task)
+
+
+async def _read_once(clients: Clients) -> View:
+    """How long it is worth is settled here, where no visitor who leaves can break it off."""
+    started = time.monotonic()
+    view = await _read_view(clients)
+    ended, task = time.monotonic(), asyncio.current_task()
+    if task is not None and _read[clients][1] is task:  # and not a fresher one
+        _read[clients] = (ended + max(FRESH_SECONDS, 4 * (ended - started)), task)
+    return view
 
 
 async def _read_view(clients: Clients) -> View:

@@ -6,6 +6,7 @@
 
   const renew = async () => {
     const answer = await fetch("/operator", { cache: "no-store" });
+    if (answer.status === 401 || answer.status === 403) return location.reload(); // the session is over
     if (!answer.ok) throw new Error(`status ${answer.status}`);
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const fresh = page.getElementById("live");

@@ -1,0 +1,104 @@
+"""Failed documents tried again or reset: what cannot be is left out and told, and holds up no other."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from shared.documents import Archive, ArchiveStatus, Message, Status, Thread
+from shared.events import parse_event
+from shared.oversight.documents import collection_named, reset_documents, retry_documents, troubled_by_id
+from shared.session import Session
+from tests.ops.commands import Commands
+from tests.ops.place import OpsPlace, an_archive, read_archive
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+NOW = datetime.now(UTC)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def ops(place: OpsPlace, tmp_path: Path) -> AsyncIterator[Commands]:
+    yield Commands(place, tmp_path)
+
+
+async def failed_thread(place: OpsPlace, name: str, message: Status) -> Thread:
+    """A thread that was given up, with one message in this state."""
+    id_ = place.bench.name(name)
+    thread = Thread(
+        id=id_, thread_id=id_, root_message_id=f"<{id_}@example.org>", archive_id="a1", message_count=1,
+        status=Status.FAILED_MAX_RETRIES, attemptCount=3, lastAttemptTime=NOW, lastError="X: y",
+    )  # fmt: skip
+    only = Message(
+        id=f"m-{id_}", message_key=f"m-{id_}", message_id=f"<{id_}@example.org>", archive_id="a1",
+        thread_id=id_, status=message,
+    )  # fmt: skip
+    await place.clients.store.upsert(thread, Session())
+    await place.clients.store.upsert(only, Session())
+    return thread
+
+
+async def read_thread(place: OpsPlace, id_: str) -> Thread:
+    found: Thread = await place.clients.store.read(Thread, id_, id_, Session())
+    return found
+
+
+async def test_a_thread_that_is_not_ready_is_left_as_it_is_and_holds_up_no_other(
+    place: OpsPlace, ops: Commands
+) -> None:
+    first, waits, last = [
+        await failed_thread(place, name, status)
+        for name, status in (
+            ("first", Status.PROCESSED),
+            ("waits", Status.PENDING),
+            ("last", Status.PROCESSED),
+        )
+    ]
+    ids = [first.id, waits.id, last.id]
+    try:
+        ended = await ops("documents", "retry", "threads", *ids, "--yes", "--json")
+        assert ended.code == 3
+        assert (ended.json()["changed"], [each["id"] for each in ended.json()["left"]]) == (
+            2,
+            [waits.id],
+        )
+        sent = [parse_event(b"".join(each.body)).data for each in await place.waiting("summarization")]
+        assert [each.thread_ids for each in sent] == [[first.id], [last.id]]
+        states = {id_: (await read_thread(place, id_)).status for id_ in ids}
+        assert states == {
+            first.id: Status.PENDING,
+            waits.id: Status.FAILED_MAX_RETRIES,
+            last.id: Status.PENDING,
+        }
+        assert (await read_thread(place, waits.id)).attemptCount == 3
+        audit = (await ops("audit", "--limit", "1", "--json")).json()[0]
+        assert audit["counts"] == {"planned": 3, "changed": 2, "left": 1}
+        told = await ops("documents", "retry", "threads", waits.id, "--yes")
+        assert (told.code, told.out) == (3, "")
+        assert told.err.splitlines()[0].startswith(f"threads/{waits.id} was left out: it is not ready: ")
+        assert told.err.splitlines()[-1] == "0 threads sent; 1 left out."
+    finally:
+        await place.empty("summarization")
+
+
+async def test_what_is_done_or_gone_meanwhile_is_left_out_of_a_reset_and_a_retry(place: OpsPlace) -> None:
+    wanted = [
+        await an_archive(place, name, status=ArchiveStatus.FAILED, attemptCount=1)
+        for name in ("done", "gone", "failed")
+    ]
+    done, gone, failed = wanted
+    chosen = await troubled_by_id(
+        place.clients, collection_named("archives"), [archive.id for archive in wanted]
+    )
+    await place.clients.store.upsert(done.model_copy(update={"status": ArchiveStatus.PROCESSED}), Session())
+    await place.clients.store.delete(Archive, gone.id, gone.id, Session())
+    for act in (reset_documents, retry_documents):
+        outcome = await act(place.clients, chosen)
+        assert outcome.changed == 1
+        assert {each.id: each.why for each in outcome.left} == {
+            done.id: "it is processed by now",
+            gone.id: f"archives/{gone.id} is not there",
+        }
+    assert (await read_archive(place, done.id)).status is ArchiveStatus.PROCESSED
+    assert (await read_archive(place, failed.id)).attemptCount == 1

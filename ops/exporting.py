@@ -1,6 +1,5 @@
 """Writes an export: whole or not at all, and for its owner's eyes."""
 
-import json
 import os
 import sys
 import tempfile
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ops.ending import Code, Stop
+from ops.output import as_json
 
 __all__ = ["write_export"]
 
@@ -30,7 +30,7 @@ def write_export(output: str, records: Sequence[dict[str, Any]]) -> None:
 
 def _pieces(records: Sequence[dict[str, Any]], *, array: bool) -> Iterator[str]:
     if array:
-        yield json.dumps(records, indent=2, ensure_ascii=False) + "\n"
+        yield as_json(records, indent=2) + "\n"
         return
     for record in records:
-        yield json.dumps(record, ensure_ascii=False) + "\n"
+        yield as_json(record) + "\n"

@@ -11,11 +11,14 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["ago", "clean", "confirm", "fields", "print_json", "say", "seconds", "table"]
+__all__ = ["ago", "as_json", "clean", "confirm", "fields", "print_json", "say", "seconds", "table"]
 
 WIDTH = 100
-# What a stranger wrote must not steer the terminal, nor turn the direction of what stands around it.
-_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+# What a stranger wrote must not steer the terminal, nor turn the direction of what stands around it; and half
+# a surrogate pair, which JSON can bring, cannot be printed at all.
+_UNSEEN = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]"
+)
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 
 
@@ -37,8 +40,14 @@ def _console(*, stderr: bool = False) -> "Console":
     return Console(stderr=stderr, width=width, highlight=False, soft_wrap=False)
 
 
+def as_json(value: Any, *, indent: int | None = None) -> str:
+    """Readable, and the same data: what could steer a terminal is escaped, as JSON allows."""
+    text = json.dumps(value, indent=indent, default=_plain, ensure_ascii=False)
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, indent=2, default=_plain, ensure_ascii=False) + "\n")
+    sys.stdout.write(as_json(value, indent=2) + "\n")
 
 
 def _plain(value: Any) -> Any:

@@ -5,6 +5,7 @@ the values that validators quote are taken out of every line, and an exception o
 type and its frames, but not its text.
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from typing import Any
@@ -13,6 +14,7 @@ __all__ = ["clean_attributes", "clean_stack", "clean_text", "secrets_of"]
 
 LONGEST_LINE = 1_000
 LONGEST_STACK = 16_000
+LOOKED_AT_MORE = 4_000
 SHORTEST_SECRET = 8
 OURS = ("shared.", "stages.", "web.", "ops.", "localcloud.")
 KEPT_ATTRIBUTES = frozenset({"exception.type", "exception.message", "exception.stacktrace"})
@@ -20,6 +22,7 @@ KEPT_ATTRIBUTES = frozenset({"exception.type", "exception.message", "exception.s
 _SECRET_SETTING = re.compile(r"KEY|SECRET|PASSWORD|TOKEN|CONNECTION|SIGNATURE|AzureWebJobsStorage")
 _NOT_SECRET = re.compile(r"^(APPLICATIONINSIGHTS_CONNECTION_STRING|.*__.*)$")
 _PIECE = re.compile(r"(?:SharedAccessKey|AccountKey|SharedAccessSignature|sig)=([^;&\s]+)")
+_LETTER = r"[^\s<>\"'(),;:=\[\]]"
 _RULES = [
     (re.compile(r"input_value=.*?(?=, input_type=|$)", re.DOTALL), "input_value=..."),
     (re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{8,}", re.IGNORECASE), r"\1 ..."),
@@ -34,7 +37,7 @@ _RULES = [
     ),
     (re.compile(r"(?<=://)[^/\s@]+@"), ""),
     (re.compile(r"(https?://[^\s?#\"'<>]+)[?#][^\s\"'<>]*"), r"\1?..."),
-    (re.compile(r"[^\s<>\"'(),;:=\[\]]+@[^\s<>\"'(),;:=\[\]]+"), "(address)"),
+    (re.compile(rf"(?<!{_LETTER}){_LETTER}+@{_LETTER}+"), "(address)"),  # from a word's start: looked at once
 ]
 _RAISED = re.compile(r"(?P<type>[A-Za-z_][\w.]*)(?:: (?P<text>.*))?")
 _BETWEEN = ("Traceback (", "During handling of", "The above exception")
@@ -46,15 +49,35 @@ def secrets_of(settings: Mapping[str, str]) -> list[str]:
     for name, value in settings.items():
         if _SECRET_SETTING.search(name) and not _NOT_SECRET.match(name):
             found |= {value, *_PIECE.findall(value)}
+        elif name == "WEBHOOKS":
+            found |= _webhook_secrets(value)
     return sorted((each for each in found if len(each) >= SHORTEST_SECRET), key=len, reverse=True)
+
+
+def _webhook_secrets(value: str) -> set[str]:
+    """The addresses too: with many services, who knows the address may post to it."""
+    try:
+        hooks = json.loads(value)
+        return {str(each[name]) for each in hooks for name in ("url", "secret") if name in each}
+    except (ValueError, TypeError, RecursionError):  # then no webhook is called, and all of it is secret
+        return {value}
 
 
 def clean_text(text: str, secrets: Iterable[str] = (), *, longest: int = LONGEST_LINE) -> str:
     for secret in secrets:
         text = text.replace(secret, "...")
+    text = _shortened(text, longest + LOOKED_AT_MORE)
     for pattern, instead in _RULES:
         text = pattern.sub(instead, text)
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def _shortened(text: str, most: int) -> str:
+    """What is cut off anyway is not worth looking at; cut between words, so that nothing is seen by half."""
+    if len(text) <= most:
+        return text
+    start = text[:most]
+    return f"{start[: max(start.rfind(' '), start.rfind(chr(10)))] or start}…"
 
 
 def clean_stack(stack: str, secrets: Iterable[str] = ()) -> str:

@@ -54,7 +54,7 @@ async def chunk(event: Event[JSONParsed], work: Work) -> Outcome:
     await check_places(work.clients, {message.thread_id for message in messages}, work.session)
     await check_variants(work.clients, messages, work.session)
     return Outcome(
-        _announcements(messages, chunks, settings.strategy),
+        _announcements(event.data.archive_id, messages, chunks, settings.strategy),
         counts={"messages": len(messages), "chunks": len(chunks)},
     )
 
@@ -139,7 +139,7 @@ async def _mark_processed(messages: Sequence[Message], work: Work) -> None:
 
 
 def _announcements(
-    messages: Sequence[Message], chunks: Sequence[Chunk], strategy: Strategy
+    archive_id: str, messages: Sequence[Message], chunks: Sequence[Chunk], strategy: Strategy
 ) -> list[ChunksPrepared]:
     """Also where there is no chunk: the threads are as ready as they will be, and somebody waits for that."""
     return [
@@ -154,6 +154,7 @@ def _announcements(
             chunk_messages=[each.message_key for each in chunks],
             thread_ids=sorted({message.thread_id for message in messages}),
             contents=_contents(messages),
+            archive_id=archive_id,
         )
     ]
 

@@ -22,11 +22,12 @@ from shared.embedding.port import Embedder
 from shared.errors import Failure, PermanentError, RejectedItemsError, add_details, classify
 from shared.events import ChunksPrepared, EmbeddingGenerationFailed, EmbeddingsGenerated, Event
 from shared.index.payload import indexed_chunk
+from shared.removal.chunks import load_staying_chunks
 from shared.stage import Outcome, Stage, Subject, Work
 from shared.stage.functions import register_stage
 from shared.stage.isolation import isolate_poison
 from shared.store import Patch
-from shared.threads.places import check_places, load_from_threads
+from shared.threads.places import check_places
 from shared.threads.rechunking import check_texts
 
 __all__ = ["EMBEDDING", "blueprint"]
@@ -66,10 +67,11 @@ async def embed(event: Event[ChunksPrepared], work: Work) -> Outcome:
 
 
 async def _embed(event: Event[ChunksPrepared], work: Work) -> Outcome:
+    chunks = await load_staying_chunks(work.clients, event.data, work.session)
+    if event.data.chunk_ids and not chunks:  # all of them go with their archive, or went
+        return Outcome(counts={"removed": len(event.data.chunk_ids)})
     model = await embedder(work.clients.settings)
     await work.clients.index.versions.check(model.dimension)
-    places = dict(zip(event.data.chunk_ids, event.data.chunk_threads, strict=False))
-    chunks = await load_from_threads(work.clients, Chunk, places, event.data.chunk_ids, work.session)
     thread_ids = {each.thread_id for each in chunks}
     threads = await check_places(work.clients, thread_ids, work.session)
     open_ones = [each for each in chunks if not _is_settled(each, model)]

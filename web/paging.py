@@ -1,5 +1,6 @@
 """Lists in pages: `limit` items, and the address of the next page while there is one."""
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -17,7 +18,7 @@ LARGEST_SIZE = 200
 
 def page_size(req: func.HttpRequest) -> int:
     text = req.params.get("limit", str(DEFAULT_SIZE))
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:6]) <= LARGEST_SIZE):
+    if not (re.fullmatch(r"[0-9]{1,6}", text) and 1 <= int(text) <= LARGEST_SIZE):
         fault = {"parameter": "limit", "detail": f"must be a number from 1 to {LARGEST_SIZE}"}
         raise Problem(422, f"limit: {fault['detail']}", errors=[fault])
     return int(text)

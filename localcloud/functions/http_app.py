@@ -1,6 +1,7 @@
 """What the host answers over HTTP: functions, the admin API, and the page at /."""
 
 import functools
+import re
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
@@ -22,6 +23,10 @@ __all__ = ["MAX_BODY_BYTES", "HttpApp"]
 
 MAX_BODY_BYTES = 100 * 1024 * 1024  # as the real host
 REASON = "This function was programmatically called via the host APIs."
+FROM_ELSEWHERE = b"Without keys this host answers to localhost alone, and to no page of another site.\n"
+# A name without a dot is nobody's on the internet: a stranger's cannot lead here.
+_OWN_HOST = re.compile(rb"(?:[a-z0-9_-]{0,63}|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?", re.IGNORECASE)
+_OWN_ORIGIN = re.compile(rb"https?://" + _OWN_HOST.pattern, re.IGNORECASE)
 
 Receive = Callable[[], Awaitable[Any]]
 Body = bytes | HttpReply | None
@@ -49,6 +54,8 @@ class HttpApp:
 
     def begin(self, scope: dict[str, Any], body: bytes, reply: Reply) -> HttpReply | None:
         """Answer a request that is here whole: at once, or by `reply` when its function has ended."""
+        if self._keys is None and _is_from_elsewhere(scope["headers"]):
+            return HttpReply(403, [(b"content-type", b"text/plain")], FROM_ELSEWHERE)
         method, path = scope["method"], scope["raw_path"].decode("latin-1")
         if path[:7].lower() == "/admin/":
             allowed = self._keys is None or self._keys.allow_admin(_key(scope))
@@ -92,6 +99,15 @@ class HttpApp:
             chunks.append(chunk)
             if not message.get("more_body"):
                 return b"".join(chunks)
+
+
+def _is_from_elsewhere(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether a page of another site sent it, or its name leads here: a browser reaches this machine, too."""
+    return any(
+        (name == b"host" and not _OWN_HOST.fullmatch(value))
+        or (name == b"origin" and not _OWN_ORIGIN.fullmatch(value))
+        for name, value in headers
+    )
 
 
 def _encode_output(value: Any) -> HttpReply:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from localcloud.up.app import App, AppError, Taken, archives_at, open_app
 from localcloud.up.progress import follow
+from ops.output import clean
 
 __all__ = ["show_archives"]
 
@@ -21,17 +22,17 @@ async def show_archives(base: str, archives: Path, console: Console) -> int:
         async with open_app(base) as app:
             return await _show(app, archives, console)
     except AppError as error:
-        console.print(Text(f"error: {error}", style="red"))
+        console.print(_text(f"error: {error}", style="red"))
         return 1
 
 
 async def _show(app: App, archives: Path, console: Console) -> int:
     taken = [each for archive in archives_at(archives) for each in await app.take_in(archive)]
     names = ", ".join(each.name + (" (known already)" if each.duplicate else "") for each in taken)
-    console.print(Text(f"\nTaking in {names}"))
+    console.print(_text(f"\nTaking in {names}"))
     outcome = await follow(app, taken, console)
     for gap in outcome.gaps:
-        console.print(Text(f"  missing: {gap}", style="yellow"))
+        console.print(_text(f"  missing: {gap}", style="yellow"))
     await _print_a_report(app, taken, console)
     return 1 if outcome.gaps else 0
 
@@ -44,10 +45,15 @@ async def _print_a_report(app: App, taken: Sequence[Taken], console: Console) ->
         return
     report = await app.get(f"/api/reports/{max(found, key=_tells)['report_id']}")
     console.print()
-    console.rule(Text(f"The report on: {report['title']}"), align="left", style="dim")
-    console.print(Padding(Markdown(report["summary"]["content_markdown"]), (0, 2)))
+    console.rule(_text(f"The report on: {report['title']}"), align="left", style="dim")
+    console.print(Padding(Markdown(clean(report["summary"]["content_markdown"])), (0, 2)))
     console.rule(style="dim")
-    console.print(Text(f"Read it with its mails: {app.base}/threads/{report['thread_id']}"))
+    console.print(_text(f"Read it with its mails: {app.base}/threads/{report['thread_id']}"))
+
+
+def _text(text: str, style: str = "") -> Text:
+    """Subjects and names are strangers': rich prints the escape codes in them as they are."""
+    return Text(clean(text), style=style)
 
 
 def _tells(report: dict[str, Any]) -> tuple[bool, int, str]:

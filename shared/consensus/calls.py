@@ -100,11 +100,13 @@ _CHAIR = re.compile(
     r"\bchairs?(?:'s|')? hats?\b|\bas (?:a |the |your |one of the |an? )?(?:wg |working group |document"
     r" )?(?:co-?)?chairs?\b|"
     r"\b(?:for|on behalf of) the (?:\w+ )?(?:co-?)?chairs?\b|[\[<(](?:wg |co-?)?chairs?[\])>]|\b(?:wg"
-    r"|working group) (?:co-?)?chairs?\W*$|"
-    r"^\W*(?:your|the) (?:\w+ ){0,2}(?:co-?)?chairs\W*$|^\W*(?:\w+ )?(?:co-?)?chairs?\W*$|"
+    r"|working group) (?:co-?)?chairs?[^\w\n]*$|"
+    # what leads a line is bounded and stays on it: thousands of lines of dashes must not take their square
+    r"^[^\w\n]{0,20}(?:your|the) (?:\w+ ){0,2}(?:co-?)?chairs[^\w\n]*$"
+    r"|^[^\w\n]{0,20}(?:\w+ )?(?:co-?)?chairs?[^\w\n]*$|"
     # a signature: a name, a comma, and the office
-    r"^\W*(?:[\w.'-]+ ){0,3}[\w.'-]+, (?!.*\b(?:the|our|my|your|with|to|and|dear)\b)(?:[\w.'-]+ ){0,3}"
-    r"(?:co-?)?chairs?\W*$",
+    r"^[^\w\n]{0,20}(?:[\w.'-]+ ){0,3}[\w.'-]+, (?!.*\b(?:the|our|my|your|with|to|and|dear)\b)"
+    r"(?:[\w.'-]+ ){0,3}(?:co-?)?chairs?[^\w\n]*$",
     re.MULTILINE,
 )
 _NOT_READY = re.compile(r"\b(?:draft|document|it|this)(?: is|'s|,? then,? is)?(?:n't| not)(?: yet)? ready\b")

@@ -22,7 +22,8 @@ class Mark:
 
 
 TARGET = (
-    r"(?:\s+(?:of|to|for|with|that|the|this|that|an?|its?|us|any|in|on|such|moving|your|our|wg|working"
+    # Each word in one way only: two ways for one word are 2^n ways for n of them.
+    r"(?:\s+(?:of|to|for|with|that|the|this|an?|its?|us|any|in|on|such|moving|your|our|wg|working"
     r" group|\S+'s))*"
     r"\s*\b(?:adopt\w*|publi\w+|progress\w*|advanc\w+|drafts?|document|proposal|proposed|charter\w*|work"
     r"|item|last call"

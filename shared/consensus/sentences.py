@@ -11,6 +11,8 @@ from shared.text.sentences import sentence_starts
 __all__ = ["Sentence", "own_sentences"]
 
 _EDGES = " \t\r\n"
+_LONGEST = 1000
+"""What runs on for longer is read in pieces: every pattern over a sentence may take its square."""
 # A list item, or a mark of approval that stands alone on its line, is a sentence though no full stop ends it.
 _LINE_SENTENCE = re.compile(
     r"\n[ \t]*(?=(?:[-*•o]|\d{1,2}[.)])[ \t]+\S|[+-]\s?[01]\b|(?:acked|nacked|reviewed|tested)-by:"
@@ -38,9 +40,21 @@ def own_sentences(text: str) -> tuple[Sentence, ...]:
     starts = {0, *sentence_starts(shown)}
     starts.update(match.end() for match in _LINE_SENTENCE.finditer(shown))
     starts.update(match.end() for match in _GREETING_END.finditer(shown))
-    ordered = [*sorted(starts), len(shown)]
+    ordered = _cut([*sorted(starts), len(shown)], shown)
     found = (_trimmed(text, shown, start, end) for start, end in pairwise(ordered))
     return tuple(sentence for sentence in found if sentence is not None)
+
+
+def _cut(bounds: list[int], shown: str) -> list[int]:
+    """With bounds more where two are too far apart: at a space, where there is one."""
+    found = bounds[:1]
+    for end in bounds[1:]:
+        while end - found[-1] > _LONGEST:
+            limit = found[-1] + _LONGEST
+            space = max(shown.rfind(" ", found[-1] + 1, limit), shown.rfind("\n", found[-1] + 1, limit))
+            found.append(limit if space < 0 else space)
+        found.append(end)
+    return found
 
 
 def _trimmed(text: str, shown: str, start: int, end: int) -> Sentence | None:

@@ -42,6 +42,7 @@ BROKERS_ANNOTATIONS = "x-opt-"
 DEAD_LETTER_PREFIX = "deadletter"
 INT32 = 2**31
 DATA = "data"
+BODY_KINDS = frozenset({DATA, "sequence", "value"})
 
 
 @dataclass(frozen=True)
@@ -121,12 +122,20 @@ class MessageCopy:
         }
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> "MessageCopy":
-        maps = {
-            name: from_json({"$map": record[name]})
-            for name in ("properties", "application_properties", "annotations", "footer")
-        }
-        return cls(record["body_kind"], from_json(record["body"]), header=record["header"], **maps)
+    def from_record(cls, record: Any) -> "MessageCopy":
+        """ValueError where it is no such record: an archive is a file, and somebody may have touched it."""
+        try:
+            maps = {
+                name: from_json({"$map": record[name]})
+                for name in ("properties", "application_properties", "annotations", "footer")
+            }
+            kind, body, header = record["body_kind"], from_json(record["body"]), record["header"]
+        except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
+            raise ValueError(f"not a message as it was archived: {type(error).__name__}: {error}") from None
+        is_data = isinstance(body, list) and all(isinstance(each, bytes) for each in body)
+        if kind not in BODY_KINDS or (kind == DATA and not is_data) or not isinstance(header, dict):
+            raise ValueError("not a message as it was archived: its body or its header is of another kind")
+        return cls(kind, body, header=header, **maps)
 
 
 def _listed(body: Any) -> Any:

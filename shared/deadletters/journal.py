@@ -69,9 +69,11 @@ class Journal:
 
     async def archived(self) -> AsyncIterator[dict[str, Any]]:
         """What the archive holds, each dead letter once."""
-        seen: set[tuple[str, int]] = set()
+        seen: set[tuple[Any, Any]] = set()
         async for record in read_lines(self._blobs, self.archive_path):
-            key = (record["queue"], record["sequence_number"])
+            key = (record.get("queue"), record.get("sequence_number"))
+            if not (isinstance(key[0], str) and isinstance(key[1], int)):
+                raise JournalError(f"{CONTAINER}/{self.archive_path}: a line of it names no dead letter")
             if key not in seen:
                 seen.add(key)
                 yield record
@@ -90,11 +92,22 @@ class Journal:
 
 
 async def read_lines(blobs: Blobs, path: str) -> AsyncIterator[dict[str, Any]]:
-    rest = b""
+    rest, number = b"", 0
     async for piece in blobs.read(CONTAINER, path):
         *lines, rest = (rest + piece).split(b"\n")
         for line in lines:
-            yield json.loads(line)
+            number += 1
+            yield _record(line, f"{CONTAINER}/{path}, line {number}")
+
+
+def _record(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        record = None
+    if not isinstance(record, dict):
+        raise JournalError(f"{where}: not as it was written; see the blob's earlier versions")
+    return record
 
 
 def _line(content: Mapping[str, Any]) -> bytes:

@@ -13,7 +13,7 @@ from shared.deadletters.copies import MessageCopy
 from shared.deadletters.journal import Journal
 from shared.deadletters.mover import Watch
 from shared.deadletters.pace import Pace
-from shared.deadletters.sending import send_again
+from shared.deadletters.sending import Resubmission, send_again
 from shared.documents import Audit, AuditStatus
 from shared.errors import DocumentNotFoundError, PermanentError
 
@@ -68,17 +68,15 @@ async def restore(clients: Clients, audit: Audit, pace: Pace, watch: Watch, tall
     tally.planned = tally.left = len(records)
     watch.planned(len(records))
     journal = Journal(clients.blobs, purge)
-    for queue, group in groupby(records, key=lambda record: str(record["queue"])):
+    purged = (await find_audit(clients.store, purge)).selection.get("queues", [])
+    for queue, group in groupby(_known(records, purged, tally), key=lambda record: str(record["queue"])):
         async with clients.bus.queue_sender(queue) as sender:
             waiting = list(group)
             while waiting and not watch.stopped():
                 granted = await pace.take(len(waiting))
                 batch, waiting = waiting[:granted], waiting[granted:]
-                again = [
-                    (each["sequence_number"], each["message_id"], MessageCopy.from_record(each["message"]))
-                    for each in batch
-                ]
-                refused = await send_again(sender, queue, purge, again)
+                again, refused = _readable(batch)
+                refused |= await send_again(sender, queue, purge, again)
                 watch.step("acted")
                 sent = [number for number, _, _ in again if number not in refused]
                 await journal.restored(queue, sent)
@@ -87,3 +85,26 @@ async def restore(clients: Clients, audit: Audit, pace: Pace, watch: Watch, tall
                 tally.left -= len(batch)
                 tally.refused |= refused
                 watch.progress(tally.done)
+
+
+def _known(records: list[dict[str, Any]], purged: list[str], tally: Counts) -> list[dict[str, Any]]:
+    """Those of the queues that were purged: an archive that somebody touched must not lead anywhere else."""
+    for each in records:
+        if each["queue"] not in purged:
+            tally.refused[each["sequence_number"]] = f"the purge was not of the queue {each['queue']!r}"
+            tally.left -= 1
+    return [each for each in records if each["queue"] in purged]
+
+
+def _readable(batch: list[dict[str, Any]]) -> tuple[list[Resubmission], dict[int, str]]:
+    """What can be sent; and of a record that was damaged, why not. The others are not held up by it."""
+    again: list[Resubmission] = []
+    refused: dict[int, str] = {}
+    for each in batch:
+        try:
+            copy = MessageCopy.from_record(each.get("message"))
+        except ValueError as error:
+            refused[each["sequence_number"]] = str(error)
+        else:
+            again.append((each["sequence_number"], each.get("message_id"), copy))
+    return again, refused

@@ -147,6 +147,7 @@ class ChunksPrepared(EventData):
     chunk_messages: list[Id] = []  # extension: the message key of each chunk
     thread_ids: list[Id] = []  # extension: threads that have changed, those without a chunk here included
     contents: str = ""  # extension: a hash of what the messages say; chunks keep their ids
+    archive_id: Id | None = None  # extension: the archive that brought the messages in
 
     def subject_ids(self) -> list[str]:
         return self.chunk_ids or self.message_keys

@@ -112,7 +112,7 @@ class _Transfer:
             async with self._session() as session:
                 return await self._follow(session)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise FetchError(f"{self._source.url}: {type(error).__name__}: {error}") from error
+            raise FetchError(f"{_named(self._source.url)}: {type(error).__name__}: {error}") from error
 
     @asynccontextmanager
     async def _session(self) -> AsyncIterator[aiohttp.ClientSession]:
@@ -133,17 +133,17 @@ class _Transfer:
                 if response.status not in REDIRECTS:
                     return await self._take(response)
                 url = self._next_hop(url, response.headers.get("Location"))
-        raise SourceError(f"{self._source.url}: more than {MAX_REDIRECTS} redirects")
+        raise SourceError(f"{_named(self._source.url)}: more than {MAX_REDIRECTS} redirects")
 
     def _next_hop(self, url: URL, location: str | None) -> URL:
         if not location:
-            raise SourceError(f"{url}: a redirect without a target")
+            raise SourceError(f"{_named(url)}: a redirect without a target")
         try:
             following = url.join(URL(location))
         except ValueError as error:
-            raise SourceError(f"{url}: a redirect to a malformed address: {error}") from None
+            raise SourceError(f"{_named(url)}: a redirect to a malformed address: {error}") from None
         if url.scheme == "https" and following.scheme != "https":
-            raise SourceError(f"{url}: a redirect from https to {following.scheme}")
+            raise SourceError(f"{_named(url)}: a redirect from https to {following.scheme}")
         return check_http_url(str(following), self._around.policy)
 
     def _conditions(self) -> dict[str, str]:
@@ -177,7 +177,7 @@ class _Transfer:
         return True
 
     def _check_status(self, response: aiohttp.ClientResponse) -> None:
-        status, where = response.status, f"{response.url}: the server answered {response.status}"
+        status, where = response.status, f"{_named(response.url)}: the server answered {response.status}"
         if status in {OK, PARTIAL}:
             return
         if status == RANGE_NOT_SATISFIABLE:
@@ -198,8 +198,14 @@ class _Transfer:
         if match is None or int(match[1]) != self._spool.size:
             self._spool.restart()
             raise FetchError(
-                f"{response.url}: the server sent another part than was asked for; starting anew"
+                f"{_named(response.url)}: the server sent another part than was asked for; starting anew"
             )
+
+
+def _named(url: URL | str) -> str:
+    """An address as an error names it, which readers see: what a server signs a link with is not shown."""
+    address, query, _ = str(url).partition("?")
+    return f"{address}?..." if query else address
 
 
 def _retry_after(text: str) -> float | None:

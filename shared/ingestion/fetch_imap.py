@@ -145,7 +145,15 @@ def _last_uid(source: Source, uid_validity: int) -> int:
 
 def _mbox_entry(message: MailboxMessage) -> bytes:
     """In the mboxrd form, with line ends as mailboxes have them."""
-    date = imaplib.Internaldate2tuple(b'INTERNALDATE "' + message.internal_date.encode() + b'"')
-    stamp = time.asctime(time.gmtime(time.mktime(date)) if date else time.gmtime(0))
     text = message.content.replace(b"\r\n", b"\n")
+    stamp = _stamp(message.internal_date)
     return f"From MAILER-DAEMON {stamp}\n".encode() + _FROM.sub(rb">\1", text).rstrip(b"\n") + b"\n\n"
+
+
+def _stamp(internal_date: str) -> str:
+    """The first second there is, where the server names a month or a year that there is not."""
+    try:
+        date = imaplib.Internaldate2tuple(b'INTERNALDATE "' + internal_date.encode() + b'"')
+        return time.asctime(time.gmtime(time.mktime(date) if date else 0))
+    except (LookupError, ValueError, OverflowError):
+        return time.asctime(time.gmtime(0))

@@ -28,7 +28,8 @@ _MAX_CACHED = 500
 
 def parse_addresses(value: str, limit: int = 1000) -> list[Address]:
     """The addresses of a From, To or Cc field, unfolded but still encoded."""
-    found = _cached(value) if len(value) <= _MAX_CACHED else _parse(value[:_MAX_VALUE])
+    # A long one without its runs of spaces: patterns would look for a run's end from each of its spaces.
+    found = _cached(value) if len(value) <= _MAX_CACHED else _parse(" ".join(value[:_MAX_VALUE].split()))
     return list(found[:limit])
 
 

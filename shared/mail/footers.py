@@ -28,6 +28,7 @@ _CANDIDATES = re.compile(r"[_=*#~\-TUYMPKL ]")
 _MAX_RULE_DISTANCE = 6
 _MAX_FOOTER_LINES = 25
 _MAX_OWN_LINES_AFTER = 40
+_MAX_LOCATION = 500
 
 
 def mark(body: MarkedLines) -> None:
@@ -81,7 +82,8 @@ def _end_of_talk(lines: list[str], start: int, *, talk_needed: bool) -> int:
 
 
 def _is_footer_like(line: str, above: str) -> bool:
-    return bool(_LOCATION.match(line)) or bool(
+    # A line of addresses without an end could be read in its square of ways.
+    return (len(line) <= _MAX_LOCATION and bool(_LOCATION.match(line))) or bool(
         above.strip() and not above[:1].isspace() and _SAYS.search(above)
     )
 

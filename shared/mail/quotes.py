@@ -42,10 +42,11 @@ _ORIGINAL = re.compile(
     r"\s{0,3}[-_]{2,}\s*(?:Original Message|Original-Nachricht|Ursprüngliche Nachricht|Originalnachricht|"
     r"Message d'origine|Message original|Mensaje original|Mensagem original|Messaggio originale|"
     r"Oorspronkelijk bericht|Ursprungligt meddelande|Forwarded [Mm]essage|Weitergeleitete Nachricht|"
-    r"Исходное сообщение|原始邮件|Forwarded by .{1,200}?)[^\n]{0,80}?\s*-*\s*$"
-    r"|\s{0,3}Begin forwarded message:\s*$",
+    r"Исходное сообщение|原始邮件|(?P<by>Forwarded by (?=.)))"
+    r"|\s{0,3}(?P<begin>Begin forwarded message:)",
     re.IGNORECASE,
 )
+_MAX_AFTER_ORIGINAL, _MAX_AFTER_BY = 80, 280
 _HEADER_LABEL = re.compile(
     r"\s{0,3}\*?(?:(From|Von|De|Da|Van|Från|Fra|Od|От|发件人|差出人)"
     r"|(Sent|Date|Gesendet|Datum|Envoyé|Enviado|Inviato|Data|Fecha|Verzonden|Skickat|Sendt|Отправлено|发送时间|送信日時)"
@@ -151,7 +152,7 @@ def _mark_block(body: MarkedLines) -> None:
         line = body.lines[number]
         if body.marks[number] != NEW or not _BLOCK_START.match(line):
             continue
-        if _ORIGINAL.match(line):
+        if _is_original(line):
             end = _end_of_headers(body, number + 1)
         elif _is_header_block(body.lines, number):
             end = _end_of_headers(body, number)
@@ -162,6 +163,17 @@ def _mark_block(body: MarkedLines) -> None:
         if not _quote_is_marked(body, end):
             body.mark(end, len(body), QUOTE)
         return
+
+
+def _is_original(line: str) -> bool:
+    """`--- Original Message ---`, with little more on the line. By hand: a pattern could be made to hang."""
+    found = _ORIGINAL.match(line)
+    if found is None:
+        return False
+    after = line[found.end() :].rstrip()
+    if found["begin"]:
+        return not after
+    return len(after.rstrip("-").rstrip()) <= (_MAX_AFTER_BY if found["by"] else _MAX_AFTER_ORIGINAL)
 
 
 def _with_rule(body: MarkedLines, number: int) -> int:

@@ -21,12 +21,20 @@ from shared.threads.entries import ThreadIndex
 __all__ = ["drop_thread", "parsed_message", "rebuild_thread"]
 
 
-async def drop_thread(clients: Clients, thread: Thread, session: Session) -> None:
-    """Delete its document, after its entries in the index."""
+async def drop_thread(
+    clients: Clients, thread: Thread, session: Session, signposts: Sequence[str] = ()
+) -> None:
+    """Delete its document and the signposts to it, after their entries in the index.
+
+    An entry may still name a thread that became this one. The signposts lead to each other: the last goes
+    first.
+    """
+    names = [thread.id, *signposts]
     if thread.threading:
         state = ThreadState.from_document(thread.threading)
-        await ThreadIndex(clients.store).leave(thread.id, state, session)
-    await clients.store.delete(Thread, thread.id, thread.id, session)
+        await ThreadIndex(clients.store).leave(names, state, session)
+    for name in reversed(names):
+        await clients.store.delete(Thread, name, name, session)
 
 
 async def rebuild_thread(

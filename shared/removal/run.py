@@ -4,8 +4,9 @@
 
 Each thread is counted and noted on the removal's document before it is touched: after a crash it is the first
 to go on with, and is not counted again. What others are found by goes last. The check asks for messages,
-chunks, threads, failures, vectors, and the summaries and reports of the threads that went; what it finds,
-from a stage that was still at work, is removed in another round.
+chunks, threads, failures, vectors, and for the summaries, the reports and the entries in the index over
+threads of the threads that went; what it finds, from a stage that was still at work, is removed in another
+round.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shared.clients import Clients
-from shared.documents import Archive, Failure, OperationStatus, Removal, Report, Source, Summary
+from shared.documents import Archive, Failure, OperationStatus, Removal, Report, Source, Summary, Thread
 from shared.errors import DocumentNotFoundError, PipelineError, classify
 from shared.index import Filters
 from shared.provision import ARCHIVES_CONTAINER
@@ -34,6 +35,7 @@ from shared.removal.threads import find_part, remove_part
 from shared.removal.tombstones import DONE, removal_id
 from shared.session import Session
 from shared.store import NamedQuery, Patch
+from shared.threads.entries import ThreadIndex
 from shared.threads.lease import THREADING, Lease
 
 __all__ = ["RemovalRun", "StillThereError", "run_removal"]
@@ -41,6 +43,7 @@ __all__ = ["RemovalRun", "StillThereError", "run_removal"]
 log = logging.getLogger(__name__)
 MAX_ROUNDS = 5
 DERIVED = ((Summary, SUMMARIES_OF), (Report, REPORTS_OF))
+FAILURES = "failures, round "  # as a unit of the removal, with the number
 SETTLING_SECONDS = 1.0  # between rounds, for the search index to catch up
 
 
@@ -163,8 +166,9 @@ class _Remover:
 
     async def _threads(self, archive_id: str) -> AsyncIterator[str]:
         """First the one that was under way, then all that have something of the archive."""
-        if self._removal.unit is not None:
-            yield self._removal.unit
+        unit = self._removal.unit
+        if unit is not None and not unit.startswith(FAILURES):
+            yield unit
         for query in (THREADS_OF_ARCHIVE, MESSAGE_THREADS, CHUNK_THREADS):
             for thread_id in await self._ids(query, archive=archive_id):
                 yield thread_id
@@ -187,10 +191,16 @@ class _Remover:
         self._run.progress("thread")
 
     async def _delete_failures(self, archive_id: str) -> None:
-        counts = self._removal.counts
-        async for each in self._store.query(FAILURES_OF_ARCHIVE, Session(), archive=archive_id):
-            gone = await self._store.delete(Failure, each["id"], each["stage"], Session())
-            counts["failures"] = counts.get("failures", 0) + int(gone)
+        """Counted and noted before they go, as a thread is."""
+        removal, found = self._removal, await self._rows(FAILURES_OF_ARCHIVE, archive=archive_id)
+        unit = f"{FAILURES}{removal.rounds}"
+        if removal.unit != unit:
+            removal.counts["failures"] = removal.counts.get("failures", 0) + len(found)
+            removal.unit = unit
+            await self._save()
+            self._run.progress("failures_counted")
+        for each in found:
+            await self._store.delete(Failure, each["id"], each["stage"], Session())
         self._run.progress("failures")
 
     async def _delete_strays(self, archive_id: str) -> None:
@@ -201,6 +211,10 @@ class _Remover:
             for model, query in DERIVED:
                 left = await self._rows_of(query, thread_id)
                 await self._store.delete_all(model, left, thread_id, Session())
+        if await self._stray_entries(archive_id):
+            async with Lease(self._store, THREADING, self._run.now).held():
+                gone = await self._gone()
+                await ThreadIndex(self._store).forget(archive_id, gone, Session())
 
     async def _delete_blob(self, archive_id: str) -> None:
         archive = await self._store.find(Archive, archive_id, archive_id, Session())
@@ -223,7 +237,19 @@ class _Remover:
         for model, query in DERIVED:
             found = [await self._rows_of(query, thread_id) for thread_id in self._emptied]
             left[model.container] = sum(map(len, found))
+        left["thread_index"] = await self._stray_entries(archive_id)
         return {**left, "vectors": hits.total or 0}
+
+    async def _stray_entries(self, archive_id: str) -> int:
+        """How many of those that the archive brought in name a thread that went."""
+        entries = await ThreadIndex(self._store).naming(archive_id, self._emptied, Session())
+        gone = await self._gone() if entries else set()
+        return sum(not gone.isdisjoint(each["threads"]) for each in entries)
+
+    async def _gone(self) -> set[str]:
+        """The emptied threads, without those that messages of another archive have brought back since."""
+        keys = [(each, each) for each in sorted(self._emptied)]
+        return self._emptied - set(await self._store.find_many(Thread, keys, Session()))
 
     async def _ids(self, query: NamedQuery, **parameters: str) -> set[str]:
         return {str(each) for each in await self._rows(query, **parameters)}

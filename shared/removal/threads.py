@@ -176,9 +176,7 @@ async def _settle_thread(
 ) -> None:
     session, thread = Session(), part.thread
     if thread is not None and (part.loses or not part.archives):
-        for name in part.signposts:
-            await clients.store.delete(Thread, name, name, session)
-        await drop_thread(clients, thread, session)
+        await drop_thread(clients, thread, session, part.signposts)
         progress("thread_dropped")
     elif thread is not None:
         archives = sorted(part.archives)

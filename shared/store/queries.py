@@ -12,6 +12,7 @@ __all__ = [
     "CURRENT_SUMMARIES",
     "DUE_DELIVERIES",
     "EMBEDDED_CHUNKS",
+    "ENTRIES_OF_BUCKET",
     "MESSAGES_OF_THREAD",
     "MESSAGES_WITHIN",
     "MESSAGE_DATES",
@@ -94,6 +95,7 @@ CHUNK_BIRTHS = NamedQuery(
     "chunks",
     "SELECT c.id, c.thread_id, c.created_at FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
 )
+ENTRIES_OF_BUCKET = NamedQuery("entries_of_bucket", "thread_index", "SELECT c.id, c.bucket, c.threads FROM c")
 THREAD_ENTRIES = NamedQuery(
     "thread_entries",
     "thread_index",

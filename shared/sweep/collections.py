@@ -26,7 +26,7 @@ ARCHIVES = Collection(
     ("source", "source_type", "source_url", "file_path", "file_size_bytes", "file_hash", "ingestion_date"),
 )
 MESSAGES = Collection("messages", Message, "chunking", ("archive_id",))
-CHUNKS = Collection("chunks", Chunk, "embedding", ("message_key", "token_count"))
+CHUNKS = Collection("chunks", Chunk, "embedding", ("message_key", "token_count", "archive_id"))
 THREADS = Collection("threads", Thread, "summarization", alive="NOT IS_STRING(c.merged_into)")
 COLLECTIONS = (ARCHIVES, MESSAGES, CHUNKS, THREADS)
 

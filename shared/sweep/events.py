@@ -80,6 +80,7 @@ def _chunks(dues: Sequence[Due], settings: Settings) -> EventData:
         chunk_threads=[due.partition for due in dues],
         chunk_messages=[due.fields["message_key"] for due in dues],
         thread_ids=sorted({due.partition for due in dues}),
+        archive_id=dues[0].fields.get("archive_id"),
     )
 
 

@@ -7,7 +7,7 @@ the signpost there.
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -17,7 +17,7 @@ from shared.mail.subject_links import CLOCK_SKEW, REPLY_WINDOW, SubjectEntry
 from shared.mail.threading import ThreadState
 from shared.session import Session
 from shared.store import Ready, Store
-from shared.store.queries import THREAD_ENTRIES
+from shared.store.queries import ENTRIES_OF_BUCKET, THREAD_ENTRIES
 
 __all__ = ["Found", "ThreadIndex"]
 
@@ -108,13 +108,27 @@ class ThreadIndex:
                 changed.append(_ready(id_, found.buckets[id_], entry))
         await self._store.upsert_all(changed, session, new=new)
 
-    async def leave(self, thread: str, state: ThreadState, session: Session) -> None:
-        """Take a thread that is deleted out of every entry; one that names no other goes."""
+    async def leave(self, names: Collection[str], state: ThreadState, session: Session) -> None:
+        """Take a thread that is deleted, by all its names, out of every entry; one without others goes."""
         ids = {_id_of("id", one) for one in state.nodes}
         ids |= {id_ for key, at, _ in state.subjects for id_ in _subject_ids(key, at, at)}
+        await self._forget(names, await self._store.look_up(THREAD_ENTRIES, sorted(ids), session), session)
+
+    async def forget(self, bucket: str, names: Collection[str], session: Session) -> None:
+        """Take threads that are not there out of the bucket's entries. The caller holds the lease."""
+        await self._forget(names, await self.naming(bucket, names, session), session)
+
+    async def naming(self, bucket: str, names: Collection[str], session: Session) -> list[dict[str, Any]]:
+        """The bucket's entries that name one of these threads."""
+        stored = self._store.query(ENTRIES_OF_BUCKET, session, partition=bucket)
+        return [each async for each in stored if not each["threads"].keys().isdisjoint(names)]
+
+    async def _forget(
+        self, names: Collection[str], entries: Iterable[Mapping[str, Any]], session: Session
+    ) -> None:
         kept = []
-        for stored in await self._store.look_up(THREAD_ENTRIES, sorted(ids), session):
-            others = {name: span for name, span in stored["threads"].items() if name != thread}
+        for stored in entries:
+            others = {name: span for name, span in stored["threads"].items() if name not in names}
             if others and len(others) < len(stored["threads"]):
                 kept.append(_ready(stored["id"], stored["bucket"], others))
             elif not others:

@@ -151,6 +151,15 @@ async def test_a_refusal_is_permanent_and_not_repeated(place: Place, status: int
     await place.failures(1)
 
 
+async def test_what_a_link_is_signed_with_does_not_stand_in_the_error_that_readers_see(place: Place) -> None:
+    async with a_site(redirects={"/list.mbox": "/b?sig=5ecret", "/b": ""}) as site:
+        await place.add_source("http", site.url())
+        failed = await place.run()
+    assert f"{site.url('/b')}?...: a redirect without a target" in (failed.error or "")
+    assert "5ecret" not in f"{failed.error} {(await place.source()).last_fetch_error}"
+    await place.failures(1)
+
+
 async def test_redirects_are_followed_within_bounds(place: Place) -> None:
     async with a_site(
         content=place.mbox("one"), redirects={"/a": "/b", "/b": "list.mbox", "/loop": "/loop"}

@@ -17,8 +17,9 @@ import trustme
 
 from shared.documents import OperationStatus, Source
 from shared.ingestion.addresses import AddressPolicy
-from shared.ingestion.fetch_imap import fetch_imap
+from shared.ingestion.fetch_imap import _mbox_entry, fetch_imap
 from shared.ingestion.fetching import Surroundings
+from shared.ingestion.imap_client import MailboxMessage
 from shared.mail import RawMessage, read_mbox
 from shared.retry import AbandonedError
 from tests.archives.files import mbox
@@ -162,6 +163,15 @@ async def test_no_other_app_setting_can_be_sent_to_a_server(place: Place) -> Non
         assert "must name an app setting that starts with SOURCE_SECRET_" in ((await place.run()).error or "")
     assert mail.commands == []
     await place.failures(1)
+
+
+@pytest.mark.parametrize(
+    "date", ["01-Xyz-2026 10:00:00 +0100", "99-Feb-2026 99:99:99 +9999", "01-Feb-0000 10:00:00 +0000", ""]
+)
+async def test_a_time_that_there_is_not_costs_no_message(date: str) -> None:
+    entry = _mbox_entry(MailboxMessage(1, date, b"Subject: x\r\n\r\nFrom here\r\n"))
+    assert entry.startswith(b"From MAILER-DAEMON ")
+    assert entry.endswith(b"\nSubject: x\n\n>From here\n\n")
 
 
 async def test_a_server_that_announces_gigabytes_is_hung_up_on(place: Place) -> None:

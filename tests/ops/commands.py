@@ -10,6 +10,7 @@ from typing import Any
 
 from ops.cli import main
 from tests.ops.place import OpsPlace
+from tests.support import kills
 
 
 @dataclass(frozen=True)
@@ -24,12 +25,8 @@ class Ended:
 
 
 def settings_values(place: OpsPlace) -> dict[str, str]:
-    settings = place.clients.settings
-    return {
-        name: value.get_secret_value() if hasattr(value, "get_secret_value") else str(value)
-        for name, value in settings
-        if value is not None
-    } | {"SERVICEBUS_ADMIN_ENDPOINT": place.service.addresses["admin"]}
+    values = kills.settings_values(place.clients.settings)
+    return values | {"SERVICEBUS_ADMIN_ENDPOINT": place.service.addresses["admin"]}
 
 
 def settings_file(place: OpsPlace, folder: Path, **more: str) -> Path:

@@ -26,6 +26,7 @@ from shared.deadletters import (
     run,
 )
 from shared.deadletters.copies import MessageCopy
+from shared.deadletters.journal import CONTAINER, Journal, JournalError
 from shared.deadletters.restoring import NothingToRestoreError
 from shared.documents import Audit, AuditStatus
 from shared.events import parse_event
@@ -215,6 +216,27 @@ async def test_nothing_is_restored_twice_and_a_purge_that_is_not_over_is_not_res
         await restorable(place.clients, asked.id)
     with pytest.raises(NothingToRestoreError, match="only a purge"):
         await restorable(place.clients, first.id)
+
+
+async def test_an_archive_that_was_touched_leads_nowhere_else_and_holds_nothing_up(place: OpsPlace) -> None:
+    await place.failed_events(4, "ValueError", "no")
+    purge = await do(place, PURGE)
+    journal = Journal(place.clients.blobs, purge.id)
+    records = [each async for each in journal.archived()]
+    records[0]["queue"] = "removal"
+    records[1]["message"]["body_kind"] = "annotations"
+    records[2]["message"]["body"] = {"$eval": "1"}
+    lines = "".join(f"{json.dumps(each)}\n" for each in records)
+    await place.clients.blobs.delete(CONTAINER, journal.archive_path)
+    await place.clients.blobs.append(CONTAINER, journal.archive_path, lines.encode())
+    restored = await do(place, RESTORE, purge=purge.id)
+    assert restored.status is AuditStatus.INCOMPLETE
+    assert (restored.counts["restored"], restored.counts["refused"], restored.counts["left"]) == (1, 3, 0)
+    assert "the purge was not of the queue 'removal'" in (restored.outcome or "")
+    assert len(await place.waiting()) == 1
+    await place.clients.blobs.append(CONTAINER, journal.archive_path, b"\xff{\n")
+    with pytest.raises(JournalError, match="line 5: not as it was written"):
+        await restorable(place.clients, purge.id)
 
 
 async def test_one_a_selection_and_at_most_so_many(place: OpsPlace) -> None:

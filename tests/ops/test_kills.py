@@ -4,7 +4,6 @@ import asyncio
 import json
 import random
 import signal
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from shared.documents import AuditStatus
 from shared.events import parse_event
 from tests.ops.commands import settings_file, settings_values
 from tests.ops.place import LOCK_SECONDS, OpsPlace
+from tests.support.kills import Killer, killer
 from tests.support.services import ROOT
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -27,35 +27,15 @@ STEPS = ["recorded", "planned", "received", "taken", "acted", "noted", "complete
 CHOSEN, OTHERS = 6, 3
 
 
-class Killer:
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self._process = process
-
-    def run(self, place: OpsPlace, operation: str, step: str, nth: int = 1) -> int:
-        """Run the operation until it is killed at this step; the signal that ended it, 0 for none."""
-        asked = {"settings": settings_values(place), "operation": operation, "step": step, "nth": nth}
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(asked) + "\n")
-        self._process.stdin.flush()
-        return int(json.loads(self._process.stdout.readline())["signal"])
-
-
 @pytest.fixture(scope="module")
-def killer() -> Iterator[Killer]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.ops.killed"],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    with process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        yield Killer(process)
-        assert process.stdin is not None
-        process.stdin.close()
+def kills() -> Iterator[Killer]:
+    with killer("tests.ops.killed") as running:
+        yield running
+
+
+async def end_by(kills: Killer, place: OpsPlace, operation: str, step: str, nth: int = 1) -> int:
+    asked = {"settings": settings_values(place), "operation": operation}
+    return await asyncio.to_thread(kills.run, step, nth, **asked)
 
 
 async def some_dead_letters(place: OpsPlace, chosen: int = CHOSEN, others: int = OTHERS) -> tuple[Any, str]:
@@ -88,11 +68,10 @@ async def end_of(place: OpsPlace, events: list[Any], *, at_most_twice: int) -> N
     assert {each.cause.error_type for each in await _diagnosed(place)} == {"OSError"}
 
 
-async def killed_and_resumed(place: OpsPlace, killer: Killer, action: str, step: str, nth: int = 1) -> None:
+async def killed_and_resumed(place: OpsPlace, kills: Killer, action: str, step: str, nth: int = 1) -> None:
     events, group = await some_dead_letters(place)
     audit = await ask(place.clients, action, {"queues": ["parsing"], "groups": [group]}, ME)
-    killed = await asyncio.to_thread(killer.run, place, audit.id, step, nth)
-    assert killed == signal.SIGKILL
+    assert await end_by(kills, place, audit.id, step, nth) == -signal.SIGKILL
     before = await place.dead()
     resumed = await run(place.clients, audit.id, patience=4 * LOCK_SECONDS)
     assert resumed.status is AuditStatus.SUCCEEDED
@@ -110,34 +89,33 @@ async def killed_and_resumed(place: OpsPlace, killer: Killer, action: str, step:
 
 @pytest.mark.parametrize("step", ["acted", "completed"])
 async def test_a_requeue_that_is_killed_is_resumed_to_the_same_end(
-    place: OpsPlace, killer: Killer, step: str
+    place: OpsPlace, kills: Killer, step: str
 ) -> None:
-    await killed_and_resumed(place, killer, REQUEUE, step)
+    await killed_and_resumed(place, kills, REQUEUE, step)
 
 
-async def test_a_purge_that_is_killed_is_resumed_to_the_same_end(place: OpsPlace, killer: Killer) -> None:
-    await killed_and_resumed(place, killer, PURGE, "acted")
+async def test_a_purge_that_is_killed_is_resumed_to_the_same_end(place: OpsPlace, kills: Killer) -> None:
+    await killed_and_resumed(place, kills, PURGE, "acted")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("action", [REQUEUE, PURGE])
 @pytest.mark.parametrize(("step", "nth"), [*((step, 1) for step in STEPS), ("completed", 4)])
 async def test_an_operation_that_is_killed_at_any_step_is_resumed_to_the_same_end(
-    place: OpsPlace, killer: Killer, action: str, step: str, nth: int
+    place: OpsPlace, kills: Killer, action: str, step: str, nth: int
 ) -> None:
-    await killed_and_resumed(place, killer, action, step, nth)
+    await killed_and_resumed(place, kills, action, step, nth)
 
 
 @pytest.mark.parametrize("step", ["acted", pytest.param("noted", marks=pytest.mark.slow)])
 async def test_a_restore_that_is_killed_is_done_by_the_next(
-    place: OpsPlace, killer: Killer, step: str
+    place: OpsPlace, kills: Killer, step: str
 ) -> None:
     events, group = await some_dead_letters(place)
     purge = await ask(place.clients, PURGE, {"queues": ["parsing"], "groups": [group]}, ME)
     assert (await run(place.clients, purge.id)).status is AuditStatus.SUCCEEDED
     first = await ask(place.clients, RESTORE, {"purge": purge.id}, ME)
-    killed = await asyncio.to_thread(killer.run, place, first.id, step)
-    assert killed == signal.SIGKILL
+    assert await end_by(kills, place, first.id, step) == -signal.SIGKILL
     second = await ask(place.clients, RESTORE, {"purge": purge.id}, ME)
     assert (await run(place.clients, second.id)).status is AuditStatus.SUCCEEDED
     await end_of(place, events, at_most_twice=CHOSEN if step == "acted" else 0)

@@ -55,6 +55,10 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
         (DEVELOPMENT, {"host": "localhost:7071"}, None, "developer"),
         (DEVELOPMENT, {"host": "127.0.0.1:7071"}, KEY, None),
         (DEVELOPMENT, {"host": "rebound.example"}, None, None),
+        (DEVELOPMENT, {"host": "localhost:7071", "x_forwarded_for": "203.0.113.7"}, None, None),
+        (DEVELOPMENT, {"host": "localhost:7071", "forwarded": "for=203.0.113.7"}, None, None),
+        (DEVELOPMENT, {"host": "localhost:7071", "via": "1.1 tunnel"}, None, None),
+        (DEVELOPMENT, {"host": "[::1"}, None, None),
         ({**DEVELOPMENT, **AZURE}, {"host": "localhost"}, None, None),
     ],
 )
@@ -102,6 +106,7 @@ def test_a_cookie_for_forms_does_not_let_anybody_in(monkeypatch: pytest.MonkeyPa
         ({"origin": "https://evil.example"}, False),
         ({"origin": "https://app.example", "sec_fetch_site": "same-site"}, False),
         ({"origin": "null"}, False),
+        ({"origin": "http://[app.example"}, False),
         ({}, False),
     ],
 )

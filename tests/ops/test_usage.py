@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from ops.cli import app
+from ops.cli import app, main
 from ops.ending import Code, Stop
-from ops.output import clean, seconds
+from ops.exporting import write_export
+from ops.output import clean, print_json, seconds
 from ops.values import setting_values
 from tests.ops.commands import run_command
 from tests.support.services import ROOT
@@ -130,6 +131,26 @@ def test_settings_come_from_the_environment_and_from_files(
 
 def test_what_a_stranger_wrote_does_not_steer_the_terminal() -> None:
     assert clean("a\x1b[2J\x07b\u202ec\nd") == "a\ufffd[2J\ufffdb\ufffdc\nd"
+    assert clean("\x9b2J \ud800") == "\ufffd2J \ufffd"
+
+
+def test_json_holds_what_a_stranger_wrote_and_does_not_steer_the_terminal(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    hostile = {"subject": "\x9b2J\x7f\u202e\ud800 caf\xe9 \x1b[31m"}
+    print_json(hostile)
+    write_export("-", [hostile])
+    shown = capsys.readouterr().out
+    assert not set("\x9b\x7f\u202e\ud800\x1b") & set(shown)
+    assert "caf\xe9" in shown
+    assert json.loads(shown.splitlines()[-1]) == hostile
+    write_export(str(tmp_path / "out.json"), [hostile])
+    assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8")) == [hostile]
+
+
+def test_an_error_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--settings", "\x1b[2J.json", "status"]) == Code.USAGE
+    assert "\x1b" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

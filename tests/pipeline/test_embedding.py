@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from shared.documents import Chunk, Citation, Message, Thread
+from shared.documents import Archive, Chunk, Citation, Message, Thread
 from shared.embedding.instance import close_embedder, embedder
 from shared.embedding.model_folder import DEFAULT_FOLDER
 from shared.events import EmbeddingsGenerated, Event
@@ -19,7 +19,7 @@ from stages.chunking import CHUNKING
 from stages.embedding import EMBEDDING
 from stages.orchestration import ORCHESTRATION
 from stages.parsing import PARSING
-from tests.pipeline.mail_in import MailIn, mail, mail_in
+from tests.pipeline.mail_in import MailIn, archive_of, mail, mail_in
 from tests.support.cloud import LocalCloud
 from tests.support.services import RunningService
 
@@ -66,6 +66,24 @@ async def test_chunks_become_vectors_that_are_found_by_meaning(
         hits = await place.clients.index.search(None, question.tolist(), filters=Filters(source="list"))
         assert hits[0].payload["text"] == "Where do we eat on Tuesday?"
         assert hits[0].payload["sender"] == "bo@example.org"
+
+
+async def test_of_an_archive_that_is_being_deleted_only_what_another_has_is_embedded(
+    cloud: LocalCloud, bus_service: RunningService, encoder: None
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await ready_index(place)
+        (prepared,) = await place.take_in(FIRST + SECOND, "first")
+        await place.take_in(FIRST, "second")
+        marked = archive_of(FIRST + SECOND, "first").id
+        await place.clients.store.patch(Archive, Patch(marked, marked, set={"removing": True}), Session())
+        (event,) = await place.run(EMBEDDING, prepared)
+        assert event.data.chunk_threads == [ROOT, ROOT]
+        embedded = {each["message_id"]: each["embedding_generated"] for each in await place.stored("chunks")}
+        assert embedded == {
+            "<m0@example.org>": True, "<m1@example.org>": True, "<m4@example.org>": False
+        }  # fmt: skip
+        assert {hit.chunk_id for hit in await place.clients.index.search("*")} == set(event.data.chunk_ids)
 
 
 async def test_a_hit_leads_back_to_its_chunk_its_message_and_its_thread(

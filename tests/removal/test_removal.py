@@ -1,13 +1,13 @@
 """Deleting archives and sources with everything derived, on the local cloud."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from azure.cosmos import CosmosClient
 
 from localcloud.up.settings_file import COSMOS_KEY
-from shared.documents import Archive, Failure, OperationStatus, Removal, Source, Summary, Thread
+from shared.documents import Archive, OperationStatus, Removal, Source, Summary, Thread
 from shared.errors import DocumentNotFoundError
 from shared.events import Event
 from shared.ids import thread_id
@@ -19,68 +19,39 @@ from shared.session import Session
 from shared.store import Patch
 from shared.threads.places import ThreadMovedError
 from stages.chunking import CHUNKING
+from stages.embedding import EMBEDDING
 from stages.parsing import PARSING
 from stages.summarization import SUMMARIZATION
 from tests.heart.toy import Crash
 from tests.pipeline.mail_in import MailIn, archive_of, ingested, mail, mail_in
 from tests.pipeline.test_reports import meanwhile, request
-from tests.removal.finished import everything, finish, take_all_in
+from tests.removal.finished import (
+    APART,
+    BRIDGE,
+    FIRST,
+    LONG,
+    NOW,
+    RECEIPT,
+    SECOND,
+    SHARED,
+    STEPS,
+    Clock,
+    drain,
+    everything,
+    finish,
+    put_failure,
+    take_all_in,
+)
 from tests.support.cloud import LocalCloud
 from tests.support.services import RunningService
 
-NOW = datetime(2026, 3, 11, 12, 0, tzinfo=UTC)
-LONG = "I think that this is right, and here is why it is so."
-SHARED = mail(1, parent=0, body=f"I support this. {LONG}")
-FIRST = (
-    mail(0, subject="Require TLS 1.3", body=f"I propose TLS 1.3. {LONG}")
-    + SHARED
-    + mail(5, subject="Lunch", body=f"Where do we eat? {LONG}")
-)
-SECOND = SHARED + mail(2, parent=1, body=f"I object. {LONG}") + mail(7, subject="Other", body=LONG)
-# Without m2, which names them all, m3 and m4 have nothing to do with each other.
-APART = mail(3, subject="One", body=LONG) + mail(4, subject="Two", body=LONG)
-BRIDGE = mail(6, parent=3, subject="Both", body=LONG).replace(
-    b"In-Reply-To: <m3@example.org>",
-    b"In-Reply-To: <m3@example.org>\nReferences: <m4@example.org> <m3@example.org>",
-)
 LUNCH = thread_id("<m5@example.org>")
-STEPS = [
-    "marked", "counted", "vectors", "chunks", "shared", "derived", "messages", "thread_dropped",
-    "thread_rebuilt", "thread", "failures", "blob", "recorded", "archive",
-]  # fmt: skip
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = NOW
-
-    def __call__(self) -> datetime:
-        self.now += timedelta(seconds=1)
-        return self.now
 
 
 async def remove(place: MailIn, kind: str, target: str, **options: Any) -> Removal:
     asked = await request_removal(place.clients, kind, target, requested_by="test", now=NOW)
     assert asked is not None
     return await run_removal(asked.id, place.clients, RemovalRun(now=Clock(), **options))
-
-
-async def drain(place: MailIn) -> None:
-    """What removals ask for by the bus, nobody is there to do in these tests."""
-    for queue in ("removal", "summarization"):
-        receiver = await place.place.receiver(queue)
-        while await receiver.peek_messages(max_message_count=1):
-            for each in await receiver.receive_messages(max_message_count=20, max_wait_time=5):
-                await receiver.complete_message(each)
-
-
-async def put_failure(place: MailIn, archive: str) -> None:
-    failure = Failure(
-        id=f"parsing-{archive}-1", stage="parsing", original_event={"data": {"archive_id": archive}},
-        idempotency_key=f"parsing-{archive}", attempt_count=1, last_error="X: y", error_type="X",
-        error_kind="permanent", error_hash="h", abandoned_reason="r", service_name="parsing", timestamp=NOW,
-    )  # fmt: skip
-    await place.clients.store.upsert(failure, Session())
 
 
 async def test_without_an_archive_everything_is_as_if_it_had_never_come_in(
@@ -95,11 +66,7 @@ async def test_without_an_archive_everything_is_as_if_it_had_never_come_in(
         await put_failure(place, archive)
         done = await remove(place, "archive", archive)
         assert (done.status, done.error) == (OperationStatus.SUCCEEDED, None)
-        # m0 and m5 went; m1 stays, with m2 and m7, for the other archive has it.
-        assert done.counts == {
-            "messages": 2, "messages_kept": 1, "chunks": 2, "vectors": 2, "threads": 1,
-            "threads_rebuilt": 1, "summaries": 3, "reports": 3, "failures": 1, "archives": 1, "blobs": 1,
-        }  # fmt: skip
+        assert done.counts == RECEIPT
         assert set(done.left.values()) == {0}
         root = thread_id("<m0@example.org>")
         receiver = await place.place.receiver("summarization")
@@ -150,16 +117,14 @@ async def test_killed_at_every_step_it_goes_on_to_the_same_end_and_the_same_rece
     async with mail_in(cloud, bus_service) as place:
         archive = await take_all_in(place, FIRST, "first")
         await take_all_in(place, SECOND, "second")
+        await put_failure(place, archive)
         for _ in range(len(STEPS)):
             with pytest.raises(Crash):
                 await remove(place, "archive", archive, progress=crash)
         done = await remove(place, "archive", archive, progress=crash)
         assert sorted(crashed) == sorted(STEPS)
         assert done.status is OperationStatus.SUCCEEDED
-        assert done.counts == {
-            "messages": 2, "messages_kept": 1, "chunks": 2, "vectors": 2, "threads": 1,
-            "threads_rebuilt": 1, "summaries": 3, "reports": 3, "failures": 0, "archives": 1, "blobs": 1,
-        }  # fmt: skip
+        assert done.counts == RECEIPT
         await finish(place)
         assert await everything(place) == expected
         await drain(place)
@@ -195,6 +160,42 @@ async def test_a_thread_that_only_a_removed_message_held_together_comes_apart(
         for name in ("messages", "chunks", "vectors", "summaries", "reports"):
             assert found[name] == expected[name], name
         assert [each["id"] for each in found["threads"]] == [each["id"] for each in expected["threads"]]
+        await drain(place)
+
+
+async def test_the_index_over_threads_forgets_what_had_become_one_thread(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        apart = await take_all_in(place, APART, "apart")
+        bridge = await take_all_in(place, BRIDGE, "bridge")
+        for archive in (apart, bridge):
+            done = await remove(place, "archive", archive)
+            assert set(done.left.values()) == {0}
+        found = await everything(place)
+        assert not any(found.values()), found
+        await drain(place)
+
+
+async def test_an_entry_that_was_written_meanwhile_goes_too(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        archive = await take_all_in(place, FIRST, "first")
+        settings = place.clients.settings
+        late = {"id": "late", "bucket": archive, "threads": {LUNCH: []}, "schema_version": 1}
+        with CosmosClient(settings.COSMOS_ENDPOINT, COSMOS_KEY) as client:
+            entries = client.get_database_client(settings.COSMOS_DATABASE).get_container_client(
+                "thread_index"
+            )
+
+            def enter(step: str) -> None:
+                if step == "failures":
+                    entries.upsert_item(late)
+
+            done = await remove(place, "archive", archive, progress=enter)
+        assert (done.status, done.left["thread_index"]) == (OperationStatus.SUCCEEDED, 0)
+        assert await place.stored("thread_index") == []
         await drain(place)
 
 
@@ -238,12 +239,19 @@ async def test_events_of_a_deleted_archive_bring_nothing_back(
     async with mail_in(cloud, bus_service) as place:
         arrived = await place.ingest(FIRST, "first")
         (parsed,) = await place.run(PARSING, arrived)
+        (prepared,) = await place.run(CHUNKING, parsed)
         archive = arrived.data.archive_id
         await place.clients.store.patch(Archive, Patch(archive, archive, set={"removing": True}), Session())
         assert await place.run(PARSING, arrived) == []  # marked, and not gone yet
+        assert await place.run(EMBEDDING, prepared) == []
+        assert {each["status"] for each in await place.stored("chunks")} == {"pending"}
         await remove(place, "archive", archive)
         assert await place.run(PARSING, arrived) == []
         assert await place.run(CHUNKING, parsed) == []
+        # As an embedding does that had begun before the deletion.
+        late = {"chunk_id": prepared.data.chunk_ids[0], "archive_id": archive, "embedding": [1.0, 0, 0, 0]}
+        await place.clients.index.upsert([late])
+        assert await place.run(EMBEDDING, prepared) == []
         assert not any((await everything(place)).values())
         unknown = Event.of(ingested(archive_of(b"never seen")))
         with pytest.raises(DocumentNotFoundError):  # a race, as ever

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from shared.errors import PermanentError, classify
 from shared.telemetry_privacy import clean_attributes, clean_stack, clean_text, secrets_of
+from tests.support.cpu import within_cpu
 
 PRIVATE = "a private sentence\nand its second line"
 
@@ -51,6 +52,28 @@ def test_values_of_secret_settings_are_taken_out_wherever_they_stand() -> None:
 
 def test_a_long_line_is_cut() -> None:
     assert len(clean_text("word " * 10_000)) == 1_000
+
+
+@pytest.mark.parametrize("word", ["x", "-eyJ-", "a@", "=input_value"])
+def test_a_line_without_an_end_is_cleaned_in_no_time(word: str) -> None:
+    with within_cpu(3.0):
+        assert len(clean_text(word * 200_000)) <= 1_000
+        clean_stack(f"shared.errors.PermanentError: {word * 200_000}")
+
+
+def test_what_is_cut_off_shows_no_address_by_half() -> None:
+    filler = f"({'a' * 80}@example.org) " * 52  # each becomes short, so that the line's end comes into view
+    for size in range(70):
+        cleaned = clean_text(f"{filler}{'.' * size} private.person@example.org " + "word " * 1000)
+        assert "private" not in cleaned
+
+
+def test_webhooks_are_secrets_with_their_addresses() -> None:
+    hooks = '[{"name": "chat", "url": "https://hooks.example/T0/abcdef", "secret": "0123456789abcdef"}]'
+    secrets = secrets_of({"WEBHOOKS": hooks})
+    assert clean_text("POST https://hooks.example/T0/abcdef: 0123456789abcdef", secrets) == "POST ...: ..."
+    assert clean_text("chat", secrets) == "chat"
+    assert secrets_of({"WEBHOOKS": "[not json at all"}) == ["[not json at all"]
 
 
 def stack_of(error: BaseException) -> str:

@@ -1,24 +1,22 @@
-"""A sweep that kills its own process at the step that it is told: `python -m tests.sweep.killed <step> <now>`."""
+"""A sweep that is killed at a named step; for the tests."""
 
-import asyncio
-import os
-import signal
-import sys
 from datetime import datetime
+from typing import Any
 
 from shared.clients import Clients
 from shared.config import load_settings
 from shared.sweep import Options, sweep
+from tests.support.kills import Step, serve
 
 
-async def main(step: str, now: datetime) -> None:
-    def kill(reached: str) -> None:
-        if reached == step:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    clients = await Clients.connect(load_settings())
-    await sweep(clients, Options(now=lambda: now, progress=kill))
+async def operate(asked: dict[str, Any], step: Step) -> None:
+    now = datetime.fromisoformat(asked["now"])
+    clients = await Clients.connect(load_settings(asked["settings"]))
+    try:
+        await sweep(clients, Options(now=lambda: now, progress=step))
+    finally:
+        await clients.close()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], datetime.fromisoformat(sys.argv[2])))
+    serve(operate)

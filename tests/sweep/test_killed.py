@@ -1,44 +1,42 @@
 """The sweep as a process of its own, killed with -9 at each of its steps."""
 
 import asyncio
-import os
 import signal
-import sys
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from shared.config import Settings
 from tests.support.cloud import LocalCloud
-from tests.support.services import ROOT, RunningService
+from tests.support.kills import Killer, killer, settings_values
+from tests.support.services import RunningService
 from tests.sweep.place import SweepPlace, sweep_place
 
 pytestmark = pytest.mark.slow
 
 
-def environment(settings: Settings) -> dict[str, str]:
-    values = {name: value for name, value in settings if value is not None}
-    secrets = {
-        name: value.get_secret_value() for name, value in values.items() if hasattr(value, "get_secret_value")
+@pytest.fixture(scope="module")
+def kills() -> Iterator[Killer]:
+    with killer("tests.sweep.killed") as running:
+        yield running
+
+
+async def sweep_and_die(place: SweepPlace, kills: Killer, step: str) -> None:
+    asked: dict[str, Any] = {
+        "settings": settings_values(place.clients.settings),
+        "now": place.now.isoformat(),
     }
-    return {**os.environ, **{name: str(value) for name, value in values.items()}, **secrets}
-
-
-async def sweep_and_die(place: SweepPlace, step: str) -> None:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.sweep.killed", step, place.now.isoformat(),
-        cwd=ROOT, env=environment(place.clients.settings),
-    )  # fmt: skip
-    assert await process.wait() == -signal.SIGKILL
+    assert await asyncio.to_thread(kills.run, step, **asked) == -signal.SIGKILL
 
 
 async def test_a_sweep_killed_at_any_step_is_made_good_by_the_next(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: LocalCloud, bus_service: RunningService, kills: Killer
 ) -> None:
     async with sweep_place(cloud, bus_service) as place:
         for step in ("counted", "published", "noted"):
             archive, thread = place.archive(f"a-{step}"), await place.put_ready_thread(f"t-{step}")
             await place.put(archive)
-            await sweep_and_die(place, step)
+            await sweep_and_die(place, kills, step)
             place.wait(minutes=20)  # its lease has run out, and so has the backoff
             await place.sweep()
             for document in (archive, thread):
@@ -51,3 +49,29 @@ async def test_a_sweep_killed_at_any_step_is_made_good_by_the_next(
             assert asked == {thread.id}
             place.wait(minutes=20)
             assert {each["requeued"] for each in (await place.sweep()).counts.values()} == {0}
+
+
+async def test_a_sweep_killed_when_it_has_given_up_a_chunk_leaves_the_thread_to_the_next(
+    cloud: LocalCloud, bus_service: RunningService, kills: Killer
+) -> None:
+    """The one that was killed knew that the thread might be ready now; the next has to find it by itself."""
+    async with sweep_place(cloud, bus_service) as place:
+        thread = await place.put_ready_thread(created_at=place.now)
+        error = "ServiceUnavailableError: down"
+        last = {"attemptCount": 5, "lastAttemptTime": place.ago(hours=2), "lastError": error}
+        chunk = place.chunk("m-t1", "t1", index=1, **last)
+        await place.put(chunk)
+        await sweep_and_die(place, kills, "given_up")
+        killed = await place.again(chunk)
+        assert (killed.status, killed.attemptCount, killed.lastError) == ("failed_max_retries", 5, error)
+        assert await place.quiet()
+        place.wait(minutes=20)
+        done = await place.sweep()
+        assert (done.counts["chunks"]["given_up"], done.counts["threads"]["requeued"]) == (0, 1)
+        assert (await place.again(chunk)).to_cosmos() == killed.to_cosmos()
+        (event,) = await place.published("summarization")
+        assert event.data.thread_ids == [thread.id]
+        place.wait(minutes=20)
+        again = await place.sweep()
+        assert {each["requeued"] + each["given_up"] for each in again.counts.values()} == {0}
+        assert await place.quiet()

@@ -35,6 +35,7 @@ ROLE = "operator"
 HEADER = "x-operator-key"
 SESSION_SECONDS = 8 * 3600
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+PROXY_HEADERS = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-original-host", "x-real-ip")
 ROLE_CLAIMS = frozenset({"roles", "role", "http://schemas.microsoft.com/ws/2008/06/identity/claims/role"})
 KEY, FORM = "key", "form"
 _PROCESS_SECRET = secrets.token_bytes(32)
@@ -147,8 +148,12 @@ def _in_azure() -> bool:
 
 
 def _development(req: func.HttpRequest, settings: Settings) -> bool:
-    """A host on this machine without a key; by its name too, so that no name of a stranger's leads here."""
-    local = urlsplit(f"//{req.headers.get('host', '')}").hostname in LOOPBACK
+    """A host on this machine without a key; by its name too, so that no name of a stranger's leads here.
+
+    What a proxy or a tunnel passes on comes from anywhere, and often under the name localhost.
+    """
+    local = _host_of(f"//{req.headers.get('host', '')}")[0] in LOOPBACK
+    local = local and not any(name in req.headers for name in PROXY_HEADERS)
     chosen = os.environ.get("AZURE_FUNCTIONS_ENVIRONMENT") == "Development"
     return chosen and local and not _in_azure() and settings.OPERATOR_KEY is None
 
@@ -180,4 +185,13 @@ def _same_site(headers: Mapping[str, str]) -> bool:
     origin = headers.get("origin")
     if origin is None:
         return fetched == "same-origin"
-    return urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+    return _host_of(origin)[1].lower() == headers.get("host", "").lower() != ""
+
+
+def _host_of(address: str) -> tuple[str | None, str]:
+    """The host's name, and with its port; nobody's where the address is malformed."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return None, ""
+    return parts.hostname, parts.netloc

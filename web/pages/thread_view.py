@@ -1,5 +1,6 @@
 """What a thread's page shows, made of the thread's documents alone."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -97,7 +98,7 @@ def _pages(page_of: Mapping[str, int], at: str | None, page: str) -> Pages:
     count = max(page_of.values(), default=1)
     if at is not None and at in page_of:
         return Pages(page_of[at], page_of)
-    if not (page.isascii() and page.isdecimal() and 1 <= int(page[:6]) <= count):
+    if not (re.fullmatch(r"[0-9]{1,6}", page) and 1 <= int(page) <= count):
         fault = {"parameter": "page", "detail": f"must be a number from 1 to {count}"}
         raise Problem(422, "There is no such page of this thread.", errors=[fault])
     return Pages(int(page), page_of)

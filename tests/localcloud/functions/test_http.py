@@ -29,6 +29,28 @@ def test_a_function_answers_with_its_response(host: Host) -> None:
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
 
 
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Host": "localhost:7071"}, 200),
+        ({"Host": "[::1]:7071"}, 200),
+        ({"Host": "functions:80", "Origin": "http://localhost:3000"}, 200),
+        ({"Host": "rebound.example:7071"}, 403),
+        ({"Host": "127.0.0.1.rebound.example"}, 403),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+    ],
+)
+def test_a_host_without_keys_answers_to_no_page_of_another_site(
+    host: Host, headers: dict[str, str], status: int
+) -> None:
+    assert host.get("/api/hello/ada", **headers).status == status
+    assert host.ask("POST", "/admin/functions/unknown", "{}", 20, **headers).status == (
+        404 if status == 200 else 403
+    )
+
+
 def test_an_optional_parameter_may_be_left_out(host: Host) -> None:
     assert host.get("/api/hello").text == "hello nobody"
     assert host.get("/API/HELLO/").text == "hello nobody"

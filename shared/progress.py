@@ -2,7 +2,7 @@
 
 Each stage counts what it works on: parsing the archive, chunking its messages, embedding their chunks, and
 the rest its threads. What was given up is counted beside what is done, and named as a gap: an archive is
-complete when every one of its threads is reported or given up.
+complete when every one of its threads is reported or given up, and nothing else of it is under way.
 """
 
 import asyncio
@@ -74,10 +74,12 @@ class ArchiveProgress:
 
     @property
     def complete(self) -> bool:
-        """Every thread is reported or given up; or the archive itself is given up."""
+        """All that it has is embedded and reported, or given up; or the archive itself is given up."""
         if self.status == ArchiveStatus.FAILED_MAX_RETRIES:
             return True
-        return self.status == ArchiveStatus.PROCESSED and self.stage("reporting").settled
+        # A thread that is reported may have got a message, or other content, that is still on its way.
+        under_way = not all(self.stage(each).settled for each in ("chunking", "embedding", "reporting"))
+        return self.status == ArchiveStatus.PROCESSED and not under_way
 
     @property
     def failed(self) -> bool:

@@ -28,6 +28,7 @@ from shared.stage.functions import register_stage
 from shared.stage.isolation import isolate_poison
 from shared.store import Patch
 from shared.threads.places import check_places
+from shared.threads.rechunking import check_texts
 
 __all__ = ["EMBEDDING", "blueprint"]
 
@@ -73,11 +74,11 @@ async def _embed(event: Event[ChunksPrepared], work: Work) -> Outcome:
     await work.clients.index.versions.check(model.dimension)
     thread_ids = {each.thread_id for each in chunks}
     threads = await check_places(work.clients, thread_ids, work.session)
-    done = await _embed_groups(
-        [each for each in chunks if not _is_settled(each, model)], threads, model, work
-    )
+    open_ones = [each for each in chunks if not _is_settled(each, model)]
+    done = await _embed_groups(open_ones, threads, model, work)
     if done.errors:
         raise done.errors[0]
+    await check_texts(work.clients, open_ones, work.session)
     await check_places(work.clients, thread_ids, work.session)
 
     async def forget_errors() -> None:
@@ -211,6 +212,7 @@ def _announcement(
         avg_generation_time_ms=round(done.milliseconds / max(done.embedded, 1), 2),
         chunk_threads=[each.thread_id for each in chunks],
         thread_ids=data.thread_ids,
+        contents=data.contents,
     )
 
 

@@ -8,18 +8,19 @@ claim is its own.
 """
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import azure.functions as func
 
-from shared.documents import Thread, stored_time
+from shared.documents import Status, Thread, stored_time
 from shared.errors import Failure
 from shared.events import EmbeddingsGenerated, Event, OrchestrationFailed
 from shared.stage import Later, Outcome, Stage, Subject, Work
 from shared.stage.functions import register_stage
 from shared.store import Conflict, Patch
+from shared.threads.aggregate import UNTRIED
 from shared.threads.moving import resolve_thread
 from shared.threads.readiness import Ready, ready_threads, summary_request
 
@@ -87,7 +88,9 @@ async def _claimed(wanted: Sequence[Ready], claimer: str, work: Work) -> list[Re
 
 async def _claim(ready: Ready, claimer: str, work: Work) -> bool:
     thread, now = ready.thread, work.now()
-    earlier = (thread.requesting or {}).get("since")
+    before = thread.requesting or {}
+    is_mine = (before.get("version"), before.get("event")) == (ready.version, claimer)
+    earlier = before.get("since")
     claim = {
         "version": ready.version,
         "event": claimer,
@@ -96,11 +99,16 @@ async def _claim(ready: Ready, claimer: str, work: Work) -> bool:
     }
     claimed = await work.clients.store.patch(
         Thread,
-        Patch(thread.id, thread.id, set={"requesting": claim}),
+        Patch(thread.id, thread.id, set={"requesting": claim, **({} if is_mine else _reopened(thread))}),
         work.session,
         condition=_unclaimed(ready.version, claimer, now),
     )
     return claimed is not Conflict.CONFLICT
+
+
+def _reopened(thread: Thread) -> Mapping[str, Any]:
+    """With another version it is neither done nor given up any more: the sweep looks after it again."""
+    return {} if thread.status is Status.PENDING else UNTRIED
 
 
 def _unclaimed(version: str, claimer: str, now: datetime) -> str:
@@ -118,7 +126,7 @@ def _unclaimed(version: str, claimer: str, now: datetime) -> str:
 def _recheck(data: EmbeddingsGenerated, waiting: Sequence[Ready], claimer: str, quiet: float) -> list[Later]:
     """The notes to ourselves: these threads, with the versions that they have now."""
     parts = [waiting[start : start + NOTED_AT_ONCE] for start in range(0, len(waiting), NOTED_AT_ONCE)]
-    same = {"chunk_ids": [], "chunk_threads": [], "embedding_count": 0, "claimed_by": claimer}
+    same = {"chunk_ids": [], "chunk_threads": [], "embedding_count": 0, "claimed_by": claimer, "contents": ""}
     return [
         Later(
             quiet,

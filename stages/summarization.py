@@ -21,10 +21,10 @@ from shared.events import Event, SummarizationFailed, SummarizationRequested, Su
 from shared.events.data import EventCitation
 from shared.stage import Outcome, Stage, Subject, Work
 from shared.stage.functions import register_stage
-from shared.store import Patch
+from shared.store import Conflict, Patch
 from shared.summaries.documents import summary_fields
 from shared.summaries.loading import Reading, load_context
-from shared.summaries.outdated import mark_all_outdated, settle_current
+from shared.summaries.outdated import mark_all_outdated, revive, settle_current
 from shared.summaries.summarizers import EXTRACTIVE, check_backend, sentence_embedder, summarizer_for
 from shared.threads.lease import Lease
 from shared.threads.moving import resolve_thread
@@ -59,10 +59,17 @@ async def _summarize_thread(
     if summary is None:
         async with _turn(id_, data, work):
             summary = await _made_once(id_, thread, version, data, work)
-        await _check_place(place, work)
+        await _check_place(thread, summary, work)
+    elif summary.outdated and _is_asked_for(thread, version):
+        await revive(work.clients.store, summary, work.now(), session)
     if await settle_current(work.clients.store, place, session) == summary.id:
         await _note_on_thread(thread, summary, work)
     return _announcement(summary, data, (time.perf_counter() - started) * 1000)
+
+
+def _is_asked_for(thread: Thread, version: str) -> bool:
+    """Whether the thread has this version again; not where an event of an earlier one is repeated."""
+    return version in (thread.content_hash, (thread.requesting or {}).get("version"))
 
 
 def summary_id(thread_id: str, version: str, data: SummarizationRequested) -> str:
@@ -97,7 +104,7 @@ async def _made_once(
 
 
 async def _make(id_: str, thread: Thread, version: str, data: SummarizationRequested, work: Work) -> Summary:
-    clients = work.clients
+    clients, read_at = work.clients, work.now()
     summarizer = summarizer_for(clients, data, thread)
     how = Reading(
         data.context_window_tokens,
@@ -115,29 +122,38 @@ async def _make(id_: str, thread: Thread, version: str, data: SummarizationReque
         thread_id=thread.id,
         thread_ids=[thread.id],
         summary_type=SummaryType.THREAD,
-        generated_at=work.now(),
+        generated_at=read_at,  # the later one has read more, however long each took to be made
         content_hash=version,
         prompt_template=data.prompt_template,
         **summary_fields(made, thread, context.messages),
     )
 
 
-async def _check_place(thread_id: str, work: Work) -> None:
-    """A summary of a thread that was merged meanwhile is not the last word on anything."""
-    if await resolve_thread(work.clients, thread_id, work.session) != thread_id:
-        await mark_all_outdated(work.clients.store, thread_id, work.session)
-        raise ThreadMovedError(f"thread {thread_id} was merged into another")
+async def _check_place(thread: Thread, summary: Summary, work: Work) -> None:
+    """A summary of a thread that was merged or made anew meanwhile is not the last word on anything."""
+    store, session = work.clients.store, work.session
+    now = await store.find(Thread, thread.id, thread.id, session)
+    if now is None or now.created_at != thread.created_at:
+        # Messages were deleted from it, and the summary may quote them.
+        await store.delete(Summary, summary.id, thread.id, session)
+        raise ThreadMovedError(f"thread {thread.id} was made anew")
+    if now.merged_into is not None:
+        await mark_all_outdated(store, thread.id, session)
+        raise ThreadMovedError(f"thread {thread.id} was merged into another")
 
 
 async def _note_on_thread(thread: Thread, summary: Summary, work: Work) -> None:
-    done = {
+    """With it the thread is done; one that has grown since it was read waits for its next summary."""
+    store = work.clients.store
+    said = {
         "summary_id": summary.id,
         "has_consensus": summary.metadata["has_consensus"],
         "consensus_type": summary.metadata["consensus_type"],
-        "status": Status.PROCESSED.value,
-        "lastError": None,
     }
-    await work.clients.store.patch(Thread, Patch(thread.id, thread.id, set=done), work.session)
+    done = Patch(thread.id, thread.id, set={**said, "status": Status.PROCESSED.value, "lastError": None})
+    same = f"c.message_count = {thread.message_count:d}"
+    if await store.patch(Thread, done, work.session, condition=same) is Conflict.CONFLICT:
+        await store.patch(Thread, Patch(thread.id, thread.id, set=said), work.session)
 
 
 def _announcement(summary: Summary, data: SummarizationRequested, milliseconds: float) -> SummaryComplete:

@@ -9,14 +9,14 @@ from shared.clients import Clients
 from shared.digests.composing import Composed, compose, content_hash
 from shared.digests.scopes import DigestScope, parse_scope
 from shared.digests.selecting import Selected, select_threads
-from shared.documents import Chunk, Digest, Report, Summary, stored_time
+from shared.documents import Chunk, Digest, Summary, stored_time
 from shared.errors import classify
 from shared.events import Event, SummaryComplete
 from shared.session import Session
 from shared.store import Patch
 from shared.store.queries import TOUCHED_DIGESTS
 from shared.summaries.documents import render_html
-from shared.summaries.outdated import mark_all_outdated, settle_current
+from shared.summaries.outdated import mark_all_outdated, revive, settle_current
 
 __all__ = ["announcement", "refresh_digest", "refresh_due"]
 
@@ -90,7 +90,7 @@ async def _current(
         known = _document(id_, scope, version, selected, composed, now)
         await clients.store.create(known, session)
     elif known.outdated:
-        await _revive(clients, known, now, session)
+        await revive(clients.store, known, now, session)
     await settle_current(clients.store, scope.name, session)
     return known
 
@@ -143,16 +143,6 @@ def _document(
             "last_message_date": stored_time(max(lasts)) if lasts else None,
         },
     )
-
-
-async def _revive(clients: Clients, summary: Summary, now: datetime, session: Session) -> None:
-    """What was outdated is so no longer: its threads are again what they were."""
-    again = {"outdated": False, "generated_at": stored_time(now)}
-    await clients.store.patch(Summary, Patch(summary.id, summary.scope, set=again), session)
-    report = await clients.store.find(Report, f"rpt-{summary.id}", summary.scope, session)
-    if report is not None:
-        patch = Patch(report.id, report.scope, set={"outdated": False, "published_at": stored_time(now)})
-        await clients.store.patch(Report, patch, session)
 
 
 def announcement(summary: Summary) -> SummaryComplete:

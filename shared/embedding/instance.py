@@ -16,10 +16,11 @@ async def embedder(settings: Settings) -> Embedder:
     loop = asyncio.get_running_loop()
     if loop not in _started:
         _started[loop] = loop.create_task(open_embedder(settings))
+    starting = _started[loop]
     try:
-        return await asyncio.shield(_started[loop])
+        return await asyncio.shield(starting)
     except BaseException:
-        if _started[loop].done():
+        if starting.done() and _started.get(loop) is starting:  # of all who waited for it, one takes it away
             del _started[loop]  # the next call tries again
         raise
 

@@ -134,7 +134,7 @@ class ParsingFailed(_Failed):
 class ChunksPrepared(EventData):
     routing_key = "chunks.prepared"
     consumer = "embedding"
-    identity = ("chunk_ids", "message_keys")
+    identity = ("chunk_ids", "message_keys", "contents")
     ids_field = "chunk_ids"
 
     message_keys: list[Id]
@@ -146,6 +146,7 @@ class ChunksPrepared(EventData):
     chunk_threads: list[Id] = []  # extension: the thread of each chunk
     chunk_messages: list[Id] = []  # extension: the message key of each chunk
     thread_ids: list[Id] = []  # extension: threads that have changed, those without a chunk here included
+    contents: str = ""  # extension: a hash of what the messages say; chunks keep their ids
     archive_id: Id | None = None  # extension: the archive that brought the messages in
 
     def subject_ids(self) -> list[str]:
@@ -164,7 +165,7 @@ class ChunkingFailed(_Failed):
 class EmbeddingsGenerated(EventData):
     routing_key = "embeddings.generated"
     consumer = "orchestration"
-    identity = ("chunk_ids", "embedding_model", "thread_ids", "settled_versions")
+    identity = ("chunk_ids", "embedding_model", "thread_ids", "settled_versions", "contents")
     ids_field = "chunk_ids"
 
     chunk_ids: list[Id]
@@ -180,6 +181,7 @@ class EmbeddingsGenerated(EventData):
     # extension, of orchestration's note to itself: the versions that thread_ids had before the quiet period
     settled_versions: list[str] = []
     claimed_by: str | None = None  # extension, likewise: the event that claimed them
+    contents: str = ""  # extension: as ChunksPrepared has it
 
     def subject_ids(self) -> list[str]:
         return self.chunk_ids or self.thread_ids

@@ -18,6 +18,7 @@ from shared.removal.queries import MESSAGE_PLACES
 from shared.removal.rebuild import drop_thread, rebuild_thread
 from shared.session import Session
 from shared.store import Patch
+from shared.store.queries import CHUNK_BIRTHS
 from shared.sweep.collections import ARCHIVES, CHUNKS, MESSAGES, THREADS, Collection, Due, Why
 from shared.sweep.events import Requeue, in_events
 from shared.sweep.policy import Policy
@@ -203,7 +204,10 @@ class Repairer:
         return True
 
     async def _delete_chunk(self, finding: Finding) -> bool:
-        await self.clients.index.delete([finding.id])
+        """With its vector; unless the chunk is in another thread, too: then the vector is that one's."""
+        copies = await self.clients.store.look_up(CHUNK_BIRTHS, [finding.id], Session())
+        if all(each["thread_id"] == finding.partition for each in copies):
+            await self.clients.index.delete([finding.id])
         await self.clients.store.delete(Chunk, finding.id, finding.partition, Session())
         return True
 

@@ -3,8 +3,7 @@
 import hashlib
 import json
 import marshal
-from collections.abc import Generator
-from itertools import islice
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +19,7 @@ from shared.times import stored_time
 __all__ = ["Arrival", "Batch", "arrival_of", "plain", "read_batches", "restored"]
 
 BATCH = 100
+BATCH_SIZE = 1_000_000  # characters of text
 MAX_DOCUMENT_BYTES = 1_900_000
 
 
@@ -31,6 +31,11 @@ class Arrival(NamedTuple):
     @property
     def key(self) -> str:
         return str(self.document["id"])
+
+    @property
+    def size(self) -> int:
+        """In characters of its text."""
+        return len(self.document["body_raw"]) + len(self.document["body_html"] or "")
 
 
 class Batch(NamedTuple):
@@ -119,11 +124,21 @@ def read_batches(path: Path) -> Generator[Batch, None, None]:
         for member in open_members(path, on_skip=left_out.append)
         for each in parse_archive(member.stream)
     )
-    while some := list(islice(found, BATCH)):
+    while some := _some(found):
         yield _batch(some, left_out)
         left_out.clear()
     if left_out:
         yield _batch([], left_out)
+
+
+def _some(found: Iterator[Message | Skipped]) -> list[Message | Skipped]:
+    """As many as make a batch; fewer where they are large: batches wait in memory."""
+    some: list[Message | Skipped] = []
+    size = 0
+    while len(some) < BATCH and size < BATCH_SIZE and (each := next(found, None)) is not None:
+        some.append(each)
+        size += len(each.body_raw) + len(each.body_html or "") if isinstance(each, Message) else 0
+    return some
 
 
 def _batch(found: list[Message | Skipped], left_out: list[SkippedMember]) -> Batch:

@@ -27,7 +27,9 @@ __all__ = ["Reader", "close_readers", "prepare_reader"]
 
 SMALL_BYTES = 1024 * 1024
 READ_AHEAD = 20  # batches: what is read but not yet stored has to be held in memory
+SLICE_SIZE = 20_000_000  # characters of text
 SILENCE_SECONDS = 300.0
+JOIN_SECONDS = 10.0
 KEPT = 2
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -62,17 +64,22 @@ class Reader:
         if kind is not None and self._process is not None:
             self._process.kill()
         self._room.release()
-        await asyncio.to_thread(self._thread.join)
+        # Not for ever: a thread that hangs in a hostile mail cannot be ended, and must not hold this up.
+        await asyncio.to_thread(self._thread.join, JOIN_SECONDS)
 
     async def slices(self, at_least: int, at_most: int) -> AsyncIterator[Batch]:
-        """What is there, but so many messages at least; all that has come meanwhile, but so many at most."""
-        ahead = Batch([], [])
+        """What is there, but so many messages at least; all that has come meanwhile, but so many at most.
+
+        A slice of large messages ends early: it is held in memory until it is stored.
+        """
+        ahead, text = Batch([], []), 0
         while (batch := await self._next()) is not None:
             ahead = Batch(ahead.arrivals + batch.arrivals, ahead.skipped + batch.skipped)
+            text += sum(each.size for each in batch.arrivals)
             size = len(ahead.arrivals)
-            if size >= at_most or (size >= at_least and self._ready.empty()):
+            if size >= at_most or text >= SLICE_SIZE or (size >= at_least and self._ready.empty()):
                 yield ahead
-                ahead = Batch([], [])
+                ahead, text = Batch([], []), 0
         if ahead.arrivals or ahead.skipped:
             yield ahead
 

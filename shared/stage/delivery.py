@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 import azure.functions as func
@@ -37,6 +38,7 @@ class Delivery:
     body: bytes
     message_id: str | None = None
     delivery_count: int = 1
+    enqueued_at: datetime | None = None
     properties: Mapping[str, Any] = field(default_factory=dict)
     settlement: Settlement = field(default_factory=RaiseToAbandon)
 
@@ -46,6 +48,7 @@ class Delivery:
             body=message.get_body(),
             message_id=message.message_id,
             delivery_count=message.delivery_count or 1,
+            enqueued_at=_utc(message.enqueued_time_utc),
             properties=message.application_properties or {},
         )
 
@@ -59,9 +62,15 @@ class Delivery:
             body=b"".join(message.body),
             message_id=message.message_id,
             delivery_count=(message.delivery_count or 0) + 1,
+            enqueued_at=_utc(message.enqueued_time_utc),
             properties={_text(name): _text(value) for name, value in given.items()},
             settlement=settlement or RaiseToAbandon(),
         )
+
+
+def _utc(time: datetime | None) -> datetime | None:
+    """The host may leave the zone out."""
+    return time.replace(tzinfo=UTC) if time is not None and time.tzinfo is None else time
 
 
 def _text(value: Any) -> Any:

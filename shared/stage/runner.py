@@ -43,6 +43,7 @@ __all__ = ["Runtime", "StageFailedError", "StageRunner"]
 
 log = logging.getLogger(__name__)
 Data = TypeVar("Data", bound=EventData)
+CLOCK_SKEW = timedelta(seconds=30)  # between ours and the broker's
 
 
 class StageFailedError(PipelineError):
@@ -147,12 +148,14 @@ class StageRunner(Generic[Data]):
         return outcome
 
     async def _refuse_known_poison(self, event: Event[Data], delivery: Delivery) -> None:
+        """What failed for good before. An event that was sent again since keeps its id and gets a new try."""
         id_ = failure_id(event.idempotency_key(self._stage.name), event.attempt)
         known = await self._clients.store.find(FailureDocument, id_, self._stage.name, Session())
         if (
             known is not None
             and known.error_kind == ErrorKind.PERMANENT
             and known.message_id == delivery.message_id
+            and (delivery.enqueued_at is None or known.timestamp + CLOCK_SKEW >= delivery.enqueued_at)
         ):
             raise KnownPoisonError(known.last_error)
 

@@ -6,6 +6,7 @@ __all__ = [
     "CHUNKS_OF_MESSAGES",
     "CHUNKS_OF_OTHER_MODELS",
     "CHUNKS_OF_THREAD",
+    "CHUNK_BIRTHS",
     "CHUNK_STATES",
     "CURRENT_REPORTS",
     "CURRENT_SUMMARIES",
@@ -39,7 +40,7 @@ class NamedQuery:
 
 MESSAGES_OF_THREAD = NamedQuery("messages_of_thread", "messages", "SELECT * FROM c ORDER BY c.date")
 CHUNKS_OF_THREAD = NamedQuery("chunks_of_thread", "chunks", "SELECT * FROM c")
-MESSAGE_STATES = NamedQuery("message_states", "messages", "SELECT c.id, c.status FROM c")
+MESSAGE_STATES = NamedQuery("message_states", "messages", "SELECT c.id, c.status, c.variant FROM c")
 CURRENT_SUMMARIES = NamedQuery(
     "current_summaries", "summaries", "SELECT c.id, c.generated_at FROM c WHERE NOT c.outdated"
 )
@@ -89,6 +90,11 @@ STORED_MESSAGES = NamedQuery(
 CHUNKS_OF_MESSAGES = NamedQuery(
     "chunks_of_messages", "chunks", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.message_key)"
 )
+CHUNK_BIRTHS = NamedQuery(
+    "chunk_births",
+    "chunks",
+    "SELECT c.id, c.thread_id, c.created_at FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
+)
 ENTRIES_OF_BUCKET = NamedQuery("entries_of_bucket", "thread_index", "SELECT c.id, c.bucket, c.threads FROM c")
 THREAD_ENTRIES = NamedQuery(
     "thread_entries",
@@ -107,7 +113,7 @@ EMBEDDED_CHUNKS = NamedQuery(
 def states_of_threads(container: str, count: int) -> NamedQuery:
     """The states of the messages or chunks of the threads @thread0, @thread1 and so on: one query for all."""
     names = ", ".join(f"@thread{number}" for number in range(count))
-    text = f"SELECT c.id, c.thread_id, c.status FROM c WHERE c.thread_id IN ({names})"  # noqa: S608 - names of ours
+    text = f"SELECT c.id, c.thread_id, c.status, c.variant FROM c WHERE c.thread_id IN ({names})"  # noqa: S608 - names of ours
     return NamedQuery("states_of_threads", container, text)
 
 

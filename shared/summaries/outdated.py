@@ -4,12 +4,14 @@ A summary is made of what is stored at that moment, so one made later knows at l
 are kept, and say that they are outdated. A repeated event for an old version changes nothing of that.
 """
 
-from shared.documents import Report, Summary
+from datetime import datetime
+
+from shared.documents import Report, Summary, stored_time
 from shared.session import Session
 from shared.store import Patch, Store
 from shared.store.queries import CURRENT_REPORTS, CURRENT_SUMMARIES
 
-__all__ = ["mark_all_outdated", "settle_current"]
+__all__ = ["mark_all_outdated", "revive", "settle_current"]
 
 
 async def settle_current(store: Store, scope: str, session: Session) -> str | None:
@@ -26,6 +28,16 @@ async def mark_all_outdated(store: Store, scope: str, session: Session) -> None:
     summaries = [each["id"] async for each in store.query(CURRENT_SUMMARIES, session, partition=scope)]
     await _mark(store, scope, summaries, session)
     await _mark_reports(store, scope, None, session)
+
+
+async def revive(store: Store, summary: Summary, now: datetime, session: Session) -> None:
+    """What was outdated is so no longer: what it is about is again what it was."""
+    again = {"outdated": False, "generated_at": stored_time(now)}
+    await store.patch(Summary, Patch(summary.id, summary.scope, set=again), session)
+    report = await store.find(Report, f"rpt-{summary.id}", summary.scope, session)
+    if report is not None:
+        patch = Patch(report.id, report.scope, set={"outdated": False, "published_at": stored_time(now)})
+        await store.patch(Report, patch, session)
 
 
 async def _mark(store: Store, scope: str, ids: list[str], session: Session) -> None:

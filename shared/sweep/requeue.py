@@ -19,7 +19,7 @@ from shared.bus import to_message
 from shared.clients import Clients
 from shared.documents import Status, stored_time
 from shared.errors import DocumentNotFoundError
-from shared.events import Event, split_to_fit
+from shared.events import Event, SummarizationRequested, split_to_fit
 from shared.events.catalogue import STAGE_OF
 from shared.session import Session
 from shared.store import Conflict, Patch
@@ -107,11 +107,10 @@ class Requeuer:
             for data, attempt in requeues
             for part in split_to_fit(data)
         ]
-        if not self.past_the_topic:
-            await self.clients.bus.publish(events)
-            return
-        for event in events:
+        alone = {event.event_id: event for event in events if self.past_the_topic or _may_be_dropped(event)}
+        for event in alone.values():
             await self.clients.bus.send_to_queue(STAGE_OF[event.event_type], [to_message(event)])
+        await self.clients.bus.publish(event for event in events if event.event_id not in alone)
 
     @staticmethod
     async def _keep(items: Sequence[Item], holds: Callable[[Item], Awaitable[bool]]) -> list[Item]:
@@ -127,6 +126,14 @@ class Requeuer:
             if isinstance(result, BaseException):
                 raise result
         return [item for item, held in zip(items, results, strict=True) if held]
+
+
+def _may_be_dropped(event: Event[Any]) -> bool:
+    """As a first attempt it may be the very event that the topic has seen lately, and its work is undone.
+
+    Not a thread's request: there the one that was seen is orchestration's, and one of the two is enough.
+    """
+    return event.attempt == 1 and not isinstance(event.data, SummarizationRequested)
 
 
 def _unchanged(due: Due) -> str:

@@ -149,7 +149,7 @@ class _Sweep:
 
     async def _circuit(self, collection: Collection, before: Run | None) -> str | None:
         now = self._options.now()
-        was_open = before is not None and collection.name in before.circuits
+        was_open = before is not None and _waits_for_probes(before, collection)
         evidence = await find_evidence(self._clients.store, collection, self._policy, now, was_open=was_open)
         error = judge(evidence, was_open=was_open)
         self._metrics.circuit_open.set(int(error is not None), {"collection": collection.name})
@@ -264,6 +264,12 @@ class _Sweep:
             }
             for due in islice(dues, room)
         ]
+
+
+def _waits_for_probes(before: Run, collection: Collection) -> bool:
+    """Whether the circuit is open and probes are out. Where nothing was due, none can come to close it."""
+    is_open = collection.name in before.circuits
+    return is_open and bool(before.counts.get(collection.name, {}).get("requeued"))
 
 
 def _pages(dues: Sequence[Due], size: int = PAGE) -> list[Sequence[Due]]:

@@ -1,6 +1,7 @@
-"""A lock in Cosmos DB: one worker at a time, released by itself when its holder is gone."""
+"""A lock in Cosmos DB: one worker at a time, renewed while it is held, free when its holder is gone."""
 
 import asyncio
+import logging
 import uuid
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -15,6 +16,7 @@ from shared.store import Conflict, Store
 
 __all__ = ["THREADING", "Lease", "LeaseTakenError"]
 
+log = logging.getLogger(__name__)
 THREADING = "threading"  # held by who adds messages to threads, or takes some out
 
 HELD_SECONDS = 120.0
@@ -56,22 +58,44 @@ class Lease:
     async def held(self, *, for_good: bool = False) -> AsyncIterator[None]:
         """Until the work is done. `for_good`: nobody will want this lock again, so its document goes."""
         # Those of this process take turns without asking the store again and again.
-        async with _turns(self._store)[self._name]:
-            lock = await self._acquire()
-            try:
-                yield
-            finally:
-                await self._release(lock, for_good=for_good)
+        async with _turns(self._store)[self._name], self._kept(await self._acquire(), for_good=for_good):
+            yield
 
     @asynccontextmanager
     async def held_if_free(self) -> AsyncIterator[bool]:
         """Whether it is held now: one that another worker has is left alone."""
         lock = await self._try()
+        if lock is None:
+            yield False
+            return
+        async with self._kept(lock, for_good=False):
+            yield True
+
+    @asynccontextmanager
+    async def _kept(self, lock: Lock, *, for_good: bool) -> AsyncIterator[None]:
+        """Renewed for as long as the work takes, and then released."""
+        done = asyncio.Event()
+        renewing = asyncio.create_task(self._renewed(lock, done))
         try:
-            yield lock is not None
+            yield
         finally:
-            if lock is not None:
-                await self._release(lock, for_good=False)
+            done.set()
+            await self._release(await renewing, for_good=for_good)
+
+    async def _renewed(self, lock: Lock, done: asyncio.Event) -> Lock:
+        """The lock as it is in the end."""
+        while not await _happens(done, self._seconds / 3):
+            longer = {"expires": self._now().timestamp() + self._seconds}
+            try:
+                renewed = await self._store.replace(lock.model_copy(update=longer), Session())
+            except Exception:
+                log.exception("the lock %s could not be renewed", self._name)
+                continue
+            if renewed is Conflict.CONFLICT:
+                log.error("the lock %s was lost while it was held: its time was over", self._name)
+                return lock
+            lock = renewed
+        return lock
 
     async def _release(self, lock: Lock, *, for_good: bool) -> None:
         # In both ways: where its time was over and somebody else has it, there is nothing to release.
@@ -101,3 +125,12 @@ class Lease:
             return None
         taken = await self._store.replace(known.model_copy(update=mine), session)
         return None if taken is Conflict.CONFLICT else taken
+
+
+async def _happens(event: asyncio.Event, within: float) -> bool:
+    try:
+        async with asyncio.timeout(within):
+            await event.wait()
+    except TimeoutError:
+        return False
+    return True

@@ -28,9 +28,7 @@ async def resolve_thread(clients: Clients, thread_id: str, session: Session) -> 
 async def follow_merge(clients: Clients, old: str, new: str, session: Session) -> None:
     """Move what belongs to the old thread."""
     await _move(clients, Message, MESSAGES_OF_THREAD, old, new, session)
-    chunk_ids = await _move(clients, Chunk, CHUNKS_OF_THREAD, old, new, session)
-    indexed = [id_ for id_, embedded in chunk_ids.items() if embedded]
-    await clients.index.upsert([{"chunk_id": id_, "thread_id": new} for id_ in indexed])
+    await _move(clients, Chunk, CHUNKS_OF_THREAD, old, new, session)
     await mark_all_outdated(clients.store, old, session)
 
 
@@ -41,11 +39,12 @@ async def _move(
     old: str,
     new: str,
     session: Session,
-) -> dict[str, bool]:
-    """Move one kind of document; which there were, and whether each has a vector."""
+) -> None:
+    """Move one kind of document; the vectors before what they would be found by is gone."""
     stored = [read_document(model, each) async for each in clients.store.query(query, session, partition=old)]
     if stored:
         moved = [document.model_copy(update={"thread_id": new}) for document in stored]
         await clients.store.create_missing(moved, session)
+        indexed = [each.id for each in stored if getattr(each, "embedding_generated", False)]
+        await clients.index.upsert([{"chunk_id": id_, "thread_id": new} for id_ in indexed])
         await clients.store.delete_all(model, [each.id for each in stored], old, session)
-    return {each.id: bool(getattr(each, "embedding_generated", False)) for each in stored}

@@ -6,8 +6,9 @@ Its version is a hash of what it is made of.
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from shared.clients import Clients
 from shared.config import Settings
@@ -41,7 +42,7 @@ async def ready_thread(clients: Clients, thread_id: str, session: Session) -> Re
     thread = await store.find(Thread, thread_id, thread_id, session)
     if thread is None or waiting or len(messages) < thread.message_count:
         return None
-    done = [each["id"] for each in [*messages, *chunks] if each["status"] == Status.PROCESSED]
+    done = [_made_of(each) for each in [*messages, *chunks] if each["status"] == Status.PROCESSED]
     return Ready(thread, _version(done))
 
 
@@ -54,7 +55,7 @@ async def ready_threads(clients: Clients, threads: Sequence[Thread], session: Se
         states = [*messages[thread.id], *chunks[thread.id]]
         waiting = any(status == Status.PENDING for _, status in states)
         if not waiting and len(messages[thread.id]) >= thread.message_count:
-            done = [id_ for id_, status in states if status == Status.PROCESSED]
+            done = [what for what, status in states if status == Status.PROCESSED]
             ready.append(Ready(thread, _version(done)))
     return ready
 
@@ -62,19 +63,24 @@ async def ready_threads(clients: Clients, threads: Sequence[Thread], session: Se
 async def _states(
     clients: Clients, container: str, threads: Sequence[Thread], session: Session
 ) -> dict[str, list[tuple[str, str]]]:
-    """The id and status of each document, by thread."""
+    """What each document adds to its thread's version, and its status; by thread."""
     states: dict[str, list[tuple[str, str]]] = {thread.id: [] for thread in threads}
     for start in range(0, len(threads), ASKED_AT_ONCE):
         part = threads[start : start + ASKED_AT_ONCE]
         names = {f"thread{number}": thread.id for number, thread in enumerate(part)}
         query = states_of_threads(container, len(part))
         async for each in clients.store.query(query, session, **names):
-            states[each["thread_id"]].append((each["id"], each["status"]))
+            states[each["thread_id"]].append((_made_of(each), each["status"]))
     return states
 
 
-def _version(ids: Iterable[str]) -> str:
-    return hashlib.sha256(json.dumps(sorted(ids)).encode()).hexdigest()[:16]
+def _made_of(state: Mapping[str, Any]) -> str:
+    """A message whose content is replaced by another variant keeps its id, and its chunks keep theirs."""
+    return f"{state['id']}{state.get('variant') or ''}"
+
+
+def _version(parts: Iterable[str]) -> str:
+    return hashlib.sha256(json.dumps(sorted(parts)).encode()).hexdigest()[:16]
 
 
 def summary_request(thread_id: str, version: str, settings: Settings) -> SummarizationRequested:

@@ -1,16 +1,21 @@
 """When a message that has chunks is chunked again: what is stored follows what the message says now."""
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from pydantic import TypeAdapter
 
 from shared.clients import Clients
-from shared.documents import Chunk, Message, read_document
+from shared.documents import Chunk, Message, Status, read_document
+from shared.documents.base import UtcTime
 from shared.errors import DocumentNotFoundError
 from shared.session import Session
 from shared.store import Patch
-from shared.store.queries import CHUNKS_OF_MESSAGES, STORED_MESSAGES
+from shared.store.queries import CHUNK_BIRTHS, CHUNKS_OF_MESSAGES, STORED_MESSAGES
 
-__all__ = ["MessageReplacedError", "bring_up_to_date", "check_variants"]
+__all__ = ["ChunkReplacedError", "MessageReplacedError", "bring_up_to_date", "check_texts", "check_variants"]
 
+_TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)
 INDEXED = {
     "sender": "sender",
     "sender_name": "sender_name",
@@ -22,6 +27,10 @@ INDEXED = {
 
 class MessageReplacedError(DocumentNotFoundError):
     """A message got other content while its chunks were written: they are made again."""
+
+
+class ChunkReplacedError(DocumentNotFoundError):
+    """A chunk got another text while it was embedded: it is embedded again."""
 
 
 async def bring_up_to_date(
@@ -84,3 +93,20 @@ async def check_variants(clients: Clients, messages: Sequence[Message], session:
     ]
     if replaced:
         raise MessageReplacedError(f"{len(replaced)} messages were replaced, among them {replaced[0]}")
+
+
+async def check_texts(clients: Clients, chunks: Sequence[Chunk], session: Session) -> None:
+    """A chunk that was written anew while it was embedded may have the old text's vector as its own."""
+    stored = await clients.store.look_up(CHUNK_BIRTHS, [each.id for each in chunks], session)
+    now = {
+        (each["id"], each["thread_id"]): _TIME.validate_python(each["created_at"])
+        for each in stored
+        if each.get("created_at")
+    }
+    born = {(each.id, each.thread_id): each.created_at for each in chunks}
+    replaced = [place for place, at in born.items() if now.get(place, at) != at]
+    if replaced:
+        undone = {"embedding_generated": False, "embedding_model": None, "status": Status.PENDING.value}
+        patches = [Patch(id_, thread, set=undone) for id_, thread in replaced]
+        await clients.store.patch_all(Chunk, patches, session)
+        raise ChunkReplacedError(f"{len(replaced)} chunks were replaced, among them {replaced[0][0]}")

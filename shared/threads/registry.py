@@ -18,7 +18,7 @@ from shared.session import Session
 from shared.store import Conflict, Patch
 from shared.store.queries import STORED_MESSAGES
 from shared.store.store import bounded
-from shared.threads.aggregate import thread_documents
+from shared.threads.aggregate import UNTRIED, thread_documents
 from shared.threads.entries import Found, ThreadIndex
 from shared.threads.messages import message_documents, seen_again
 from shared.threads.moving import follow_merge
@@ -137,6 +137,9 @@ class Registry:
         here = [each for each in stored if each["thread_id"] == documents[each["id"]].partition_key]
         patches, replaced = seen_again(here, documents, archive_id)
         await self._store.patch_all(Message, patches, session)
+        # With other content, too, what was made of the thread is out of date.
+        outdated = sorted({each.partition_key for each in replaced})
+        await self._store.patch_all(Thread, [Patch(name, name, set=UNTRIED) for name in outdated], session)
         await self._store.upsert_all(replaced, session)
 
     async def _absorb(self, thread: Thread, session: Session) -> None:

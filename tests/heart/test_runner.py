@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -231,6 +232,31 @@ async def test_a_permanent_failure_is_told_once_and_no_work_is_done_again(place:
     assert dead.dead_letter_reason == "MaxDeliveryCountExceeded"
     assert b"".join(dead.body) == event.to_json()
     await place.empty_dead_letters()
+
+
+async def test_an_event_that_is_sent_again_long_after_it_failed_for_good_is_tried_until_it_is_done(
+    place: Bench,
+) -> None:
+    """Asked for again by an operator or the sweep, it may have the message id that it failed under."""
+    session = await place.store_messages("m1")
+    event = await place.publish(place.parsed("m1"), session)
+
+    def refuse(_step: str) -> None:
+        raise PermanentError("this message cannot be chunked")
+
+    earlier = datetime.now(UTC) - timedelta(hours=1)
+    assert await run_once(place, Toy(at_step=refuse), now=lambda: earlier) is not None
+    await place.take_all("failures", 1)
+
+    def die(_step: str) -> None:
+        raise Crash
+
+    with pytest.raises(Crash):
+        await run_once(place, Toy(at_step=die))
+    toy = Toy()
+    assert await run_once(place, toy) is None
+    assert toy.works == [event.event_id]
+    await place.take_all("embedding", 1)
 
 
 @pytest.mark.parametrize(

@@ -201,6 +201,15 @@ async def test_damage_is_found_and_repaired_and_then_gone(place: MailIn, damage:
     assert await found(place) == []
 
 
+async def test_a_stray_copy_of_a_chunk_goes_without_the_vector_of_the_real_one(place: MailIn) -> None:
+    chunk = await one(place, "chunks", ROOT)
+    await place.clients.store.upsert(Chunk.model_validate({**chunk, "thread_id": "gone"}), Session())
+    done = await verify(place.clients, VerifyOptions(repair=True, now=later, requested_by="test"))
+    assert done.counts[Kind.CHUNK_WITHOUT_MESSAGE] == {"found": 1, "repaired": 1}
+    assert await place.clients.index.get(chunk["id"]) is not None
+    assert await found(place) == []
+
+
 async def test_a_look_without_repair_leaves_its_report_and_changes_nothing(place: MailIn) -> None:
     await leave_a_vector(place)
     for _ in range(2):

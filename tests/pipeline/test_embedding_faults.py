@@ -26,6 +26,7 @@ from stages.embedding import EMBEDDING
 from stages.orchestration import ORCHESTRATION
 from stages.summarization import SUMMARIZATION
 from tests.pipeline.mail_in import MailIn, mail, mail_in
+from tests.pipeline.test_parsing import variant_of
 from tests.shared.embedding.toy_encoders import SPEC
 from tests.support.cloud import LocalCloud, faults_hit, plan_faults
 from tests.support.services import RunningService
@@ -211,6 +212,28 @@ async def test_workers_on_the_same_event_and_events_in_any_order_make_one_vector
     ]
     assert len({request.message_id for request in requests}) == 2
     assert [await place.mail.run(ORCHESTRATION, each) for each in generated] == [[]] * 6
+
+
+async def test_a_chunk_that_gets_another_text_while_it_is_embedded_ends_with_its_own_vector(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = 100 * next(NUMBERS)
+    variants = [mail(number, body=f"one two {'three ' * each}") for each in (1, 2)]
+    last, first = sorted(variants, key=variant_of, reverse=True)
+    (event,) = await place.mail.take_in(last)
+    encode = embedding._encode
+
+    async def replaced_meanwhile(*given: Any) -> embedding.Encoded:
+        encoded = await encode(*given)
+        monkeypatch.setattr(embedding, "_encode", encode)
+        (other,) = await place.mail.take_in(first)
+        await place.mail.run(EMBEDDING, other)  # and the other event is faster
+        return encoded
+
+    monkeypatch.setattr(embedding, "_encode", replaced_meanwhile)
+    await place.runner().run(Delivery(event.to_json(), "m", 1))
+    await all_embedded(place)
+    assert [vector["text"] for vector in (await place.vectors()).values()] == [*await place.chunks()]
 
 
 async def test_messages_without_text_are_passed_on_to_orchestration(place: Place) -> None:

@@ -17,6 +17,7 @@ from shared.stage import Delivery, Outcome, Runtime, StageFailedError, StageRunn
 from shared.store import Patch
 from stages.orchestration import CLAIM_MINUTES, ORCHESTRATION, PATIENCE
 from tests.pipeline.mail_in import NOW, MailIn, mail, mail_in
+from tests.pipeline.test_parsing import variant_of
 from tests.support.cloud import LocalCloud, faults_hit, plan_faults
 from tests.support.services import RunningService
 
@@ -191,6 +192,42 @@ async def test_a_store_that_fails_at_any_step_leads_to_one_request_in_the_end(
     assert len({version for _, version in asked(outcomes)}) == 1
     stored = await hasty.clients.store.read(Thread, ROOT, ROOT, Session())
     assert stored.content_hash == asked(outcomes)[0][1]
+
+
+async def test_a_thread_that_was_done_or_given_up_is_open_again_with_another_version(hasty: MailIn) -> None:
+    """Else nobody would ask for its summary again where making it fails."""
+    for number, status in enumerate(("processed", "failed_max_retries")):
+        (event,) = await embedded(hasty, mail(number, parent=number - 1 if number else None))
+        ended = {"status": status, "attemptCount": 5, "lastError": "X: no"}
+        await hasty.clients.store.patch(Thread, Patch(ROOT, ROOT, set=ended), Session())
+        await handle(hasty, event, note=False)
+        stored = await hasty.clients.store.read(Thread, ROOT, ROOT, Session())
+        assert (stored.status, stored.attemptCount, stored.lastError) == ("pending", 0, None)
+        await hasty.clients.store.patch(Thread, Patch(ROOT, ROOT, set=ended), Session())
+        await handle(hasty, event)  # it comes again, and the summary was faster
+        stored = await hasty.clients.store.read(Thread, ROOT, ROOT, Session())
+        assert (stored.status, stored.attemptCount) == (status, 5)
+
+
+async def test_a_message_that_gets_other_content_gives_its_thread_another_version(hasty: MailIn) -> None:
+    variants = [mail(0, body=f"Number {number} of them.") for number in range(2)]
+    last, first = sorted(variants, key=variant_of, reverse=True)
+    (event,) = await embedded(hasty, last)
+    before = asked([await handle(hasty, event)])
+    (replaced,) = await embedded(hasty, first)
+    assert replaced.data.chunk_ids == event.data.chunk_ids
+    after = asked([await handle(hasty, replaced, after=1)])
+    assert [thread for thread, _ in after] == [ROOT]
+    assert after != before
+
+
+async def test_events_of_the_same_chunks_with_other_content_are_told_apart(hasty: MailIn) -> None:
+    """The broker drops an event that it has seen in the last minutes."""
+    variants = [mail(0, body=f"Number {number} of them.") for number in range(2)]
+    last, first = sorted(variants, key=variant_of, reverse=True)
+    (before,), (after,) = await hasty.take_in(last), await hasty.take_in(first)
+    assert before.data.chunk_ids == after.data.chunk_ids
+    assert before.message_id != after.message_id
 
 
 async def test_the_note_comes_back_by_the_broker_when_the_quiet_period_is_over(

@@ -37,6 +37,7 @@ CHAIN = [mail(0), mail(1, parent=0), mail(2, parent=1), mail(3, parent=0), mail(
 def no_faults_left(cloud: LocalCloud) -> Iterator[None]:
     yield
     plan_faults(cloud.cosmos)
+    plan_faults(cloud.search)
 
 
 async def test_an_archive_becomes_messages_threads_and_chunks(
@@ -240,6 +241,30 @@ async def test_a_late_parent_merges_threads_and_everything_follows(
         assert {each["id"] for each in chunks if each["embedding_generated"]} == set(chunk_ids)
         assert [(await index.get(id_) or {})["thread_id"] for id_ in chunk_ids] == [ROOT] * len(chunk_ids)
         assert await resolve_thread(place.clients, old, Session()) == ROOT
+
+
+async def test_a_merge_that_breaks_off_at_the_index_leaves_no_vector_in_the_old_thread(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(CHAIN[0])
+        (event,) = await place.take_in(mail(8, subject="The first of all"))
+        old, (chunk,) = thread_id("<m8@example.org>"), event.data.chunk_ids
+        store, index = place.clients.store, place.clients.index
+        await store.patch(Chunk, Patch(chunk, old, set={"embedding_generated": True}), Session())
+        await index.upsert([{"chunk_id": chunk, "thread_id": old, "embedding": [0.5] * 4}])
+        linking = mail(10, parent=0).replace(
+            b"In-Reply-To: <m0@example.org>", b"References: <m0@example.org> <m8@example.org>"
+        )
+        archive = await place.ingest(linking)
+        fault = {"operation": "docs.index", "kind": "status", "times": None, "args": {"status": 400}}
+        plan_faults(cloud.search, fault)
+        with pytest.raises(Exception):  # noqa: B017, PT011 - whatever the SDK raises
+            await place.run(PARSING, archive)
+        plan_faults(cloud.search)
+        await place.run(PARSING, archive)
+        assert {each["thread_id"] for each in await place.stored("chunks")} == {ROOT}
+        assert (await index.get(chunk) or {})["thread_id"] == ROOT
 
 
 async def test_an_event_about_a_merged_thread_finds_its_messages_where_they_are_now(

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,8 +15,12 @@ from shared.embedding.model_folder import DEFAULT_FOLDER
 from shared.events import Event, SummarizationRequested
 from shared.ids import thread_id
 from shared.session import Session
+from shared.store import Patch
 from shared.summaries import verify_stored
+from shared.summaries.loading import load_context
+from shared.summaries.models import ThreadContext
 from shared.summaries.summarizers import UnknownBackendError
+from stages import summarization
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.pipeline.mail_in import MailIn, mail, mail_in
@@ -157,6 +162,71 @@ async def test_a_report_that_is_stored_while_a_later_summary_comes_is_outdated(
         assert (await current(place))["reports"] == []
         await place.run(REPORTING, second)
         assert (await current(place))["reports"] == [f"rpt-{second.data.summary_id}"]
+
+
+def meanwhile(monkeypatch: pytest.MonkeyPatch, happen: Callable[[], Awaitable[Any]]) -> None:
+    """Let this happen once, after the next summary has read its thread."""
+
+    async def reading(*given: Any) -> ThreadContext:
+        context = await load_context(*given)
+        monkeypatch.undo()
+        await happen()
+        return context
+
+    monkeypatch.setattr(summarization, "load_context", reading)
+
+
+async def test_of_two_summaries_that_race_the_one_that_read_more_is_current(
+    cloud: LocalCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD)
+
+        async def overtake() -> None:
+            place.now += timedelta(minutes=1)
+            await summarized(place, "v2")
+            place.now += timedelta(minutes=1)
+
+        meanwhile(monkeypatch, overtake)
+        slow = await summarized(place, "v1")
+        (left,) = (await current(place))["summaries"]
+        assert left != slow.data.summary_id
+        thread = await place.clients.store.read(Thread, ROOT, ROOT, Session())
+        assert thread.summary_id == left
+
+
+async def test_a_thread_that_grows_while_its_summary_is_made_is_not_done_with_it(
+    cloud: LocalCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD)
+        meanwhile(monkeypatch, lambda: place.take_in(mail(4, parent=2, body="I still object to this.")))
+        early = await summarized(place, "v1")
+        thread = await place.clients.store.read(Thread, ROOT, ROOT, Session())
+        assert (thread.summary_id, thread.status) == (early.data.summary_id, "pending")
+        place.now += timedelta(minutes=1)
+        whole = await summarized(place, "v2")
+        thread = await place.clients.store.read(Thread, ROOT, ROOT, Session())
+        assert (thread.summary_id, thread.status) == (whole.data.summary_id, "processed")
+
+
+async def test_a_version_that_comes_back_makes_its_summary_current_again(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    """A chunk that is given up and later embedded after all makes the thread what it was."""
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD)
+        events = {}
+        for version in ("v1", "v2", "v1"):
+            place.now += timedelta(minutes=1)
+            asked = {"content_hash": version, "status": "pending"}
+            await place.clients.store.patch(Thread, Patch(ROOT, ROOT, set=asked), Session())
+            events[version] = await summarized(place, version)
+            await place.run(REPORTING, events[version])
+        now = events["v1"].data.summary_id
+        assert await current(place) == {"summaries": [now], "reports": [f"rpt-{now}"]}
+        thread = await place.clients.store.read(Thread, ROOT, ROOT, Session())
+        assert (thread.summary_id, thread.report_id, thread.status) == (now, f"rpt-{now}", "processed")
 
 
 async def test_claims_and_stances_are_stored_with_their_places(

@@ -1,9 +1,11 @@
 """Archives that are read by a process of their own."""
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
+import threading
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -87,6 +89,19 @@ async def test_no_more_is_read_ahead_than_there_is_room_for(tmp_path: Path) -> N
     assert max(ahead) <= ROOM
 
 
+async def test_large_messages_are_held_in_memory_a_few_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "archive"
+    text = "What this says is long. " * 20_000
+    path.write_bytes(b"".join(mail(number, body=text) for number in range(12)))
+    monkeypatch.setattr(module, "SLICE_SIZE", 4 * len(text))
+    assert [len(batch.arrivals) for batch in read_batches(path)] == [3, 3, 3, 3]
+    async with Reader(path, "a") as reader:
+        sizes = [len(batch.arrivals) async for batch in reader.slices(100, 200)]
+    assert sizes == [6, 6]
+
+
 async def test_a_process_that_dies_fails_its_archive_and_not_the_next(tmp_path: Path) -> None:
     path = archive(tmp_path, LONG * BATCH)
     reader = Reader(path, "a", small=ELSEWHERE)
@@ -105,6 +120,24 @@ async def test_a_process_that_says_nothing_is_ended(tmp_path: Path) -> None:
         await all_of(reader)
     assert reader._process is not None
     assert reader._process.returncode == -signal.SIGKILL
+
+
+async def test_a_small_archive_that_hangs_here_holds_nobody_up_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = threading.Event()
+
+    def hang(_path: Path) -> Iterator[Batch]:
+        free.wait(60)
+        yield from ()
+
+    monkeypatch.setattr(module, "read_batches", hang)
+    monkeypatch.setattr(module, "JOIN_SECONDS", 0.1)
+    try:
+        with pytest.raises(ReaderStuckError):
+            await asyncio.wait_for(all_of(Reader(archive(tmp_path, 3), "a", silence=0.1)), 30)
+    finally:
+        free.set()
 
 
 async def test_a_process_that_is_left_early_is_ended(tmp_path: Path) -> None:

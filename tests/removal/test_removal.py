@@ -17,11 +17,14 @@ from shared.provision import ARCHIVES_CONTAINER
 from shared.removal import RemovalRun, request_removal, resume_removals, run_removal
 from shared.session import Session
 from shared.store import Patch
+from shared.threads.places import ThreadMovedError
 from stages.chunking import CHUNKING
 from stages.embedding import EMBEDDING
 from stages.parsing import PARSING
+from stages.summarization import SUMMARIZATION
 from tests.heart.toy import Crash
 from tests.pipeline.mail_in import MailIn, archive_of, ingested, mail, mail_in
+from tests.pipeline.test_reports import meanwhile, request
 from tests.removal.finished import (
     APART,
     BRIDGE,
@@ -124,6 +127,20 @@ async def test_killed_at_every_step_it_goes_on_to_the_same_end_and_the_same_rece
         assert done.counts == RECEIPT
         await finish(place)
         assert await everything(place) == expected
+        await drain(place)
+
+
+async def test_a_summary_that_read_its_thread_before_the_deletion_is_not_kept(
+    cloud: LocalCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        archive = await take_all_in(place, FIRST, "first")
+        await take_all_in(place, SECOND, "second")
+        root = thread_id("<m0@example.org>")
+        meanwhile(monkeypatch, lambda: remove(place, "archive", archive))
+        with pytest.raises(ThreadMovedError):
+            await place.run(SUMMARIZATION, Event.of(request("late", thread_ids=[root])))
+        assert [each for each in await place.stored("summaries") if each["thread_id"] == root] == []
         await drain(place)
 
 

@@ -275,6 +275,21 @@ async def test_pending_threads_that_are_many_are_looked_at_in_turns(
     assert event.data.thread_ids == [late.id]
 
 
+async def test_a_document_that_was_reset_is_asked_for_however_lately_its_event_was_published(
+    place: SweepPlace,
+) -> None:
+    archive = place.archive()
+    await place.put(archive)
+    await place.sweep()
+    (event,) = await place.published("parsing")
+    await place.clients.bus.publish([event])  # as ingestion does
+    await place.published("parsing")
+    await place.put(archive)  # as it was
+    await place.sweep()
+    (again,) = await place.published("parsing")
+    assert (again.message_id, again.attempt) == (event.message_id, 1)
+
+
 # the circuit breaker
 
 
@@ -318,6 +333,22 @@ async def test_the_circuit_closes_when_a_probe_succeeds(place: SweepPlace) -> No
     swept = await place.sweep()
     assert (swept.circuits, swept.counts["chunks"]["held_back"]) == ({}, 0)
     await place.published("embedding", 1)
+    assert place.counted("retry_job_circuit_open", collection="chunks") == 0
+
+
+async def test_a_circuit_closes_when_there_is_nothing_left_to_probe(place: SweepPlace) -> None:
+    """No outcome of a probe can come then, and an alarm about it would last for ever."""
+    await place.put(place.chunk("m1", attemptCount=1, lastAttemptTime=place.ago(minutes=6), **FAILED))
+    await place.fail_stage("embedding", 6)
+    assert "chunks" in (await place.sweep()).circuits
+    await place.published("embedding", 1)
+    place.wait(minutes=31)
+    waiting = await place.sweep()  # the probe is out
+    assert (waiting.circuits, waiting.counts["chunks"]["requeued"]) == (
+        {"chunks": "no outcome of the probes yet"}, 0,
+    )  # fmt: skip
+    place.wait(minutes=15)
+    assert (await place.sweep()).circuits == {}
     assert place.counted("retry_job_circuit_open", collection="chunks") == 0
 
 

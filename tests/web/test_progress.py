@@ -12,6 +12,7 @@ from stages.parsing import PARSING
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.pipeline.mail_in import MailIn, mail, mail_in
+from tests.pipeline.test_parsing import variant_of
 from tests.pipeline.test_reports import ROOT, THREAD, request
 from tests.support.cloud import LocalCloud
 from tests.support.services import RunningService
@@ -98,6 +99,24 @@ async def test_a_thread_that_grows_is_not_reported_until_its_new_summary_is(
         assert (await progress(place, more)).complete
 
 
+async def test_an_archive_that_brings_other_content_of_a_message_is_not_complete_before_that_is_embedded(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    bodies = [mail(0, body=f"I propose number {number}.") for number in range(2)]
+    last, first = sorted(bodies, key=variant_of, reverse=True)
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(last)
+        await report(place, "v1")
+        archive = await place.ingest(first)
+        (parsed,) = await place.run(PARSING, archive)
+        found = await progress(place, archive)
+        assert (figures(found)["reporting"], found.complete) == ((0, 1, 0), False)
+        await place.run(CHUNKING, parsed)
+        assert not (await progress(place, archive)).complete
+        await report(place, "v2")
+        assert (await progress(place, archive)).complete
+
+
 async def test_what_was_given_up_is_counted_and_named_and_holds_nothing_up(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:
@@ -105,13 +124,15 @@ async def test_what_was_given_up_is_counted_and_named_and_holds_nothing_up(
         archive = await place.ingest(THREAD)
         (parsed,) = await place.run(PARSING, archive)
         await place.run(CHUNKING, parsed)
+        await embed(place)
         given_up = {"status": "failed_max_retries", "lastError": "X: no"}
         await place.clients.store.patch(Thread, Patch(ROOT, ROOT, set=given_up), Session())
         chunk = (await place.stored("chunks"))[0]["id"]
-        await place.clients.store.patch(Chunk, Patch(chunk, ROOT, set=given_up), Session())
+        lost = {**given_up, "embedding_generated": False}
+        await place.clients.store.patch(Chunk, Patch(chunk, ROOT, set=lost), Session())
         found = await progress(place, archive)
         assert found.complete
-        assert figures(found)["embedding"] == (0, 4, 1)
+        assert figures(found)["embedding"] == (3, 4, 1)
         assert found.gaps == [
             "1 chunk given up: searches by meaning do not find them",
             "1 thread given up: they have no current report",

@@ -12,12 +12,15 @@ __all__ = [
     "archive_id",
     "chunk_id",
     "file_hash",
+    "key_of_node",
     "message_key",
     "message_key_without_id",
+    "node_without_id",
     "thread_id",
 ]
 
 ID_LENGTH = 16
+_NO_ID = "@no-message-id.invalid>"
 
 
 def file_hash(content: bytes) -> str:
@@ -31,6 +34,16 @@ def archive_id(full_hash: str) -> str:
 
 def message_key(message_id: str) -> str:
     return _short(message_id)
+
+
+def node_without_id(key: str) -> str:
+    """What stands in a thread for a message that came without a Message-ID."""
+    return f"<{key}{_NO_ID}"
+
+
+def key_of_node(node: str) -> str:
+    """The key of the message that a thread knows as this."""
+    return node[1 : -len(_NO_ID)] if node.endswith(_NO_ID) else message_key(node)
 
 
 def message_key_without_id(date: datetime | None, sender: str, subject: str, body: str) -> str:

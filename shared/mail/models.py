@@ -3,9 +3,11 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
-__all__ = ["Address", "Attachment", "Kind", "Limits", "Message", "RawMessage", "Segment", "Skipped"]
+from shared.ids import node_without_id
+
+__all__ = ["Address", "Attachment", "Kind", "Limits", "Message", "RawMessage", "Segment", "Share", "Skipped"]
 
 
 class Kind(StrEnum):
@@ -73,6 +75,23 @@ class Skipped:
 
 
 @dataclass(slots=True)
+class Share:
+    """One of several equal shares of an archive's messages, block by block, over all its mailboxes."""
+
+    number: int
+    of: int
+    position: int = 0
+
+    BLOCK: ClassVar[int] = 20
+
+    def takes_next(self) -> bool:
+        """Whether the next message belongs to it."""
+        turn = self.position // self.BLOCK % self.of
+        self.position += 1
+        return turn == self.number
+
+
+@dataclass(slots=True)
 class Message:
     message_key: str
     message_id: str | None
@@ -99,4 +118,4 @@ class Message:
     @property
     def node(self) -> str:
         """The id that stands for the message in a thread."""
-        return self.message_id or f"<{self.message_key}@no-message-id.invalid>"
+        return self.message_id or node_without_id(self.message_key)

@@ -22,7 +22,7 @@ from shared.mail.headers import (
 from shared.mail.mbox import BinaryStream, read_archive
 from shared.mail.mentions import find_mentions
 from shared.mail.mime import Content, read_content
-from shared.mail.models import Address, Limits, Message, RawMessage, Segment, Skipped
+from shared.mail.models import Address, Limits, Message, RawMessage, Segment, Share, Skipped
 from shared.mail.normalize import normalize, segment
 
 __all__ = ["parse_archive", "parse_message"]
@@ -38,10 +38,14 @@ _MAX_IDS_VALUE = 100_000
 _MAX_SUBJECT = 1_000
 
 
-def parse_archive(stream: BinaryStream, limits: Limits | None = None) -> Iterator[Message | Skipped]:
-    """The messages of an archive, one by one; what cannot be parsed is recorded and skipped."""
+def parse_archive(
+    stream: BinaryStream, limits: Limits | None = None, share: Share | None = None
+) -> Iterator[Message | Skipped]:
+    """The messages of an archive, or a share of them; what cannot be parsed is recorded and skipped."""
     limits = limits or Limits()
     for raw in read_archive(stream, limits):
+        if share is not None and not share.takes_next():
+            continue
         if isinstance(raw, Skipped):
             yield raw
             continue

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from shared.archives import SkippedMember, open_members
-from shared.mail.models import Message, Segment, Skipped
+from shared.mail.models import Message, Segment, Share, Skipped
 from shared.mail.normalize import normalize
 from shared.mail.parse import parse_archive
 from shared.mail.subject_links import SubjectEntry
@@ -27,6 +27,8 @@ class Arrival(NamedTuple):
     links: Links
     document: dict[str, Any]
     """What is stored of the message, but for its thread and its archive."""
+    json_bytes: int
+    """As many at most."""
 
     @property
     def key(self) -> str:
@@ -45,15 +47,16 @@ class Batch(NamedTuple):
 
 def arrival_of(message: Message) -> Arrival:
     document = _document(message)
-    while _is_too_large(document):
+    while (size := _json_bytes(document)) > MAX_DOCUMENT_BYTES:
         document = _document(_shortened(message))
     document["variant"] = _variant(document)
-    return Arrival(links_of(message), document)
+    return Arrival(links_of(message), document, size)
 
 
-def _is_too_large(document: dict[str, Any]) -> bool:
-    may_be = json_bytes_at_most(document) > MAX_DOCUMENT_BYTES
-    return may_be and len(json.dumps(document)) > MAX_DOCUMENT_BYTES
+def _json_bytes(document: dict[str, Any]) -> int:
+    """At most so many; exactly where that matters."""
+    at_most = json_bytes_at_most(document)
+    return at_most if at_most <= MAX_DOCUMENT_BYTES else len(json.dumps(document))
 
 
 def _shortened(message: Message) -> Message:
@@ -116,19 +119,27 @@ def _document(message: Message) -> dict[str, Any]:
     }
 
 
-def read_batches(path: Path) -> Generator[Batch, None, None]:
-    """The messages of all mailboxes in the archive, whatever it is packed as; what was passed over beside."""
+def read_batches(path: Path, share: Share | None = None) -> Generator[Batch, None, None]:
+    """The messages of all mailboxes in the archive, whatever it is packed as; what was passed over beside.
+
+    Of several shares, the first has what was passed over.
+    """
     left_out: list[SkippedMember] = []
+    on_skip = left_out.append if share is None or share.number == 0 else _ignore
     found = (
         each
-        for member in open_members(path, on_skip=left_out.append)
-        for each in parse_archive(member.stream)
+        for member in open_members(path, on_skip=on_skip)
+        for each in parse_archive(member.stream, share=share)
     )
     while some := _some(found):
         yield _batch(some, left_out)
         left_out.clear()
     if left_out:
         yield _batch([], left_out)
+
+
+def _ignore(_: SkippedMember) -> None:
+    pass
 
 
 def _some(found: Iterator[Message | Skipped]) -> list[Message | Skipped]:
@@ -150,8 +161,8 @@ def _batch(found: list[Message | Skipped], left_out: list[SkippedMember]) -> Bat
 def plain(batch: Batch) -> Any:
     """As marshal can write it."""
     arrivals = [
-        ((*links[:-1], [tuple(entry) for entry in links.entries]), document)
-        for links, document in batch.arrivals
+        ((*links[:-1], [tuple(entry) for entry in links.entries]), document, size)
+        for links, document, size in batch.arrivals
     ]
     return arrivals, [(each.index, each.offset, each.size, each.reason) for each in batch.skipped]
 
@@ -162,6 +173,7 @@ def restored(values: Any) -> Batch:
     return Batch([_arrival(*each) for each in arrivals], [Skipped(*each) for each in skipped])
 
 
-def _arrival(links: Any, document: dict[str, Any]) -> Arrival:
+def _arrival(links: Any, document: dict[str, Any], size: int) -> Arrival:
     node, chain, parents, date, entries = links
-    return Arrival(Links(node, chain, parents, date, [SubjectEntry(*entry) for entry in entries]), document)
+    known = Links(node, chain, parents, date, [SubjectEntry(*entry) for entry in entries])
+    return Arrival(known, document, size)

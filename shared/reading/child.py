@@ -2,9 +2,11 @@
 
     python -m shared.reading.child
 
-Each answer is a length and a value: batches of messages, and at the end of each archive whether it was one.
+Each line is a path, and which share of the archive's messages is wanted of how many. Each answer is a length
+and a value: batches of messages, and at the end of each archive whether it was one.
 """
 
+import json
 import marshal
 import sys
 import traceback
@@ -13,6 +15,8 @@ from typing import IO, Any
 
 from shared.archives import ArchiveError
 from shared.mail.errors import MailboxError
+from shared.mail.models import Share
+from shared.memory import settle_memory
 from shared.reading.arrivals import plain, read_batches
 
 __all__ = ["LENGTH_BYTES", "main"]
@@ -21,14 +25,16 @@ LENGTH_BYTES = 8
 
 
 def main() -> None:
+    settle_memory()
     answers = sys.stdout.buffer
     for line in sys.stdin:
-        _read(Path(line.rstrip("\n")), answers)
+        path, number, of = json.loads(line)
+        _read(Path(path), Share(number, of), answers)
 
 
-def _read(path: Path, answers: IO[bytes]) -> None:
+def _read(path: Path, share: Share, answers: IO[bytes]) -> None:
     try:
-        for batch in read_batches(path):
+        for batch in read_batches(path, share):
             _send(answers, ("batch", plain(batch)))
     except (ArchiveError, MailboxError) as error:
         _send(answers, ("unreadable", str(error)))

@@ -11,7 +11,7 @@ from shared.calls import Calls
 from shared.errors import DocumentNotFoundError
 
 if TYPE_CHECKING:
-    from azure.storage.blob.aio import BlobServiceClient
+    from azure.storage.blob.aio import BlobServiceClient, StorageStreamDownloader
 
 __all__ = ["Blobs"]
 
@@ -52,13 +52,19 @@ class Blobs:
 
     async def read(self, container: str, path: str) -> AsyncIterator[bytes]:
         """The content, piece by piece."""
+        async for piece in (await self._open(container, path)).chunks():
+            yield piece
+
+    async def save(self, container: str, path: str, file: IO[bytes]) -> None:
+        """Write the content to the file. Pieces would be cut from what was read, and copied once more."""
+        await (await self._open(container, path)).readinto(file)
+
+    async def _open(self, container: str, path: str) -> "StorageStreamDownloader[bytes]":
         async with self._calls.measured("open"):
             try:
-                stream = await self._client.get_blob_client(container, path).download_blob()
+                return await self._client.get_blob_client(container, path).download_blob()
             except ResourceNotFoundError:
                 raise DocumentNotFoundError(f"there is no blob {container}/{path}") from None
-        async for piece in stream.chunks():
-            yield piece
 
     async def delete(self, container: str, path: str) -> bool:
         """Whether it was there."""

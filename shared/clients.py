@@ -2,6 +2,7 @@
 
 import asyncio
 import urllib.request
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from importlib import import_module
@@ -13,9 +14,10 @@ from shared.blobs import Blobs
 from shared.bus import Bus
 from shared.calls import Calls
 from shared.config import Settings, settings
-from shared.documents import CONTAINERS
+from shared.documents import CONTAINERS, ContainerSpec
 from shared.index import Index
 from shared.lazy import lazy
+from shared.memory import settle_memory
 from shared.store import Store
 from shared.telemetry_setup import telemetry_ready
 
@@ -38,13 +40,17 @@ else:
     servicebus_aio = lazy("azure.servicebus.aio")
     blob_aio = lazy("azure.storage.blob.aio")
 
-__all__ = ["Clients", "clients"]
+__all__ = ["Clients", "LayoutError", "clients"]
 
 TOO_MANY_REQUESTS = 429
 # A blip is the SDK's to retry; what lasts longer is the runner's, which counts and reports it.
 QUICK_RETRIES = 2
 QUICK_BACKOFF_SECONDS = 0.2
 BLOCK_BYTES = 1024 * 1024  # larger bodies would block the event loop while they are written
+
+
+class LayoutError(Exception):
+    """The database was laid out by another version."""
 
 
 @dataclass(eq=False)
@@ -87,7 +93,11 @@ class Clients:
     async def ensure_containers(self) -> None:
         """Create the database and its containers where they are missing; in Azure the deployment does."""
         database = await self._cosmos.create_database_if_not_exists(self.settings.COSMOS_DATABASE)
+        there = {each["id"]: each async for each in database.list_containers()}
         for spec in CONTAINERS.values():
+            if spec.name in there:
+                _check_layout(spec, there[spec.name])
+                continue
             options: dict[str, Any] = {} if spec.default_ttl is None else {"default_ttl": spec.default_ttl}
             await database.create_container_if_not_exists(
                 spec.name,
@@ -98,6 +108,18 @@ class Clients:
 
     async def close(self) -> None:
         await self._exit.aclose()
+
+
+def _check_layout(spec: ContainerSpec, there: Mapping[str, Any]) -> None:
+    """How a container is partitioned is for good."""
+    (found,) = there["partitionKey"]["paths"]
+    if found != spec.partition_path:
+        raise LayoutError(
+            f"the container {spec.name} is partitioned by {found}, and this version needs"
+            f" {spec.partition_path}: it was made by an earlier one."
+            " Locally, start with an empty folder (make run ARGS=--fresh)."
+            " In Azure, give COSMOS_DATABASE another name, deploy, and take the archives in again."
+        )
 
 
 def _cosmos(settings: Settings, identity: "Identity") -> "cosmos_aio.CosmosClient":
@@ -167,6 +189,7 @@ def _import_sdks() -> None:
     """Beside the event loop, which has others to serve meanwhile."""
     for module in (cosmos_aio, identity_aio, search_aio, search_admin, servicebus_aio, blob_aio):
         import_module(module.__name__)
+    settle_memory()
 
 
 async def _connect() -> Clients:

@@ -9,7 +9,7 @@ import sys
 
 from azure.core.exceptions import AzureError
 
-from shared.clients import Clients
+from shared.clients import Clients, LayoutError
 from shared.config import Settings, SettingsError, load_settings
 
 __all__ = ["ARCHIVES_CONTAINER", "DEAD_LETTERS_CONTAINER", "provision"]
@@ -33,7 +33,7 @@ async def provision(settings: Settings) -> None:
 def main() -> int:
     try:
         asyncio.run(provision(load_settings()))
-    except SettingsError as error:
+    except (SettingsError, LayoutError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
     except AzureError as error:

@@ -46,7 +46,7 @@ class Listing:
         wanted = {name: value for name, value in filters.items() if value is not None}
         bound = _fingerprint(self.name, sort, wanted)
         place = None if after is None else _place(after, bound)
-        values = dict(wanted) if place is None else {**wanted, "place": place[0], "last": place[1]}
+        values = dict(wanted) if place is None else {**wanted, "value": place[0], "last": place[1]}
         query = self.query(set(wanted), sort, place)
         rows = [each async for each in store.query(query, Session(), limit=size + 1, **values)]
         cursor = None
@@ -74,7 +74,7 @@ def _after(column: str, *, descending: bool, value: str | None) -> str:
     if value is None:
         same = f"(IS_NULL({column}) AND c.id {than} @last)"
         return same if descending else f"({same} OR NOT IS_NULL({column}))"
-    later = f"({column} {than} @place OR ({column} = @place AND c.id {than} @last)"
+    later = f"({column} {than} @value OR ({column} = @value AND c.id {than} @last)"
     return f"{later} OR IS_NULL({column}))" if descending else f"{later})"
 
 

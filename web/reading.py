@@ -59,7 +59,7 @@ async def thread_now(clients: Clients, id_: str) -> Thread:
 
 
 async def messages_of(clients: Clients, thread_id: str) -> list[Message]:
-    rows = clients.store.query(MESSAGES_OF_THREAD, Session(), partition=thread_id)
+    rows = clients.store.query(MESSAGES_OF_THREAD, Session(), place=thread_id)
     return [read_document(Message, each) async for each in rows]
 
 

@@ -79,7 +79,7 @@ async def _records(store: Store, stage: str, ids: Iterable[str]) -> dict[str | N
     wanted, found = sorted(ids), dict[str | None, dict[str, Any]]()
     for start in range(0, len(wanted), IDS_A_QUERY):
         asked = wanted[start : start + IDS_A_QUERY]
-        async for record in store.query(FAILURES_BY_ID, Session(), partition=stage, ids=asked):
+        async for record in store.query(FAILURES_BY_ID, Session(), place=stage, ids=asked):
             found[record["id"]] = record
     return found
 

@@ -3,11 +3,20 @@
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    computed_field,
+    model_validator,
+)
 
+from shared.documents.shelves import shelf_of
 from shared.times import stored_time
 
-__all__ = ["Document", "Part", "Swept", "UtcTime", "stored_time"]
+__all__ = ["Document", "Part", "Shelved", "Swept", "UtcTime", "stored_time"]
 
 
 def _in_utc(value: datetime) -> datetime:
@@ -30,6 +39,7 @@ class Document(BaseModel):
 
     container: ClassVar[str]
     partition_field: ClassVar[str] = "id"
+    shelves: ClassVar[int | None] = None
     key_field: ClassVar[str] = "id"
     current_version: ClassVar[str] = "1.0.0"
 
@@ -56,8 +66,14 @@ class Document(BaseModel):
         return self
 
     @property
-    def partition_key(self) -> str:
+    def place(self) -> str:
+        """What has to be known besides its id to find it."""
         return str(getattr(self, self.partition_field))
+
+    @classmethod
+    def partition_of(cls, place: str) -> str:
+        """The partition that holds what is at this place."""
+        return place if cls.shelves is None else shelf_of(place, cls.shelves)
 
     def to_cosmos(self) -> dict[str, Any]:
         return self.model_dump(mode="json", by_alias=True)
@@ -67,3 +83,12 @@ class Swept(Document):
     """A document that the sweep looks after (shared/sweep)."""
 
     requeued_at: UtcTime | None = None  # asked for again since then, and nothing was heard of it yet
+
+
+class Shelved(Swept):
+    """A document that shares its partition with those of other threads."""
+
+    @computed_field
+    def shelf(self) -> str:
+        """From the thread that it belongs to now, so that none can lie on another thread's shelf."""
+        return self.partition_of(self.place)

@@ -89,13 +89,13 @@ CONTAINERS: dict[str, ContainerSpec] = {
         ),
         ContainerSpec(
             "messages",
-            "/thread_id",
+            "/shelf",
             unindexed=("/body_raw", "/body_normalized", "/body_html"),
             composite=(*_SWEEP, ("/thread_id", "/date")),
         ),
         ContainerSpec(
             "threads",
-            "/id",
+            "/shelf",
             unindexed_trees=("/threading",),
             composite=(
                 *_SWEEP,

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
-from shared.documents.base import Document, Part, Swept, UtcTime
+from shared.documents.base import Document, Part, Shelved, Swept, UtcTime
 
 __all__ = [
     "Address",
@@ -174,9 +174,10 @@ class Archive(Swept):
     removing: bool = False  # it is being deleted with everything derived: no stage goes on with it
 
 
-class Message(Swept):
+class Message(Shelved):
     container = "messages"
     partition_field = "thread_id"
+    shelves = 48
     key_field = "message_key"
 
     message_key: str
@@ -225,8 +226,9 @@ class Chunk(Swept):
     status: Status = Status.PENDING
 
 
-class Thread(Swept):
+class Thread(Shelved):
     container = "threads"
+    shelves = 8
     key_field = "thread_id"
 
     thread_id: str
@@ -271,6 +273,7 @@ class Lock(Document):
 
     owner: str = ""
     expires: float = 0.0
+    session: dict[str, str] = {}  # what its last holder wrote: the next one has to see it
 
 
 class SummaryClaim(Part):

@@ -142,7 +142,7 @@ class Repairer:
         return True
 
     async def _sources(self, thread_id: str) -> dict[str, str]:
-        rows = self.clients.store.query(MESSAGE_PLACES, Session(), partition=thread_id)
+        rows = self.clients.store.query(MESSAGE_PLACES, Session(), place=thread_id)
         archives = {one async for each in rows for one in each.get("archive_ids") or []}
         found = await self.clients.store.find_many(
             Archive, [(each, each) for each in sorted(archives)], Session()

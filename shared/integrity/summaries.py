@@ -55,7 +55,7 @@ async def _texts(clients: Clients, summary: Summary) -> dict[str, str]:
     ids = sorted({each.chunk_id for each in summary.citations})
     if not ids:
         return {}
-    found = clients.store.query(CHUNK_TEXTS, Session(), partition=summary.thread_id, ids=ids)
+    found = clients.store.query(CHUNK_TEXTS, Session(), place=summary.thread_id, ids=ids)
     return {each["id"]: each["text"] async for each in found}
 
 

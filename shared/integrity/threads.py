@@ -24,7 +24,8 @@ THREADS = NamedQuery(
 MESSAGES = NamedQuery(
     "held_messages",
     "messages",
-    "SELECT c.id, c.status, c.archive_id, c.attemptCount, LENGTH(c.body_normalized) AS length, c._ts FROM c",
+    "SELECT c.id, c.status, c.archive_id, c.attemptCount, LENGTH(c.body_normalized) AS length, c._ts FROM c"
+    " WHERE c.thread_id = @place",
 )
 CHUNKS = NamedQuery(
     "held_chunks",
@@ -75,7 +76,7 @@ async def check_threads(clients: Clients, before: int) -> AsyncIterator[Finding]
 
 async def _load(clients: Clients, thread: Row) -> _Held:
     async def rows(query: NamedQuery) -> list[Row]:
-        return [each async for each in clients.store.query(query, Session(), partition=thread["id"])]
+        return [each async for each in clients.store.query(query, Session(), place=thread["id"])]
 
     return _Held(thread, await rows(MESSAGES), await rows(CHUNKS))
 
@@ -141,7 +142,8 @@ async def check_homeless(clients: Clients, before: int) -> AsyncIterator[Finding
         keys = [(each["message_key"], each["thread_id"]) for each in rows]
         there = await clients.store.find_many(Message, keys, Session())
         for each in rows:
-            if each["message_key"] not in there:
+            message = there.get(each["message_key"])
+            if message is None or message.thread_id != each["thread_id"]:
                 yield _homeless_chunk(each["id"], each["thread_id"], each["message_key"])
 
 

@@ -33,7 +33,9 @@ CHUNK_THREADS = NamedQuery(
     "chunk_threads", "chunks", "SELECT VALUE c.thread_id FROM c WHERE c.archive_id = @archive"
 )
 CHUNKS_ANYWHERE = NamedQuery("chunks_anywhere", "chunks", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.id)")
-MESSAGE_PLACES = NamedQuery("message_places", "messages", "SELECT c.id, c.archive_id, c.archive_ids FROM c")
+MESSAGE_PLACES = NamedQuery(
+    "message_places", "messages", "SELECT c.id, c.archive_id, c.archive_ids FROM c WHERE c.thread_id = @place"
+)
 THREAD_CHUNKS = NamedQuery(
     "thread_chunks", "chunks", "SELECT c.id, c.message_key, c.archive_id, c.embedding_generated FROM c"
 )

@@ -46,7 +46,7 @@ async def rebuild_thread(
     """
     messages = [
         read_document(Message, each)
-        async for each in clients.store.query(MESSAGES_OF_THREAD, session, partition=thread_id)
+        async for each in clients.store.query(MESSAGES_OF_THREAD, session, place=thread_id)
     ]
     await _tell_vectors(clients, thread_id, messages, sources, session)
     places: dict[str, str] = {}
@@ -80,7 +80,7 @@ async def _tell_vectors(
             "thread_id": thread_of[each["message_key"]],
             "source": min(names[thread_of[each["message_key"]]], default=None),
         }
-        async for each in clients.store.query(THREAD_CHUNKS, session, partition=thread_id)
+        async for each in clients.store.query(THREAD_CHUNKS, session, place=thread_id)
         if each["embedding_generated"] and each["message_key"] in thread_of
     ]
     await clients.index.upsert(vectors)
@@ -97,8 +97,7 @@ async def _move(
     if not moved:
         return
     found = [
-        read_document(Chunk, each)
-        async for each in clients.store.query(CHUNKS_OF_THREAD, session, partition=old)
+        read_document(Chunk, each) async for each in clients.store.query(CHUNKS_OF_THREAD, session, place=old)
     ]
     chunks = [each for each in found if each.message_key in moved]
     store = clients.store
@@ -109,7 +108,8 @@ async def _move(
         [each.model_copy(update={"thread_id": moved[each.id]}) for each in messages], session
     )
     await store.delete_all(Chunk, [each.id for each in chunks], old, session)
-    await store.delete_all(Message, [each.id for each in messages], old, session)
+    left = [key for key, new in moved.items() if Message.partition_of(new) != Message.partition_of(old)]
+    await store.delete_all(Message, left, old, session)
 
 
 def parsed_message(message: Message) -> ParsedMessage:

@@ -81,7 +81,7 @@ async def find_part(clients: Clients, archive: str, thread_id: str, session: Ses
             await follow_merge(clients, old, thread.id, session)
         await store.patch(Thread, Patch(thread.id, thread.id, set={"absorbing": []}), session)
     part = Part(archive, thread_id, thread)
-    async for each in store.query(MESSAGE_PLACES, session, partition=thread_id):
+    async for each in store.query(MESSAGE_PLACES, session, place=thread_id):
         archives = set(each.get("archive_ids") or [each["archive_id"]])
         others = sorted(archives - {archive})
         if not others:
@@ -91,7 +91,7 @@ async def find_part(clients: Clients, archive: str, thread_id: str, session: Ses
         part.archives |= set(others)
         if archive in archives or each["archive_id"] == archive:
             part.shared[each["id"]] = others
-    async for each in store.query(THREAD_CHUNKS, session, partition=thread_id):
+    async for each in store.query(THREAD_CHUNKS, session, place=thread_id):
         if each["message_key"] not in part.staying:
             part.chunks_gone.append(each)
         elif each["message_key"] in part.shared or each["archive_id"] == archive:
@@ -198,7 +198,7 @@ async def _settle_thread(
 
 async def _tell_source(clients: Clients, thread_id: str, source: str | None, session: Session) -> None:
     """A thread's vectors say which source it has."""
-    chunks = clients.store.query(THREAD_CHUNKS, session, partition=thread_id)
+    chunks = clients.store.query(THREAD_CHUNKS, session, place=thread_id)
     embedded = [each["id"] async for each in chunks if each["embedding_generated"]]
     await clients.index.upsert([{"chunk_id": each, "source": source} for each in embedded])
 

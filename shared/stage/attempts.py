@@ -57,7 +57,7 @@ async def remember_failure(
         patches = [
             Patch(
                 document.id,
-                document.partition_key,
+                document.place,
                 set={
                     "attemptCount": max(document.attemptCount, attempt),
                     "lastAttemptTime": stored_time(now),

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
+from shared.documents import document_class
 from shared.sizes import json_bytes_at_most
 
 __all__ = ["Patch", "Ready", "Storable", "by_partition", "in_batches"]
@@ -24,7 +25,7 @@ class Storable(Protocol):
     def container(self) -> str: ...
 
     @property
-    def partition_key(self) -> str: ...
+    def place(self) -> str: ...
 
     def to_cosmos(self) -> dict[str, Any]: ...
 
@@ -37,8 +38,10 @@ class Ready:
     """A document as it is stored, where a model of each would cost more than it tells."""
 
     container: str
-    partition_key: str
+    place: str
     stored: dict[str, Any]
+    size: int | None = None
+    """Bytes at most, where that is known."""
 
     @property
     def id(self) -> str:
@@ -53,7 +56,7 @@ class Patch:
     """Changes to one document: what is set, added up, or removed."""
 
     id: str
-    partition: str
+    place: str
     set: Mapping[str, Any] = field(default_factory=dict)
     increment: Mapping[str, float] = field(default_factory=dict)
     remove: Sequence[str] = ()
@@ -69,10 +72,12 @@ class Patch:
         return operations
 
 
-def by_partition(documents: Iterable[Some]) -> dict[str, list[Some]]:
-    groups: dict[str, list[Some]] = defaultdict(list)
+def by_partition(documents: Iterable[Some]) -> dict[tuple[str, str], list[Some]]:
+    """Those of one container and partition together."""
+    groups: dict[tuple[str, str], list[Some]] = defaultdict(list)
     for document in documents:
-        groups[document.partition_key].append(document)
+        container = document.container
+        groups[container, document_class(container).partition_of(document.place)].append(document)
     return dict(groups)
 
 
@@ -82,7 +87,7 @@ def in_batches(documents: Iterable[Storable]) -> Iterator[list[dict[str, Any]]]:
     size = 0
     for document in documents:
         stored = document.to_cosmos()
-        length = json_bytes_at_most(stored)
+        length = getattr(document, "size", None) or json_bytes_at_most(stored)
         if batch and (len(batch) == MAX_OPERATIONS or size + length > MAX_BYTES):
             yield batch
             batch, size = [], 0

@@ -19,7 +19,9 @@ __all__ = [
     "MESSAGE_STATES",
     "OTHER_MODELS",
     "STORED_MESSAGES",
+    "THREADS_BY_NAME",
     "THREADS_OF_DRAFT",
+    "THREADS_OF_MESSAGES",
     "THREADS_WITHIN",
     "THREAD_ENTRIES",
     "TOUCHED_DIGESTS",
@@ -38,18 +40,26 @@ class NamedQuery:
     text: str
 
 
-MESSAGES_OF_THREAD = NamedQuery("messages_of_thread", "messages", "SELECT * FROM c ORDER BY c.date")
+MESSAGES_OF_THREAD = NamedQuery(
+    "messages_of_thread", "messages", "SELECT * FROM c WHERE c.thread_id = @place ORDER BY c.date"
+)
 CHUNKS_OF_THREAD = NamedQuery("chunks_of_thread", "chunks", "SELECT * FROM c")
-MESSAGE_STATES = NamedQuery("message_states", "messages", "SELECT c.id, c.status, c.variant FROM c")
+MESSAGE_STATES = NamedQuery(
+    "message_states", "messages", "SELECT c.id, c.status, c.variant FROM c WHERE c.thread_id = @place"
+)
 CURRENT_SUMMARIES = NamedQuery(
     "current_summaries", "summaries", "SELECT c.id, c.generated_at FROM c WHERE NOT c.outdated"
 )
 CURRENT_REPORTS = NamedQuery(
     "current_reports", "reports", "SELECT c.id, c.summary_id FROM c WHERE NOT c.outdated"
 )
-MESSAGE_DATES = NamedQuery("message_dates", "messages", "SELECT c.date FROM c WHERE NOT IS_NULL(c.date)")
+MESSAGE_DATES = NamedQuery(
+    "message_dates", "messages", "SELECT c.date FROM c WHERE c.thread_id = @place AND NOT IS_NULL(c.date)"
+)
 MESSAGES_WITHIN = NamedQuery(
-    "messages_within", "messages", "SELECT VALUE COUNT(1) FROM c WHERE c.date >= @start AND c.date < @end"
+    "messages_within",
+    "messages",
+    "SELECT VALUE COUNT(1) FROM c WHERE c.thread_id = @place AND c.date >= @start AND c.date < @end",
 )
 _OF_DIGESTS = (
     "SELECT c.id, c.root_message_id, c.archive_id, c.subject, c.summary_id, c.message_count, c.participants,"
@@ -84,8 +94,14 @@ CHUNK_STATES = NamedQuery("chunk_states", "chunks", "SELECT c.id, c.status, c.em
 STORED_MESSAGES = NamedQuery(
     "stored_messages",
     "messages",
-    "SELECT c.id, c.thread_id, c.created_at, c.archive_ids, c.variant FROM c"
+    "SELECT c.id, c.shelf, c.thread_id, c.created_at, c.archive_ids, c.variant FROM c"
     " WHERE ARRAY_CONTAINS(@ids, c.id)",
+)
+THREADS_BY_NAME = NamedQuery("threads_by_name", "threads", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.id)")
+THREADS_OF_MESSAGES = NamedQuery(
+    "threads_of_messages",
+    "messages",
+    "SELECT c.id, c.thread_id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
 )
 CHUNKS_OF_MESSAGES = NamedQuery(
     "chunks_of_messages", "chunks", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.message_key)"

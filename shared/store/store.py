@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from azure.core import MatchConditions
 
 from shared.calls import Calls
-from shared.documents import Document, read_document
+from shared.documents import Document, document_class, read_document
 from shared.errors import DocumentNotFoundError
 from shared.lazy import lazy
 from shared.session import Session
@@ -34,8 +34,10 @@ Model = TypeVar("Model", bound=Document)
 CONCURRENT_BATCHES = 16
 READ_AT_ONCE = 100  # the SDK makes one query of them, and a long one costs more than its parts
 PAGE_ITEMS = 1000
+LOOKED_UP_AT_ONCE = 4000  # ids in a query, which may have 512 KB
 SESSION_HEADER = "x-ms-session-token"
 HTTP_CONFLICT = 409
+HTTP_CHANGED = (404, HTTP_CONFLICT, 412)  # gone, there already, not as it was read
 
 
 class Conflict(Enum):
@@ -52,13 +54,13 @@ class Store:
 
     # reading
 
-    async def find(self, model: type[Model], id_: str, partition: str, session: Session) -> Model | None:
+    async def find(self, model: type[Model], id_: str, place: str, session: Session) -> Model | None:
         """The document, or None where there is none."""
         container = model.container
         async with self._calls.measured("read"):
             try:
                 stored = await self._container(container).read_item(
-                    id_, partition, session_token=session.token(container)
+                    id_, model.partition_of(place), session_token=session.token(container)
                 )
             except cosmos.CosmosResourceNotFoundError as error:
                 if error.sub_status:  # the replica is behind, or the container is missing: not an answer
@@ -67,9 +69,9 @@ class Store:
         self._observe(container, stored, session)
         return read_document(model, stored)
 
-    async def read(self, model: type[Model], id_: str, partition: str, session: Session) -> Model:
+    async def read(self, model: type[Model], id_: str, place: str, session: Session) -> Model:
         """The document that an event announces."""
-        document = await self.find(model, id_, partition, session)
+        document = await self.find(model, id_, place, session)
         if document is None:
             raise DocumentNotFoundError(f"{model.container}/{id_} is not there")
         return document
@@ -77,8 +79,8 @@ class Store:
     async def find_many(
         self, model: type[Model], keys: Sequence[tuple[str, str]], session: Session
     ) -> dict[str, Model]:
-        """Those of the (id, partition) pairs that are there, by id."""
-        wanted = list(keys)
+        """Those of the (id, place) pairs that are there, by id."""
+        wanted = [(id_, model.partition_of(place)) for id_, place in keys]
         parts = [wanted[start : start + READ_AT_ONCE] for start in range(0, len(wanted), READ_AT_ONCE)]
         found = await bounded([self._read_items(model.container, part, session) for part in parts])
         return {each["id"]: read_document(model, each) for part in found for each in part}
@@ -105,10 +107,20 @@ class Store:
         return found
 
     async def query(
-        self, query: NamedQuery, session: Session, *, partition: str | None = None, **parameters: Any
+        self, query: NamedQuery, session: Session, *, place: str | None = None, **parameters: Any
     ) -> AsyncIterator[dict[str, Any]]:
-        """What the query gives, page by page as it is asked for; over all partitions where none is named."""
-        options: dict[str, Any] = {} if partition is None else {"partition_key": partition}
+        """What the query gives, page by page as it is asked for; over all partitions where no place is named.
+
+        Where places share a partition, the query has to say which it means (its @place).
+        """
+        options: dict[str, Any] = {}
+        if place is not None:
+            model = document_class(query.container)
+            options["partition_key"] = model.partition_of(place)
+            if "@place" in query.text:
+                parameters["place"] = place
+            elif model.shelves is not None:
+                raise ValueError(f"{query.name} must say which place it means: others share its partition")
         options["parameters"] = [{"name": f"@{name}", "value": value} for name, value in parameters.items()]
         options["session_token"] = session.token(query.container)
         options["max_item_count"] = PAGE_ITEMS
@@ -132,7 +144,7 @@ class Store:
 
         return [
             each
-            for found in await bounded([some(run) for run in _runs([*ids], PAGE_ITEMS)])
+            for found in await bounded(some(run) for run in _runs([*ids], LOOKED_UP_AT_ONCE))
             for each in found
         ]
 
@@ -154,11 +166,9 @@ class Store:
     async def create_missing(self, documents: Iterable[Storable], session: Session) -> set[str]:
         """Create those that are not there yet; the ids of the new ones."""
         created = await bounded(
-            [
-                self._creating(group[0].container, partition, batch, session)
-                for partition, group in by_partition(documents).items()
-                for batch in in_batches(group)
-            ]
+            self._creating(container, partition, batch, session)
+            for (container, partition), group in by_partition(documents).items()
+            for batch in in_batches(group)
         )
         return set().union(*created)
 
@@ -177,18 +187,36 @@ class Store:
             return ("create" if stored["id"] in new else "upsert", (stored,))
 
         await bounded(
-            [
-                self._batch(group[0].container, partition, [operation(each) for each in batch], session)
-                for partition, group in by_partition(documents).items()
-                for batch in in_batches(group)
-            ]
+            self._batch(container, partition, [operation(each) for each in batch], session)
+            for (container, partition), group in by_partition(documents).items()
+            for batch in in_batches(group)
         )
 
+    async def write_all(self, documents: Sequence[Document], session: Session) -> Conflict | None:
+        """Create those that are new, replace those that were read; CONFLICT where another writer was faster.
+
+        A batch is written whole or not at all: after a conflict, some are written and others are not.
+        """
+        etags = {each.id: each.etag for each in documents}
+
+        def operation(stored: dict[str, Any]) -> tuple[Any, ...]:
+            id_ = stored["id"]
+            if etags[id_] is None:
+                return ("create", (stored,))
+            return ("replace", (id_, stored), {"if_match_etag": etags[id_]})
+
+        conflicts = await bounded(
+            self._conflicts(container, partition, [operation(each) for each in batch], session)
+            for (container, partition), group in by_partition(documents).items()
+            for batch in in_batches(group)
+        )
+        return Conflict.CONFLICT if any(conflicts) else None
+
     async def delete_all(
-        self, model: type[Document], ids: Sequence[str], partition: str, session: Session
+        self, model: type[Document], ids: Sequence[str], place: str, session: Session
     ) -> None:
-        """Delete these of one partition; those that are gone already do not matter."""
-        await bounded([self.delete(model, id_, partition, session) for id_ in ids])
+        """Delete these of one place; those that are gone already do not matter."""
+        await bounded([self.delete(model, id_, place, session) for id_ in ids])
 
     async def replace(self, document: Model, session: Session) -> Model | Conflict:
         """Replace it as it was read; CONFLICT where it has changed or gone since."""
@@ -220,7 +248,7 @@ class Store:
             try:
                 stored = await self._container(container).patch_item(
                     patch.id,
-                    patch.partition,
+                    model.partition_of(patch.place),
                     patch.operations(),
                     filter_predicate=f"FROM c WHERE {condition}" if condition else None,
                 )
@@ -235,7 +263,7 @@ class Store:
         """Change many, in batches per partition; all of a batch or none of it."""
         groups: dict[str, list[Patch]] = {}
         for patch in patches:
-            groups.setdefault(patch.partition, []).append(patch)
+            groups.setdefault(model.partition_of(patch.place), []).append(patch)
         await bounded(
             [
                 self._batch(
@@ -247,7 +275,7 @@ class Store:
         )
 
     async def delete(
-        self, model: type[Document], id_: str, partition: str, session: Session, *, etag: str | None = None
+        self, model: type[Document], id_: str, place: str, session: Session, *, etag: str | None = None
     ) -> bool:
         """Whether it was there, and, where an etag is given, still as it was read."""
         container = model.container
@@ -258,7 +286,7 @@ class Store:
             try:
                 await self._container(container).delete_item(
                     id_,
-                    partition,
+                    model.partition_of(place),
                     response_hook=lambda headers, _: session.observe(container, headers.get(SESSION_HEADER)),
                     **unchanged,
                 )
@@ -307,6 +335,18 @@ class Store:
         log.debug("%d documents in %s already exist, skipping", len(existing), container)
         return [each for each in batch if each["id"] not in existing]
 
+    async def _conflicts(
+        self, container: str, partition: str, operations: list[tuple[Any, ...]], session: Session
+    ) -> bool:
+        """Whether the batch found something else than it asked for; if not, it is written."""
+        try:
+            await self._batch(container, partition, operations, session)
+        except cosmos.CosmosBatchOperationError as error:
+            if error.status_code not in HTTP_CHANGED:
+                raise
+            return True
+        return False
+
     async def _batch(
         self, container: str, partition: str, operations: list[tuple[Any, ...]], session: Session
     ) -> None:
@@ -321,16 +361,34 @@ def _runs(all_: Sequence[Item], size: int = 100) -> list[list[Item]]:
     return [list(all_[start : start + size]) for start in range(0, len(all_), size)]
 
 
-async def bounded(work: Sequence[Awaitable[Any]]) -> list[Any]:
-    """Do all of it, a bounded number at a time. The first error is raised when all have ended."""
+async def bounded(work: Iterable[Awaitable[Item]]) -> list[Item]:
+    """Do all of it, a bounded number at a time. The first error is raised when all have ended.
+
+    Each piece is made when its turn comes, and sets off before the next is made: to write one batch out as
+    JSON takes a while, in which the service can be at work on those before.
+    """
     gate = asyncio.Semaphore(CONCURRENT_BATCHES)
 
-    async def one(awaitable: Awaitable[Any]) -> Any:
-        async with gate:
+    async def one(awaitable: Awaitable[Item]) -> Item:
+        try:
             return await awaitable
+        finally:
+            gate.release()
 
-    results = await asyncio.gather(*(one(each) for each in work), return_exceptions=True)
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-    return results
+    tasks: list[asyncio.Task[Item]] = []
+    try:
+        for each in work:
+            await gate.acquire()
+            tasks.append(asyncio.create_task(one(each)))
+            await asyncio.sleep(0)
+        if tasks:
+            await asyncio.wait(tasks)
+    except BaseException:  # it is given up, or a piece could not be made
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+    failed = [error for task in tasks if (error := task.exception()) is not None]
+    if failed:
+        raise failed[0]
+    return [task.result() for task in tasks]

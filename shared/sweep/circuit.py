@@ -57,8 +57,7 @@ async def find_evidence(
 ) -> Evidence:
     since = stored_time(now - 2 * policy.interval)
     found = [
-        each
-        async for each in store.query(RECENT_FAILURES, Session(), partition=collection.stage, since=since)
+        each async for each in store.query(RECENT_FAILURES, Session(), place=collection.stage, since=since)
     ]
     if len(found) < FEWEST_FAILURES and not was_open:
         return Evidence(())

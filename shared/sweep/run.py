@@ -69,7 +69,7 @@ async def sweep(clients: Clients, options: Options | None = None) -> Run | None:
 
 async def latest_run(clients: Clients, kind: str = KIND) -> Run | None:
     """The latest run that has ended."""
-    found = [each async for each in clients.store.query(LATEST_RUN, Session(), partition=kind)]
+    found = [each async for each in clients.store.query(LATEST_RUN, Session(), place=kind)]
     return read_document(Run, found[0]) if found else None
 
 

@@ -14,6 +14,7 @@ from shared.store import Patch, Ready
 
 __all__ = ["message_documents", "seen_again", "stored_message"]
 
+OF_OURS = 1000  # bytes at most that we add to what was parsed
 _EMPTY = Message(id="-", message_key="-", message_id="-", archive_id="-", thread_id="-").to_cosmos()
 """What a new message has besides what was parsed."""
 
@@ -22,11 +23,15 @@ def message_documents(
     arrivals: Sequence[Arrival], places: Mapping[str, str], archive_id: str
 ) -> dict[str, Ready]:
     """Each message's document by its key; `places` has each node's thread."""
-    now = datetime.now(UTC)
+    now = stored_time(datetime.now(UTC))
     # In reverse, so that of several with the same id the first variant stays.
     ordered = sorted(arrivals, key=lambda each: each.document["variant"], reverse=True)
-    documents = (stored_message(each, places[each.links.node], archive_id, now) for each in ordered)
-    return {each["id"]: Ready(Message.container, each["thread_id"], each) for each in documents}
+    return {each.key: _ready(each, places[each.links.node], archive_id, now) for each in ordered}
+
+
+def _ready(arrival: Arrival, thread_id: str, archive_id: str, now: str) -> Ready:
+    stored = stored_message(arrival, thread_id, archive_id, now)
+    return Ready(Message.container, thread_id, stored, arrival.json_bytes + OF_OURS)
 
 
 def seen_again(
@@ -40,21 +45,22 @@ def seen_again(
     for each in stored:
         ready = documents[each["id"]]
         archives = sorted({*each["archive_ids"], archive_id})
-        seen = {"archive_ids": archives, "archive_id": archives[0]}
+        seen = {"archive_ids": archives, "archive_id": archives[0], "thread_id": ready.place}
         if ready.stored["variant"] < each["variant"]:
             content = {**ready.stored, **seen, "created_at": each["created_at"]}
-            replaced.append(Ready(ready.container, ready.partition_key, content))
-        elif archives != each["archive_ids"]:
-            patches.append(Patch(each["id"], ready.partition_key, set=seen))
+            replaced.append(Ready(ready.container, ready.place, content))
+        elif archives != each["archive_ids"] or ready.place != each["thread_id"]:
+            patches.append(Patch(each["id"], ready.place, set=seen))
     return patches, replaced
 
 
-def stored_message(arrival: Arrival, thread_id: str, archive_id: str, now: datetime) -> dict[str, Any]:
+def stored_message(arrival: Arrival, thread_id: str, archive_id: str, now: str) -> dict[str, Any]:
     return {
         **_EMPTY,
         **arrival.document,
-        "created_at": stored_time(now),
+        "created_at": now,
         "thread_id": thread_id,
+        "shelf": Message.partition_of(thread_id),
         "archive_id": archive_id,
         "archive_ids": [archive_id],
     }

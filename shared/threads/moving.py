@@ -1,12 +1,13 @@
 """When a thread becomes another: its messages, chunks and vectors follow; what was said of it is outdated.
 
-Everything is created at its new place before it is removed from the old one, and can be done again from any
-point. The thread that is gone stays as a signpost (`merged_into`).
+Everything is created at its new place before it is removed from the old one, unless both are one partition,
+and can be done again from any point. The thread that is gone stays as a signpost (`merged_into`).
 """
 
 from shared.clients import Clients
 from shared.documents import Chunk, Document, Message, Thread, read_document
 from shared.session import Session
+from shared.store import Patch
 from shared.store.queries import CHUNKS_OF_THREAD, MESSAGES_OF_THREAD, NamedQuery
 from shared.summaries.outdated import mark_all_outdated
 
@@ -40,11 +41,16 @@ async def _move(
     new: str,
     session: Session,
 ) -> None:
-    """Move one kind of document; the vectors before what they would be found by is gone."""
-    stored = [read_document(model, each) async for each in clients.store.query(query, session, partition=old)]
-    if stored:
-        moved = [document.model_copy(update={"thread_id": new}) for document in stored]
-        await clients.store.create_missing(moved, session)
-        indexed = [each.id for each in stored if getattr(each, "embedding_generated", False)]
-        await clients.index.upsert([{"chunk_id": id_, "thread_id": new} for id_ in indexed])
-        await clients.store.delete_all(model, [each.id for each in stored], old, session)
+    """Move one kind of document; the vectors (of chunks) before what they would be found by is gone."""
+    stored = [read_document(model, each) async for each in clients.store.query(query, session, place=old)]
+    if not stored:
+        return
+    if model.partition_of(old) == model.partition_of(new):
+        patches = [Patch(each.id, old, set={"thread_id": new}) for each in stored]
+        await clients.store.patch_all(model, patches, session)
+        return
+    moved = [document.model_copy(update={"thread_id": new}) for document in stored]
+    await clients.store.create_missing(moved, session)
+    indexed = [each.id for each in stored if getattr(each, "embedding_generated", False)]
+    await clients.index.upsert([{"chunk_id": id_, "thread_id": new} for id_ in indexed])
+    await clients.store.delete_all(model, [each.id for each in stored], old, session)

@@ -36,8 +36,8 @@ class Ready:
 async def ready_thread(clients: Clients, thread_id: str, session: Session) -> Ready | None:
     """The thread and its version; None where it is not ready, or not there."""
     store = clients.store
-    messages = [each async for each in store.query(MESSAGE_STATES, session, partition=thread_id)]
-    chunks = [each async for each in store.query(CHUNK_STATES, session, partition=thread_id)]
+    messages = [each async for each in store.query(MESSAGE_STATES, session, place=thread_id)]
+    chunks = [each async for each in store.query(CHUNK_STATES, session, place=thread_id)]
     waiting = any(each["status"] == Status.PENDING for each in [*messages, *chunks])
     thread = await store.find(Thread, thread_id, thread_id, session)
     if thread is None or waiting or len(messages) < thread.message_count:

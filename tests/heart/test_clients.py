@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from azure.cosmos import PartitionKey
 
 from shared.blobs import Blobs
-from shared.clients import Clients, clients
+from shared.clients import Clients, LayoutError, clients
 from shared.config import load_settings
 from shared.documents import Message, Thread
 from shared.errors import DocumentNotFoundError, ErrorKind, RejectedItemsError, classify
@@ -45,6 +46,10 @@ def no_faults_left(cloud: LocalCloud, bus_service: RunningService) -> Iterator[N
     for service in (cloud.cosmos, cloud.search, bus_service):
         plan_faults(service)
     set_replica_lag(cloud.cosmos, 0)
+
+
+def thread_called(name: str) -> Thread:
+    return Thread(id=name, thread_id=name, root_message_id="<r@x>", archive_id="a", subject="new")
 
 
 def messages(place: Bench, count: int, thread: str = "t1", body: str = "x") -> list[Message]:
@@ -160,13 +165,41 @@ class TestStore:
     async def test_a_query_comes_page_by_page_with_its_parameters(self, place: Bench) -> None:
         thread = place.name("pages")
         await place.clients.store.create_missing(messages(place, 230, thread), Session())
+        query = NamedQuery("of_thread", "messages", "SELECT c.id FROM c WHERE c.thread_id = @place")
+        one = [each async for each in place.clients.store.query(query, Session(), place=thread)]
+        assert len(one) == 230
         query = NamedQuery("of_thread", "messages", "SELECT c.id FROM c WHERE c.thread_id = @thread")
-        one = [
-            each
-            async for each in place.clients.store.query(query, Session(), partition=thread, thread=thread)
-        ]
         everywhere = [each async for each in place.clients.store.query(query, Session(), thread=thread)]
-        assert len(one) == len(everywhere) == 230
+        assert len(everywhere) == 230
+        with pytest.raises(ValueError, match="of_thread must say which place it means"):
+            await anext(place.clients.store.query(query, Session(), place=thread, thread=thread))
+
+    async def test_many_are_written_if_they_are_as_they_were_read(self, place: Bench) -> None:
+        store, session = place.clients.store, Session()
+        threads = [thread_called(place.name(f"w{number}")) for number in range(20)]
+        assert await store.write_all(threads, session) is None
+        keys = [(each.id, each.id) for each in threads]
+        found = await store.read_many(Thread, keys, session)
+        changed = [each.model_copy(update={"subject": "changed"}) for each in found.values()]
+        new = thread_called(place.name("new"))
+        assert await store.write_all([*changed, new], session) is None
+        assert await store.write_all(changed, session) is Conflict.CONFLICT
+        assert await store.write_all([new], session) is Conflict.CONFLICT
+        stored = await store.read_many(Thread, [*keys, (new.id, new.id)], session)
+        assert {each.subject for each in stored.values()} == {"changed", new.subject}
+
+    async def test_a_database_of_another_layout_is_refused_with_what_to_do(self, place: Bench) -> None:
+        settings = place.clients.settings.model_copy(update={"COSMOS_DATABASE": place.name("old")})
+        clients = await Clients.connect(settings)
+        try:
+            database = await clients._cosmos.create_database(settings.COSMOS_DATABASE)
+            await database.create_container("messages", PartitionKey("/thread_id"))
+            with pytest.raises(
+                LayoutError, match=r"messages is partitioned by /thread_id.*make run ARGS=--fresh"
+            ):
+                await clients.ensure_containers()
+        finally:
+            await clients.close()
 
     async def test_delete_says_whether_it_was_there(self, place: Bench) -> None:
         (one,) = messages(place, 1)
@@ -178,9 +211,7 @@ class TestStore:
 
     async def test_an_attempt_is_counted_up_and_never_down(self, place: Bench) -> None:
         store, session = place.clients.store, Session()
-        thread = Thread(
-            id=place.name("t"), thread_id=place.name("t"), root_message_id="<r@x>", archive_id="a"
-        )
+        thread = thread_called(place.name("t"))
         await store.create(thread, session)
         subject = Subject(Thread, thread.id, thread.id)
         for attempt, expected in ((1, 1), (3, 3), (2, 3), (3, 3)):

@@ -7,7 +7,16 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from shared.documents import Chunk, Message, Report, Run, RunStatus, Summary, Thread, ThreadEntry
+from shared.documents import (
+    Chunk,
+    Message,
+    Report,
+    Run,
+    RunStatus,
+    Summary,
+    Thread,
+    ThreadEntry,
+)
 from shared.events import parse_event
 from shared.ids import thread_id
 from shared.integrity import Finding, Kind, VerifyOptions, find_damage, verify
@@ -75,8 +84,8 @@ async def work_off(place: MailIn) -> None:
 
 
 async def one(place: MailIn, container: str, thread: str) -> dict[str, Any]:
-    query = NamedQuery("one", container, "SELECT TOP 1 * FROM c")
-    (row,) = [each async for each in place.clients.store.query(query, Session(), partition=thread)]
+    query = NamedQuery("one", container, "SELECT TOP 1 * FROM c WHERE c.thread_id = @place")
+    (row,) = [each async for each in place.clients.store.query(query, Session(), place=thread)]
     return row
 
 

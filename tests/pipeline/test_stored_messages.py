@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.documents import Message, read_document
+from shared.documents import Message, read_document, stored_time
 from shared.mail.models import Message as ParsedMessage
 from shared.mail.models import Skipped
 from shared.mail.parse import parse_archive, parse_message
@@ -16,7 +16,7 @@ from shared.threads.messages import message_documents, stored_message
 from tests.mail.hard_mails import CASES
 from tests.support.mail_data import archives, open_archive
 
-NOW = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
+NOW = stored_time(datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC))
 
 
 def check(messages: Sequence[ParsedMessage]) -> None:
@@ -41,7 +41,8 @@ def test_each_message_has_one_document_in_its_thread() -> None:
     places = {each.node: f"thread of {each.node}" for each in messages}
     documents = message_documents([arrival_of(each) for each in messages], places, "archive")
     assert set(documents) == {each.message_key for each in messages}
-    assert all(each.partition_key == each.stored["thread_id"] for each in documents.values())
+    assert all(each.place == each.stored["thread_id"] for each in documents.values())
+    assert all(len(json.dumps(each.stored)) <= (each.size or 0) for each in documents.values())
 
 
 @pytest.mark.parametrize("text", ["\u5b57" * 400_000, '"' * 450_000, "\x01" * 400_000])

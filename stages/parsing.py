@@ -1,6 +1,6 @@
 """Parsing: an archive's blob becomes messages in threads.
 
-The blob is streamed to a temporary file and read slice by slice, so memory does not grow with the archive.
+The blob is saved to a temporary file and read slice by slice, so memory does not grow with the archive.
 Each slice is threaded and stored under a lease: threads reach across archives, and two workers must not
 thread at once. When all messages are stored, JSONParsed announces them in batches of whole threads, and only
 then is the archive marked as processed.
@@ -31,7 +31,6 @@ from shared.threads.lease import THREADING
 __all__ = ["PARSING", "blueprint"]
 
 SLICE = 2000
-FIRST_SLICE = 300
 KEPT_SKIPPED = 100
 MESSAGES_PER_EVENT = 500
 
@@ -94,8 +93,7 @@ async def parse(event: Event[ArchiveIngested], work: Work) -> Outcome:
 
 async def _download(work: Work, archive: Archive, path: Path) -> Path:
     with path.open("wb") as file:
-        async for piece in work.clients.blobs.read(ARCHIVES_CONTAINER, archive.file_path):
-            file.write(piece)
+        await work.clients.blobs.save(ARCHIVES_CONTAINER, archive.file_path, file)
     return path
 
 
@@ -109,11 +107,11 @@ async def _removed(archive_id: str, work: Work) -> Outcome:
 async def _parse_all(path: Path, archive: Archive, work: Work, parsed: Parsed) -> None:
     registry, lease = Registry(work.clients), Lease(work.clients.store, THREADING, work.now)
     async with Reader(path, archive.file_path) as reader:
-        async for batch in reader.slices(FIRST_SLICE, SLICE):
+        async for batch in reader.slices(SLICE):
             parsed.skip(batch.skipped)
             if not batch.arrivals:
                 continue
-            async with lease.held():
+            async with lease.held(work.session):
                 if await is_removing(work.clients.store, archive.id, work.session):
                     parsed.removed = True
                     return

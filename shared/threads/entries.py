@@ -1,29 +1,35 @@
 """The index over threads: which threads know a message id, and which have a subject around a time.
 
-An entry only grows. It is written before the document of the thread that it names, so a thread that is there
-can always be found; a name whose thread never came about finds nothing, and one whose thread was merged finds
-the signpost there.
+A message that is stored says itself where it is; an entry is for the ids that are only referred to, and for
+subjects. It only grows: a name whose thread never came about finds nothing, and one whose thread was merged
+finds the signpost there.
 """
 
+import asyncio
 import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from shared.documents import ThreadEntry, stored_time
+from shared.ids import key_of_node
 from shared.mail.subject_links import CLOCK_SKEW, REPLY_WINDOW, SubjectEntry
 from shared.mail.threading import ThreadState
 from shared.session import Session
 from shared.store import Ready, Store
-from shared.store.queries import ENTRIES_OF_BUCKET, THREAD_ENTRIES
+from shared.store.queries import ENTRIES_OF_BUCKET, THREAD_ENTRIES, THREADS_OF_MESSAGES
 
 __all__ = ["Found", "ThreadIndex"]
 
 _MARGIN = REPLY_WINDOW + CLOCK_SKEW
 _PERIOD = 64 * 24 * 3600
 """A subject that comes back for years has an entry for each period, so that none grows for ever."""
+
+_EMPTY_BYTES, _NAME_BYTES = 300, 80
+"""At most, of an entry and of each thread in it."""
 
 Spans = dict[str, list[int]]
 """Thread id to the first and last time that it counts for; nothing where any time does."""
@@ -34,9 +40,11 @@ class Found:
     """What the index says about the message ids and subjects that were asked for."""
 
     ids: dict[str, str]
-    """Each message id that was asked for, to its entry's."""
+    """Each message id that was asked for, to the key of its message, which is its entry's id, too."""
     times: dict[str, list[int]]
     """Each subject's entry that was asked for, to the times it was asked for."""
+    homes: set[str] = field(default_factory=set)
+    """The threads of the messages that are stored under these ids."""
     entries: dict[str, Spans] = field(default_factory=dict)
     buckets: dict[str, str] = field(default_factory=dict)
 
@@ -48,7 +56,7 @@ class Found:
 
     def threads(self) -> set[str]:
         """The threads that can matter."""
-        return {
+        return self.homes | {
             thread
             for id_, threads in self.entries.items()
             for thread, span in threads.items()
@@ -73,10 +81,14 @@ class ThreadIndex:
         for entry in subjects:
             for id_ in _subject_ids(entry.key, entry.at - _MARGIN, entry.at + _MARGIN):
                 times[id_].append(entry.at)
-        found = Found({one: _id_of("id", one) for one in message_ids}, dict(times))
-        asked = [*found.ids.values(), *found.times]
-        for stored in await self._store.look_up(THREAD_ENTRIES, asked, session):
-            found.add(stored)
+        found = Found({one: key_of_node(one) for one in message_ids}, dict(times))
+        entries, stored = await asyncio.gather(
+            self._store.look_up(THREAD_ENTRIES, [*found.ids.values(), *found.times], session),
+            self._store.look_up(THREADS_OF_MESSAGES, [*found.ids.values()], session),
+        )
+        for each in entries:
+            found.add(each)
+        found.homes |= {each["thread_id"] for each in stored}
         return found
 
     async def enter(
@@ -93,24 +105,24 @@ class ThreadIndex:
         A name that has `moved` (its signpost stands) is replaced on the way. One that is `merging` now leads
         to its thread as soon as it has a signpost, and has to stay until then.
         """
-        changed, new = [], set()
+        changed, new, now = [], set(), stored_time(datetime.now(UTC))
         for id_, threads in _entries(states, found).items():
             old = found.entries.get(id_)
             if old is None:
                 new.add(id_)
-                changed.append(_ready(id_, bucket, threads))
+                changed.append(_ready(id_, bucket, threads, now))
                 continue
             kept = _renamed(old, moved)
             # An id is in one thread only; if a name that is there leads to it, that will do.
             leads_there = id_ not in found.times and any(merging.get(name, name) in threads for name in kept)
             entry = kept if leads_there else _merged(kept, threads)
             if entry != old:
-                changed.append(_ready(id_, found.buckets[id_], entry))
+                changed.append(_ready(id_, found.buckets[id_], entry, now))
         await self._store.upsert_all(changed, session, new=new)
 
     async def leave(self, names: Collection[str], state: ThreadState, session: Session) -> None:
         """Take a thread that is deleted, by all its names, out of every entry; one without others goes."""
-        ids = {_id_of("id", one) for one in state.nodes}
+        ids = set(map(key_of_node, state.nodes))
         ids |= {id_ for key, at, _ in state.subjects for id_ in _subject_ids(key, at, at)}
         await self._forget(names, await self._store.look_up(THREAD_ENTRIES, sorted(ids), session), session)
 
@@ -120,17 +132,17 @@ class ThreadIndex:
 
     async def naming(self, bucket: str, names: Collection[str], session: Session) -> list[dict[str, Any]]:
         """The bucket's entries that name one of these threads."""
-        stored = self._store.query(ENTRIES_OF_BUCKET, session, partition=bucket)
+        stored = self._store.query(ENTRIES_OF_BUCKET, session, place=bucket)
         return [each async for each in stored if not each["threads"].keys().isdisjoint(names)]
 
     async def _forget(
         self, names: Collection[str], entries: Iterable[Mapping[str, Any]], session: Session
     ) -> None:
-        kept = []
+        kept, now = [], stored_time(datetime.now(UTC))
         for stored in entries:
             others = {name: span for name, span in stored["threads"].items() if name not in names}
             if others and len(others) < len(stored["threads"]):
-                kept.append(_ready(stored["id"], stored["bucket"], others))
+                kept.append(_ready(stored["id"], stored["bucket"], others, now))
             elif not others:
                 await self._store.delete(ThreadEntry, stored["id"], stored["bucket"], session)
         await self._store.upsert_all(kept, session)
@@ -139,8 +151,8 @@ class ThreadIndex:
 def _entries(states: Mapping[str, ThreadState], found: Found) -> dict[str, Spans]:
     entries: dict[str, Spans] = defaultdict(dict)
     for thread, state in states.items():
-        for one in state.nodes:
-            if (id_ := found.ids.get(one)) is not None:
+        for one, node in state.nodes.items():
+            if not node.present and (id_ := found.ids.get(one)) is not None:
                 entries[id_][thread] = []
         for key, at, _ in state.subjects:
             for id_ in _subject_ids(key, at, at):
@@ -171,14 +183,15 @@ def _near(span: list[int], times: list[int]) -> bool:
 
 def _subject_ids(key: str, first: int, last: int) -> Iterator[str]:
     for period in range(first // _PERIOD, last // _PERIOD + 1):
-        yield _id_of(f"subject-{period}", key)
+        yield _subject_id(period, key)
 
 
-def _id_of(kind: str, text: str) -> str:
-    return hashlib.sha256(f"{kind}:{text}".encode()).hexdigest()[:24]
+@lru_cache(10_000)  # the messages of a thread have one subject, and it is asked for before it is entered
+def _subject_id(period: int, key: str) -> str:
+    return hashlib.sha256(f"subject-{period}:{key}".encode()).hexdigest()[:24]
 
 
-def _ready(id_: str, bucket: str, threads: Spans) -> Ready:
+def _ready(id_: str, bucket: str, threads: Spans, now: str) -> Ready:
     return Ready(
         ThreadEntry.container,
         bucket,
@@ -187,6 +200,7 @@ def _ready(id_: str, bucket: str, threads: Spans) -> Ready:
             "bucket": bucket,
             "threads": threads,
             "schema_version": ThreadEntry.current_version,
-            "created_at": stored_time(datetime.now(UTC)),
+            "created_at": now,
         },
+        _EMPTY_BYTES + _NAME_BYTES * len(threads),
     )

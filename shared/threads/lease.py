@@ -55,10 +55,17 @@ class Lease:
         self._seconds, self._patience, self._poll = seconds, patience, poll
 
     @asynccontextmanager
-    async def held(self, *, for_good: bool = False) -> AsyncIterator[None]:
-        """Until the work is done. `for_good`: nobody will want this lock again, so its document goes."""
+    async def held(self, session: Session | None = None, *, for_good: bool = False) -> AsyncIterator[None]:
+        """Until the work is done. `for_good`: nobody will want this lock again, so its document goes.
+
+        The session sees what those wrote who held the lock before with theirs, wherever they ran.
+        """
+        session = session or Session()
         # Those of this process take turns without asking the store again and again.
-        async with _turns(self._store)[self._name], self._kept(await self._acquire(), for_good=for_good):
+        async with (
+            _turns(self._store)[self._name],
+            self._kept(await self._acquire(), session, for_good=for_good),
+        ):
             yield
 
     @asynccontextmanager
@@ -68,19 +75,20 @@ class Lease:
         if lock is None:
             yield False
             return
-        async with self._kept(lock, for_good=False):
+        async with self._kept(lock, Session(), for_good=False):
             yield True
 
     @asynccontextmanager
-    async def _kept(self, lock: Lock, *, for_good: bool) -> AsyncIterator[None]:
+    async def _kept(self, lock: Lock, session: Session, *, for_good: bool) -> AsyncIterator[None]:
         """Renewed for as long as the work takes, and then released."""
+        session.merge(Session(lock.session))
         done = asyncio.Event()
         renewing = asyncio.create_task(self._renewed(lock, done))
         try:
             yield
         finally:
             done.set()
-            await self._release(await renewing, for_good=for_good)
+            await self._release(await renewing, session, for_good=for_good)
 
     async def _renewed(self, lock: Lock, done: asyncio.Event) -> Lock:
         """The lock as it is in the end."""
@@ -97,12 +105,13 @@ class Lease:
             lock = renewed
         return lock
 
-    async def _release(self, lock: Lock, *, for_good: bool) -> None:
+    async def _release(self, lock: Lock, session: Session, *, for_good: bool) -> None:
         # In both ways: where its time was over and somebody else has it, there is nothing to release.
         if for_good:
             await self._store.delete(Lock, lock.id, lock.id, Session(), etag=lock.etag)
         else:
-            await self._store.replace(lock.model_copy(update={"owner": "", "expires": 0.0}), Session())
+            free = {"owner": "", "expires": 0.0, "session": session.tokens()}
+            await self._store.replace(lock.model_copy(update=free), Session())
 
     async def _acquire(self) -> Lock:
         waited = 0.0

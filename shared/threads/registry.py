@@ -1,22 +1,24 @@
 """Threads messages into what is stored, one worker at a time.
 
-The order of writing makes every step repeatable: first the index knows where to look, then the thread that
-takes over says so (`absorbing`) and those that it takes over point to it, then the messages are stored, and
-last the absorbed threads' documents follow. A worker that dies on the way leaves the rest to whoever threads
-the same messages again.
+The order of writing makes every step repeatable. Where threads become one, first the index knows where to
+look, then the thread that takes over says so (`absorbing`) and those that it takes over point to it, then
+their documents follow, and last the new messages are stored. Where none does, the threads are written first.
+A worker that dies on the way leaves the rest to whoever threads the same messages again.
 """
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shared.clients import Clients
-from shared.documents import Message, Status, Thread
+from shared.documents import Message, Status, Thread, read_document
 from shared.errors import TransientError
-from shared.mail.threading import ThreadingResult, ThreadState, assign_links
+from shared.ids import thread_id
+from shared.mail.threading import Links, ThreadingResult, ThreadState, assign_links
 from shared.reading.arrivals import Arrival
 from shared.session import Session
 from shared.store import Conflict, Patch
-from shared.store.queries import STORED_MESSAGES
+from shared.store.queries import STORED_MESSAGES, THREADS_BY_NAME
 from shared.store.store import bounded
 from shared.threads.aggregate import UNTRIED, thread_documents
 from shared.threads.entries import Found, ThreadIndex
@@ -24,6 +26,8 @@ from shared.threads.messages import message_documents, seen_again
 from shared.threads.moving import follow_merge
 
 __all__ = ["Registry", "Threaded"]
+
+TRIES = 5  # other stages write to threads, too, and whoever was faster wins
 
 
 class ChangedMeanwhileError(TransientError):
@@ -47,13 +51,27 @@ class _Loaded:
     moved: dict[str, str]
 
 
+@dataclass
+class _Slice:
+    """Messages of one archive, and what they make of the threads."""
+
+    messages: Sequence[Arrival]
+    archive_id: str
+    loaded: _Loaded
+    result: ThreadingResult
+    threads: Sequence[Thread]
+    """Those that change, as they are to be."""
+    touched: Mapping[str, ThreadState]
+    """Those that the messages are in, changed or not."""
+
+
 class _Known:
     """What was loaded beforehand, as the threading asks for it."""
 
-    def __init__(self, states: Sequence[ThreadState]) -> None:
+    def __init__(self, states: Collection[ThreadState] = ()) -> None:
         self._states = states
 
-    def by_message_ids(self, ids: Sequence[str]) -> Sequence[ThreadState]:  # noqa: ARG002 - all of them serve
+    def by_message_ids(self, ids: Sequence[str]) -> Collection[ThreadState]:  # noqa: ARG002 - all of them serve
         return self._states
 
     def by_subject_keys(self, keys: Sequence[str]) -> Sequence[ThreadState]:  # noqa: ARG002
@@ -70,44 +88,67 @@ class Registry:
         self, messages: Sequence[Arrival], archive_id: str, source: str, session: Session
     ) -> Threaded:
         """Thread and store these messages. The caller holds the lease."""
-        loaded = await self._load(messages, session)
-        known = loaded.threads
-        states = [ThreadState.from_document(thread.threading) for thread in known.values()]
-        result = assign_links([each.links for each in messages], _Known(states))
-        renamed = {merge.thread_id: merge.into for merge in result.merges}
-        threads = thread_documents(result, known, messages, archive_id, source)
-        await self._index.enter(result.threads, loaded.found, loaded.moved, renamed, archive_id, session)
-        await self._store_threads(threads, session)
-        await self._leave_signposts(known, renamed, session)
-        await self._store_messages(messages, result, archive_id, session)
-        for thread in threads:
-            await self._absorb(thread, session)
-        return Threaded(result.assignments, renamed)
-
-    async def _load(self, messages: Sequence[Arrival], session: Session) -> _Loaded:
-        """The threads that can matter. A signpost stands for the thread that it points to."""
         links = [each.links for each in messages]
+        names: Collection[str] = _own_names(links)
+        for _ in range(TRIES):
+            loaded = await self._load(links, names, session)
+            known = loaded.threads
+            states = {name: ThreadState.from_document(known[name].threading) for name in known}
+            result = assign_links(links, _Known(states.values()))
+            threads = thread_documents(result, known, messages, archive_id, source)
+            touched = {name: result.threads.get(name) or states[name] for name in result.assignments.values()}
+            write = self._write_merging if _is_merging(result, threads) else self._write_plainly
+            if await write(_Slice(messages, archive_id, loaded, result, threads, touched), session):
+                return Threaded(result.assignments, _renamed(result))
+            names = touched
+        raise ChangedMeanwhileError
+
+    async def _write_plainly(self, slice_: "_Slice", session: Session) -> bool:
+        """Whether the threads were as they were thought to be; if not, nothing else is written.
+
+        A worker that dies between the threads and the index leaves threads that only their names lead to:
+        those that the messages have by themselves. Who threads them again finds them by that.
+        """
+        if await self._store.write_all(slice_.threads, session) is Conflict.CONFLICT:
+            return False
+        await bounded([self._enter(slice_, session), self._store_messages(slice_, session)])
+        return True
+
+    async def _write_merging(self, slice_: "_Slice", session: Session) -> bool:
+        """The same, where threads become one: what leads to them must stand before they do."""
+        await self._enter(slice_, session)
+        if await self._store.write_all(slice_.threads, session) is Conflict.CONFLICT:
+            return False
+        await self._leave_signposts(slice_.loaded.threads, _renamed(slice_.result), session)
+        for thread in slice_.threads:
+            await self._absorb(thread, session)
+        await self._store_messages(slice_, session)  # some may have come with what is absorbed
+        return True
+
+    async def _load(self, links: Sequence[Links], names: Collection[str], session: Session) -> _Loaded:
+        """The threads that can matter, and those of these names. A signpost stands for where it points to."""
         ids = {one for each in links for one in (each.node, *each.chain, *each.parents)}
         subjects = [entry for each in links for entry in each.entries]
-        found = await self._index.find(ids, subjects, session)
-        threads: dict[str, Thread] = {}
-        wanted = found.threads()
-        while wanted:
-            answer = await self._store.find_many(Thread, [(name, name) for name in wanted], session)
-            threads |= answer
-            wanted = {each.merged_into for each in answer.values() if each.merged_into} - set(threads)
+        found, threads = await asyncio.gather(
+            self._index.find(ids, subjects, session), self._find(names, session)
+        )
+        wanted = found.threads() | _pointed_to(threads)
+        while wanted := wanted - threads.keys():
+            threads |= await self._find(wanted, session)
+            wanted = _pointed_to(threads)
         moved = {name: _end_of(name, threads) for name, thread in threads.items() if thread.merged_into}
         return _Loaded(found, {name: threads[name] for name in threads.keys() - moved.keys()}, moved)
 
-    async def _store_threads(self, threads: Sequence[Thread], session: Session) -> None:
-        """Other stages write to threads, too: whoever was faster wins, and this is done again."""
-        if not all(await bounded([self._store_thread(thread, session) for thread in threads])):
-            raise ChangedMeanwhileError
+    async def _find(self, names: Collection[str], session: Session) -> dict[str, Thread]:
+        """Those that are there. They lie on all shelves, so one question to all is less than one to each."""
+        found = await self._store.look_up(THREADS_BY_NAME, names, session)
+        return {each["id"]: read_document(Thread, each) for each in found}
 
-    async def _store_thread(self, thread: Thread, session: Session) -> bool:
-        if thread.etag is None:
-            return await self._store.create(thread, session)
-        return await self._store.replace(thread, session) is not Conflict.CONFLICT
+    async def _enter(self, slice_: "_Slice", session: Session) -> None:
+        loaded, renamed = slice_.loaded, _renamed(slice_.result)
+        await self._index.enter(
+            slice_.touched, loaded.found, loaded.moved, renamed, slice_.archive_id, session
+        )
 
     async def _leave_signposts(
         self, known: dict[str, Thread], renamed: dict[str, str], session: Session
@@ -127,18 +168,17 @@ class Registry:
             session,
         )
 
-    async def _store_messages(
-        self, messages: Sequence[Arrival], result: ThreadingResult, archive_id: str, session: Session
-    ) -> None:
-        documents = message_documents(messages, result.assignments, archive_id)
+    async def _store_messages(self, slice_: "_Slice", session: Session) -> None:
+        archive_id = slice_.archive_id
+        documents = message_documents(slice_.messages, slice_.result.assignments, archive_id)
         created = await self._store.create_missing(list(documents.values()), session)
         there = [key for key in documents if key not in created]
         stored = await self._store.look_up(STORED_MESSAGES, there, session)
-        here = [each for each in stored if each["thread_id"] == documents[each["id"]].partition_key]
+        here = [each for each in stored if each["shelf"] == documents[each["id"]].stored["shelf"]]
         patches, replaced = seen_again(here, documents, archive_id)
         await self._store.patch_all(Message, patches, session)
         # With other content, too, what was made of the thread is out of date.
-        outdated = sorted({each.partition_key for each in replaced})
+        outdated = sorted({each.place for each in replaced})
         await self._store.patch_all(Thread, [Patch(name, name, set=UNTRIED) for name in outdated], session)
         await self._store.upsert_all(replaced, session)
 
@@ -148,6 +188,26 @@ class Registry:
                 await follow_merge(self._clients, old, thread.id, session)
             patch = Patch(thread.id, thread.id, set={"absorbing": []})
             await self._store.patch(Thread, patch, session)
+
+
+def _own_names(links: Sequence[Links]) -> set[str]:
+    """What threads of these messages alone can be called, but for those that run in circles."""
+    roots: set[str] = set()
+    for each in links:
+        roots.update([*each.chain[:1], *each.parents] or [each.node])
+    return set(map(thread_id, roots))
+
+
+def _is_merging(result: ThreadingResult, threads: Sequence[Thread]) -> bool:
+    return bool(result.merges) or any(thread.absorbing for thread in threads)
+
+
+def _renamed(result: ThreadingResult) -> dict[str, str]:
+    return {merge.thread_id: merge.into for merge in result.merges}
+
+
+def _pointed_to(threads: Mapping[str, Thread]) -> set[str]:
+    return {each.merged_into for each in threads.values() if each.merged_into}
 
 
 def _end_of(name: str, threads: dict[str, Thread]) -> str:

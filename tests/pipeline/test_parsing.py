@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from shared.clients import Clients
 from shared.documents import Archive, Chunk, Lock, Message, Thread
 from shared.errors import DocumentNotFoundError
 from shared.events import Event, JSONParsed
@@ -25,8 +26,9 @@ from shared.threads import resolve_thread
 from shared.threads.rechunking import MessageReplacedError, check_variants
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING, NoMessagesError
+from tests.heart.toy import Bench
 from tests.pipeline.mail_in import MailIn, archive_of, ingested, mail, mail_in
-from tests.support.cloud import LocalCloud, plan_faults
+from tests.support.cloud import LocalCloud, plan_faults, set_replica_lag
 from tests.support.services import RunningService
 
 ROOT = thread_id("<m0@example.org>")
@@ -241,6 +243,48 @@ async def test_a_late_parent_merges_threads_and_everything_follows(
         assert {each["id"] for each in chunks if each["embedding_generated"]} == set(chunk_ids)
         assert [(await index.get(id_) or {})["thread_id"] for id_ in chunk_ids] == [ROOT] * len(chunk_ids)
         assert await resolve_thread(place.clients, old, Session()) == ROOT
+
+
+@pytest.mark.parametrize("number", range(8, 18))  # so that some lie on one shelf, and others do not
+async def test_a_message_that_comes_again_with_what_merges_its_thread_keeps_both_archives(
+    cloud: LocalCloud, bus_service: RunningService, number: int
+) -> None:
+    alone = mail(number, subject=f"Matter {number}")
+    linking = (
+        mail(0)
+        .replace(b"<m0@", b"<link@")
+        .replace(
+            b"Subject: A draft", b"References: <m0@example.org> <m%d@example.org>\nSubject: Both" % number
+        )
+    )
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(alone)
+        await place.take_in(CHAIN[0] + alone + linking)
+        messages = {each["message_id"]: each for each in await place.stored("messages")}
+        assert len(messages) == len(await place.stored("messages")) == 3
+        assert {each["thread_id"] for each in messages.values()} == {ROOT}
+        again = messages[f"<m{number}@example.org>"]
+        both = sorted([archive_of(alone).id, archive_of(CHAIN[0] + alone + linking).id])
+        assert (again["archive_ids"], again["archive_id"]) == (both, both[0])
+
+
+async def test_a_worker_sees_what_the_one_before_it_threaded(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        other = await Clients.connect(place.clients.settings)
+        try:
+            events = [await place.ingest(each) for each in (CHAIN[0] + CHAIN[1], CHAIN[2], CHAIN[1])]
+            set_replica_lag(cloud.cosmos, 30)
+            elsewhere = MailIn(Bench(other, place.place.bus))
+            for worker, event in zip((place, elsewhere, place), events, strict=True):
+                await worker.run(PARSING, event)
+        finally:
+            set_replica_lag(cloud.cosmos, 0)
+            await other.close()
+        (thread,) = await place.stored("threads")
+        assert (thread["id"], thread["message_count"]) == (ROOT, 3)
+        assert len(await place.stored("messages")) == 3
 
 
 async def test_a_merge_that_breaks_off_at_the_index_leaves_no_vector_in_the_old_thread(

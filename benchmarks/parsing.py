@@ -20,13 +20,14 @@ from pathlib import Path
 from shared.mail.models import Skipped
 from shared.mail.parse import parse_archive
 from shared.mail.threading import InMemoryThreads, assign
+from shared.memory import settle_memory
 from shared.reading.reader import close_readers
 from stages.parsing import PARSING
 from tests.pipeline.mail_in import mail, mail_in
 from tests.support.cloud import local_cloud, servicebus
 from tests.support.mail_data import WHY_SKIPPED, data_folder
 
-FIRST = mail(0, subject="An archive before the first that counts")
+FIRST = b"".join(mail(number, subject=f"Before the first that counts: {number}") for number in range(200))
 ARCHIVES = ("git-2023-12.mbox.gz", "git-2024-01.mbox.gz")
 
 
@@ -71,6 +72,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3)
     options = parser.parse_args()
     archives = [read(path) for path in options.files or real_archives()]
+    settle_memory()  # as the app does
     alone, one_by_one, at_once = [], [], []
     for _ in range(options.turns):
         count, *times = parse_alone(archives)

@@ -62,7 +62,8 @@ class BareSdk:
         self.sender = self.bus.get_topic_sender(settings.SERVICEBUS_TOPIC)
 
     async def work(self, keys: list[str]) -> None:
-        stored = await self.messages.read_items([(key, "t1") for key in keys])
+        shelf = Message.partition_of("t1")
+        stored = await self.messages.read_items([(key, shelf) for key in keys])
         messages = [read_document(Message, each) for each in stored]
         chunks = [chunk_of(each).to_cosmos() for each in messages]
         for chunk in chunks:

@@ -161,10 +161,15 @@ class Broker:
             connection.lose_output = True
         elif fault.kind == "delay":
             seconds = float(fault.args.get("ms", 1000)) / 1000
-            connection.held_until = self._loop.time() + seconds
-            self._loop.call_later(seconds, self.wake, connection)
+            connection.delays += 1
+            self._loop.call_later(seconds, self._end_delay, connection)
         self.wake(connection)
         return fault
+
+    def _end_delay(self, connection: Connection) -> None:
+        # Counted, not timed: a timer may fire a little before the clock says so, and would wake in vain.
+        connection.delays -= 1
+        self.wake(connection)
 
     # the turn
 

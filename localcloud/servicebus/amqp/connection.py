@@ -98,7 +98,7 @@ class Connection(asyncio.Protocol):
         self.peer_max_frame = MAX_FRAME
         self.tokens: dict[str, float] = {}  # audience of each token put on $cbs, and when it ends
         self.is_trusted = False  # by SASL PLAIN with the namespace's key
-        self.held_until = 0.0  # an injected delay
+        self.delays = 0  # injected ones that are not over
         self.lose_output = False  # an injected fault: what is acknowledged never arrives
         self._heartbeat_seconds = 0.0
         self._last_read = self._last_write = self._loop.time()
@@ -350,7 +350,7 @@ class Connection(asyncio.Protocol):
         if self.lose_output:
             self._transport.abort()
             return
-        if self._loop.time() < self.held_until:
+        if self.delays:
             return
         if self._output:
             self._write_out(self._transport)

@@ -248,7 +248,7 @@ class Account:
     # throughput
 
     def _create_offer(self, resource: dict[str, Any], throughput: Throughput) -> None:
-        rid = offer_rid()
+        rid = self._free_offer_rid()
         offer = {
             "id": rid, "_rid": rid, "_self": f"offers/{rid}/", "_etag": new_etag(),
             "_ts": int(self.clock.now()),
@@ -257,6 +257,13 @@ class Account:
         }  # fmt: skip
         body = orjson.dumps(offer).decode()
         self.store.execute("INSERT INTO offers VALUES (?, ?, ?)", (rid, resource["_self"], body))
+
+    def _free_offer_rid(self) -> str:
+        """It is as short as the service's, so that thousands of them do meet."""
+        while True:
+            rid = offer_rid()
+            if not self.store.rows("SELECT 1 FROM offers WHERE rid = ?", (rid,)):
+                return rid
 
     def _offer(self, resource: str) -> dict[str, Any] | None:
         found = self.store.rows("SELECT body FROM offers WHERE resource = ?", (resource,))

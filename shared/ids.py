@@ -12,7 +12,7 @@ __all__ = [
     "archive_id",
     "chunk_id",
     "file_hash",
-    "key_of_node",
+    "is_without_id",
     "message_key",
     "message_key_without_id",
     "node_without_id",
@@ -41,9 +41,9 @@ def node_without_id(key: str) -> str:
     return f"<{key}{_NO_ID}"
 
 
-def key_of_node(node: str) -> str:
-    """The key of the message that a thread knows as this."""
-    return node[1 : -len(_NO_ID)] if node.endswith(_NO_ID) else message_key(node)
+def is_without_id(node: str) -> bool:
+    """Whether it stands for such a message, or pretends to: then the message's key is not made of it."""
+    return node.endswith(_NO_ID)
 
 
 def message_key_without_id(date: datetime | None, sender: str, subject: str, body: str) -> str:

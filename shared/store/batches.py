@@ -87,7 +87,8 @@ def in_batches(documents: Iterable[Storable]) -> Iterator[list[dict[str, Any]]]:
     size = 0
     for document in documents:
         stored = document.to_cosmos()
-        length = getattr(document, "size", None) or json_bytes_at_most(stored)
+        known = document.size if isinstance(document, Ready) else None
+        length = json_bytes_at_most(stored) if known is None else known
         if batch and (len(batch) == MAX_OPERATIONS or size + length > MAX_BYTES):
             yield batch
             batch, size = [], 0

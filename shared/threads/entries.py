@@ -1,8 +1,8 @@
 """The index over threads: which threads know a message id, and which have a subject around a time.
 
-A message that is stored says itself where it is; an entry is for the ids that are only referred to, and for
-subjects. It only grows: a name whose thread never came about finds nothing, and one whose thread was merged
-finds the signpost there.
+A message that is stored says itself where it is; an entry is for ids that are only referred to, or made up
+for a message without one, and for subjects. It only grows: a name whose thread never came about finds nothing,
+and one whose thread was merged finds the signpost there.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from shared.documents import ThreadEntry, stored_time
-from shared.ids import key_of_node
+from shared.ids import is_without_id, message_key
 from shared.mail.subject_links import CLOCK_SKEW, REPLY_WINDOW, SubjectEntry
 from shared.mail.threading import ThreadState
 from shared.session import Session
@@ -81,7 +81,7 @@ class ThreadIndex:
         for entry in subjects:
             for id_ in _subject_ids(entry.key, entry.at - _MARGIN, entry.at + _MARGIN):
                 times[id_].append(entry.at)
-        found = Found({one: key_of_node(one) for one in message_ids}, dict(times))
+        found = Found({one: message_key(one) for one in message_ids}, dict(times))
         entries, stored = await asyncio.gather(
             self._store.look_up(THREAD_ENTRIES, [*found.ids.values(), *found.times], session),
             self._store.look_up(THREADS_OF_MESSAGES, [*found.ids.values()], session),
@@ -122,7 +122,7 @@ class ThreadIndex:
 
     async def leave(self, names: Collection[str], state: ThreadState, session: Session) -> None:
         """Take a thread that is deleted, by all its names, out of every entry; one without others goes."""
-        ids = set(map(key_of_node, state.nodes))
+        ids = set(map(message_key, state.nodes))
         ids |= {id_ for key, at, _ in state.subjects for id_ in _subject_ids(key, at, at)}
         await self._forget(names, await self._store.look_up(THREAD_ENTRIES, sorted(ids), session), session)
 
@@ -152,7 +152,9 @@ def _entries(states: Mapping[str, ThreadState], found: Found) -> dict[str, Spans
     entries: dict[str, Spans] = defaultdict(dict)
     for thread, state in states.items():
         for one, node in state.nodes.items():
-            if not node.present and (id_ := found.ids.get(one)) is not None:
+            # A stored message is found by its key, which is its id's, if it has one.
+            is_stored = node.present and not is_without_id(one)
+            if not is_stored and (id_ := found.ids.get(one)) is not None:
                 entries[id_][thread] = []
         for key, at, _ in state.subjects:
             for id_ in _subject_ids(key, at, at):

@@ -268,6 +268,25 @@ async def test_a_message_that_comes_again_with_what_merges_its_thread_keeps_both
         assert (again["archive_ids"], again["archive_id"]) == (both, both[0])
 
 
+@pytest.mark.parametrize("order", [0, 1])
+async def test_a_mail_without_an_id_is_found_by_the_id_that_stands_for_it(
+    cloud: LocalCloud, bus_service: RunningService, order: int
+) -> None:
+    without = mail(6, subject="It has no id").replace(b"Message-ID: <m6@example.org>\n", b"")
+    (parsed,) = parse_archive(io.BytesIO(without))
+    assert not isinstance(parsed, Skipped)
+    forged = mail(7, subject="It names what nobody should know").replace(
+        b"Message-ID:",
+        f"References: {parsed.node} <a/b?#{'x' * 300}@no-message-id.invalid>\nMessage-ID:".encode(),
+    )
+    async with mail_in(cloud, bus_service) as place:
+        for content in (without, forged) if order else (forged, without):
+            await place.take_in(content)
+        (thread,) = [each for each in await place.stored("threads") if each["merged_into"] is None]
+        assert thread["message_count"] == 2
+        assert {each["thread_id"] for each in await place.stored("messages")} == {thread["id"]}
+
+
 async def test_a_worker_sees_what_the_one_before_it_threaded(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:

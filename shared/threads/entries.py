@@ -1,8 +1,8 @@
 """The index over threads: which threads know a message id, and which have a subject around a time.
 
 A message that is stored says itself where it is; an entry is for ids that are only referred to, or made up
-for a message without one, and for subjects. It only grows: a name whose thread never came about finds nothing,
-and one whose thread was merged finds the signpost there.
+for a message without one, and for subjects. It only grows: a name whose thread never came about finds
+nothing, and one whose thread was merged finds the signpost there.
 """
 
 import asyncio

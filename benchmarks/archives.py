@@ -12,8 +12,9 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-from shared.archives import UnpackLimits, open_members
-from shared.archives.streams import Readable
+from shared.ingestion.unpacking.limits import UnpackLimits
+from shared.ingestion.unpacking.members import open_members
+from shared.ingestion.unpacking.streams import Readable
 
 PIECE = 1024 * 1024
 ROUNDS = 3

@@ -25,15 +25,17 @@ from opentelemetry import metrics
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from shared.clients import Clients
-from shared.config import Settings
-from shared.documents import CONTAINERS
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.documents.containers import CONTAINERS
+from shared.documents.queries.named_query import NamedQuery
 from shared.embedding.instance import close_embedder
 from shared.ingestion.uploads import Upload, take_upload
-from shared.provision import provision
-from shared.session import Session
-from shared.stage import Delivery, Stage, StageRunner
-from shared.store import NamedQuery
+from shared.pipeline.delivery import Delivery
+from shared.pipeline.runner import StageRunner
+from shared.pipeline.stage import Stage
+from shared.settings.app import Settings
+from shared.upkeep.provisioning import provision
 from stages.chunking import CHUNKING
 from stages.embedding import EMBEDDING
 from stages.orchestration import ORCHESTRATION

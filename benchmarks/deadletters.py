@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shared.audit import Actor
-from shared.deadletters import REQUEUE, Watch, ask, diagnosed_letters, group_letters, run
+from shared.clients.servicebus.dead_letter_mover import Watch
+from shared.upkeep.audit import Actor
+from shared.upkeep.deadletters.groups import diagnosed_letters, group_letters
+from shared.upkeep.deadletters.operations import REQUEUE, ask, run
 from tests.ops.place import OpsPlace, ops_place
 from tests.support.cloud import local_cloud, servicebus
 

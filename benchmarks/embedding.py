@@ -23,18 +23,18 @@ import numpy as np
 import psutil
 
 from benchmarks.embedding_texts import Bc3, mail_chunks, read_bc3
-from shared.embedding.child import EncoderSpec
-from shared.embedding.cpu import Precision, fastest_precision
 from shared.embedding.encoder import Vectors
-from shared.embedding.process import EncoderProcess
-from shared.embedding.weights import locate_package
+from shared.embedding.openvino.cpu import Precision, fastest_precision
+from shared.embedding.openvino.weights import locate_package
+from shared.embedding.process.child import EncoderSpec
+from shared.embedding.process.embedder import EncoderProcess
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
 OURS = ("openvino", "openvino-telemetry", "tokenizers", "numpy", "huggingface-hub", "hf-xet")
 COLD = """
 import time; started, cpu = time.perf_counter(), time.process_time()
-import sys; from pathlib import Path; from shared.embedding.openvino import OpenVinoEncoder
+import sys; from pathlib import Path; from shared.embedding.openvino.encoder import OpenVinoEncoder
 OpenVinoEncoder(Path(sys.argv[1])).encode(["the first text"])
 print(time.perf_counter() - started, time.process_time() - cpu)
 """
@@ -137,7 +137,7 @@ def site_packages_mb(python: str) -> float:
 
 def spec(model: Path, precision: str) -> EncoderSpec:
     arguments = {"folder": str(model), "precision": precision, "threads": None, "token_budget": None}
-    return EncoderSpec("shared.embedding.loading:load_openvino", arguments)
+    return EncoderSpec("shared.embedding.encoder_loading:load_openvino", arguments)
 
 
 async def run(options: argparse.Namespace, scratch: Path) -> None:

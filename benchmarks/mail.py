@@ -23,11 +23,11 @@ from email.utils import getaddresses, parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
-from shared.mail.models import Message, Skipped
-from shared.mail.parse import parse_archive
-from shared.mail.threading import InMemoryThreads, assign
-from shared.text.chunks import ChunkSettings, Strategy, chunk_body
-from shared.text.tokens import ModelTokenizer
+from shared.domain.chunking.chunker import ChunkSettings, Strategy, chunk_body
+from shared.domain.chunking.tokens import ModelTokenizer
+from shared.domain.mail.models import Message, Skipped
+from shared.domain.mail.parse import parse_archive
+from shared.domain.threading.assignment import InMemoryThreads, assign
 from tests.support.mail_data import WHY_SKIPPED, data_folder, open_archive
 
 TURNS = 3

@@ -17,11 +17,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from shared.mail.models import Skipped
-from shared.mail.parse import parse_archive
-from shared.mail.threading import InMemoryThreads, assign
-from shared.memory import settle_memory
-from shared.reading.reader import close_readers
+from shared.core.garbage_collection import settle_memory
+from shared.domain.mail.models import Skipped
+from shared.domain.mail.parse import parse_archive
+from shared.domain.threading.assignment import InMemoryThreads, assign
+from shared.ingestion.reader.reader import close_readers
 from stages.parsing import PARSING
 from tests.pipeline.mail_in import mail, mail_in
 from tests.support.cloud import local_cloud, servicebus

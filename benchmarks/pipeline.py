@@ -19,11 +19,11 @@ from pathlib import Path
 
 import psutil
 
-from shared.clients import Clients
-from shared.config import Settings
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.documents.queries.named_query import NamedQuery
 from shared.embedding.factory import open_embedder
-from shared.session import Session
-from shared.store import NamedQuery
+from shared.settings.app import Settings
 from tests.chaos.world import World, world
 from tests.support.mail_data import WHY_SKIPPED, data_folder, open_archive
 
@@ -76,7 +76,7 @@ class Clock:
             own = psutil.Process(service.process.pid)
             seconds[name] = sum(own.cpu_times()[:2])
             for child in own.children(recursive=True):
-                key = "encoder" if "shared.embedding.worker" in child.cmdline() else name
+                key = "encoder" if "shared.embedding.process.worker" in child.cmdline() else name
                 seconds[key] = seconds.get(key, 0.0) + sum(child.cpu_times()[:2])
         return seconds
 

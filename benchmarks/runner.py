@@ -23,10 +23,13 @@ from azure.search.documents.aio import SearchClient
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient
 
-from shared.config import Settings
-from shared.documents import Message, read_document
-from shared.events import Event, JSONParsed
-from shared.stage import Delivery, StageRunner
+from shared.documents.containers import read_document
+from shared.documents.models import Message
+from shared.pipeline.delivery import Delivery
+from shared.pipeline.events.data import JSONParsed
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.runner import StageRunner
+from shared.settings.app import Settings
 from tests.heart.toy import Bench, Toy, bench, chunk_of
 from tests.support.cloud import local_cloud, servicebus
 

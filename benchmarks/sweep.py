@@ -20,11 +20,11 @@ from opentelemetry import metrics
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from shared.clients import Clients
-from shared.documents import Chunk, Status
-from shared.ids import chunk_id
-from shared.session import Session
-from shared.sweep import Options, sweep
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.core.ids import chunk_id
+from shared.documents.models import Chunk, Status
+from shared.upkeep.sweep.run import Options, sweep
 from tests.heart.toy import bench
 from tests.support.cloud import local_cloud, servicebus
 from tests.sweep.place import count_items

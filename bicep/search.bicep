@@ -60,7 +60,7 @@ resource documents 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   }
 ]
 
-// The app creates its index and brings it up to date (shared/index): documents alone are not enough for that.
+// The app creates its index and brings it up to date (shared/clients/search): documents alone are not enough for that.
 resource indexes 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   for principal in principals: {
     name: guid(service.id, principal.id, roles['Search Service Contributor'])

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from evaluation.bc3_corpus import Bc3Sentence, Bc3Thread, candidates_of, read_bc3
 from evaluation.data import MissingDataError, corpus_files
 from evaluation.scores import set_f1
-from shared.embedding.loading import load_openvino
-from shared.embedding.model_folder import DEFAULT_FOLDER
-from shared.summaries.mmr import Bounds, pick_diverse
-from shared.summaries.models import Embed
-from shared.summaries.ranking import WEIGHTS, describe
-from shared.summaries.vectors import Matrix, tfidf
+from shared.domain.summaries.mmr import Bounds, pick_diverse
+from shared.domain.summaries.models import Embed
+from shared.domain.summaries.ranking import WEIGHTS, describe
+from shared.domain.summaries.tfidf import Matrix, tfidf
+from shared.embedding.encoder_loading import load_openvino
+from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
 
 __all__ = [
     "Prepared",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from shared.summaries.ranking import Candidate
+from shared.domain.summaries.ranking import Candidate
 
 __all__ = ["Bc3Sentence", "Bc3Thread", "candidates_of", "read_bc3"]
 

@@ -9,7 +9,7 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.consensus.wording import fold
+from shared.domain.consensus.text_folding import fold
 
 __all__ = ["CUES", "FEATURES", "cue_vector"]
 

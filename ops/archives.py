@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ops.choices import Json
-from ops.ending import Code, Stop
+from ops.command import actor, perform
+from ops.exit_codes import Code, Stop
+from ops.options import Json
 from ops.output import print_json, say, table
-from ops.running import actor, perform
 
 if TYPE_CHECKING:
-    from shared.clients import Clients
+    from shared.clients.connections import Clients
     from shared.ingestion.storing import Stored
-    from shared.progress import ArchiveProgress
+    from shared.pipeline.progress import ArchiveProgress
 
 __all__ = ["app"]
 
@@ -34,9 +34,9 @@ def ingest(
     """Take an archive in from a file, as an upload is."""
 
     async def work(clients: "Clients") -> "Stored":
-        from shared.archives import ArchiveError
-        from shared.audit import audited
+        from shared.ingestion.unpacking.errors import ArchiveError
         from shared.ingestion.uploads import Upload, take_upload
+        from shared.upkeep.audit import audited
 
         selection = {"file": file.name, "source": source}
         async with audited(clients.store, "archive.ingest", actor(), selection) as counts:
@@ -70,7 +70,7 @@ def progress(
     async def work(clients: "Clients") -> "ArchiveProgress":
         import asyncio
 
-        from shared.progress import archive_progress
+        from shared.pipeline.progress import archive_progress
 
         while True:
             found = await archive_progress(clients, id_)

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from ops.choices import Json, Limit
+from ops.command import perform
+from ops.options import Json, Limit
 from ops.output import fields, print_json, table
-from ops.running import perform
 
 __all__ = ["audit"]
 
@@ -19,7 +19,7 @@ def audit(
     json: Json = False,
 ) -> None:
     """List what operators did, the last first; or show one operation."""
-    from shared.audit import find_audit, last_audits
+    from shared.upkeep.audit import find_audit, last_audits
 
     if operation is not None:
         one = perform(lambda clients: find_audit(clients.store, operation)).model_dump(

@@ -10,22 +10,13 @@ from typing import Annotated
 
 import typer
 
-from ops import (
-    archives,
-    audit,
-    deleting,
-    dlq,
-    documents,
-    maintenance,
-    reading,
-    sources,
-    status,
-    timeline,
-    verifying,
-)
-from ops.ending import Code, Stop
+from ops import archives, audit, dlq, documents, maintenance, sources, status, timeline
+from ops import deletion as deleting
+from ops import search as reading
+from ops import verify as verifying
+from ops.command import CHOSEN
+from ops.exit_codes import Code, Stop
 from ops.output import clean
-from ops.running import CHOSEN
 
 __all__ = ["app", "main"]
 
@@ -104,7 +95,7 @@ def _told(code: Code, message: str) -> int:
 
 
 def _one_line(error: Exception) -> str:
-    from shared.errors import PipelineError, classify
+    from shared.core.errors import PipelineError, classify
 
     failure = classify(error)
     if isinstance(error, PipelineError):

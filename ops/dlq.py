@@ -4,13 +4,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ops.choices import DryRun, Json, Limit, Yes, moment
-from ops.ending import Code, Stop
+from ops.command import perform
+from ops.exit_codes import Code, Stop
+from ops.options import DryRun, Json, Limit, Yes, moment
 from ops.output import ago, clean, fields, print_json, say, table
-from ops.running import perform
 
 if TYPE_CHECKING:
-    from shared.deadletters import Diagnosed, Selection
+    from shared.upkeep.deadletters.causes import Diagnosed
+    from shared.upkeep.deadletters.selection import Selection
 
 __all__ = ["app"]
 
@@ -88,7 +89,7 @@ def list_(
 @app.command()
 def groups(queues: Queues = None, json: Json = False) -> None:
     """Group dead letters by stage, reason and error; the largest group first."""
-    from shared.deadletters import diagnosed_letters, group_letters
+    from shared.upkeep.deadletters.groups import diagnosed_letters, group_letters
 
     named = _named(queues)
     found = group_letters(perform(lambda clients: diagnosed_letters(clients, named)))
@@ -158,7 +159,7 @@ def export(
 
     JSON lines; a JSON array where the file's name ends in .json. The queue stays as it is.
     """
-    from ops.exporting import write_export
+    from ops.export import write_export
 
     chosen = _chosen([queue], group=group, sequence=sequence, event_type=event_type)
     records = [{**_row(each), **each.letter.record()} for each in chosen[:limit]]
@@ -192,7 +193,7 @@ def requeue(
     Each is sent first, under a new id that names the original, and then leaves the dead letters. What is not
     chosen stays. Ctrl-C stops after the batch under way; --resume goes on.
     """
-    from ops.moving import carry_out
+    from ops.dlq_operations import carry_out
 
     selection = None
     if resume is None:
@@ -217,7 +218,7 @@ def purge(
     json: Json = False,
 ) -> None:
     """Take dead letters out of their queue. They are archived first: `dlq restore` brings them back."""
-    from ops.moving import carry_out
+    from ops.dlq_operations import carry_out
 
     selection = None
     if resume is None:
@@ -239,13 +240,13 @@ def restore(
 
     Nothing is restored twice. Broken off, the same command goes on.
     """
-    from ops.moving import restore_purged
+    from ops.dlq_operations import restore_purged
 
     restore_purged(purge, sequence or [], limit, rate=rate, dry_run=dry_run, yes=yes, json=json)
 
 
 def _named(queues: list[str] | None) -> list[str]:
-    from shared.deadletters import QUEUES, UnknownQueueError, queue_named
+    from shared.upkeep.deadletters.queue_names import QUEUES, UnknownQueueError, queue_named
 
     try:
         return list(dict.fromkeys(queue_named(each) for each in queues or QUEUES))
@@ -260,7 +261,7 @@ def _chosen(
     sequence: list[int] | None = None,
     event_type: list[str] | None = None,
 ) -> "list[Diagnosed]":
-    from shared.deadletters import Selection, choose
+    from shared.upkeep.deadletters.selection import Selection, choose
 
     selection = Selection(
         queues=_named(queues),
@@ -281,7 +282,7 @@ def _selection(
     everything: bool,
     limit: int | None,
 ) -> "Selection":
-    from shared.deadletters import Selection
+    from shared.upkeep.deadletters.selection import Selection
 
     if not (queues or group or everything):
         raise Stop(Code.USAGE, "Say which: name a queue, a --group, or --all.")

@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ops.choices import Json, Limit, Yes
-from ops.ending import Code, Stop
+from ops.command import actor, perform
+from ops.exit_codes import Code, Stop
+from ops.options import Json, Limit, Yes
 from ops.output import ago, confirm, fields, print_json, say, table
-from ops.running import actor, perform
 
 if TYPE_CHECKING:
-    from shared.clients import Clients
-    from shared.oversight.documents import Outcome, Troubled
+    from shared.clients.connections import Clients
+    from shared.upkeep.oversight.stuck_documents import Outcome, Troubled
 
 __all__ = ["app"]
 
@@ -55,7 +55,7 @@ def show(
     id_: Annotated[str, typer.Argument(metavar="ID", help="A document's id.")], json: Json = False
 ) -> None:
     """Show a document, in whichever container it is."""
-    from shared.oversight.documents import find_anywhere
+    from shared.upkeep.oversight.stuck_documents import find_anywhere
 
     found = perform(lambda clients: find_anywhere(clients, id_))
     if not found:
@@ -87,8 +87,12 @@ def retry(
 
 def _list(kind: str, name: str | None, limit: int, *, json: bool) -> None:
     async def work(clients: "Clients") -> "list[Troubled]":
-        from shared.oversight.documents import collection_named, failed_documents, stuck_documents
-        from shared.sweep import COLLECTIONS
+        from shared.upkeep.oversight.stuck_documents import (
+            collection_named,
+            failed_documents,
+            stuck_documents,
+        )
+        from shared.upkeep.requeue.due_document import COLLECTIONS
 
         collections = COLLECTIONS if name is None else (collection_named(name),)
         find = stuck_documents if kind == "stuck" else failed_documents
@@ -127,8 +131,8 @@ def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, ye
         raise Stop(Code.USAGE, "Say which: ids, or --all for every failed document of the collection.")
 
     async def work(clients: "Clients") -> "tuple[str, Outcome]":
-        from shared.audit import audited
-        from shared.oversight.documents import (
+        from shared.upkeep.audit import audited
+        from shared.upkeep.oversight.stuck_documents import (
             Outcome,
             collection_named,
             failed_documents,

@@ -4,16 +4,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ops.choices import DryRun, Json, Yes
-from ops.ending import Code, Stop
+from ops.command import actor, perform
+from ops.exit_codes import Code, Stop
+from ops.options import DryRun, Json, Yes
 from ops.output import confirm, print_json, say, table
-from ops.running import actor, perform
 
 if TYPE_CHECKING:
-    from shared.clients import Clients
-    from shared.documents import Run
-    from shared.documents.backfill import Backfilled
-    from shared.embedding.reembed import Reembedded
+    from shared.clients.connections import Clients
+    from shared.documents.models import Run
+    from shared.upkeep.migrations.backfill import Backfilled
+    from shared.upkeep.migrations.reembed import Reembedded
 
 __all__ = ["migrate", "sweep"]
 
@@ -33,9 +33,9 @@ def sweep(
         raise Stop(Code.USAGE, "The app sweeps by itself; --once runs one sweep now.")
 
     async def work(clients: "Clients") -> "Run | None":
-        from shared.audit import audited
-        from shared.sweep import Options
-        from shared.sweep import sweep as run_sweep
+        from shared.upkeep.audit import audited
+        from shared.upkeep.sweep.run import Options
+        from shared.upkeep.sweep.run import sweep as run_sweep
 
         if dry_run:
             return await run_sweep(clients, Options(requested_by=actor().name, dry_run=True))
@@ -82,9 +82,9 @@ def migrate_documents(
     """Store documents of older schema versions as the current version has them. Broken off, it goes on."""
 
     async def work(clients: "Clients") -> "dict[str, Backfilled]":
-        from shared.audit import audited
-        from shared.documents import DOCUMENTS
-        from shared.documents.backfill import backfill
+        from shared.documents.containers import DOCUMENTS
+        from shared.upkeep.audit import audited
+        from shared.upkeep.migrations.backfill import backfill
 
         unknown = [each for each in containers or [] if each not in DOCUMENTS]
         if unknown:
@@ -132,9 +132,9 @@ def migrate_index(
         confirm("Embed all chunks again with the model of these settings?", yes=yes)
 
     async def work(clients: "Clients") -> "Reembedded":
-        from shared.audit import audited
         from shared.embedding.factory import open_embedder
-        from shared.embedding.reembed import reembed
+        from shared.upkeep.audit import audited
+        from shared.upkeep.migrations.reembed import reembed
 
         model = await open_embedder(clients.settings)
         try:

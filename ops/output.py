@@ -165,7 +165,7 @@ def ago(moment: datetime | None, now: datetime | None = None) -> str:
 
 def confirm(question: str, *, yes: bool) -> None:
     """Ask before something that cannot be taken back; nobody to ask is a no."""
-    from ops.ending import Code, Stop
+    from ops.exit_codes import Code, Stop
 
     if yes:
         return

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ops.choices import Json
-from ops.ending import Code, Stop
+from ops.command import actor, perform
+from ops.exit_codes import Code, Stop
+from ops.options import Json
 from ops.output import ago, fields, print_json, say, table
-from ops.running import actor, perform
 
 if TYPE_CHECKING:
-    from shared.clients import Clients
-    from shared.documents import Source
-    from shared.ingestion.definitions import SourceDefinition
+    from shared.clients.connections import Clients
+    from shared.documents.models import Source
+    from shared.ingestion.source_definitions import SourceDefinition
 
 __all__ = ["app"]
 
@@ -40,9 +40,10 @@ def list_(json: Json = False) -> None:
     """List all sources."""
 
     async def work(clients: "Clients") -> "list[Source]":
-        from shared.documents import Source, read_document
-        from shared.session import Session
-        from shared.store import NamedQuery
+        from shared.clients.cosmos.session import Session
+        from shared.documents.containers import read_document
+        from shared.documents.models import Source
+        from shared.documents.queries.named_query import NamedQuery
 
         query = NamedQuery("all_sources", "sources", "SELECT * FROM c ORDER BY c.id")
         return [read_document(Source, each) async for each in clients.store.query(query, Session())]
@@ -93,9 +94,9 @@ def add(
     given = {"source_type": source_type or "http", **_given(url, schedule, enabled, setting)}
 
     async def work(clients: "Clients") -> "Source":
-        from shared.audit import audited
-        from shared.ingestion.definitions import source_of
-        from shared.session import Session
+        from shared.clients.cosmos.session import Session
+        from shared.ingestion.source_definitions import source_of
+        from shared.upkeep.audit import audited
 
         source = source_of(_checked({"name": name, **given}, clients), datetime.now(UTC))
         async with audited(clients.store, "source.add", actor(), {"source": name}) as counts:
@@ -123,10 +124,10 @@ def update(
     given = _given(url, schedule, enabled, setting) | ({"source_type": source_type} if source_type else {})
 
     async def work(clients: "Clients") -> "Source":
-        from shared.audit import audited
-        from shared.ingestion.definitions import definition_of, updated_source
-        from shared.session import Session
-        from shared.store import Conflict
+        from shared.clients.cosmos.session import Session
+        from shared.clients.cosmos.store import Conflict
+        from shared.ingestion.source_definitions import definition_of, updated_source
+        from shared.upkeep.audit import audited
 
         async with audited(clients.store, "source.update", actor(), {"source": name}) as counts:
             for _ in range(TRIES):
@@ -148,8 +149,8 @@ def trigger(name: Name, json: Json = False) -> None:
     """Ask for a source to be fetched now."""
 
     async def work(clients: "Clients") -> Any:
-        from shared.audit import audited
-        from shared.ingestion.requests import Requested, request_fetch
+        from shared.ingestion.fetch_requests import Requested, request_fetch
+        from shared.upkeep.audit import audited
 
         async with audited(clients.store, "source.trigger", actor(), {"source": name}) as counts:
             for _ in range(TRIES):
@@ -173,8 +174,8 @@ def trigger(name: Name, json: Json = False) -> None:
 
 
 async def _found(clients: "Clients", name: str) -> "Source":
-    from shared.documents import Source
-    from shared.session import Session
+    from shared.clients.cosmos.session import Session
+    from shared.documents.models import Source
 
     source = await clients.store.find(Source, name, name, Session()) if name.isprintable() else None
     if source is None:
@@ -185,7 +186,7 @@ async def _found(clients: "Clients", name: str) -> "Source":
 def _checked(given: dict[str, Any], clients: "Clients") -> "SourceDefinition":
     from pydantic import ValidationError
 
-    from shared.ingestion.definitions import SourceDefinition, check_reachable
+    from shared.ingestion.source_definitions import SourceDefinition, check_reachable
 
     try:
         defined = SourceDefinition.model_validate(given)

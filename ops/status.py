@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ops.choices import Json
-from ops.ending import Code, Stop
+from ops.command import perform
+from ops.exit_codes import Code, Stop
+from ops.options import Json
 from ops.output import ago, alarming, counted, print_json, say, shortened, table
-from ops.running import perform
 
 if TYPE_CHECKING:
-    from shared.oversight.status import QueueStatus, Status
+    from shared.upkeep.oversight.status import QueueStatus, Status
 
 __all__ = ["status"]
 
@@ -24,7 +24,7 @@ def status(
     json: Json = False,
 ) -> None:
     """Show stages, queues, dead letters, documents stuck and failed, throughput, and the last operations."""
-    from shared.oversight.status import read_status
+    from shared.upkeep.oversight.status import read_status
 
     found = perform(read_status)
     if json:

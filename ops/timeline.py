@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
-from ops.choices import Json
-from ops.ending import Code, Stop
+from ops.command import CHOSEN, perform
+from ops.exit_codes import Code, Stop
+from ops.options import Json
 from ops.output import print_json, say, table
-from ops.running import CHOSEN, perform
-from ops.values import setting_values
+from ops.settings_files import setting_values
 
 __all__ = ["timeline"]
 
@@ -18,8 +18,8 @@ def timeline(
     json: Json = False,
 ) -> None:
     """Show everything that happened to a document or an event, across stages, in the order of time."""
-    from shared.oversight.spans import receiver_address
-    from shared.oversight.timeline import read_timeline
+    from shared.upkeep.oversight.spans import receiver_address
+    from shared.upkeep.oversight.timeline import read_timeline
 
     telemetry = receiver_address(setting_values(CHOSEN.settings).get("APPLICATIONINSIGHTS_CONNECTION_STRING"))
     found = perform(lambda clients: read_timeline(clients, id_, telemetry))

@@ -14,21 +14,23 @@ from typing import Any
 
 import azure.functions as func
 
-from shared.documents import Chunk, Message, Status, stored_time
-from shared.errors import DocumentNotFoundError, Failure
-from shared.events import ChunkingFailed, ChunksPrepared, Event, JSONParsed
-from shared.ids import chunk_id
-from shared.mail.models import Kind, Segment
-from shared.removal.tombstones import was_removed
-from shared.stage import Outcome, Stage, Subject, Work
-from shared.stage.functions import register_stage
-from shared.store import Patch
-from shared.telemetry import pipeline_metrics
-from shared.text.chunks import Chunk as Piece
-from shared.text.chunks import ChunkSettings, Strategy, chunk_body
-from shared.text.tokens import ModelTokenizer
-from shared.threads.places import check_places, load_from_threads
+from shared.clients.cosmos.batches import Patch
+from shared.clients.telemetry.tracing import pipeline_metrics
+from shared.core.errors import DocumentNotFoundError, Failure
+from shared.core.ids import chunk_id
+from shared.documents.base import stored_time
+from shared.documents.models import Chunk, Message, Status
+from shared.domain.chunking.chunker import Chunk as Piece
+from shared.domain.chunking.chunker import ChunkSettings, Strategy, chunk_body
+from shared.domain.chunking.tokens import ModelTokenizer
+from shared.domain.mail.models import Kind, Segment
+from shared.pipeline.events.data import ChunkingFailed, ChunksPrepared, JSONParsed
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.stage import Outcome, Stage, Subject, Work
+from shared.pipeline.tombstones import was_removed
+from shared.threads.locating import check_places, load_from_threads
 from shared.threads.rechunking import bring_up_to_date, check_variants
+from stages.registration import register_stage
 
 __all__ = ["CHUNKING", "blueprint"]
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import azure.functions as func
 
-from shared.clients import clients
+from shared.clients.connections import clients
 
 __all__ = ["blueprint"]
 
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 @blueprint.function_name("deliveries_due")
 @blueprint.timer_trigger(arg_name="timer", schedule="*/15 * * * * *")
 async def deliveries_due(timer: func.TimerRequest) -> None:  # noqa: ARG001 - the binding's name
-    from shared.webhooks.delivering import deliver_due  # noqa: PLC0415 - its HTTP client is slow to import
+    from shared.publishing.webhooks.delivery import deliver_due  # noqa: PLC0415 - its HTTP client is slow to import
 
     delivered = await deliver_due(await clients(), datetime.now(UTC))
     if delivered:

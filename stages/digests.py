@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import azure.functions as func
 
-from shared.clients import clients
-from shared.digests import refresh_due
-from shared.telemetry import span
+from shared.clients.connections import clients
+from shared.clients.telemetry.tracing import span
+from shared.summarization.digests.refreshing import refresh_due
 
 __all__ = ["blueprint"]
 

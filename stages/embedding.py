@@ -14,21 +14,23 @@ from typing import Any
 
 import azure.functions as func
 
-from shared.documents import Chunk, Status, Thread, stored_time
+from shared.clients.cosmos.batches import Patch
+from shared.clients.search.payload import indexed_chunk
+from shared.core.errors import Failure, PermanentError, RejectedItemsError, add_details, classify
+from shared.documents.base import stored_time
+from shared.documents.models import Chunk, Status, Thread
 from shared.embedding.encoder import Vectors
 from shared.embedding.instance import embedder
-from shared.embedding.kept import KeptVectors
 from shared.embedding.port import Embedder
-from shared.errors import Failure, PermanentError, RejectedItemsError, add_details, classify
-from shared.events import ChunksPrepared, EmbeddingGenerationFailed, EmbeddingsGenerated, Event
-from shared.index.payload import indexed_chunk
-from shared.removal.chunks import load_staying_chunks
-from shared.stage import Outcome, Stage, Subject, Work
-from shared.stage.functions import register_stage
-from shared.stage.isolation import isolate_poison
-from shared.store import Patch
-from shared.threads.places import check_places
+from shared.embedding.vector_cache import KeptVectors
+from shared.pipeline.events.data import ChunksPrepared, EmbeddingGenerationFailed, EmbeddingsGenerated
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.isolation import isolate_poison
+from shared.pipeline.stage import Outcome, Stage, Subject, Work
+from shared.threads.locating import check_places
 from shared.threads.rechunking import check_texts
+from shared.threads.staying_chunks import load_staying_chunks
+from stages.registration import register_stage
 
 __all__ = ["EMBEDDING", "blueprint"]
 

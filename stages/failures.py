@@ -5,15 +5,15 @@ from typing import Any
 import azure.functions as func
 from opentelemetry.trace import SpanKind
 
-from shared.clients import clients
-from shared.documents import Failure as FailureDocument
-from shared.errors import ErrorKind, Failure
-from shared.events import Event, parse_event
-from shared.session import Session
-from shared.stage.failures import error_hash, failure_id
-from shared.stage.functions import CONNECTION
-from shared.store import Store
-from shared.telemetry import received, span
+from shared.clients.connections import clients
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Store
+from shared.clients.telemetry.tracing import received, span
+from shared.core.errors import ErrorKind, Failure
+from shared.documents.models import Failure as FailureDocument
+from shared.pipeline.events.envelope import Event, parse_event
+from shared.pipeline.failures import error_hash, failure_id
+from stages.registration import CONNECTION
 
 __all__ = ["blueprint", "record_failure"]
 

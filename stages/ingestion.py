@@ -1,6 +1,6 @@
 """Ingestion: a timer asks for the sources that are due, and a queue's function fetches what was asked for.
 
-Uploads come in over HTTP (web/archives.py). A fetch that fails is recorded, announced as
+Uploads come in over HTTP (web/api/archives.py). A fetch that fails is recorded, announced as
 ArchiveIngestionFailed, and over: the source's next time comes by its schedule. One that breaks off is the
 broker's to deliver again.
 """
@@ -13,13 +13,13 @@ from typing import Any
 import azure.functions as func
 from opentelemetry.trace import SpanKind
 
-from shared.clients import clients
-from shared.errors import InvalidEventError
-from shared.ingestion.requests import INGESTION_QUEUE, request_due_fetches
-from shared.ingestion.runs import run_operation
-from shared.session import Session
-from shared.stage.functions import CONNECTION
-from shared.telemetry import received, span
+from shared.clients.connections import clients
+from shared.clients.cosmos.session import Session
+from shared.clients.telemetry.tracing import received, span
+from shared.core.errors import InvalidEventError
+from shared.ingestion.fetch_requests import INGESTION_QUEUE, request_due_fetches
+from shared.ingestion.fetch_runs import run_operation
+from stages.registration import CONNECTION
 
 __all__ = ["blueprint"]
 

@@ -2,9 +2,9 @@
 
 import azure.functions as func
 
-from shared.clients import clients
-from shared.integrity import IntegrityError, VerifyOptions, verify
-from shared.telemetry import span
+from shared.clients.connections import clients
+from shared.clients.telemetry.tracing import span
+from shared.upkeep.integrity.run import IntegrityError, VerifyOptions, verify
 
 __all__ = ["blueprint"]
 

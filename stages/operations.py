@@ -3,10 +3,10 @@
 import azure.functions as func
 from opentelemetry.trace import SpanKind
 
-from shared.clients import clients
-from shared.deadletters.background import OPERATIONS_QUEUE, run_requested
-from shared.stage.functions import CONNECTION
-from shared.telemetry import received, span
+from shared.clients.connections import clients
+from shared.clients.telemetry.tracing import received, span
+from shared.upkeep.deadletters.background import OPERATIONS_QUEUE, run_requested
+from stages.registration import CONNECTION
 
 __all__ = ["blueprint"]
 

@@ -14,15 +14,18 @@ from typing import Any, TypeVar
 
 import azure.functions as func
 
-from shared.documents import Status, Thread, stored_time
-from shared.errors import Failure
-from shared.events import EmbeddingsGenerated, Event, OrchestrationFailed
-from shared.stage import Later, Outcome, Stage, Subject, Work
-from shared.stage.functions import register_stage
-from shared.store import Conflict, Patch
-from shared.threads.aggregate import UNTRIED
-from shared.threads.moving import resolve_thread
-from shared.threads.readiness import Ready, ready_threads, summary_request
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.store import Conflict
+from shared.core.errors import Failure
+from shared.documents.base import stored_time
+from shared.documents.models import Status, Thread
+from shared.pipeline.events.data import EmbeddingsGenerated, OrchestrationFailed
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.readiness import Ready, ready_threads, summary_request
+from shared.pipeline.stage import Later, Outcome, Stage, Subject, Work
+from shared.threads.merging import resolve_thread
+from shared.threads.thread_documents import UNTRIED
+from stages.registration import register_stage
 
 __all__ = ["ORCHESTRATION", "blueprint"]
 

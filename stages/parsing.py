@@ -15,18 +15,19 @@ from typing import Any
 
 import azure.functions as func
 
-from shared.documents import Archive, ArchiveStatus
-from shared.errors import DocumentNotFoundError, Failure, PermanentError, add_details
-from shared.events import ArchiveIngested, Event, JSONParsed, ParsingFailed
-from shared.mail.models import Skipped
-from shared.provision import ARCHIVES_CONTAINER
-from shared.reading.reader import Reader, prepare_reader
-from shared.removal.tombstones import find_removal, is_removing
-from shared.stage import Outcome, Stage, Subject, Work
-from shared.stage.functions import register_stage
-from shared.store import Patch
-from shared.threads import Lease, Registry
-from shared.threads.lease import THREADING
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.lease import THREADING, Lease
+from shared.core.errors import DocumentNotFoundError, Failure, PermanentError, add_details
+from shared.documents.models import Archive, ArchiveStatus
+from shared.domain.mail.models import Skipped
+from shared.ingestion.reader.reader import Reader, prepare_reader
+from shared.pipeline.events.data import ArchiveIngested, JSONParsed, ParsingFailed
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.stage import Outcome, Stage, Subject, Work
+from shared.pipeline.tombstones import find_removal, is_removing
+from shared.threads.registry import Registry
+from shared.upkeep.provisioning import ARCHIVES_CONTAINER
+from stages.registration import register_stage
 
 __all__ = ["PARSING", "blueprint"]
 

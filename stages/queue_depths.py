@@ -4,9 +4,9 @@ import logging
 
 import azure.functions as func
 
-from shared.clients import clients
-from shared.queues import queue_counts
-from shared.telemetry import pipeline_metrics
+from shared.clients.connections import clients
+from shared.clients.servicebus.administration import queue_counts
+from shared.clients.telemetry.tracing import pipeline_metrics
 
 __all__ = ["blueprint", "measure_queues"]
 

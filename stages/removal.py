@@ -7,11 +7,13 @@ from datetime import UTC, datetime
 import azure.functions as func
 from opentelemetry.trace import SpanKind
 
-from shared.clients import clients
-from shared.errors import InvalidEventError
-from shared.removal import DONE, REMOVAL_QUEUE, ask_again, resume_removals, run_removal
-from shared.stage.functions import CONNECTION
-from shared.telemetry import received, span
+from shared.clients.connections import clients
+from shared.clients.telemetry.tracing import received, span
+from shared.core.errors import InvalidEventError
+from shared.pipeline.tombstones import DONE
+from shared.upkeep.removal.requests import REMOVAL_QUEUE, ask_again, resume_removals
+from shared.upkeep.removal.run import run_removal
+from stages.registration import CONNECTION
 
 __all__ = ["blueprint"]
 

@@ -5,16 +5,17 @@ from datetime import datetime
 
 import azure.functions as func
 
-from shared.digests import touch_digests
-from shared.documents import Report, Summary, SummaryType, Thread
-from shared.errors import Failure, InvalidEventError
-from shared.events import Event, ReportDeliveryFailed, ReportPublished, SummaryComplete
-from shared.mail.mentions import draft_base
-from shared.stage import Outcome, Stage, Subject, Work
-from shared.stage.functions import register_stage
-from shared.store import Patch
-from shared.summaries.outdated import settle_current
-from shared.webhooks.planning import planned_deliveries
+from shared.clients.cosmos.batches import Patch
+from shared.core.errors import Failure, InvalidEventError
+from shared.documents.models import Report, Summary, SummaryType, Thread
+from shared.domain.mail.mentions import draft_base
+from shared.pipeline.events.data import ReportDeliveryFailed, ReportPublished, SummaryComplete
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.lifecycle.summaries import settle_current
+from shared.pipeline.stage import Outcome, Stage, Subject, Work
+from shared.publishing.webhooks.planning import planned_deliveries
+from shared.summarization.digests.touching import touch_digests
+from stages.registration import register_stage
 
 __all__ = ["REPORTING", "blueprint"]
 

@@ -15,20 +15,26 @@ from typing import Any
 
 import azure.functions as func
 
-from shared.documents import Status, Summary, SummaryType, Thread
-from shared.errors import Failure
-from shared.events import Event, SummarizationFailed, SummarizationRequested, SummaryComplete
-from shared.events.data import EventCitation
-from shared.stage import Outcome, Stage, Subject, Work
-from shared.stage.functions import register_stage
-from shared.store import Conflict, Patch
-from shared.summaries.documents import summary_fields
-from shared.summaries.loading import Reading, load_context
-from shared.summaries.outdated import mark_all_outdated, revive, settle_current
-from shared.summaries.summarizers import EXTRACTIVE, check_backend, sentence_embedder, summarizer_for
-from shared.threads.lease import Lease
-from shared.threads.moving import resolve_thread
-from shared.threads.places import ThreadMovedError
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.lease import Lease
+from shared.clients.cosmos.store import Conflict
+from shared.core.errors import Failure
+from shared.documents.models import Status, Summary, SummaryType, Thread
+from shared.pipeline.events.data import (
+    EventCitation,
+    SummarizationFailed,
+    SummarizationRequested,
+    SummaryComplete,
+)
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.lifecycle.summaries import mark_all_outdated, revive, settle_current
+from shared.pipeline.stage import Outcome, Stage, Subject, Work
+from shared.summarization.factory import EXTRACTIVE, check_backend, sentence_embedder, summarizer_for
+from shared.summarization.summary_document import summary_fields
+from shared.summarization.thread_context import Reading, load_context
+from shared.threads.locating import ThreadMovedError
+from shared.threads.merging import resolve_thread
+from stages.registration import register_stage
 
 __all__ = ["SUMMARIZATION", "blueprint", "summary_id"]
 

@@ -8,11 +8,12 @@ import os
 
 import azure.functions as func
 
-from shared.clients import clients
-from shared.config import Settings
-from shared.documents import RunStatus
-from shared.sweep import SweepFailedError, interval_schedule, sweep
-from shared.telemetry import span
+from shared.clients.connections import clients
+from shared.clients.telemetry.tracing import span
+from shared.documents.models import RunStatus
+from shared.settings.app import Settings
+from shared.upkeep.requeue.policy import interval_schedule
+from shared.upkeep.sweep.run import SweepFailedError, sweep
 
 __all__ = ["blueprint"]
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.ids import archive_id, chunk_id, file_hash, message_key, message_key_without_id, thread_id
+from shared.core.ids import archive_id, chunk_id, file_hash, message_key, message_key_without_id, thread_id
 
 NOON = datetime(2024, 2, 5, 12, 0, tzinfo=UTC)
 

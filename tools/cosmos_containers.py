@@ -7,8 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from shared.documents import CONTAINERS
-from shared.documents.catalogue import ContainerSpec
+from shared.documents.containers import CONTAINERS, ContainerSpec
 
 FILE = Path(__file__).parent.parent / "infra" / "cosmos" / "containers.json"
 

@@ -9,9 +9,9 @@ from typing import Any
 import azure.functions as func
 from pydantic import ValidationError
 
-from shared.config import SettingsError
-from shared.errors import ErrorKind, classify
-from shared.retry import AbandonedError
+from shared.core.errors import ErrorKind, classify
+from shared.pipeline.retry.loops import AbandonedError
+from shared.settings.app import SettingsError
 
 __all__ = ["TITLES", "Handler", "Problem", "answer", "as_problem", "invalid", "tells_problems"]
 

@@ -16,11 +16,10 @@ import azure.functions as func
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic import ValidationError
 
-from shared.config import SettingsError
-from shared.mail.mentions import draft_base
-from web.conditional import answer_of
-from web.problems import TITLES, Handler, Problem, as_problem
-from web.wording import (
+from shared.domain.mail.mentions import draft_base
+from shared.settings.app import SettingsError
+from web.caching import answer_of
+from web.formatting import (
     OUTCOMES,
     STATUSES,
     bare_subject,
@@ -38,6 +37,7 @@ from web.wording import (
     stance_shares,
     unquoted,
 )
+from web.problems import TITLES, Handler, Problem, as_problem
 
 __all__ = ["ASSETS", "SECURITY_HEADERS", "blueprint", "problem_page", "render", "show", "shows_problems"]
 

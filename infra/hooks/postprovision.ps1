@@ -7,7 +7,7 @@ if (-not $env:OPERATOR_PRINCIPAL_ID) {
 $python = if (Test-Path '.venv/Scripts/python.exe') { '.venv/Scripts/python.exe' } else { 'python' }
 # New roles take a few minutes to be known everywhere.
 foreach ($attempt in 1..20) {
-  & $python -m shared.provision
+  & $python -m shared.upkeep.provisioning
   if ($LASTEXITCODE -eq 0) {
     Write-Host 'The search index is there.'
     exit 0

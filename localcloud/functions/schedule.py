@@ -5,7 +5,7 @@ from typing import Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from localcloud.functions.timespan import format_timespan, parse_timespan
-from shared.ncrontab import MINUTE, ScheduleError, is_cron, parse_cron
+from shared.core.schedule import MINUTE, ScheduleError, is_cron, parse_cron
 
 __all__ = ["Schedule", "ScheduleError", "parse_schedule"]
 

@@ -101,5 +101,5 @@ def _functions(ports: Ports, root: Path, data: Path, needs: tuple[str, ...]) -> 
         command,
         f"{address}/admin/host/status",
         needs=needs,
-        prepare=(sys.executable, "-m", "shared.provision"),
+        prepare=(sys.executable, "-m", "shared.upkeep.provisioning"),
     )

@@ -13,8 +13,8 @@ from pydantic import (
     model_validator,
 )
 
-from shared.documents.shelves import shelf_of
-from shared.times import stored_time
+from shared.core.times import stored_time
+from shared.documents.partitioning import shelf_of
 
 __all__ = ["Document", "Part", "Shelved", "Swept", "UtcTime", "stored_time"]
 
@@ -80,7 +80,7 @@ class Document(BaseModel):
 
 
 class Swept(Document):
-    """A document that the sweep looks after (shared/sweep)."""
+    """A document that the sweep looks after (shared/upkeep/sweep)."""
 
     requeued_at: UtcTime | None = None  # asked for again since then, and nothing was heard of it yet
 

@@ -250,7 +250,9 @@ class Thread(Shelved):
     requesting: dict[str, Any] | None = None  # the version that an event is about to ask for (orchestration)
     report_id: str | None = None  # the last report, of the summary that was the thread's then
     subject_at: UtcTime | None = None  # the date of the message that gave the subject: the earliest wins
-    threading: dict[str, Any] = {}  # what is kept to thread further messages (shared/mail/threading.py)
+    threading: dict[
+        str, Any
+    ] = {}  # what is kept to thread further messages (shared/domain/threading/assignment.py)
     absorbing: list[str] = []  # threads that became this one, whose documents still have to follow
     merged_into: str | None = None  # set on a thread that is another one now
     status: Status = Status.PENDING

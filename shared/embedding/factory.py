@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from shared.config import Settings
-from shared.embedding.attempts import Attempts
-from shared.embedding.child import EncoderSpec
-from shared.embedding.model_folder import DEFAULT_FOLDER
+from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
 from shared.embedding.port import Embedder
-from shared.embedding.process import EncoderProcess, ProcessOptions
+from shared.embedding.process.batch_retries import Attempts
+from shared.embedding.process.child import EncoderSpec
+from shared.embedding.process.embedder import EncoderProcess, ProcessOptions
+from shared.settings.app import Settings
 
 __all__ = ["encoder_spec", "open_embedder"]
 
@@ -15,7 +15,7 @@ __all__ = ["encoder_spec", "open_embedder"]
 async def open_embedder(settings: Settings) -> Embedder:
     """Start what embeds texts; its owner closes it."""
     if settings.EMBEDDING_BACKEND in {"azureopenai", "openai"}:
-        from shared.embedding.openai import OpenAIEmbedder  # noqa: PLC0415 - a second to import, seldom used
+        from shared.embedding.openai_embedder import OpenAIEmbedder  # noqa: PLC0415 - a second to import, seldom used
 
         return OpenAIEmbedder.from_settings(settings)
     options = ProcessOptions(
@@ -35,6 +35,6 @@ def encoder_spec(settings: Settings) -> EncoderSpec:
     }
     if settings.EMBEDDING_BACKEND == "sentencetransformers":
         arguments = {"model": settings.EMBEDDING_MODEL, "path": None if path is None else str(path), **common}
-        return EncoderSpec("shared.embedding.loading:load_sentence_transformer", arguments)
+        return EncoderSpec("shared.embedding.encoder_loading:load_sentence_transformer", arguments)
     arguments = {"folder": str(path or DEFAULT_FOLDER), "precision": settings.EMBEDDING_PRECISION, **common}
-    return EncoderSpec("shared.embedding.loading:load_openvino", arguments)
+    return EncoderSpec("shared.embedding.encoder_loading:load_openvino", arguments)

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from shared.config import Settings
 from shared.embedding.factory import open_embedder
 from shared.embedding.port import Embedder
+from shared.settings.app import Settings
 
 __all__ = ["close_embedder", "embedder"]
 

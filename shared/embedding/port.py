@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from shared.core.errors import PermanentError, UnencodableTextError
 from shared.embedding.encoder import Vectors
-from shared.errors import PermanentError, UnencodableTextError
 
 __all__ = ["Embedder", "Settled"]
 

@@ -1,4 +1,4 @@
-"""What can go wrong while an archive is brought in, beside what the archive itself can be (shared/archives).
+"""What can go wrong while an archive is brought in. What can be wrong in the archive: unpacking/errors.
 
 PermanentError
 ├── ArchiveTooLargeError    larger than ARCHIVE_MAX_BYTES
@@ -10,7 +10,7 @@ TransientError
 └── FetchError              the source did not give its archive this time
 """
 
-from shared.errors import PermanentError, TransientError
+from shared.core.errors import PermanentError, TransientError
 
 __all__ = [
     "ArchiveTooLargeError",

@@ -11,12 +11,12 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
-from shared.documents import Source
-from shared.ingestion.addresses import AddressPolicy, shown_address
+from shared.clients.outbound import AddressPolicy, shown_address
+from shared.documents.models import Source
 from shared.ingestion.errors import FetchError, SourceError
-from shared.ingestion.fetching import Fetched, Surroundings
+from shared.ingestion.fetcher import Fetched, Surroundings
 from shared.ingestion.spool import Spool
-from shared.retry import with_backoff
+from shared.pipeline.retry.loops import with_backoff
 
 __all__ = ["check_http_url", "checked_connector", "fetch_http"]
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from shared.documents import Source
-from shared.ingestion.addresses import AddressPolicy
+from shared.clients.outbound import AddressPolicy
+from shared.documents.models import Source
 from shared.ingestion.errors import FetchError, SourceError
-from shared.ingestion.fetching import Fetched, Surroundings
+from shared.ingestion.fetcher import Fetched, Surroundings
 from shared.ingestion.imap_client import ImapServer, Mailbox, MailboxMessage
 from shared.ingestion.spool import Spool
-from shared.retry import with_backoff
+from shared.pipeline.retry.loops import with_backoff
 
 __all__ = ["ImapAddress", "fetch_imap", "imap_address"]
 

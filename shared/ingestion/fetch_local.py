@@ -5,11 +5,11 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from shared.config import Settings
-from shared.documents import Source
+from shared.documents.models import Source
 from shared.ingestion.errors import SourceError
-from shared.ingestion.fetching import Fetched, Surroundings
+from shared.ingestion.fetcher import Fetched, Surroundings
 from shared.ingestion.spool import Spool
+from shared.settings.app import Settings
 
 __all__ = ["check_local_allowed", "fetch_local", "local_path"]
 

@@ -13,12 +13,12 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from pathlib import Path
 
-from shared.documents import Source
-from shared.ingestion.addresses import AddressPolicy
+from shared.clients.outbound import AddressPolicy
+from shared.documents.models import Source
 from shared.ingestion.errors import ArchiveTooLargeError, FetchError, SourceError
-from shared.ingestion.fetching import Fetched, Surroundings
+from shared.ingestion.fetcher import Fetched, Surroundings
 from shared.ingestion.spool import Spool
-from shared.retry import with_backoff
+from shared.pipeline.retry.loops import with_backoff
 
 __all__ = ["RsyncAddress", "fetch_rsync", "rsync_address", "rsync_command"]
 

@@ -14,18 +14,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from shared.archives import UnpackLimits, check_archive
-from shared.archives.names import safe_filename
-from shared.clients import Clients
-from shared.config import Settings
-from shared.documents import Archive, ArchiveStatus
-from shared.events import ArchiveIngested, Event
-from shared.ids import archive_id
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.clients.telemetry.tracing import started_by
+from shared.core.ids import archive_id
+from shared.documents.models import Archive, ArchiveStatus
 from shared.ingestion.errors import HashCollisionError, SourceRemovedError
-from shared.provision import ARCHIVES_CONTAINER
-from shared.removal.tombstones import DONE, find_removal
-from shared.session import Session
-from shared.telemetry import started_by
+from shared.ingestion.unpacking.file_names import safe_filename
+from shared.ingestion.unpacking.limits import UnpackLimits
+from shared.ingestion.unpacking.members import check_archive
+from shared.pipeline.events.data import ArchiveIngested
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.tombstones import DONE, find_removal
+from shared.settings.app import Settings
+from shared.upkeep.provisioning import ARCHIVES_CONTAINER
 
 __all__ = ["Incoming", "Stored", "store_archive", "unpack_limits"]
 

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from shared.archives import ArchiveError
-from shared.clients import Clients
-from shared.ingestion.definitions import SourceType
-from shared.ingestion.failing import Given, tell_failure
+from shared.clients.connections import Clients
+from shared.clients.telemetry.tracing import span
+from shared.ingestion.failures import Given, tell_failure
+from shared.ingestion.source_definitions import SourceType
 from shared.ingestion.spool import Spool
 from shared.ingestion.storing import Incoming, Stored, store_archive
-from shared.retry import AbandonedError, Backoff, with_backoff
-from shared.telemetry import span
+from shared.ingestion.unpacking.errors import ArchiveError
+from shared.pipeline.retry.loops import AbandonedError, with_backoff
+from shared.pipeline.retry.policies import Backoff
 
 __all__ = ["Upload", "take_upload"]
 

@@ -5,13 +5,14 @@ from datetime import datetime
 
 from pydantic import TypeAdapter
 
-from shared.clients import Clients
-from shared.documents import Chunk, Message, Status, read_document
+from shared.clients.connections import Clients
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.core.errors import DocumentNotFoundError
 from shared.documents.base import UtcTime
-from shared.errors import DocumentNotFoundError
-from shared.session import Session
-from shared.store import Patch
-from shared.store.queries import CHUNK_BIRTHS, CHUNKS_OF_MESSAGES, STORED_MESSAGES
+from shared.documents.containers import read_document
+from shared.documents.models import Chunk, Message, Status
+from shared.documents.queries.named_query import CHUNK_BIRTHS, CHUNKS_OF_MESSAGES, STORED_MESSAGES
 
 __all__ = ["ChunkReplacedError", "MessageReplacedError", "bring_up_to_date", "check_texts", "check_variants"]
 

@@ -10,20 +10,21 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from shared.clients import Clients
-from shared.documents import Message, Status, Thread, read_document
-from shared.errors import TransientError
-from shared.ids import thread_id
-from shared.mail.threading import Links, ThreadingResult, ThreadState, assign_links
-from shared.reading.arrivals import Arrival
-from shared.session import Session
-from shared.store import Conflict, Patch
-from shared.store.queries import STORED_MESSAGES, THREADS_BY_NAME
-from shared.store.store import bounded
-from shared.threads.aggregate import UNTRIED, thread_documents
-from shared.threads.entries import Found, ThreadIndex
-from shared.threads.messages import message_documents, seen_again
-from shared.threads.moving import follow_merge
+from shared.clients.connections import Clients
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Conflict, bounded
+from shared.core.errors import TransientError
+from shared.core.ids import thread_id
+from shared.documents.containers import read_document
+from shared.documents.models import Message, Status, Thread
+from shared.documents.prepared_message import Arrival
+from shared.documents.queries.named_query import STORED_MESSAGES, THREADS_BY_NAME
+from shared.domain.threading.assignment import Links, ThreadingResult, ThreadState, assign_links
+from shared.threads.index import Found, ThreadIndex
+from shared.threads.merging import follow_merge
+from shared.threads.message_documents import message_documents, seen_again
+from shared.threads.thread_documents import UNTRIED, thread_documents
 
 __all__ = ["Registry", "Threaded"]
 

@@ -13,14 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from shared.archives import (
-    ArchiveBombError,
-    ArchiveError,
-    CorruptArchiveError,
-    SkippedMember,
-    UnpackLimits,
-    open_members,
-)
+from shared.ingestion.unpacking.errors import ArchiveBombError, ArchiveError, CorruptArchiveError
+from shared.ingestion.unpacking.limits import UnpackLimits
+from shared.ingestion.unpacking.members import SkippedMember, open_members
 from tests.archives.files import mbox, saved, tar_bytes, zip_bytes
 from tests.support.services import ROOT
 
@@ -214,7 +209,7 @@ def test_memory_stays_flat_while_a_large_archive_is_read(tmp_path: Path) -> None
     code = f"""
 import resource
 from pathlib import Path
-from shared.archives import UnpackLimits, open_members
+from shared.ingestion.unpacking.limits import UnpackLimits; from shared.ingestion.unpacking.members import open_members
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 total = 0
 for member in open_members(Path({str(target)!r}), UnpackLimits(ratio=5000)):

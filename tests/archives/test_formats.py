@@ -11,18 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from shared.archives import (
-    ArchiveError,
-    CorruptArchiveError,
-    SkippedMember,
-    UnpackLimits,
-    UnsupportedArchiveError,
-    check_archive,
-    detect_format,
-    open_members,
-)
-from shared.archives.names import safe_filename
-from shared.mail import RawMessage, read_archive
+from shared.domain.mail.mbox import read_archive
+from shared.domain.mail.models import RawMessage
+from shared.ingestion.unpacking.errors import ArchiveError, CorruptArchiveError, UnsupportedArchiveError
+from shared.ingestion.unpacking.file_names import safe_filename
+from shared.ingestion.unpacking.formats import detect_format
+from shared.ingestion.unpacking.limits import UnpackLimits
+from shared.ingestion.unpacking.members import SkippedMember, check_archive, open_members
 from tests.archives.files import eml, mbox, saved, tar_bytes, zip_bytes
 from tests.support.mail_data import WHY_SKIPPED, data_folder
 

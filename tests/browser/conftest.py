@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, sync_playwright
 
-from shared.embedding.model_folder import DEFAULT_FOLDER
+from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
 from tests.browser.hostile import HOSTILE
 from tests.support.cloud import LocalCloud
 from tests.web.site import Site, sample_site

@@ -3,10 +3,10 @@
 import asyncio
 from typing import Any
 
-from shared.clients import Clients
-from shared.config import Settings
-from shared.session import Session
-from shared.store import NamedQuery
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.documents.queries.named_query import NamedQuery
+from shared.settings.app import Settings
 
 __all__ = ["end_state"]
 

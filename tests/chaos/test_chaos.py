@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from localcloud.up.app import archives_at
-from shared.embedding.model_folder import DEFAULT_FOLDER
+from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
 from tests.chaos.end_state import end_state
 from tests.chaos.world import World, world
 from tests.support.cloud import plan_faults, wait_for

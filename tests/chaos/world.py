@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from localcloud.up.settings_file import AZURITE_KEY, COSMOS_KEY, SEARCH_KEY
-from shared.config import Settings, load_settings
-from shared.provision import provision
+from shared.settings.app import Settings, load_settings
+from shared.upkeep.provisioning import provision
 from tests.support.cloud import SERVICEBUS_CONFIG, azurite, plan_faults
 from tests.support.services import ROOT, RunningService, start_service
 

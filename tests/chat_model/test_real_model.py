@@ -10,12 +10,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from shared.documents import Report, Summary, TokenAccount
-from shared.events import Event, SummarizationRequested
-from shared.ids import thread_id
-from shared.session import Session
-from shared.summaries import verify_stored
-from shared.summaries.summarizers import close_chat_clients
+from shared.clients.cosmos.session import Session
+from shared.core.ids import thread_id
+from shared.documents.models import Report, Summary, TokenAccount
+from shared.domain.summaries.citations import verify_stored
+from shared.pipeline.events.data import SummarizationRequested
+from shared.pipeline.events.envelope import Event
+from shared.summarization.factory import close_chat_clients
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.pipeline.mail_in import archive_of, mail, mail_in

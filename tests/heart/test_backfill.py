@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 
-from shared.documents import Message
-from shared.documents.backfill import backfill
-from shared.documents.migration import migrations
-from shared.session import Session
-from shared.store import NamedQuery
+from shared.clients.cosmos.session import Session
+from shared.documents.models import Message
+from shared.documents.queries.named_query import NamedQuery
+from shared.documents.upgrades import migrations
+from shared.upkeep.migrations.backfill import backfill
 from tests.heart.toy import Bench, bench, message
 from tests.support.cloud import LocalCloud
 from tests.support.services import RunningService

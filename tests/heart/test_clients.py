@@ -10,16 +10,19 @@ import pytest
 import pytest_asyncio
 from azure.cosmos import PartitionKey
 
-from shared.blobs import Blobs
-from shared.clients import Clients, LayoutError, clients
-from shared.config import load_settings
-from shared.documents import Message, Thread
-from shared.errors import DocumentNotFoundError, ErrorKind, RejectedItemsError, classify
-from shared.index import Facet, FacetValue, Filters
-from shared.session import Session
-from shared.stage import Subject
-from shared.stage.attempts import count_attempt
-from shared.store import Conflict, NamedQuery, Patch
+from shared.clients.blobs import Blobs
+from shared.clients.connections import Clients, LayoutError, clients
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Conflict
+from shared.clients.search.facets import Facet, FacetValue
+from shared.clients.search.filters import Filters
+from shared.core.errors import DocumentNotFoundError, ErrorKind, RejectedItemsError, classify
+from shared.documents.models import Message, Thread
+from shared.documents.queries.named_query import NamedQuery
+from shared.pipeline.lifecycle.attempts import count_attempt
+from shared.pipeline.stage import Subject
+from shared.settings.app import load_settings
 from tests.heart.toy import DIMENSIONS, RAW, Bench, bench, collect_dropped_sockets, message
 from tests.support.cloud import LocalCloud, plan_faults, set_replica_lag
 from tests.support.proxy import faulty_proxy

@@ -20,17 +20,18 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import format_trace_id, get_current_span
 from pydantic import SecretStr
 
-from shared.bus import to_message
-from shared.clients import Clients
-from shared.documents import Failure, Message
-from shared.errors import PermanentError
-from shared.events import Event
-from shared.session import Session
-from shared.stage import Delivery, Runtime, StageRunner
-from shared.stage.failures import invalid_key
-from shared.stage.preview_settlement import PreviewSettlement
-from shared.store import NamedQuery
-from shared.telemetry import Metrics
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.clients.servicebus.bus import to_message
+from shared.clients.telemetry.tracing import Metrics
+from shared.core.errors import PermanentError
+from shared.documents.models import Failure, Message
+from shared.documents.queries.named_query import NamedQuery
+from shared.pipeline.delivery import Delivery
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.failures import invalid_key
+from shared.pipeline.runner import Runtime, StageRunner
+from stages.preview_settlement import PreviewSettlement
 from tests.heart.toy import RAW, Bench, Crash, Toy, bench, collect_dropped_sockets
 from tests.support.cloud import LocalCloud, faults_hit, plan_faults, set_replica_lag
 from tests.support.proxy import faulty_proxy

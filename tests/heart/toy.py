@@ -15,14 +15,16 @@ from typing import Any
 
 from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver
 
-from shared.clients import Clients
-from shared.config import Settings
-from shared.documents import Chunk, Message
-from shared.errors import Failure
-from shared.events import ChunkingFailed, ChunksPrepared, Event, JSONParsed, parse_event
-from shared.session import Session
-from shared.stage import Delivery, Outcome, Runtime, Stage, StageFailedError, StageRunner, Subject, Work
-from shared.stage.delivery import Settlement
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.core.errors import Failure
+from shared.documents.models import Chunk, Message
+from shared.pipeline.delivery import Delivery, Settlement
+from shared.pipeline.events.data import ChunkingFailed, ChunksPrepared, JSONParsed
+from shared.pipeline.events.envelope import Event, parse_event
+from shared.pipeline.runner import Runtime, StageFailedError, StageRunner
+from shared.pipeline.stage import Outcome, Stage, Subject, Work
+from shared.settings.app import Settings
 
 DIMENSIONS = 4
 RAW = "raw"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from shared.metric_names import METRICS, SPAN_ATTRIBUTES
+from shared.clients.telemetry.metric_names import METRICS, SPAN_ATTRIBUTES
 
 __all__ = ["TABLES", "emitted", "problems_of", "produced"]
 

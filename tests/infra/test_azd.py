@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from shared.config import load_settings
+from shared.settings.app import load_settings
 from tests.infra.conftest import ROOT
 from tests.infra.plans import WAYS, planned, the
 from tools.bicepcheck.declarations import Parameter, read_file

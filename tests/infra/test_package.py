@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from shared.queues import QUEUES
+from shared.clients.servicebus.administration import QUEUES
 from tests.infra.conftest import ROOT
 
 IGNORED = [
@@ -69,7 +69,7 @@ def test_the_model_is_built_before_the_app_is_packed() -> None:
 
     for system in ("posix", "windows"):
         script = (ROOT / hook[system]["run"]).read_text()
-        assert "-m shared.embedding.build --out" in script
+        assert "-m shared.embedding.openvino.build --out" in script
         assert "models/all-MiniLM-L6-v2" in script
         assert "continueOnError" not in hook[system]  # without its model the app embeds nothing
 

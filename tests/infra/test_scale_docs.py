@@ -18,8 +18,8 @@ from benchmarks.capacity import (
     per_message_table,
     search_tier,
 )
-from shared.config import Settings
-from shared.documents import CONTAINERS
+from shared.documents.containers import CONTAINERS
+from shared.settings.app import Settings
 from tests.infra.conftest import ROOT
 
 DOCS = (ROOT / "docs/scale.md").read_text()

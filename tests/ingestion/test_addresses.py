@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.ingestion.addresses import AddressPolicy
+from shared.clients.outbound import AddressPolicy
 from shared.ingestion.errors import FetchError, ForbiddenAddressError, SourceError
 from shared.ingestion.fetch_http import check_http_url
 from shared.ingestion.fetch_imap import imap_address

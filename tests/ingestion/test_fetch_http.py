@@ -2,9 +2,9 @@
 
 import pytest
 
-from shared.documents import Failure, OperationStatus
-from shared.ids import file_hash
-from shared.session import Session
+from shared.clients.cosmos.session import Session
+from shared.core.ids import file_hash
+from shared.documents.models import Failure, OperationStatus
 from tests.ingestion.place import Place
 from tests.ingestion.web_server import a_site
 

@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 import pytest
 
-from shared.progress import STAGES
-from shared.provision import provision
+from shared.pipeline.progress import STAGES
+from shared.upkeep.provisioning import provision
 from tests.archives.files import mbox, zip_bytes
 from tests.localcloud.functions.support import Answer, Host, running_host
 from tests.support.cloud import LocalCloud, servicebus_connection, wait_for

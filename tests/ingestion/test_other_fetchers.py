@@ -15,13 +15,14 @@ from pathlib import Path
 import pytest
 import trustme
 
-from shared.documents import OperationStatus, Source
-from shared.ingestion.addresses import AddressPolicy
+from shared.clients.outbound import AddressPolicy
+from shared.documents.models import OperationStatus, Source
+from shared.domain.mail.mbox import read_mbox
+from shared.domain.mail.models import RawMessage
 from shared.ingestion.fetch_imap import _mbox_entry, fetch_imap
-from shared.ingestion.fetching import Surroundings
+from shared.ingestion.fetcher import Surroundings
 from shared.ingestion.imap_client import MailboxMessage
-from shared.mail import RawMessage, read_mbox
-from shared.retry import AbandonedError
+from shared.pipeline.retry.loops import AbandonedError
 from tests.archives.files import mbox
 from tests.ingestion.imap_server import MailServer, a_mail_server
 from tests.ingestion.place import Place

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.documents import Operation, OperationStatus, Source
-from shared.ingestion.requests import Requested, request_due_fetches, request_fetch
-from shared.session import Session
-from shared.store import Conflict
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Conflict
+from shared.documents.models import Operation, OperationStatus, Source
+from shared.ingestion.fetch_requests import Requested, request_due_fetches, request_fetch
 from tests.heart.toy import Crash
 from tests.ingestion.place import Place
 from tests.ingestion.web_server import a_site

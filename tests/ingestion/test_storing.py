@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from shared.archives import CorruptArchiveError, UnsupportedArchiveError
-from shared.documents import ArchiveStatus, Failure
-from shared.ids import archive_id, file_hash
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.core.ids import archive_id, file_hash
+from shared.documents.models import ArchiveStatus, Failure
 from shared.ingestion.errors import ArchiveTooLargeError, HashCollisionError
-from shared.retry import AbandonedError
-from shared.session import Session
-from shared.store import Patch
+from shared.ingestion.unpacking.errors import CorruptArchiveError, UnsupportedArchiveError
+from shared.pipeline.retry.loops import AbandonedError
 from tests.heart.toy import Crash
 from tests.ingestion.place import Place
 from tests.support.cloud import LocalCloud, faults_hit, plan_faults

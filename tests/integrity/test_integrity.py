@@ -7,22 +7,15 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from shared.documents import (
-    Chunk,
-    Message,
-    Report,
-    Run,
-    RunStatus,
-    Summary,
-    Thread,
-    ThreadEntry,
-)
-from shared.events import parse_event
-from shared.ids import thread_id
-from shared.integrity import Finding, Kind, VerifyOptions, find_damage, verify
-from shared.session import Session
-from shared.stage import Stage
-from shared.store import NamedQuery, Patch
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.core.ids import thread_id
+from shared.documents.models import Chunk, Message, Report, Run, RunStatus, Summary, Thread, ThreadEntry
+from shared.documents.queries.named_query import NamedQuery
+from shared.pipeline.events.envelope import parse_event
+from shared.pipeline.stage import Stage
+from shared.upkeep.integrity.findings import Finding, Kind
+from shared.upkeep.integrity.run import VerifyOptions, find_damage, verify
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING
 from stages.reporting import REPORTING

@@ -11,10 +11,10 @@ from typing import Any
 # It has no types, and is not installed everywhere that these are checked.
 atheris: Any = importlib.import_module("atheris")
 
-with atheris.instrument_imports(include=["shared.mail"]):
-    from shared.mail.errors import MailboxError
-    from shared.mail.models import Skipped
-    from shared.mail.parse import parse_archive
+with atheris.instrument_imports(include=["shared.domain.mail"]):
+    from shared.domain.mail.errors import MailboxError
+    from shared.domain.mail.models import Skipped
+    from shared.domain.mail.parse import parse_archive
 from tests.mail.hard_mails import CASES  # noqa: E402 -- only after the instrumented imports
 from tests.mail.test_fuzz import check  # noqa: E402 -- as above
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from shared.mail.models import Address
+from shared.domain.mail.models import Address
 
 __all__ = ["CASES", "Case"]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.mail.charsets import decode
+from shared.domain.mail.charsets import decode
 
 
 @pytest.mark.parametrize(

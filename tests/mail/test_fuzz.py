@@ -11,17 +11,17 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from shared.mail.addresses import parse_addresses
-from shared.mail.dates import parse_date
-from shared.mail.encoded_words import decode_words
-from shared.mail.errors import MailboxError
-from shared.mail.headers import ids_in, one_id, parameters, parent_ids
-from shared.mail.html import html_to_text
-from shared.mail.mentions import find_mentions
-from shared.mail.models import Limits, Message, Skipped
-from shared.mail.normalize import NormalizedBody, segment
-from shared.mail.parse import parse_archive, parse_message
-from shared.mail.subjects import read_subject
+from shared.domain.mail.addresses import parse_addresses
+from shared.domain.mail.dates import parse_date
+from shared.domain.mail.encoded_words import decode_words
+from shared.domain.mail.errors import MailboxError
+from shared.domain.mail.headers import ids_in, one_id, parameters, parent_ids
+from shared.domain.mail.html import html_to_text
+from shared.domain.mail.mentions import find_mentions
+from shared.domain.mail.models import Limits, Message, Skipped
+from shared.domain.mail.normalize import NormalizedBody, segment
+from shared.domain.mail.parse import parse_archive, parse_message
+from shared.domain.threading.subjects import read_subject
 from tests.mail.hard_mails import CASES
 from tests.support.mail_data import ROOT
 

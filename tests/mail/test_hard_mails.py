@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from shared.mail.models import Message
-from shared.mail.parse import parse_message
+from shared.domain.mail.models import Message
+from shared.domain.mail.parse import parse_message
 from tests.mail.hard_mails import CASES, Case
 
 READERS: dict[str, Callable[[Message], Any]] = {

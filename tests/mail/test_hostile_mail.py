@@ -2,8 +2,8 @@
 
 import pytest
 
-from shared.mail.parse import parse_message
-from shared.mail.quotes import _is_original
+from shared.domain.mail.parse import parse_message
+from shared.domain.mail.quotes import _is_original
 from tests.support.cpu import within_cpu
 
 SPACES = " " * 90_000

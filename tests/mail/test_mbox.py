@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from shared.mail.errors import EmptyArchiveError, NotAMailboxError
-from shared.mail.mbox import read_archive, read_eml, read_mbox
-from shared.mail.models import Limits, RawMessage, Skipped
-from shared.mail.parse import parse_archive
+from shared.domain.mail.errors import EmptyArchiveError, NotAMailboxError
+from shared.domain.mail.mbox import read_archive, read_eml, read_mbox
+from shared.domain.mail.models import Limits, RawMessage, Skipped
+from shared.domain.mail.parse import parse_archive
 
 FROM = b"From ann@example.org Mon Feb  5 10:00:00 2024\n"
 HEADERS = b"From: ann@example.org\nMessage-ID: <%d@x>\nSubject: s\n"

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from shared.mail.mbox import read_archive
-from shared.mail.models import Message, RawMessage, Skipped
-from shared.mail.parse import parse_archive, parse_message
-from shared.mail.threading import InMemoryThreads, assign
+from shared.domain.mail.mbox import read_archive
+from shared.domain.mail.models import Message, RawMessage, Skipped
+from shared.domain.mail.parse import parse_archive, parse_message
+from shared.domain.threading.assignment import InMemoryThreads, assign
 from tests.support.mail_data import WHY_SKIPPED, archives, data_folder, open_archive
 
 pytestmark = pytest.mark.skipif(data_folder() is None, reason=WHY_SKIPPED)

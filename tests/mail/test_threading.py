@@ -9,9 +9,9 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.ids import message_key, thread_id
-from shared.mail.models import Address, Message
-from shared.mail.threading import InMemoryThreads, Merge, ThreadState, assign
+from shared.core.ids import message_key, thread_id
+from shared.domain.mail.models import Address, Message
+from shared.domain.threading.assignment import InMemoryThreads, Merge, ThreadState, assign
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from shared.clients import Clients
-from shared.config import load_settings
-from shared.deadletters import Watch, run
+from shared.clients.connections import Clients
+from shared.clients.servicebus.dead_letter_mover import Watch
+from shared.settings.app import load_settings
+from shared.upkeep.deadletters.operations import run
 from tests.support.kills import Step, serve
 
 PATIENCE = 15.0

@@ -12,10 +12,10 @@ import pytest
 import pytest_asyncio
 from azure.servicebus import ServiceBusMessage
 
-from shared.bus import to_message
-from shared.documents import ArchiveStatus, Report
-from shared.events import parse_event
-from shared.session import Session
+from shared.clients.cosmos.session import Session
+from shared.clients.servicebus.bus import to_message
+from shared.documents.models import ArchiveStatus, Report
+from shared.pipeline.events.envelope import parse_event
 from tests.ops.commands import Commands, Ended
 from tests.ops.place import OpsPlace, an_archive, read_archive
 from tests.pipeline.mail_in import mail

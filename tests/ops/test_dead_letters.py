@@ -9,30 +9,20 @@ import pytest
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.amqp import AmqpAnnotatedMessage
 
-from shared.audit import Actor, find_audit
-from shared.deadletters import (
-    PURGE,
-    REQUEUE,
-    RESTORE,
-    Selection,
-    UnknownQueueError,
-    Watch,
-    ask,
-    choose,
-    diagnosed_letters,
-    group_letters,
-    queue_named,
-    restorable,
-    run,
-)
-from shared.deadletters.copies import MessageCopy
-from shared.deadletters.journal import CONTAINER, Journal, JournalError
-from shared.deadletters.restoring import NothingToRestoreError
-from shared.documents import Audit, AuditStatus
-from shared.events import parse_event
-from shared.session import Session
-from shared.stage import Delivery
-from shared.stage.failures import invalid_key
+from shared.clients.cosmos.session import Session
+from shared.clients.servicebus.dead_letter_mover import Watch
+from shared.clients.servicebus.message_copy import MessageCopy
+from shared.documents.models import Audit, AuditStatus
+from shared.pipeline.delivery import Delivery
+from shared.pipeline.events.envelope import parse_event
+from shared.pipeline.failures import invalid_key
+from shared.upkeep.audit import Actor, find_audit
+from shared.upkeep.deadletters.groups import diagnosed_letters, group_letters
+from shared.upkeep.deadletters.journal import CONTAINER, Journal, JournalError
+from shared.upkeep.deadletters.operations import PURGE, REQUEUE, RESTORE, ask, run
+from shared.upkeep.deadletters.queue_names import UnknownQueueError, queue_named
+from shared.upkeep.deadletters.restoring import NothingToRestoreError, restorable
+from shared.upkeep.deadletters.selection import Selection, choose
 from tests.ops.place import FAILED_AT, OpsPlace, failure_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

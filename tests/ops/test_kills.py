@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from shared.audit import Actor
-from shared.deadletters import PURGE, REQUEUE, RESTORE, ask, restorable, run
-from shared.documents import AuditStatus
-from shared.events import parse_event
+from shared.documents.models import AuditStatus
+from shared.pipeline.events.envelope import parse_event
+from shared.upkeep.audit import Actor
+from shared.upkeep.deadletters.operations import PURGE, REQUEUE, RESTORE, ask, run
+from shared.upkeep.deadletters.restoring import restorable
 from tests.ops.commands import settings_file, settings_values
 from tests.ops.place import LOCK_SECONDS, OpsPlace
 from tests.support.kills import Killer, killer
@@ -48,7 +49,7 @@ async def some_dead_letters(place: OpsPlace, chosen: int = CHOSEN, others: int =
 
 
 async def _diagnosed(place: OpsPlace) -> list[Any]:
-    from shared.deadletters import diagnosed_letters  # noqa: PLC0415 - only here
+    from shared.upkeep.deadletters.groups import diagnosed_letters  # noqa: PLC0415 - only here
 
     return await diagnosed_letters(place.clients, ["parsing"])
 

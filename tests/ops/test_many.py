@@ -4,8 +4,10 @@ import time
 
 import pytest
 
-from shared.audit import Actor
-from shared.deadletters import REQUEUE, Watch, ask, diagnosed_letters, group_letters, run
+from shared.clients.servicebus.dead_letter_mover import Watch
+from shared.upkeep.audit import Actor
+from shared.upkeep.deadletters.groups import diagnosed_letters, group_letters
+from shared.upkeep.deadletters.operations import REQUEUE, ask, run
 from tests.ops.place import OpsPlace, ops_place
 from tests.support.cloud import LocalCloud
 from tests.support.services import RunningService

@@ -8,7 +8,7 @@ import azure.functions as func
 import pytest
 from pydantic import SecretStr
 
-from shared.config import Settings
+from shared.settings.app import Settings
 from web.operator.access import allowed_form, cookie_header, enter, visitor
 
 KEY = "correct horse battery staple"

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import pytest
 from azure.servicebus import ServiceBusClient, ServiceBusMessage
 
-from shared.provision import provision
+from shared.upkeep.provisioning import provision
 from tests.localcloud.functions.support import Answer, Host, running_host
 from tests.support.cloud import LocalCloud, servicebus_connection, wait_for
 from tests.support.services import ROOT, RunningService

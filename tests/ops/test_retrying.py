@@ -7,10 +7,15 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from shared.documents import Archive, ArchiveStatus, Message, Status, Thread
-from shared.events import parse_event
-from shared.oversight.documents import collection_named, reset_documents, retry_documents, troubled_by_id
-from shared.session import Session
+from shared.clients.cosmos.session import Session
+from shared.documents.models import Archive, ArchiveStatus, Message, Status, Thread
+from shared.pipeline.events.envelope import parse_event
+from shared.upkeep.oversight.stuck_documents import (
+    collection_named,
+    reset_documents,
+    retry_documents,
+    troubled_by_id,
+)
 from tests.ops.commands import Commands
 from tests.ops.place import OpsPlace, an_archive, read_archive
 

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ops import status as command
-from shared.documents import Audit, AuditStatus, Run, RunStatus
-from shared.oversight.status import DocumentsStatus, QueueStatus, StageStatus, Status
-from shared.queues import QUEUES
-from shared.sweep import COLLECTIONS
+from shared.clients.servicebus.administration import QUEUES
+from shared.documents.models import Audit, AuditStatus, Run, RunStatus
+from shared.upkeep.oversight.status import DocumentsStatus, QueueStatus, StageStatus, Status
+from shared.upkeep.requeue.due_document import COLLECTIONS
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 UNITS = {"parsing": "archives", "chunking": "messages", "embedding": "chunks"}

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from ops.cli import app, main
-from ops.ending import Code, Stop
-from ops.exporting import write_export
+from ops.exit_codes import Code, Stop
+from ops.export import write_export
 from ops.output import clean, print_json, seconds
-from ops.values import setting_values
+from ops.settings_files import setting_values
 from tests.ops.commands import run_command
 from tests.support.services import ROOT
 

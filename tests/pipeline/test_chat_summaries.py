@@ -10,16 +10,18 @@ from typing import Any
 import pytest
 
 from localcloud.httpd import HttpServer, Request, Response, json_response
-from shared.clients import Clients
-from shared.documents import Lock, Summary, TokenAccount
-from shared.errors import PermanentError
-from shared.events import Event, SummarizationRequested
-from shared.ids import thread_id
-from shared.session import Session
-from shared.stage import Delivery, Runtime, StageRunner
-from shared.summaries import verify_stored
-from shared.summaries.budget import StoredBudget
-from shared.summaries.summarizers import close_chat_clients
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.core.errors import PermanentError
+from shared.core.ids import thread_id
+from shared.documents.models import Lock, Summary, TokenAccount
+from shared.domain.summaries.citations import verify_stored
+from shared.pipeline.delivery import Delivery
+from shared.pipeline.events.data import SummarizationRequested
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.runner import Runtime, StageRunner
+from shared.summarization.factory import close_chat_clients
+from shared.summarization.token_budget import StoredBudget
 from stages.summarization import SUMMARIZATION, summary_id
 from tests.pipeline.mail_in import MailIn, archive_of, mail, mail_in
 from tests.support.chat_endpoint import Answer, ChatEndpointServer, completion, serving

@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from shared.digests import parse_scope, refresh_digest, refresh_due
-from shared.digests.refreshing import announcement
-from shared.documents import Report, Summary, Thread
-from shared.errors import InvalidDocumentError
-from shared.events import Event, SummarizationRequested
-from shared.session import Session
-from shared.store import Patch
-from shared.summaries import verify_stored
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.core.errors import InvalidDocumentError
+from shared.documents.models import Report, Summary, Thread
+from shared.domain.summaries.citations import verify_stored
+from shared.domain.summaries.digest_scopes import parse_scope
+from shared.pipeline.events.data import SummarizationRequested
+from shared.pipeline.events.envelope import Event
+from shared.summarization.digests.refreshing import announcement, refresh_digest, refresh_due
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.pipeline.mail_in import MailIn, mail, mail_in

@@ -5,16 +5,18 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from shared.documents import Archive, Chunk, Citation, Message, Thread
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.clients.search.facets import FacetValue
+from shared.clients.search.filters import Filters
+from shared.core.ids import thread_id
+from shared.documents.models import Archive, Chunk, Citation, Message, Thread
 from shared.embedding.instance import close_embedder, embedder
-from shared.embedding.model_folder import DEFAULT_FOLDER
-from shared.events import EmbeddingsGenerated, Event
-from shared.ids import thread_id
-from shared.index import FacetValue, Filters
-from shared.index.patterns import search_with_context, thread_embeddings, verify_citations
-from shared.provision import DEFAULT_DIMENSION
-from shared.session import Session
-from shared.store import Patch
+from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
+from shared.pipeline.events.data import EmbeddingsGenerated
+from shared.pipeline.events.envelope import Event
+from shared.retrieval.patterns import search_with_context, thread_embeddings, verify_citations
+from shared.upkeep.provisioning import DEFAULT_DIMENSION
 from stages.chunking import CHUNKING
 from stages.embedding import EMBEDDING
 from stages.orchestration import ORCHESTRATION

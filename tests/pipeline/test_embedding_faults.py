@@ -10,17 +10,18 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from shared.config import Settings
-from shared.documents import Chunk
-from shared.embedding.child import EncoderSpec
+from shared.clients.cosmos.session import Session
+from shared.clients.search.index import IndexMissingError
+from shared.clients.search.versions import IndexMismatchError
+from shared.documents.models import Chunk
 from shared.embedding.instance import close_embedder
 from shared.embedding.port import Embedder
-from shared.embedding.process import EncoderProcess, ProcessOptions
-from shared.events import Event
-from shared.index.index import IndexMissingError
-from shared.index.versions import IndexMismatchError
-from shared.session import Session
-from shared.stage import Delivery, Runtime, StageFailedError, StageRunner
+from shared.embedding.process.child import EncoderSpec
+from shared.embedding.process.embedder import EncoderProcess, ProcessOptions
+from shared.pipeline.delivery import Delivery
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.runner import Runtime, StageFailedError, StageRunner
+from shared.settings.app import Settings
 from stages import embedding
 from stages.embedding import EMBEDDING
 from stages.orchestration import ORCHESTRATION

@@ -3,9 +3,9 @@
 import asyncio
 from datetime import timedelta
 
-from shared.documents import Lock
-from shared.session import Session
-from shared.threads import Lease
+from shared.clients.cosmos.lease import Lease
+from shared.clients.cosmos.session import Session
+from shared.documents.models import Lock
 from tests.pipeline.mail_in import mail_in
 from tests.support.cloud import LocalCloud
 from tests.support.services import RunningService

@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from shared.documents import Chunk, Message, Thread
-from shared.events import EmbeddingsGenerated, Event, SummarizationRequested
-from shared.ids import thread_id
-from shared.session import Session
-from shared.stage import Delivery, Outcome, Runtime, StageFailedError, StageRunner, Work
-from shared.store import Patch
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.core.ids import thread_id
+from shared.documents.models import Chunk, Message, Thread
+from shared.pipeline.delivery import Delivery
+from shared.pipeline.events.data import EmbeddingsGenerated, SummarizationRequested
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.runner import Runtime, StageFailedError, StageRunner
+from shared.pipeline.stage import Outcome, Work
 from stages.orchestration import CLAIM_MINUTES, ORCHESTRATION, PATIENCE
 from tests.pipeline.mail_in import NOW, MailIn, mail, mail_in
 from tests.pipeline.test_parsing import variant_of

@@ -10,19 +10,21 @@ from typing import Any
 
 import pytest
 
-from shared.clients import Clients
-from shared.documents import Archive, Chunk, Lock, Message, Thread
-from shared.errors import DocumentNotFoundError
-from shared.events import Event, JSONParsed
-from shared.ids import thread_id
-from shared.mail.models import Skipped
-from shared.mail.parse import parse_archive
-from shared.reading.arrivals import arrival_of
-from shared.reading.errors import UnreadableArchiveError
-from shared.session import Session
-from shared.stage import Delivery, Runtime, StageFailedError, StageRunner
-from shared.store import Patch
-from shared.threads import resolve_thread
+from shared.clients.connections import Clients
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.core.errors import DocumentNotFoundError
+from shared.core.ids import thread_id
+from shared.documents.models import Archive, Chunk, Lock, Message, Thread
+from shared.documents.prepared_message import arrival_of
+from shared.domain.mail.models import Skipped
+from shared.domain.mail.parse import parse_archive
+from shared.ingestion.reader.errors import UnreadableArchiveError
+from shared.pipeline.delivery import Delivery
+from shared.pipeline.events.data import JSONParsed
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.runner import Runtime, StageFailedError, StageRunner
+from shared.threads.merging import resolve_thread
 from shared.threads.rechunking import MessageReplacedError, check_variants
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING, NoMessagesError

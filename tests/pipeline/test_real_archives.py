@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from shared.digests import refresh_due
-from shared.events import Event, SummarizationRequested
+from shared.pipeline.events.data import SummarizationRequested
+from shared.pipeline.events.envelope import Event
+from shared.summarization.digests.refreshing import refresh_due
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.pipeline.mail_in import MailIn, mail_in

@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shared.clients import Clients
-from shared.documents import Chunk
-from shared.embedding.child import EncoderSpec
+from shared.clients.connections import Clients
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.clients.search.definition import index_definition
+from shared.clients.search.filters import Filters
+from shared.clients.search.index import IndexMissingError
+from shared.clients.search.payload import indexed_chunk
+from shared.clients.search.versions import version_name
+from shared.core.errors import ErrorKind, RejectedItemsError, UnencodableTextError, classify
+from shared.documents.models import Chunk
 from shared.embedding.port import Settled
-from shared.embedding.process import EncoderProcess
-from shared.embedding.reembed import main, reembed
-from shared.errors import ErrorKind, RejectedItemsError, UnencodableTextError, classify
-from shared.index import Filters
-from shared.index.definition import index_definition
-from shared.index.index import IndexMissingError
-from shared.index.payload import indexed_chunk
-from shared.index.versions import version_name
-from shared.session import Session
-from shared.store import Patch
+from shared.embedding.process.child import EncoderSpec
+from shared.embedding.process.embedder import EncoderProcess
+from shared.upkeep.migrations.reembed import main, reembed
 from tests.pipeline.mail_in import MailIn, mail, mail_in
 from tests.shared.embedding.toy_encoders import SPEC
 from tests.support.cloud import LocalCloud, plan_faults
@@ -103,7 +103,7 @@ async def test_until_the_switch_searches_find_words_in_the_old_index_and_no_fore
 async def test_broken_off_it_goes_on_where_it_was_and_searches_never_saw_half_of_it(
     cloud: LocalCloud, bus_service: RunningService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shared.embedding.reembed.PAGE", 2)
+    monkeypatch.setattr("shared.upkeep.migrations.reembed.PAGE", 2)
     async with mail_in(cloud, bus_service) as place, with_model(place, "toy") as new, toy(tmp_path) as model:
         chunks = await embed_with_old_model(place)
         await new.index.ensure(DIMENSION)
@@ -171,7 +171,7 @@ async def test_a_missing_index_blames_no_chunk_and_says_what_to_do(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place, with_model(place, "never-made") as other:
-        with pytest.raises(IndexMissingError, match=r"python -m shared\.provision") as raised:
+        with pytest.raises(IndexMissingError, match=r"python -m shared\.upkeep\.provisioning") as raised:
             await other.index.upsert([{"chunk_id": "c", "embedding": [1.0, 0.0, 0.0, 0.0]}])
         assert classify(raised.value).kind is ErrorKind.TRANSIENT
         with pytest.raises(RejectedItemsError):

@@ -9,17 +9,18 @@ from typing import Any
 
 import pytest
 
-from shared.documents import Report, Source, Summary, Thread
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.core.ids import thread_id
+from shared.documents.models import Report, Source, Summary, Thread
+from shared.domain.summaries.citations import verify_stored
+from shared.domain.summaries.models import ThreadContext
 from shared.embedding.instance import close_embedder
-from shared.embedding.model_folder import DEFAULT_FOLDER
-from shared.events import Event, SummarizationRequested
-from shared.ids import thread_id
-from shared.session import Session
-from shared.store import Patch
-from shared.summaries import verify_stored
-from shared.summaries.loading import load_context
-from shared.summaries.models import ThreadContext
-from shared.summaries.summarizers import UnknownBackendError
+from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
+from shared.pipeline.events.data import SummarizationRequested
+from shared.pipeline.events.envelope import Event
+from shared.summarization.factory import UnknownBackendError
+from shared.summarization.thread_context import load_context
 from stages import summarization
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from shared.documents import Message, read_document, stored_time
-from shared.mail.models import Message as ParsedMessage
-from shared.mail.models import Skipped
-from shared.mail.parse import parse_archive, parse_message
-from shared.reading.arrivals import arrival_of
-from shared.threads.messages import message_documents, stored_message
+from shared.documents.base import stored_time
+from shared.documents.containers import read_document
+from shared.documents.models import Message
+from shared.documents.prepared_message import arrival_of
+from shared.domain.mail.models import Message as ParsedMessage
+from shared.domain.mail.models import Skipped
+from shared.domain.mail.parse import parse_archive, parse_message
+from shared.threads.message_documents import message_documents, stored_message
 from tests.mail.hard_mails import CASES
 from tests.support.mail_data import archives, open_archive
 

@@ -11,14 +11,16 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from shared.documents import Report, stored_time
-from shared.events import Event, SummarizationRequested
-from shared.ids import thread_id
-from shared.ingestion.addresses import AddressPolicy
-from shared.session import Session
-from shared.store import Patch
-from shared.webhooks import verify_signature
-from shared.webhooks.delivering import deliver_due
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.clients.outbound import AddressPolicy
+from shared.core.ids import thread_id
+from shared.documents.base import stored_time
+from shared.documents.models import Report
+from shared.pipeline.events.data import SummarizationRequested
+from shared.pipeline.events.envelope import Event
+from shared.publishing.webhooks.delivery import deliver_due
+from shared.publishing.webhooks.signing import verify_signature
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.pipeline.mail_in import MailIn, mail, mail_in

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from shared.mail.models import Share
-from shared.reading import processes
-from shared.reading import reader as module
-from shared.reading.arrivals import BATCH, Arrival, Batch, read_batches
-from shared.reading.errors import ReaderDiedError, ReaderStuckError, UnreadableArchiveError
-from shared.reading.reader import Reader, close_readers, prepare_reader
+from shared.documents.prepared_message import BATCH, Arrival, Batch, read_batches
+from shared.domain.mail.models import Share
+from shared.ingestion.reader import processes
+from shared.ingestion.reader import reader as module
+from shared.ingestion.reader.errors import ReaderDiedError, ReaderStuckError, UnreadableArchiveError
+from shared.ingestion.reader.reader import Reader, close_readers, prepare_reader
 from tests.pipeline.mail_in import mail
 from tests.support.services import ROOT
 
@@ -187,7 +187,7 @@ async def test_what_is_no_archive_is_said_with_its_name(tmp_path: Path, small: i
 
 def test_the_process_ends_when_nobody_is_there_to_ask_it() -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "shared.reading.child"],
+        [sys.executable, "-m", "shared.ingestion.reader.worker"],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

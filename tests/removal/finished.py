@@ -3,11 +3,12 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shared.documents import Chunk, Failure, Status, Thread
-from shared.events import Event
-from shared.session import Session
-from shared.store import NamedQuery, Patch
-from shared.threads.readiness import ready_thread, summary_request
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.documents.models import Chunk, Failure, Status, Thread
+from shared.documents.queries.named_query import NamedQuery
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.readiness import ready_thread, summary_request
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.pipeline.mail_in import MailIn, mail

@@ -5,9 +5,9 @@ from typing import Any
 
 import aiohttp
 
-from shared.clients import Clients
-from shared.config import load_settings
-from shared.removal import RemovalRun, run_removal
+from shared.clients.connections import Clients
+from shared.settings.app import load_settings
+from shared.upkeep.removal.run import RemovalRun, run_removal
 from tests.removal.finished import Clock
 from tests.support.kills import Step, serve
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from shared.documents import OperationStatus, Removal
-from shared.removal import request_removal
-from shared.session import Session
+from shared.clients.cosmos.session import Session
+from shared.documents.models import OperationStatus, Removal
+from shared.upkeep.removal.requests import request_removal
 from tests.pipeline.mail_in import MailIn, mail_in
 from tests.removal.finished import (
     APART,

@@ -7,17 +7,18 @@ import pytest
 from azure.cosmos import CosmosClient
 
 from localcloud.up.settings_file import COSMOS_KEY
-from shared.documents import Archive, OperationStatus, Removal, Source, Summary, Thread
-from shared.errors import DocumentNotFoundError
-from shared.events import Event
-from shared.ids import thread_id
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.core.errors import DocumentNotFoundError
+from shared.core.ids import thread_id
+from shared.documents.models import Archive, OperationStatus, Removal, Source, Summary, Thread
 from shared.ingestion.errors import SourceRemovedError
 from shared.ingestion.storing import Incoming, store_archive
-from shared.provision import ARCHIVES_CONTAINER
-from shared.removal import RemovalRun, request_removal, resume_removals, run_removal
-from shared.session import Session
-from shared.store import Patch
-from shared.threads.places import ThreadMovedError
+from shared.pipeline.events.envelope import Event
+from shared.threads.locating import ThreadMovedError
+from shared.upkeep.provisioning import ARCHIVES_CONTAINER
+from shared.upkeep.removal.requests import request_removal, resume_removals
+from shared.upkeep.removal.run import RemovalRun, run_removal
 from stages.chunking import CHUNKING
 from stages.embedding import EMBEDDING
 from stages.parsing import PARSING

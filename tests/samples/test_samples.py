@@ -2,10 +2,11 @@
 
 import pytest
 
-from shared.consensus import ConsensusMessage, ConsensusType, ThreadConsensus, analyse_thread
-from shared.mail.models import Message, Skipped
-from shared.mail.parse import parse_archive
-from shared.mail.threading import InMemoryThreads, assign
+from shared.domain.consensus.analysis import analyse_thread
+from shared.domain.consensus.models import ConsensusMessage, ConsensusType, ThreadConsensus
+from shared.domain.mail.models import Message, Skipped
+from shared.domain.mail.parse import parse_archive
+from shared.domain.threading.assignment import InMemoryThreads, assign
 from tests.support.services import ROOT
 
 SAMPLES = sorted((ROOT / "samples").glob("*.mbox"))

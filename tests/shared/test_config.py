@@ -1,6 +1,6 @@
 import pytest
 
-from shared.config import Settings, SettingsError, load_settings
+from shared.settings.app import Settings, SettingsError, load_settings
 
 LOCAL = {
     "COSMOS_ENDPOINT": "http://localhost:8081",

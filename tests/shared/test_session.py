@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.session import Session, merge_tokens
+from shared.clients.cosmos.session import Session, merge_tokens
 
 tokens = st.dictionaries(
     st.sampled_from(["0", "1", "2"]), st.tuples(st.integers(-1, 3), st.integers(0, 50)), max_size=3

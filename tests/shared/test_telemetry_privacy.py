@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from shared.errors import PermanentError, classify
-from shared.telemetry_privacy import clean_attributes, clean_stack, clean_text, secrets_of
+from shared.clients.telemetry.privacy import clean_attributes, clean_stack, clean_text, secrets_of
+from shared.core.errors import PermanentError, classify
 from tests.support.cpu import within_cpu
 
 PRIVATE = "a private sentence\nand its second line"
@@ -58,7 +58,7 @@ def test_a_long_line_is_cut() -> None:
 def test_a_line_without_an_end_is_cleaned_in_no_time(word: str) -> None:
     with within_cpu(3.0):
         assert len(clean_text(word * 200_000)) <= 1_000
-        clean_stack(f"shared.errors.PermanentError: {word * 200_000}")
+        clean_stack(f"shared.core.errors.PermanentError: {word * 200_000}")
 
 
 def test_what_is_cut_off_shows_no_address_by_half() -> None:
@@ -121,7 +121,7 @@ def test_the_text_of_our_own_exception_is_kept_without_addresses() -> None:
 
     cleaned = clean_stack(stack_of(raised(fail)))
 
-    assert "shared.errors.PermanentError: no message of (address) was stored" in cleaned
+    assert "shared.core.errors.PermanentError: no message of (address) was stored" in cleaned
     assert "The above exception was the direct cause" in cleaned
     assert "private sentence" not in cleaned
 

@@ -11,8 +11,8 @@ import pytest
 from azure.identity import ManagedIdentityCredential
 from azure.monitor.opentelemetry._constants import _FULLY_SUPPORTED_INSTRUMENTED_LIBRARIES
 
-from shared import telemetry_setup
-from shared.config import load_settings
+from shared.clients.telemetry import setup as telemetry_setup
+from shared.settings.app import load_settings
 from tests.support.cloud import wait_for
 from tests.support.receiver import Receiver, receiving
 
@@ -26,8 +26,8 @@ SETTINGS = {
 BEGIN = """
 import asyncio, logging, sys
 logging.basicConfig(level="INFO")
-from shared.telemetry import pipeline_metrics, span
-from shared.telemetry_setup import flush_telemetry, start_telemetry, telemetry_ready
+from shared.clients.telemetry.tracing import pipeline_metrics, span
+from shared.clients.telemetry.setup import flush_telemetry, start_telemetry, telemetry_ready
 start_telemetry()
 asyncio.run(telemetry_ready())
 """

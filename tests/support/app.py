@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from shared.config import Settings
+from shared.settings.app import Settings
 from tests.support.cloud import LocalCloud
 from tests.support.receiver import Receiver
 from tests.support.services import ROOT, RunningService, running_service
@@ -55,7 +55,9 @@ def running_app(
             environment.setenv(name, value)
         environment.setenv("AzureWebJobsStorage", cloud.storage_connection)
         environment.setenv("APPLICATIONINSIGHTS_CONNECTION_STRING", receiver.connection_string)
-        subprocess.run([sys.executable, "-m", "shared.provision"], cwd=ROOT, env=os.environ, check=True)
+        subprocess.run(
+            [sys.executable, "-m", "shared.upkeep.provisioning"], cwd=ROOT, env=os.environ, check=True
+        )
         with running_service(
             "localcloud.functions", "--root", str(ROOT), data=folder / "functions"
         ) as running:

@@ -21,7 +21,7 @@ from localcloud.lifeline import LIFELINE_VARIABLE
 from localcloud.ports import Ports
 from localcloud.up.catalogue import plan_services
 from localcloud.up.settings_file import AZURITE_KEY, COSMOS_KEY, SEARCH_KEY
-from shared.config import Settings, load_settings
+from shared.settings.app import Settings, load_settings
 from tests.support.services import ROOT, RunningService, running_service
 
 SERVICEBUS_CONFIG = ROOT / "infra" / "servicebus" / "Config.json"

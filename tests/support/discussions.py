@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
-from shared.consensus import analyse_thread
-from shared.summaries import ContextChunk, ContextMessage, Embed, ThreadContext
+from shared.domain.consensus.analysis import analyse_thread
+from shared.domain.summaries.models import ContextChunk, ContextMessage, Embed, ThreadContext
 
 __all__ = ["chunked", "discussion", "letters"]
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from shared.config import Settings
+from shared.settings.app import Settings
 from tests.support.services import ROOT
 
 Step = Callable[[str], None]

@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Any
 
-from shared.clients import Clients
-from shared.config import load_settings
-from shared.sweep import Options, sweep
+from shared.clients.connections import Clients
+from shared.settings.app import load_settings
+from shared.upkeep.sweep.run import Options, sweep
 from tests.support.kills import Step, serve
 
 

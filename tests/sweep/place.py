@@ -11,13 +11,15 @@ from typing import Any
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from shared.documents import Archive, Chunk, Document, Failure, Message, Run, Status, Thread
-from shared.events import Event
-from shared.ids import chunk_id
-from shared.session import Session
-from shared.store import NamedQuery, Store
-from shared.sweep import Options, sweep
-from shared.telemetry import SweepMetrics
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Store
+from shared.clients.telemetry.tracing import SweepMetrics
+from shared.core.ids import chunk_id
+from shared.documents.base import Document
+from shared.documents.models import Archive, Chunk, Failure, Message, Run, Status, Thread
+from shared.documents.queries.named_query import NamedQuery
+from shared.pipeline.events.envelope import Event
+from shared.upkeep.sweep.run import Options, sweep
 from tests.heart.toy import Bench, bench
 from tests.support.cloud import LocalCloud
 from tests.support.services import RunningService

@@ -5,10 +5,10 @@ from itertools import pairwise
 
 import pytest
 
-from shared.config import Settings
-from shared.ncrontab import parse_cron
-from shared.sweep import Policy, interval_schedule
-from shared.sweep.circuit import Evidence, judge
+from shared.core.schedule import parse_cron
+from shared.settings.app import Settings
+from shared.upkeep.requeue.policy import Policy, interval_schedule
+from shared.upkeep.sweep.circuit_breaker import Evidence, judge
 from stages.sweep import schedule
 
 POLICY = Policy.from_settings(Settings(COSMOS_ENDPOINT="x", SEARCH_ENDPOINT="x"))

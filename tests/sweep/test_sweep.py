@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from shared.documents import Archive, Message, Run, RunStatus, Status, Thread, stored_time
-from shared.errors import TransientError, classify
-from shared.events import ArchiveIngested, ChunksPrepared, JSONParsed, SummarizationRequested, parse_event
-from shared.session import Session
-from shared.stage import Subject
-from shared.stage.attempts import remember_failure
-from shared.sweep import latest_run
-from shared.threads.readiness import ready_thread
+from shared.clients.cosmos.session import Session
+from shared.core.errors import TransientError, classify
+from shared.documents.base import stored_time
+from shared.documents.models import Archive, Message, Run, RunStatus, Status, Thread
+from shared.pipeline.events.data import ArchiveIngested, ChunksPrepared, JSONParsed, SummarizationRequested
+from shared.pipeline.events.envelope import parse_event
+from shared.pipeline.lifecycle.attempts import remember_failure
+from shared.pipeline.readiness import ready_thread
+from shared.pipeline.stage import Subject
+from shared.upkeep.sweep.run import latest_run
 from tests.heart.toy import Crash
 from tests.support.cloud import LocalCloud, plan_faults
 from tests.support.services import RunningService
@@ -261,7 +263,7 @@ async def test_a_thread_whose_chunk_is_given_up_still_completes(place: SweepPlac
 async def test_pending_threads_that_are_many_are_looked_at_in_turns(
     place: SweepPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shared.sweep.run.THREADS_EXAMINED", 2)
+    monkeypatch.setattr("shared.upkeep.sweep.run.THREADS_EXAMINED", 2)
     for number in range(4):
         await place.put(place.thread(f"t{number}", message_count=1, created_at=place.ago(hours=9 - number)))
     late = await place.put_ready_thread("t9", created_at=place.ago(hours=1))

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from shared.calls import Calls
-from shared.metric_names import METRICS
-from shared.telemetry import SweepMetrics
+from shared.clients.call_metrics import Calls
+from shared.clients.telemetry.metric_names import METRICS
+from shared.clients.telemetry.tracing import SweepMetrics
 from tests.infra.kql_engine import KqlError, Rows, run_kql
 from tests.infra.plans import of_type
 from tests.infra.test_dashboards import KQL, condition, query_alerts

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.mail.models import Kind, Segment, Skipped
-from shared.mail.normalize import NormalizedBody, segment
-from shared.mail.parse import parse_archive
-from shared.text.chunks import Chunk, ChunkSettings, Strategy, chunk_body
-from shared.text.tokens import WINDOW, ModelTokenizer, TokenizerNotFoundError, find_tokenizer_file
+from shared.domain.chunking.chunker import Chunk, ChunkSettings, Strategy, chunk_body
+from shared.domain.chunking.tokens import WINDOW, ModelTokenizer, TokenizerNotFoundError, find_tokenizer_file
+from shared.domain.mail.models import Kind, Segment, Skipped
+from shared.domain.mail.normalize import NormalizedBody, segment
+from shared.domain.mail.parse import parse_archive
 from tests.support.mail_data import WHY_SKIPPED, archives, data_folder, open_archive
 
 try:

@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from shared.embedding.model_folder import DEFAULT_FOLDER
+from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
 from tests.support.cloud import LocalCloud
 from tests.web.site import Site, sample_site
 

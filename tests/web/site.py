@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from shared.clients import Clients
-from shared.config import Settings
-from shared.digests import refresh_due
-from shared.provision import provision
+from shared.clients.connections import Clients
+from shared.settings.app import Settings
+from shared.summarization.digests.refreshing import refresh_due
+from shared.upkeep.provisioning import provision
 from tests.localcloud.functions.support import Host, running_host
 from tests.support.cloud import LocalCloud, servicebus, servicebus_connection, wait_for
 from tests.support.services import ROOT, RunningService

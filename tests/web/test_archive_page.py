@@ -2,8 +2,8 @@
 
 import pytest
 
-from shared.documents import Archive
-from shared.progress import STAGES, ArchiveProgress, StageProgress
+from shared.documents.models import Archive
+from shared.pipeline.progress import STAGES, ArchiveProgress, StageProgress
 from tests.pipeline.mail_in import archive_of
 from tests.web.markup import Page, check
 from web.rendering import render

@@ -9,9 +9,9 @@ from typing import Any
 import azure.functions as func
 import pytest
 
-from shared import clients as connections
-from shared.calls import Calls
-from shared.config import settings
+from shared.clients import connections
+from shared.clients.call_metrics import Calls
+from shared.settings.app import settings
 from tests.web.site import Site
 from web.pages.archives import archive_page
 from web.pages.drafts import draft_page, drafts_page

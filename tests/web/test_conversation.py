@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.documents import Message
+from shared.documents.models import Message
+from shared.retrieval.conversation import arrange
 from tests.support.properties import STEADY
-from web.conversation import arrange
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 

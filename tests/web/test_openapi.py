@@ -8,7 +8,7 @@ from openapi_spec_validator import validate
 
 from tests.web.app_routes import http_routes
 from tests.web.site import Site
-from web.openapi import OPERATIONS, document
+from web.api.openapi import OPERATIONS, document
 
 
 def api_routes() -> set[tuple[str, str]]:

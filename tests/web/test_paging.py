@@ -3,7 +3,7 @@
 import azure.functions as func
 import pytest
 
-from web.paging import LARGEST_SIZE, page_size
+from web.pagination import LARGEST_SIZE, page_size
 from web.problems import Problem
 
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from shared.documents import Archive, Chunk, Thread
-from shared.events import Event
-from shared.progress import STAGES, ArchiveProgress, archive_progress
-from shared.session import Session
-from shared.store import Patch
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.documents.models import Archive, Chunk, Thread
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.progress import STAGES, ArchiveProgress, archive_progress
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING
 from stages.reporting import REPORTING

@@ -2,17 +2,17 @@
 
 import pytest
 
-from shared.documents import Report
-from shared.ids import thread_id
-from shared.session import Session
-from shared.store import Patch
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.core.ids import thread_id
+from shared.documents.models import Report
+from shared.retrieval.reports import cited_in, find_report, report_detail, summary_of, thread_now
 from stages.reporting import REPORTING
 from tests.pipeline.mail_in import mail, mail_in
 from tests.pipeline.test_reports import ROOT, THREAD, summarized
 from tests.support.cloud import LocalCloud
 from tests.support.services import RunningService
 from web.problems import Problem
-from web.reading import cited_in, find_report, report_detail, summary_of, thread_now
 
 
 async def test_a_merged_thread_is_read_where_it_is_now(

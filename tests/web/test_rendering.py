@@ -4,10 +4,10 @@ import azure.functions as func
 import pytest
 from jinja2 import UndefinedError
 
-from web.conditional import answer_of, etag_of, matches
+from web.caching import answer_of, etag_of, matches
+from web.formatting import plain, seen
 from web.problems import Problem
 from web.rendering import ASSETS, environment, problem_page, render, show, static
-from web.wording import plain, seen
 
 
 def request(path: str = "/", method: str = "GET", **headers: str) -> func.HttpRequest:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.documents import (
+from shared.documents.models import (
     Address,
     Chunk,
     Citation,
@@ -17,7 +17,7 @@ from shared.documents import (
     SummaryStance,
     Thread,
 )
-from shared.mail.normalize import NormalizedBody, segment
+from shared.domain.mail.normalize import NormalizedBody, segment
 from tests.web.markup import Page, check
 from web.pages.thread_view import MESSAGES_A_PAGE, Reading, thread_values
 from web.problems import Problem

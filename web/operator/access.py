@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 
 import azure.functions as func
 
-from shared.config import Settings
+from shared.settings.app import Settings
 
 __all__ = ["COOKIE", "Visitor", "allowed_form", "cookie_header", "enter", "visitor"]
 

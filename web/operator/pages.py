@@ -6,9 +6,9 @@ from urllib.parse import parse_qs
 
 import azure.functions as func
 
-from shared.audit import Actor
-from shared.clients import Clients, clients
-from shared.deadletters.background import request_requeue
+from shared.clients.connections import Clients, clients
+from shared.upkeep.audit import Actor
+from shared.upkeep.deadletters.background import request_requeue
 from web.operator.access import Visitor, allowed_form, cookie_header, enter, visitor
 from web.operator.view import running_on, view_of
 from web.problems import Problem

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-from shared.clients import Clients
-from shared.deadletters import Group, diagnosed_letters, group_letters
-from shared.documents import Audit, AuditStatus
-from shared.oversight.documents import Troubled, failed_documents, stuck_documents
-from shared.oversight.status import DocumentsStatus, StageStatus, Status, read_status
+from shared.clients.connections import Clients
+from shared.documents.models import Audit, AuditStatus
+from shared.upkeep.deadletters.groups import Group, diagnosed_letters, group_letters
+from shared.upkeep.oversight.status import DocumentsStatus, StageStatus, Status, read_status
+from shared.upkeep.oversight.stuck_documents import Troubled, failed_documents, stuck_documents
 
 __all__ = ["View", "running_on", "view_of"]
 

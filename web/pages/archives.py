@@ -2,12 +2,13 @@
 
 import azure.functions as func
 
-from shared.clients import clients
-from shared.documents import Archive, read_document
-from shared.progress import progress_of
-from shared.session import Session
-from shared.store import NamedQuery
-from web.asking import HASH_ID, id_of
+from shared.clients.connections import clients
+from shared.clients.cosmos.session import Session
+from shared.documents.containers import read_document
+from shared.documents.models import Archive
+from shared.documents.queries.named_query import NamedQuery
+from shared.pipeline.progress import progress_of
+from web.parameters import HASH_ID, id_of
 from web.problems import Problem
 from web.rendering import show, shows_problems
 

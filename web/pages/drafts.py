@@ -2,10 +2,10 @@
 
 import azure.functions as func
 
-from shared.clients import clients
-from shared.documents import SummaryType
-from web.asking import draft_named
-from web.drafts import drafts_talked_about, of_draft
+from shared.clients.connections import clients
+from shared.documents.models import SummaryType
+from web.api.drafts import drafts_talked_about, of_draft
+from web.parameters import draft_named
 from web.rendering import show, shows_problems
 
 __all__ = ["blueprint"]

@@ -4,12 +4,13 @@ import asyncio
 
 import azure.functions as func
 
-from shared.clients import Clients, clients
-from shared.documents import ConsensusType, Report, read_document
-from shared.session import Session
-from shared.store import NamedQuery
+from shared.clients.connections import Clients, clients
+from shared.clients.cosmos.session import Session
+from shared.documents.containers import read_document
+from shared.documents.models import ConsensusType, Report
+from shared.documents.queries.named_query import NamedQuery
+from web.api.reports import REPORTS
 from web.rendering import show, shows_problems
-from web.reports import REPORTS
 
 __all__ = ["blueprint", "latest_digests", "latest_reports", "source_names"]
 

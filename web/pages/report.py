@@ -2,13 +2,13 @@
 
 import azure.functions as func
 
-from shared.clients import clients
-from shared.documents import Report, Thread
-from shared.session import Session
-from web.asking import REPORT_ID, id_of
-from web.pages.summary import CitedClaim, ShownSummary, shown_summary
+from shared.clients.connections import clients
+from shared.clients.cosmos.session import Session
+from shared.documents.models import Report, Thread
+from shared.retrieval.reports import cited_in, find_report, summary_of
+from web.pages.summary_view import CitedClaim, ShownSummary, shown_summary
+from web.parameters import REPORT_ID, id_of
 from web.problems import Problem
-from web.reading import cited_in, find_report, summary_of
 from web.rendering import show, shows_problems
 
 __all__ = ["blueprint"]

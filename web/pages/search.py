@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 
 import azure.functions as func
 
-from shared.clients import clients
-from web.asking import asked
-from web.finding import DEEPEST, Found, SearchAsked, as_parameters, find, found_items
+from shared.clients.connections import clients
+from shared.retrieval.search import DEEPEST, Found, SearchAsked, as_parameters, find, found_items
+from web.parameters import asked
 from web.rendering import show, shows_problems
 
 __all__ = ["blueprint"]

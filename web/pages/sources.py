@@ -5,16 +5,17 @@ import re
 
 import azure.functions as func
 
-from shared.clients import clients
-from shared.documents import Archive, Source, Thread, read_document
-from shared.ingestion.definitions import NAME_PATTERN
-from shared.session import Session
-from shared.store import NamedQuery
-from web.listing import next_address
+from shared.clients.connections import clients
+from shared.clients.cosmos.session import Session
+from shared.documents.containers import read_document
+from shared.documents.models import Archive, Source, Thread
+from shared.documents.queries.named_query import NamedQuery
+from shared.ingestion.source_definitions import NAME_PATTERN
+from shared.retrieval.listing import next_address
+from web.api.threads import THREADS
 from web.pages.home import latest_digests, source_names
 from web.problems import Problem
 from web.rendering import show, shows_problems
-from web.threads import THREADS
 
 __all__ = ["blueprint"]
 

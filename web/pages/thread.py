@@ -5,13 +5,13 @@ from urllib.parse import urlencode
 
 import azure.functions as func
 
-from shared.clients import Clients, clients
-from shared.documents import Report, Summary, Thread
-from shared.session import Session
-from web.addresses import page_of_thread
-from web.asking import HASH_ID, REPORT_ID, checked_id, id_of
+from shared.clients.connections import Clients, clients
+from shared.clients.cosmos.session import Session
+from shared.documents.models import Report, Summary, Thread
+from shared.retrieval.links import page_of_thread
+from shared.retrieval.reports import cited_chunks, find_report, messages_of, summary_of, thread_now
 from web.pages.thread_view import Reading, thread_values
-from web.reading import cited_chunks, find_report, messages_of, summary_of, thread_now
+from web.parameters import HASH_ID, REPORT_ID, checked_id, id_of
 from web.rendering import show, shows_problems
 
 __all__ = ["blueprint"]

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shared.documents import Chunk, Message, Report, Status, Summary, SummaryStance, Thread
-from web.addresses import page_of_thread
-from web.bodies import Block, Mark, body_blocks, is_cut, marks_of_citation, marks_of_stance
-from web.conversation import Placed, arrange
-from web.pages.summary import ShownSummary, shown_summary
+from shared.documents.models import Chunk, Message, Report, Status, Summary, SummaryStance, Thread
+from shared.retrieval.conversation import Placed, arrange
+from shared.retrieval.links import page_of_thread
+from web.pages.message_body import Block, Mark, body_blocks, is_cut, marks_of_citation, marks_of_stance
+from web.pages.summary_view import ShownSummary, shown_summary
 from web.problems import Problem
 
 __all__ = ["MESSAGES_A_PAGE", "Reading", "thread_values"]

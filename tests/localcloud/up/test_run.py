@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.embedding.model_folder import DEFAULT_FOLDER
+from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
 from tests.support.services import ROOT
 
 pytestmark = pytest.mark.skipif(not DEFAULT_FOLDER.exists(), reason="the model is not built: make model")

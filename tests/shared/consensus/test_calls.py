@@ -1,6 +1,7 @@
 import pytest
 
-from shared.consensus import CallKind, ConsensusCall, ConsensusMessage, consensus_calls
+from shared.domain.consensus.calls import consensus_calls
+from shared.domain.consensus.models import CallKind, ConsensusCall, ConsensusMessage
 
 CALLS: list[tuple[str, CallKind | None]] = [
     ("I believe we have rough consensus.", CallKind.DECLARED),

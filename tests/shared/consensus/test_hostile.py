@@ -2,8 +2,11 @@
 
 import pytest
 
-from shared.consensus import ConsensusMessage, consensus_calls, message_stance, own_sentences
-from shared.consensus.statements import statements
+from shared.domain.consensus.calls import consensus_calls
+from shared.domain.consensus.models import ConsensusMessage
+from shared.domain.consensus.sentences import own_sentences
+from shared.domain.consensus.stance import message_stance
+from shared.domain.consensus.statements import statements
 from tests.support.cpu import within_cpu
 
 CALL = "This is a consensus call.\n\n"

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.consensus import ConsensusMessage, MessageStance, Stance, message_stance, sentence_stance
+from shared.domain.consensus.models import ConsensusMessage, MessageStance, Stance
+from shared.domain.consensus.stance import message_stance, sentence_stance
 from tests.support.properties import STEADY
 
 SUPPORT = (

@@ -1,7 +1,7 @@
 import pytest
 
-from shared.consensus import ConsensusMessage
-from shared.consensus.statements import Matter, statements, without_repeats
+from shared.domain.consensus.models import ConsensusMessage
+from shared.domain.consensus.statements import Matter, statements, without_repeats
 
 STATEMENTS: list[tuple[str, Matter | None]] = [
     ("I propose that we drop section 4.", Matter.PROPOSAL),

@@ -4,14 +4,8 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.consensus import (
-    ConsensusMessage,
-    ConsensusType,
-    Counts,
-    Stance,
-    ThreadConsensus,
-    analyse_thread,
-)
+from shared.domain.consensus.analysis import analyse_thread
+from shared.domain.consensus.models import ConsensusMessage, ConsensusType, Counts, Stance, ThreadConsensus
 from tests.support.properties import STEADY
 
 START = datetime(2024, 1, 1, tzinfo=UTC)

@@ -4,10 +4,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shared.documents import CONTAINERS, DOCUMENTS, Address, Archive, Chunk, Message, Thread, read_document
-from shared.documents.migration import Migrations
-from shared.errors import InvalidDocumentError
-from shared.schema_files import schema_files
+from shared.core.errors import InvalidDocumentError
+from shared.documents.containers import CONTAINERS, DOCUMENTS, read_document
+from shared.documents.models import Address, Archive, Chunk, Message, Thread
+from shared.documents.upgrades import Migrations
+from tools.schema_files import schema_files
 
 # Every field that the specification names, and the retry fields.
 SPECIFIED = {
@@ -119,7 +120,7 @@ def test_states_are_those_of_the_specification_and_none_is_processing() -> None:
 def test_the_committed_schemas_are_those_of_the_models() -> None:
     files = dict(schema_files())
     stale = [path.name for path, text in files.items() if not path.exists() or path.read_text() != text]
-    assert not stale, "run: python -m shared.schema_files"
+    assert not stale, "run: python -m tools.schema_files"
     folders = {path.parent for path in files}
     assert {path for folder in folders for path in folder.iterdir()} == set(files)
 

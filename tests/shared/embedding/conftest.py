@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from shared.embedding.build import build_model_folder
-from shared.embedding.cpu import Precision
 from shared.embedding.encoder import Vectors
-from shared.embedding.openvino import OpenVinoEncoder
-from shared.embedding.weights import locate_package, read_weights
+from shared.embedding.openvino.build import build_model_folder
+from shared.embedding.openvino.cpu import Precision
+from shared.embedding.openvino.encoder import OpenVinoEncoder
+from shared.embedding.openvino.weights import locate_package, read_weights
 
 
 @pytest.fixture(scope="session")

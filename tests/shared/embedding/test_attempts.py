@@ -2,14 +2,14 @@
 
 import pytest
 
-from shared.embedding.attempts import Attempts, Try
-from shared.errors import (
+from shared.core.errors import (
     EncoderCrashError,
     EncoderMemoryError,
     EncoderStartError,
     EncoderTimeoutError,
     UnencodableTextError,
 )
+from shared.embedding.process.batch_retries import Attempts, Try
 
 CRASH = EncoderCrashError()
 

@@ -7,11 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from shared.embedding.build import is_current, main
-from shared.embedding.cpu import Precision
-from shared.embedding.model_folder import Manifest, ModelFolderError
-from shared.embedding.openvino import OpenVinoEncoder
-from shared.embedding.weights import WEIGHTS_SHA256, WeightsError, locate_package, read_weights, sha256
+from shared.embedding.openvino.build import is_current, main
+from shared.embedding.openvino.cpu import Precision
+from shared.embedding.openvino.encoder import OpenVinoEncoder
+from shared.embedding.openvino.model_folder import Manifest, ModelFolderError
+from shared.embedding.openvino.weights import (
+    WEIGHTS_SHA256,
+    WeightsError,
+    locate_package,
+    read_weights,
+    sha256,
+)
 from tests.support.services import ROOT
 
 
@@ -75,7 +81,7 @@ def test_a_file_that_was_changed_is_not_loaded(copied: Path, name: str) -> None:
 
 
 def test_a_missing_folder_says_how_to_make_it(tmp_path: Path) -> None:
-    with pytest.raises(ModelFolderError, match=r"python -m shared\.embedding\.build --out"):
+    with pytest.raises(ModelFolderError, match=r"python -m shared\.embedding\.openvino\.build --out"):
         OpenVinoEncoder(tmp_path / "none")
 
 
@@ -116,7 +122,7 @@ def test_the_command_leaves_a_current_folder_and_a_strangers_folder_alone(
 
 def test_the_command_builds_a_folder_that_encodes(tmp_path: Path) -> None:
     out = tmp_path / "deep" / "model"
-    command = [sys.executable, "-m", "shared.embedding.build", "--out", str(out)]
+    command = [sys.executable, "-m", "shared.embedding.openvino.build", "--out", str(out)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert "384 dimensions" in done.stdout
     assert [path.name for path in out.parent.iterdir()] == ["model"]

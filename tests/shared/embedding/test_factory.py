@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shared.config import load_settings
+from shared.core.errors import EncoderStartError
 from shared.embedding.factory import encoder_spec, open_embedder
-from shared.embedding.openvino import OpenVinoEncoder
-from shared.embedding.process import EncoderProcess
-from shared.embedding.weights import locate_package
-from shared.errors import EncoderStartError
+from shared.embedding.openvino.encoder import OpenVinoEncoder
+from shared.embedding.openvino.weights import locate_package
+from shared.embedding.process.embedder import EncoderProcess
+from shared.settings.app import load_settings
 from tests.shared.test_config import LOCAL
 
 TEXTS = ["We have rough consensus.", "", "-1, this breaks my build", "word " * 400]
@@ -39,7 +39,7 @@ async def test_the_default_embedder_gives_the_vectors_of_its_encoder_and_survive
 
 async def test_a_missing_model_is_an_error_that_says_how_to_make_it(tmp_path: Path) -> None:
     settings = load_settings({**LOCAL, "EMBEDDING_MODEL_PATH": str(tmp_path)})
-    with pytest.raises(EncoderStartError, match=r"python -m shared\.embedding\.build"):
+    with pytest.raises(EncoderStartError, match=r"python -m shared\.embedding\.openvino\.build"):
         await open_embedder(settings)
 
 
@@ -74,7 +74,7 @@ def test_the_settings_reach_the_encoder() -> None:
         "EMBEDDING_TOKEN_BUDGET": "2048",
     }
     spec = encoder_spec(load_settings({**LOCAL, **chosen}))
-    assert spec.factory == "shared.embedding.loading:load_sentence_transformer"
+    assert spec.factory == "shared.embedding.encoder_loading:load_sentence_transformer"
     assert spec.arguments == {
         "model": "intfloat/e5-small-v2",
         "path": "elsewhere",

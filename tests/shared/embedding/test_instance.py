@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from shared.config import Settings
+from shared.core.errors import EncoderStartError
 from shared.embedding import instance
 from shared.embedding.port import Embedder
-from shared.errors import EncoderStartError
+from shared.settings.app import Settings
 
 
 async def test_everybody_who_waits_for_an_embedder_that_does_not_start_is_told_why(

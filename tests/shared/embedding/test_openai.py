@@ -10,12 +10,13 @@ import pytest
 from azure.core.credentials import AccessToken
 
 from localcloud.httpd import Response
-from shared.config import Settings, load_settings
+from shared.core.errors import ErrorKind, TransientError, UnencodableTextError, classify
 from shared.embedding.encoder import Vectors
 from shared.embedding.factory import open_embedder
-from shared.embedding.openai import REQUESTS_AT_ONCE, OpenAIEmbedder
-from shared.errors import ErrorKind, TransientError, UnencodableTextError, classify
-from shared.retry import Backoff, with_backoff
+from shared.embedding.openai_embedder import REQUESTS_AT_ONCE, OpenAIEmbedder
+from shared.pipeline.retry.loops import with_backoff
+from shared.pipeline.retry.policies import Backoff
+from shared.settings.app import Settings, load_settings
 from tests.shared.test_config import LOCAL
 from tests.support.openai_server import OpenAIServer, refusal
 
@@ -121,7 +122,7 @@ class Identity:
 async def test_without_a_key_the_managed_identity_is_used(
     server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shared.embedding.openai.DefaultAzureCredential", Identity)
+    monkeypatch.setattr("shared.embedding.openai_embedder.DefaultAzureCredential", Identity)
     embedder = OpenAIEmbedder.from_settings(settings(server, EMBEDDING_API_KEY=""))
     await embedder.encode(["one"])
     await embedder.close()

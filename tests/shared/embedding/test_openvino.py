@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shared.embedding.cpu import Precision, fastest_precision, multiplies_bfloat16
 from shared.embedding.encoder import Vectors
-from shared.embedding.graph import quantised
-from shared.embedding.openvino import OpenVinoEncoder
-from shared.embedding.tokens import WordPieces
+from shared.embedding.openvino.cpu import Precision, fastest_precision, multiplies_bfloat16
+from shared.embedding.openvino.encoder import OpenVinoEncoder
+from shared.embedding.openvino.graph import quantised
+from shared.embedding.openvino.word_pieces import WordPieces
 from tests.support import numpy_bert
 from tests.support.services import ROOT
 
@@ -166,7 +166,7 @@ def test_an_unfaithful_8_bit_graph_is_replaced_by_the_exact_one(
     for file in model_folder.iterdir():
         if file.name != "int8.bin":
             (folder / file.name).symlink_to(file)
-    monkeypatch.setattr("shared.embedding.openvino.fastest_precision", lambda: Precision.INT8)
+    monkeypatch.setattr("shared.embedding.openvino.encoder.fastest_precision", lambda: Precision.INT8)
     assert OpenVinoEncoder(folder).precision is Precision.FP32
     assert "fp32 is used" in caplog.text
     assert OpenVinoEncoder(model_folder).precision is Precision.INT8
@@ -175,8 +175,8 @@ def test_an_unfaithful_8_bit_graph_is_replaced_by_the_exact_one(
 WITHOUT_TORCH = """
 import sys
 from pathlib import Path
-import shared.embedding.build, shared.embedding.factory
-from shared.embedding.openvino import OpenVinoEncoder
+import shared.embedding.openvino.build, shared.embedding.factory
+from shared.embedding.openvino.encoder import OpenVinoEncoder
 assert OpenVinoEncoder(Path(sys.argv[1])).encode(["one", "two"]).shape == (2, 384)
 loaded = {name.partition(".")[0] for name in sys.modules}
 assert sys.modules["openvino_telemetry"] is None
@@ -190,7 +190,7 @@ def test_neither_building_nor_encoding_imports_torch(model_folder: Path) -> None
 
 WORKER_IMPORTS = """
 import sys
-import shared.embedding.worker, shared.embedding.loading, shared.embedding.openvino
+import shared.embedding.process.worker, shared.embedding.encoder_loading, shared.embedding.openvino
 assert not [name for name in sys.modules if name.startswith(("azure", "openai.", "pydantic"))]
 """
 

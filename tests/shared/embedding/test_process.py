@@ -14,10 +14,7 @@ import numpy as np
 import psutil
 import pytest
 
-from shared.embedding.attempts import Attempts
-from shared.embedding.child import EncoderSpec
-from shared.embedding.process import EncoderProcess, ProcessOptions
-from shared.errors import (
+from shared.core.errors import (
     EncoderCrashError,
     EncoderMemoryError,
     EncoderStartError,
@@ -26,6 +23,9 @@ from shared.errors import (
     UnencodableTextError,
     classify,
 )
+from shared.embedding.process.batch_retries import Attempts
+from shared.embedding.process.child import EncoderSpec
+from shared.embedding.process.embedder import EncoderProcess, ProcessOptions
 from tests.shared.embedding.toy_encoders import SPEC
 from tests.support.services import ROOT
 
@@ -199,8 +199,8 @@ async def test_only_strings_are_texts(start: Start) -> None:
 
 OWNER = """
 import asyncio, sys
-from shared.embedding.child import EncoderSpec
-from shared.embedding.process import EncoderProcess
+from shared.embedding.process.child import EncoderSpec
+from shared.embedding.process.embedder import EncoderProcess
 async def main():
     embedder = await EncoderProcess.start(EncoderSpec(sys.argv[1], {"journal": sys.argv[2]}))
     print(embedder.pid, flush=True)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.embedding.port import Settled
-from shared.embedding.waiting import POOL, Call, WaitingTexts
+from shared.embedding.process.text_queue import POOL, Call, WaitingTexts
 
 LOOP = asyncio.new_event_loop()
 LOOP.close()

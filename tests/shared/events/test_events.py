@@ -7,20 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.errors import InvalidEventError
-from shared.events import (
-    CATALOGUE,
-    MAX_EVENT_BYTES,
-    STAGE_OF,
-    ArchiveIngested,
-    ChunksPrepared,
-    Event,
-    EventTooLargeError,
-    JSONParsed,
-    ReportPublished,
-    parse_event,
-    split_to_fit,
-)
+from shared.core.errors import InvalidEventError
+from shared.pipeline.events.catalogue import CATALOGUE, STAGE_OF
+from shared.pipeline.events.data import ArchiveIngested, ChunksPrepared, JSONParsed, ReportPublished
+from shared.pipeline.events.envelope import Event, parse_event
+from shared.pipeline.events.splitting import MAX_EVENT_BYTES, EventTooLargeError, split_to_fit
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

@@ -5,8 +5,8 @@ from xml.etree import ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.documents import Report, Summary
-from shared.feeds import Feed, FeedEntry, atom_feed, entry_of
+from shared.documents.models import Report, Summary
+from shared.publishing.atom import Feed, FeedEntry, atom_feed, entry_of
 
 NOW = datetime(2024, 1, 8, 12, tzinfo=UTC)
 A = "{http://www.w3.org/2005/Atom}"

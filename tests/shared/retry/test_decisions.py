@@ -2,8 +2,8 @@ import random
 
 import pytest
 
-from shared.errors import ErrorKind, Failure
-from shared.retry import Abandon, Backoff, Retry, RetryConfig, RetryPolicy
+from shared.core.errors import ErrorKind, Failure
+from shared.pipeline.retry.policies import Abandon, Backoff, Retry, RetryConfig, RetryPolicy
 
 TRANSIENT = Failure(ErrorKind.TRANSIENT, "HttpResponseError", "503")
 

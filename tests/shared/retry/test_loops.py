@@ -3,16 +3,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from shared.errors import DocumentNotFoundError, ErrorKind, PermanentError, TransientError
-from shared.retry import (
-    AbandonedError,
-    Backoff,
-    RetryConfig,
-    RetryHooks,
-    RetryPolicy,
-    handle_event_with_retry,
-    with_backoff,
-)
+from shared.core.errors import DocumentNotFoundError, ErrorKind, PermanentError, TransientError
+from shared.pipeline.retry.loops import AbandonedError, RetryHooks, handle_event_with_retry, with_backoff
+from shared.pipeline.retry.policies import Backoff, RetryConfig, RetryPolicy
 
 
 class VirtualTime:

@@ -11,17 +11,13 @@ import openai
 import pytest
 
 from localcloud.httpd import Response, json_response
-from shared.errors import ErrorKind, PermanentError, TransientError, classify
-from shared.summaries import (
-    Section,
-    ThreadContext,
-    ThreadSummary,
-    TokenBudget,
-    render_markdown,
-    verify_stored,
-)
-from shared.summaries.chat import ChatSettings, ChatSummarizer
-from shared.summaries.chat_client import ChatEndpoint, InvalidEndpointError, open_chat_client
+from shared.clients.openai.client import ChatEndpoint, InvalidEndpointError, open_chat_client
+from shared.core.errors import ErrorKind, PermanentError, TransientError, classify
+from shared.domain.summaries.citations import verify_stored
+from shared.domain.summaries.markdown import render_markdown
+from shared.domain.summaries.models import Section, ThreadContext, ThreadSummary
+from shared.summarization.chat_summarizer import ChatSettings, ChatSummarizer
+from shared.summarization.token_budget import TokenBudget
 from tests.support.chat_endpoint import ChatEndpointServer, completion, serving
 from tests.support.discussions import discussion, letters
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.consensus import Evidence
-from shared.summaries import Citation, ContextChunk, ContextMessage, find_quote, verify_stored
-from shared.summaries.citations import MAX_QUOTE_CHARS, cite, verified
+from shared.domain.consensus.models import Evidence
+from shared.domain.summaries.citations import MAX_QUOTE_CHARS, cite, find_quote, verified, verify_stored
+from shared.domain.summaries.models import Citation, ContextChunk, ContextMessage
 from tests.support.properties import STEADY
 
 TEXT = "I have read the draft.\n\nI agree with the proposed\napproach (see RFC 2119). +1\n\nNot ready."

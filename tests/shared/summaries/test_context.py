@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from shared.summaries import ThreadContext, select_context
+from shared.domain.summaries.context_selection import select_context
+from shared.domain.summaries.models import ThreadContext
 from tests.support.discussions import discussion, letters
 from tests.support.properties import STEADY
 

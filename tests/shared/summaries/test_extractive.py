@@ -4,17 +4,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from shared.consensus import Stance
-from shared.summaries import (
-    ExtractiveSummarizer,
-    Lengths,
-    Section,
-    Summarizer,
-    ThreadContext,
-    ThreadSummary,
-    render_markdown,
-    verify_stored,
-)
+from shared.domain.consensus.models import Stance
+from shared.domain.summaries.citations import verify_stored
+from shared.domain.summaries.extractive import ExtractiveSummarizer, Lengths
+from shared.domain.summaries.markdown import render_markdown
+from shared.domain.summaries.models import Section, Summarizer, ThreadContext, ThreadSummary
 from tests.support.discussions import discussion, letters
 
 

@@ -4,14 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.summaries import (
-    Claim,
-    ExtractiveSummarizer,
-    Section,
-    ThreadSummary,
-    escape_markdown,
-    render_markdown,
-)
+from shared.domain.summaries.extractive import ExtractiveSummarizer
+from shared.domain.summaries.markdown import escape_markdown, render_markdown
+from shared.domain.summaries.models import Claim, Section, ThreadSummary
 from tests.support.discussions import discussion, letters
 from tests.support.properties import STEADY
 

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from shared.mail.models import Message
-from shared.mail.parse import parse_archive
-from shared.summaries import ContextMessage, ExtractiveSummarizer, render_markdown, verify_stored
+from shared.domain.mail.models import Message
+from shared.domain.mail.parse import parse_archive
+from shared.domain.summaries.citations import verify_stored
+from shared.domain.summaries.extractive import ExtractiveSummarizer
+from shared.domain.summaries.markdown import render_markdown
+from shared.domain.summaries.models import ContextMessage
 from tests.support.discussions import discussion
 from tests.support.mail_data import WHY_SKIPPED, archives, open_archive
 

@@ -3,8 +3,9 @@ from typing import Any
 
 import pytest
 
-from shared.config import SettingsError, load_settings
-from shared.webhooks import parse_webhooks, sign, verify_signature
+from shared.publishing.webhooks.signing import sign, verify_signature
+from shared.settings.app import SettingsError, load_settings
+from shared.settings.webhooks import parse_webhooks
 from tests.shared.test_config import LOCAL
 
 GOOD: dict[str, Any] = {"name": "chairs", "url": "https://example.org/hook", "secret": "0123456789abcdef"}

@@ -1,0 +1,110 @@
+"""Runs a command's work: settings, connections, Ctrl-C, and errors in one line."""
+
+import asyncio
+import contextlib
+import getpass
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ops.exit_codes import Code, Stop
+from ops.settings_files import setting_values
+
+if TYPE_CHECKING:
+    from shared.clients.connections import Clients
+    from shared.upkeep.audit import Actor
+
+__all__ = ["CHOSEN", "Chosen", "Interrupt", "actor", "perform"]
+
+Result = TypeVar("Result")
+ACTOR_VARIABLE = "ROUGH_CONSENSUS_ACTOR"
+
+
+@dataclass
+class Chosen:
+    """What stands before the command's name."""
+
+    settings: Path | None = None
+    debug: bool = False
+
+
+CHOSEN = Chosen()
+
+
+def actor() -> "Actor":
+    """Who this is, for the audit records."""
+    from shared.upkeep.audit import Actor
+
+    return Actor(os.environ.get(ACTOR_VARIABLE) or f"{getpass.getuser()}@{socket.gethostname()}")
+
+
+class Interrupt:
+    """Ctrl-C: the first asks the work to come to an end, the second breaks it off."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def stopped(self) -> bool:
+        return self.asked
+
+
+def perform(
+    work: Callable[["Clients"], Coroutine[Any, Any, Result]], *, interrupt: Interrupt | None = None
+) -> Result:
+    """The work, with the connections that the settings give. An `interrupt` makes Ctrl-C gentle."""
+    return asyncio.run(_performed(work, interrupt))
+
+
+async def _performed(work: Callable[["Clients"], Awaitable[Result]], interrupt: Interrupt | None) -> Result:
+    from shared.clients.connections import Clients
+    from shared.settings.app import SettingsError, load_settings
+
+    try:
+        settings = load_settings(setting_values(CHOSEN.settings))
+    except SettingsError as error:
+        raise Stop(Code.USAGE, f"settings: {'; '.join(str(error).splitlines())}") from None
+    connected = await Clients.connect(settings)
+    try:
+        with _gentle(interrupt):
+            return await work(connected)
+    finally:
+        with _quiet():
+            await connected.close()
+
+
+@contextlib.contextmanager
+def _gentle(interrupt: Interrupt | None) -> Any:
+    main_thread = threading.current_thread() is threading.main_thread()
+    if interrupt is None or not main_thread or sys.platform == "win32":  # no signals there
+        yield
+        return
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+
+    def ask() -> None:
+        if interrupt.asked and task is not None:
+            task.cancel()
+        interrupt.asked = True
+
+    loop.add_signal_handler(signal.SIGINT, ask)
+    loop.add_signal_handler(signal.SIGTERM, ask)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        loop.remove_signal_handler(signal.SIGTERM)
+
+
+@contextlib.contextmanager
+def _quiet() -> Any:
+    """Closing connections that broke must not hide why they did."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - the work is over; what it came to is already known
+        if CHOSEN.debug:
+            sys.stderr.write(f"closing: {error}\n")

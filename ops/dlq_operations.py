@@ -1,0 +1,184 @@
+"""Carries out a requeue, a purge or a restore, and shows how it goes."""
+
+import sys
+from collections import Counter
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ops.command import Interrupt, actor, perform
+from ops.exit_codes import Code, Stop
+from ops.output import confirm, print_json, say, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shared.clients.connections import Clients
+    from shared.clients.servicebus.dead_letter_mover import Watch
+    from shared.documents.models import Audit
+    from shared.upkeep.deadletters.causes import Diagnosed
+    from shared.upkeep.deadletters.selection import Selection
+
+__all__ = ["carry_out", "restore_purged"]
+
+DOING = {"dlq.requeue": "requeue", "dlq.purge": "purge", "dlq.restore": "restore"}
+ENDED = {"dlq.requeue": "requeued", "dlq.purge": "purged", "dlq.restore": "restored"}
+
+
+def carry_out(
+    action: str,
+    selection: "Selection | None",
+    *,
+    rate: float,
+    dry_run: bool,
+    yes: bool,
+    resume: str | None,
+    json: bool,
+) -> None:
+    interrupt = Interrupt()
+
+    async def work(clients: "Clients") -> "Audit | None":
+        from shared.upkeep.deadletters.operations import ask
+        from shared.upkeep.deadletters.selection import choose
+
+        if resume is not None:
+            return await _run(clients, await _resumable(clients, resume, action), interrupt)
+        assert selection is not None  # noqa: S101 - one of the two is given
+        chosen = await choose(clients, selection)
+        _announce(action, chosen, dry_run=dry_run, json=json)
+        if dry_run or not chosen:
+            return None
+        confirm(f"{DOING[action].capitalize()} {len(chosen):,} dead letters?", yes=yes)
+        audit = await ask(clients, action, selection.shown(), actor(), rate=rate or None)
+        return await _run(clients, audit, interrupt)
+
+    _end(perform(work, interrupt=interrupt), json=json)
+
+
+def restore_purged(
+    purge: str, sequence: list[int], limit: int | None, *, rate: float, dry_run: bool, yes: bool, json: bool
+) -> None:
+    interrupt, action = Interrupt(), "dlq.restore"
+    asked: dict[str, Any] = {"purge": purge}
+    asked |= {name: value for name, value in (("sequence_numbers", sequence), ("limit", limit)) if value}
+
+    async def work(clients: "Clients") -> "Audit | None":
+        from shared.upkeep.deadletters.operations import ask
+        from shared.upkeep.deadletters.restoring import restorable
+
+        found = await restorable(clients, purge, sequence_numbers=sequence, limit=limit)
+        counted = Counter(record["queue"] for record in found)
+        if dry_run:
+            _tell_plan(action, [(queue, "", count, "") for queue, count in counted.items()], json=json)
+        elif not found:
+            _tell_plan(action, [], json=json)
+        if dry_run or not found:
+            return None
+        confirm(f"Restore {len(found):,} dead letters of {purge}?", yes=yes)
+        audit = await ask(clients, action, asked, actor(), rate=rate or None)
+        return await _run(clients, audit, interrupt)
+
+    _end(perform(work, interrupt=interrupt), json=json)
+
+
+async def _resumable(clients: "Clients", operation: str, action: str) -> "Audit":
+    from shared.upkeep.audit import find_audit
+
+    audit = await find_audit(clients.store, operation)
+    if audit.action != action:
+        raise Stop(Code.USAGE, f"{operation} is a {audit.action}, not a {action}.")
+    return audit
+
+
+async def _run(clients: "Clients", audit: "Audit", interrupt: Interrupt) -> "Audit":
+    from shared.upkeep.deadletters.operations import run
+
+    say(f"operation {audit.id}")
+    with _watching(audit, interrupt) as watch:
+        return await run(clients, audit.id, watch=watch)
+
+
+@contextmanager
+def _watching(audit: "Audit", interrupt: Interrupt) -> "Iterator[Watch]":
+    """Progress on a terminal; on a pipe only what somebody would wait for."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from shared.clients.servicebus.dead_letter_mover import Watch
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+    )  # fmt: skip
+    told = False
+    with Progress(*columns, console=console, disable=not sys.stderr.isatty()) as progress:
+        bar = progress.add_task(ENDED[audit.action], total=None)
+
+        def planned(total: int) -> None:
+            progress.update(bar, total=total)
+
+        def done(count: int) -> None:
+            progress.update(bar, completed=count)
+
+        def waiting(left: int) -> None:
+            nonlocal told
+            if not told:
+                say(f"{left:,} are held by another receiver: waiting for their locks to end (Ctrl-C stops)")
+            told = True
+
+        yield Watch(progress=done, planned=planned, waiting=waiting, stopped=interrupt.stopped)
+
+
+def _announce(action: str, chosen: "list[Diagnosed]", *, dry_run: bool, json: bool) -> None:
+    counted: Counter[tuple[str, str, str]] = Counter(
+        (each.letter.queue, each.group, each.cause.error) for each in chosen
+    )
+    by_group: Counter[tuple[str, str]] = Counter()
+    errors: dict[tuple[str, str], str] = {}
+    for (queue, group, error), count in counted.items():
+        by_group[queue, group] += count
+        errors.setdefault((queue, group), error)
+    rows = [(queue, group, count, errors[queue, group]) for (queue, group), count in by_group.most_common()]
+    if dry_run or not chosen:
+        _tell_plan(action, rows, json=json)
+    elif not json:
+        _plan_table(rows)
+
+
+def _tell_plan(action: str, rows: list[tuple[str, str, int, str]], *, json: bool) -> None:
+    total = sum(count for _, _, count, _ in rows)
+    if json:
+        groups = [
+            {"queue": queue, "group": group or None, "count": count, "error": error or None}
+            for queue, group, count, error in rows
+        ]
+        print_json({"action": action, "dry_run": True, "planned": total, "groups": groups})
+        return
+    _plan_table(rows)
+    if total:
+        say(f"{total:,} would be {ENDED[action]}; nothing was done.")
+
+
+def _plan_table(rows: list[tuple[str, str, int, str]]) -> None:
+    shown = [(queue, group, f"{count:,}", error[:160]) for queue, group, count, error in rows]
+    table(["queue", "group", "count>", "error*"], shown, empty="Nothing fits: there is nothing to do.")
+
+
+def _end(audit: "Audit | None", *, json: bool) -> None:
+    if audit is None:
+        return
+    word = ENDED[audit.action]
+    if json:
+        print_json(
+            {"operation": audit.id, "action": audit.action, "status": audit.status, **audit.counts,
+             "outcome": audit.outcome}
+        )  # fmt: skip
+    else:
+        more = f"; {audit.outcome}" if audit.outcome else ""
+        undo = f" `dlq restore {audit.id}` brings them back." if word == "purged" else ""
+        say(f"{audit.counts.get(word, 0):,} of {audit.counts.get('planned', 0):,} {word}{more}.{undo}")
+    if audit.status == "interrupted":
+        name = DOING[audit.action]
+        again = f"dlq {name} --resume {audit.id}" if name != "restore" else "the same command"
+        raise Stop(Code.INTERRUPTED, f"Stopped. Go on with: {again}")
+    if audit.status != "succeeded":
+        raise Stop(Code.PROBLEMS)

@@ -1,0 +1,36 @@
+"""Writes an export: whole or not at all, and for its owner's eyes."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ops.exit_codes import Code, Stop
+from ops.output import as_json
+
+__all__ = ["write_export"]
+
+
+def write_export(output: str, records: Sequence[dict[str, Any]]) -> None:
+    if output == "-":
+        sys.stdout.writelines(_pieces(records, array=False))
+        return
+    path = Path(output)
+    try:
+        # mkstemp makes it readable for its owner alone: dead letters may hold anything.
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.writelines(_pieces(records, array=path.suffix == ".json"))
+        Path(temporary).replace(path)
+    except OSError as error:
+        raise Stop(Code.FAILED, f"{output}: cannot be written: {error.strerror}") from None
+
+
+def _pieces(records: Sequence[dict[str, Any]], *, array: bool) -> Iterator[str]:
+    if array:
+        yield as_json(records, indent=2) + "\n"
+        return
+    for record in records:
+        yield as_json(record) + "\n"

@@ -1,0 +1,76 @@
+"""The consistency checks by hand."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ops.command import actor, perform
+from ops.exit_codes import Code, Stop
+from ops.options import Json, Yes
+from ops.output import confirm, print_json, say, table
+
+if TYPE_CHECKING:
+    from shared.clients.connections import Clients
+    from shared.documents.models import Run
+
+__all__ = ["verify"]
+
+SHOWN = 20
+
+
+def verify(
+    repair: Annotated[bool, typer.Option("--repair", help="Have what is damaged made again.")] = False,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Check that what is stored fits together, and repair it where asked to. Exit code 3: damage is left."""
+    if repair:
+        confirm("Repair what is found? Work is asked for again, and orphans are deleted.", yes=yes)
+    done = perform(lambda clients: _verified(clients, repair=repair))
+    found = sum(each["found"] for each in done.counts.values())
+    repaired = sum(each["repaired"] for each in done.counts.values())
+    if json:
+        print_json(done.model_dump(mode="json", exclude={"etag"}))
+    else:
+        _show(done, found, repaired, repair=repair)
+    if done.errors:
+        raise Stop(Code.FAILED, "; ".join(done.errors))
+    if found > repaired:
+        raise Stop(Code.PROBLEMS)
+
+
+async def _verified(clients: "Clients", *, repair: bool) -> "Run":
+    from shared.upkeep.audit import audited
+    from shared.upkeep.integrity.run import VerifyOptions
+    from shared.upkeep.integrity.run import verify as run_checks
+
+    options = VerifyOptions(repair=repair, requested_by=actor().name)
+    if not repair:
+        return await run_checks(clients, options)
+    async with audited(clients.store, "verify.repair", actor(), {}) as counts:
+        done = await run_checks(clients, options)
+        counts.update({kind: each["repaired"] for kind, each in done.counts.items() if each["repaired"]})
+    return done
+
+
+def _show(done: "Run", found: int, repaired: int, *, repair: bool) -> None:
+    table(
+        ["damage", "found>", "repaired>"],
+        [
+            (kind.replace("_", " "), f"{each['found']:,}", f"{each['repaired']:,}")
+            for kind, each in done.counts.items()
+            if each["found"]
+        ],
+        empty="Everything fits together.",
+    )
+    if not found:
+        return
+    table(
+        ["damage", "container", "id", "detail*"],
+        [
+            (each["kind"].replace("_", " "), each["container"], each["id"], each["detail"])
+            for each in done.examples[:SHOWN]
+        ],
+        empty="",
+    )
+    say(f"{found:,} found, {repaired:,} repaired." if repair else f"{found:,} found; --repair repairs them.")

@@ -1,0 +1,79 @@
+"""Blob storage, thin over the SDK: raw archives in, streams out."""
+
+from collections.abc import AsyncIterable, AsyncIterator
+from contextlib import suppress
+from typing import IO, TYPE_CHECKING
+
+from azure.core import MatchConditions
+from azure.core.exceptions import ResourceExistsError, ResourceModifiedError, ResourceNotFoundError
+
+from shared.clients.call_metrics import Calls
+from shared.core.errors import DocumentNotFoundError
+
+if TYPE_CHECKING:
+    from azure.storage.blob.aio import BlobServiceClient, StorageStreamDownloader
+
+__all__ = ["Blobs"]
+
+
+class Blobs:
+    def __init__(self, client: "BlobServiceClient", calls: Calls | None = None) -> None:
+        self._client = client
+        self._calls = calls or Calls("blobs")
+
+    async def ensure_container(self, name: str) -> None:
+        async with self._calls.measured("ensure_container"):
+            try:
+                await self._client.create_container(name)
+            except ResourceExistsError:
+                return
+
+    async def upload(
+        self, container: str, path: str, content: bytes | IO[bytes] | AsyncIterable[bytes]
+    ) -> None:
+        """Store it, in place of what was there; a stream is never held in memory whole."""
+        async with self._calls.measured("upload"):
+            await self._client.get_blob_client(container, path).upload_blob(content, overwrite=True)
+
+    async def append(self, container: str, path: str, content: bytes) -> None:
+        """Add to the end of an append blob, which is made where there is none: all of it or nothing.
+
+        After a lost answer the same bytes may stand there twice: who reads them has to expect that.
+        """
+        async with self._calls.measured("append"):
+            blob = self._client.get_blob_client(container, path)
+            try:
+                await blob.append_block(content)
+            except ResourceNotFoundError:
+                # If-None-Match: another that makes it at the same time must not be written over.
+                with suppress(ResourceExistsError, ResourceModifiedError):
+                    await blob.create_append_blob(match_condition=MatchConditions.IfMissing)
+                await blob.append_block(content)
+
+    async def read(self, container: str, path: str) -> AsyncIterator[bytes]:
+        """The content, piece by piece."""
+        async for piece in (await self._open(container, path)).chunks():
+            yield piece
+
+    async def save(self, container: str, path: str, file: IO[bytes]) -> None:
+        """Write the content to the file. Pieces would be cut from what was read, and copied once more."""
+        await (await self._open(container, path)).readinto(file)
+
+    async def _open(self, container: str, path: str) -> "StorageStreamDownloader[bytes]":
+        async with self._calls.measured("open"):
+            try:
+                return await self._client.get_blob_client(container, path).download_blob()
+            except ResourceNotFoundError:
+                raise DocumentNotFoundError(f"there is no blob {container}/{path}") from None
+
+    async def delete(self, container: str, path: str) -> bool:
+        """Whether it was there."""
+        async with self._calls.measured("delete"):
+            try:
+                await self._client.get_blob_client(container, path).delete_blob()
+            except ResourceNotFoundError:
+                return False
+        return True
+
+    async def close(self) -> None:
+        await self._client.close()

@@ -1,0 +1,214 @@
+"""The app's connections: one of each per process, by key locally and by managed identity in Azure."""
+
+import asyncio
+import urllib.request
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Self
+
+from azure.core.credentials import AzureKeyCredential
+
+from shared.clients.blobs import Blobs
+from shared.clients.call_metrics import Calls
+from shared.clients.cosmos.store import Store
+from shared.clients.search.index import Index
+from shared.clients.servicebus.bus import Bus
+from shared.clients.telemetry.setup import telemetry_ready
+from shared.core.garbage_collection import settle_memory
+from shared.core.lazy_import import lazy
+from shared.documents.containers import CONTAINERS, ContainerSpec
+from shared.settings.app import Settings, settings
+
+if TYPE_CHECKING:
+    from azure import cosmos
+    from azure.core.pipeline import transport
+    from azure.cosmos import aio as cosmos_aio
+    from azure.identity import aio as identity_aio
+    from azure.search.documents import aio as search_aio
+    from azure.search.documents.indexes import aio as search_admin
+    from azure.servicebus import aio as servicebus_aio
+    from azure.storage.blob import aio as blob_aio
+
+    Identity = identity_aio.DefaultAzureCredential
+else:
+    transport = lazy("azure.core.pipeline.transport")
+    cosmos, cosmos_aio = lazy("azure.cosmos"), lazy("azure.cosmos.aio")
+    identity_aio = lazy("azure.identity.aio")
+    search_aio, search_admin = lazy("azure.search.documents.aio"), lazy("azure.search.documents.indexes.aio")
+    servicebus_aio = lazy("azure.servicebus.aio")
+    blob_aio = lazy("azure.storage.blob.aio")
+
+__all__ = ["Clients", "LayoutError", "clients"]
+
+TOO_MANY_REQUESTS = 429
+# A blip is the SDK's to retry; what lasts longer is the runner's, which counts and reports it.
+QUICK_RETRIES = 2
+QUICK_BACKOFF_SECONDS = 0.2
+BLOCK_BYTES = 1024 * 1024  # larger bodies would block the event loop while they are written
+
+
+class LayoutError(Exception):
+    """The database was laid out by another version."""
+
+
+@dataclass(eq=False)
+class Clients:
+    """What a stage talks to."""
+
+    settings: Settings
+    store: Store
+    bus: Bus
+    index: Index
+    blobs: Blobs
+    _cosmos: "cosmos_aio.CosmosClient"
+    _exit: AsyncExitStack
+
+    @classmethod
+    async def connect(cls, settings: Settings) -> Self:
+        exit_stack = AsyncExitStack()
+        try:
+            return await cls._connect(settings, exit_stack)
+        except BaseException:  # nobody else would close what was opened so far
+            await exit_stack.aclose()
+            raise
+
+    @classmethod
+    async def _connect(cls, settings: Settings, exit_stack: AsyncExitStack) -> Self:
+        # One credential for all: it keeps the tokens, and starts nothing where keys are used.
+        identity = identity_aio.DefaultAzureCredential(managed_identity_client_id=settings.AZURE_CLIENT_ID)
+        exit_stack.push_async_callback(identity.close)
+        cosmos = _cosmos(settings, identity)
+        exit_stack.push_async_callback(cosmos.close)
+        await cosmos.__aenter__()  # it asks the service, which may fail: then it is closed as well
+        bus = Bus(_service_bus(settings, identity), settings.SERVICEBUS_TOPIC)
+        index = _index(settings, identity)
+        blobs = Blobs(_blob_service(settings, identity))
+        for each in (bus, index, blobs):
+            exit_stack.push_async_callback(each.close)
+        store = Store(cosmos.get_database_client(settings.COSMOS_DATABASE))
+        return cls(settings, store, bus, index, blobs, cosmos, exit_stack)
+
+    async def ensure_containers(self) -> None:
+        """Create the database and its containers where they are missing; in Azure the deployment does."""
+        database = await self._cosmos.create_database_if_not_exists(self.settings.COSMOS_DATABASE)
+        there = {each["id"]: each async for each in database.list_containers()}
+        for spec in CONTAINERS.values():
+            if spec.name in there:
+                _check_layout(spec, there[spec.name])
+                continue
+            options: dict[str, Any] = {} if spec.default_ttl is None else {"default_ttl": spec.default_ttl}
+            await database.create_container_if_not_exists(
+                spec.name,
+                cosmos.PartitionKey(spec.partition_path),
+                indexing_policy=spec.indexing_policy(),
+                **options,
+            )
+
+    async def close(self) -> None:
+        await self._exit.aclose()
+
+
+def _check_layout(spec: ContainerSpec, there: Mapping[str, Any]) -> None:
+    """How a container is partitioned is for good."""
+    (found,) = there["partitionKey"]["paths"]
+    if found != spec.partition_path:
+        raise LayoutError(
+            f"the container {spec.name} is partitioned by {found}, and this version needs"
+            f" {spec.partition_path}: it was made by an earlier one."
+            " Locally, start with an empty folder (make run ARGS=--fresh)."
+            " In Azure, give COSMOS_DATABASE another name, deploy, and take the archives in again."
+        )
+
+
+def _cosmos(settings: Settings, identity: "Identity") -> "cosmos_aio.CosmosClient":
+    calls = Calls("cosmos")
+
+    def observe(response: Any) -> None:
+        """Each answer, those included that the SDK retries by itself."""
+        headers, path = response.http_response.headers, response.http_request.url
+        container = path.partition("/colls/")[2].partition("/")[0]
+        calls.request_units(float(headers.get("x-ms-request-charge") or 0), container)
+        if response.http_response.status_code == TOO_MANY_REQUESTS:
+            calls.throttled()
+
+    key = settings.COSMOS_KEY
+    return cosmos_aio.CosmosClient(
+        settings.COSMOS_ENDPOINT,
+        credential=identity if key is None else key.get_secret_value(),
+        raw_response_hook=observe,
+        # aiohttp asks the environment for a proxy on every request, in a thread: a third of a call's cost.
+        transport=transport.AioHttpTransport(use_env_settings=bool(urllib.request.getproxies())),
+    )
+
+
+def _service_bus(settings: Settings, identity: "Identity") -> "servicebus_aio.ServiceBusClient":
+    if settings.SERVICEBUS_CONNECTION is not None:
+        return servicebus_aio.ServiceBusClient.from_connection_string(
+            settings.SERVICEBUS_CONNECTION.get_secret_value(), **_retries()
+        )
+    return servicebus_aio.ServiceBusClient(
+        settings.SERVICEBUS_CONNECTION__fullyQualifiedNamespace or "", identity, **_retries()
+    )
+
+
+def _index(settings: Settings, identity: "Identity") -> Index:
+    key = settings.SEARCH_KEY
+    credential = identity if key is None else AzureKeyCredential(key.get_secret_value())
+    options = _retries()
+    if settings.SEARCH_CA_FILE is not None:
+        options["connection_verify"] = str(settings.SEARCH_CA_FILE)
+    endpoint = settings.SEARCH_ENDPOINT
+    return Index(
+        lambda name: search_aio.SearchClient(endpoint, name, credential, **options),
+        search_admin.SearchIndexClient(endpoint, credential, **options),
+        settings.SEARCH_INDEX,
+        settings.EMBEDDING_MODEL,
+    )
+
+
+def _blob_service(settings: Settings, identity: "Identity") -> "blob_aio.BlobServiceClient":
+    options: dict[str, Any] = {
+        "retry_policy": blob_aio.LinearRetry(backoff=1, retry_total=QUICK_RETRIES, random_jitter_range=1),
+        "max_block_size": BLOCK_BYTES,
+        "max_single_put_size": BLOCK_BYTES,
+    }
+    if settings.STORAGE_CONNECTION is not None:
+        return blob_aio.BlobServiceClient.from_connection_string(
+            settings.STORAGE_CONNECTION.get_secret_value(), **options
+        )
+    return blob_aio.BlobServiceClient(settings.STORAGE_BLOB_ENDPOINT or "", identity, **options)
+
+
+def _retries() -> dict[str, Any]:
+    return {"retry_total": QUICK_RETRIES, "retry_backoff_factor": QUICK_BACKOFF_SECONDS}
+
+
+def _import_sdks() -> None:
+    """Beside the event loop, which has others to serve meanwhile."""
+    for module in (cosmos_aio, identity_aio, search_aio, search_admin, servicebus_aio, blob_aio):
+        import_module(module.__name__)
+    settle_memory()
+
+
+async def _connect() -> Clients:
+    await telemetry_ready()
+    await asyncio.to_thread(_import_sdks)
+    return await Clients.connect(settings())
+
+
+_connected: dict[asyncio.AbstractEventLoop, asyncio.Task[Clients]] = {}
+
+
+async def clients() -> Clients:
+    """The connections of this process, made on first use."""
+    loop = asyncio.get_running_loop()
+    if loop not in _connected:
+        _connected[loop] = loop.create_task(_connect())
+    try:
+        return await asyncio.shield(_connected[loop])
+    except BaseException:
+        if _connected[loop].done():
+            del _connected[loop]  # the next call tries again
+        raise

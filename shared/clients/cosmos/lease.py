@@ -1,0 +1,145 @@
+"""A lock in Cosmos DB: one worker at a time, renewed while it is held, free when its holder is gone."""
+
+import asyncio
+import logging
+import uuid
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
+from weakref import WeakKeyDictionary
+
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Conflict, Store
+from shared.core.errors import TransientError
+from shared.documents.models import Lock
+
+__all__ = ["THREADING", "Lease", "LeaseTakenError"]
+
+log = logging.getLogger(__name__)
+THREADING = "threading"  # held by who adds messages to threads, or takes some out
+
+HELD_SECONDS = 120.0
+WAIT_SECONDS = 60.0
+POLL_SECONDS = 0.1
+
+
+_waiting: WeakKeyDictionary[Store, dict[str, asyncio.Lock]] = WeakKeyDictionary()
+
+
+def _turns(store: Store) -> dict[str, asyncio.Lock]:
+    return _waiting.setdefault(store, defaultdict(asyncio.Lock))
+
+
+class LeaseTakenError(TransientError):
+    """Another worker holds the lock, and did not release it in time."""
+
+
+class Lease:
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        now: Callable[[], datetime],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        *,
+        seconds: float = HELD_SECONDS,
+        patience: float = WAIT_SECONDS,
+        poll: float = POLL_SECONDS,
+    ) -> None:
+        self._store = store
+        self._name = name
+        self._now = now
+        self._sleep = sleep
+        self._owner = uuid.uuid4().hex
+        self._seconds, self._patience, self._poll = seconds, patience, poll
+
+    @asynccontextmanager
+    async def held(self, session: Session | None = None, *, for_good: bool = False) -> AsyncIterator[None]:
+        """Until the work is done. `for_good`: nobody will want this lock again, so its document goes.
+
+        The session sees what those wrote who held the lock before with theirs, wherever they ran.
+        """
+        session = session or Session()
+        # Those of this process take turns without asking the store again and again.
+        async with (
+            _turns(self._store)[self._name],
+            self._kept(await self._acquire(), session, for_good=for_good),
+        ):
+            yield
+
+    @asynccontextmanager
+    async def held_if_free(self) -> AsyncIterator[bool]:
+        """Whether it is held now: one that another worker has is left alone."""
+        lock = await self._try()
+        if lock is None:
+            yield False
+            return
+        async with self._kept(lock, Session(), for_good=False):
+            yield True
+
+    @asynccontextmanager
+    async def _kept(self, lock: Lock, session: Session, *, for_good: bool) -> AsyncIterator[None]:
+        """Renewed for as long as the work takes, and then released."""
+        session.merge(Session(lock.session))
+        done = asyncio.Event()
+        renewing = asyncio.create_task(self._renewed(lock, done))
+        try:
+            yield
+        finally:
+            done.set()
+            await self._release(await renewing, session, for_good=for_good)
+
+    async def _renewed(self, lock: Lock, done: asyncio.Event) -> Lock:
+        """The lock as it is in the end."""
+        while not await _happens(done, self._seconds / 3):
+            longer = {"expires": self._now().timestamp() + self._seconds}
+            try:
+                renewed = await self._store.replace(lock.model_copy(update=longer), Session())
+            except Exception:
+                log.exception("the lock %s could not be renewed", self._name)
+                continue
+            if renewed is Conflict.CONFLICT:
+                log.error("the lock %s was lost while it was held: its time was over", self._name)
+                return lock
+            lock = renewed
+        return lock
+
+    async def _release(self, lock: Lock, session: Session, *, for_good: bool) -> None:
+        # In both ways: where its time was over and somebody else has it, there is nothing to release.
+        if for_good:
+            await self._store.delete(Lock, lock.id, lock.id, Session(), etag=lock.etag)
+        else:
+            free = {"owner": "", "expires": 0.0, "session": session.tokens()}
+            await self._store.replace(lock.model_copy(update=free), Session())
+
+    async def _acquire(self) -> Lock:
+        waited = 0.0
+        while True:
+            if (lock := await self._try()) is not None:
+                return lock
+            if waited >= self._patience:
+                raise LeaseTakenError(f"the lock {self._name} was not released within {self._patience:.0f} s")
+            await self._sleep(self._poll)
+            waited += self._poll
+
+    async def _try(self) -> Lock | None:
+        session, now = Session(), self._now().timestamp()
+        mine = {"owner": self._owner, "expires": now + self._seconds}
+        known = await self._store.find(Lock, self._name, self._name, session)
+        if known is None:
+            await self._store.create(Lock(id=self._name), session)
+            known = await self._store.read(Lock, self._name, self._name, session)
+        if known.owner and known.expires > now:
+            return None
+        taken = await self._store.replace(known.model_copy(update=mine), session)
+        return None if taken is Conflict.CONFLICT else taken
+
+
+async def _happens(event: asyncio.Event, within: float) -> bool:
+    try:
+        async with asyncio.timeout(within):
+            await event.wait()
+    except TimeoutError:
+        return False
+    return True

@@ -1,0 +1,395 @@
+"""Cosmos DB, thin over the SDK: documents in and out as models, and a session on every call.
+
+The session goes in with each read and comes out of each write, so a stage sees what it was told of, and the
+events that it publishes carry what it wrote.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from azure.core import MatchConditions
+
+from shared.clients.call_metrics import Calls
+from shared.clients.cosmos.batches import Patch, Storable, by_partition, in_batches
+from shared.clients.cosmos.session import Session
+from shared.core.errors import DocumentNotFoundError
+from shared.core.lazy_import import lazy
+from shared.documents.base import Document
+from shared.documents.containers import document_class, read_document
+from shared.documents.queries.named_query import NamedQuery
+
+if TYPE_CHECKING:
+    from azure.cosmos import exceptions as cosmos
+    from azure.cosmos.aio import ContainerProxy, DatabaseProxy
+else:
+    cosmos = lazy("azure.cosmos.exceptions")
+
+__all__ = ["Conflict", "Store", "bounded"]
+
+log = logging.getLogger(__name__)
+Item = TypeVar("Item")
+Model = TypeVar("Model", bound=Document)
+CONCURRENT_BATCHES = 16
+READ_AT_ONCE = 100  # the SDK makes one query of them, and a long one costs more than its parts
+PAGE_ITEMS = 1000
+LOOKED_UP_AT_ONCE = 4000  # ids in a query, which may have 512 KB
+SESSION_HEADER = "x-ms-session-token"
+HTTP_CONFLICT = 409
+HTTP_CHANGED = (404, HTTP_CONFLICT, 412)  # gone, there already, not as it was read
+
+
+class Conflict(Enum):
+    """A conditional write found another state than it asked for. It is an answer, not an error."""
+
+    CONFLICT = "conflict"
+
+
+class Store:
+    def __init__(self, database: "DatabaseProxy", calls: Calls | None = None) -> None:
+        self._database = database
+        self._calls = calls or Calls("cosmos")
+        self._containers: dict[str, ContainerProxy] = {}
+
+    # reading
+
+    async def find(self, model: type[Model], id_: str, place: str, session: Session) -> Model | None:
+        """The document, or None where there is none."""
+        container = model.container
+        async with self._calls.measured("read"):
+            try:
+                stored = await self._container(container).read_item(
+                    id_, model.partition_of(place), session_token=session.token(container)
+                )
+            except cosmos.CosmosResourceNotFoundError as error:
+                if error.sub_status:  # the replica is behind, or the container is missing: not an answer
+                    raise
+                return None
+        self._observe(container, stored, session)
+        return read_document(model, stored)
+
+    async def read(self, model: type[Model], id_: str, place: str, session: Session) -> Model:
+        """The document that an event announces."""
+        document = await self.find(model, id_, place, session)
+        if document is None:
+            raise DocumentNotFoundError(f"{model.container}/{id_} is not there")
+        return document
+
+    async def find_many(
+        self, model: type[Model], keys: Sequence[tuple[str, str]], session: Session
+    ) -> dict[str, Model]:
+        """Those of the (id, place) pairs that are there, by id."""
+        wanted = [(id_, model.partition_of(place)) for id_, place in keys]
+        parts = [wanted[start : start + READ_AT_ONCE] for start in range(0, len(wanted), READ_AT_ONCE)]
+        found = await bounded([self._read_items(model.container, part, session) for part in parts])
+        return {each["id"]: read_document(model, each) for part in found for each in part}
+
+    async def _read_items(
+        self, container: str, keys: list[tuple[str, str]], session: Session
+    ) -> list[dict[str, Any]]:
+        async with self._calls.measured("read_many"):
+            return list(
+                await self._container(container).read_items(keys, session_token=session.token(container))
+            )
+
+    async def read_many(
+        self, model: type[Model], keys: Sequence[tuple[str, str]], session: Session
+    ) -> dict[str, Model]:
+        """All of them: documents that an event announces."""
+        found = await self.find_many(model, keys, session)
+        missing = [id_ for id_, _ in keys if id_ not in found]
+        if missing:
+            raise DocumentNotFoundError(
+                f"{len(missing)} of {len(keys)} documents in {model.container} are not there,"
+                f" among them {missing[0]}"
+            )
+        return found
+
+    async def query(
+        self, query: NamedQuery, session: Session, *, place: str | None = None, **parameters: Any
+    ) -> AsyncIterator[dict[str, Any]]:
+        """What the query gives, page by page as it is asked for; over all partitions where no place is named.
+
+        Where places share a partition, the query has to say which it means (its @place).
+        """
+        options: dict[str, Any] = {}
+        if place is not None:
+            model = document_class(query.container)
+            options["partition_key"] = model.partition_of(place)
+            if "@place" in query.text:
+                parameters["place"] = place
+            elif model.shelves is not None:
+                raise ValueError(f"{query.name} must say which place it means: others share its partition")
+        options["parameters"] = [{"name": f"@{name}", "value": value} for name, value in parameters.items()]
+        options["session_token"] = session.token(query.container)
+        options["max_item_count"] = PAGE_ITEMS
+        pages = self._container(query.container).query_items(query.text, **options).by_page()
+        while True:
+            async with self._calls.measured(f"query.{query.name}"):
+                page = await anext(pages, None)
+                if page is None:
+                    return
+                items = [item async for item in page]
+            for item in items:
+                yield item
+
+    async def look_up(
+        self, query: NamedQuery, ids: Collection[str], session: Session
+    ) -> list[dict[str, Any]]:
+        """What the query gives for these ids (its @ids), wherever they are."""
+
+        async def some(of_them: list[str]) -> list[dict[str, Any]]:
+            return [each async for each in self.query(query, session, ids=of_them)]
+
+        return [
+            each
+            for found in await bounded(some(run) for run in _runs([*ids], LOOKED_UP_AT_ONCE))
+            for each in found
+        ]
+
+    # writing
+
+    async def create(self, document: Document, session: Session) -> bool:
+        """Whether it is new. One that is there already stays as it is."""
+        container = document.container
+        async with self._calls.measured("create"):
+            try:
+                stored = await self._container(container).create_item(document.to_cosmos(), no_response=True)
+            except cosmos.CosmosResourceExistsError as error:
+                log.debug("%s/%s already exists, skipping", container, document.id)
+                session.observe(container, error.headers.get(SESSION_HEADER))
+                return False
+        self._observe(container, stored, session)
+        return True
+
+    async def create_missing(self, documents: Iterable[Storable], session: Session) -> set[str]:
+        """Create those that are not there yet; the ids of the new ones."""
+        created = await bounded(
+            self._creating(container, partition, batch, session)
+            for (container, partition), group in by_partition(documents).items()
+            for batch in in_batches(group)
+        )
+        return set().union(*created)
+
+    async def upsert(self, document: Document, session: Session) -> None:
+        container = document.container
+        async with self._calls.measured("upsert"):
+            stored = await self._container(container).upsert_item(document.to_cosmos(), no_response=True)
+        self._observe(container, stored, session)
+
+    async def upsert_all(
+        self, documents: Iterable[Storable], session: Session, *, new: Collection[str] = ()
+    ) -> None:
+        """Store many, in batches per partition; those whose id is `new` must not be there yet."""
+
+        def operation(stored: dict[str, Any]) -> tuple[Any, ...]:
+            return ("create" if stored["id"] in new else "upsert", (stored,))
+
+        await bounded(
+            self._batch(container, partition, [operation(each) for each in batch], session)
+            for (container, partition), group in by_partition(documents).items()
+            for batch in in_batches(group)
+        )
+
+    async def write_all(self, documents: Sequence[Document], session: Session) -> Conflict | None:
+        """Create those that are new, replace those that were read; CONFLICT where another writer was faster.
+
+        A batch is written whole or not at all: after a conflict, some are written and others are not.
+        """
+        etags = {each.id: each.etag for each in documents}
+
+        def operation(stored: dict[str, Any]) -> tuple[Any, ...]:
+            id_ = stored["id"]
+            if etags[id_] is None:
+                return ("create", (stored,))
+            return ("replace", (id_, stored), {"if_match_etag": etags[id_]})
+
+        conflicts = await bounded(
+            self._conflicts(container, partition, [operation(each) for each in batch], session)
+            for (container, partition), group in by_partition(documents).items()
+            for batch in in_batches(group)
+        )
+        return Conflict.CONFLICT if any(conflicts) else None
+
+    async def delete_all(
+        self, model: type[Document], ids: Sequence[str], place: str, session: Session
+    ) -> None:
+        """Delete these of one place; those that are gone already do not matter."""
+        await bounded([self.delete(model, id_, place, session) for id_ in ids])
+
+    async def replace(self, document: Model, session: Session) -> Model | Conflict:
+        """Replace it as it was read; CONFLICT where it has changed or gone since."""
+        container = document.container
+        if document.etag is None:
+            raise ValueError("only a document that was read can be replaced")
+        async with self._calls.measured("replace"):
+            try:
+                stored = await self._container(container).replace_item(
+                    document.id,
+                    document.to_cosmos(),
+                    etag=document.etag,
+                    match_condition=MatchConditions.IfNotModified,
+                )
+            except (cosmos.CosmosAccessConditionFailedError, cosmos.CosmosResourceNotFoundError):
+                return Conflict.CONFLICT
+        self._observe(container, stored, session)
+        return read_document(type(document), stored)
+
+    async def patch(
+        self, model: type[Model], patch: Patch, session: Session, *, condition: str | None = None
+    ) -> Model | Conflict:
+        """Change it in place; CONFLICT where the condition does not hold.
+
+        The condition is the text after WHERE, over `c`. Values in it must be ours: it takes no parameters.
+        """
+        container = model.container
+        async with self._calls.measured("patch"):
+            try:
+                stored = await self._container(container).patch_item(
+                    patch.id,
+                    model.partition_of(patch.place),
+                    patch.operations(),
+                    filter_predicate=f"FROM c WHERE {condition}" if condition else None,
+                )
+            except cosmos.CosmosAccessConditionFailedError:
+                return Conflict.CONFLICT
+            except cosmos.CosmosResourceNotFoundError:
+                raise DocumentNotFoundError(f"{container}/{patch.id} is not there") from None
+        self._observe(container, stored, session)
+        return read_document(model, stored)
+
+    async def patch_all(self, model: type[Document], patches: Iterable[Patch], session: Session) -> None:
+        """Change many, in batches per partition; all of a batch or none of it."""
+        groups: dict[str, list[Patch]] = {}
+        for patch in patches:
+            groups.setdefault(model.partition_of(patch.place), []).append(patch)
+        await bounded(
+            [
+                self._batch(
+                    model.container, partition, [("patch", (p.id, p.operations())) for p in part], session
+                )
+                for partition, group in groups.items()
+                for part in _runs(group)
+            ]
+        )
+
+    async def delete(
+        self, model: type[Document], id_: str, place: str, session: Session, *, etag: str | None = None
+    ) -> bool:
+        """Whether it was there, and, where an etag is given, still as it was read."""
+        container = model.container
+        unchanged: dict[str, Any] = (
+            {"etag": etag, "match_condition": MatchConditions.IfNotModified} if etag is not None else {}
+        )
+        async with self._calls.measured("delete"):
+            try:
+                await self._container(container).delete_item(
+                    id_,
+                    model.partition_of(place),
+                    response_hook=lambda headers, _: session.observe(container, headers.get(SESSION_HEADER)),
+                    **unchanged,
+                )
+            except (cosmos.CosmosAccessConditionFailedError, cosmos.CosmosResourceNotFoundError):
+                return False
+        return True
+
+    # inside
+
+    def _container(self, name: str) -> "ContainerProxy":
+        if name not in self._containers:
+            self._containers[name] = self._database.get_container_client(name)
+        return self._containers[name]
+
+    @staticmethod
+    def _observe(container: str, response: Any, session: Session) -> None:
+        session.observe(container, response.get_response_headers().get(SESSION_HEADER))
+
+    async def _creating(
+        self, container: str, partition: str, batch: list[dict[str, Any]], session: Session
+    ) -> set[str]:
+        """Create a batch; when some are there already, find out which, and create the rest."""
+        while batch:
+            try:
+                await self._batch(container, partition, [("create", (each,)) for each in batch], session)
+            except cosmos.CosmosBatchOperationError as error:
+                if error.status_code != HTTP_CONFLICT:
+                    raise
+                # Dropping the one that the answer names makes progress even where the read is behind.
+                batch.pop(error.error_index)
+                batch = await self._without_existing(container, partition, batch, session)
+            else:
+                return {each["id"] for each in batch}
+        return set()
+
+    async def _without_existing(
+        self, container: str, partition: str, batch: list[dict[str, Any]], session: Session
+    ) -> list[dict[str, Any]]:
+        if not batch:
+            return batch
+        async with self._calls.measured("read_many"):
+            stored = await self._container(container).read_items(
+                [(each["id"], partition) for each in batch], session_token=session.token(container)
+            )
+        existing = {each["id"] for each in stored}
+        log.debug("%d documents in %s already exist, skipping", len(existing), container)
+        return [each for each in batch if each["id"] not in existing]
+
+    async def _conflicts(
+        self, container: str, partition: str, operations: list[tuple[Any, ...]], session: Session
+    ) -> bool:
+        """Whether the batch found something else than it asked for; if not, it is written."""
+        try:
+            await self._batch(container, partition, operations, session)
+        except cosmos.CosmosBatchOperationError as error:
+            if error.status_code not in HTTP_CHANGED:
+                raise
+            return True
+        return False
+
+    async def _batch(
+        self, container: str, partition: str, operations: list[tuple[Any, ...]], session: Session
+    ) -> None:
+        async with self._calls.measured("batch"):
+            results = await self._container(container).execute_item_batch(
+                operations, partition, no_response=True
+            )
+        self._observe(container, results, session)
+
+
+def _runs(all_: Sequence[Item], size: int = 100) -> list[list[Item]]:
+    return [list(all_[start : start + size]) for start in range(0, len(all_), size)]
+
+
+async def bounded(work: Iterable[Awaitable[Item]]) -> list[Item]:
+    """Do all of it, a bounded number at a time. The first error is raised when all have ended.
+
+    Each piece is made when its turn comes, and sets off before the next is made: to write one batch out as
+    JSON takes a while, in which the service can be at work on those before.
+    """
+    gate = asyncio.Semaphore(CONCURRENT_BATCHES)
+
+    async def one(awaitable: Awaitable[Item]) -> Item:
+        try:
+            return await awaitable
+        finally:
+            gate.release()
+
+    tasks: list[asyncio.Task[Item]] = []
+    try:
+        for each in work:
+            await gate.acquire()
+            tasks.append(asyncio.create_task(one(each)))
+            await asyncio.sleep(0)
+        if tasks:
+            await asyncio.wait(tasks)
+    except BaseException:  # it is given up, or a piece could not be made
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+    failed = [error for task in tasks if (error := task.exception()) is not None]
+    if failed:
+        raise failed[0]
+    return [task.result() for task in tasks]

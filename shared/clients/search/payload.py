@@ -1,0 +1,33 @@
+"""A chunk as the index holds it: the specification's payload, and what links back to its documents."""
+
+from typing import Any
+
+from shared.clients.search.names import VECTOR_FIELD
+from shared.documents.models import Chunk, Thread
+from shared.embedding.encoder import Vectors
+
+__all__ = ["indexed_chunk"]
+
+
+def indexed_chunk(
+    chunk: Chunk, vector: Vectors, thread: Thread | None, model: str, now: str
+) -> dict[str, Any]:
+    return {
+        "chunk_id": chunk.id,
+        "message_key": chunk.message_key,
+        "message_id": chunk.message_id,
+        "thread_id": chunk.thread_id,
+        "archive_id": chunk.archive_id,
+        "source": None if thread is None else thread.source,
+        "chunk_index": chunk.chunk_index,
+        "text": chunk.text,
+        "sender": chunk.metadata.get("sender"),
+        "sender_name": chunk.metadata.get("sender_name"),
+        "date": chunk.metadata.get("date"),
+        "subject": chunk.metadata.get("subject"),
+        "draft_mentions": chunk.metadata.get("draft_mentions", []),
+        "token_count": chunk.token_count,
+        "embedding_model": model,
+        "embedding_date": now,
+        VECTOR_FIELD: vector.tolist(),
+    }

@@ -1,0 +1,164 @@
+"""The versions of the index: one for each model and definition, and an alias that names the live one.
+
+Vectors of two models cannot be compared, and a field's attributes cannot be changed: so another model, or
+another definition, is another index. The app writes to the index of its own model. What is live, the alias
+says, and it is switched when a new version is complete.
+"""
+
+import hashlib
+import re
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
+
+from shared.core.errors import TransientError
+from shared.core.lazy_import import lazy
+
+if TYPE_CHECKING:
+    from azure.search.documents.indexes import models
+    from azure.search.documents.indexes.aio import SearchIndexClient
+else:
+    models = lazy("azure.search.documents.indexes.models")
+
+__all__ = ["DEFINITION", "IndexMismatchError", "Versions", "version_name"]
+
+DEFINITION = 1  # counted up when a field's attributes change
+MODEL_LENGTH = 60
+LOOKED_UP_SECONDS = 30.0
+BAD_REQUEST = 400
+
+
+class IndexMismatchError(TransientError):
+    """The index was made for vectors of another length."""
+
+
+def version_name(collection: str, model: str) -> str:
+    slug = re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-")[:MODEL_LENGTH].strip("-")
+    if slug != model.lower():  # two models must not share an index
+        slug = f"{slug}-{hashlib.sha256(model.encode()).hexdigest()[:6]}".strip("-")
+    return f"{collection}-{slug}-{DEFINITION}"
+
+
+def _is_version(name: str, prefix: str, own: str) -> bool:
+    return name != own and name.rpartition("-")[0] == prefix and name.rpartition("-")[2].isdigit()
+
+
+class Versions:
+    """What there is under one alias."""
+
+    def __init__(
+        self,
+        admin: "SearchIndexClient",
+        alias: str,
+        model: str,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._admin = admin
+        self.alias = alias
+        self.own = version_name(alias, model)
+        self._clock = clock
+        self._live: str | None = None
+        self._looked_up = float("-inf")
+        self._checked: int | None = None
+
+    async def ensure(self, dimensions: int) -> None:
+        """Create this model's index or bring it up to date; it is live at once where none is."""
+        from shared.clients.search.definition import index_definition  # noqa: PLC0415 - it brings the SDK's models
+
+        definition = index_definition(self.own, dimensions)
+        try:
+            await self._admin.create_or_update_index(definition)
+        except HttpResponseError as error:
+            if error.status_code != BAD_REQUEST or await self._holds_anything():
+                raise
+            await self._remove_alias_to_own()  # made for something else and never used
+            await self._admin.delete_index(self.own)
+            await self._admin.create_index(definition)
+        if await self.look_up() is None and not await self._is_index(self.alias):
+            await self.switch()
+
+    async def live(self) -> str:
+        """The index to search; this model's own where none is live yet."""
+        if self._clock() - self._looked_up > LOOKED_UP_SECONDS:
+            await self.look_up()
+        return self._live or self.own
+
+    async def look_up(self) -> str | None:
+        try:
+            (self._live,) = (await self._admin.get_alias(self.alias)).indexes
+        except ResourceNotFoundError:
+            self._live = None
+        self._looked_up = self._clock()
+        return self._live
+
+    async def switch(self) -> str | None:
+        """Make this model's index the live one; the one that was."""
+        before = await self.look_up()
+        await self._admin.create_or_update_alias(models.SearchAlias(name=self.alias, indexes=[self.own]))
+        self._live = self.own
+        return before if before != self.own else None
+
+    async def earlier(self) -> list[str]:
+        """Indexes of the same model and another definition, the one from before versions included."""
+        prefix = self.own.rpartition("-")[0]
+        names = [each async for each in self._admin.list_index_names()]
+        return [each for each in names if each == self.alias or _is_version(each, prefix, self.own)]
+
+    async def replace(self, earlier: str) -> None:
+        """Let the earlier one go, whose documents are all here, and be live in its place."""
+        if earlier == self.alias:
+            await self._admin.delete_index(earlier)  # an alias cannot have an index's name
+            await self.switch()
+            return
+        if await self.look_up() == earlier:
+            await self.switch()
+        await self._admin.delete_index(earlier)
+
+    async def delete(self, name: str) -> None:
+        if name == await self.look_up():
+            raise ValueError(f"{name} is live")
+        await self._admin.delete_index(name)
+
+    async def dimensions(self) -> int | None:
+        """How long the vectors of this model's index are; None where there is no such index."""
+        try:
+            found = await self._admin.get_index(self.own)
+        except ResourceNotFoundError:
+            return None
+        lengths = [field.vector_search_dimensions for field in found.fields]
+        return next((length for length in lengths if length), None)
+
+    async def check(self, dimensions: int) -> None:
+        """Make sure that the index is there and takes these vectors.
+
+        Before any is refused for its length: then the settings are wrong, and not the text.
+        """
+        if self._checked == dimensions:
+            return
+        found = await self.dimensions()
+        if found is None:
+            await self.ensure(dimensions)
+        elif found != dimensions:
+            raise IndexMismatchError(
+                f"{self.own} takes vectors of {found} numbers, the model gives {dimensions}: "
+                "set EMBEDDING_MODEL to the model's own name, and run `python -m shared.upkeep.migrations.reembed`"
+            )
+        self._checked = dimensions
+
+    def doubt(self) -> None:
+        """The index was not there: look again before the next write."""
+        self._checked = None
+
+    async def _is_index(self, name: str) -> bool:
+        return name in [each async for each in self._admin.list_index_names()]
+
+    async def _holds_anything(self) -> bool:
+        statistics = await self._admin.get_index_statistics(self.own)
+        return statistics.document_count > 0
+
+    async def _remove_alias_to_own(self) -> None:
+        if await self.look_up() == self.own:
+            await self._admin.delete_alias(self.alias)

@@ -1,0 +1,77 @@
+"""How many messages wait in each queue, and how many were set aside: from Service Bus' own administration.
+
+Locally anybody may ask. In Azure the app may where it owns the queues' data (PRECISE_SCALING in
+docs/deploy.md); where it may not, the namespace's own metrics are all there is, and they say the same.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from azure.core.exceptions import ClientAuthenticationError, HttpResponseError
+
+from shared.settings.app import Settings
+
+if TYPE_CHECKING:
+    from azure.servicebus.aio.management import ServiceBusAdministrationClient
+
+__all__ = ["QUEUES", "QueueCounts", "queue_counts"]
+
+# In the order in which an archive goes through them; a test compares them with the deployment's.
+QUEUES = (
+    "ingestion", "parsing", "chunking", "embedding", "orchestration", "summarization", "reporting",
+    "failures", "operations", "removal",
+)  # fmt: skip
+FORBIDDEN = 403
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+@dataclass(frozen=True)
+class QueueCounts:
+    active: int
+    dead_lettered: int
+
+
+async def queue_counts(settings: Settings) -> dict[str, QueueCounts] | None:
+    """By queue; None where the app may not ask."""
+    from azure.identity.aio import DefaultAzureCredential  # noqa: PLC0415 - once a minute, and not for a start
+
+    async with (
+        DefaultAzureCredential(managed_identity_client_id=settings.AZURE_CLIENT_ID) as identity,
+        _administration(settings, identity) as administration,
+    ):
+        try:
+            return {queue: await _counts(administration, queue) for queue in QUEUES}
+        except ClientAuthenticationError:
+            return None
+        except HttpResponseError as error:
+            if error.status_code == FORBIDDEN:
+                return None
+            raise
+
+
+async def _counts(administration: "ServiceBusAdministrationClient", queue: str) -> QueueCounts:
+    found = await administration.get_queue_runtime_properties(queue)
+    return QueueCounts(found.active_message_count or 0, found.dead_letter_message_count or 0)
+
+
+def _administration(settings: Settings, identity: Any) -> "ServiceBusAdministrationClient":
+    from azure.servicebus.aio.management import ServiceBusAdministrationClient  # noqa: PLC0415 - likewise
+
+    connect: Callable[..., ServiceBusAdministrationClient] = (
+        ServiceBusAdministrationClient.from_connection_string
+    )
+    if settings.SERVICEBUS_CONNECTION is None:
+        return ServiceBusAdministrationClient(
+            settings.SERVICEBUS_CONNECTION__fullyQualifiedNamespace or "", identity
+        )
+    connection = settings.SERVICEBUS_CONNECTION.get_secret_value()
+    local = urlsplit(settings.SERVICEBUS_ADMIN_ENDPOINT or "")
+    if local.hostname not in LOOPBACK:
+        return connect(connection)
+    # An emulator listens for this on a port of its own, and has signed its certificate itself.
+    fields = dict(part.partition("=")[::2] for part in connection.split(";") if part)
+    fields["Endpoint"] = f"sb://{local.netloc}"
+    moved = ";".join(f"{name}={value}" for name, value in fields.items() if name != "UseDevelopmentEmulator")
+    return connect(moved, connection_verify=False)

@@ -1,0 +1,127 @@
+"""Service Bus, thin over the SDK: events out by the topic, dead letters in by the stage's queue."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from shared.clients.call_metrics import Calls
+from shared.clients.telemetry.tracing import carried
+from shared.core.lazy_import import lazy
+from shared.pipeline.events.envelope import Event
+
+if TYPE_CHECKING:
+    from azure import servicebus
+    from azure.servicebus import ServiceBusMessage, ServiceBusReceivedMessage
+    from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBusSender
+else:
+    servicebus = lazy("azure.servicebus")
+
+__all__ = ["Bus", "to_message"]
+
+Handler = TypeVar("Handler", "ServiceBusSender", "ServiceBusReceiver")
+
+
+def to_message(event: Event[Any]) -> "ServiceBusMessage":
+    """The event as it travels: routed by its subject, told apart by its message id."""
+    properties: dict[str | bytes, Any] = {
+        "routing_key": event.data.routing_key,
+        "idempotency_key": event.idempotency_key(),
+        "attempt": event.attempt,
+    }
+    properties.update(carried())  # so that one trace runs through all stages
+    return servicebus.ServiceBusMessage(
+        event.to_json(),
+        subject=event.event_type,
+        message_id=event.message_id,
+        correlation_id=event.event_id,
+        content_type="application/json",
+        application_properties=properties,
+    )
+
+
+class Bus:
+    def __init__(self, client: "ServiceBusClient", topic: str, calls: Calls | None = None) -> None:
+        self._client = client
+        self._topic = topic
+        self._calls = calls or Calls("servicebus")
+        self._sender: ServiceBusSender | None = None
+        self._kept: dict[str, tuple[Any, asyncio.Lock]] = {}
+        self._sending = asyncio.Lock()  # the SDK's sender is not made for two coroutines at once
+
+    async def publish(self, events: Iterable[Event[Any]], *, at: datetime | None = None) -> None:
+        """Send all of them, to be delivered now or at that time. Sent again, they have no second effect."""
+        messages = [to_message(event) for event in events]
+        for message in messages if at is not None else []:
+            message.scheduled_enqueue_time_utc = at
+        if not messages:
+            return
+        async with self._sending, self._calls.measured("publish"):
+            await self._send(messages)
+
+    async def send_to_queue(self, queue: str, messages: "Sequence[ServiceBusMessage]") -> None:
+        """Send to one stage alone, past the topic. What was sent before stays in its own trace."""
+        for message in messages:
+            trace: dict[str | bytes, Any] = dict(carried().items())
+            message.application_properties = trace | (message.application_properties or {})
+        async with self._calls.measured("requeue"), self.queue_sender(queue) as sender:
+            await sender.send_messages(list(messages))
+
+    async def peek_dead_letters(
+        self, queue: str, *, start: int = 0, count: int = 100
+    ) -> "list[ServiceBusReceivedMessage]":
+        """Look at dead letters from this sequence number on, and leave them there."""
+        kept = self._keep(f"{queue} dead letters", lambda: self._dead_letter_receiver(queue))
+        async with self._calls.measured("peek"), kept as receiver:
+            return await receiver.peek_messages(max_message_count=count, sequence_number=start)
+
+    async def peek(
+        self, queue: str, *, start: int = 0, count: int = 100
+    ) -> "list[ServiceBusReceivedMessage]":
+        """Look at what waits in the queue, and leave it there."""
+        kept = self._keep(f"{queue} waiting", lambda: self._client.get_queue_receiver(queue))
+        async with self._calls.measured("peek"), kept as receiver:
+            return await receiver.peek_messages(max_message_count=count, sequence_number=start)
+
+    @asynccontextmanager
+    async def dead_letters(self, queue: str) -> "AsyncIterator[ServiceBusReceiver]":
+        """A receiver of the queue's dead letters: what it receives is locked until it is settled."""
+        async with self._dead_letter_receiver(queue) as receiver:
+            yield receiver
+
+    @asynccontextmanager
+    async def queue_sender(self, queue: str) -> "AsyncIterator[ServiceBusSender]":
+        """A sender to one stage alone, for many messages."""
+        async with self._keep(f"{queue} sender", lambda: self._client.get_queue_sender(queue)) as sender:
+            yield sender
+
+    async def close(self) -> None:
+        kept = [self._sender, *(handler for handler, _ in self._kept.values())]
+        await asyncio.gather(*(each.close() for each in kept if each is not None))
+        await self._client.close()
+
+    @asynccontextmanager
+    async def _keep(self, name: str, make: Callable[[], Handler]) -> AsyncIterator[Handler]:
+        """One that stays open, for one coroutine at a time: opening one costs the SDK half a second."""
+        if name not in self._kept:
+            self._kept[name] = (make(), asyncio.Lock())
+        handler, lock = self._kept[name]
+        async with lock:
+            yield handler
+
+    def _dead_letter_receiver(self, queue: str) -> "ServiceBusReceiver":
+        return self._client.get_queue_receiver(queue, sub_queue=servicebus.ServiceBusSubQueue.DEAD_LETTER)
+
+    async def _send(self, messages: "list[ServiceBusMessage]") -> None:
+        if self._sender is None:
+            self._sender = self._client.get_topic_sender(self._topic)
+        batch = await self._sender.create_message_batch()
+        for message in messages:
+            try:
+                batch.add_message(message)
+            except ValueError:  # full
+                await self._sender.send_messages(batch)
+                batch = await self._sender.create_message_batch()
+                batch.add_message(message)
+        await self._sender.send_messages(batch)

@@ -1,0 +1,178 @@
+"""Sends telemetry to Azure Monitor: set up once in a process, where there is an address to send it to.
+
+The exporter and its SDK are imported in the background, after the app is loaded, so that they cost a cold
+start nothing; the first event waits until they are there. What is recorded is exported by threads of theirs,
+and what is left when the process ends is sent then.
+
+Traps, each of which a test holds: the sampler of azure-monitor-opentelemetry keeps five traces a second
+unless told otherwise; PYTHON_APPLICATIONINSIGHTS_ENABLE_TELEMETRY would set up a second exporter; the
+exporter's own statistics and its control plane call home.
+"""
+
+import asyncio
+import logging
+import os
+import threading
+from collections.abc import Mapping, MutableMapping
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urlsplit
+
+from shared.clients.telemetry.privacy import clean_attributes, clean_text, secrets_of
+from shared.settings.app import Settings, settings
+
+__all__ = ["flush_telemetry", "start_telemetry", "telemetry_ready"]
+
+log = logging.getLogger(__name__)
+
+CONNECTION = "APPLICATIONINSIGHTS_CONNECTION_STRING"
+WORKER_SWITCH = "PYTHON_APPLICATIONINSIGHTS_ENABLE_TELEMETRY"
+# The app's own loggers: libraries log what they please, bodies and addresses included.
+LOGGERS = ("shared", "stages", "web", "ops")
+LIBRARIES = (
+    "azure_sdk", "django", "fastapi", "flask", "httpx", "httpx2", "logging", "psycopg2", "requests", "urllib",
+    "urllib3",
+)  # fmt: skip
+# Each says no to something that the exporter would send somewhere else, or about itself.
+QUIET = (
+    "APPLICATIONINSIGHTS_STATSBEAT_DISABLED_ALL",
+    "APPLICATIONINSIGHTS_SDKSTATS_DISABLED",
+    "APPLICATIONINSIGHTS_CONTROLPLANE_DISABLED",
+)
+LOCAL_INTERVALS = {
+    "OTEL_METRIC_EXPORT_INTERVAL": "5000",
+    "OTEL_BSP_SCHEDULE_DELAY": "1000",
+    "OTEL_BLRP_SCHEDULE_DELAY": "1000",
+}
+# At INFO each of their calls is a record with all its headers: it costs CPU here, and gigabytes in Azure.
+CHATTY = ("azure.core", "azure.cosmos", "azure.identity", "azure.monitor", "azure.servicebus")
+QUICK_RETRIES = 2
+TIMEOUT_SECONDS = 5
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+class TelemetryThread(threading.Thread):
+    """Imports and sets up the exporter while the app goes on loading."""
+
+    def __init__(self, connection: str) -> None:
+        super().__init__(name="telemetry", daemon=True)
+        self._connection = connection
+
+    def run(self) -> None:
+        try:
+            _configure(self._connection, settings())
+        except Exception:
+            # An app that cannot report what it does can still do it.
+            log.exception("telemetry could not be set up: nothing is sent")
+
+
+@lru_cache(maxsize=1)
+def start_telemetry() -> TelemetryThread | None:
+    """Begin to set up telemetry, where the app's settings have an address for it."""
+    for name in CHATTY:
+        logging.getLogger(name).setLevel(logging.WARNING)
+    connection = os.environ.get(CONNECTION)
+    if not connection:
+        return None
+    if os.environ.get(WORKER_SWITCH, "").lower() in ("true", "1"):
+        log.warning("%s is set: the worker sends telemetry, so the app does not", WORKER_SWITCH)
+        return None
+    thread = TelemetryThread(connection)
+    thread.start()
+    return thread
+
+
+async def telemetry_ready() -> None:
+    """Wait until what is recorded is also sent."""
+    thread = start_telemetry()
+    if thread is not None and thread.is_alive():
+        await asyncio.to_thread(thread.join)
+
+
+def flush_telemetry() -> None:
+    """Send what is recorded so far."""
+    from opentelemetry import metrics, trace  # noqa: PLC0415 - an app without telemetry loads none of it
+    from opentelemetry._logs import get_logger_provider  # noqa: PLC0415 - likewise
+
+    providers = (trace.get_tracer_provider(), metrics.get_meter_provider(), get_logger_provider())
+    for provider in providers:
+        flush = getattr(provider, "force_flush", None)
+        if flush is not None:
+            flush()
+
+
+def _configure(connection: str, given: Settings) -> None:
+    local = _is_local(connection)
+    if local:
+        _stay_local(os.environ)
+    from azure.monitor.opentelemetry import configure_azure_monitor  # noqa: PLC0415 - see the module
+
+    configure_azure_monitor(**_options(connection, given, local=local))
+    _take_logs()
+
+
+def _options(connection: str, given: Settings, *, local: bool) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "connection_string": connection,
+        "sampling_ratio": given.TELEMETRY_SAMPLING_RATIO,
+        "logger_name": LOGGERS[0],
+        "log_record_processors": [_cleaning_processor(os.environ)],
+        "instrumentation_options": {name: {"enabled": False} for name in LIBRARIES},
+        "enable_live_metrics": False,
+        "enable_performance_counters": False,
+        # Nothing that was meant to be sent is left on a disk, and no exit waits long for a dead endpoint.
+        "disable_offline_storage": True,
+        "retry_total": QUICK_RETRIES,
+        "timeout": TIMEOUT_SECONDS,
+    }
+    if not local and given.AZURE_CLIENT_ID is not None:
+        from azure.identity import ManagedIdentityCredential  # noqa: PLC0415 - see the module
+
+        options["credential"] = ManagedIdentityCredential(client_id=given.AZURE_CLIENT_ID)
+    return options
+
+
+def _is_local(connection: str) -> bool:
+    fields = dict(part.partition("=")[::2] for part in connection.split(";"))
+    return urlsplit(fields.get("IngestionEndpoint", "")).hostname in LOOPBACK
+
+
+def _stay_local(environment: MutableMapping[str, str]) -> None:
+    for name in QUIET:
+        environment[name] = "true"
+    for name, value in LOCAL_INTERVALS.items():
+        environment.setdefault(name, value)
+    environment.setdefault("OTEL_SERVICE_NAME", "rough-consensus")
+
+
+def _take_logs() -> None:
+    """The handler that the distribution has put on the first logger serves the others too."""
+    from opentelemetry.instrumentation.logging.handler import LoggingHandler  # noqa: PLC0415 - see the module
+
+    handlers = [each for each in logging.getLogger(LOGGERS[0]).handlers if isinstance(each, LoggingHandler)]
+    for name in LOGGERS[1:]:
+        for handler in handlers:
+            logging.getLogger(name).addHandler(handler)
+
+
+def _cleaning_processor(environment: Mapping[str, str]) -> Any:
+    from opentelemetry.sdk._logs import LogRecordProcessor, ReadWriteLogRecord  # noqa: PLC0415 - see the module
+
+    secrets = secrets_of(environment)
+
+    class CleaningProcessor(LogRecordProcessor):
+        """Runs before the exporter sees a record."""
+
+        def on_emit(self, log_record: ReadWriteLogRecord) -> None:
+            record = log_record.log_record
+            record.body = clean_text(str(record.body or ""), secrets)
+            if record.attributes:
+                clean_attributes(record.attributes, secrets)  # type: ignore[arg-type] # made mutable by the SDK
+
+        def shutdown(self) -> None:
+            return None
+
+        def force_flush(self, timeout_millis: int = 30_000) -> bool:  # noqa: ARG002 - the SDK's signature
+            return True
+
+    return CleaningProcessor()

@@ -1,0 +1,154 @@
+"""Which containers there are, how each is partitioned and indexed, and how its documents are read."""
+
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from shared.core.errors import InvalidDocumentError
+from shared.documents import models
+from shared.documents.base import Document
+from shared.documents.upgrades import upgrade_document
+
+__all__ = ["CONTAINERS", "DOCUMENTS", "ContainerSpec", "document_class", "read_document"]
+
+DOCUMENTS: dict[str, type[Document]] = {
+    document.container: document
+    for document in (
+        models.Source,
+        models.Operation,
+        models.Archive,
+        models.Message,
+        models.Thread,
+        models.Chunk,
+        models.Summary,
+        models.Report,
+        models.Failure,
+        models.Audit,
+        models.ThreadEntry,
+        models.Lock,
+        models.TokenAccount,
+        models.Digest,
+        models.Run,
+        models.Removal,
+    )
+}
+
+Model = TypeVar("Model", bound=Document)
+
+
+@dataclass(frozen=True)
+class ContainerSpec:
+    """How a container is created, locally and by the Bicep."""
+
+    name: str
+    partition_path: str
+    unindexed: tuple[str, ...] = ()
+    unindexed_trees: tuple[str, ...] = ()
+    default_ttl: int | None = None
+    composite: tuple[tuple[str, ...], ...] = field(default=())
+
+    def indexing_policy(self) -> dict[str, Any]:
+        return {
+            "indexingMode": "consistent",
+            "automatic": True,
+            "includedPaths": [{"path": "/*"}],
+            "excludedPaths": [
+                *({"path": f"{path}/?"} for path in self.unindexed),
+                *({"path": f"{path}/*"} for path in self.unindexed_trees),
+                {"path": '/"_etag"/?'},
+            ],
+            "compositeIndexes": [[_ordered(path) for path in paths] for paths in self.composite],
+        }
+
+
+def _ordered(path: str) -> dict[str, str]:
+    descending = path.startswith("-")
+    return {"path": path.lstrip("-"), "order": "descending" if descending else "ascending"}
+
+
+FAILURES_KEPT_SECONDS = 90 * 24 * 3600
+OPERATIONS_KEPT_SECONDS = 7 * 24 * 3600
+RUNS_KEPT_SECONDS = 42 * 24 * 3600
+
+_SWEEP = (
+    ("/status", "/lastAttemptTime"),
+    ("/status", "/attemptCount", "/lastAttemptTime"),
+    ("/status", "/lastAttemptTime", "/created_at"),
+)
+
+CONTAINERS: dict[str, ContainerSpec] = {
+    spec.name: spec
+    for spec in (
+        ContainerSpec("sources", "/id"),
+        ContainerSpec("operations", "/id", default_ttl=OPERATIONS_KEPT_SECONDS),
+        ContainerSpec(
+            "archives",
+            "/id",
+            composite=(*_SWEEP, ("/source", "-/ingestion_date"), ("-/ingestion_date", "-/id")),
+        ),
+        ContainerSpec(
+            "messages",
+            "/shelf",
+            unindexed=("/body_raw", "/body_normalized", "/body_html"),
+            composite=(*_SWEEP, ("/thread_id", "/date")),
+        ),
+        ContainerSpec(
+            "threads",
+            "/shelf",
+            unindexed_trees=("/threading",),
+            composite=(
+                *_SWEEP,
+                ("/has_consensus", "-/last_message_date"),
+                ("-/last_message_date", "-/id"),
+                ("/last_message_date", "/id"),
+            ),
+        ),
+        ContainerSpec("thread_index", "/bucket", unindexed_trees=("/threads",)),
+        ContainerSpec("locks", "/id"),
+        ContainerSpec("token_accounts", "/id"),
+        ContainerSpec("digests", "/id"),
+        ContainerSpec("removals", "/id"),
+        ContainerSpec("runs", "/kind", default_ttl=RUNS_KEPT_SECONDS),
+        ContainerSpec(
+            "chunks",
+            "/thread_id",
+            unindexed=("/text",),
+            composite=(*_SWEEP, ("/message_key", "/chunk_index"), ("/message_key", "/id")),
+        ),
+        ContainerSpec(
+            "summaries",
+            "/scope",
+            unindexed=("/content_markdown", "/content_html"),
+            unindexed_trees=("/citations", "/claims", "/stances"),
+        ),
+        ContainerSpec(
+            "reports",
+            "/scope",
+            composite=(
+                ("-/published_at", "-/id"),
+                ("/published_at", "/id"),
+                ("-/last_message_date", "-/id"),
+                ("/last_message_date", "/id"),
+                ("/source", "-/published_at"),
+            ),
+        ),
+        ContainerSpec("failures", "/stage", unindexed=("/last_error",), default_ttl=FAILURES_KEPT_SECONDS),
+        ContainerSpec("audits", "/day"),
+    )
+}
+
+
+def document_class(container: str) -> type[Document]:
+    return DOCUMENTS[container]
+
+
+def read_document(model: type[Model], stored: dict[str, Any]) -> Model:
+    """A stored document as its model, brought up to the current version."""
+    upgraded = upgrade_document(model.container, stored, model.current_version)
+    try:
+        return model.model_validate(upgraded)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "document"
+        raise InvalidDocumentError(f"{model.container}/{stored.get('id')}: {where}: {first['msg']}") from None

@@ -1,0 +1,179 @@
+"""A message on its way to the store, as plain values: it may come from another process."""
+
+import hashlib
+import json
+import marshal
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from shared.core.json_size import json_bytes_at_most
+from shared.core.times import stored_time
+from shared.domain.mail.models import Message, Segment, Share, Skipped
+from shared.domain.mail.normalize import normalize
+from shared.domain.mail.parse import parse_archive
+from shared.domain.threading.assignment import Links, links_of
+from shared.domain.threading.subject_links import SubjectEntry
+from shared.ingestion.unpacking.members import SkippedMember, open_members
+
+__all__ = ["Arrival", "Batch", "arrival_of", "plain", "read_batches", "restored"]
+
+BATCH = 100
+BATCH_SIZE = 1_000_000  # characters of text
+MAX_DOCUMENT_BYTES = 1_900_000
+
+
+class Arrival(NamedTuple):
+    links: Links
+    document: dict[str, Any]
+    """What is stored of the message, but for its thread and its archive."""
+    json_bytes: int
+    """As many at most."""
+
+    @property
+    def key(self) -> str:
+        return str(self.document["id"])
+
+    @property
+    def size(self) -> int:
+        """In characters of its text."""
+        return len(self.document["body_raw"]) + len(self.document["body_html"] or "")
+
+
+class Batch(NamedTuple):
+    arrivals: list[Arrival]
+    skipped: list[Skipped]
+
+
+def arrival_of(message: Message) -> Arrival:
+    document = _document(message)
+    while (size := _json_bytes(document)) > MAX_DOCUMENT_BYTES:
+        document = _document(_shortened(message))
+    document["variant"] = _variant(document)
+    return Arrival(links_of(message), document, size)
+
+
+def _json_bytes(document: dict[str, Any]) -> int:
+    """At most so many; exactly where that matters."""
+    at_most = json_bytes_at_most(document)
+    return at_most if at_most <= MAX_DOCUMENT_BYTES else len(json.dumps(document))
+
+
+def _shortened(message: Message) -> Message:
+    """Without its HTML, or with half of its text: a document has at most 2 MB, and escapes count."""
+    if message.body_html is not None:
+        message.body_html = None
+        message.warnings.append("html-too-large")
+        return message
+    end = len(message.body_raw) // 2
+    message.warnings += ["body-truncated"] if "body-truncated" not in message.warnings else []
+    message.segments = [Segment(s.kind, s.start, min(s.end, end)) for s in message.segments if s.start < end]
+    message.body_raw = message.body_raw[:end]
+    message.body_normalized = normalize(message.body_raw, message.segments).text
+    return message
+
+
+def _variant(document: dict[str, Any]) -> str:
+    """Of several mails with one id, that with the first variant is kept: the earliest, then always the same.
+
+    Each archive may bring another, and which one is stored must not depend on which came first.
+    """
+    written = [document[name] for name in _WRITTEN]
+    return f"{document['date'] or _LAST}#{hashlib.sha256(marshal.dumps(written, 2)).hexdigest()[:16]}"
+
+
+_LAST = "9999"
+_WRITTEN = ("subject", "from", "to", "cc", "references", "in_reply_to", "body_raw", "body_html", "headers",
+            "attachments", "warnings")  # fmt: skip
+"""The rest follows from these."""
+
+
+def _document(message: Message) -> dict[str, Any]:
+    return {
+        "id": message.message_key,
+        "message_key": message.message_key,
+        "message_id": message.node,
+        "in_reply_to": message.in_reply_to[0] if message.in_reply_to else None,
+        "references": message.references,
+        "subject": message.subject,
+        "from": message.sender._asdict(),
+        "to": [each._asdict() for each in message.to],
+        "cc": [each._asdict() for each in message.cc],
+        "date": stored_time(message.date) if message.date else None,
+        "body_raw": message.body_raw,
+        "body_normalized": message.body_normalized,
+        "body_html": message.body_html,
+        "segments": [{"kind": s.kind.value, "start": s.start, "end": s.end} for s in message.segments],
+        "headers": message.headers,
+        "attachments": [
+            {
+                "filename": each.filename,
+                "content_type": each.content_type,
+                "size_bytes": each.size,
+                "content_id": None,
+            }
+            for each in message.attachments
+        ],
+        "draft_mentions": message.draft_mentions,
+        "warnings": message.warnings,
+    }
+
+
+def read_batches(path: Path, share: Share | None = None) -> Generator[Batch, None, None]:
+    """The messages of all mailboxes in the archive, whatever it is packed as; what was passed over beside.
+
+    Of several shares, the first has what was passed over.
+    """
+    left_out: list[SkippedMember] = []
+    on_skip = left_out.append if share is None or share.number == 0 else _ignore
+    found = (
+        each
+        for member in open_members(path, on_skip=on_skip)
+        for each in parse_archive(member.stream, share=share)
+    )
+    while some := _some(found):
+        yield _batch(some, left_out)
+        left_out.clear()
+    if left_out:
+        yield _batch([], left_out)
+
+
+def _ignore(_: SkippedMember) -> None:
+    pass
+
+
+def _some(found: Iterator[Message | Skipped]) -> list[Message | Skipped]:
+    """As many as make a batch; fewer where they are large: batches wait in memory."""
+    some: list[Message | Skipped] = []
+    size = 0
+    while len(some) < BATCH and size < BATCH_SIZE and (each := next(found, None)) is not None:
+        some.append(each)
+        size += len(each.body_raw) + len(each.body_html or "") if isinstance(each, Message) else 0
+    return some
+
+
+def _batch(found: list[Message | Skipped], left_out: list[SkippedMember]) -> Batch:
+    skipped = [Skipped(0, 0, 0, f"{member.name}: {member.reason}") for member in left_out]
+    skipped += [each for each in found if isinstance(each, Skipped)]
+    return Batch([arrival_of(each) for each in found if isinstance(each, Message)], skipped)
+
+
+def plain(batch: Batch) -> Any:
+    """As marshal can write it."""
+    arrivals = [
+        ((*links[:-1], [tuple(entry) for entry in links.entries]), document, size)
+        for links, document, size in batch.arrivals
+    ]
+    return arrivals, [(each.index, each.offset, each.size, each.reason) for each in batch.skipped]
+
+
+def restored(values: Any) -> Batch:
+    """What `plain` wrote."""
+    arrivals, skipped = values
+    return Batch([_arrival(*each) for each in arrivals], [Skipped(*each) for each in skipped])
+
+
+def _arrival(links: Any, document: dict[str, Any], size: int) -> Arrival:
+    node, chain, parents, date, entries = links
+    known = Links(node, chain, parents, date, [SubjectEntry(*entry) for entry in entries])
+    return Arrival(known, document, size)

@@ -1,0 +1,102 @@
+"""Which lines of a body the mailing list's software appended."""
+
+import re
+
+from shared.domain.mail.lines import ATTRIBUTION, BLANK, FOOTER, NEW, MarkedLines
+
+__all__ = ["mark"]
+
+_RULE = re.compile(r"\s{0,3}(?:[_=*#~-]{10,}|(?:-=)+-?|\*{3,})\s*$")
+# Also the mark of a signature: a footer only if the very next line is one.
+_DASHES = re.compile(r"--?\s*$")
+_SAYS = re.compile(
+    r"mailing[- ]list\b(?!s? (?:is|was|has))|listinfo/|to unsubscribe|unsubscribe (?:from|at|here|link)|"
+    r"unsubscribe[:,]|"
+    r"subscribed to the|majordomo|google groups|groups\.io|lists?manager|manage your subscription|"
+    r"mailman/|mailman3/|-unsubscribe@|-leave@|list archives?:|subscription (?:options|settings)|"
+    r"send an email to .{1,80}-leave|kill the .{1,40} list|faq is at|more majordomo info",
+    re.IGNORECASE,
+)
+_STRONG = re.compile(
+    r"\s{0,3}(?:To unsubscribe\b|Unsubscribe:|You received this message because you are subscribed|"
+    r"To (?:post|subscribe) to this (?:list|group)|More majordomo info at|Please read the FAQ at|"
+    r"Kernelnewbies mailing list|List (?:info|archives?):)",
+    re.IGNORECASE,
+)
+_LOCATION = re.compile(r"\s*(?:\S+:\s*)?<?(?:https?://\S+|mailto:\S+|[\w.+-]+(?:@| at )[\w.-]+)>?\s*$")
+_CANDIDATES = re.compile(r"[_=*#~\-TUYMPKL ]")
+_MAX_RULE_DISTANCE = 6
+_MAX_FOOTER_LINES = 25
+_MAX_OWN_LINES_AFTER = 40
+_MAX_LOCATION = 500
+
+
+def mark(body: MarkedLines) -> None:
+    """Mark footers: a rule with list talk under it, or lines that only list software writes."""
+    text = body.text
+    if not ("nsubscribe" in text or "ailing" in text or "istinfo" in text or "ajordomo" in text):
+        return
+    done = 0
+    for candidate in _CANDIDATES.finditer(body.firsts):
+        number = candidate.start()
+        if number >= done and (end := _footer_end(body, number)) > number:
+            body.mark(number, end, FOOTER)
+            done = end
+
+
+def _footer_end(body: MarkedLines, number: int) -> int:
+    """The line after the footer that starts here, else this line."""
+    line = body.lines[number]
+    if body.marks[number] in {ATTRIBUTION, BLANK} or line[:1] == ">":
+        return number
+    if _DASHES.match(line):
+        talk = number + 1 < len(body) and _SAYS.search(body.lines[number + 1])
+        end = _end_of_talk(body.lines, number + 1, talk_needed=True) if talk else number
+    elif _RULE.match(line):
+        end = _end_of_talk(body.lines, number + 1, talk_needed=True)
+    elif _STRONG.match(line):
+        end = _end_of_talk(body.lines, number, talk_needed=False)
+    else:
+        return number
+    return end if end > number and _ends_the_text(body, end) else number
+
+
+def _end_of_talk(lines: list[str], start: int, *, talk_needed: bool) -> int:
+    """The line after the footer's last one; at or before `start` where there is no footer."""
+    end, talked = start if not talk_needed else start - 1, not talk_needed
+    for number in range(start, min(len(lines), start + _MAX_FOOTER_LINES)):
+        line = lines[number]
+        if line.startswith(">"):
+            break
+        if _SAYS.search(line) or _STRONG.match(line):
+            talked, end = True, number + 1
+        elif not line.strip() or _RULE.match(line):
+            continue
+        elif talked and _is_footer_like(line, lines[number - 1]):
+            end = number + 1
+        elif number - start >= _MAX_RULE_DISTANCE or talked:
+            break
+    if not talked:
+        return start - 1
+    return _with_closing_rule(lines, end)
+
+
+def _is_footer_like(line: str, above: str) -> bool:
+    # A line of addresses without an end could be read in its square of ways.
+    return (len(line) <= _MAX_LOCATION and bool(_LOCATION.match(line))) or bool(
+        above.strip() and not above[:1].isspace() and _SAYS.search(above)
+    )
+
+
+def _with_closing_rule(lines: list[str], end: int) -> int:
+    number = end
+    while number < len(lines) and (not lines[number].strip() or _RULE.match(lines[number])):
+        number += 1
+        if lines[number - 1].strip():
+            end = number
+    return end
+
+
+def _ends_the_text(body: MarkedLines, end: int) -> bool:
+    """Own text of some length after the lines means that they were talked about, not appended."""
+    return body.marks.count(NEW, end) <= _MAX_OWN_LINES_AFTER

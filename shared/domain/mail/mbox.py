@@ -1,0 +1,238 @@
+"""Reading an archive as a stream: one message at a time, with bounded memory.
+
+The whole archive is never held; what is held is the message being cut out and the block being read.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Protocol
+
+from shared.domain.mail.errors import NotAMailboxError
+from shared.domain.mail.models import Limits, RawMessage, Skipped
+from shared.domain.mail.separators import LOOKAHEAD, Dialect, EmlDialect, MboxDialect, detect
+
+__all__ = ["BinaryStream", "read_archive", "read_eml", "read_mbox"]
+
+_BLOCK = 1024 * 1024
+_DETECT_BYTES = 64 * 1024
+_CONTENT_LENGTH = re.compile(rb"\n[Cc]ontent-[Ll]ength:[ \t]*(\d{1,10})[ \t]*\r?\n")
+_HEADER_SEARCH = 64 * 1024
+_END_SLACK = 4
+_BLANK = b"\xef\xbb\xbf \t\r\n"
+_FIRST_LINE = re.compile(rb"\nFrom [^\n]*(?:\n|\Z)")
+_BLANK_LINE = re.compile(rb"\n\r?\n")
+_HAS_ESCAPED_FROM = re.compile(rb"\n>{1,20}From ")
+_ESCAPED_FROM = re.compile(rb"(?m)^>(>*From )")
+_TIGHT_QUOTE = re.compile(rb">[^ >\r\n]")
+
+
+class BinaryStream(Protocol):
+    def read(self, size: int, /) -> bytes:
+        """Up to `size` bytes; none at the end."""
+
+
+def read_archive(stream: BinaryStream, limits: Limits | None = None) -> Iterator[RawMessage | Skipped]:
+    """The messages of an mbox, an MMDF mailbox, a LISTSERV export or a single .eml, whichever it is."""
+    return _Reader(stream, limits or Limits()).messages(accept_eml=True)
+
+
+def read_mbox(stream: BinaryStream, limits: Limits | None = None) -> Iterator[RawMessage | Skipped]:
+    """As `read_archive`, for a stream that has to be a mailbox: a lone .eml raises `NotAMailboxError`."""
+    return _Reader(stream, limits or Limits()).messages(accept_eml=False)
+
+
+def read_eml(stream: BinaryStream, limits: Limits | None = None) -> RawMessage | Skipped:
+    """The one message of an .eml file; a From line before it is dropped."""
+    limits = limits or Limits()
+    data = _read_up_to(stream, limits.message_bytes + 1)
+    if len(data) > limits.message_bytes:
+        return Skipped(0, 0, len(data), f"larger than the limit of {limits.message_bytes} bytes")
+    envelope = b""
+    if data.startswith(b"From "):
+        envelope, _, data = data.partition(b"\n")
+    return RawMessage(data, envelope.rstrip())
+
+
+def _read_up_to(stream: BinaryStream, size: int) -> bytes:
+    blocks = []
+    while size > 0 and (block := stream.read(min(size, _BLOCK))):
+        blocks.append(block)
+        size -= len(block)
+    return b"".join(blocks)
+
+
+class _Window:
+    """The part of the stream that is in memory.
+
+    It begins with a line end of ours, so that the first separator looks like all others.
+    """
+
+    def __init__(self, stream: BinaryStream) -> None:
+        self._stream = stream
+        self.data = b"\n"
+        self.base = -1
+        self.ended = False
+
+    def fill(self) -> None:
+        block = _read_up_to(self._stream, _BLOCK)
+        if block:
+            self.data += block
+        else:
+            self.ended = True
+
+    def fill_to(self, size: int) -> None:
+        while len(self.data) < size and not self.ended:
+            self.fill()
+
+    def drop(self, size: int) -> None:
+        self.data = self.data[size:]
+        self.base += size
+
+
+class _Reader:
+    def __init__(self, stream: BinaryStream, limits: Limits) -> None:
+        self._window = _Window(stream)
+        self._limits = limits
+        self._dialect: Dialect = EmlDialect()
+        self._dropped = 0
+
+    def messages(self, *, accept_eml: bool) -> Iterator[RawMessage | Skipped]:
+        self._begin()
+        if isinstance(self._dialect, EmlDialect) and not accept_eml:
+            raise NotAMailboxError
+        start, envelope, junk = self._first()
+        if junk:
+            yield Skipped(0, 0, junk, "text before the first separator")
+        index = 0
+        while True:
+            offset = self._window.base + start
+            following = self._following(start)
+            message = self._cut(start, following, envelope, offset, index)
+            if message is not None:
+                yield message
+                index += 1
+            if following is None:
+                return
+            start, envelope = following.end(), following[0]
+            if start > _BLOCK:
+                self._window.drop(start - 1)
+                start = 1
+
+    def _begin(self) -> None:
+        """Read enough to know the dialect; drop white space before the first separator."""
+        window = self._window
+        window.fill_to(_DETECT_BYTES)
+        beginning = window.data.lstrip(_BLANK)
+        while not beginning and not window.ended:
+            window.drop(len(window.data))
+            window.fill()
+            beginning = window.data.lstrip(_BLANK)
+        self._dialect = detect(beginning[:_DETECT_BYTES])
+        window.base += len(window.data) - len(beginning) - 1
+        window.data = b"\n" + beginning
+
+    def _first(self) -> tuple[int, bytes, int]:
+        """Where the first message starts, its separator, and how much stands before that."""
+        if isinstance(self._dialect, EmlDialect):
+            return 1, b"", 0
+        if isinstance(self._dialect, MboxDialect) and (line := _FIRST_LINE.match(self._window.data)):
+            return line.end(), line[0], 0
+        begin = self._window.base
+        match = self._following(1)
+        if match is None:
+            raise NotAMailboxError
+        return match.end(), match[0], self._window.base + match.start() - begin
+
+    def _following(self, start: int) -> "re.Match[bytes] | None":
+        """The separator after the message that starts here; None where the archive ends."""
+        self._dropped = 0
+        found, match = self._by_content_length(start)
+        return match if found else self._by_search(start)
+
+    def _by_search(self, start: int) -> "re.Match[bytes] | None":
+        window, position = self._window, start - 1
+        while (match := self._search(position)) is None and not window.ended:
+            if len(window.data) - start > self._limits.message_bytes:
+                cut = len(window.data) - LOOKAHEAD
+                window.drop(cut)
+                self._dropped += cut - start
+                start = 0
+            position = max(start - 1, len(window.data) - LOOKAHEAD, 0)
+            window.fill()
+        return match
+
+    def _search(self, position: int) -> "re.Match[bytes] | None":
+        window = self._window
+        for match in self._dialect.pattern.finditer(window.data, position):
+            if not window.ended and match.start() + LOOKAHEAD > len(window.data):
+                return None
+            if self._dialect.accepts(match):
+                return match
+        return None
+
+    def _by_content_length(self, start: int) -> tuple[bool, "re.Match[bytes] | None"]:
+        """Whether a Content-Length is there and ends where a separator or the archive's end is."""
+        window = self._window
+        window.fill_to(start + _HEADER_SEARCH)
+        body = _body_start(window.data, start)
+        declared = _CONTENT_LENGTH.search(window.data, start - 1, body)
+        if declared is None or (length := int(declared[1])) > self._limits.message_bytes:
+            return False, None
+        end = body + length
+        window.fill_to(end + LOOKAHEAD)
+        for position in (end - 1, end, end + 1):
+            match = self._dialect.pattern.match(window.data, position)
+            if match and self._dialect.accepts(match):
+                return True, match
+        return window.ended and 0 <= len(window.data) - end <= _END_SLACK, None
+
+    def _cut(
+        self, start: int, following: "re.Match[bytes] | None", envelope: bytes, offset: int, index: int
+    ) -> RawMessage | Skipped | None:
+        end = len(self._window.data) if following is None else following.start() + 1
+        if self._dropped or end - start > self._limits.message_bytes:
+            size = self._dropped + end - (0 if self._dropped else start)
+            return Skipped(
+                index, offset, size, f"larger than the limit of {self._limits.message_bytes} bytes"
+            )
+        data = self._window.data[start:end]
+        if not data or data.isspace():
+            return (
+                None if self._dialect.name == "mmdf" else Skipped(index, offset, len(data), "empty message")
+            )
+        if self._dialect.name == "mmdf" and data.startswith(b"From "):
+            envelope, _, data = data.partition(b"\n")
+        return RawMessage(_unescape(data), envelope.strip(), offset, index)
+
+
+def _body_start(data: bytes, start: int) -> int:
+    """Where the blank line after the headers ends; `start` if there is none near."""
+    blank = _BLANK_LINE.search(data, start - 1, start + _HEADER_SEARCH)
+    return blank.end() if blank else start
+
+
+def _unescape(data: bytes) -> bytes:
+    """Undo the quoting of From lines (mboxo and mboxrd alike), and drop the blank line at the end.
+
+    Data with such lines unquoted is not quoted at all (mboxcl2).
+    """
+    if data.endswith(b"\n\n"):
+        data = data[:-1]
+    elif data.endswith(b"\r\n\r\n"):
+        data = data[:-2]
+    if not _HAS_ESCAPED_FROM.search(data) or b"\nFrom " in data:
+        return data
+    return _ESCAPED_FROM.sub(_unescaped_line, data)
+
+
+def _unescaped_line(match: "re.Match[bytes]") -> bytes:
+    """Without one `>`, unless the line is part of a quote in a style that puts no space after `>`."""
+    data, start = match.string, match.start()
+    above = data[data.rfind(b"\n", 0, max(0, start - 1)) + 1 : start]
+    below_start = data.find(b"\n", match.end()) + 1 or len(data)
+    below = data[below_start : below_start + 3]
+    quoted = _TIGHT_QUOTE.match(above) or _TIGHT_QUOTE.match(below)
+    single = match[1] == b"From "
+    if single and quoted and not above.startswith(b">From ") and not below.startswith(b">Fr"):
+        return match[0]
+    return match[1]

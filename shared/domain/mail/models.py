@@ -1,0 +1,121 @@
+"""What parsing an archive gives: messages, and what had to be skipped."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import ClassVar, NamedTuple
+
+from shared.core.ids import node_without_id
+
+__all__ = ["Address", "Attachment", "Kind", "Limits", "Message", "RawMessage", "Segment", "Share", "Skipped"]
+
+
+class Kind(StrEnum):
+    """What a stretch of a body is."""
+
+    NEW = "new"
+    QUOTE = "quote"
+    ATTRIBUTION = "attribution"
+    SIGNATURE = "signature"
+    FOOTER = "footer"
+
+
+class Segment(NamedTuple):
+    """A stretch of `body_raw`, from `start` up to `end`."""
+
+    kind: Kind
+    start: int
+    end: int
+
+
+class Address(NamedTuple):
+    name: str
+    email: str
+
+
+class Attachment(NamedTuple):
+    filename: str
+    content_type: str
+    size: int
+    """Bytes after the transfer encoding was undone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds on what a hostile or broken archive can make us do."""
+
+    message_bytes: int = 20 * 1024 * 1024
+    header_bytes: int = 512 * 1024
+    body_chars: int = 500_000
+    parts: int = 200
+    depth: int = 20
+    references: int = 100
+    recipients: int = 1_000
+
+
+@dataclass(slots=True)
+class RawMessage:
+    """One message as it stood in the archive, without its separator."""
+
+    data: bytes
+    envelope: bytes = b""
+    """The From line, if the archive has them."""
+    offset: int = 0
+    index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A stretch of the archive that could not become a message, and why."""
+
+    index: int
+    offset: int
+    size: int
+    reason: str
+
+
+@dataclass(slots=True)
+class Share:
+    """One of several equal shares of an archive's messages, block by block, over all its mailboxes."""
+
+    number: int
+    of: int
+    position: int = 0
+
+    BLOCK: ClassVar[int] = 20
+
+    def takes_next(self) -> bool:
+        """Whether the next message belongs to it."""
+        turn = self.position // self.BLOCK % self.of
+        self.position += 1
+        return turn == self.number
+
+
+@dataclass(slots=True)
+class Message:
+    message_key: str
+    message_id: str | None
+    """With its angle brackets; None where the mail has none."""
+    in_reply_to: list[str]
+    references: list[str]
+    subject: str
+    sender: Address
+    to: list[Address]
+    cc: list[Address]
+    date: datetime | None
+    """In UTC; None when no source of a date made sense."""
+    body_raw: str
+    body_normalized: str
+    body_html: str | None
+    segments: list[Segment]
+    headers: dict[str, str]
+    attachments: list[Attachment]
+    draft_mentions: list[str]
+    warnings: list[str] = field(default_factory=list)
+    offset: int = 0
+    index: int = 0
+
+    @property
+    def node(self) -> str:
+        """The id that stands for the message in a thread."""
+        return self.message_id or node_without_id(self.message_key)

@@ -1,0 +1,184 @@
+"""From the bytes of a message to a `Message`."""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+
+from shared.core.ids import message_key, message_key_without_id
+from shared.domain.mail import charsets
+from shared.domain.mail.addresses import parse_addresses
+from shared.domain.mail.dates import best_date
+from shared.domain.mail.encoded_words import decode_words
+from shared.domain.mail.headers import (
+    Headers,
+    ids_in,
+    one_id,
+    parent_ids,
+    parse_headers,
+    split_message,
+    text_of,
+    unfold,
+)
+from shared.domain.mail.mbox import BinaryStream, read_archive
+from shared.domain.mail.mentions import find_mentions
+from shared.domain.mail.mime import Content, read_content
+from shared.domain.mail.models import Address, Limits, Message, RawMessage, Segment, Share, Skipped
+from shared.domain.mail.normalize import normalize, segment
+
+__all__ = ["parse_archive", "parse_message"]
+
+_OWN_FIELDS = frozenset(
+    {"message-id", "in-reply-to", "references", "subject", "from", "to", "cc", "date", "content-type",
+     "content-transfer-encoding", "mime-version", "received"}
+)  # fmt: skip
+_MAX_HEADER_VALUE = 2_000
+_MAX_HEADERS = 200
+_MAX_REPEATS = 50
+_MAX_IDS_VALUE = 100_000
+_MAX_SUBJECT = 1_000
+
+
+def parse_archive(
+    stream: BinaryStream, limits: Limits | None = None, share: Share | None = None
+) -> Iterator[Message | Skipped]:
+    """The messages of an archive, or a share of them; what cannot be parsed is recorded and skipped."""
+    limits = limits or Limits()
+    for raw in read_archive(stream, limits):
+        if share is not None and not share.takes_next():
+            continue
+        if isinstance(raw, Skipped):
+            yield raw
+            continue
+        try:
+            yield parse_message(raw, limits)
+        except Exception as error:  # noqa: BLE001 -- whatever one message trips over, the others still count
+            reason = f"cannot be parsed: {type(error).__name__}: {error}"
+            yield Skipped(raw.index, raw.offset, len(raw.data), reason)
+
+
+def parse_message(raw: RawMessage | bytes, limits: Limits | None = None) -> Message:
+    limits = limits or Limits()
+    if isinstance(raw, bytes):
+        raw = RawMessage(raw)
+    # A search for one byte is ten times as fast as for two.
+    data = raw.data.replace(b"\r\n", b"\n") if b"\r" in raw.data else raw.data
+    block, body = split_message(data, limits.header_bytes)
+    headers, rest, warnings = parse_headers(block)
+    if rest:
+        body = rest.encode("utf-8", "replace") + b"\n" + body
+    if not headers and not body.strip():
+        raise ValueError("neither headers nor a body")
+    content = read_content(headers, body, limits)
+    return _build(raw, headers, content, warnings + content.warnings, limits)
+
+
+def _build(
+    raw: RawMessage, headers: Headers, content: Content, warnings: list[str], limits: Limits
+) -> Message:
+    body_raw, known = _joined(content, limits, warnings)
+    segments = segment(body_raw, known)
+    normalized = normalize(body_raw, segments).text
+    subject = text_of(headers, "subject")[:_MAX_SUBJECT]
+    sender, date = _sender(headers, warnings), _date(headers, raw.envelope, warnings)
+    to, cc = _recipients(headers, "to", limits), _recipients(headers, "cc", limits)
+    message_id = one_id(_first(headers, "message-id"))
+    if message_id is None:
+        warnings.append("missing-message-id")
+    return Message(
+        message_key=message_key(message_id)
+        if message_id
+        else message_key_without_id(date, sender.email or sender.name, subject, body_raw),
+        message_id=message_id,
+        in_reply_to=_parents(headers, (sender, *to, *cc)),
+        references=ids_in(" ".join(headers.get("references", ()))[:_MAX_IDS_VALUE], limits.references),
+        subject=subject,
+        sender=sender,
+        to=to,
+        cc=cc,
+        date=date,
+        body_raw=body_raw,
+        body_normalized=normalized,
+        body_html=content.html,
+        segments=segments,
+        headers=_other_headers(headers),
+        attachments=content.attachments,
+        draft_mentions=find_mentions(f"{subject}\n{normalized}"),
+        warnings=list(dict.fromkeys(warnings)),
+        offset=raw.offset,
+        index=raw.index,
+    )
+
+
+def _date(headers: Headers, envelope: bytes, warnings: list[str]) -> datetime | None:
+    date, problem = best_date(
+        _first(headers, "date"), headers.get("received", ()), envelope.decode("latin-1")
+    )
+    if problem:
+        warnings.append(problem)
+    return date
+
+
+def _joined(content: Content, limits: Limits, warnings: list[str]) -> tuple[str, list[Segment]]:
+    """The texts as one body, each ended by a line end, and the stretches whose kind the structure gives."""
+    if len(content.texts) == 1 and content.texts[0][1] is None:
+        return content.texts[0][0], []
+    body: list[str] = []
+    known: list[Segment] = []
+    size = 0
+    for text, kind in content.texts:
+        ended = text if text.endswith("\n") or not text else f"{text}\n"
+        if size + len(ended) > limits.body_chars:
+            warnings.append("body-truncated")
+            break
+        if kind is not None and ended:
+            known.append(Segment(kind, size, size + len(ended)))
+        body.append(ended)
+        size += len(ended)
+    return "".join(body), known
+
+
+def _first(headers: Headers, name: str) -> str:
+    values = headers.get(name)
+    return values[0] if values else ""
+
+
+def _sender(headers: Headers, warnings: list[str]) -> Address:
+    for name in ("from", "sender", "reply-to"):
+        for value in headers.get(name, ()):
+            if found := parse_addresses(unfold(value), 1):
+                return found[0]
+    warnings.append("missing-sender")
+    return Address("", "")
+
+
+def _recipients(headers: Headers, name: str, limits: Limits) -> list[Address]:
+    values = headers.get(name)
+    if not values:
+        return []
+    value = ", ".join(values) if len(values) > 1 else values[0]
+    return parse_addresses(unfold(value), limits.recipients)
+
+
+def _parents(headers: Headers, people: tuple[Address, ...]) -> list[str]:
+    value = _first(headers, "in-reply-to")[:_MAX_IDS_VALUE]
+    if not value:
+        return []
+    addresses = frozenset([person.email.lower() for person in people])
+    if _PLAIN_ID.fullmatch(value) and value[1:-1].lower() not in addresses:
+        return [value]
+    return parent_ids(value, addresses)
+
+
+_PLAIN_ID = re.compile(r"<[!-;=?-~]{1,900}>")
+
+
+def _other_headers(headers: Headers) -> dict[str, str]:
+    kept: dict[str, str] = {}
+    for name, values in headers.items():
+        if name in _OWN_FIELDS or len(kept) >= _MAX_HEADERS:
+            continue
+        value = values[0]
+        if len(values) > 1 or "\n" in value or "=?" in value:
+            value = "\n".join([decode_words(unfold(one)) for one in values[:_MAX_REPEATS]])
+        kept[name] = charsets.printable(value)[:_MAX_HEADER_VALUE]
+    return kept

@@ -1,0 +1,215 @@
+"""Which lines of a body are quoted from another mail, and which introduce a quote."""
+
+# ruff: noqa: RUF001 -- mail is written in other scripts, too
+
+import re
+from collections import Counter
+
+from shared.domain.mail.lines import ATTRIBUTION, NEW, QUOTE, MarkedLines
+
+__all__ = ["mark"]
+
+# One look at every line's start tells whether any of the rarer rules can apply: indented quotes, quotes
+# marked by initials, and the commands of a classic diff.
+_ODD_LINE = re.compile(r"\n(?:[ \t][ \t]{0,3}>|[A-Z][A-Za-z]{1,2}>|[0-9][0-9,]{0,12}[acd][0-9])")
+_INITIALS_LINE = re.compile(r"([A-Z][A-Za-z]{1,2})>{1,5}(?: |$)")
+_PROMPTS = frozenset({"SQL", "PS", "DOS", "TCL", "PSQ", "Tcl", "Irb"})
+_DOCTEST = re.compile(
+    r">>> (?:(?:import|from|def|class|for|if|while|with|try|print|assert|return|raise|del|lambda|async)\b.*"
+    r"|@\w|[A-Za-z_][\w.]*\s*(?:$|[=(\[.,+*/%<>-])|[\d'\"\[({#-]).*"
+)
+_DOCTEST_MORE = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
+_DIFF_COMMAND = re.compile(r"\d+(?:,\d+)?[acd]\d+(?:,\d+)?$")
+
+_VERBS = (
+    r"wrote|writes|écrivait|(?:a )?écrit|schrieb(?:en)?|escribió|escribio|escreveu|ha scritto|"
+    r"scrisse|schreef|"
+    r"skrev|skrifaði|kirjoitti|napisał(?:a|\(a\))?|napsal(?:a|\(a\))?|написал(?:а|\(а\))?|пишет|писал(?:а)?|írta|"
+    r"ha escrit|scris|yazdı|写道|寫道|さんは書きました|wrote the following"
+)
+_ENDS_ATTRIBUTION = re.compile(
+    rf"(?:\b(?:{_VERBS})|写道|寫道)(?:[^\n:：]{{0,60}})?\s*[:：]\s*(?:\[?\s*(?:\.\.\.|snip)\]?)?\s*$"
+)
+_NAMES_AUTHOR = re.compile(
+    r"(?:\b(?:said|says)\b.{0,60}[\d@]|[\w.]@\w| at [\w-]{1,60}\.\w{2,}).{0,100}[:：]\s*$"
+    r"|[\d@].{0,100}\b(?:said|says)\s*:\s*$|^(?:Quoting|Citando|Zitat von|Quoth) .{1,200}[:：]?\s*$"
+)
+_STARTS_ATTRIBUTION = re.compile(
+    r"\s{0,3}(?:On|At|In|Am|Le|El|Em|Il|Op|Den|På|Dnia|W dniu|Dne|В)\b.*\d|\s{0,3}(?:Quoting|Thus spake|\* )|"
+    r"\s{0,3}(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|\d{1,4}[-./年])[a-z]*\b.*\d"
+)
+_ORIGINAL = re.compile(
+    r"\s{0,3}[-_]{2,}\s*(?:Original Message|Original-Nachricht|Ursprüngliche Nachricht|Originalnachricht|"
+    r"Message d'origine|Message original|Mensaje original|Mensagem original|Messaggio originale|"
+    r"Oorspronkelijk bericht|Ursprungligt meddelande|Forwarded [Mm]essage|Weitergeleitete Nachricht|"
+    r"Исходное сообщение|原始邮件|(?P<by>Forwarded by (?=.)))"
+    r"|\s{0,3}(?P<begin>Begin forwarded message:)",
+    re.IGNORECASE,
+)
+_MAX_AFTER_ORIGINAL, _MAX_AFTER_BY = 80, 280
+_HEADER_LABEL = re.compile(
+    r"\s{0,3}\*?(?:(From|Von|De|Da|Van|Från|Fra|Od|От|发件人|差出人)"
+    r"|(Sent|Date|Gesendet|Datum|Envoyé|Enviado|Inviato|Data|Fecha|Verzonden|Skickat|Sendt|Отправлено|发送时间|送信日時)"
+    r"|(To|An|À|Para|A|Aan|Till|Til|Кому|收件人|宛先)"
+    r"|(Cc|Subject|Betreff|Objet|Asunto|Assunto|Oggetto|Onderwerp|Ämne|Emne|Тема|主题|件名))(?: :|:|：)\*?\s"
+)
+_RULE = re.compile(r"\s{0,3}[_-]{5,}\s*$")
+_LABELS_NEEDED = {1, 2, 3}
+_MAX_HEADER_LINES = 12
+_MAX_ATTRIBUTION_LINES = 4
+_MAX_ATTRIBUTION_CHARS = 400
+_MAX_INDENT = 4
+
+
+def mark(body: MarkedLines) -> None:
+    """Mark quotes and attributions."""
+    odd = bool(_ODD_LINE.search(body.text))
+    if odd:
+        _mark_indented(body)
+        _mark_initials(body)
+    if QUOTE in body.marks:
+        if odd or ">>> " in body.text:
+            _unmark_code(body)
+        for start, _ in body.runs(QUOTE):
+            _mark_attribution(body, start)
+    _mark_block(body)
+
+
+def _mark_indented(body: MarkedLines) -> None:
+    for number, line in enumerate(body.lines):
+        if line[:1] in {" ", "\t"}:
+            content = line.lstrip(" \t")
+            if content[:1] == ">" and len(line) - len(content) <= _MAX_INDENT:
+                body.marks[number] = QUOTE
+
+
+def _mark_initials(body: MarkedLines) -> None:
+    """`JL> quoted`, as some mailers of the nineties put it; one such line, or a prompt, is none."""
+    found = [
+        (number, match[1]) for number, line in enumerate(body.lines) if (match := _INITIALS_LINE.match(line))
+    ]
+    counts = Counter(initials for _, initials in found)
+    for number, initials in found:
+        if counts[initials] > 1 and initials not in _PROMPTS:
+            body.marks[number] = QUOTE
+
+
+def _unmark_code(body: MarkedLines) -> None:
+    """Python prompts and the `>` lines of a classic diff are text, not quotes."""
+    for start, end in body.runs(QUOTE):
+        above = body.lines[start - 1] if start else ""
+        is_diff = _DIFF_COMMAND.match(above) or (
+            above == "---" and body.lines[max(0, start - 2)].startswith("< ")
+        )
+        if is_diff or _is_doctest(body.lines[start:end]):
+            body.mark(start, end, NEW)
+
+
+def _is_doctest(run: list[str]) -> bool:
+    first = run[0].lstrip()
+    return bool(_DOCTEST.match(first)) and all(_DOCTEST_MORE.match(line.lstrip()) for line in run)
+
+
+def _mark_attribution(body: MarkedLines, quote: int) -> None:
+    """The line before a quote that says who wrote it, with the lines that it was wrapped over."""
+    last = quote - 1
+    while last >= max(0, quote - 2) and body.is_blank(last):
+        last -= 1
+    if last < 0 or body.marks[last] != NEW or not _ends_attribution(body.lines[last]):
+        return
+    body.mark(_attribution_start(body, last), last + 1, ATTRIBUTION)
+
+
+def _ends_attribution(line: str) -> bool:
+    if len(line) > _MAX_ATTRIBUTION_CHARS or not line.rstrip().endswith((":", "：", "]")):
+        return False
+    return bool(_ENDS_ATTRIBUTION.search(line) or _NAMES_AUTHOR.search(line))
+
+
+def _attribution_start(body: MarkedLines, last: int) -> int:
+    """The attribution's first line: its last one, unless one shortly above begins with a date."""
+    for first in range(last, max(-1, last - _MAX_ATTRIBUTION_LINES), -1):
+        line = body.lines[first]
+        if body.marks[first] != NEW or not line.strip() or len(line) > _MAX_ATTRIBUTION_CHARS:
+            break
+        if first < last and line.rstrip().endswith((".", "!", "?", ":")):
+            break
+        if _STARTS_ATTRIBUTION.match(line):
+            return first
+    return last
+
+
+_BLOCK_START = re.compile(
+    r"[-_]{2,}[ \t]*[^\W_]|\*?(?:From|Von|De|Da|Van|Från|Fra|Od|От|发件人|差出人)\*? ?[:：]|Begin forwarded"
+)
+_BLOCK_FIRSTS = re.compile(r"[-_*FVDOBО发差]")
+
+
+def _mark_block(body: MarkedLines) -> None:
+    """An Outlook or forwarded block: from it on all is quoted, unless `>` marks the quote."""
+    for candidate in _BLOCK_FIRSTS.finditer(body.firsts):
+        number = candidate.start()
+        line = body.lines[number]
+        if body.marks[number] != NEW or not _BLOCK_START.match(line):
+            continue
+        if _is_original(line):
+            end = _end_of_headers(body, number + 1)
+        elif _is_header_block(body.lines, number):
+            end = _end_of_headers(body, number)
+            number = _with_rule(body, number)
+        else:
+            continue
+        body.mark(number, end, ATTRIBUTION)
+        if not _quote_is_marked(body, end):
+            body.mark(end, len(body), QUOTE)
+        return
+
+
+def _is_original(line: str) -> bool:
+    """`--- Original Message ---`, with little more on the line. By hand: a pattern could be made to hang."""
+    found = _ORIGINAL.match(line)
+    if found is None:
+        return False
+    after = line[found.end() :].rstrip()
+    if found["begin"]:
+        return not after
+    return len(after.rstrip("-").rstrip()) <= (_MAX_AFTER_BY if found["by"] else _MAX_AFTER_ORIGINAL)
+
+
+def _with_rule(body: MarkedLines, number: int) -> int:
+    """The line of a rule right above the headers, if there is one."""
+    above = number - 1
+    while above > 0 and above > number - 3 and body.is_blank(above):
+        above -= 1
+    return above if above >= 0 and _RULE.match(body.lines[above]) else number
+
+
+def _is_header_block(lines: list[str], start: int) -> bool:
+    """Whether a header block starts here: with a sender, a date and a recipient.
+
+    A patch in a mail has `From:`, `Date:` and `Subject:`, too, but no recipient.
+    """
+    seen: set[int | None] = set()
+    for line in lines[start : start + 6]:
+        if label := _HEADER_LABEL.match(line):
+            seen.add(label.lastindex)
+    return seen >= _LABELS_NEEDED
+
+
+def _end_of_headers(body: MarkedLines, start: int) -> int:
+    """The first line after the block's headers; they may be folded, and blank lines may stand before them."""
+    number, size = start, len(body)
+    while number < min(size, start + 2) and body.is_blank(number):
+        number += 1
+    if number >= size or not _HEADER_LABEL.match(body.lines[number]):
+        return start
+    while number < min(size, start + _MAX_HEADER_LINES) and not body.is_blank(number):
+        number += 1
+    return number
+
+
+def _quote_is_marked(body: MarkedLines, start: int) -> bool:
+    for number in range(start, len(body)):
+        if not body.is_blank(number):
+            return body.marks[number] == QUOTE
+    return False

@@ -1,0 +1,114 @@
+"""A citation is verified, or there is none: its quote stands verbatim, but for white space, in its chunk."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from shared.domain.consensus.models import Evidence
+from shared.domain.consensus.sentences import own_sentences
+from shared.domain.summaries.models import Citation, Claim, ContextChunk, ContextMessage
+
+__all__ = ["MAX_QUOTE_CHARS", "cite", "find_quote", "supported_only", "verified", "verify_stored"]
+
+MAX_QUOTE_CHARS = 600
+_MIN_WORDS = 3
+_WORD = re.compile(r"\S+")
+
+
+def find_quote(quote: str, text: str) -> tuple[int, int] | None:
+    """Where a quote stands in a text: verbatim but for white space, and at the edges of words."""
+    words = quote.split()
+    if not words or len(quote) > 4 * MAX_QUOTE_CHARS:
+        return None
+    pattern = r"\s+".join(re.escape(word) for word in words)
+    before = r"(?<!\w)" if re.match(r"\w", words[0]) else ""
+    after = r"(?!\w)" if re.search(r"\w$", words[-1]) else ""
+    match = re.search(before + pattern + after, text)
+    return (match.start(), match.end()) if match else None
+
+
+def says_something(quote: str, text: str) -> bool:
+    """Whether a quote is long enough to show anything: three words, or a whole sentence such as "+1"."""
+    words = " ".join(quote.split())
+    if len(words.split()) >= _MIN_WORDS:
+        return True
+    return any(
+        " ".join(sentence.text.split()).strip(".!") == words.strip(".!") for sentence in own_sentences(text)
+    )
+
+
+def verified(
+    quote: str, chunk: ContextChunk | None, message: ContextMessage | None, relevance: float = 1.0
+) -> Citation | None:
+    """The citation, with the quote as it stands in the chunk and its offset; None if it is not there."""
+    if chunk is None or message is None or chunk.message_key != message.key:
+        return None
+    found = find_quote(quote, chunk.text)
+    if found is None or found[1] - found[0] > 2 * MAX_QUOTE_CHARS or not says_something(quote, chunk.text):
+        return None
+    start, end = found
+    return Citation(
+        chunk_id=chunk.chunk_id,
+        message_id=message.message_id,
+        message_key=message.key,
+        quote=chunk.text[start:end],
+        relevance_score=round(min(max(relevance, 0.0), 1.0), 4),
+        offset=start,
+    )
+
+
+def cite(
+    evidence: Evidence, message: ContextMessage, chunks: Iterable[ContextChunk], relevance: float = 1.0
+) -> Citation | None:
+    """A citation of a sentence: of all of it where one chunk holds it, else of as much as one holds."""
+    quote = _shortened(evidence.quote)
+    of_message = [chunk for chunk in chunks if chunk.message_key == message.key]
+    for chunk in of_message:
+        if citation := verified(quote, chunk, message, relevance):
+            return citation
+    parts = [
+        citation for chunk in of_message if (citation := _longest_part(quote, chunk, message, relevance))
+    ]
+    return max(parts, key=lambda citation: len(citation.quote), default=None)
+
+
+def _shortened(quote: str) -> str:
+    """The quote, cut after a word if it is too long to show."""
+    if len(quote) <= MAX_QUOTE_CHARS:
+        return quote
+    ends = [match.end() for match in _WORD.finditer(quote) if match.end() <= MAX_QUOTE_CHARS]
+    return quote[: ends[-1]] if ends else quote[:MAX_QUOTE_CHARS]
+
+
+def _longest_part(
+    quote: str, chunk: ContextChunk, message: ContextMessage, relevance: float
+) -> Citation | None:
+    """A sentence may run over the edge of a chunk: the part of it at this chunk's end or beginning."""
+    words, there = quote.split(), chunk.text.split()
+    for length in range(min(len(words) - 1, len(there)), _MIN_WORDS, -1):
+        if there[-length:] == words[:length]:
+            return verified(" ".join(words[:length]), chunk, message, relevance)
+        if there[:length] == words[-length:]:
+            return verified(" ".join(words[-length:]), chunk, message, relevance)
+    return None
+
+
+def supported_only(claims: Iterable[Claim]) -> tuple[tuple[Claim, ...], tuple[Claim, ...]]:
+    """The claims that have a verified citation, and those that have none."""
+    kept: list[Claim] = []
+    rejected: list[Claim] = []
+    for claim in claims:
+        (kept if claim.is_supported else rejected).append(claim)
+    return tuple(kept), tuple(rejected)
+
+
+def verify_stored(citations: Sequence[Citation], chunk_texts: Mapping[str, str]) -> list[Citation]:
+    """Those of stored citations that do not hold: the chunk is gone, or the quote is not at its offset."""
+    return [citation for citation in citations if not _holds(citation, chunk_texts.get(citation.chunk_id))]
+
+
+def _holds(citation: Citation, text: str | None) -> bool:
+    if text is None or not citation.quote.strip():
+        return False
+    if citation.offset is None:
+        return find_quote(citation.quote, text) is not None
+    return text[citation.offset : citation.offset + len(citation.quote)] == citation.quote

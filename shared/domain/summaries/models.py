@@ -1,0 +1,156 @@
+"""What a summarizer gets and gives."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shared.documents.models import Citation
+from shared.domain.consensus.models import ConsensusMessage, ThreadConsensus
+
+__all__ = [
+    "Citation",
+    "Claim",
+    "ContextChunk",
+    "ContextMessage",
+    "Embed",
+    "Section",
+    "Summarizer",
+    "ThreadContext",
+    "ThreadSummary",
+    "Tokens",
+]
+
+Embed = Callable[[Sequence[str]], NDArray[np.float32]]
+"""Texts to normalised vectors, one row each."""
+
+
+class Section(StrEnum):
+    """Where a claim stands in a summary, in the order of reading."""
+
+    AGREED = "agreed"
+    DISSENT = "dissent"
+    DECISIONS = "decisions"
+    PROPOSALS = "proposals"
+    OPEN_ISSUES = "open issues"
+    KEY_POINTS = "key points"
+
+
+@dataclass(frozen=True, slots=True)
+class ContextMessage:
+    """A message; `text` is its normalised text."""
+
+    key: str
+    message_id: str
+    sender_email: str
+    text: str
+    sender_name: str = ""
+    date: datetime | None = None
+    subject: str = ""
+    in_reply_to: str | None = None
+
+    @property
+    def speaker(self) -> str:
+        return self.sender_name or self.sender_email or "unknown sender"
+
+    def for_consensus(self) -> ConsensusMessage:
+        return ConsensusMessage(
+            key=self.key,
+            sender_email=self.sender_email,
+            text=self.text,
+            sender_name=self.sender_name,
+            date=self.date,
+            message_id=self.message_id,
+            in_reply_to=self.in_reply_to,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ContextChunk:
+    """A chunk of a message's normalised text; what is cited is cited from a chunk."""
+
+    chunk_id: str
+    message_key: str
+    index: int
+    text: str
+    token_count: int
+    vector: NDArray[np.float32] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadContext:
+    """A whole thread: all its messages in order, and all their chunks."""
+
+    thread_id: str
+    subject: str
+    messages: Sequence[ContextMessage]
+    chunks: Sequence[ContextChunk]
+    consensus: ThreadConsensus
+    context_window_tokens: int = 3000
+    top_k: int = 12
+    embed: Embed | None = field(default=None, compare=False)
+    gaps: tuple[str, ...] = ()  # what of the thread was given up on the way, in sentences for the reader
+
+    def message(self, key: str) -> ContextMessage | None:
+        return next((message for message in self.messages if message.key == key), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One statement of a summary. It is supported if every citation was found where it says."""
+
+    text: str
+    section: Section
+    citations: tuple[Citation, ...] = ()
+    speaker: str = ""
+    """Whose words the text is; empty where it is the summarizer's."""
+
+    @property
+    def is_supported(self) -> bool:
+        return bool(self.citations)
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What a call of a chat model cost."""
+
+    prompt: int = 0
+    completion: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.prompt + self.completion
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadSummary:
+    title: str
+    claims: tuple[Claim, ...]
+    generated_by: str
+    consensus: ThreadConsensus
+    rejected: tuple[Claim, ...] = ()
+    """Claims of a model whose quotes were not found: kept to be counted and looked at, never shown."""
+    notes: tuple[str, ...] = ()
+    tokens: Tokens = Tokens()
+
+    @property
+    def citations(self) -> list[Citation]:
+        """Each citation once, in the order of the claims; the numbers in the text count them from 1."""
+        unique: dict[tuple[str, str], Citation] = {}
+        for claim in self.claims:
+            for citation in claim.citations:
+                unique.setdefault((citation.chunk_id, citation.quote), citation)
+        return list(unique.values())
+
+
+class Summarizer(Protocol):
+    """Makes a summary of a thread. Every claim it gives has verified citations."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def summarize(self, context: ThreadContext) -> ThreadSummary: ...

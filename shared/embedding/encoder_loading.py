@@ -1,0 +1,23 @@
+"""Makes an encoder inside its process, from the values of an EncoderSpec."""
+
+from pathlib import Path
+
+from shared.embedding.encoder import Encoder
+from shared.embedding.openvino.cpu import Precision
+
+__all__ = ["load_openvino", "load_sentence_transformer"]
+
+
+def load_openvino(folder: str, precision: str, threads: int | None, token_budget: int | None) -> Encoder:
+    from shared.embedding.openvino.encoder import OpenVinoEncoder  # noqa: PLC0415 - only the encoder that is used
+
+    chosen = None if precision == "auto" else Precision(precision)
+    return OpenVinoEncoder(Path(folder), precision=chosen, threads=threads, token_budget=token_budget)
+
+
+def load_sentence_transformer(
+    model: str, path: str | None, threads: int | None, token_budget: int | None
+) -> Encoder:
+    from shared.embedding.sentence_transformer import SentenceTransformerEncoder  # noqa: PLC0415 - likewise
+
+    return SentenceTransformerEncoder(model, path=path, threads=threads, token_budget=token_budget)

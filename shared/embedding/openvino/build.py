@@ -1,0 +1,121 @@
+"""Makes the model folder of the default encoder: `python -m shared.embedding.openvino.build --out FOLDER`.
+
+It needs no torch and no network: the weights come from the installed package (or --weights FOLDER).
+"""
+
+import argparse
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from shared.embedding.openvino.cpu import Precision
+from shared.embedding.openvino.encoder import compile_graph
+from shared.embedding.openvino.graph import Shape, build_graph
+from shared.embedding.openvino.model_folder import (
+    DEFAULT_FOLDER,
+    MANIFEST,
+    NOTICE,
+    TOKENIZER,
+    Manifest,
+    ModelFolderError,
+    graph_files,
+)
+from shared.embedding.openvino.runtime import ov
+from shared.embedding.openvino.weights import (
+    WEIGHTS_SHA256,
+    WeightsError,
+    locate_package,
+    read_weights,
+    sha256,
+)
+from shared.embedding.openvino.word_pieces import WordPieces
+
+__all__ = ["build_model_folder", "is_current", "main"]
+
+MODEL = "all-MiniLM-L6-v2"
+PROBE = "Rough consensus is not unanimity: every objection was answered, and the working group goes on."
+_NOTICE = f"""{MODEL}, by the sentence-transformers project, licensed under the Apache License, Version 2.0
+(https://www.apache.org/licenses/LICENSE-2.0; source: https://huggingface.co/sentence-transformers/{MODEL}).
+
+Changes: the weights of model.safetensors (sha256 {WEIGHTS_SHA256})
+were converted into OpenVINO graphs, once unchanged (fp32) and once rounded to 8 bits (int8).
+tokenizer.json is unchanged.
+"""
+
+
+def build_model_folder(out: Path, source: Path | None = None, *, shape: Shape | None = None) -> Manifest:
+    """Make the folder beside `out` first, so that a folder under its final name is whole."""
+    source, shape = source or locate_package(), shape or Shape()
+    weights = read_weights(source)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as temporary:
+        folder = Path(temporary) / "model"
+        folder.mkdir()
+        graphs = {precision: build_graph(weights, precision, shape) for precision in Precision}
+        for precision, graph in graphs.items():
+            ov.save_model(graph, folder / graph_files(precision)[0], compress_to_fp16=False)
+        shutil.copyfile(source / TOKENIZER, folder / TOKENIZER)
+        (folder / NOTICE).write_text(_NOTICE, encoding="utf-8")
+        manifest = _describe(folder, graphs[Precision.FP32], shape)
+        manifest.write(folder)
+        _replace(folder, out)
+    return manifest
+
+
+def _describe(folder: Path, exact: ov.Model, shape: Shape) -> Manifest:
+    ids, _ = WordPieces(folder / TOKENIZER, shape.window).ids([PROBE])
+    inputs = {"ids": np.array(ids, np.int32), "mask": np.ones((1, len(ids[0])), np.float32)}
+    vector = compile_graph(exact, Precision.FP32)(inputs)["vectors"][0]
+    return Manifest(
+        model=MODEL,
+        dimension=shape.hidden,
+        window=shape.window,
+        weights_sha256=WEIGHTS_SHA256,
+        openvino=ov.__version__,
+        probe_text=PROBE,
+        probe_vector=[round(float(value), 7) for value in vector],
+        files={file.name: sha256(file) for file in sorted(folder.iterdir())},
+    )
+
+
+def _replace(folder: Path, out: Path) -> None:
+    if out.exists() and not (out / MANIFEST).is_file() and any(out.iterdir()):
+        raise ModelFolderError(f"{out} is not empty and not a model folder: it is left alone")
+    shutil.rmtree(out, ignore_errors=True)
+    folder.rename(out)
+
+
+def is_current(folder: Path) -> bool:
+    """Whether the folder is whole and was built by the OpenVINO that is installed."""
+    try:
+        manifest = Manifest.read(folder)
+        for name in manifest.files:
+            manifest.checked(folder, name)
+    except ModelFolderError:
+        return False
+    return manifest.openvino == ov.__version__ and manifest.weights_sha256 == WEIGHTS_SHA256
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m shared.embedding.openvino.build", description=__doc__)
+    parser.add_argument("--out", type=Path, default=DEFAULT_FOLDER, help="the folder to make (%(default)s)")
+    parser.add_argument("--weights", type=Path, help="a folder with model.safetensors and tokenizer.json")
+    parser.add_argument("--force", action="store_true", help="build even if the folder is whole and current")
+    given = parser.parse_args(arguments)
+    if not given.force and is_current(given.out):
+        print(f"{given.out} is current")  # noqa: T201 - a command speaks
+        return 0
+    try:
+        manifest = build_model_folder(given.out, given.weights)
+    except (WeightsError, ModelFolderError, OSError) as error:
+        print(f"the model was not built: {error}", file=sys.stderr)  # noqa: T201 - a command speaks
+        return 1
+    print(f"{given.out}: {manifest.model}, {manifest.dimension} dimensions")  # noqa: T201 - a command speaks
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

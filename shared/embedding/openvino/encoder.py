@@ -1,0 +1,105 @@
+"""The default encoder: all-MiniLM-L6-v2 on OpenVINO, without torch."""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from shared.embedding.batching import plan_batches, report_truncated
+from shared.embedding.encoder import Vectors, require_texts
+from shared.embedding.openvino.cpu import Precision, available_cores, fastest_precision, multiplies_bfloat16
+from shared.embedding.openvino.model_folder import TOKENIZER, Manifest, ModelFolderError, graph_files
+from shared.embedding.openvino.runtime import ov
+from shared.embedding.openvino.word_pieces import WordPieces
+
+__all__ = ["BACKEND", "OpenVinoEncoder", "compile_graph"]
+
+log = logging.getLogger(__name__)
+
+BACKEND = "openvino"
+# Larger groups are faster; with 192 very short texts come below 0.998 (docs/benchmarks/embedding.md).
+QUANTISATION_GROUP = 128
+# Where the caches hold a batch best: small activations for int8, large ones for fp32.
+_TOKEN_BUDGETS = {Precision.INT8: 1024, Precision.FP32: 512}
+# How near the probe's vector must come to the exact one.
+_FAITHFUL = {Precision.INT8: 0.99, Precision.FP32: 0.9999}
+
+
+class OpenVinoEncoder:
+    backend = BACKEND
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        precision: Precision | None = None,
+        threads: int | None = None,
+        token_budget: int | None = None,
+    ) -> None:
+        """Load from a model folder; without a precision, the fastest that works here."""
+        self._manifest = Manifest.read(folder)
+        self.model = self._manifest.model
+        self.dimension = self._manifest.dimension
+        self.window = self._manifest.window
+        self._words = WordPieces(self._manifest.checked(folder, TOKENIZER), self.window)
+        self._folder, self._threads = folder, threads
+        self.precision = self._load(precision)
+        self.token_budget = token_budget or _TOKEN_BUDGETS[self.precision]
+
+    def _load(self, wanted: Precision | None) -> Precision:
+        if wanted is None and fastest_precision() is Precision.INT8:
+            try:
+                return self._load_exactly(Precision.INT8)
+            except (RuntimeError, ModelFolderError) as error:
+                log.warning("int8 does not work on this machine, fp32 is used: %s", error)
+        return self._load_exactly(wanted or Precision.FP32)
+
+    def _load_exactly(self, precision: Precision) -> Precision:
+        graph, weights = (self._manifest.checked(self._folder, name) for name in graph_files(precision))
+        compiled = compile_graph(ov.Core().read_model(graph, weights), precision, threads=self._threads)
+        self._request = compiled.create_infer_request()
+        self._check_probe(precision)
+        return precision
+
+    def _check_probe(self, precision: Precision) -> None:
+        """Fast arithmetic that is wrong on this processor must not fill the index."""
+        ids, _ = self._words.ids([self._manifest.probe_text])
+        similarity = float(self._infer(ids)[0] @ np.array(self._manifest.probe_vector, np.float32))
+        if not similarity >= _FAITHFUL[precision]:  # so that NaN fails too
+            raise ModelFolderError(f"{precision} gives a wrong vector here (cosine {similarity:.4f})")
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return self._words.count(texts)
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        require_texts(texts)
+        vectors: Vectors = np.empty((len(texts), self.dimension), np.float32)
+        ids, counts = self._words.ids(texts)
+        plan = plan_batches(counts, budget=self.token_budget, window=self.window)
+        report_truncated(plan.truncated, len(texts), self.window)
+        for batch in plan.batches:
+            vectors[list(batch)] = self._infer([ids[position] for position in batch])
+        return vectors
+
+    def _infer(self, ids: Sequence[Sequence[int]]) -> Vectors:
+        """One batch, padded to its longest text."""
+        shape = len(ids), max(len(row) for row in ids)
+        padded, mask = np.zeros(shape, np.int32), np.zeros(shape, np.float32)
+        for row, tokens in enumerate(ids):
+            padded[row, : len(tokens)] = tokens
+            mask[row, : len(tokens)] = 1.0
+        vectors: Vectors = self._request.infer({"ids": padded, "mask": mask})["vectors"]
+        return vectors
+
+
+def compile_graph(graph: ov.Model, precision: Precision, *, threads: int | None = None) -> ov.CompiledModel:
+    # Between the products of bytes, bfloat16 costs less exactness than the bytes do. fp32 stays exact.
+    halved = precision is Precision.INT8 and multiplies_bfloat16()
+    options = {
+        "PERFORMANCE_HINT": "LATENCY",  # one batch at a time on all cores
+        "INFERENCE_NUM_THREADS": threads or available_cores(),
+        "INFERENCE_PRECISION_HINT": "bf16" if halved else "f32",
+        "DYNAMIC_QUANTIZATION_GROUP_SIZE": QUANTISATION_GROUP,  # acts on byte weights only
+    }
+    return ov.Core().compile_model(graph, "CPU", options)

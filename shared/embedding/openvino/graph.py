@@ -1,0 +1,140 @@
+"""BERT with mean pooling and normalisation as an OpenVINO graph, from its weights.
+
+Inputs are `ids` [texts, tokens] and `mask` (1.0 for a token, 0.0 for padding); the output is one normalised
+vector a text. In int8 the weights of all products are bytes with a zero point and a scale for each row;
+OpenVINO quantises what they are multiplied with while it runs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shared.embedding.encoder import Vectors
+from shared.embedding.openvino.cpu import Precision
+from shared.embedding.openvino.runtime import opset as op
+from shared.embedding.openvino.runtime import ov
+
+__all__ = ["Shape", "build_graph", "quantised"]
+
+_MASKED = np.float32(-1e9)
+Bytes: TypeAlias = NDArray[np.uint8]
+Node: TypeAlias = Any  # openvino's nodes and outputs are untyped
+
+
+@dataclass(frozen=True)
+class Shape:
+    layers: int = 6
+    heads: int = 12
+    hidden: int = 384
+    window: int = 256
+    epsilon: float = 1e-12
+
+
+def build_graph(weights: Mapping[str, Vectors], precision: Precision, shape: Shape | None = None) -> ov.Model:
+    shape = shape or Shape()
+    graph = _Graph(weights, precision, shape)
+    ids, mask = _input("ids", ov.Type.i32), _input("mask", ov.Type.f32)
+    unmasked = op.multiply(op.subtract(_number(1.0), mask), _constant(_MASKED))
+    attention_mask = op.unsqueeze(unmasked, _axes(1, 2))
+    state = graph.embeddings(ids)
+    for layer in range(shape.layers):
+        state = graph.layer(state, attention_mask, f"encoder.layer.{layer}.")
+    result = op.result(_mean_normalised(state, mask))
+    result.output(0).set_names({"vectors"})
+    return ov.Model([result], [ids, mask], "sentence_encoder")
+
+
+def quantised(weight: Vectors) -> tuple[Bytes, Bytes, Vectors]:
+    """Weights as bytes, and for each row its zero point and its scale."""
+    low = np.minimum(weight.min(axis=1, keepdims=True), 0.0)
+    high = np.maximum(weight.max(axis=1, keepdims=True), 0.0)
+    scale = np.maximum((high - low) / 255, np.finfo(np.float32).tiny)
+    zero = np.round(-low / scale)
+    values = np.clip(np.round(weight / scale) + zero, 0, 255)
+    return values.astype(np.uint8), zero.astype(np.uint8), scale.astype(np.float32)
+
+
+class _Graph:
+    def __init__(self, weights: Mapping[str, Vectors], precision: Precision, shape: Shape) -> None:
+        self._weights = weights
+        self._precision = precision
+        self._shape = shape
+
+    def embeddings(self, ids: Node) -> Node:
+        words = self._weight("embeddings.word_embeddings")
+        # There is one segment only, so its embedding is part of every position.
+        positions = self._weights["embeddings.position_embeddings.weight"][: self._shape.window]
+        positions = positions + self._weights["embeddings.token_type_embeddings.weight"][0]
+        length = op.gather(op.shape_of(ids, "i64"), _axes(1), _axis(0))
+        used = op.slice(_constant(positions), _axes(0), length, _axes(1), _axes(0))
+        state = op.add(op.gather(words, ids, _axis(0)), op.unsqueeze(used, _axes(0)))
+        return self._layer_norm(state, "embeddings.LayerNorm")
+
+    def layer(self, state: Node, mask: Node, name: str) -> Node:
+        query, key, value = (
+            self._heads(self._linear(state, f"{name}attention.self.{part}"))
+            for part in ("query", "key", "value")
+        )
+        attended = op.transpose(op.scaled_dot_product_attention(query, key, value, mask), _axes(0, 2, 1, 3))
+        joined = op.reshape(attended, _axes(0, 0, self._shape.hidden), special_zero=True)
+        projected = self._linear(joined, f"{name}attention.output.dense")
+        state = self._layer_norm(op.add(projected, state), f"{name}attention.output.LayerNorm")
+        inner = op.gelu(self._linear(state, f"{name}intermediate.dense"), "erf")
+        outer = self._linear(inner, f"{name}output.dense")
+        return self._layer_norm(op.add(outer, state), f"{name}output.LayerNorm")
+
+    def _heads(self, state: Node) -> Node:
+        heads = self._shape.heads
+        split = op.reshape(state, _axes(0, 0, heads, self._shape.hidden // heads), special_zero=True)
+        return op.transpose(split, _axes(0, 2, 1, 3))
+
+    def _linear(self, state: Node, name: str) -> Node:
+        product = op.matmul(state, self._weight(name), transpose_a=False, transpose_b=True)
+        return op.add(product, self._row(f"{name}.bias"))
+
+    def _layer_norm(self, state: Node, name: str) -> Node:
+        normal = op.mvn(state, _axes(2), True, self._shape.epsilon, "inside_sqrt")  # noqa: FBT003 - opset
+        return op.add(op.multiply(normal, self._row(f"{name}.weight")), self._row(f"{name}.bias"))
+
+    def _weight(self, name: str) -> Node:
+        weight = self._weights[f"{name}.weight"]
+        if self._precision is Precision.FP32:
+            return _constant(weight)
+        values, zero, scale = quantised(weight)
+        centred = op.subtract(op.convert(_constant(values), "f32"), op.convert(_constant(zero), "f32"))
+        return op.multiply(centred, _constant(scale))
+
+    def _row(self, name: str) -> Node:
+        return _constant(self._weights[name].reshape(1, 1, -1))
+
+
+def _mean_normalised(state: Node, mask: Node) -> Node:
+    weight = op.unsqueeze(mask, _axes(2))
+    total = op.reduce_sum(op.multiply(state, weight), _axes(1), keep_dims=False)
+    mean = op.divide(total, op.reduce_sum(weight, _axes(1), keep_dims=False))
+    return op.normalize_l2(mean, _axes(1), 1e-24, "max")
+
+
+def _input(name: str, kind: ov.Type) -> Node:
+    parameter = op.parameter([-1, -1], kind, name=name)
+    parameter.output(0).set_names({name})
+    return parameter
+
+
+def _constant(value: Any) -> Node:
+    return op.constant(np.ascontiguousarray(value))
+
+
+def _number(value: float) -> Node:
+    return op.constant(np.float32(value))
+
+
+def _axes(*values: int) -> Node:
+    return op.constant(np.array(values, np.int64))
+
+
+def _axis(value: int) -> Node:
+    return op.constant(np.int64(value))

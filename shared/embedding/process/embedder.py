@@ -1,0 +1,298 @@
+"""An embedder whose encoder runs in a process of its own.
+
+A model can crash, hang or exhaust memory, and none of that may take the app with it: the process is killed
+and started again, the batch is retried and cut (attempts.py), and what was encoded before is kept.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from shared.core.errors import (
+    EncoderCrashError,
+    EncoderError,
+    EncoderMemoryError,
+    EncoderStartError,
+    PermanentError,
+    UnencodableTextError,
+)
+from shared.embedding.batching import MAX_TEXTS, report_truncated
+from shared.embedding.encoder import Vectors, require_texts
+from shared.embedding.openvino.word_pieces import readable
+from shared.embedding.port import Settled
+from shared.embedding.process.batch_retries import Attempts, Try
+from shared.embedding.process.child import Child, EncoderSpec
+from shared.embedding.process.frames import Frame
+from shared.embedding.process.text_queue import Call, Item, WaitingTexts
+
+__all__ = ["EncoderProcess", "ProcessOptions"]
+
+log = logging.getLogger(__name__)
+# After so many batches without trouble the budget that memory pressure halved is doubled again.
+_CALM_BATCHES = 50
+_COUNTED_AT_ONCE = 256
+# The encoder is given several batches at once: while they are encoded, the app has time for its own work.
+BATCHES_AT_ONCE = 4
+MAX_WAITING = 8192  # texts; a call that finds more waiting waits itself
+_HARMLESS = "ok"
+_PATIENCE = 8.0
+
+
+@dataclass(frozen=True)
+class ProcessOptions:
+    batch_seconds: float = 60.0
+    start_seconds: float = 120.0
+    attempts: Attempts = field(default_factory=Attempts)
+    token_budget: int | None = None
+
+
+class EncoderProcess:
+    """The embedder. Calls may overlap: their texts share batches, and one worker feeds the encoder."""
+
+    def __init__(
+        self,
+        spec: EncoderSpec,
+        options: ProcessOptions | None = None,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._spec = spec
+        self._options = options or ProcessOptions()
+        self._sleep = sleep
+        self._turn = asyncio.Lock()
+        self._waiting = WaitingTexts()
+        self._room = asyncio.Condition()
+        self._worker: asyncio.Task[None] | None = None
+        self._child: Child | None = None
+        self._calm = 0
+        self._closed = False
+        self.restarts = 0
+        self.model = self.backend = ""
+        self.dimension = self.window = self._full_budget = self.token_budget = 0
+
+    @classmethod
+    async def start(cls, spec: EncoderSpec, options: ProcessOptions | None = None, **more: Any) -> Self:
+        embedder = cls(spec, options, **more)
+        child = await embedder._living_child()
+        embedder._take_description(child.description)
+        return embedder
+
+    def _take_description(self, description: dict[str, Any]) -> None:
+        self.model, self.backend = description["model"], description["backend"]
+        self.dimension, self.window = description["dimension"], description["window"]
+        self._full_budget = self._options.token_budget or description["token_budget"]
+        self.token_budget = self._full_budget
+
+    @property
+    def pid(self) -> int | None:
+        return None if self._child is None else self._child.pid
+
+    async def close(self) -> None:
+        self._closed = True
+        if self._child is not None:
+            await self._child.kill()
+        if self._worker is not None:
+            await asyncio.wait({self._worker})
+        if self._child is not None:  # it may have been started meanwhile
+            await self._child.kill()
+            self._child = None
+
+    async def encode(self, texts: Sequence[str]) -> Vectors:
+        return (await self.settle(texts)).complete()
+
+    async def settle(self, texts: Sequence[str]) -> Settled:
+        """See Embedder. Only an encoder that cannot be started, or is ill, makes the whole call fail."""
+        require_texts(texts)
+        counts = await self.count_tokens(texts)
+        truncated = tuple(position for position, count in enumerate(counts) if count > self.window)
+        settled = Settled(np.zeros((len(texts), self.dimension), np.float32), truncated=truncated)
+        report_truncated(truncated, len(texts), self.window)
+        if not texts:
+            return settled
+        lengths = [min(count, self.window) for count in counts]
+        call = Call(texts, lengths, settled, asyncio.get_running_loop().create_future())
+        async with self._room:
+            await self._room.wait_for(lambda: not self._waiting or len(self._waiting) < MAX_WAITING)
+            self._waiting.add(call)
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.create_task(self._work())
+        try:
+            return await call.done
+        finally:
+            self._waiting.remove(call)  # where it was cancelled or failed
+
+    async def _work(self) -> None:
+        """Encode what waits, batch after batch, until nothing does. What failed goes first."""
+        again: list[Try[Item]] = []
+        while again or self._waiting:
+            tried = again.pop() if again else Try(self._next_batches())
+            tried = tried.of(item for item in tried.items if not item.call.done.done())
+            if not tried.items:
+                continue
+            if pieces := self._pieces(tried):
+                again += pieces
+                continue
+            try:
+                again += await self._attempt(tried)
+            except Exception as error:  # noqa: BLE001 - it is every caller's whose text it was
+                self._fail(tried, error)
+            async with self._room:
+                self._room.notify_all()
+
+    def _next_batches(self) -> tuple[Item, ...]:
+        batches = 1 if self._is_short_of_memory else BATCHES_AT_ONCE
+        return self._waiting.take(self.token_budget * batches, MAX_TEXTS * batches)
+
+    def _fail(self, tried: Try[Item], error: Exception) -> None:
+        """No text is to blame. Where the encoder does not even start, all that waits is told at once."""
+        calls = {item.call for item in tried.items}
+        if isinstance(error, EncoderStartError):
+            calls.update(self._waiting.calls())
+        for call in calls:
+            self._waiting.remove(call)
+            if not call.done.done():
+                call.done.set_exception(error)
+
+    def _pieces(self, tried: Try[Item]) -> list[Try[Item]]:
+        """What was gathered before memory ran short is cut to the budget of now."""
+        if not self._is_short_of_memory:
+            return []
+        longest = max(item.length for item in tried.items)
+        size = max(self.token_budget // max(longest, 1), 1)
+        if len(tried.items) <= size:
+            return []
+        starts = range(0, len(tried.items), size)
+        return [tried.of(tried.items[at : at + size]) for at in starts][::-1]
+
+    async def _attempt(self, tried: Try[Item]) -> list[Try[Item]]:
+        """Encode one batch, and return what is to be tried instead where it failed."""
+        try:
+            vectors = await self._encode_batch([item.text for item in tried.items], tried.timeout_factor)
+        except EncoderStartError:
+            raise
+        except (EncoderError, UnencodableTextError) as error:
+            return await self._after_failure(tried, error)
+        for item, vector in zip(tried.items, vectors, strict=True):
+            item.call.settled.vectors[item.position] = vector
+            _count_down(item.call)
+        self._stay_calm()
+        return []
+
+    async def _after_failure(
+        self, tried: Try[Item], error: EncoderError | UnencodableTextError
+    ) -> list[Try[Item]]:
+        attempts = self._options.attempts
+        log.warning(
+            "a batch of %d texts failed (attempt %d/%d): %s",
+            len(tried.items), tried.failures + 1, attempts.max_retries + 1, error,
+        )  # fmt: skip
+        if isinstance(error, EncoderMemoryError):
+            self._shrink()
+        following = attempts.after(tried, error)
+        if following:
+            await self._sleep(attempts.wait_seconds(tried.failures + 1, error))
+        else:
+            await self._require_working_encoder()
+            (item,) = tried.items
+            item.call.settled.failed[item.position] = _final(error, tried.failures + 1)
+            _count_down(item.call)
+        return following[::-1]
+
+    async def _require_working_encoder(self) -> None:
+        """Before a text is blamed: an encoder that fails on any text is ill itself, and may recover."""
+        try:
+            await self._encode_batch([_HARMLESS], _PATIENCE)
+        except UnencodableTextError as error:
+            raise EncoderCrashError(f"the encoder fails on every text: {error}") from error
+
+    @property
+    def _is_short_of_memory(self) -> bool:
+        return self.token_budget < self._full_budget
+
+    def _shrink(self) -> None:
+        self._calm = 0
+        self.token_budget = max(self.token_budget // 2, min(self.window, self._full_budget))
+        log.warning("memory is short: batches of %d tokens from now on", self.token_budget)
+
+    def _stay_calm(self) -> None:
+        self._calm += 1
+        if self._calm >= _CALM_BATCHES and self._is_short_of_memory:
+            self._calm = 0
+            self.token_budget = min(self.token_budget * 2, self._full_budget)
+
+    async def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """As the encoder counts. A text that it cannot even count has the length of the window."""
+        require_texts(texts)
+        counts: list[int] = []
+        for start in range(0, len(texts), _COUNTED_AT_ONCE):
+            counts += await self._count([readable(text) for text in texts[start : start + _COUNTED_AT_ONCE]])
+        return counts
+
+    async def _count(self, texts: list[str]) -> list[int]:
+        for _ in range(self._options.attempts.max_retries + 1):
+            try:
+                counts = (await self._ask({"count": texts})).header["counts"]
+            except EncoderStartError:
+                raise
+            except (EncoderError, UnencodableTextError) as error:
+                log.warning("the tokens of %d texts could not be counted: %s", len(texts), error)
+            else:
+                return [int(count) for count in counts]
+        return [self.window] * len(texts)
+
+    async def _encode_batch(self, texts: Sequence[str], timeout_factor: float = 1.0) -> Vectors:
+        answer = await self._ask({"encode": [readable(text) for text in texts]}, timeout_factor)
+        vectors: Vectors = np.frombuffer(answer.body, np.float32).reshape(answer.header["shape"])
+        if vectors.shape != (len(texts), self.dimension):
+            raise UnencodableTextError(f"the encoder gave vectors of shape {vectors.shape}")
+        if not np.isfinite(vectors).all():
+            raise UnencodableTextError("the encoder gave vectors that are not finite")
+        return vectors
+
+    async def _ask(self, request: dict[str, Any], timeout_factor: float = 1.0) -> Frame:
+        async with self._turn:
+            child = await self._living_child()
+            return await child.ask(request, timeout=self._options.batch_seconds * timeout_factor)
+
+    async def _living_child(self) -> Child:
+        if self._closed:
+            raise EncoderStartError("the embedder is closed")
+        if self._child is not None and self._child.alive:
+            return self._child
+        if self._child is not None:
+            await self._child.kill()  # it is dead: this frees its pipes
+            self._child = None
+            self.restarts += 1
+        self._child = await self._start_child()
+        return self._child
+
+    async def _start_child(self) -> Child:
+        """Start it, again where that may help: a missing model stays missing."""
+        attempts = self._options.attempts
+        for failures in range(1, attempts.max_retries + 2):
+            try:
+                return await Child.start(self._spec, timeout=self._options.start_seconds)
+            except EncoderStartError as error:
+                if isinstance(error.__cause__, PermanentError) or failures > attempts.max_retries:
+                    raise
+                log.warning("%s (attempt %d/%d)", error, failures, attempts.max_retries + 1)
+                await self._sleep(attempts.wait_seconds(failures, error))
+        raise EncoderStartError
+
+
+def _count_down(call: Call) -> None:
+    call.left -= 1
+    if not call.left and not call.done.done():
+        call.done.set_result(call.settled)
+
+
+def _final(error: EncoderError | UnencodableTextError, attempts: int) -> PermanentError:
+    if isinstance(error, UnencodableTextError):
+        return error
+    final = UnencodableTextError(f"no vector after {attempts} attempts: {error}")
+    final.__cause__ = error
+    return final

@@ -1,0 +1,97 @@
+"""The encoder's process: `python -m shared.embedding.process.worker`, started by process.py.
+
+The first frame names the encoder; the answer describes it. Each further frame holds texts; the answer holds
+their vectors, or the error. The process ends with its owner: when the owner goes, SIGKILL included, standard
+input closes, and a thread that watches it ends the process even in the middle of a batch.
+"""
+
+import importlib
+import os
+import queue
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from shared.embedding.encoder import Encoder
+from shared.embedding.process.frames import PREFIX, Frame, body_lengths, encode_frame
+
+__all__ = ["main"]
+
+# What the runtimes say when they get no memory: none of them raises MemoryError for it.
+_NO_MEMORY = (
+    "bad alloc",
+    "bad_alloc",
+    "out of memory",
+    "not enough memory",
+    "can't allocate",
+    "cannot allocate",
+    "could not allocate",
+    "failed to allocate",
+)
+
+
+def main() -> None:
+    answers = _private_standard_output()
+    requests: queue.SimpleQueue[Frame] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(requests,), name="lifeline", daemon=True).start()
+    encoder: Encoder | None = None
+    while True:
+        request = requests.get()
+        try:
+            if encoder is None:
+                encoder = _load(request.header)
+                answer = Frame(_description(encoder))
+            else:
+                answer = _answer(encoder, request.header)
+        except Exception as error:  # noqa: BLE001 - it is reported, and its sender decides
+            answer = Frame({"error": _kind(error), "message": f"{type(error).__name__}: {error}"[:4000]})
+        answers.write(encode_frame(answer))
+        answers.flush()
+
+
+def _private_standard_output() -> BinaryIO:
+    """Libraries print; what they print goes to standard error, and cannot break a frame."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return answers
+
+
+def _receive(requests: "queue.SimpleQueue[Frame]") -> None:
+    while (prefix := sys.stdin.buffer.read(PREFIX.size)) and len(prefix) == PREFIX.size:
+        header_bytes, body_bytes = body_lengths(prefix)
+        frame = sys.stdin.buffer.read(header_bytes + body_bytes)
+        if len(frame) < header_bytes + body_bytes:
+            break
+        requests.put(Frame.decode(frame[:header_bytes], frame[header_bytes:]))
+    os._exit(0)
+
+
+def _load(header: dict[str, Any]) -> Encoder:
+    module, _, name = header["factory"].partition(":")
+    factory: Callable[..., Encoder] = getattr(importlib.import_module(module), name)
+    return factory(**header["arguments"])
+
+
+def _description(encoder: Encoder) -> dict[str, Any]:
+    names = ("model", "backend", "dimension", "window", "token_budget")
+    return {name: getattr(encoder, name) for name in names}
+
+
+def _answer(encoder: Encoder, header: dict[str, Any]) -> Frame:
+    if "count" in header:
+        return Frame({"counts": encoder.count_tokens(header["count"])})
+    vectors = np.ascontiguousarray(encoder.encode(header["encode"]), np.float32)
+    return Frame({"shape": vectors.shape}, vectors.tobytes())
+
+
+def _kind(error: Exception) -> str:
+    text = str(error).lower()
+    starved = isinstance(error, MemoryError) or any(words in text for words in _NO_MEMORY)
+    return "memory" if starved else "permanent"
+
+
+if __name__ == "__main__":
+    main()

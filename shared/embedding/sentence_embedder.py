@@ -1,0 +1,21 @@
+"""The app's embedder for summarizers, which work in threads of their own and wait for it."""
+
+import asyncio
+from collections.abc import Sequence
+
+from shared.domain.summaries.models import Embed
+from shared.domain.summaries.tfidf import Matrix
+from shared.embedding.port import Embedder
+
+__all__ = ["embed_with"]
+
+
+def embed_with(model: Embedder) -> Embed:
+    """To be called from another thread than the running loop's. A text without a vector is a row of zeros."""
+    loop = asyncio.get_running_loop()
+
+    def embed(texts: Sequence[str]) -> Matrix:
+        settled = asyncio.run_coroutine_threadsafe(model.settle(texts), loop).result()
+        return settled.vectors
+
+    return embed

@@ -1,0 +1,85 @@
+"""Asking for a source to be fetched: by a user or by the timer, one at a time for each source.
+
+The lease stands on the source's document and is taken by its ETag, so that of two who ask at once one gets
+it. Then the operation is written, and a message with its id goes to the queue. A crash in between leaves a
+lease that runs out; the source stays due until a fetch of it has ended, so that the timer asks again.
+"""
+
+import json
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Conflict
+from shared.clients.telemetry.tracing import span
+from shared.core.lazy_import import lazy
+from shared.documents.base import stored_time
+from shared.documents.containers import read_document
+from shared.documents.models import Operation, Source
+from shared.documents.queries.named_query import NamedQuery
+
+if TYPE_CHECKING:
+    from azure import servicebus
+else:
+    servicebus = lazy("azure.servicebus")
+
+__all__ = ["INGESTION_QUEUE", "Requested", "due_sources", "request_due_fetches", "request_fetch"]
+
+INGESTION_QUEUE = "ingestion"
+WAITING_LEASE = timedelta(minutes=10)  # for a message that waits in the queue
+
+DUE_SOURCES = NamedQuery(
+    "due_sources",
+    "sources",
+    "SELECT * FROM c WHERE c.enabled = true AND IS_STRING(c.next_fetch_at) AND c.next_fetch_at <= @now"
+    " ORDER BY c.next_fetch_at",
+)
+
+
+@dataclass(frozen=True)
+class Requested:
+    operation_id: str
+    is_new: bool
+
+
+async def request_fetch(
+    source: Source, clients: Clients, *, requested_by: str, now: datetime
+) -> Requested | Conflict:
+    """The operation that fetches the source; CONFLICT where the document changed meanwhile."""
+    if source.lease_owner and source.lease_until and source.lease_until > now:
+        return Requested(source.lease_owner, is_new=False)
+    operation = Operation(id=uuid.uuid4().hex, source=source.name, requested_by=requested_by, created_at=now)
+    lease = {"lease_owner": operation.id, "lease_until": now + WAITING_LEASE}
+    session = Session()
+    if await clients.store.replace(source.model_copy(update=lease), session) is Conflict.CONFLICT:
+        return Conflict.CONFLICT
+    await clients.store.create(operation, session)
+    with span("fetch requested", attributes={"pipeline.source": source.name}):
+        await _send(operation, session, clients)
+    return Requested(operation.id, is_new=True)
+
+
+async def _send(operation: Operation, session: Session, clients: Clients) -> None:
+    body = json.dumps({"operation_id": operation.id, "session": session.tokens()})
+    message = servicebus.ServiceBusMessage(body, message_id=operation.id, content_type="application/json")
+    await clients.bus.send_to_queue(INGESTION_QUEUE, [message])
+
+
+async def due_sources(clients: Clients, now: datetime) -> AsyncIterator[Source]:
+    moment = stored_time(now)
+    async for stored in clients.store.query(DUE_SOURCES, Session(), now=moment):
+        yield read_document(Source, stored)
+
+
+async def request_due_fetches(clients: Clients, now: datetime) -> list[str]:
+    """Ask for every source whose time has come; the new operations."""
+    asked = []
+    async for source in due_sources(clients, now):
+        requested = await request_fetch(source, clients, requested_by="timer", now=now)
+        if isinstance(requested, Requested) and requested.is_new:
+            asked.append(requested.operation_id)
+    return asked

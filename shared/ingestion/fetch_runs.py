@@ -1,0 +1,261 @@
+"""One fetch of one source, from the operation that asked for it to the cursor that remembers it."""
+
+import asyncio
+import logging
+import os
+import tempfile
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Conflict
+from shared.clients.outbound import AddressPolicy, Resolve, system_resolver
+from shared.clients.telemetry.tracing import span
+from shared.core.errors import TransientError
+from shared.documents.base import stored_time
+from shared.documents.models import FetchedArchive, Operation, OperationStatus, RefusedFile, Source
+from shared.ingestion.errors import FetchError, SourceError, SourceRemovedError
+from shared.ingestion.failures import Given, tell_failure
+from shared.ingestion.fetch_imap import fetch_imap
+from shared.ingestion.fetch_local import fetch_local
+from shared.ingestion.fetch_rsync import fetch_rsync
+from shared.ingestion.fetcher import Fetched, Fetcher, Surroundings
+from shared.ingestion.source_definitions import SourceType, next_fetch
+from shared.ingestion.storing import Incoming, Stored, store_archive
+from shared.ingestion.unpacking.errors import ArchiveError
+from shared.pipeline.retry.loops import AbandonedError, with_backoff
+from shared.pipeline.retry.policies import Backoff
+from shared.settings.app import Settings
+
+__all__ = ["FETCHERS", "FetchRun", "run_operation"]
+
+log = logging.getLogger(__name__)
+LEASE_SLACK = timedelta(minutes=5)  # beyond the time that a fetch may take
+LEASE_TRIES = 5
+MAX_LISTED = 100
+MAX_NAME = 200
+MAX_REASON = 500
+DONE = frozenset({OperationStatus.SUCCEEDED, OperationStatus.FAILED, OperationStatus.SKIPPED})
+
+
+def _fetch_http(source: Source, around: Surroundings) -> AsyncGenerator[Fetched, None]:
+    from shared.ingestion.fetch_http import fetch_http  # noqa: PLC0415 - aiohttp is slow to import
+
+    return fetch_http(source, around)
+
+
+FETCHERS: Mapping[str, Fetcher] = {
+    SourceType.HTTP: _fetch_http,
+    SourceType.IMAP: fetch_imap,
+    SourceType.LOCAL: fetch_local,
+    SourceType.RSYNC: fetch_rsync,
+}
+
+
+@dataclass(frozen=True)
+class FetchRun:
+    """How a run works: time, names and secrets, as dependencies."""
+
+    now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    resolve: Resolve = system_resolver
+    secrets: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    progress: Callable[[str], None] = field(default=lambda _step: None)
+
+    def surroundings(self, settings: Settings, folder: Path) -> Surroundings:
+        policy = AddressPolicy.parse(settings.SOURCE_ALLOWED_HOSTS, self.resolve)
+        return Surroundings(settings, folder, policy, self.sleep, self.secrets)
+
+
+async def run_operation(
+    operation_id: str, clients: Clients, session: Session | None = None, run: FetchRun | None = None
+) -> Operation:
+    """Do what the operation asks for, unless it is done or another one is at it. Safe to repeat."""
+    run = run or FetchRun()
+    session = session or Session()
+    operation = await clients.store.read(Operation, operation_id, operation_id, session)
+    if operation.status in DONE:
+        return operation
+    source = await _lease(operation, clients, session, run.now)
+    if isinstance(source, str):
+        return await _finish(operation, clients, session, run, OperationStatus.SKIPPED, source)
+    started = {"status": OperationStatus.RUNNING.value, "started_at": stored_time(run.now())}
+    await _patch_operation(operation, clients, session, started)
+    try:
+        cursor = await _fetch_all(operation, source, clients, run)
+    except Exception as error:
+        log.exception("the fetch of %s failed", source.name)
+        given = Given(source.name, source.source_type, source.url, operation.created_at)
+        failure = await tell_failure(error, given, clients, now=run.now())
+        outcome = f"{failure.error_type}: {failure.message}"
+        await _release(operation, source, clients, run, error=outcome)
+        return await _finish(operation, clients, session, run, OperationStatus.FAILED, outcome)
+    await _release(operation, source, clients, run, cursor=cursor)
+    run.progress("released")
+    return await _finish(operation, clients, session, run, OperationStatus.SUCCEEDED, None)
+
+
+async def _lease(
+    operation: Operation, clients: Clients, session: Session, now: Callable[[], datetime]
+) -> Source | str:
+    """The source, leased for as long as a fetch may take; or why it is not."""
+    for _ in range(LEASE_TRIES):
+        source = await clients.store.find(Source, operation.source, operation.source, session)
+        if source is None:
+            return "the source was deleted"
+        free = source.lease_until is None or source.lease_until <= now()
+        if source.lease_owner != operation.id and not free:
+            return f"operation {source.lease_owner} fetches this source"
+        until = now() + timedelta(seconds=clients.settings.SOURCE_TIMEOUT_SECONDS) + LEASE_SLACK
+        leased = source.model_copy(update={"lease_owner": operation.id, "lease_until": until})
+        kept = await clients.store.replace(leased, session)
+        if kept is not Conflict.CONFLICT:
+            return kept
+    raise TransientError(f"the source {operation.source} changes all the time")
+
+
+async def _fetch_all(operation: Operation, source: Source, clients: Clients, run: FetchRun) -> dict[str, Any]:
+    """Fetch and store file by file; the cursor after the last."""
+    limit = clients.settings.SOURCE_TIMEOUT_SECONDS
+    with tempfile.TemporaryDirectory(prefix="ingestion-") as folder:
+        around = run.surroundings(clients.settings, Path(folder))
+        try:
+            async with asyncio.timeout(limit):
+                return await _take_files(operation, source, around, clients, run)
+        except TimeoutError:
+            raise FetchError(f"the fetch took longer than {limit:g} s; see SOURCE_TIMEOUT_SECONDS") from None
+
+
+async def _take_files(
+    operation: Operation, source: Source, around: Surroundings, clients: Clients, run: FetchRun
+) -> dict[str, Any]:
+    found = _Found(list(operation.archives))
+    cursor = source.cursor
+    async with aclosing(_fetcher(source)(source, around)) as files:
+        async for fetched in files:
+            run.progress("fetched")
+            if await clients.store.find(Source, source.id, source.id, Session()) is None:
+                raise SourceRemovedError(f"the source {source.name} was deleted while it was fetched")
+            try:
+                found.note(fetched, await _store(fetched, source, operation, clients, run))
+            except AbandonedError as error:
+                if not isinstance(error.__cause__, ArchiveError):
+                    raise
+                found.refuse(fetched, error)
+            cursor = fetched.cursor or cursor
+            await _patch_operation(operation, clients, Session(), found.listed())
+    found.check()
+    return cursor
+
+
+def _fetcher(source: Source) -> Fetcher:
+    if source.source_type not in FETCHERS:
+        raise SourceError(f"a source of type {source.source_type} has nothing to fetch: it takes uploads")
+    return FETCHERS[source.source_type]
+
+
+@dataclass
+class _Found:
+    """What a fetch has brought so far."""
+
+    archives: list[FetchedArchive]
+    refused: list[tuple[RefusedFile, AbandonedError]] = field(default_factory=list)
+
+    def note(self, fetched: Fetched, stored: Stored) -> None:
+        """A fetch that is run again finds what it stored itself: that stays as it was noted."""
+        id_, name = stored.archive.id, fetched.filename[:MAX_NAME]
+        if all(each.archive_id != id_ for each in self.archives):
+            self.archives.append(FetchedArchive(archive_id=id_, filename=name, duplicate=stored.duplicate))
+
+    def refuse(self, fetched: Fetched, error: AbandonedError) -> None:
+        refused = RefusedFile(filename=fetched.filename[:MAX_NAME], reason=error.failure.message[:MAX_REASON])
+        self.refused.append((refused, error))
+
+    def listed(self) -> dict[str, Any]:
+        refused = [each for each, _ in self.refused]
+        return {
+            "archives": [each.model_dump(mode="json") for each in self.archives[-MAX_LISTED:]],
+            "refused": [each.model_dump(mode="json") for each in refused[-MAX_LISTED:]],
+        }
+
+    def check(self) -> None:
+        """A README beside archives is no failure; nothing but refused files is."""
+        if self.refused and not self.archives:
+            raise self.refused[0][1]
+
+
+async def _store(
+    fetched: Fetched, source: Source, operation: Operation, clients: Clients, run: FetchRun
+) -> Stored:
+    incoming = Incoming(
+        path=fetched.path,
+        sha256=fetched.sha256,
+        size=fetched.size,
+        filename=fetched.filename,
+        source=source.name,
+        source_type=source.source_type,
+        source_url=fetched.url,
+        started_at=operation.created_at,
+    )
+    with span("archive fetched", attributes={"pipeline.source": source.name}):
+        return await with_backoff(
+            lambda: store_archive(incoming, clients, now=run.now, progress=run.progress),
+            Backoff.from_settings(clients.settings),
+            what=f"storing {fetched.filename}",
+            sleep=run.sleep,
+        )
+
+
+async def _release(
+    operation: Operation,
+    source: Source,
+    clients: Clients,
+    run: FetchRun,
+    *,
+    cursor: dict[str, Any] | None = None,
+    error: str | None = None,
+) -> None:
+    """Write what came of it and when the next is due, and let go; unless the lease is another's by now."""
+    now = stored_time(run.now())
+    current = await clients.store.read(Source, source.id, source.id, Session())
+    following = next_fetch(current, run.now())
+    outcome: dict[str, Any] = {
+        "last_fetch_at": now,
+        "last_fetch_error": error,
+        "next_fetch_at": None if following is None else stored_time(following),
+    }
+    if cursor is not None:
+        outcome |= {"cursor": cursor, "last_success_at": now}
+    outcome |= {"lease_owner": None, "lease_until": None}
+    await clients.store.patch(
+        Source,
+        Patch(source.id, source.id, set=outcome),
+        Session(),
+        condition=f"c.lease_owner = '{operation.id}'",
+    )
+
+
+async def _finish(
+    operation: Operation,
+    clients: Clients,
+    session: Session,
+    run: FetchRun,
+    status: OperationStatus,
+    error: str | None,
+) -> Operation:
+    changes = {"status": status.value, "finished_at": stored_time(run.now()), "error": error}
+    return await _patch_operation(operation, clients, session, changes)
+
+
+async def _patch_operation(
+    operation: Operation, clients: Clients, session: Session, changes: dict[str, Any]
+) -> Operation:
+    patched = await clients.store.patch(Operation, Patch(operation.id, operation.id, set=changes), session)
+    assert isinstance(patched, Operation)  # noqa: S101 - without a condition there is no conflict
+    return patched

@@ -1,0 +1,68 @@
+"""The port between a source and the archives that it has, and what every fetcher may use."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from shared.clients.outbound import AddressPolicy
+from shared.documents.models import Source
+from shared.ingestion.errors import SourceError
+from shared.ingestion.spool import Spool
+from shared.pipeline.retry.policies import Backoff
+from shared.settings.app import Settings
+
+__all__ = ["SECRET_PREFIX", "Fetched", "Fetcher", "Surroundings"]
+
+# Only settings with this prefix can be named in a source: otherwise one could send any secret anywhere.
+SECRET_PREFIX = "SOURCE_SECRET_"  # noqa: S105 - a name, not a secret
+KEY_VAULT_REFERENCE = "@Microsoft.KeyVault("
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A file that a source had, and the cursor to keep once it is stored."""
+
+    path: Path
+    sha256: str
+    size: int
+    filename: str
+    url: str
+    cursor: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a fetcher works with."""
+
+    settings: Settings
+    folder: Path
+    policy: AddressPolicy
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    secrets: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+    @property
+    def backoff(self) -> Backoff:
+        return Backoff.from_settings(self.settings)
+
+    def spool(self, name: str = "fetched") -> Spool:
+        return Spool(self.folder / name, self.settings.ARCHIVE_MAX_BYTES)
+
+    def secret(self, source: Source, key: str) -> str:
+        """The secret whose app setting the source names under `key`."""
+        name = source.settings.get(key)
+        if not isinstance(name, str) or not name.startswith(SECRET_PREFIX):
+            raise SourceError(f"settings.{key}: must name an app setting that starts with {SECRET_PREFIX}")
+        value = self.secrets.get(name, "")
+        if not value:
+            raise SourceError(f"settings.{key}: the app setting {name} is not set")
+        if value.startswith(KEY_VAULT_REFERENCE):
+            raise SourceError(f"settings.{key}: the Key Vault reference in {name} was not resolved")
+        return value
+
+
+class Fetcher(Protocol):
+    def __call__(self, source: Source, around: Surroundings, /) -> AsyncGenerator[Fetched, None]:
+        """What is new since the source's cursor, file by file. Each is taken before the next is fetched."""

@@ -1,0 +1,126 @@
+"""Reads an archive while what was read before is stored.
+
+A large archive is read by processes of their own, each a share of its messages: on all cores, and whatever a
+hostile mail does to the parser, the app lives on. A small one is not worth the way there.
+"""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import AsyncIterator, Generator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from shared.documents.prepared_message import Batch, read_batches
+from shared.domain.mail.errors import MailboxError
+from shared.domain.mail.models import Share
+from shared.ingestion.reader.errors import ReaderStuckError, UnreadableArchiveError
+from shared.ingestion.reader.processes import close_readers, elsewhere, prepare_processes, take_processes
+from shared.ingestion.unpacking.errors import ArchiveError
+
+__all__ = ["Reader", "close_readers", "prepare_reader"]
+
+SMALL_BYTES = 1024 * 1024
+READ_AHEAD = 20  # batches: what is read but not yet stored has to be held in memory
+SLICE_SIZE = 20_000_000  # characters of text
+SILENCE_SECONDS = 300.0
+JOIN_SECONDS = 10.0
+
+
+class Reader:
+    """The batches of one archive, in any order, read ahead of whoever takes them."""
+
+    def __init__(
+        self, path: Path, name: str, *, small: int = SMALL_BYTES, silence: float = SILENCE_SECONDS
+    ) -> None:
+        self._name = name
+        self._silence = silence
+        self._room = threading.Semaphore(READ_AHEAD)
+        self._ready: asyncio.Queue[Batch | BaseException | None] = asyncio.Queue()
+        self._loop = asyncio.get_running_loop()
+        self._left = False
+        self._processes = take_processes() if path.stat().st_size > small else []
+        shares = [
+            elsewhere(path, Share(number, len(self._processes)), process)
+            for number, process in enumerate(self._processes)
+        ] or [read_batches(path)]
+        self._threads = [
+            threading.Thread(target=self._pump, args=(batches,), name="reader", daemon=True)
+            for batches in shares
+        ]
+        self._open = len(shares)
+
+    async def __aenter__(self) -> Self:
+        for each in self._threads:
+            each.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._left = True
+        if kind is not None:
+            for process in self._processes:
+                process.kill()
+        self._room.release(len(self._threads))
+        # Not for ever: a thread that hangs in a hostile mail cannot be ended, and must not hold this up.
+        for each in self._threads:
+            await asyncio.to_thread(each.join, JOIN_SECONDS)
+
+    async def slices(self, size: int) -> AsyncIterator[Batch]:
+        """So many messages together, or a few more; the last of them are fewer.
+
+        A slice of large messages ends early: it is held in memory until it is stored.
+        """
+        ahead, text = Batch([], []), 0
+        while (batch := await self._next()) is not None:
+            ahead = Batch(ahead.arrivals + batch.arrivals, ahead.skipped + batch.skipped)
+            text += sum(each.size for each in batch.arrivals)
+            if len(ahead.arrivals) >= size or text >= SLICE_SIZE:
+                yield ahead
+                ahead, text = Batch([], []), 0
+        if ahead.arrivals or ahead.skipped:
+            yield ahead
+
+    async def _next(self) -> Batch | None:
+        """None when all shares have ended."""
+        while self._open:
+            try:
+                async with asyncio.timeout(self._silence):
+                    got = await self._ready.get()
+            except TimeoutError:
+                raise ReaderStuckError(f"nothing was read for {self._silence:g} s") from None
+            if isinstance(got, BaseException):
+                raise got
+            if got is not None:
+                self._room.release()
+                return got
+            self._open -= 1
+        return None
+
+    def _pump(self, batches: Generator[Batch, None, None]) -> None:
+        """In a thread: read as far ahead as there is room."""
+        try:
+            for batch in batches:
+                self._room.acquire()
+                if self._left:
+                    break
+                self._put(batch)
+            self._put(None)
+        except (ArchiveError, MailboxError, UnreadableArchiveError) as error:
+            self._put(UnreadableArchiveError(f"{self._name}: {error}"))
+        except Exception as error:  # noqa: BLE001 - it is raised where the batches are taken
+            self._put(error)
+        finally:
+            batches.close()
+
+    def _put(self, what: Batch | BaseException | None) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(self._ready.put_nowait, what)
+
+
+def prepare_reader(size: int) -> None:
+    """An archive of this size is on its way: let processes start meanwhile, where it will take some."""
+    if size > SMALL_BYTES:
+        prepare_processes()

@@ -1,0 +1,149 @@
+"""A source as a user defines it: every field checked, and each fault with its place."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from shared.clients.outbound import AddressPolicy
+from shared.core.schedule import ScheduleError, parse_cron
+from shared.documents.models import Source
+from shared.ingestion.errors import ForbiddenAddressError, SourceError
+from shared.ingestion.fetch_imap import imap_address
+from shared.ingestion.fetch_local import check_local_allowed, local_path
+from shared.ingestion.fetch_rsync import rsync_address
+from shared.ingestion.fetcher import SECRET_PREFIX
+from shared.settings.app import Settings
+
+__all__ = [
+    "NAME_PATTERN",
+    "SourceDefinition",
+    "SourceType",
+    "check_reachable",
+    "definition_of",
+    "next_fetch",
+    "source_of",
+    "updated_source",
+]
+
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"
+
+
+class SourceType(StrEnum):
+    UPLOAD = "upload"
+    LOCAL = "local"
+    HTTP = "http"
+    RSYNC = "rsync"
+    IMAP = "imap"
+
+
+class SourceSettings(BaseModel):
+    """What a type needs beside the address. Secrets are app settings, named here and never held."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    username_setting: str | None = Field(default=None, pattern=rf"^{SECRET_PREFIX}[A-Z0-9_]{{1,80}}$")
+    password_setting: str | None = Field(default=None, pattern=rf"^{SECRET_PREFIX}[A-Z0-9_]{{1,80}}$")
+    plaintext: bool = False
+    chairs: Annotated[
+        list[Annotated[str, Field(pattern=r"^[^@\s]{1,64}@[^@\s]{1,255}$")]], Field(max_length=50)
+    ] = []
+
+
+class SourceDefinition(BaseModel):
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    name: Annotated[str, Field(pattern=NAME_PATTERN)]
+    source_type: SourceType
+    url: Annotated[str, Field(max_length=2000)] = ""
+    enabled: bool = True
+    schedule: Annotated[str, Field(max_length=200)] | None = None
+    settings: SourceSettings = Field(default_factory=SourceSettings)
+
+    @field_validator("schedule")
+    @classmethod
+    def _occurs(cls, value: str | None) -> str | None:
+        if value is not None:
+            try:
+                parse_cron(value)
+            except ScheduleError as error:
+                raise ValueError(f"not an NCRONTAB expression such as '0 30 4 * * *': {error}") from None
+        return value
+
+    @field_validator("url")
+    @classmethod
+    def _printable(cls, value: str) -> str:
+        if not value.isprintable():
+            raise ValueError("must be printable")
+        return value
+
+    @model_validator(mode="after")
+    def _fits_its_type(self) -> Self:
+        if self.source_type is not SourceType.UPLOAD and not self.url:
+            raise ValueError("url: is needed for this type of source")
+        if self.source_type is SourceType.UPLOAD and self.schedule:
+            raise ValueError("schedule: uploads come when they come")
+        has_login = self.settings.username_setting and self.settings.password_setting
+        if self.source_type is SourceType.IMAP and not has_login:
+            raise ValueError("settings: an IMAP source names a username_setting and a password_setting")
+        return self
+
+    def stored_settings(self) -> dict[str, Any]:
+        return self.settings.model_dump(exclude_defaults=True)
+
+
+def check_reachable(definition: SourceDefinition, settings: Settings) -> None:
+    """ValueError where the address can be seen not to work, or not to be allowed, without asking anybody."""
+    policy = AddressPolicy.parse(settings.SOURCE_ALLOWED_HOSTS)
+    try:
+        match definition.source_type:
+            case SourceType.HTTP:
+                from shared.ingestion.fetch_http import check_http_url  # noqa: PLC0415 - aiohttp is slow
+
+                check_http_url(definition.url, policy)
+            case SourceType.RSYNC:
+                rsync_address(definition.url, policy)
+            case SourceType.IMAP:
+                imap_address(definition.url, definition.stored_settings(), policy)
+            case SourceType.LOCAL:
+                check_local_allowed(settings)
+                local_path(definition.url)
+            case SourceType.UPLOAD:
+                pass
+    except (SourceError, ForbiddenAddressError) as error:
+        raise ValueError(f"url: {error}") from None
+
+
+def next_fetch(source: Source, after: datetime) -> datetime | None:
+    if not source.enabled or source.schedule is None:
+        return None
+    return parse_cron(source.schedule).next_after(after)
+
+
+def definition_of(source: Source) -> dict[str, Any]:
+    """What a user defined of it."""
+    return source.model_dump(include={"name", "source_type", "url", "enabled", "schedule", "settings"})
+
+
+def source_of(definition: SourceDefinition, now: datetime) -> Source:
+    source = Source(
+        id=definition.name,
+        name=definition.name,
+        source_type=definition.source_type,
+        url=definition.url,
+        enabled=definition.enabled,
+        schedule=definition.schedule,
+        settings=definition.stored_settings(),
+        created_at=now,
+    )
+    return source.model_copy(update={"next_fetch_at": next_fetch(source, now)})
+
+
+def updated_source(source: Source, definition: SourceDefinition, now: datetime) -> Source:
+    """The new definition; what was learnt about the old address is forgotten with it."""
+    defined = source_of(definition, now)
+    changes = {name: getattr(defined, name) for name in SourceDefinition.model_fields}
+    moved = (source.url, source.source_type) != (defined.url, defined.source_type)
+    cursor = {} if moved else source.cursor
+    return source.model_copy(update={**changes, "cursor": cursor, "next_fetch_at": defined.next_fetch_at})

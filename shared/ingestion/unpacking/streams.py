@@ -1,0 +1,200 @@
+"""Binary streams over other streams: bounded, unpacked piece by piece, never whole in memory."""
+
+import bz2
+import io
+import lzma
+import zlib
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any, Protocol
+
+from shared.ingestion.unpacking.errors import CorruptArchiveError
+from shared.ingestion.unpacking.limits import Budget
+
+__all__ = ["Compression", "Readable", "Spending", "buffered", "compression_of", "inflated"]
+
+BLOCK = 64 * 1024
+MAX_DICTIONARY_BYTES = 256 * 1024 * 1024
+GZIP = 16 + zlib.MAX_WBITS
+
+
+class Readable(Protocol):
+    def read(self, size: int, /) -> bytes:
+        """Up to `size` bytes; none at the end."""
+
+
+class Compression(StrEnum):
+    GZ = "gz"
+    BZ2 = "bz2"
+    XZ = "xz"
+
+
+_MAGIC = {
+    b"\x1f\x8b\x08": Compression.GZ,
+    b"BZh": Compression.BZ2,
+    b"\xfd7zXZ\x00": Compression.XZ,
+}
+
+
+def compression_of(beginning: bytes) -> Compression | None:
+    return next((kind for magic, kind in _MAGIC.items() if beginning.startswith(magic)), None)
+
+
+class _Raw(io.RawIOBase):
+    """A read function as a raw stream. It fills what it is asked to fill, so that peeking sees enough."""
+
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        self._read = read
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        filled = 0
+        while filled < len(view) and (piece := self._read(len(view) - filled)):
+            view[filled : filled + len(piece)] = piece
+            filled += len(piece)
+        return filled
+
+
+def buffered(stream: Readable) -> io.BufferedReader:
+    """A stream that can be peeked at."""
+    return io.BufferedReader(_Raw(stream.read), BLOCK)
+
+
+class Spending:
+    """The stream, with each byte counted against the budget."""
+
+    def __init__(self, stream: Readable, budget: Budget, member: str) -> None:
+        self._stream = stream
+        self._budget = budget
+        self._member = member
+
+    def read(self, size: int, /) -> bytes:
+        # One byte more than is left, so that going over is seen, and no more than that is unpacked.
+        piece = self._stream.read(max(1, min(size, self._budget.left + 1)))
+        self._budget.spend(len(piece), self._member)
+        return piece
+
+
+class _Unpacker(Protocol):
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+    def feed(self, data: bytes, size: int) -> bytes:
+        """Up to `size` bytes, out of what was fed so far."""
+
+    @property
+    def hungry(self) -> bool:
+        """Whether it gives no more without further input."""
+
+
+class _Gzip:
+    def __init__(self) -> None:
+        self._zlib = zlib.decompressobj(GZIP)
+
+    def feed(self, data: bytes, size: int) -> bytes:
+        return self._zlib.decompress(self._zlib.unconsumed_tail + data, size)
+
+    @property
+    def eof(self) -> bool:
+        return self._zlib.eof
+
+    @property
+    def hungry(self) -> bool:
+        return not self._zlib.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._zlib.unused_data
+
+
+class _Other:
+    """bz2 and lzma have the same interface."""
+
+    def __init__(self, decompressor: "bz2.BZ2Decompressor | lzma.LZMADecompressor") -> None:
+        self._decompressor = decompressor
+
+    def feed(self, data: bytes, size: int) -> bytes:
+        return self._decompressor.decompress(data, size)
+
+    @property
+    def eof(self) -> bool:
+        return self._decompressor.eof
+
+    @property
+    def hungry(self) -> bool:
+        return self._decompressor.needs_input
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._decompressor.unused_data
+
+
+_UNPACKERS: dict[Compression, Callable[[], _Unpacker]] = {
+    Compression.GZ: _Gzip,
+    Compression.BZ2: lambda: _Other(bz2.BZ2Decompressor()),
+    Compression.XZ: lambda: _Other(lzma.LZMADecompressor(lzma.FORMAT_XZ, MAX_DICTIONARY_BYTES)),
+}
+
+
+class _Inflated:
+    """Unpacks one stream after another, as `gzip -d` does with files that were joined."""
+
+    def __init__(self, stream: Readable, compression: Compression, member: str) -> None:
+        self._stream = stream
+        self._compression = compression
+        self._member = member
+        self._unpacker: _Unpacker | None = _UNPACKERS[compression]()
+        self._pending = b""
+
+    def read(self, size: int, /) -> bytes:
+        try:
+            return self._read(size)
+        except (zlib.error, lzma.LZMAError, OSError, EOFError, MemoryError) as error:
+            raise CorruptArchiveError(
+                f"{self._member}: the {self._compression} data is damaged ({error}); fetch the archive again"
+            ) from None
+
+    def _read(self, size: int) -> bytes:
+        while self._unpacker is not None:
+            if self._unpacker.eof:
+                self._next_stream()
+                continue
+            given = self._input()
+            piece = self._unpacker.feed(given, size)
+            if piece:
+                return piece
+            if not given and self._starved(self._unpacker):
+                raise EOFError("it ends in the middle")
+        return b""
+
+    @staticmethod
+    def _starved(unpacker: _Unpacker) -> bool:
+        return unpacker.hungry and not unpacker.eof
+
+    def _input(self) -> bytes:
+        assert self._unpacker is not None  # noqa: S101 - the caller's loop
+        given, self._pending = self._pending, b""
+        if given or not self._unpacker.hungry:
+            return given
+        return self._stream.read(BLOCK)
+
+    def _next_stream(self) -> None:
+        """Another one may follow, after zeros at most; anything else is padding, which is not ours."""
+        assert self._unpacker is not None  # noqa: S101 - the caller's loop
+        rest = self._unpacker.unused_data.lstrip(b"\0")
+        while len(rest) < len(b"\xfd7zXZ\x00") and (more := self._stream.read(BLOCK)):
+            rest = (rest + more).lstrip(b"\0")
+        if compression_of(rest) is self._compression:
+            self._unpacker, self._pending = _UNPACKERS[self._compression](), rest
+        else:
+            self._unpacker = None
+
+
+def inflated(stream: Readable, compression: Compression, member: str) -> Readable:
+    return _Inflated(stream, compression, member)

@@ -1,0 +1,132 @@
+"""The envelope around an event's data.
+
+event_type, event_id, timestamp, version, data   as in the specification
+session   {container: session token}: what a reader needs to see the writes that the event announces
+attempt   which logical attempt at the documents this is; the sweep counts it up
+"""
+
+import hashlib
+import json
+import re
+import uuid
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Generic, TypeVar, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from shared.core.errors import InvalidEventError
+from shared.pipeline.events.catalogue import event_class
+from shared.pipeline.events.data import EventData
+
+__all__ = ["Event", "envelope_of", "parse_event"]
+
+Data = TypeVar("Data", bound=EventData)
+MAJOR_VERSION = "1"
+NAMED_IDS = 3
+_SAFE_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+class Event(BaseModel, Generic[Data]):
+    model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
+
+    event_type: str = Field(min_length=1)
+    event_id: str = Field(min_length=1)
+    timestamp: datetime
+    version: str
+    data: Data
+    session: dict[str, str] = {}
+    attempt: int = Field(default=1, ge=1)
+
+    @classmethod
+    def of(
+        cls,
+        data: Data,
+        *,
+        session: dict[str, str] | None = None,
+        attempt: int = 1,
+        now: datetime | None = None,
+    ) -> "Event[Data]":
+        """An event about to be published. The same data and attempt give the same event_id."""
+        event_type = type(data).__name__
+        digest = _identity_digest(event_type, data, attempt)
+        return envelope_of(type(data))(
+            event_type=event_type,
+            event_id=str(uuid.UUID(bytes=digest[:16], version=4)),
+            timestamp=now or datetime.now(UTC),
+            version=data.version,
+            data=data,
+            session=session or {},
+            attempt=attempt,
+        )
+
+    @property
+    def message_id(self) -> str:
+        """The broker's duplicate detection drops a second message with this id."""
+        return _identity_digest(self.event_type, self.data, self.attempt).hex()
+
+    def idempotency_key(self, stage: str | None = None) -> str:
+        """`<stage>-<id>-<id>-<id>`; more ids than three are told apart by a hash of them all."""
+        ids = self.data.subject_ids()
+        named = [_safe(each) for each in ids[:NAMED_IDS]]
+        rest = [_short_hash(ids)] if len(ids) > NAMED_IDS else []
+        return "-".join([stage or self.data.consumer or self.event_type, *named, *rest])
+
+    def to_json(self) -> bytes:
+        return self.model_dump_json().encode()
+
+
+def parse_event(body: bytes | str) -> Event[Any]:
+    """Read an event; InvalidEventError says where the fault is."""
+    try:
+        envelope = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise InvalidEventError(f"the message is not JSON: {error}") from None
+    if not isinstance(envelope, dict):
+        raise InvalidEventError("the message is not a JSON object")
+    event_type = envelope.get("event_type")
+    if not isinstance(event_type, str):
+        raise InvalidEventError("event_type: missing or not a string")
+    known = event_class(event_type)
+    _check_version(event_type, envelope.get("version"))
+    try:
+        return envelope_of(known).model_validate_json(body)
+    except ValidationError as error:
+        raise InvalidEventError(f"{event_type}: {_faults(error)}") from None
+
+
+@cache
+def envelope_of(data: type[EventData]) -> type[Event[Any]]:
+    """The envelope class for this data: generic at run time, which the type checker cannot follow.
+
+    Kept here, because pydantic forgets and rebuilds a class that nobody holds.
+    """
+    return cast("type[Event[Any]]", Event.__class_getitem__(data))
+
+
+def _check_version(event_type: str, version: Any) -> None:
+    if not isinstance(version, str) or version.partition(".")[0] != MAJOR_VERSION:
+        raise InvalidEventError(f"{event_type}: version: {version!r} is not a version {MAJOR_VERSION}.x")
+
+
+def _faults(error: ValidationError) -> str:
+    shown = [
+        f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+        for problem in error.errors(include_input=False, include_url=False)[:5]
+    ]
+    more = error.error_count() - len(shown)
+    return "; ".join(shown) + (f"; and {more} more" if more else "")
+
+
+def _identity_digest(event_type: str, data: EventData, attempt: int) -> bytes:
+    values = json.dumps([event_type, data.identity_values(), attempt], default=str, separators=(",", ":"))
+    return hashlib.sha256(values.encode()).digest()
+
+
+def _short_hash(ids: list[str]) -> str:
+    return hashlib.sha256(json.dumps(ids).encode()).hexdigest()[:12]
+
+
+def _safe(text: str) -> str:
+    """Ids of ours are hashes already; a name from outside must fit a Cosmos id."""
+    return text if _SAFE_ID.fullmatch(text) else _short_hash([text])

@@ -1,0 +1,82 @@
+"""The failure record: the specification's dead-letter payload, kept where it can be sorted and searched."""
+
+import hashlib
+import json
+import re
+from datetime import datetime
+from typing import Any
+
+from opentelemetry import trace
+
+from shared.core.errors import Failure
+from shared.documents.models import Failure as FailureDocument
+from shared.pipeline.delivery import Delivery
+from shared.pipeline.events.envelope import Event
+
+__all__ = ["error_hash", "failure_id", "failure_record", "invalid_key"]
+
+_VARIABLE = re.compile(r"<[^>\s]+>|[0-9a-f]{8,}|0x[0-9a-f]+|\d+", re.IGNORECASE)
+MAX_KEPT_BODY = 64 * 1024
+
+
+def failure_id(idempotency_key: str, attempt: int) -> str:
+    return f"{idempotency_key}-{attempt}"
+
+
+def invalid_key(stage: str, body: bytes) -> str:
+    """The idempotency key of a message that is no event: what it says is all that it is."""
+    return f"{stage}-invalid-{hashlib.sha256(body).hexdigest()[:16]}"
+
+
+def error_hash(stage: str, failure: Failure) -> str:
+    """The same cause gives the same hash, whichever ids and numbers its message names."""
+    shape = _VARIABLE.sub("#", failure.message)
+    return hashlib.sha256(json.dumps([stage, failure.error_type, shape]).encode()).hexdigest()[:16]
+
+
+def failure_record(
+    stage: str,
+    delivery: Delivery,
+    event: Event[Any] | None,
+    failure: Failure,
+    *,
+    reason: str,
+    attempt_count: int,
+    now: datetime,
+) -> FailureDocument:
+    attempt = event.attempt if event is not None else 1
+    key = event.idempotency_key(stage) if event is not None else invalid_key(stage, delivery.body)
+    return FailureDocument(
+        id=failure_id(key, attempt),
+        stage=stage,
+        original_event=_original(delivery.body),
+        idempotency_key=key,
+        attempt=attempt,
+        attempt_count=attempt_count,
+        last_error=f"{failure.error_type}: {failure.message}",
+        error_type=failure.error_type,
+        error_kind=failure.kind.value,
+        error_hash=error_hash(stage, failure),
+        abandoned_reason=reason,
+        service_name=stage,
+        timestamp=now,
+        message_id=delivery.message_id,
+        delivery_count=delivery.delivery_count,
+        trace_id=_trace_id(),
+    )
+
+
+def _original(body: bytes) -> dict[str, Any] | str:
+    """The event as it came; what is not JSON as text, cut to what a record can hold."""
+    try:
+        parsed = json.loads(body)
+    except (ValueError, RecursionError):
+        parsed = None
+    if isinstance(parsed, dict) and len(body) <= MAX_KEPT_BODY:
+        return parsed
+    return body[:MAX_KEPT_BODY].decode("utf-8", "replace")
+
+
+def _trace_id() -> str | None:
+    context = trace.get_current_span().get_span_context()
+    return trace.format_trace_id(context.trace_id) if context.is_valid else None

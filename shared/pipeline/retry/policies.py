@@ -1,0 +1,99 @@
+"""Retry decisions: pure, so that a table can test them.
+
+Two kinds of retry happen inside one delivery of an event:
+- a race (the document is not there yet): full jitter, U(0, min(base * factor^n, max)), bounded in attempts
+  and in total time (specification 002);
+- a transient failure: base * 2^(n-1) capped, bounded in attempts, and never sooner than the service asked
+  (specification 000).
+"""
+
+import random
+from dataclasses import dataclass
+from typing import Self
+
+from shared.core.errors import ErrorKind, Failure
+from shared.settings.app import Settings
+
+__all__ = ["Abandon", "Backoff", "Decision", "Retry", "RetryConfig", "RetryPolicy"]
+
+MAX_ATTEMPTS_EXCEEDED = "max_attempts_exceeded"
+TTL_EXCEEDED = "ttl_exceeded"
+NON_RETRYABLE = "non_retryable_error"
+
+
+@dataclass(frozen=True)
+class Retry:
+    delay: float
+
+
+@dataclass(frozen=True)
+class Abandon:
+    reason: str
+
+
+Decision = Retry | Abandon
+
+
+@dataclass(frozen=True)
+class RetryConfig:
+    """How often and how long an event waits for its documents."""
+
+    max_attempts: int = 8
+    base_delay_ms: int = 250
+    backoff_factor: float = 2.0
+    max_delay_seconds: float = 60.0
+    ttl_minutes: float = 30.0
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> Self:
+        return cls(
+            max_attempts=settings.RETRY_MAX_ATTEMPTS,
+            base_delay_ms=settings.RETRY_BASE_DELAY_MS,
+            backoff_factor=settings.RETRY_BACKOFF_FACTOR,
+            max_delay_seconds=settings.RETRY_MAX_DELAY_SECONDS,
+            ttl_minutes=settings.RETRY_TTL_MINUTES,
+        )
+
+
+class RetryPolicy:
+    """Decides about races. `retries` counts the retries already made for this event, from 0."""
+
+    def __init__(self, config: RetryConfig, rng: random.Random | None = None) -> None:
+        self.config = config
+        self._rng = rng or random.Random()  # noqa: S311 - jitter, not a secret
+
+    def ceiling(self, retries: int) -> float:
+        """The longest that the next retry may wait, in seconds."""
+        config = self.config
+        # Past this exponent every factor above 1 has reached any cap; a float power would overflow.
+        exponent = min(retries, 64)
+        return min(config.base_delay_ms / 1000 * config.backoff_factor**exponent, config.max_delay_seconds)
+
+    def decide(self, retries: int, elapsed_seconds: float) -> Decision:
+        if retries >= self.config.max_attempts:
+            return Abandon(MAX_ATTEMPTS_EXCEEDED)
+        if elapsed_seconds >= self.config.ttl_minutes * 60:
+            return Abandon(TTL_EXCEEDED)
+        return Retry(self._rng.uniform(0, self.ceiling(retries)))
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """Decides about transient failures."""
+
+    max_retries: int = 3
+    base_seconds: float = 5.0
+    cap_seconds: float = 60.0
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> Self:
+        return cls(settings.MAX_RETRIES, settings.RETRY_BACKOFF_SECONDS, settings.RETRY_BACKOFF_CAP_SECONDS)
+
+    def decide(self, failure: Failure, retries: int) -> Decision:
+        """What to do after a failure, when `retries` retries were already made."""
+        if failure.kind is not ErrorKind.TRANSIENT:
+            return Abandon(NON_RETRYABLE)
+        if retries >= self.max_retries:
+            return Abandon(MAX_ATTEMPTS_EXCEEDED)
+        delay = min(self.base_seconds * 2 ** min(retries, 64), self.cap_seconds)
+        return Retry(max(delay, min(failure.retry_after or 0.0, self.cap_seconds)))

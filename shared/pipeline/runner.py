@@ -1,0 +1,282 @@
+"""The one runner around every stage.
+
+    validate -> count the attempt -> the stage's own work -> announce -> mark done -> complete
+
+A race waits for its document, a transient failure is retried with backoff, and what is left after that is
+recorded, announced as *Failed, and given back to the broker, which delivers it again or sets it aside.
+"""
+
+import asyncio
+import hashlib
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Generic, TypeVar
+
+from opentelemetry.trace import Span, SpanKind
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.clients.telemetry.tracing import Metrics, pipeline_metrics, received, set_ids, span
+from shared.core.errors import ErrorKind, InvalidEventError, PermanentError, PipelineError, classify
+from shared.documents.models import Failure as FailureDocument
+from shared.pipeline.delivery import Delivery
+from shared.pipeline.events.data import EventData
+from shared.pipeline.events.envelope import Event, parse_event
+from shared.pipeline.events.splitting import split_to_fit
+from shared.pipeline.failures import failure_id, failure_record
+from shared.pipeline.lifecycle.attempts import count_attempt, remember_failure
+from shared.pipeline.retry.loops import AbandonedError, RetryHooks, handle_event_with_retry, with_backoff
+from shared.pipeline.retry.policies import (
+    MAX_ATTEMPTS_EXCEEDED,
+    NON_RETRYABLE,
+    Backoff,
+    RetryConfig,
+    RetryPolicy,
+)
+from shared.pipeline.stage import Outcome, Stage, Work
+
+__all__ = ["Runtime", "StageFailedError", "StageRunner"]
+
+log = logging.getLogger(__name__)
+Data = TypeVar("Data", bound=EventData)
+CLOCK_SKEW = timedelta(seconds=30)  # between ours and the broker's
+
+
+class StageFailedError(PipelineError):
+    """A stage gave this delivery up; the broker decides what comes next."""
+
+
+class KnownPoisonError(PermanentError):
+    """The message failed for good before; no work was done again."""
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """Time and numbers, as dependencies."""
+
+    now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    metrics: Metrics = field(default_factory=pipeline_metrics)
+
+
+class StageRunner(Generic[Data]):
+    def __init__(self, stage: Stage[Data], clients: Clients, runtime: Runtime | None = None) -> None:
+        self._stage = stage
+        self._clients = clients
+        self._runtime = runtime or Runtime()
+        self._policy = RetryPolicy(RetryConfig.from_settings(clients.settings))
+        self._backoff = Backoff.from_settings(clients.settings)
+        self._labels = {"service": stage.name}
+
+    async def run(self, delivery: Delivery) -> None:
+        """Process one delivery. Returns when it is done; raises to have it delivered again."""
+        attributes: dict[str, str | int] = {
+            "pipeline.stage": self._stage.name,
+            "pipeline.delivery_count": delivery.delivery_count,
+        }
+        parent = received(delivery.properties)
+        with span(
+            f"stage {self._stage.name}", parent=parent, kind=SpanKind.CONSUMER, attributes=attributes
+        ) as started:
+            await self._run(delivery, started)
+
+    async def _run(self, delivery: Delivery, span: Span) -> None:
+        started = self._runtime.monotonic()
+        event: Event[Data] | None = None
+        try:
+            event = self._validated(delivery.body)
+            self._describe(event, span)
+            outcome = await self._with_retries(event, delivery)
+        except AbandonedError as abandoned:
+            await self._give_up(delivery, event, abandoned)
+        except InvalidEventError as error:
+            await self._give_up(delivery, None, AbandonedError(NON_RETRYABLE, 1, classify(error)))
+        else:
+            await delivery.settlement.complete()
+            span.set_attributes({f"pipeline.count.{name}": n for name, n in outcome.counts.items()})
+            self._report_success(event, outcome, self._runtime.monotonic() - started)
+
+    def _describe(self, event: Event[Data], span: Span) -> None:
+        """What the event is about, as far as it says."""
+        span.set_attribute("pipeline.event_id", event.event_id)
+        span.set_attribute("pipeline.event_type", event.event_type)
+        span.set_attribute("pipeline.attempt", event.attempt)
+        span.set_attribute("pipeline.idempotency_key", event.idempotency_key(self._stage.name))
+        for name, ids in event.data.told_ids().items():
+            set_ids(span, name, ids)
+
+    def _validated(self, body: bytes) -> Event[Data]:
+        event = parse_event(body)
+        if not isinstance(event.data, self._stage.consumes):
+            wanted = self._stage.consumes.__name__
+            raise InvalidEventError(f"{event.event_type} is not for {self._stage.name}: it takes {wanted}")
+        return event
+
+    async def _with_retries(self, event: Event[Data], delivery: Delivery) -> Outcome:
+        key = event.idempotency_key(self._stage.name)
+        hooks = RetryHooks(
+            now=self._runtime.monotonic,
+            sleep=self._runtime.sleep,
+            succeeded=self._race_won,
+            abandoned=self._race_lost,
+        )
+
+        def attempt() -> Awaitable[Outcome]:
+            return handle_event_with_retry(
+                lambda: self._attempt(event, delivery), self._policy, idempotency_key=key, hooks=hooks
+            )
+
+        return await with_backoff(
+            attempt, self._backoff, what=f"{self._stage.name} of {key}", sleep=self._runtime.sleep
+        )
+
+    async def _attempt(self, event: Event[Data], delivery: Delivery) -> Outcome:
+        work = Work(self._clients, Session(event.session), event.attempt, self._runtime.now)
+        if delivery.delivery_count > 1:
+            await self._refuse_known_poison(event, delivery)
+        if self._stage.counts_before:
+            await self._count_attempt(event, work)
+        outcome = await self._stage.handle(event, work)
+        await self._announce(outcome, work.session)
+        if outcome.after_announcing is not None:
+            await outcome.after_announcing()
+        return outcome
+
+    async def _refuse_known_poison(self, event: Event[Data], delivery: Delivery) -> None:
+        """What failed for good before. An event that was sent again since keeps its id and gets a new try."""
+        id_ = failure_id(event.idempotency_key(self._stage.name), event.attempt)
+        known = await self._clients.store.find(FailureDocument, id_, self._stage.name, Session())
+        if (
+            known is not None
+            and known.error_kind == ErrorKind.PERMANENT
+            and known.message_id == delivery.message_id
+            and (delivery.enqueued_at is None or known.timestamp + CLOCK_SKEW >= delivery.enqueued_at)
+        ):
+            raise KnownPoisonError(known.last_error)
+
+    async def _count_attempt(self, event: Event[Data], work: Work) -> None:
+        for subject in self._stage.subjects(event.data):
+            await count_attempt(
+                self._clients.store, subject, attempt=event.attempt, now=work.now(), session=work.session
+            )
+
+    async def _announce(self, outcome: Outcome, session: Session) -> None:
+        await self._clients.bus.publish(self._events(outcome.announce, session))
+        for later in outcome.later:
+            due = self._runtime.now() + timedelta(seconds=later.seconds)
+            await self._clients.bus.publish(self._events([later.data], session), at=due)
+
+    def _events(self, announced: Iterable[EventData], session: Session) -> list[Event[Any]]:
+        return [
+            Event.of(part, session=session.tokens(), now=self._runtime.now())
+            for data in announced
+            for part in split_to_fit(data)
+        ]
+
+    # giving up
+
+    async def _give_up(
+        self, delivery: Delivery, event: Event[Data] | None, abandoned: AbandonedError
+    ) -> None:
+        failure = abandoned.failure
+        known = failure.error_type == KnownPoisonError.__name__
+        log.error(
+            "%s gave up on %s after %d attempts (reason: %s): %s: %s",
+            self._stage.name, delivery.message_id, abandoned.attempt_count, abandoned.reason,
+            failure.error_type, failure.for_logs,
+            exc_info=abandoned,
+        )  # fmt: skip
+        if not known:
+            await self._tell(delivery, event, abandoned)
+        self._runtime.metrics.failures.add(1, {**self._labels, "error_type": failure.error_type})
+        reason = f"{failure.error_type}: {abandoned.reason}"
+        if failure.kind is not ErrorKind.TRANSIENT and await delivery.settlement.dead_letter(
+            reason, json.dumps(self._summary(delivery, event, abandoned))
+        ):
+            return
+        raise StageFailedError(f"{reason}: {failure.message}") from abandoned
+
+    async def _tell(self, delivery: Delivery, event: Event[Data] | None, abandoned: AbandonedError) -> None:
+        """Leave word of the failure wherever that still works: the message itself is safe with the broker."""
+        now = self._runtime.now()
+        record = failure_record(
+            self._stage.name,
+            delivery,
+            event,
+            abandoned.failure,
+            reason=abandoned.reason,
+            attempt_count=abandoned.attempt_count,
+            now=now,
+        )
+        store = self._clients.store
+        await self._try("failure record", store.upsert(record, Session()))
+        if event is None:
+            return
+        subjects = self._stage.subjects(event.data)
+        session = Session(event.session)
+        await self._try(
+            "last error",
+            remember_failure(
+                store,
+                subjects,
+                attempt=event.attempt,
+                failure=abandoned.failure,
+                now=now,
+                session=session,
+                failed_status=self._stage.failed_status,
+            ),
+        )
+        told = self._stage.failed(event, abandoned.failure, abandoned.attempt_count, now)
+        failed = Event.of(told, session=session.tokens(), attempt=event.attempt, now=now)
+        await self._try(failed.event_type, self._clients.bus.publish([failed]))
+
+    async def _try(self, what: str, work: Awaitable[None]) -> None:
+        """Reporting must not hide the failure that it reports: its own is logged and counted."""
+        try:
+            await work
+        except Exception:
+            log.exception("%s could not store the %s", self._stage.name, what)
+            self._runtime.metrics.failures.add(1, {**self._labels, "error_type": "ReportingError"})
+
+    def _summary(
+        self, delivery: Delivery, event: Event[Data] | None, abandoned: AbandonedError
+    ) -> dict[str, Any]:
+        """The dead-letter payload without the event, which the dead letter itself holds."""
+        return {
+            "idempotency_key": event.idempotency_key(self._stage.name) if event else None,
+            "attempt_count": abandoned.attempt_count,
+            "last_error": abandoned.failure.message[:1000],
+            "error_type": abandoned.failure.error_type,
+            "abandoned_reason": abandoned.reason,
+            "service_name": self._stage.name,
+            "body_sha256": hashlib.sha256(delivery.body).hexdigest(),
+        }
+
+    # counting
+
+    def _report_success(self, event: Event[Data], outcome: Outcome, seconds: float) -> None:
+        metrics = self._runtime.metrics
+        metrics.events_processed.add(1, {**self._labels, "event_type": event.event_type})
+        metrics.processing_duration.record(seconds, self._labels)
+        log.info(
+            "%s processed %s in %.2fs %s",
+            self._stage.name, event.idempotency_key(self._stage.name), seconds, outcome.counts or "",
+        )  # fmt: skip
+
+    def _race_won(self, retries: int, seconds: float) -> None:
+        if retries:
+            metrics = self._runtime.metrics
+            metrics.retry_success.add(1, {**self._labels, "attempt": str(retries)})
+            metrics.retry_latency.record(seconds, self._labels)
+            metrics.retry_attempts.record(retries, self._labels)
+
+    def _race_lost(self, retries: int, reason: str) -> None:
+        metrics = self._runtime.metrics
+        label = "max_attempts" if reason == MAX_ATTEMPTS_EXCEEDED else reason
+        metrics.retry_dlq.add(1, {**self._labels, "reason": label})
+        metrics.retry_attempts.record(retries, self._labels)

@@ -1,0 +1,126 @@
+"""Reports as an Atom feed (RFC 4287). Titles and texts come from strangers: they are text, never markup.
+
+A thread's entry keeps its id when a later report replaces an earlier one, as Atom has it: a reader sees one
+entry that was updated, not a second one.
+"""
+
+import re
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from urllib.parse import quote
+from xml.etree import ElementTree as ET
+
+from shared.documents.models import Report, Summary
+
+__all__ = ["Feed", "FeedEntry", "atom_feed", "entry_of"]
+
+ATOM = "http://www.w3.org/2005/Atom"
+XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
+MEDIA_TYPE = "application/atom+xml"
+_NAMESPACE = uuid.UUID("3d0f54c1-3e52-4f0b-8a53-0d3c4f1a9b77")
+# What XML 1.0 cannot hold at all, and the marks that turn the direction of the text around.
+_UNFIT = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\u202a-\u202e\u2066-\u2069]")
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """`kind` and `name` say what it is of: source, draft or thread. Addresses are paths of the site."""
+
+    kind: str
+    name: str
+    title: str
+    self_path: str
+    page_path: str
+
+
+@dataclass(frozen=True, slots=True)
+class FeedEntry:
+    scope: str
+    title: str
+    published: datetime
+    path: str
+    html: str = ""
+    """Sanitised already: the summary's content_html."""
+    categories: tuple[str, ...] = ()
+
+
+def entry_of(report: Report, summary: Summary | None, path: str) -> FeedEntry:
+    outcome = report.consensus_type.value if report.consensus_type else None
+    categories = [report.summary_type.value, report.source, outcome, *report.draft_mentions]
+    return FeedEntry(
+        report.scope,
+        report.title,
+        report.published_at,
+        path,
+        summary.content_html if summary else "",
+        tuple(dict.fromkeys(each for each in categories if each)),
+    )
+
+
+def atom_feed(feed: Feed, entries: Sequence[FeedEntry], base_url: str, now: datetime) -> bytes:
+    """The feed's document. `now` is used where there is no entry to take a time from."""
+    ET.register_namespace("", ATOM)
+    root = ET.Element(f"{{{ATOM}}}feed", {XML_BASE: _base(base_url)})
+    _text(root, "id", _urn("feed", feed.kind, feed.name))
+    _text(root, "title", feed.title)
+    _text(root, "updated", _time(max((each.published for each in entries), default=now)))
+    _text(ET.SubElement(root, f"{{{ATOM}}}author"), "name", "Rough Consensus")
+    _link(root, "self", feed.self_path, base_url, MEDIA_TYPE)
+    _link(root, "alternate", feed.page_path, base_url, "text/html")
+    for each in _latest(entries):
+        _entry(root, each, base_url)
+    return bytes(ET.tostring(root, encoding="utf-8", xml_declaration=True))
+
+
+def _latest(entries: Sequence[FeedEntry]) -> list[FeedEntry]:
+    """One entry a scope, the newest first."""
+    ordered = sorted(entries, key=lambda each: each.published, reverse=True)
+    found: dict[str, FeedEntry] = {}
+    for each in ordered:
+        found.setdefault(each.scope, each)
+    return list(found.values())
+
+
+def _entry(root: ET.Element, each: FeedEntry, base_url: str) -> None:
+    entry = ET.SubElement(root, f"{{{ATOM}}}entry")
+    _text(entry, "id", _urn("report", each.scope))
+    _text(entry, "title", each.title)
+    _text(entry, "updated", _time(each.published))
+    _link(entry, "alternate", each.path, base_url, "text/html")
+    for category in each.categories:
+        ET.SubElement(entry, f"{{{ATOM}}}category", {"term": _fit(category)})
+    if each.html:
+        content = ET.SubElement(entry, f"{{{ATOM}}}content", {"type": "html"})
+        content.set(XML_BASE, _absolute(each.path, base_url))  # its citations are links within the page
+        content.text = _fit(each.html)
+
+
+def _text(parent: ET.Element, name: str, text: str) -> None:
+    ET.SubElement(parent, f"{{{ATOM}}}{name}").text = _fit(text) or "(no title)"
+
+
+def _link(parent: ET.Element, rel: str, path: str, base_url: str, media_type: str) -> None:
+    address = {"rel": rel, "type": media_type, "href": _absolute(path, base_url)}
+    ET.SubElement(parent, f"{{{ATOM}}}link", address)
+
+
+def _absolute(path: str, base_url: str) -> str:
+    return f"{base_url.rstrip('/')}{quote(path, safe='/?&=#%:;+,~-._')}"
+
+
+def _base(base_url: str) -> str:
+    return f"{base_url.rstrip('/')}/"
+
+
+def _urn(*parts: str) -> str:
+    return f"urn:uuid:{uuid.uuid5(_NAMESPACE, chr(0).join(parts))}"
+
+
+def _time(value: datetime) -> str:
+    return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _fit(text: str) -> str:
+    return _UNFIT.sub("", text)

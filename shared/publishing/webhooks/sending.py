@@ -1,0 +1,98 @@
+"""One attempt at one webhook: a checked address, a bounded wait, no redirect followed."""
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import aiohttp
+
+from shared.clients.outbound import AddressPolicy
+from shared.documents.models import Report
+from shared.ingestion.errors import FetchError, ForbiddenAddressError, SourceError
+from shared.ingestion.fetch_http import check_http_url, checked_connector
+from shared.publishing.webhooks.signing import sign
+from shared.settings.webhooks import Webhook
+
+__all__ = ["NotDeliveredError", "SendOptions", "delivery_id", "payload", "send"]
+
+LONGEST_WAIT = 3600.0
+_SECONDS = re.compile(r"\d{1,6}")
+_SUCCESS = range(200, 300)
+_REDIRECTS = range(300, 400)
+
+
+class NotDeliveredError(Exception):
+    """The receiver did not take it. `for_good`: another attempt at this address ends the same way."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None, for_good: bool = False) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        self.for_good = for_good
+
+
+@dataclass(frozen=True, slots=True)
+class SendOptions:
+    now: datetime
+    seconds: float = 10.0
+    public_url: str = ""
+
+
+def delivery_id(report: Report, webhook: str) -> str:
+    """The same for every attempt: a receiver that knows it has seen this report."""
+    return hashlib.sha256(json.dumps([report.id, webhook]).encode()).hexdigest()[:32]
+
+
+def payload(report: Report, public_url: str) -> bytes:
+    """What happened, and where to read it: no text of mails."""
+    path = f"/api/reports/{report.id}"
+    stored = report.to_cosmos()
+    told: dict[str, Any] = {
+        name: stored[name]
+        for name in (
+            "report_id", "summary_id", "summary_type", "scope", "thread_id", "thread_ids", "source", "title",
+            "published_at", "has_consensus", "consensus_type", "counts", "draft_mentions",
+            "first_message_date", "last_message_date",
+        )
+    }  # fmt: skip
+    body = {"event": "report.published", **told, "url": f"{public_url.rstrip('/')}{path}"}
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+async def send(hook: Webhook, report: Report, policy: AddressPolicy, *, options: SendOptions) -> None:
+    """Deliver it, or say why not."""
+    body = payload(report, options.public_url)
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": "rough-consensus",
+        "X-Rough-Consensus-Event": "report.published",
+        "X-Rough-Consensus-Delivery": delivery_id(report, hook.name),
+        "X-Rough-Consensus-Signature": sign(
+            hook.secret.get_secret_value(), body, int(options.now.timestamp())
+        ),
+    }
+    try:
+        url = check_http_url(hook.url, policy)
+        timeout = aiohttp.ClientTimeout(total=options.seconds)
+        async with (
+            aiohttp.ClientSession(
+                connector=checked_connector(policy), timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()
+            ) as session,
+            session.post(url, data=body, headers=headers, allow_redirects=False) as response,
+        ):
+            _check(response.status, response.headers.get("Retry-After", ""))
+    except (ForbiddenAddressError, SourceError) as error:
+        raise NotDeliveredError(str(error), for_good=True) from error
+    except (aiohttp.ClientError, FetchError, TimeoutError, OSError) as error:
+        raise NotDeliveredError(f"{type(error).__name__}: {error}"[:300]) from error
+
+
+def _check(status: int, retry_after: str) -> None:
+    if status in _SUCCESS:
+        return
+    if status in _REDIRECTS:
+        raise NotDeliveredError(f"it answered {status}: redirects are not followed, set its own address")
+    wait = min(float(retry_after), LONGEST_WAIT) if _SECONDS.fullmatch(retry_after) else None
+    raise NotDeliveredError(f"it answered {status}", retry_after=wait)

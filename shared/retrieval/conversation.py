@@ -1,0 +1,62 @@
+"""The order in which a thread is read: each answer under what it answers, by what its headers say."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from shared.documents.models import Message
+
+__all__ = ["Placed", "arrange"]
+
+_NEVER = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Placed:
+    message: Message
+    parent: Message | None
+    depth: int
+
+
+def arrange(messages: Sequence[Message]) -> list[Placed]:
+    """Depth first, without recursion: a chain of answers may be hundreds long, or, forged, a circle."""
+    in_time = sorted(messages, key=lambda each: (each.date or _NEVER, each.id))
+    by_id = {each.message_id: each for each in reversed(in_time)}
+    parents = {each.id: _parent(each, by_id) for each in in_time}
+    _break_circles(in_time, parents)
+    answers: dict[str, list[Message]] = {}
+    for each in in_time:
+        above = parents[each.id]
+        answers.setdefault(above.id if above else "", []).append(each)
+    placed: list[Placed] = []
+    waiting = [(each, 0) for each in reversed(answers.get("", []))]
+    while waiting:
+        message, depth = waiting.pop()
+        placed.append(Placed(message, parents[message.id], depth))
+        waiting += [(each, depth + 1) for each in reversed(answers.get(message.id, []))]
+    return placed
+
+
+def _parent(message: Message, by_id: dict[str, Message]) -> Message | None:
+    named = [message.in_reply_to, *reversed(message.references)]
+    for each in named:
+        if each and each != message.message_id and each in by_id:
+            return by_id[each]
+    return None
+
+
+def _break_circles(messages: Sequence[Message], parents: dict[str, Message | None]) -> None:
+    """Of messages that answer each other in a circle, the earliest becomes a first one."""
+    rank = {each.id: position for position, each in enumerate(messages)}
+    reaches_top: set[str] = set()
+    for each in messages:
+        path: dict[str, None] = {}
+        at: Message | None = each
+        while at is not None and at.id not in reaches_top:
+            if at.id in path:
+                circle = list(path)[list(path).index(at.id) :]
+                parents[min(circle, key=rank.__getitem__)] = None
+                break
+            path[at.id] = None
+            at = parents[at.id]
+        reaches_top.update(path)

@@ -1,0 +1,348 @@
+"""What the API answers with: the documents as readers need them, without what only the stages use."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from shared.documents.base import UtcTime
+from shared.documents.models import (
+    Address,
+    Attachment,
+    Chunk,
+    Citation,
+    ConsensusType,
+    Message,
+    Report,
+    Status,
+    Summary,
+    SummaryClaim,
+    SummaryStance,
+    SummaryType,
+    Thread,
+)
+from shared.retrieval.links import api_of, page_of_message, page_of_report, page_of_thread
+
+__all__ = [
+    "ChunkItem",
+    "ChunkList",
+    "DraftDetail",
+    "DraftItem",
+    "DraftList",
+    "FacetCount",
+    "FoundItem",
+    "MessageDetail",
+    "MessageInThread",
+    "MessagesOfThread",
+    "ReportDetail",
+    "ReportItem",
+    "ReportList",
+    "SearchAnswer",
+    "SummaryDetail",
+    "ThreadDetail",
+    "ThreadItem",
+    "ThreadList",
+]
+
+Links = dict[str, str]
+
+
+class Shape(BaseModel):
+    model_config = ConfigDict(populate_by_name=True, extra="forbid")
+
+
+class ThreadItem(Shape):
+    thread_id: str
+    subject: str
+    source: str | None
+    sources: list[str]
+    message_count: int
+    participants: list[Address]
+    first_message_date: UtcTime | None
+    last_message_date: UtcTime | None
+    draft_mentions: list[str]
+    has_consensus: bool
+    consensus_type: ConsensusType | None
+    status: Status
+    summary_id: str | None
+    report_id: str | None
+    links: Links
+
+    @classmethod
+    def of(cls, thread: Thread) -> "ThreadItem":
+        return cls(**_taken(thread, cls), links=_thread_links(thread))
+
+
+class ThreadDetail(ThreadItem):
+    root_message_id: str
+    archive_ids: list[str]
+    last_error: str | None
+
+    @classmethod
+    def of(cls, thread: Thread) -> "ThreadDetail":
+        return cls(**_taken(thread, cls), last_error=thread.lastError, links=_thread_links(thread))
+
+
+class ThreadList(Shape):
+    items: list[ThreadItem]
+    next: str | None
+
+
+class MessageInThread(Shape):
+    """A message at its place: in the order of reading, an answer comes after what it answers."""
+
+    message_key: str
+    message_id: str
+    parent_key: str | None
+    depth: int
+    subject: str
+    sender: Address = Field(alias="from")
+    date: UtcTime | None
+    text: str
+    status: Status
+    links: Links
+
+
+class MessagesOfThread(Shape):
+    thread_id: str
+    message_count: int
+    missing: int
+    items: list[MessageInThread]
+    next: str | None
+
+
+class SegmentOfBody(Shape):
+    kind: str
+    start: int
+    end: int
+
+
+class MessageDetail(Shape):
+    message_key: str
+    message_id: str
+    thread_id: str
+    archive_ids: list[str]
+    in_reply_to: str | None
+    references: list[str]
+    subject: str
+    sender: Address = Field(alias="from")
+    to: list[Address]
+    cc: list[Address]
+    date: UtcTime | None
+    body_raw: str
+    body_normalized: str
+    segments: list[SegmentOfBody]
+    attachments: list[Attachment]
+    draft_mentions: list[str]
+    warnings: list[str]
+    status: Status
+    last_error: str | None
+    links: Links
+
+    @classmethod
+    def of(cls, message: Message) -> "MessageDetail":
+        taken = _taken(message, cls)
+        return cls(
+            **{**taken, "segments": [SegmentOfBody(**each) for each in message.segments]},
+            sender=message.from_,
+            last_error=message.lastError,
+            links={
+                "self": api_of("messages", message.id),
+                "raw": f"{api_of('messages', message.id)}/raw",
+                "thread": api_of("threads", message.thread_id),
+                "page": page_of_message(message.thread_id, message.id),
+            },
+        )
+
+
+class ChunkItem(Shape):
+    chunk_id: str
+    message_key: str
+    message_id: str
+    thread_id: str
+    archive_id: str
+    chunk_index: int
+    text: str
+    token_count: int
+    start_offset: int
+    end_offset: int
+    overlap_with_previous: bool
+    spans: list[tuple[int, int]]
+    embedding_generated: bool
+    embedding_model: str | None
+    status: Status
+    last_error: str | None
+    links: Links
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> "ChunkItem":
+        links = {
+            "self": api_of("chunks", chunk.id),
+            "message": api_of("messages", chunk.message_key),
+            "thread": api_of("threads", chunk.thread_id),
+        }
+        spans = chunk.metadata.get("spans", [])
+        return cls(**_taken(chunk, cls), spans=spans, last_error=chunk.lastError, links=links)
+
+
+class ChunkList(Shape):
+    items: list[ChunkItem]
+    next: str | None
+
+
+class ReportItem(Shape):
+    report_id: str
+    scope: str
+    summary_id: str
+    summary_type: SummaryType
+    thread_id: str | None
+    thread_ids: list[str]
+    source: str | None
+    title: str
+    format: str
+    published_at: UtcTime
+    participants: list[Address]
+    draft_mentions: list[str]
+    has_consensus: bool
+    consensus_type: ConsensusType | None
+    counts: dict[str, int]
+    first_message_date: UtcTime | None
+    last_message_date: UtcTime | None
+    outdated: bool
+    notified: bool
+    links: Links
+
+    @classmethod
+    def of(cls, report: Report) -> "ReportItem":
+        return cls(**_taken(report, cls), links=_report_links(report))
+
+
+class CitationShown(Shape):
+    """A quote and where it stands; `page` leads to the very sentence."""
+
+    chunk_id: str
+    message_id: str
+    message_key: str | None
+    quote: str
+    offset: int | None
+    relevance_score: float
+    thread_id: str | None
+    page: str | None
+
+    @classmethod
+    def of(cls, citation: Citation, thread_id: str | None, page: str | None) -> "CitationShown":
+        return cls(**{**_taken(citation, cls), "thread_id": thread_id}, page=page)
+
+
+class SummaryDetail(Shape):
+    summary_id: str
+    summary_type: SummaryType
+    title: str
+    reason: str | None
+    content_markdown: str
+    content_html: str
+    claims: list[SummaryClaim]
+    citations: list[CitationShown]
+    stances: list[SummaryStance]
+    counts: dict[str, int]
+    generated_by: str
+    generated_at: UtcTime
+    prompt_template: str | None
+    content_hash: str | None
+    outdated: bool
+    notes: list[str]
+
+    @classmethod
+    def of(cls, summary: Summary, citations: list[CitationShown]) -> "SummaryDetail":
+        known = summary.metadata
+        return cls(
+            **{**_taken(summary, cls), "citations": citations},
+            reason=known.get("reason"),
+            notes=known.get("notes", []),
+        )
+
+
+class ReportList(Shape):
+    items: list[ReportItem]
+    next: str | None
+
+
+class ReportDetail(ReportItem):
+    summary: SummaryDetail | None
+
+
+class Highlight(Shape):
+    """A stretch of a found passage: whether it is what was searched for."""
+
+    text: str
+    match: bool
+
+
+class FoundItem(Shape):
+    score: float
+    chunk_id: str
+    message_key: str
+    message_id: str
+    thread_id: str
+    source: str | None
+    subject: str
+    sender: Address = Field(alias="from")
+    date: datetime | None
+    text: str
+    highlights: list[list[Highlight]]
+    draft_mentions: list[str]
+    links: Links
+
+
+class FacetCount(Shape):
+    value: str
+    count: int
+
+
+class SearchAnswer(Shape):
+    query: str
+    mode: str
+    note: str | None
+    total: int | None
+    items: list[FoundItem]
+    facets: dict[str, list[FacetCount]]
+    next: str | None
+
+
+class DraftItem(Shape):
+    name: str
+    passages: int
+    links: Links
+
+
+class DraftList(Shape):
+    items: list[DraftItem]
+
+
+class DraftDetail(Shape):
+    name: str
+    reports: list[ReportItem]
+    threads: list[ThreadItem]
+    links: Links
+
+
+def _taken(document: BaseModel, shape: type[Shape]) -> dict[str, Any]:
+    """The fields that both have, as they are."""
+    common = type(document).model_fields.keys() & shape.model_fields.keys()
+    return {name: getattr(document, name) for name in common}
+
+
+def _thread_links(thread: Thread) -> Links:
+    own = api_of("threads", thread.id)
+    links = {"self": own, "messages": f"{own}/messages", "page": page_of_thread(thread.id)}
+    if thread.report_id:
+        links["report"] = api_of("reports", thread.report_id)
+    return links
+
+
+def _report_links(report: Report) -> Links:
+    own = api_of("reports", report.id)
+    links = {"self": own, "markdown": f"{own}/markdown", "page": page_of_report(report.id)}
+    if report.thread_id:
+        links["thread"] = api_of("threads", report.thread_id)
+    return links

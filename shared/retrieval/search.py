@@ -1,0 +1,162 @@
+"""Searching: by words and by meaning, for the API and for the page."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import Field
+
+from shared.clients.connections import Clients
+from shared.clients.search.facets import Facet, FacetValue
+from shared.clients.search.filters import Filters
+from shared.clients.search.index import Hit, Hits
+from shared.core.errors import PipelineError
+from shared.documents.models import Address
+from shared.domain.mail.mentions import draft_base
+from shared.embedding.instance import embedder
+from shared.retrieval.links import api_of, page_of_message
+from shared.retrieval.read_models import FacetCount, FoundItem, Highlight
+from web.parameters import Asked, Day, HashId, Mention, SourceName, day_after, start_of
+
+__all__ = ["DEEPEST", "Found", "SearchAsked", "as_parameters", "find", "found_items", "shown_facets"]
+
+log = logging.getLogger(__name__)
+DEEPEST = 1000  # no search is read further than this
+MARKS = ("\ue000", "\ue001")  # around what was found: characters that no mail has a use for
+FACETS = (
+    Facet("source", 20),
+    Facet("sender", 12),
+    Facet("draft_mentions", 12),
+    Facet("date", interval="year"),
+)
+WITHOUT_MEANING = "The model that searches by meaning is not available now: these are matches of words alone."
+Mode = Literal["hybrid", "words", "meaning"]
+
+
+class SearchAsked(Asked):
+    q: str = Field(min_length=1, max_length=400)
+    mode: Mode = "hybrid"
+    source: SourceName | None = None
+    thread: HashId | None = None
+    archive: HashId | None = None
+    sender: str | None = Field(None, min_length=1, max_length=320, description="an address")
+    draft: Mention | None = Field(None, description="one version of a draft, or all; or an RFC, BCP or STD")
+    since: Day | None = Field(None, alias="from", description="sent on this day or later")
+    until: Day | None = Field(None, alias="to", description="sent on this day or earlier")
+    limit: int = Field(20, ge=1, le=50)
+    skip: int = Field(0, ge=0, le=DEEPEST)
+
+    def filters(self) -> Filters:
+        return Filters(
+            thread_id=self.thread,
+            archive_id=self.archive,
+            source=self.source,
+            sender=self.sender.lower() if self.sender else None,
+            drafts=_versions(self.draft),
+            since=start_of(self.since),
+            until=day_after(self.until),
+        )
+
+
+def _versions(mention: str | None) -> tuple[str, ...]:
+    """Mail names a draft with its version or without; who asks for it without means all of them."""
+    if mention is None:
+        return ()
+    if not mention.startswith("draft-") or draft_base(mention) != mention:
+        return (mention,)
+    return (mention, *(f"{mention}-{number:02d}" for number in range(100)))
+
+
+@dataclass(frozen=True)
+class Found:
+    hits: Hits
+    mode: Mode
+    note: str | None
+
+    @property
+    def total(self) -> int:
+        return self.hits.total or 0
+
+
+async def find(clients: Clients, wanted: SearchAsked) -> Found:
+    """What is found; by words alone, and saying so, where the model does not work."""
+    mode, note, vector = wanted.mode, None, None
+    if mode != "words":
+        try:
+            vector = await _vector(clients, wanted.q)
+        except (PipelineError, OSError):
+            log.warning("no vector for a search, which goes on by words", exc_info=True)
+            mode, note = "words", WITHOUT_MEANING
+    hits = await clients.index.search(
+        None if mode == "meaning" else wanted.q,
+        vector,
+        filters=wanted.filters(),
+        top=wanted.limit,
+        skip=wanted.skip,
+        highlight=mode != "meaning",
+        marks=MARKS,
+        facets=FACETS,
+        total=True,
+    )
+    return Found(hits, mode, note)
+
+
+async def _vector(clients: Clients, text: str) -> list[float]:
+    model = await embedder(clients.settings)
+    vectors = await model.encode([text])
+    return [float(each) for each in vectors[0]]
+
+
+def found_items(hits: Sequence[Hit]) -> list[FoundItem]:
+    return [_item(hit) for hit in hits]
+
+
+def _item(hit: Hit) -> FoundItem:
+    payload = hit.payload
+    date = payload.get("date")
+    return FoundItem(
+        score=hit.score,
+        chunk_id=hit.chunk_id,
+        message_key=payload["message_key"],
+        message_id=payload.get("message_id") or "",
+        thread_id=payload["thread_id"],
+        source=payload.get("source"),
+        subject=payload.get("subject") or "",
+        sender=Address(name=payload.get("sender_name") or "", email=payload.get("sender") or ""),
+        date=datetime.fromisoformat(date) if isinstance(date, str) else date,
+        text=payload.get("text") or "",
+        highlights=[_stretches(each) for each in hit.highlights],
+        draft_mentions=payload.get("draft_mentions") or [],
+        links={
+            "chunk": api_of("chunks", hit.chunk_id),
+            "message": api_of("messages", payload["message_key"]),
+            "thread": api_of("threads", payload["thread_id"]),
+            "page": page_of_message(payload["thread_id"], payload["message_key"]),
+        },
+    )
+
+
+def _stretches(marked: str) -> list[Highlight]:
+    """The passage cut at its marks. Text alone: whoever shows it puts the markup around it."""
+    found: list[Highlight] = []
+    for position, part in enumerate(marked.split(MARKS[0])):
+        inside, mark, outside = part.partition(MARKS[1])
+        if not mark:
+            inside, outside = ("", part) if position == 0 else (part, "")
+        found += [Highlight(text=inside, match=True)] if inside else []
+        found += [Highlight(text=outside, match=False)] if outside else []
+    return found
+
+
+def shown_facets(facets: dict[str, list[FacetValue]]) -> dict[str, list[FacetCount]]:
+    return {
+        name: [FacetCount(value=each.value, count=each.count) for each in values if each.count]
+        for name, values in facets.items()
+    }
+
+
+def as_parameters(wanted: SearchAsked) -> dict[str, Any]:
+    """The parameters that were given, as they are written in an address."""
+    return wanted.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude_none=True)

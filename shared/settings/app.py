@@ -1,0 +1,247 @@
+"""The app's settings: one typed object, read once from the app settings (environment variables).
+
+Locally they come from local.settings.json through the Functions host; in Azure from the app settings that
+the Bicep sets. A service is reached by its connection string or key where one is set, and by managed identity
+where only its address is.
+"""
+
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+
+from shared.settings.webhooks import InvalidWebhooksError, parse_webhooks
+
+__all__ = ["Settings", "SettingsError", "load_settings", "settings"]
+
+Positive = Annotated[int, Field(gt=0)]
+EXTRACTIVE_MODEL = "extractive-v1"
+Seconds = Annotated[float, Field(gt=0, le=7 * 24 * 3600)]
+
+
+def _spelling(value: Any) -> Any:
+    return value.lower().replace("-", "").replace("_", "") if isinstance(value, str) else value
+
+
+EmbeddingBackend = Annotated[
+    Literal["openvino", "sentencetransformers", "azureopenai", "openai"], BeforeValidator(_spelling)
+]
+SummaryBackend = Annotated[Literal["extractive", "azureopenai", "openai"], BeforeValidator(_spelling)]
+
+
+class SettingsError(ValueError):
+    """Settings are missing or malformed; each line names one of them."""
+
+
+class Settings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+    # Service Bus
+    SERVICEBUS_CONNECTION: SecretStr | None = None
+    SERVICEBUS_CONNECTION__fullyQualifiedNamespace: str | None = None
+    SERVICEBUS_ADMIN_ENDPOINT: str | None = None
+    SERVICEBUS_TOPIC: str = "events"
+
+    # Cosmos DB
+    COSMOS_ENDPOINT: str
+    COSMOS_KEY: SecretStr | None = None
+    COSMOS_DATABASE: str = "consensus"
+
+    # AI Search
+    SEARCH_ENDPOINT: str
+    SEARCH_KEY: SecretStr | None = None
+    SEARCH_INDEX: str = "message_embeddings"
+    SEARCH_CA_FILE: Path | None = None
+
+    # Chunking, in the embedding model's own tokens
+    CHUNKING_STRATEGY: Literal["recursive", "token_window", "semantic"] = "recursive"
+    CHUNKING_MAX_TOKENS: Annotated[int, Field(gt=0, le=254)] = 254
+    CHUNKING_OVERLAP_TOKENS: Annotated[int, Field(ge=0, le=127)] = 24
+
+    # Blob storage
+    STORAGE_CONNECTION: SecretStr | None = None
+    STORAGE_BLOB_ENDPOINT: str | None = None
+
+    # Archives: how large a file may be, and what it may unpack to
+    ARCHIVE_MAX_BYTES: Positive = 2 * 1024**3
+    ARCHIVE_MAX_UNPACKED_BYTES: Positive = 8 * 1024**3
+    ARCHIVE_MAX_RATIO: Annotated[float, Field(ge=1)] = 200
+    ARCHIVE_MAX_MEMBERS: Positive = 200_000
+
+    # Sources: where archives may be fetched from, and how long that may take
+    ALLOW_LOCAL_SOURCES: bool = False
+    SOURCE_ALLOWED_HOSTS: str = ""
+    SOURCE_TIMEOUT_SECONDS: Seconds = 1500
+    SOURCE_IDLE_SECONDS: Seconds = 60
+
+    # The managed identity, where the app has several
+    AZURE_CLIENT_ID: str | None = None
+
+    # Telemetry: the share of traces that is kept, the whole of each
+    TELEMETRY_SAMPLING_RATIO: Annotated[float, Field(ge=0, le=1)] = 1.0
+
+    # Embedding. The model's path is a folder that shared.embedding.openvino.build writes, or one of a
+    # sentence-transformers model.
+    EMBEDDING_BACKEND: EmbeddingBackend = "openvino"
+    EMBEDDING_MODEL: Annotated[str, Field(min_length=1)] = "all-MiniLM-L6-v2"
+    EMBEDDING_MODEL_PATH: Path | None = None
+    EMBEDDING_PRECISION: Literal["auto", "int8", "fp32"] = "auto"
+    EMBEDDING_THREADS: Positive | None = None
+    EMBEDDING_TOKEN_BUDGET: Positive | None = None
+    EMBEDDING_BATCH_SECONDS: Seconds = 60
+    EMBEDDING_START_SECONDS: Seconds = 120
+    # Embedding by a service: Azure OpenAI, or an endpoint that is compatible with OpenAI's
+    EMBEDDING_ENDPOINT: str | None = None
+    EMBEDDING_API_KEY: SecretStr | None = None
+    EMBEDDING_API_VERSION: str = "2024-10-21"
+    EMBEDDING_DIMENSION: Annotated[int, Field(gt=0, le=16_384)] | None = None
+
+    # The operator's page: who has this key may use it
+    OPERATOR_KEY: Annotated[SecretStr, Field(min_length=16)] | None = None
+
+    # How long a thread must have stayed as it is before its summary is asked for; 0 asks at once
+    ORCHESTRATION_QUIET_SECONDS: Annotated[float, Field(ge=0, le=24 * 3600)] = 5
+
+    # What a summary is asked for with
+    SUMMARY_TOP_K: Positive = 12
+    SUMMARY_BACKEND: SummaryBackend = "extractive"
+    SUMMARY_MODEL: Annotated[str, Field(min_length=1)] = EXTRACTIVE_MODEL
+    SUMMARY_CONTEXT_TOKENS: Positive = 3000
+    SUMMARY_TEMPLATE: str = "consensus-summary-v1"
+    # How sentences are compared: by their words, or by the embedding model (as good on BC3, twice the work)
+    SUMMARY_SENTENCES: Literal["words", "embeddings"] = "words"
+    # Summaries by a chat model: Azure OpenAI, or an endpoint that is compatible with OpenAI's
+    SUMMARY_ENDPOINT: str | None = None
+    SUMMARY_API_KEY: SecretStr | None = None
+    SUMMARY_API_VERSION: str = "2024-10-21"
+    SUMMARY_ANSWER_TOKENS: Positive = 1000
+    SUMMARY_ANSWER_LIMIT: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    SUMMARY_JSON_MODE: bool = True
+    SUMMARY_TIMEOUT_SECONDS: Annotated[float, Field(gt=0, le=600)] = 120
+    SUMMARY_ARCHIVE_TOKENS: Positive | None = None  # what the threads of one archive may cost together
+
+    # Webhooks: a JSON list of {name, url, secret, types, sources}; see shared/settings/webhooks.py
+    WEBHOOKS: SecretStr | None = None
+    WEBHOOK_ALLOWED_HOSTS: str = ""
+    WEBHOOK_TIMEOUT_SECONDS: Annotated[float, Field(gt=0, le=60)] = 10
+    WEBHOOK_MAX_ATTEMPTS: Annotated[int, Field(gt=0, le=20)] = 8
+    WEBHOOK_BASE_DELAY_SECONDS: Seconds = 30
+    # Where the site is reached from outside, for links that leave it
+    PUBLIC_URL: str = ""
+
+    # Races between an event and its document (spec 002)
+    RETRY_MAX_ATTEMPTS: Positive = 8
+    RETRY_BASE_DELAY_MS: Positive = 250
+    RETRY_BACKOFF_FACTOR: Annotated[float, Field(ge=1)] = 2.0
+    RETRY_MAX_DELAY_SECONDS: Seconds = 60
+    RETRY_TTL_MINUTES: Annotated[float, Field(gt=0)] = 30
+
+    # Transient failures inside one delivery (spec 000)
+    MAX_RETRIES: Annotated[int, Field(ge=0)] = 3
+    RETRY_BACKOFF_SECONDS: Annotated[float, Field(ge=0)] = 5
+    RETRY_BACKOFF_CAP_SECONDS: Seconds = 60
+
+    # The sweep (spec 001)
+    RETRY_JOB_INTERVAL_SECONDS: Positive = 900
+    RETRY_JOB_BASE_DELAY_SECONDS: Positive = 300
+    RETRY_JOB_MAX_DELAY_SECONDS: Positive = 3600
+    RETRY_JOB_STUCK_THRESHOLD_HOURS: Annotated[float, Field(gt=0)] = 24
+    RETRY_JOB_GRACE_MINUTES: Annotated[float, Field(ge=0)] = 15
+    RETRY_JOB_MAX_ATTEMPTS_ARCHIVES: Positive = 3
+    RETRY_JOB_MAX_ATTEMPTS_MESSAGES: Positive = 3
+    RETRY_JOB_MAX_ATTEMPTS_CHUNKS: Positive = 5
+    RETRY_JOB_MAX_ATTEMPTS_THREADS: Positive = 5
+    RETRY_JOB_LIMIT: Positive = 5000  # documents of a collection in one run
+    RETRY_JOB_PROBES: Positive = 5  # documents of a collection while what its stage needs is down
+
+    # The consistency checks (spec 003)
+    INTEGRITY_GRACE_MINUTES: Annotated[float, Field(ge=0)] = 60  # what changed since then may be under way
+    INTEGRITY_REPAIR: bool = True  # whether the nightly run also repairs
+
+
+def load_settings(values: Mapping[str, str] | None = None) -> Settings:
+    """Read and check all settings, from `values` instead of the environment where given."""
+    given = {name: value for name, value in (os.environ if values is None else values).items() if value}
+    problems = _unreachable(given)
+    try:
+        loaded = Settings.model_validate(given)
+        problems += _incomplete_embedding(loaded) + _incomplete_summaries(loaded)
+        problems += _invalid_webhooks(loaded)
+    except ValidationError as error:
+        problems = [*(_line(problem) for problem in error.errors()), *problems]
+    if problems:
+        raise SettingsError("\n".join(problems))
+    return loaded
+
+
+@lru_cache(maxsize=1)
+def settings() -> Settings:
+    """The settings of this process."""
+    return load_settings()
+
+
+# A service is reached by the first setting where there is one, else by managed identity at the second.
+_WAYS = [
+    ("SERVICEBUS_CONNECTION", "SERVICEBUS_CONNECTION__fullyQualifiedNamespace"),
+    ("STORAGE_CONNECTION", "STORAGE_BLOB_ENDPOINT"),
+]
+
+
+def _unreachable(given: Mapping[str, str]) -> list[str]:
+    return [
+        f"{connection}: missing; set it to a connection string, or {address} for managed identity"
+        for connection, address in _WAYS
+        if connection not in given and address not in given
+    ]
+
+
+def _incomplete_embedding(loaded: Settings) -> list[str]:
+    """A service does not say by itself where it is and how long its vectors are."""
+    backend = loaded.EMBEDDING_BACKEND
+    if backend not in {"azureopenai", "openai"}:
+        return []
+    needed: dict[str, Any] = {
+        "EMBEDDING_ENDPOINT": loaded.EMBEDDING_ENDPOINT,
+        "EMBEDDING_DIMENSION": loaded.EMBEDDING_DIMENSION,
+    }
+    if backend == "openai":  # managed identity is Azure's
+        needed["EMBEDDING_API_KEY"] = loaded.EMBEDDING_API_KEY
+    return [
+        f"{name}: missing; EMBEDDING_BACKEND {backend} needs it"
+        for name, value in needed.items()
+        if not value
+    ]
+
+
+def _incomplete_summaries(loaded: Settings) -> list[str]:
+    """A chat model has an address and a name. Its key may be missing: an identity, or none, does as well."""
+    backend = loaded.SUMMARY_BACKEND
+    if backend == "extractive":
+        return []
+    problems = []
+    if not (loaded.SUMMARY_ENDPOINT or "").startswith(("https://", "http://")):
+        problems.append(f"SUMMARY_ENDPOINT: missing or no URL; SUMMARY_BACKEND {backend} needs it")
+    if loaded.SUMMARY_MODEL == EXTRACTIVE_MODEL:
+        problems.append(f"SUMMARY_MODEL: missing; SUMMARY_BACKEND {backend} needs a model or deployment")
+    if loaded.SUMMARY_ANSWER_TOKENS >= loaded.SUMMARY_CONTEXT_TOKENS:
+        problems.append("SUMMARY_ANSWER_TOKENS: leaves no room for the thread in SUMMARY_CONTEXT_TOKENS")
+    return problems
+
+
+def _invalid_webhooks(loaded: Settings) -> list[str]:
+    try:
+        parse_webhooks(loaded.WEBHOOKS.get_secret_value() if loaded.WEBHOOKS else "")
+    except InvalidWebhooksError as error:
+        return [f"WEBHOOKS: {error}; it is a JSON list of webhooks with name, url and secret"]
+    return []
+
+
+def _line(problem: Any) -> str:
+    name = problem["loc"][0]
+    if problem["type"] == "missing":
+        return f"{name}: missing; set it in the app settings (local.settings.json locally)"
+    message = problem["msg"]
+    return f"{name}: {message[0].lower()}{message[1:]}"

@@ -1,0 +1,70 @@
+"""Which webhooks there are: the setting WEBHOOKS, a JSON list."""
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError, field_validator
+
+from shared.documents.models import Report, SummaryType
+
+__all__ = ["InvalidWebhooksError", "Webhook", "parse_webhooks"]
+
+MAX_WEBHOOKS = 20
+SHORTEST_SECRET = 16
+
+
+class InvalidWebhooksError(ValueError):
+    """The setting is no list of webhooks."""
+
+
+class Webhook(BaseModel):
+    """`types` and `sources` say which reports it wants; without sources, those of all."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+    url: str
+    secret: SecretStr
+    types: tuple[SummaryType, ...] = (SummaryType.THREAD,)
+    sources: tuple[str, ...] = ()
+
+    @field_validator("url")
+    @classmethod
+    def _is_web_address(cls, url: str) -> str:
+        parts = urlsplit(url)
+        if parts.scheme not in {"https", "http"} or not parts.hostname or parts.username is not None:
+            raise ValueError("must start with https:// or http://, name a host and hold no password")
+        return url
+
+    @field_validator("secret")
+    @classmethod
+    def _is_long_enough(cls, secret: SecretStr) -> SecretStr:
+        if len(secret.get_secret_value()) < SHORTEST_SECRET:
+            raise ValueError(f"must have at least {SHORTEST_SECRET} characters")
+        return secret
+
+    def wants(self, report: Report) -> bool:
+        return report.summary_type in self.types and (not self.sources or report.source in self.sources)
+
+
+_LIST = TypeAdapter(Annotated[list[Webhook], Field(max_length=MAX_WEBHOOKS)])
+
+
+@lru_cache(maxsize=4)
+def parse_webhooks(text: str) -> Sequence[Webhook]:
+    """The webhooks of a setting; the error names the place of the fault and never what stands there."""
+    try:
+        hooks = _LIST.validate_python(json.loads(text) if text.strip() else [])
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise InvalidWebhooksError(f"{where}: {first['msg']}" if where else str(first["msg"])) from None
+    except (ValueError, RecursionError):
+        raise InvalidWebhooksError("not JSON") from None
+    names = [hook.name for hook in hooks]
+    if len(set(names)) != len(names):
+        raise InvalidWebhooksError("two webhooks have the same name")
+    return tuple(hooks)

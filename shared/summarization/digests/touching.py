@@ -1,0 +1,43 @@
+"""Which digests have to be made again: a document for each counts how often it was touched.
+
+A refresh notes the count that it starts from. So a touch is left out only where one is waiting already that
+no refresh has seen: thousands of threads of one week cost one write between two refreshes.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Store
+from shared.documents.models import Digest, Thread
+from shared.documents.queries.named_query import MESSAGE_DATES
+from shared.domain.summaries.digest_scopes import DigestScope, scopes_of_thread
+
+__all__ = ["touch", "touch_digests"]
+
+
+async def touch_digests(clients: Clients, thread: Thread, session: Session) -> list[DigestScope]:
+    """Have every digest that the thread belongs to made again."""
+    dates = [
+        datetime.fromisoformat(each["date"])
+        async for each in clients.store.query(MESSAGE_DATES, session, place=thread.id)
+    ]
+    scopes = scopes_of_thread(thread, dates)
+    await touch(clients.store, scopes)
+    return scopes
+
+
+async def touch(store: Store, scopes: Iterable[DigestScope]) -> None:
+    wanted = {scope.id: scope for scope in scopes}
+    known = await store.find_many(Digest, [(id_, id_) for id_ in wanted], Session())
+    new = [Digest(id=id_, scope=scope.name) for id_, scope in wanted.items() if id_ not in known]
+    await store.create_missing(new, Session())
+    for id_ in wanted:
+        if id_ not in known or not _is_waiting(known[id_]):
+            await store.patch(Digest, Patch(id_, id_, increment={"touches": 1}), Session())
+
+
+def _is_waiting(digest: Digest) -> bool:
+    return digest.touches > max(digest.made, digest.working)

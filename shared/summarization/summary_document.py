@@ -1,0 +1,96 @@
+"""A summary as it is stored: text, claims, stances and counts, beside the citations that bear them."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from markdown_it import MarkdownIt
+
+from shared.documents.models import SummaryClaim, SummaryStance, Thread
+from shared.domain.consensus.models import ThreadConsensus
+from shared.domain.summaries.markdown import render_markdown
+from shared.domain.summaries.models import ContextMessage, ThreadSummary
+
+__all__ = ["render_html", "stored_stances", "summary_fields"]
+
+
+def summary_fields(made: ThreadSummary, thread: Thread, messages: Sequence[ContextMessage]) -> dict[str, Any]:
+    """The fields of a thread's summary that come from what was made of it."""
+    markdown = render_markdown(made)
+    return {
+        "title": made.title,
+        "content_markdown": markdown,
+        "content_html": render_html(markdown),
+        "citations": made.citations,
+        "claims": stored_claims(made),
+        "stances": stored_stances(made.consensus, messages),
+        "counts": asdict(made.consensus.counts),
+        "generated_by": made.generated_by,
+        "metadata": _metadata(thread, made),
+    }
+
+
+_CITATIONS = "<h2>Citations</h2>"
+_ANCHOR = re.compile(r"<li>&lt;a id=&quot;(citation-\d{1,5})&quot;&gt;&lt;/a&gt;")
+
+
+def render_html(markdown: str) -> str:
+    """Without any HTML that the Markdown itself may hold, and with links to safe addresses only.
+
+    The anchors that our own Markdown puts before each citation become the ids of its list.
+    """
+    html = str(MarkdownIt("js-default", {"html": False, "linkify": False}).render(markdown))
+    text, heading, citations = html.rpartition(_CITATIONS)
+    return text + heading + _ANCHOR.sub(r'<li id="\1">', citations)
+
+
+def stored_claims(made: ThreadSummary) -> list[SummaryClaim]:
+    """The claims that are borne by a citation; each names its citations by their positions."""
+    places = {(each.chunk_id, each.quote): place for place, each in enumerate(made.citations)}
+    return [
+        SummaryClaim(
+            text=claim.text,
+            section=claim.section.value,
+            speaker=claim.speaker,
+            citations=list(dict.fromkeys(places[each.chunk_id, each.quote] for each in claim.citations)),
+        )
+        for claim in made.claims
+        if claim.is_supported
+    ]
+
+
+def stored_stances(consensus: ThreadConsensus, messages: Sequence[ContextMessage]) -> list[SummaryStance]:
+    by_key = {message.key: message for message in messages}
+    counting = {person.message_key for person in consensus.participants}
+    return [
+        SummaryStance(
+            message_key=stance.message_key,
+            name=by_key[stance.message_key].sender_name,
+            email=by_key[stance.message_key].sender_email,
+            stance=stance.stance.value,
+            quote=stance.evidence.quote if stance.evidence else None,
+            start=stance.evidence.start if stance.evidence else None,
+            end=stance.evidence.end if stance.evidence else None,
+            counts_now=stance.message_key in counting,
+        )
+        for stance in consensus.stances
+    ]
+
+
+def _metadata(thread: Thread, made: ThreadSummary) -> dict[str, Any]:
+    consensus, stored = made.consensus, thread.to_cosmos()
+    return {
+        "has_consensus": consensus.has_consensus,
+        "consensus_type": consensus.consensus_type.value if consensus.consensus_type else None,
+        "reason": consensus.reason,
+        "participants": stored["participants"],
+        "first_message_date": stored["first_message_date"],
+        "last_message_date": stored["last_message_date"],
+        "draft_mentions": thread.draft_mentions,
+        "source": thread.source,
+        "notes": list(made.notes),
+        "rejected_claims": len(made.rejected),
+        "tokens_prompt": made.tokens.prompt,
+        "tokens_completion": made.tokens.completion,
+    }

@@ -1,0 +1,104 @@
+"""A thread out of the store, as summarizers read it."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.core.errors import DocumentNotFoundError
+from shared.documents.containers import read_document
+from shared.documents.models import Chunk, Message, Source, Status, Thread
+from shared.documents.queries.named_query import CHUNKS_OF_THREAD, MESSAGES_OF_THREAD
+from shared.domain.consensus.analysis import analyse_thread
+from shared.domain.summaries.models import ContextChunk, ContextMessage, Embed, ThreadContext
+from shared.domain.summaries.tfidf import Matrix
+
+__all__ = ["Reading", "load_context"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a thread is to be read."""
+
+    window: int
+    top_k: int
+    embed: Embed | None = None
+    with_vectors: bool = False
+    """The chunks' vectors, too, where the thread does not fit the window."""
+
+
+async def load_context(clients: Clients, thread: Thread, session: Session, how: Reading) -> ThreadContext:
+    """All messages of the thread, in order, and all their chunks."""
+    store = clients.store
+    messages = [
+        read_document(Message, each)
+        async for each in store.query(MESSAGES_OF_THREAD, session, place=thread.id)
+    ]
+    if len(messages) < thread.message_count:
+        raise DocumentNotFoundError(f"{len(messages)} of {thread.message_count} messages are there")
+    chunks = [
+        read_document(Chunk, each) async for each in store.query(CHUNKS_OF_THREAD, session, place=thread.id)
+    ]
+    read = [_message(each) for each in messages]
+    chairs = await _chairs(clients, thread, session)
+    order = {message.id: position for position, message in enumerate(messages)}
+    chunks.sort(key=lambda chunk: (order.get(chunk.message_key, len(order)), chunk.chunk_index))
+    fits = sum(each.token_count for each in chunks) <= how.window
+    vectors = {} if fits or not how.with_vectors else await _vectors(clients, thread.id)
+    return ThreadContext(
+        thread_id=thread.id,
+        subject=thread.subject,
+        messages=read,
+        chunks=[
+            ContextChunk(
+                each.id, each.message_key, each.chunk_index, each.text, each.token_count, vectors.get(each.id)
+            )
+            for each in chunks
+        ],
+        consensus=await asyncio.to_thread(analyse_thread, [each.for_consensus() for each in read], chairs),
+        context_window_tokens=how.window,
+        top_k=how.top_k,
+        embed=how.embed,
+        gaps=_gaps(messages, chunks),
+    )
+
+
+def _gaps(messages: Sequence[Message], chunks: Sequence[Chunk]) -> tuple[str, ...]:
+    """A thread is summarised without what was given up, and its reader is told how much that is."""
+    unread = sum(each.status is Status.FAILED_MAX_RETRIES for each in messages)
+    unindexed = sum(each.status is Status.FAILED_MAX_RETRIES for each in chunks)
+    sentences = (
+        (unread, f"{unread} of {len(messages)} messages could not be processed."),
+        (unindexed, f"{unindexed} of {len(chunks)} passages could not be indexed: a search misses them."),
+    )
+    return tuple(sentence for count, sentence in sentences if count)
+
+
+async def _chairs(clients: Clients, thread: Thread, session: Session) -> list[str]:
+    """Whose word on consensus counts, as the thread's sources name them."""
+    found = await clients.store.find_many(Source, [(name, name) for name in thread.sources], session)
+    return [address for source in found.values() for address in source.settings.get("chairs", [])]
+
+
+async def _vectors(clients: Clients, thread_id: str) -> dict[str, Matrix]:
+    return {
+        each["chunk_id"]: np.asarray(each["embedding"], dtype=np.float32)
+        async for each in clients.index.chunks_of_thread(thread_id, with_vectors=True)
+        if each.get("embedding")
+    }
+
+
+def _message(message: Message) -> ContextMessage:
+    return ContextMessage(
+        key=message.id,
+        message_id=message.message_id,
+        sender_email=message.from_.email,
+        sender_name=message.from_.name,
+        text=message.body_normalized,
+        date=message.date,
+        subject=message.subject,
+        in_reply_to=message.in_reply_to,
+    )

@@ -1,0 +1,58 @@
+"""When a thread becomes another: its messages, chunks and vectors follow; what was said of it is outdated.
+
+Everything is created at its new place before it is removed from the old one, unless both are one partition,
+and can be done again from any point. The thread that is gone stays as a signpost (`merged_into`).
+"""
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.documents.base import Document
+from shared.documents.containers import read_document
+from shared.documents.models import Chunk, Message, Thread
+from shared.documents.queries.named_query import CHUNKS_OF_THREAD, MESSAGES_OF_THREAD, NamedQuery
+from shared.pipeline.lifecycle.summaries import mark_all_outdated
+
+__all__ = ["follow_merge", "resolve_thread"]
+
+MAX_HOPS = 50
+
+
+async def resolve_thread(clients: Clients, thread_id: str, session: Session) -> str:
+    """Where a thread is now: itself, or the one that it was merged into."""
+    for _ in range(MAX_HOPS):
+        thread = await clients.store.find(Thread, thread_id, thread_id, session)
+        if thread is None or thread.merged_into is None:
+            return thread_id
+        thread_id = thread.merged_into
+    return thread_id
+
+
+async def follow_merge(clients: Clients, old: str, new: str, session: Session) -> None:
+    """Move what belongs to the old thread."""
+    await _move(clients, Message, MESSAGES_OF_THREAD, old, new, session)
+    await _move(clients, Chunk, CHUNKS_OF_THREAD, old, new, session)
+    await mark_all_outdated(clients.store, old, session)
+
+
+async def _move(
+    clients: Clients,
+    model: type[Document],
+    query: NamedQuery,
+    old: str,
+    new: str,
+    session: Session,
+) -> None:
+    """Move one kind of document; the vectors (of chunks) before what they would be found by is gone."""
+    stored = [read_document(model, each) async for each in clients.store.query(query, session, place=old)]
+    if not stored:
+        return
+    if model.partition_of(old) == model.partition_of(new):
+        patches = [Patch(each.id, old, set={"thread_id": new}) for each in stored]
+        await clients.store.patch_all(model, patches, session)
+        return
+    moved = [document.model_copy(update={"thread_id": new}) for document in stored]
+    await clients.store.create_missing(moved, session)
+    indexed = [each.id for each in stored if getattr(each, "embedding_generated", False)]
+    await clients.index.upsert([{"chunk_id": id_, "thread_id": new} for id_ in indexed])
+    await clients.store.delete_all(model, [each.id for each in stored], old, session)

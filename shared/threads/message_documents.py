@@ -1,0 +1,67 @@
+"""A message as it is stored, straight from what was parsed.
+
+Thousands are written at a time, so none is made into a model first. That it is what the model would store is
+tested over all the mail there is (tests/pipeline/test_stored_messages.py).
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from shared.clients.cosmos.batches import Patch, Ready
+from shared.documents.base import stored_time
+from shared.documents.models import Message
+from shared.documents.prepared_message import Arrival
+
+__all__ = ["message_documents", "seen_again", "stored_message"]
+
+OF_OURS = 1000  # bytes at most that we add to what was parsed
+_EMPTY = Message(id="-", message_key="-", message_id="-", archive_id="-", thread_id="-").to_cosmos()
+"""What a new message has besides what was parsed."""
+
+
+def message_documents(
+    arrivals: Sequence[Arrival], places: Mapping[str, str], archive_id: str
+) -> dict[str, Ready]:
+    """Each message's document by its key; `places` has each node's thread."""
+    now = stored_time(datetime.now(UTC))
+    # In reverse, so that of several with the same id the first variant stays.
+    ordered = sorted(arrivals, key=lambda each: each.document["variant"], reverse=True)
+    return {each.key: _ready(each, places[each.links.node], archive_id, now) for each in ordered}
+
+
+def _ready(arrival: Arrival, thread_id: str, archive_id: str, now: str) -> Ready:
+    stored = stored_message(arrival, thread_id, archive_id, now)
+    return Ready(Message.container, thread_id, stored, arrival.json_bytes + OF_OURS)
+
+
+def seen_again(
+    stored: Sequence[Mapping[str, Any]], documents: Mapping[str, Ready], archive_id: str
+) -> tuple[list[Patch], list[Ready]]:
+    """What this archive changes about messages that are there: it has them, too, or another variant of them.
+
+    A variant that comes first takes the other's place, and has to be chunked anew.
+    """
+    patches, replaced = [], []
+    for each in stored:
+        ready = documents[each["id"]]
+        archives = sorted({*each["archive_ids"], archive_id})
+        seen = {"archive_ids": archives, "archive_id": archives[0], "thread_id": ready.place}
+        if ready.stored["variant"] < each["variant"]:
+            content = {**ready.stored, **seen, "created_at": each["created_at"]}
+            replaced.append(Ready(ready.container, ready.place, content))
+        elif archives != each["archive_ids"] or ready.place != each["thread_id"]:
+            patches.append(Patch(each["id"], ready.place, set=seen))
+    return patches, replaced
+
+
+def stored_message(arrival: Arrival, thread_id: str, archive_id: str, now: str) -> dict[str, Any]:
+    return {
+        **_EMPTY,
+        **arrival.document,
+        "created_at": now,
+        "thread_id": thread_id,
+        "shelf": Message.partition_of(thread_id),
+        "archive_id": archive_id,
+        "archive_ids": [archive_id],
+    }

@@ -1,0 +1,35 @@
+"""The chunks that embedding is asked for, without those that go or went with their archive."""
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.documents.containers import read_document
+from shared.documents.models import Chunk, Message
+from shared.pipeline.events.data import ChunksPrepared
+from shared.pipeline.tombstones import was_removed
+from shared.threads.locating import load_from_threads
+from shared.upkeep.removal.queries import CHUNKS_ANYWHERE
+
+__all__ = ["load_staying_chunks"]
+
+
+async def load_staying_chunks(clients: Clients, data: ChunksPrepared, session: Session) -> list[Chunk]:
+    """The announced chunks in order; of a deleted archive, those of messages that others have, too.
+
+    A vector of the rest may have been written when its chunk was gone already: it goes here.
+    """
+    if data.archive_id is None or not await was_removed(clients.store, data.archive_id, session):
+        places = dict(zip(data.chunk_ids, data.chunk_threads, strict=False))
+        return await load_from_threads(clients, Chunk, places, data.chunk_ids, session)
+    staying = await _staying(clients, data.archive_id, data.chunk_ids, session)
+    await clients.index.delete([each for each in data.chunk_ids if each not in staying])
+    return [staying[each] for each in data.chunk_ids if each in staying]
+
+
+async def _staying(clients: Clients, archive: str, ids: list[str], session: Session) -> dict[str, Chunk]:
+    """Wherever they are: what is left of a thread may have come apart."""
+    rows = await clients.store.look_up(CHUNKS_ANYWHERE, ids, session)
+    chunks = [read_document(Chunk, each) for each in rows]
+    keys = sorted({(each.message_key, each.thread_id) for each in chunks})
+    messages = await clients.store.find_many(Message, keys, session)
+    kept = {key for key, message in messages.items() if set(message.archive_ids) - {archive}}
+    return {each.id: each for each in chunks if each.message_key in kept}

@@ -1,0 +1,100 @@
+"""Audit records: each operation of an operator leaves one, whatever comes of it."""
+
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Store
+from shared.core.errors import PermanentError, classify
+from shared.documents.containers import read_document
+from shared.documents.models import Audit, AuditStatus
+from shared.documents.queries.named_query import NamedQuery
+
+__all__ = [
+    "Actor",
+    "UnknownOperationError",
+    "audited",
+    "find_audit",
+    "last_audits",
+    "new_audit",
+    "save_audit",
+]
+
+LAST_AUDITS = NamedQuery("last_audits", "audits", "SELECT TOP @limit * FROM c ORDER BY c.started_at DESC")
+DAY_LENGTH = 8
+
+
+class UnknownOperationError(PermanentError):
+    """There is no operation with this id."""
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Who asks, and by which way."""
+
+    name: str
+    via: str = "command line"
+
+
+def new_audit(action: str, actor: Actor, selection: Mapping[str, Any], now: datetime) -> Audit:
+    """A record that is not stored yet. Its id begins with its day, so that it can be found by its id."""
+    return Audit(
+        id=f"{now:%Y%m%d}-{uuid.uuid4().hex[:8]}",
+        day=f"{now:%Y-%m-%d}",
+        action=action,
+        actor=actor.name,
+        via=actor.via,
+        started_at=now,
+        updated_at=now,
+        selection=dict(selection),
+    )
+
+
+async def save_audit(store: Store, audit: Audit, now: datetime, **changes: Any) -> Audit:
+    changed = audit.model_copy(update={**changes, "updated_at": now})
+    await store.upsert(changed, Session())
+    return changed
+
+
+async def find_audit(store: Store, id_: str) -> Audit:
+    day = id_.partition("-")[0]
+    if len(day) == DAY_LENGTH and day.isdecimal():
+        audit = await store.find(Audit, id_, f"{day[:4]}-{day[4:6]}-{day[6:]}", Session())
+        if audit is not None:
+            return audit
+    raise UnknownOperationError(f"there is no operation {id_!r}: `status` lists the last ones")
+
+
+async def last_audits(store: Store, limit: int = 10) -> list[Audit]:
+    found = store.query(LAST_AUDITS, Session(), limit=limit)
+    return [read_document(Audit, each) async for each in found]
+
+
+@asynccontextmanager
+async def audited(
+    store: Store, action: str, actor: Actor, selection: Mapping[str, Any]
+) -> AsyncIterator[dict[str, int]]:
+    """Around an operation that ends in one go; what it counts in the given dict stands in the record."""
+    counts: dict[str, int] = {}
+    audit = await save_audit(store, new_audit(action, actor, selection, _now()), _now())
+    try:
+        yield counts
+    except BaseException as error:
+        stopped = not isinstance(error, Exception)
+        status = AuditStatus.INTERRUPTED if stopped else AuditStatus.FAILED
+        failure = classify(error)
+        outcome = f"{failure.error_type}: {failure.message}"
+        await save_audit(
+            store, audit, _now(), status=status, counts=counts, outcome=outcome, finished_at=_now()
+        )
+        raise
+    done = AuditStatus.SUCCEEDED
+    await save_audit(store, audit, _now(), status=done, counts=counts, finished_at=_now())
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,56 @@
+"""Operations that run in the app: asked for by somebody who does not wait, done by a function.
+
+The operation's record is written first and its id goes to a queue. A function that breaks off is delivered
+again, and goes on where it was.
+"""
+
+import json
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from shared.clients.connections import Clients
+from shared.clients.servicebus.dead_letter_mover import Watch
+from shared.core.errors import InvalidEventError
+from shared.core.lazy_import import lazy
+from shared.documents.models import Audit, AuditStatus
+from shared.upkeep.audit import Actor
+from shared.upkeep.deadletters.operations import REQUEUE, ask, run
+
+if TYPE_CHECKING:
+    from azure import servicebus
+else:
+    servicebus = lazy("azure.servicebus")
+
+__all__ = ["OPERATIONS_QUEUE", "request_requeue", "run_requested"]
+
+OPERATIONS_QUEUE = "operations"
+LARGEST = 5000
+RATE = 50.0
+RUN_SECONDS = 1200.0  # then the rest is left to another delivery
+
+
+async def request_requeue(clients: Clients, queue: str, group: str, actor: Actor) -> Audit:
+    """Ask for a group to be requeued in the background, in bounded time."""
+    selection = {"queues": [queue], "groups": [group], "limit": LARGEST}
+    audit = await ask(clients, REQUEUE, selection, actor, rate=RATE)
+    await _send(clients, audit.id, audit.id)
+    return audit
+
+
+async def run_requested(body: bytes, clients: Clients) -> Audit:
+    try:
+        operation = json.loads(body)["operation_id"]
+    except (ValueError, KeyError, TypeError):
+        raise InvalidEventError("not a request for an operation: it has no operation_id") from None
+    until = time.monotonic() + RUN_SECONDS
+    ended = await run(clients, str(operation), watch=Watch(stopped=lambda: time.monotonic() > until))
+    if ended.status is AuditStatus.INTERRUPTED:
+        await _send(clients, ended.id, f"{ended.id}-{datetime.now(UTC).timestamp():.0f}")
+    return ended
+
+
+async def _send(clients: Clients, operation: str, message_id: str) -> None:
+    body = json.dumps({"operation_id": operation})
+    message = servicebus.ServiceBusMessage(body, message_id=message_id, content_type="application/json")
+    await clients.bus.send_to_queue(OPERATIONS_QUEUE, [message])

@@ -1,0 +1,107 @@
+"""Why a message is a dead letter: the failure ledger knows more than the broker's reason."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Store
+from shared.clients.servicebus.dead_letters import DeadLetter
+from shared.core.errors import ErrorKind, Failure
+from shared.documents.queries.named_query import NamedQuery
+from shared.pipeline.failures import error_hash, failure_id, invalid_key
+
+__all__ = ["Cause", "Diagnosed", "diagnose"]
+
+IDS_A_QUERY = 500
+
+FAILURES_BY_ID = NamedQuery(
+    "failures_by_id",
+    "failures",
+    "SELECT c.id, c.error_hash, c.error_type, c.error_kind, c.last_error, c.abandoned_reason, c.timestamp,"
+    " c.trace_id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
+)
+
+
+@dataclass(frozen=True)
+class Cause:
+    reason: str
+    error_hash: str
+    error_type: str
+    error: str
+    seen_at: datetime
+    failure_id: str | None = None  # None where only the broker tells
+    trace_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Diagnosed:
+    """A dead letter and its cause."""
+
+    letter: DeadLetter
+    cause: Cause
+
+    @property
+    def group(self) -> str:
+        """The same for all dead letters of a stage with the same reason and the same error."""
+        key = [self.letter.queue, self.cause.reason, self.cause.error_hash]
+        return hashlib.sha256(json.dumps(key).encode()).hexdigest()[:8]
+
+
+async def diagnose(store: Store, letters: Sequence[DeadLetter]) -> list[Diagnosed]:
+    """Each letter of one queue with its cause: its failure record, else what the broker says."""
+    if not letters:
+        return []
+    queue = letters[0].queue
+    named = {letter.sequence_number: _named_record(letter) for letter in letters}
+    records = await _records(store, queue, {id_ for id_ in named.values() if id_ is not None})
+    nameless = {
+        letter.sequence_number: failure_id(invalid_key(queue, letter.copy.data()), 1)
+        for letter in letters
+        if named[letter.sequence_number] not in records
+    }
+    records |= await _records(store, queue, set(nameless.values()))
+    return [
+        Diagnosed(letter, _cause(letter, records.get(nameless.get(number, named[number]))))
+        for letter in letters
+        for number in (letter.sequence_number,)
+    ]
+
+
+def _named_record(letter: DeadLetter) -> str | None:
+    key, attempt = letter.properties.get("idempotency_key"), letter.properties.get("attempt", 1)
+    return failure_id(key, attempt) if isinstance(key, str) and isinstance(attempt, int) else None
+
+
+async def _records(store: Store, stage: str, ids: Iterable[str]) -> dict[str | None, dict[str, Any]]:
+    wanted, found = sorted(ids), dict[str | None, dict[str, Any]]()
+    for start in range(0, len(wanted), IDS_A_QUERY):
+        asked = wanted[start : start + IDS_A_QUERY]
+        async for record in store.query(FAILURES_BY_ID, Session(), place=stage, ids=asked):
+            found[record["id"]] = record
+    return found
+
+
+def _cause(letter: DeadLetter, record: dict[str, Any] | None) -> Cause:
+    reason = letter.reason or "unknown"
+    if record is None:
+        failure = Failure(ErrorKind.PERMANENT, reason, letter.description)
+        return Cause(
+            reason,
+            error_hash(letter.queue, failure),
+            error_type="",
+            error=letter.description or "the broker gives no description, and there is no failure record",
+            seen_at=letter.enqueued_at,
+        )
+    return Cause(
+        reason,
+        record["error_hash"],
+        record["error_type"],
+        record["last_error"],
+        datetime.fromisoformat(record["timestamp"]),
+        record["id"],
+        record.get("trace_id"),
+    )

@@ -1,0 +1,114 @@
+"""What an operation set out to do, and how far it has come: lines in an append blob.
+
+    {"operation": ..., "plan": {queue: [numbers]}}   first, before anything is done
+    {"queue": ..., "done": [numbers]}                sent or archived; they have not left the dead letters yet
+    {"queue": ..., "restored": [numbers]}            in a purge's journal: sent again from the archive
+
+A line may stand there twice, and an operation may do twice what it had no time to write down: both have no
+second effect.
+"""
+
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from shared.clients.blobs import Blobs
+from shared.core.errors import PermanentError
+from shared.upkeep.provisioning import DEAD_LETTERS_CONTAINER
+
+__all__ = ["CONTAINER", "Journal", "Progress", "read_lines"]
+
+CONTAINER = DEAD_LETTERS_CONTAINER
+BLOCK_BYTES = 3 * 1024 * 1024  # a block of an append blob has at most 4 MiB
+
+
+class JournalError(PermanentError):
+    """A journal cannot be read."""
+
+
+@dataclass
+class Progress:
+    """A journal, read."""
+
+    header: dict[str, Any] = field(default_factory=dict)
+    done: dict[str, set[int]] = field(default_factory=dict)
+    restored: dict[str, set[int]] = field(default_factory=dict)
+
+    @property
+    def plan(self) -> dict[str, list[int]]:
+        return dict(self.header["plan"])
+
+
+class Journal:
+    def __init__(self, blobs: Blobs, operation: str) -> None:
+        self._blobs = blobs
+        self.path = f"operations/{operation}.jsonl"
+        self.archive_path = f"archive/{operation}.jsonl"
+
+    async def begin(self, header: Mapping[str, Any]) -> None:
+        await self._blobs.append(CONTAINER, self.path, _line(header))
+
+    async def done(self, queue: str, numbers: Iterable[int]) -> None:
+        await self._blobs.append(CONTAINER, self.path, _line({"queue": queue, "done": sorted(numbers)}))
+
+    async def restored(self, queue: str, numbers: Iterable[int]) -> None:
+        await self._blobs.append(CONTAINER, self.path, _line({"queue": queue, "restored": sorted(numbers)}))
+
+    async def archive(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Add them to the operation's archive, in blocks that a blob takes."""
+        block = b""
+        for record in records:
+            line = _line(record)
+            if block and len(block) + len(line) > BLOCK_BYTES:
+                await self._blobs.append(CONTAINER, self.archive_path, block)
+                block = b""
+            block += line
+        if block:
+            await self._blobs.append(CONTAINER, self.archive_path, block)
+
+    async def archived(self) -> AsyncIterator[dict[str, Any]]:
+        """What the archive holds, each dead letter once."""
+        seen: set[tuple[Any, Any]] = set()
+        async for record in read_lines(self._blobs, self.archive_path):
+            key = (record.get("queue"), record.get("sequence_number"))
+            if not (isinstance(key[0], str) and isinstance(key[1], int)):
+                raise JournalError(f"{CONTAINER}/{self.archive_path}: a line of it names no dead letter")
+            if key not in seen:
+                seen.add(key)
+                yield record
+
+    async def read(self) -> Progress:
+        progress = Progress()
+        async for line in read_lines(self._blobs, self.path):
+            if "plan" in line:
+                progress.header = progress.header or line
+            for kind, numbers in (("done", progress.done), ("restored", progress.restored)):
+                if kind in line:
+                    numbers.setdefault(line["queue"], set()).update(line[kind])
+        if not progress.header:
+            raise JournalError(f"{CONTAINER}/{self.path} has no plan in it")
+        return progress
+
+
+async def read_lines(blobs: Blobs, path: str) -> AsyncIterator[dict[str, Any]]:
+    rest, number = b"", 0
+    async for piece in blobs.read(CONTAINER, path):
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            number += 1
+            yield _record(line, f"{CONTAINER}/{path}, line {number}")
+
+
+def _record(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        record = None
+    if not isinstance(record, dict):
+        raise JournalError(f"{where}: not as it was written; see the blob's earlier versions")
+    return record
+
+
+def _line(content: Mapping[str, Any]) -> bytes:
+    return json.dumps(content, separators=(",", ":")).encode() + b"\n"

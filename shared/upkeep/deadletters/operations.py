@@ -1,0 +1,220 @@
+"""Requeue, purge and restore: operations that are asked for, run, and resumed by their id.
+
+An operation's audit record says what was asked for; its journal says which dead letters that meant, and how
+far it has come. To resume is to run it again.
+"""
+
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from shared.clients.connections import Clients
+from shared.clients.servicebus.dead_letter_mover import Act, Moved, Mover, Watch
+from shared.clients.servicebus.dead_letters import DeadLetter
+from shared.clients.servicebus.rate_limit import Pace
+from shared.clients.servicebus.resending import resubmission, send_again
+from shared.core.errors import DocumentNotFoundError, PermanentError, classify
+from shared.documents.models import Audit, AuditStatus
+from shared.upkeep.audit import Actor, find_audit, new_audit, save_audit
+from shared.upkeep.deadletters.journal import Journal, Progress
+from shared.upkeep.deadletters.restoring import restore
+from shared.upkeep.deadletters.selection import Selection, choose
+
+if TYPE_CHECKING:
+    from azure.servicebus import ServiceBusReceivedMessage
+
+__all__ = ["PURGE", "REQUEUE", "RESTORE", "NotResumableError", "Tally", "ask", "run"]
+
+REQUEUE, PURGE, RESTORE = "dlq.requeue", "dlq.purge", "dlq.restore"
+DONE_WORD = {REQUEUE: "requeued", PURGE: "purged", RESTORE: "restored"}
+LOCK_SECONDS = 300  # of our queues: what another holds is free again after that
+PATIENCE_SECONDS = LOCK_SECONDS + 30.0
+SAVED_EVERY_SECONDS = 5.0
+SHOWN_REFUSED = 3
+
+
+class NotResumableError(PermanentError):
+    """The operation cannot be run."""
+
+
+@dataclass
+class Tally:
+    """What was planned and what came of it, over all queues."""
+
+    planned: int = 0
+    done: int = 0
+    gone: int = 0
+    left: int = 0
+    refused: dict[int, str] = field(default_factory=dict)
+
+    def add(self, moved: Moved) -> None:
+        self.done += len(moved.acted)
+        self.gone += len(moved.gone)
+        self.left += len(moved.left)
+        self.refused |= moved.refused
+
+    def counts(self, action: str) -> dict[str, int]:
+        return {
+            "planned": self.planned,
+            DONE_WORD[action]: self.done,
+            "gone": self.gone,
+            "refused": len(self.refused),
+            "left": self.left,
+        }
+
+    def outcome(self) -> str | None:
+        """What an operator has to know, in words."""
+        said = []
+        if self.gone:
+            said.append(f"{self.gone} were no longer there")
+        if self.left:
+            said.append(f"{self.left} are left: another receiver holds them, or this was stopped")
+        if self.refused:
+            shown = [f"{number}: {reason}" for number, reason in list(self.refused.items())[:SHOWN_REFUSED]]
+            said.append(f"{len(self.refused)} cannot be sent ({'; '.join(shown)})")
+        return "; ".join(said) or None
+
+
+async def ask(
+    clients: Clients, action: str, selection: Mapping[str, Any], actor: Actor, *, rate: float | None = None
+) -> Audit:
+    """Record that it is wanted; `run` does it, here or in the background."""
+    asked = {**selection, **({} if rate is None else {"rate": rate})}
+    audit = new_audit(action, actor, asked, _now())
+    return await save_audit(clients.store, audit, _now(), status=AuditStatus.ASKED)
+
+
+async def run(
+    clients: Clients, operation: str, *, watch: Watch | None = None, patience: float = PATIENCE_SECONDS
+) -> Audit:
+    """Do it, or what is left of it. One that has succeeded is left as it is."""
+    audit, watch = await find_audit(clients.store, operation), watch or Watch()
+    if audit.status is AuditStatus.SUCCEEDED:
+        return audit
+    if audit.action not in DONE_WORD:
+        raise NotResumableError(f"{audit.id} is a {audit.action}: it cannot be resumed")
+    audit = await save_audit(clients.store, audit, _now(), status=AuditStatus.RUNNING)
+    watch.step("recorded")
+    job = _Job(clients, audit, watch, patience)
+    try:
+        tally = await job.all()
+    except BaseException as error:
+        await _tell_failure(job, error)
+        raise
+    return await save_audit(
+        clients.store,
+        audit,
+        _now(),
+        status=_status(tally, watch),
+        counts=tally.counts(audit.action),
+        outcome=tally.outcome(),
+        finished_at=_now(),
+    )
+
+
+def _status(tally: Tally, watch: Watch) -> AuditStatus:
+    if tally.left and watch.stopped():
+        return AuditStatus.INTERRUPTED
+    return AuditStatus.INCOMPLETE if tally.left or tally.refused else AuditStatus.SUCCEEDED
+
+
+async def _tell_failure(job: "_Job", error: BaseException) -> None:
+    failure = classify(error)
+    status = AuditStatus.FAILED if isinstance(error, Exception) else AuditStatus.INTERRUPTED
+    outcome = f"{failure.error_type}: {failure.message}"
+    counts = job.tally.counts(job.audit.action)
+    await save_audit(
+        job.clients.store,
+        job.audit,
+        _now(),
+        status=status,
+        counts=counts,
+        outcome=outcome,
+        finished_at=_now(),
+    )
+
+
+class _Job:
+    """One run of one operation."""
+
+    def __init__(self, clients: Clients, audit: Audit, watch: Watch, patience: float) -> None:
+        self.clients = clients
+        self.audit = audit
+        self.watch = watch
+        self.tally = Tally()
+        self.journal = Journal(clients.blobs, audit.id)
+        rate = audit.selection.get("rate")
+        self._pace = Pace(rate or None, stopped=watch.stopped)
+        self._mover = Mover(clients.bus, self._pace, watch, patience=patience)
+        self._saved = time.monotonic()
+        self._running = 0
+
+    async def all(self) -> Tally:
+        if self.audit.action == RESTORE:
+            await restore(self.clients, self.audit, self._pace, self.watch, self.tally)
+            return self.tally
+        progress = await self._planned()
+        self.tally.planned = sum(map(len, progress.plan.values()))
+        self.watch.planned(self.tally.planned)
+        for queue, numbers in progress.plan.items():
+            await self._move(queue, set(numbers), progress.done.get(queue, set()))
+        return self.tally
+
+    async def _planned(self) -> Progress:
+        """Which dead letters it is about: settled once, before the first of them is touched."""
+        try:
+            return await self.journal.read()
+        except DocumentNotFoundError:
+            plan = await self._plan()
+            await self.journal.begin({"operation": self.audit.id, "action": self.audit.action, "plan": plan})
+            self.watch.step("planned")
+        return await self.journal.read()
+
+    async def _plan(self) -> dict[str, list[int]]:
+        given = {name: value for name, value in self.audit.selection.items() if name != "rate"}
+        chosen = await choose(self.clients, Selection.model_validate(given))
+        plan: dict[str, list[int]] = {}
+        for each in chosen:
+            plan.setdefault(each.letter.queue, []).append(each.letter.sequence_number)
+        return plan
+
+    async def _move(self, queue: str, chosen: set[int], noted: set[int]) -> None:
+        async with self._acting(queue) as act:
+
+            async def note(numbers: Sequence[int]) -> None:
+                await self.journal.done(queue, numbers)
+                await self._save_now_and_then(len(numbers))
+
+            self.tally.add(await self._mover.move(queue, chosen, noted, act, note))
+
+    @asynccontextmanager
+    async def _acting(self, queue: str) -> AsyncIterator[Act]:
+        if self.audit.action == PURGE:
+            yield lambda letters: self._archive(queue, letters)
+            return
+        async with self.clients.bus.queue_sender(queue) as sender:
+
+            async def send(letters: Sequence["ServiceBusReceivedMessage"]) -> Mapping[int, str]:
+                again = [resubmission(DeadLetter.of(queue, each)) for each in letters]
+                return await send_again(sender, queue, self.audit.id, again)
+
+            yield send
+
+    async def _archive(self, queue: str, letters: Sequence["ServiceBusReceivedMessage"]) -> Mapping[int, str]:
+        await self.journal.archive(DeadLetter.of(queue, each).record() for each in letters)
+        return {}
+
+    async def _save_now_and_then(self, done: int) -> None:
+        self._running += done
+        if time.monotonic() - self._saved < SAVED_EVERY_SECONDS:
+            return
+        self._saved = time.monotonic()
+        counts = {**self.tally.counts(self.audit.action), DONE_WORD[self.audit.action]: self._running}
+        await save_audit(self.clients.store, self.audit, _now(), counts=counts)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,110 @@
+"""Puts purged dead letters back: from the archive to their stage's queue, where they are tried again.
+
+Nothing can be put into a dead-letter queue itself. What still fails comes back there by itself.
+"""
+
+from collections.abc import AsyncIterator
+from itertools import groupby
+from typing import Any, Protocol
+
+from shared.clients.connections import Clients
+from shared.clients.servicebus.dead_letter_mover import Watch
+from shared.clients.servicebus.message_copy import MessageCopy
+from shared.clients.servicebus.rate_limit import Pace
+from shared.clients.servicebus.resending import Resubmission, send_again
+from shared.core.errors import DocumentNotFoundError, PermanentError
+from shared.documents.models import Audit, AuditStatus
+from shared.upkeep.audit import find_audit
+from shared.upkeep.deadletters.journal import Journal
+
+__all__ = ["NothingToRestoreError", "restorable", "restore"]
+
+
+class NothingToRestoreError(PermanentError):
+    """The operation left no archive that can be restored."""
+
+
+class Counts(Protocol):
+    planned: int
+    done: int
+    left: int
+    refused: dict[int, str]
+
+
+async def restorable(
+    clients: Clients, purge: str, *, sequence_numbers: list[int] | None = None, limit: int | None = None
+) -> list[dict[str, Any]]:
+    """What the purge archived and no restore has sent yet."""
+    audit = await find_audit(clients.store, purge)
+    if audit.action != "dlq.purge":
+        raise NothingToRestoreError(f"{purge} is a {audit.action}: only a purge can be restored")
+    if audit.status not in {AuditStatus.SUCCEEDED, AuditStatus.INCOMPLETE}:
+        raise NothingToRestoreError(
+            f"the purge {purge} is {audit.status}: finish it first with `dlq purge --resume {purge}`"
+        )
+    found = [record async for record in _missing(Journal(clients.blobs, purge))]
+    if sequence_numbers:
+        found = [record for record in found if record["sequence_number"] in sequence_numbers]
+    return found[:limit]
+
+
+async def _missing(journal: Journal) -> AsyncIterator[dict[str, Any]]:
+    restored = (await journal.read()).restored
+    try:
+        async for record in journal.archived():
+            if record["sequence_number"] not in restored.get(record["queue"], set()):
+                yield record
+    except DocumentNotFoundError:  # it purged nothing
+        return
+
+
+async def restore(clients: Clients, audit: Audit, pace: Pace, watch: Watch, tally: Counts) -> None:
+    """Send what is missing; the purge's journal notes it, so that nothing is restored twice."""
+    asked = audit.selection
+    purge = str(asked["purge"])
+    records = await restorable(
+        clients, purge, sequence_numbers=asked.get("sequence_numbers"), limit=asked.get("limit")
+    )
+    tally.planned = tally.left = len(records)
+    watch.planned(len(records))
+    journal = Journal(clients.blobs, purge)
+    purged = (await find_audit(clients.store, purge)).selection.get("queues", [])
+    for queue, group in groupby(_known(records, purged, tally), key=lambda record: str(record["queue"])):
+        async with clients.bus.queue_sender(queue) as sender:
+            waiting = list(group)
+            while waiting and not watch.stopped():
+                granted = await pace.take(len(waiting))
+                batch, waiting = waiting[:granted], waiting[granted:]
+                again, refused = _readable(batch)
+                refused |= await send_again(sender, queue, purge, again)
+                watch.step("acted")
+                sent = [number for number, _, _ in again if number not in refused]
+                await journal.restored(queue, sent)
+                watch.step("noted")
+                tally.done += len(sent)
+                tally.left -= len(batch)
+                tally.refused |= refused
+                watch.progress(tally.done)
+
+
+def _known(records: list[dict[str, Any]], purged: list[str], tally: Counts) -> list[dict[str, Any]]:
+    """Those of the queues that were purged: an archive that somebody touched must not lead anywhere else."""
+    for each in records:
+        if each["queue"] not in purged:
+            tally.refused[each["sequence_number"]] = f"the purge was not of the queue {each['queue']!r}"
+            tally.left -= 1
+    return [each for each in records if each["queue"] in purged]
+
+
+def _readable(batch: list[dict[str, Any]]) -> tuple[list[Resubmission], dict[int, str]]:
+    """What can be sent; and of a record that was damaged, why not. The others are not held up by it."""
+    again: list[Resubmission] = []
+    refused: dict[int, str] = {}
+    for each in batch:
+        try:
+            copy = MessageCopy.from_record(each.get("message"))
+        except ValueError as error:
+            refused[each["sequence_number"]] = str(error)
+        else:
+            again.append((each["sequence_number"], each.get("message_id"), copy))
+    return again, refused

@@ -1,0 +1,57 @@
+"""Which dead letters an operation is about."""
+
+import asyncio
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from shared.clients.connections import Clients
+from shared.clients.servicebus.dead_letters import DeadLetter, peek_all
+from shared.upkeep.deadletters.causes import Diagnosed, diagnose
+
+__all__ = ["Selection", "choose"]
+
+
+class Selection(BaseModel):
+    """All of these conditions hold; without any, everything in the queues is chosen."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    queues: list[str]
+    sequence_numbers: list[int] = Field(default_factory=list)
+    groups: list[str] = Field(default_factory=list)
+    event_types: list[str] = Field(default_factory=list)
+    before: datetime | None = None  # enqueued
+    since: datetime | None = None
+    limit: int | None = Field(default=None, gt=0)
+
+    def shown(self) -> dict[str, Any]:
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+    def _takes(self, letter: DeadLetter) -> bool:
+        return (
+            (not self.sequence_numbers or letter.sequence_number in self.sequence_numbers)
+            and (not self.event_types or letter.subject in self.event_types)
+            and (self.before is None or letter.enqueued_at < self.before)
+            and (self.since is None or letter.enqueued_at >= self.since)
+        )
+
+    def plain(self, letters: Iterable[DeadLetter]) -> list[DeadLetter]:
+        """Those that fit, as far as can be told without their causes."""
+        return [letter for letter in letters if self._takes(letter)]
+
+    def grouped(self, letters: Iterable[Diagnosed]) -> list[Diagnosed]:
+        return [each for each in letters if not self.groups or each.group in self.groups]
+
+
+async def choose(clients: Clients, selection: Selection) -> list[Diagnosed]:
+    """The letters that are there now and fit, each with its cause; at most as many as the limit."""
+
+    async def of(queue: str) -> list[Diagnosed]:
+        letters = selection.plain([each async for each in peek_all(clients.bus, queue)])
+        return selection.grouped(await diagnose(clients.store, letters))
+
+    chosen = [each for found in await asyncio.gather(*map(of, selection.queues)) for each in found]
+    return chosen[: selection.limit]

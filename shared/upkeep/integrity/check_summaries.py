@@ -1,0 +1,93 @@
+"""Summaries and reports: citations that do not hold, and what their threads or each other lack."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.documents.containers import read_document
+from shared.documents.models import Report, Summary, Thread
+from shared.documents.queries.named_query import NamedQuery
+from shared.domain.summaries.citations import verify_stored
+from shared.upkeep.integrity.findings import Finding, Kind
+from shared.upkeep.integrity.paging import query_pages
+
+__all__ = ["check_entries", "check_reports", "check_summaries"]
+
+SUMMARIES = NamedQuery("all_summaries", "summaries", "SELECT * FROM c WHERE c._ts <= @before")
+REPORTS = NamedQuery(
+    "all_reports", "reports", "SELECT c.id, c.scope, c.summary_id FROM c WHERE c._ts <= @before"
+)
+ENTRIES = NamedQuery(
+    "all_entries", "thread_index", "SELECT c.id, c.bucket, c.threads FROM c WHERE c._ts <= @before"
+)
+CHUNK_TEXTS = NamedQuery(
+    "chunk_texts", "chunks", "SELECT c.id, c.text FROM c WHERE ARRAY_CONTAINS(@ids, c.id)"
+)
+
+
+async def check_summaries(clients: Clients, before: int) -> AsyncIterator[Finding]:
+    async for page in query_pages(clients, SUMMARIES, 50, before=before):
+        summaries = [read_document(Summary, each) for each in page]
+        threads = await _threads(clients, [each.thread_id for each in summaries if each.thread_id])
+        for summary in summaries:
+            if summary.thread_id and summary.thread_id not in threads:
+                detail = f"thread {summary.thread_id} is not there"
+                yield _about(Kind.SUMMARY_WITHOUT_THREAD, summary, detail)
+            elif not summary.outdated:
+                async for finding in _current(clients, summary):
+                    yield finding
+
+
+async def _current(clients: Clients, summary: Summary) -> AsyncIterator[Finding]:
+    """What is outdated may cite what has changed since; the last word may not."""
+    broken = verify_stored(summary.citations, await _texts(clients, summary))
+    if broken:
+        number = f"{len(broken)} of {len(summary.citations)}"
+        detail = f"{number} citations do not hold, among them of chunk {broken[0].chunk_id}"
+        yield _about(Kind.CITATION_BROKEN, summary, detail)
+        return
+    report = await clients.store.find(Report, f"rpt-{summary.id}", summary.scope, Session())
+    if report is None:
+        yield _about(Kind.SUMMARY_WITHOUT_REPORT, summary, "no report was published of it")
+
+
+async def _texts(clients: Clients, summary: Summary) -> dict[str, str]:
+    ids = sorted({each.chunk_id for each in summary.citations})
+    if not ids:
+        return {}
+    found = clients.store.query(CHUNK_TEXTS, Session(), place=summary.thread_id, ids=ids)
+    return {each["id"]: each["text"] async for each in found}
+
+
+def _about(kind: Kind, summary: Summary, detail: str) -> Finding:
+    data = {"thread_id": summary.thread_id}
+    return Finding(kind, "summaries", summary.id, summary.scope, detail, data)
+
+
+async def check_reports(clients: Clients, before: int) -> AsyncIterator[Finding]:
+    async for page in query_pages(clients, REPORTS, before=before):
+        keys = [(each["summary_id"], each["scope"]) for each in page]
+        there = await clients.store.find_many(Summary, keys, Session())
+        for each in page:
+            if each["summary_id"] not in there:
+                detail = f"summary {each['summary_id']} is not there"
+                yield Finding(Kind.REPORT_WITHOUT_SUMMARY, "reports", each["id"], each["scope"], detail)
+
+
+async def check_entries(clients: Clients, before: int) -> AsyncIterator[Finding]:
+    """The index over threads may name one that never came about; nothing follows from it, and it can go."""
+    async for page in query_pages(clients, ENTRIES, before=before):
+        there = await _threads(clients, [name for each in page for name in each["threads"]])
+        for each in page:
+            lost = [name for name in each["threads"] if name not in there]
+            if lost:
+                detail, data = f"it names {len(lost)} threads that are not there", {"threads": lost}
+                yield Finding(
+                    Kind.ENTRY_WITHOUT_THREAD, "thread_index", each["id"], each["bucket"], detail, data
+                )
+
+
+async def _threads(clients: Clients, names: list[Any]) -> set[str]:
+    keys = [(name, name) for name in sorted(set(names))]
+    return set(await clients.store.find_many(Thread, keys, Session()))

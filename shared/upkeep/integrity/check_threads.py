@@ -1,0 +1,154 @@
+"""Threads with what they hold: their counts, messages without chunks, chunks without messages or vectors."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.documents.models import Message, Status, Thread
+from shared.documents.queries.named_query import NamedQuery
+from shared.upkeep.integrity.findings import Finding, Kind
+from shared.upkeep.integrity.paging import query_pages
+
+__all__ = ["check_homeless", "check_threads"]
+
+THREADS_AT_ONCE = 16
+
+THREADS = NamedQuery(
+    "all_threads",
+    "threads",
+    "SELECT c.id, c.message_count, c.archive_ids, c._ts FROM c WHERE NOT IS_STRING(c.merged_into)",
+)
+MESSAGES = NamedQuery(
+    "held_messages",
+    "messages",
+    "SELECT c.id, c.status, c.archive_id, c.attemptCount, LENGTH(c.body_normalized) AS length, c._ts FROM c"
+    " WHERE c.thread_id = @place",
+)
+CHUNKS = NamedQuery(
+    "held_chunks",
+    "chunks",
+    "SELECT c.id, c.message_key, c.token_count, c.archive_id, c.attemptCount, c.embedding_generated, c._ts"
+    " FROM c",
+)
+MESSAGE_HOMES = NamedQuery(
+    "message_homes", "messages", "SELECT c.id, c.thread_id, c._ts FROM c WHERE c._ts <= @before"
+)
+CHUNK_HOMES = NamedQuery(
+    "chunk_homes", "chunks", "SELECT c.id, c.thread_id, c.message_key, c._ts FROM c WHERE c._ts <= @before"
+)
+PENDING_ARCHIVES = NamedQuery(
+    "pending_archives", "archives", "SELECT VALUE c.id FROM c WHERE c.status = 'pending' OR c.removing"
+)
+
+Row = dict[str, Any]
+
+
+@dataclass
+class _Held:
+    thread: Row
+    messages: list[Row]
+    chunks: list[Row]
+
+
+async def check_threads(clients: Clients, before: int) -> AsyncIterator[Finding]:
+    """Only what has not changed since `before` (in seconds) is judged: the rest may be under way."""
+    in_flight = {str(each) async for each in clients.store.query(PENDING_ARCHIVES, Session())}
+    async for page in query_pages(clients, THREADS, THREADS_AT_ONCE):
+        quiet = [each for each in page if each["_ts"] <= before and not in_flight & set(each["archive_ids"])]
+        held = await asyncio.gather(*(_load(clients, each) for each in quiet))
+        settled = [
+            each
+            for each in held
+            if all(row["_ts"] <= before for row in [*each.messages, *each.chunks])
+            and all(row["status"] != Status.PENDING for row in each.messages)
+        ]
+        for each in settled:
+            for finding in _structure(each):
+                yield finding
+            async for finding in _unchunked(clients, each):
+                yield finding
+        async for finding in _vectors(clients, settled):
+            yield finding
+
+
+async def _load(clients: Clients, thread: Row) -> _Held:
+    async def rows(query: NamedQuery) -> list[Row]:
+        return [each async for each in clients.store.query(query, Session(), place=thread["id"])]
+
+    return _Held(thread, await rows(MESSAGES), await rows(CHUNKS))
+
+
+def _structure(held: _Held) -> list[Finding]:
+    id_, stored, counted = held.thread["id"], len(held.messages), held.thread["message_count"]
+    findings = []
+    if stored != counted:
+        detail = f"it counts {counted} messages and has {stored}"
+        data = {"archives": held.thread["archive_ids"], "lost": stored < counted}
+        findings.append(Finding(Kind.THREAD_COUNT_WRONG, "threads", id_, id_, detail, data))
+    keys = {each["id"] for each in held.messages}
+    findings += [
+        _homeless_chunk(each["id"], id_, each["message_key"])
+        for each in held.chunks
+        if each["message_key"] not in keys
+    ]
+    return findings
+
+
+def _homeless_chunk(id_: str, thread: str, key: str) -> Finding:
+    return Finding(Kind.CHUNK_WITHOUT_MESSAGE, "chunks", id_, thread, f"message {key} is not in its thread")
+
+
+async def _unchunked(clients: Clients, held: _Held) -> AsyncIterator[Finding]:
+    chunked = {each["message_key"] for each in held.chunks}
+    for each in held.messages:
+        if each["id"] in chunked or each["status"] != Status.PROCESSED or not each["length"]:
+            continue
+        place = held.thread["id"]
+        message = await clients.store.find(Message, each["id"], place, Session())
+        if message is not None and message.body_normalized.strip():
+            detail = f"{each['length']} characters of its own, and no chunk"
+            yield Finding(Kind.MESSAGE_WITHOUT_CHUNKS, "messages", each["id"], place, detail, each)
+
+
+async def _vectors(clients: Clients, held: list[_Held]) -> AsyncIterator[Finding]:
+    embedded = {
+        chunk["id"]: (chunk, each.thread["id"])
+        for each in held
+        for chunk in each.chunks
+        if chunk["embedding_generated"]
+    }
+    places = await clients.index.places(list(embedded))
+    for id_, (chunk, thread) in embedded.items():
+        if id_ not in places:
+            detail = "it is marked as embedded, and the index does not have it"
+            yield Finding(Kind.CHUNK_WITHOUT_VECTOR, "chunks", id_, thread, detail, chunk)
+        elif places[id_] != thread:
+            detail = f"the index has it in thread {places[id_]}"
+            yield Finding(Kind.VECTOR_MISPLACED, "chunks", id_, thread, detail)
+
+
+async def check_homeless(clients: Clients, before: int) -> AsyncIterator[Finding]:
+    """Messages, and chunks without messages, in threads that are not there."""
+    async for page in query_pages(clients, MESSAGE_HOMES, before=before):
+        for thread, row in (await _missing_threads(clients, page)).items():
+            detail = "its thread is not there"
+            yield Finding(Kind.MESSAGE_WITHOUT_THREAD, "messages", row["id"], thread, detail)
+    async for page in query_pages(clients, CHUNK_HOMES, before=before):
+        lost = await _missing_threads(clients, page)
+        rows = [each for each in page if each["thread_id"] in lost]
+        keys = [(each["message_key"], each["thread_id"]) for each in rows]
+        there = await clients.store.find_many(Message, keys, Session())
+        for each in rows:
+            message = there.get(each["message_key"])
+            if message is None or message.thread_id != each["thread_id"]:
+                yield _homeless_chunk(each["id"], each["thread_id"], each["message_key"])
+
+
+async def _missing_threads(clients: Clients, page: list[Row]) -> dict[str, Row]:
+    """Each thread of these that is not there, with one of them."""
+    places = {each["thread_id"]: each for each in page}
+    there = await clients.store.find_many(Thread, [(each, each) for each in places], Session())
+    return {thread: row for thread, row in places.items() if thread not in there}

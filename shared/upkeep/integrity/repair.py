@@ -1,0 +1,237 @@
+"""What is found is repaired by asking for it again, or by deleting what belongs to nothing."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.lease import THREADING, Lease
+from shared.clients.cosmos.session import Session
+from shared.clients.servicebus.bus import to_message
+from shared.core.errors import DocumentNotFoundError
+from shared.documents.models import Archive, Chunk, Report, Status, Summary, Thread, ThreadEntry
+from shared.documents.queries.named_query import CHUNK_BIRTHS
+from shared.domain.summaries.digest_scopes import parse_scope
+from shared.pipeline.events.catalogue import STAGE_OF
+from shared.pipeline.events.data import SummaryComplete
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.readiness import ready_thread, summary_request
+from shared.summarization.digests.touching import touch
+from shared.upkeep.integrity.findings import Finding, Kind
+from shared.upkeep.removal.queries import MESSAGE_PLACES
+from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread
+from shared.upkeep.requeue.due_document import ARCHIVES, CHUNKS, MESSAGES, THREADS, Collection, Due, Why
+from shared.upkeep.requeue.policy import Policy
+from shared.upkeep.requeue.rebuild import Requeue, in_events
+from shared.upkeep.requeue.requeuer import Requeuer
+
+__all__ = ["Repairer"]
+
+
+@dataclass
+class Repairer:
+    clients: Clients
+    now: Callable[[], datetime]
+    done: set[str] = field(default_factory=set)  # archives and threads that were seen to already
+
+    async def repair(self, finding: Finding) -> bool:
+        """Whether something could be done about it."""
+        return await self._repairs()[finding.kind](finding)
+
+    def _repairs(self) -> dict[Kind, Callable[[Finding], Awaitable[bool]]]:
+        return {
+            Kind.CHUNK_WITHOUT_VECTOR: self._embed_again,
+            Kind.VECTOR_WITHOUT_CHUNK: self._delete_vector,
+            Kind.VECTOR_MISPLACED: self._place_vector,
+            Kind.MESSAGE_WITHOUT_CHUNKS: self._chunk_again,
+            Kind.CHUNK_WITHOUT_MESSAGE: self._delete_chunk,
+            Kind.MESSAGE_WITHOUT_THREAD: self._thread_again,
+            Kind.THREAD_COUNT_WRONG: self._recount,
+            Kind.CITATION_BROKEN: self._summarize_again,
+            Kind.SUMMARY_WITHOUT_THREAD: self._delete_summary,
+            Kind.SUMMARY_WITHOUT_REPORT: self._publish_again,
+            Kind.REPORT_WITHOUT_SUMMARY: self._delete_report,
+            Kind.ENTRY_WITHOUT_THREAD: self._forget_threads,
+        }
+
+    def _requeuer(self) -> Requeuer:
+        """Damage can come again sooner than the topic forgets what repaired it."""
+        return Requeuer(self.clients, self.now, past_the_topic=True)
+
+    # asking again
+
+    async def _embed_again(self, finding: Finding) -> bool:
+        undone = {"embedding_generated": False, "embedding_model": None}
+        return await self._ask_again(CHUNKS, finding, undone)
+
+    async def _chunk_again(self, finding: Finding) -> bool:
+        return await self._ask_again(MESSAGES, finding, {})
+
+    async def _ask_again(self, collection: Collection, finding: Finding, undone: dict[str, Any]) -> bool:
+        """Make the document pending, then requeue it: a crash in between leaves it to the sweep."""
+        policy = Policy.from_settings(self.clients.settings)
+        attempts = min(finding.data.get("attemptCount") or 1, policy.max_attempts[collection.name] - 1)
+        due = await self._pending(collection, finding.id, finding.partition, finding, attempts, undone)
+        if due is None:
+            return False
+        settings = self.clients.settings
+
+        def rebuild(dues: Sequence[Due]) -> list[Requeue]:
+            return in_events(dues, policy, settings, alone=True)
+
+        return bool(await self._requeuer().requeue([due], rebuild))
+
+    async def _pending(
+        self,
+        collection: Collection,
+        id_: str,
+        partition: str,
+        finding: Finding,
+        attempts: int,
+        undone: dict[str, Any],
+    ) -> Due | None:
+        error = f"Inconsistent: {finding.kind}: {finding.detail}"[:500]
+        changes = {
+            "status": Status.PENDING.value,
+            "attemptCount": attempts,
+            "lastAttemptTime": None,
+            "lastError": error,
+            "requeued_at": None,
+            **undone,
+        }
+        try:
+            await self.clients.store.patch(collection.model, Patch(id_, partition, set=changes), Session())
+        except DocumentNotFoundError:
+            return None
+        return Due(collection, Why.FAILED, id_, partition, attempts, None, error, None, finding.data)
+
+    # threads
+
+    async def _recount(self, finding: Finding) -> bool:
+        """Messages that were lost are in the archives still; what is more than counted is threaded again."""
+        if finding.data["lost"]:
+            parsed = [await self._parse_again(each, finding) for each in finding.data["archives"]]
+            if any(parsed):
+                return True
+        return await self._thread_again(finding)
+
+    async def _parse_again(self, archive_id: str, finding: Finding) -> bool:
+        if archive_id in self.done:
+            return True
+        archive = await self.clients.store.find(Archive, archive_id, archive_id, Session())
+        if archive is None:
+            return False
+        self.done.add(archive_id)
+        data = {**archive.to_cosmos(), "attemptCount": archive.attemptCount}
+        asked = Finding(finding.kind, "archives", archive_id, archive_id, finding.detail, data)
+        return await self._ask_again(ARCHIVES, asked, {})
+
+    async def _thread_again(self, finding: Finding) -> bool:
+        place, session = finding.partition, Session()
+        if place in self.done:
+            return True
+        self.done.add(place)
+        async with Lease(self.clients.store, THREADING, self.now).held():
+            thread = await self.clients.store.find(Thread, place, place, session)
+            if thread is not None:
+                await drop_thread(self.clients, thread, session)
+            rebuilt = await rebuild_thread(self.clients, place, await self._sources(place), session)
+        for each in sorted(rebuilt):
+            await self._ask_for_summary(each, finding)
+        return True
+
+    async def _sources(self, thread_id: str) -> dict[str, str]:
+        rows = self.clients.store.query(MESSAGE_PLACES, Session(), place=thread_id)
+        archives = {one async for each in rows for one in each.get("archive_ids") or []}
+        found = await self.clients.store.find_many(
+            Archive, [(each, each) for each in sorted(archives)], Session()
+        )
+        return {id_: archive.source for id_, archive in found.items()}
+
+    async def _summarize_again(self, finding: Finding) -> bool:
+        """The same version would give the same summary, so the one that is wrong goes first."""
+        thread_id = finding.data["thread_id"]
+        await self._delete_summary(finding)
+        if thread_id is None:  # a digest: its scope is its partition
+            await touch(self.clients.store, [parse_scope(finding.partition)])
+            return True
+        return await self._ask_for_summary(thread_id, finding)
+
+    async def _ask_for_summary(self, thread_id: str, finding: Finding) -> bool:
+        ready = await ready_thread(self.clients, thread_id, Session())
+        if ready is None:
+            return True  # it is asked for when it is ready
+        attempts = min(ready.thread.attemptCount, self.clients.settings.RETRY_JOB_MAX_ATTEMPTS_THREADS - 1)
+        due = await self._pending(THREADS, thread_id, thread_id, finding, attempts, {"summary_id": None})
+        if due is None:
+            return False
+        version, settings = ready.version, self.clients.settings
+
+        def rebuild(dues: Sequence[Due]) -> list[Requeue]:
+            return [(summary_request(each.id, version, settings), each.next_attempt) for each in dues]
+
+        noted = {thread_id: {"content_hash": version}}
+        return bool(await self._requeuer().requeue([due], rebuild, **noted))
+
+    async def _publish_again(self, finding: Finding) -> bool:
+        summary = await self.clients.store.find(Summary, finding.id, finding.partition, Session())
+        if summary is None or summary.thread_id is None:
+            return False
+        complete = SummaryComplete(
+            thread_id=summary.thread_id,
+            summary_id=summary.id,
+            summary_markdown=summary.content_markdown[:4000],
+            citations=[],
+            llm_backend=str(summary.metadata.get("llm_backend") or summary.generated_by),
+            llm_model=summary.generated_by,
+            tokens_prompt=0,
+            tokens_completion=0,
+            latency_ms=0.0,
+        )
+        message = to_message(Event.of(complete, now=self.now()))
+        await self.clients.bus.send_to_queue(STAGE_OF[SummaryComplete.__name__], [message])
+        return True
+
+    # deleting
+
+    async def _delete_vector(self, finding: Finding) -> bool:
+        await self.clients.index.delete([finding.id])
+        return True
+
+    async def _place_vector(self, finding: Finding) -> bool:
+        await self.clients.index.upsert([{"chunk_id": finding.id, "thread_id": finding.partition}])
+        return True
+
+    async def _delete_chunk(self, finding: Finding) -> bool:
+        """With its vector; unless the chunk is in another thread, too: then the vector is that one's."""
+        copies = await self.clients.store.look_up(CHUNK_BIRTHS, [finding.id], Session())
+        if all(each["thread_id"] == finding.partition for each in copies):
+            await self.clients.index.delete([finding.id])
+        await self.clients.store.delete(Chunk, finding.id, finding.partition, Session())
+        return True
+
+    async def _delete_summary(self, finding: Finding) -> bool:
+        await self.clients.store.delete(Report, f"rpt-{finding.id}", finding.partition, Session())
+        await self.clients.store.delete(Summary, finding.id, finding.partition, Session())
+        return True
+
+    async def _delete_report(self, finding: Finding) -> bool:
+        return await self.clients.store.delete(Report, finding.id, finding.partition, Session())
+
+    async def _forget_threads(self, finding: Finding) -> bool:
+        """Under the threading lock: entries are read, and written whole."""
+        store, session = self.clients.store, Session()
+        async with Lease(store, THREADING, self.now).held():
+            entry = await store.find(ThreadEntry, finding.id, finding.partition, session)
+            if entry is None:
+                return True
+            lost = finding.data["threads"]
+            there = await store.find_many(Thread, [(name, name) for name in lost], session)
+            kept = {k: v for k, v in entry.threads.items() if k not in lost or k in there}
+            if kept:
+                await store.upsert(entry.model_copy(update={"threads": kept}), session)
+            else:
+                await store.delete(ThreadEntry, entry.id, entry.bucket, session)
+        return True

@@ -1,0 +1,112 @@
+"""One run of the consistency checks over everything, page by page, with or without repair."""
+
+import logging
+import uuid
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.clients.telemetry.tracing import SweepMetrics, sweep_metrics
+from shared.core.errors import PipelineError, classify
+from shared.documents.models import Run, RunStatus
+from shared.upkeep.integrity.check_summaries import check_entries, check_reports, check_summaries
+from shared.upkeep.integrity.check_threads import check_homeless, check_threads
+from shared.upkeep.integrity.check_vectors import check_vectors
+from shared.upkeep.integrity.findings import Finding, Kind
+from shared.upkeep.integrity.repair import Repairer
+
+__all__ = ["CHECKS", "KIND", "IntegrityError", "VerifyOptions", "find_damage", "verify"]
+
+log = logging.getLogger(__name__)
+KIND = "verify"
+MAX_EXAMPLES = 100
+
+Check = Callable[[Clients, int], AsyncIterator[Finding]]
+CHECKS: dict[str, Check] = {
+    "threads": check_threads,
+    "homeless": check_homeless,
+    "vectors": check_vectors,
+    "summaries": check_summaries,
+    "reports": check_reports,
+    "entries": check_entries,
+}
+
+
+class IntegrityError(PipelineError):
+    """A consistency check could not be made; the run's document has why."""
+
+
+@dataclass(frozen=True)
+class VerifyOptions:
+    repair: bool = False
+    requested_by: str = "timer"
+    now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
+    found: Callable[[Finding], None] = field(default=lambda _finding: None)
+    metrics: SweepMetrics = field(default_factory=sweep_metrics)
+
+
+async def find_damage(clients: Clients, now: datetime) -> AsyncIterator[Finding]:
+    """Everything that is inconsistent, as it is found."""
+    before = _before(clients, now)
+    for check in CHECKS.values():
+        async for finding in check(clients, before):
+            yield finding
+
+
+async def verify(clients: Clients, options: VerifyOptions | None = None) -> Run:
+    """Look for damage, repair it where that is wanted, and leave a report."""
+    return await _Verification(clients, options or VerifyOptions()).run()
+
+
+def _before(clients: Clients, now: datetime) -> int:
+    return int((now - timedelta(minutes=clients.settings.INTEGRITY_GRACE_MINUTES)).timestamp())
+
+
+class _Verification:
+    def __init__(self, clients: Clients, options: VerifyOptions) -> None:
+        self._clients = clients
+        self._options = options
+        self._repairer = Repairer(clients, options.now)
+        started = options.now()
+        self._run = Run(
+            id=f"{started:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}",
+            kind=KIND,
+            requested_by=options.requested_by,
+            dry_run=not options.repair,
+            started_at=started,
+            created_at=started,
+            counts={kind.value: {"found": 0, "repaired": 0} for kind in Kind},
+        )
+
+    async def run(self) -> Run:
+        await self._clients.store.upsert(self._run, Session())
+        before = _before(self._clients, self._run.started_at)
+        for name, check in CHECKS.items():
+            try:
+                async for finding in check(self._clients, before):
+                    await self._take(finding)
+            except Exception as error:
+                log.exception("the consistency check of %s failed", name)
+                failure = classify(error)
+                self._run.errors.append(f"{name}: {failure.error_type}: {failure.message}"[:500])
+        return await self._finish()
+
+    async def _take(self, finding: Finding) -> None:
+        counts = self._run.counts[finding.kind]
+        counts["found"] += 1
+        if len(self._run.examples) < MAX_EXAMPLES:
+            self._run.examples.append(finding.shown())
+        log.warning("%s: %s/%s: %s", finding.kind, finding.container, finding.id, finding.detail)
+        self._options.found(finding)
+        if self._options.repair:
+            counts["repaired"] += int(await self._repairer.repair(finding))
+
+    async def _finish(self) -> Run:
+        self._run.status = RunStatus.FAILED if self._run.errors else RunStatus.SUCCEEDED
+        self._run.finished_at = self._options.now()
+        await self._clients.store.upsert(self._run, Session())
+        for kind, counts in self._run.counts.items():
+            self._options.metrics.inconsistencies.set(counts["found"], {"kind": kind})
+        return self._run

@@ -1,0 +1,193 @@
+"""Embeds everything again with the model of the settings, into an index of its own, which then goes live.
+
+    python -m shared.upkeep.migrations.reembed [--dry-run] [--delete-old]
+
+Run it with the new settings (EMBEDDING_MODEL and what belongs to it), before or after the app has them. It
+can be broken off and run again at any time: what is done is on the chunks. Searches use the old index until
+the switch. Chunks that the app embeds meanwhile with the old model are found in the next pass, or run.
+"""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from azure.core.exceptions import AzureError
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.clients.search.payload import indexed_chunk
+from shared.core.errors import PipelineError
+from shared.documents.base import stored_time
+from shared.documents.containers import read_document
+from shared.documents.models import Chunk, Thread
+from shared.documents.queries.named_query import (
+    CHUNKS_OF_OTHER_MODELS,
+    EMBEDDED_CHUNKS,
+    OTHER_MODELS,
+    NamedQuery,
+)
+from shared.embedding.factory import open_embedder
+from shared.embedding.port import Embedder
+from shared.settings.app import SettingsError, load_settings
+
+__all__ = ["Reembedded", "reembed"]
+
+PAGE = 256
+MAX_PASSES = 5  # each finds what came during the one before
+Progress = Callable[["Reembedded"], None]
+
+
+@dataclass
+class Reembedded:
+    """What there was to do, and what was done."""
+
+    model: str
+    index: str
+    total: int = 0  # chunks with a vector, of whatever model
+    outstanding: int = 0  # of them with another model's, when it began
+    embedded: int = 0
+    failed: int = 0
+    live_before: str | None = None
+    switched: bool = False
+    deleted: bool = False
+
+    def line(self) -> str:
+        done = f"{self.embedded} of {self.outstanding} chunks embedded with {self.model}"
+        return f"{done}, {self.failed} failed, {self.total} in all; index {self.index}"
+
+
+async def reembed(
+    clients: Clients,
+    model: Embedder,
+    *,
+    dry_run: bool = False,
+    delete_old: bool = False,
+    progress: Progress = lambda _state: None,
+) -> Reembedded:
+    """Bring every embedded chunk to this model, and switch to its index when none is left.
+
+    A chunk that the model cannot take keeps its old vector in the old index, and holds up the switch only
+    where nothing at all could be embedded.
+    """
+    versions, session = clients.index.versions, Session()
+    state = Reembedded(model.model, versions.own, live_before=await versions.look_up())
+    state.total = await _count(clients, EMBEDDED_CHUNKS)
+    state.outstanding = await _count(clients, OTHER_MODELS, model=model.model)
+    if dry_run:
+        return state
+    await clients.index.ensure(model.dimension)
+    refused: set[str] = set()
+    for _ in range(MAX_PASSES):
+        before = state.embedded
+        async for page in _pages(clients, model.model, refused):
+            await _embed_page(page, clients, model, state, refused, session)
+            progress(state)
+        if state.embedded == before:
+            break
+    if state.embedded or not state.outstanding:
+        await _go_live(clients, state, delete_old=delete_old)
+    return state
+
+
+async def _count(clients: Clients, query: NamedQuery, **parameters: str) -> int:
+    found: AsyncIterator[Any] = clients.store.query(query, Session(), **parameters)
+    return sum([int(each) async for each in found])
+
+
+async def _pages(clients: Clients, model: str, refused: set[str]) -> AsyncIterator[list[Chunk]]:
+    page: list[Chunk] = []
+    async for stored in clients.store.query(CHUNKS_OF_OTHER_MODELS, Session(), model=model):
+        if stored["id"] not in refused:
+            page.append(read_document(Chunk, stored))
+        if len(page) == PAGE:
+            yield page
+            page = []
+    if page:
+        yield page
+
+
+async def _embed_page(
+    chunks: Sequence[Chunk],
+    clients: Clients,
+    model: Embedder,
+    state: Reembedded,
+    refused: set[str],
+    session: Session,
+) -> None:
+    """Vectors first, then the flag, as in the stage: broken off between, they are made again."""
+    settled = await model.settle([each.text for each in chunks])
+    threads = await _threads_of(chunks, clients, session)
+    now = stored_time(datetime.now(UTC))
+    items, patches = [], []
+    for position, chunk in enumerate(chunks):
+        if position in settled.failed:
+            refused.add(chunk.id)
+            state.failed += 1
+            continue
+        thread = threads.get(chunk.thread_id)
+        items.append(indexed_chunk(chunk, settled.vectors[position], thread, model.model, now))
+        patches.append(Patch(chunk.id, chunk.thread_id, set={"embedding_model": model.model}))
+    await clients.index.upsert(items)
+    await clients.store.patch_all(Chunk, patches, session)
+    state.embedded += len(items)
+
+
+async def _threads_of(chunks: Sequence[Chunk], clients: Clients, session: Session) -> Mapping[str, Thread]:
+    keys = [(each, each) for each in {chunk.thread_id for chunk in chunks}]
+    return await clients.store.find_many(Thread, keys, session)
+
+
+async def _go_live(clients: Clients, state: Reembedded, *, delete_old: bool) -> None:
+    versions = clients.index.versions
+    old = await versions.switch()
+    state.switched = old is not None
+    if delete_old and old is not None:
+        await versions.delete(old)
+        state.deleted = True
+
+
+async def _run(options: argparse.Namespace) -> Reembedded:
+    clients = await Clients.connect(load_settings())
+    try:
+        model = await open_embedder(clients.settings)
+        try:
+            return await reembed(
+                clients, model, dry_run=options.dry_run, delete_old=options.delete_old, progress=_say
+            )
+        finally:
+            await model.close()
+    finally:
+        await clients.close()
+
+
+def _say(state: Reembedded) -> None:
+    sys.stdout.write(f"{state.line()}\n")
+    sys.stdout.flush()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m shared.upkeep.migrations.reembed", description=__doc__)
+    parser.add_argument("--dry-run", action="store_true", help="count what is to be done, and change nothing")
+    parser.add_argument("--delete-old", action="store_true", help="remove the index that was live before")
+    options = parser.parse_args(arguments)
+    try:
+        state = asyncio.run(_run(options))
+    except SettingsError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    except (AzureError, PipelineError) as error:
+        sys.stderr.write(f"{type(error).__name__}: {' '.join(str(error).split())}\n")
+        return 1
+    _say(state)
+    if state.switched:
+        sys.stdout.write(f"{state.index} is live; before it was {state.live_before}\n")
+    return 1 if state.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

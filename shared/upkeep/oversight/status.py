@@ -1,0 +1,186 @@
+"""How it stands: queues, dead letters, documents, throughput, and what operators and the sweep did last."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.clients.servicebus.administration import QUEUES, queue_counts
+from shared.core.lazy_import import lazy
+from shared.documents.base import stored_time
+from shared.documents.models import Audit, Run
+from shared.documents.queries.named_query import NamedQuery
+from shared.upkeep.audit import last_audits
+from shared.upkeep.requeue.due_document import COLLECTIONS
+from shared.upkeep.requeue.policy import Policy
+from shared.upkeep.sweep.due import count_documents
+from shared.upkeep.sweep.run import latest_run
+
+if TYPE_CHECKING:
+    from azure.core import exceptions
+else:
+    exceptions = lazy("azure.core.exceptions")
+
+__all__ = ["DocumentsStatus", "QueueStatus", "StageStatus", "Status", "read_status"]
+
+WINDOW = timedelta(minutes=15)
+COUNTED_BY_PEEKING = 1000
+
+
+@dataclass(frozen=True)
+class QueueStatus:
+    queue: str
+    waiting: int
+    dead: int
+    at_least: bool  # counted by looking, which stops somewhere
+    oldest_waiting: datetime | None = None
+    oldest_dead: datetime | None = None
+
+
+@dataclass(frozen=True)
+class DocumentsStatus:
+    collection: str
+    stage: str
+    open: int  # pending, whether anything is wrong with them or not
+    backing_off: int
+    stuck: int
+    failed: int
+
+
+@dataclass(frozen=True)
+class StageStatus:
+    stage: str
+    unit: str
+    done: int  # in the window
+    per_minute: float
+
+
+@dataclass(frozen=True)
+class Status:
+    at: datetime
+    queues: list[QueueStatus] = field(default_factory=list)
+    documents: list[DocumentsStatus] = field(default_factory=list)
+    stages: list[StageStatus] = field(default_factory=list)
+    operations: list[Audit] = field(default_factory=list)
+    sweep: Run | None = None
+
+    @property
+    def dead(self) -> int:
+        return sum(each.dead for each in self.queues)
+
+    @property
+    def troubled(self) -> bool:
+        """Whether an operator has something to look at."""
+        return bool(self.dead or any(each.stuck or each.failed for each in self.documents))
+
+    def shown(self) -> dict[str, Any]:
+        sweep = self.sweep.model_dump(mode="json", exclude={"examples", "etag"}) if self.sweep else None
+        return {
+            "at": self.at.isoformat(),
+            "troubled": self.troubled,
+            "queues": [asdict(each) for each in self.queues],
+            "documents": [asdict(each) for each in self.documents],
+            "stages": [asdict(each) for each in self.stages],
+            "operations": [each.model_dump(mode="json", exclude={"etag"}) for each in self.operations],
+            "last_sweep": sweep,
+        }
+
+
+async def read_status(clients: Clients, *, now: datetime | None = None, operations: int = 5) -> Status:
+    moment = now or datetime.now(UTC)
+    queues, documents, stages, audits, run = await asyncio.gather(
+        _queues(clients),
+        asyncio.gather(*(_documents(clients, name, moment) for name in range(len(COLLECTIONS)))),
+        asyncio.gather(*(_throughput(clients, stage, moment) for stage in _DONE)),
+        last_audits(clients.store, operations),
+        latest_run(clients),
+    )
+    return Status(moment, queues, list(documents), list(stages), audits, run)
+
+
+# queues
+
+
+async def _queues(clients: Clients) -> list[QueueStatus]:
+    try:
+        counted = await queue_counts(clients.settings)
+    except exceptions.AzureError:  # no administration here: what can be peeked can be counted
+        counted = None
+    if counted is None:
+        return list(await asyncio.gather(*(_peeked(clients, queue) for queue in QUEUES)))
+    return list(
+        await asyncio.gather(
+            *(_with_ages(clients, queue, each.active, each.dead_lettered) for queue, each in counted.items())
+        )
+    )
+
+
+async def _with_ages(clients: Clients, queue: str, waiting: int, dead: int) -> QueueStatus:
+    """A look at the oldest only where there is one: it costs half a second to open a link."""
+    first = await clients.bus.peek(queue, start=1, count=1) if waiting else []
+    last = await clients.bus.peek_dead_letters(queue, start=1, count=1) if dead else []
+    return QueueStatus(
+        queue, waiting, dead, at_least=False, oldest_waiting=_time(first), oldest_dead=_time(last)
+    )
+
+
+async def _peeked(clients: Clients, queue: str) -> QueueStatus:
+    first, last = await asyncio.gather(
+        clients.bus.peek(queue, start=1, count=COUNTED_BY_PEEKING),
+        clients.bus.peek_dead_letters(queue, start=1, count=COUNTED_BY_PEEKING),
+    )
+    at_least = max(len(first), len(last)) >= COUNTED_BY_PEEKING
+    return QueueStatus(
+        queue, len(first), len(last), at_least=at_least, oldest_waiting=_time(first), oldest_dead=_time(last)
+    )
+
+
+def _time(messages: list[Any]) -> datetime | None:
+    return messages[0].enqueued_time_utc if messages else None
+
+
+# documents
+
+
+async def _documents(clients: Clients, position: int, now: datetime) -> DocumentsStatus:
+    collection, policy = COLLECTIONS[position], Policy.from_settings(clients.settings)
+    counts = await count_documents(clients.store, collection, policy, now)
+    opened = await _count(
+        clients, collection.name, f"c.status IN ('pending', 'processing') AND {collection.alive}", {}
+    )
+    refused = await _count(clients, collection.name, "c.status = 'failed'", {})
+    return DocumentsStatus(
+        collection.name,
+        collection.stage,
+        opened,
+        backing_off=counts["waiting"],
+        stuck=counts["stuck"],
+        failed=counts["failed"] + refused,
+    )
+
+
+# What a stage finishes, as it can be counted: its unit, the container, and which of it is new.
+_DONE: dict[str, tuple[str, str, str]] = {
+    "parsing": ("archives", "archives", "c.status = 'processed' AND c.lastAttemptTime >= @since"),
+    "chunking": ("messages", "messages", "c.status = 'processed' AND c.lastAttemptTime >= @since"),
+    "embedding": ("chunks", "chunks", "c.status = 'processed' AND c.lastAttemptTime >= @since"),
+    "summarization": ("summaries", "summaries", "c.generated_at >= @since"),
+    "reporting": ("reports", "reports", "c.published_at >= @since"),
+}
+
+
+async def _throughput(clients: Clients, stage: str, now: datetime) -> StageStatus:
+    unit, container, condition = _DONE[stage]
+    done = await _count(clients, container, condition, {"since": stored_time(now - WINDOW)})
+    return StageStatus(stage, unit, done, round(done / (WINDOW.total_seconds() / 60), 2))
+
+
+async def _count(clients: Clients, container: str, condition: str, values: Mapping[str, Any]) -> int:
+    text = f"SELECT VALUE COUNT(1) FROM c WHERE {condition}"  # noqa: S608 - conditions of ours; values are parameters
+    found: list[Any] = [
+        each async for each in clients.store.query(NamedQuery("status", container, text), Session(), **values)
+    ]
+    return sum(found)

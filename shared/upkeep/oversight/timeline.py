@@ -1,0 +1,184 @@
+"""Everything that is known to have happened to a document or an event, from all places that keep it."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.documents.queries.named_query import NamedQuery
+from shared.upkeep.audit import last_audits
+from shared.upkeep.deadletters.groups import diagnosed_letters
+from shared.upkeep.deadletters.queue_names import QUEUES
+from shared.upkeep.oversight.spans import NoReceiverError, spans_about
+from shared.upkeep.oversight.stuck_documents import find_anywhere
+
+__all__ = ["Happening", "Timeline", "read_timeline"]
+
+AUDITS_SEARCHED = 500
+ONLY_LOCAL = "only the local telemetry receiver can be asked; in Azure see Application Insights"
+
+FAILURES_ABOUT = NamedQuery(
+    "failures_about",
+    "failures",
+    "SELECT * FROM c WHERE c.id = @id OR c.idempotency_key = @id OR c.message_id = @id OR c.trace_id = @id"
+    " OR c.original_event.event_id = @id OR c.original_event.data.archive_id = @id"
+    " OR c.original_event.data.summary_id = @id OR c.original_event.data.report_id = @id"
+    " OR c.original_event.data.thread_id = @id"
+    " OR ARRAY_CONTAINS(c.original_event.data.message_keys, @id)"
+    " OR ARRAY_CONTAINS(c.original_event.data.chunk_ids, @id)"
+    " OR ARRAY_CONTAINS(c.original_event.data.thread_ids, @id)",
+)
+RELATED = {
+    "archives": (
+        NamedQuery(
+            "threads_of_archive",
+            "threads",
+            "SELECT c.id, c.created_at, c.subject FROM c WHERE ARRAY_CONTAINS(c.archive_ids, @id)",
+        ),
+    ),
+    "threads": (
+        NamedQuery("summaries_of_thread", "summaries", "SELECT * FROM c WHERE c.thread_id = @id"),
+        NamedQuery("reports_of_thread", "reports", "SELECT * FROM c WHERE c.thread_id = @id"),
+    ),
+}
+# The times that a document keeps, and what happened then.
+_TIMES = {
+    "ingestion_date": "came in",
+    "created_at": "stored",
+    "lastAttemptTime": "last attempt",
+    "requeued_at": "asked for again by the sweep or an operator",
+    "generated_at": "generated",
+    "published_at": "published",
+    "started_at": "started",
+    "finished_at": "finished",
+    "last_fetch_at": "fetched",
+    "last_success_at": "fetched successfully",
+}
+
+
+@dataclass(frozen=True)
+class Happening:
+    at: datetime
+    where: str
+    what: str
+    trace_id: str | None = None
+
+    def shown(self) -> dict[str, Any]:
+        return {"at": self.at.isoformat(), "where": self.where, "what": self.what, "trace_id": self.trace_id}
+
+
+@dataclass(frozen=True)
+class Timeline:
+    happenings: list[Happening]  # in the order of time
+    without: str | None = None  # why there are no spans, where nobody could be asked
+
+
+async def read_timeline(clients: Clients, id_: str, telemetry: str | None) -> Timeline:
+    """`telemetry` is the receiver's address, where spans can be asked for."""
+    found: list[Happening] = []
+    documents = await find_anywhere(clients, id_)
+    for container, stored in documents:
+        found += _of_document(container, stored)
+        for query in RELATED.get(container, ()):
+            found += await _related(clients, query, id_)
+    found += await _failures(clients, id_)
+    found += await _dead_letters(clients, id_)
+    found += await _audits(clients, id_)
+    spans, without = await _asked_spans(telemetry, id_, [container for container, _ in documents])
+    found += _spans(spans)
+    return Timeline(sorted(set(found), key=lambda each: (each.at, each.where)), without)
+
+
+async def _asked_spans(
+    telemetry: str | None, id_: str, containers: Sequence[str]
+) -> tuple[list[dict[str, Any]], str | None]:
+    if telemetry is None:
+        return [], ONLY_LOCAL
+    try:
+        return await spans_about(telemetry, id_, containers), None
+    except NoReceiverError as error:
+        return [], str(error)
+
+
+def _of_document(container: str, stored: dict[str, Any]) -> list[Happening]:
+    return [
+        Happening(_moment(stored[name]), f"{container}/{stored['id']}", _said(what, name, stored))
+        for name, what in _TIMES.items()
+        if isinstance(stored.get(name), str)
+    ]
+
+
+def _said(what: str, name: str, stored: dict[str, Any]) -> str:
+    if name != "lastAttemptTime":
+        return what
+    error = f": {stored['lastError']}" if stored.get("lastError") else ""
+    return f"attempt {stored.get('attemptCount', '?')}, now {stored.get('status', '?')}{error}"
+
+
+async def _related(clients: Clients, query: NamedQuery, id_: str) -> list[Happening]:
+    rows = [each async for each in clients.store.query(query, Session(), id=id_)]
+    return [each for row in rows for each in _of_document(query.container, row)]
+
+
+async def _failures(clients: Clients, id_: str) -> list[Happening]:
+    rows = [each async for each in clients.store.query(FAILURES_ABOUT, Session(), id=id_)]
+    return [
+        Happening(
+            _moment(each["timestamp"]),
+            each["stage"],
+            f"failed ({each['error_kind']}, {each['abandoned_reason']}, attempt {each.get('attempt', 1)}):"
+            f" {each['last_error']}",
+            each.get("trace_id"),
+        )
+        for each in rows
+    ]
+
+
+async def _dead_letters(clients: Clients, id_: str) -> list[Happening]:
+    wanted = id_.encode()
+    found = []
+    for each in await diagnosed_letters(clients, QUEUES):
+        letter = each.letter
+        named = (
+            letter.message_id,
+            letter.properties.get("requeued_from"),
+            letter.properties.get("idempotency_key"),
+            *str(letter.properties.get("traceparent")).split("-"),
+            each.cause.trace_id,
+        )
+        if id_ in named or wanted in letter.copy.data():
+            what = f"dead letter {letter.sequence_number} of {letter.queue}: {each.cause.error}"
+            found.append(Happening(each.cause.seen_at, letter.queue, what, each.cause.trace_id))
+    return found
+
+
+async def _audits(clients: Clients, id_: str) -> list[Happening]:
+    return [
+        Happening(each.started_at, "operator", f"{each.action} by {each.actor}: {each.status} ({each.id})")
+        for each in await last_audits(clients.store, AUDITS_SEARCHED)
+        if id_ == each.id or id_ in json.dumps(each.selection)
+    ]
+
+
+def _spans(spans: Iterable[dict[str, Any]]) -> list[Happening]:
+    return [
+        Happening(
+            _moment(each["start"]),
+            str(each["attributes"].get("pipeline.stage") or "telemetry"),
+            f"span {each['name']}: {_milliseconds(each)}, {'ok' if each['success'] else 'failed'}",
+            each["trace_id"],
+        )
+        for each in spans
+    ]
+
+
+def _milliseconds(span: dict[str, Any]) -> str:
+    return f"{float(span['duration_ms']):,.0f} ms"
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

@@ -1,0 +1,46 @@
+"""Creates what the app needs where it is missing: `python -m shared.upkeep.provisioning`.
+
+The database with its containers, the search index, and the blob containers. Safe to run at any time. In Azure
+the Bicep makes the database and the blob containers; the index is made by this, after the deployment.
+"""
+
+import asyncio
+import sys
+
+from azure.core.exceptions import AzureError
+
+from shared.clients.connections import Clients, LayoutError
+from shared.settings.app import Settings, SettingsError, load_settings
+
+__all__ = ["ARCHIVES_CONTAINER", "DEAD_LETTERS_CONTAINER", "provision"]
+
+ARCHIVES_CONTAINER = "archives"
+DEAD_LETTERS_CONTAINER = "dead-letters"  # what operators purged, and how far their operations have come
+DEFAULT_DIMENSION = 384  # of all-MiniLM-L6-v2
+
+
+async def provision(settings: Settings) -> None:
+    clients = await Clients.connect(settings)
+    try:
+        await clients.ensure_containers()
+        await clients.index.ensure(settings.EMBEDDING_DIMENSION or DEFAULT_DIMENSION)
+        for container in (ARCHIVES_CONTAINER, DEAD_LETTERS_CONTAINER):
+            await clients.blobs.ensure_container(container)
+    finally:
+        await clients.close()
+
+
+def main() -> int:
+    try:
+        asyncio.run(provision(load_settings()))
+    except (SettingsError, LayoutError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    except AzureError as error:
+        sys.stderr.write(f"{type(error).__name__}: {' '.join(str(error).split())}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

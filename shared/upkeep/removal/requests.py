@@ -1,0 +1,84 @@
+"""Asking for a deletion: the document first, then the archive's mark, then the message that has it done.
+
+A deletion whose message was lost, or whose runs broke off, is found by its document and asked for again.
+"""
+
+import json
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.core.errors import DocumentNotFoundError
+from shared.core.lazy_import import lazy
+from shared.documents.base import stored_time
+from shared.documents.containers import read_document
+from shared.documents.models import Archive, Removal, Source
+from shared.pipeline.tombstones import DONE, removal_id
+from shared.upkeep.removal.queries import ARCHIVES_OF_SOURCE, UNFINISHED
+
+if TYPE_CHECKING:
+    from azure import servicebus
+else:
+    servicebus = lazy("azure.servicebus")
+
+__all__ = ["REMOVAL_QUEUE", "ask_again", "request_removal", "resume_removals"]
+
+REMOVAL_QUEUE = "removal"
+SILENT_FOR = timedelta(minutes=45)  # longer than a run may take
+
+
+async def request_removal(
+    clients: Clients, kind: str, target: str, *, requested_by: str, now: datetime
+) -> Removal | None:
+    """The deletion of the archive or source, a new one or the one under way; None where there is neither."""
+    store, session, id_ = clients.store, Session(), removal_id(kind, target)
+    known = await store.find(Removal, id_, id_, session)
+    if known is not None and known.status not in DONE:
+        return known
+    if not await _exists(clients, kind, target, session):
+        return None
+    removal = Removal(
+        id=id_, target_kind=kind, target=target, requested_by=requested_by, created_at=now, updated_at=now
+    )
+    await store.upsert(removal, session)
+    if kind == "archive":
+        try:
+            await store.patch(Archive, Patch(target, target, set={"removing": True}), session)
+        except DocumentNotFoundError:
+            return None
+    await ask_again(clients, removal, now)
+    return removal
+
+
+async def ask_again(clients: Clients, removal: Removal, now: datetime) -> None:
+    message = servicebus.ServiceBusMessage(
+        json.dumps({"removal_id": removal.id}),
+        message_id=f"{removal.id}-{now.timestamp():.6f}",
+        content_type="application/json",
+    )
+    await clients.bus.send_to_queue(REMOVAL_QUEUE, [message])
+
+
+async def resume_removals(clients: Clients, now: datetime) -> list[str]:
+    """Ask again for those that nothing was heard of for long; their ids."""
+    before = stored_time(now - SILENT_FOR)
+    silent = [
+        read_document(Removal, each)
+        async for each in clients.store.query(UNFINISHED, Session(), before=before)
+    ]
+    for removal in silent:
+        await ask_again(clients, removal, now)
+    return [removal.id for removal in silent]
+
+
+async def _exists(clients: Clients, kind: str, target: str, session: Session) -> bool:
+    if kind == "archive":
+        return await clients.store.find(Archive, target, target, session) is not None
+    if await clients.store.find(Source, target, target, session) is not None:
+        return True
+    # Uploads name sources that nobody defined.
+    async for _ in clients.store.query(ARCHIVES_OF_SOURCE, session, source=target):
+        return True
+    return False

@@ -1,0 +1,275 @@
+"""The deletion of an archive or a source with everything derived, thread by thread, resumable at any point.
+
+    mark the archive -> each thread that has something of it -> failures -> blob -> check -> the archive
+
+Each thread is counted and noted on the removal's document before it is touched: after a crash it is the first
+to go on with, and is not counted again. What others are found by goes last. The check asks for messages,
+chunks, threads, failures, vectors, and for the summaries, the reports and the entries in the index over
+threads of the threads that went; what it finds, from a stage that was still at work, is removed in another
+round.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.lease import THREADING, Lease
+from shared.clients.cosmos.session import Session
+from shared.clients.search.filters import Filters
+from shared.core.errors import DocumentNotFoundError, PipelineError, classify
+from shared.documents.models import (
+    Archive,
+    Failure,
+    OperationStatus,
+    Removal,
+    Report,
+    Source,
+    Summary,
+    Thread,
+)
+from shared.documents.queries.named_query import NamedQuery
+from shared.pipeline.tombstones import DONE, removal_id
+from shared.threads.index import ThreadIndex
+from shared.upkeep.provisioning import ARCHIVES_CONTAINER
+from shared.upkeep.removal.queries import (
+    ARCHIVES_OF_SOURCE,
+    CHUNK_THREADS,
+    FAILURES_OF_ARCHIVE,
+    MESSAGE_THREADS,
+    REPORTS_OF,
+    SUMMARIES_OF,
+    THREADS_OF_ARCHIVE,
+)
+from shared.upkeep.removal.thread_part import find_part, remove_part
+
+__all__ = ["RemovalRun", "StillThereError", "run_removal"]
+
+log = logging.getLogger(__name__)
+MAX_ROUNDS = 5
+DERIVED = ((Summary, SUMMARIES_OF), (Report, REPORTS_OF))
+FAILURES = "failures, round "  # as a unit of the removal, with the number
+SETTLING_SECONDS = 1.0  # between rounds, for the search index to catch up
+
+
+class StillThereError(PipelineError):
+    """After several rounds something of it is still there."""
+
+
+class _OutOfTimeError(Exception):
+    """The run goes on in another one."""
+
+
+@dataclass(frozen=True)
+class RemovalRun:
+    """How a run works: time and steps, as dependencies."""
+
+    now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    seconds: float = 1200.0  # then the rest is left to another run
+    progress: Callable[[str], None] = field(default=lambda _step: None)
+
+
+async def run_removal(removal_id: str, clients: Clients, run: RemovalRun | None = None) -> Removal:
+    """Do what is left of it. One that is still running when this returns wants another run."""
+    removal = await clients.store.read(Removal, removal_id, removal_id, Session())
+    if removal.status in DONE:
+        return removal
+    return await _Remover(clients, removal, run or RemovalRun()).run()
+
+
+class _Remover:
+    def __init__(self, clients: Clients, removal: Removal, run: RemovalRun) -> None:
+        self._clients = clients
+        self._store = clients.store
+        self._removal = removal
+        self._run = run
+        self._until = time.monotonic() + run.seconds
+        self._emptied: set[str] = set()  # threads of which nothing is to be left
+
+    async def run(self) -> Removal:
+        removal = self._removal
+        removal.started_at = removal.started_at or self._run.now()
+        removal.status, removal.error = OperationStatus.RUNNING, None
+        await self._save()
+        try:
+            await (self._archive(removal.target) if removal.target_kind == "archive" else self._source())
+        except _OutOfTimeError:
+            return removal
+        except StillThereError as error:
+            removal.status, removal.error = OperationStatus.FAILED, str(error)
+        except Exception as error:
+            failure = classify(error)
+            removal.error = f"{failure.error_type}: {failure.message}"[:500]
+            await self._save()
+            raise
+        else:
+            removal.status = OperationStatus.SUCCEEDED
+        removal.finished_at = self._run.now()
+        await self._save()
+        log.info("the deletion of %s %s %s: %s", removal.target_kind, removal.target, removal.status,
+                 removal.counts)  # fmt: skip
+        return removal
+
+    async def _source(self) -> None:
+        name = self._removal.target
+        await self._store.delete(Source, name, name, Session())
+        while archives := await self._ids(ARCHIVES_OF_SOURCE, source=name):
+            for archive in sorted(archives):
+                await self._archive(archive)
+        self._removal.counts["sources"] = 1
+
+    async def _archive(self, archive_id: str) -> None:
+        if archive_id not in self._removal.archives:
+            await self._mark(archive_id)
+            await self._remove_all(archive_id)
+            await self._delete_blob(archive_id)
+            done = self._removal.archives = [*self._removal.archives, archive_id]
+            self._removal.counts |= {"archives": len(done), "blobs": len(done)}
+            self._removal.rounds, self._removal.unit = 0, None
+            await self._save()
+            self._run.progress("recorded")
+        await self._store.delete(Archive, archive_id, archive_id, Session())
+        self._run.progress("archive")
+
+    async def _mark(self, archive_id: str) -> None:
+        try:
+            patch = Patch(archive_id, archive_id, set={"removing": True})
+            await self._store.patch(Archive, patch, Session())
+        except DocumentNotFoundError:
+            log.info("archive %s is gone already: what is left of it goes now", archive_id)
+        if self._removal.target_kind != "archive":
+            await self._store.upsert(self._tombstone(archive_id), Session())
+        self._run.progress("marked")
+
+    def _tombstone(self, archive_id: str) -> Removal:
+        """For events of the archive that are still under way; this removal does the work."""
+        return Removal(
+            id=removal_id("archive", archive_id),
+            target_kind="archive",
+            target=archive_id,
+            requested_by=f"the deletion of {self._removal.target_kind} {self._removal.target}"[:200],
+            status=OperationStatus.SUCCEEDED,
+            updated_at=self._run.now(),
+        )
+
+    async def _remove_all(self, archive_id: str) -> None:
+        """Round by round, until the check finds nothing."""
+        while True:
+            async for thread_id in self._threads(archive_id):
+                await self._thread(archive_id, thread_id)
+            await self._delete_failures(archive_id)
+            await self._delete_strays(archive_id)
+            self._removal.left = await self._left(archive_id)
+            if not any(self._removal.left.values()):
+                return
+            if self._removal.rounds >= MAX_ROUNDS:
+                raise StillThereError(f"of archive {archive_id} there is still {self._removal.left}")
+            self._removal.rounds += 1
+            await self._save()
+            await self._run.sleep(SETTLING_SECONDS)
+
+    async def _threads(self, archive_id: str) -> AsyncIterator[str]:
+        """First the one that was under way, then all that have something of the archive."""
+        unit = self._removal.unit
+        if unit is not None and not unit.startswith(FAILURES):
+            yield unit
+        for query in (THREADS_OF_ARCHIVE, MESSAGE_THREADS, CHUNK_THREADS):
+            for thread_id in await self._ids(query, archive=archive_id):
+                yield thread_id
+
+    async def _thread(self, archive_id: str, thread_id: str) -> None:
+        if time.monotonic() > self._until:
+            raise _OutOfTimeError
+        async with Lease(self._store, THREADING, self._run.now).held():
+            part = await find_part(self._clients, archive_id, thread_id, Session())
+            if self._removal.unit != thread_id:
+                counts = self._removal.counts
+                for name, number in part.tally().items():
+                    counts[name] = counts.get(name, 0) + number
+                self._removal.unit = thread_id
+                await self._save()
+                self._run.progress("counted")
+            await remove_part(self._clients, part, self._run.now, self._run.progress)
+        if not part.staying:
+            self._emptied |= {thread_id, *part.signposts}
+        self._run.progress("thread")
+
+    async def _delete_failures(self, archive_id: str) -> None:
+        """Counted and noted before they go, as a thread is."""
+        removal, found = self._removal, await self._rows(FAILURES_OF_ARCHIVE, archive=archive_id)
+        unit = f"{FAILURES}{removal.rounds}"
+        if removal.unit != unit:
+            removal.counts["failures"] = removal.counts.get("failures", 0) + len(found)
+            removal.unit = unit
+            await self._save()
+            self._run.progress("failures_counted")
+        for each in found:
+            await self._store.delete(Failure, each["id"], each["stage"], Session())
+        self._run.progress("failures")
+
+    async def _delete_strays(self, archive_id: str) -> None:
+        """What a stage that was at work has written since: vectors, and summaries and reports of threads."""
+        hits = await self._clients.index.search("*", filters=Filters(archive_id=archive_id), top=1000)
+        await self._clients.index.delete([hit.chunk_id for hit in hits])
+        for thread_id in self._emptied:
+            for model, query in DERIVED:
+                left = await self._rows_of(query, thread_id)
+                await self._store.delete_all(model, left, thread_id, Session())
+        if await self._stray_entries(archive_id):
+            async with Lease(self._store, THREADING, self._run.now).held():
+                gone = await self._gone()
+                await ThreadIndex(self._store).forget(archive_id, gone, Session())
+
+    async def _delete_blob(self, archive_id: str) -> None:
+        archive = await self._store.find(Archive, archive_id, archive_id, Session())
+        if archive is not None:
+            await self._clients.blobs.delete(ARCHIVES_CONTAINER, archive.file_path)
+        self._run.progress("blob")
+
+    async def _left(self, archive_id: str) -> dict[str, int]:
+        """What there still is, by container and in the index."""
+        queries = {
+            "messages": MESSAGE_THREADS,
+            "chunks": CHUNK_THREADS,
+            "threads": THREADS_OF_ARCHIVE,
+            "failures": FAILURES_OF_ARCHIVE,
+        }
+        left = {name: len(await self._rows(query, archive=archive_id)) for name, query in queries.items()}
+        hits = await self._clients.index.search(
+            "*", filters=Filters(archive_id=archive_id), top=1, total=True
+        )
+        for model, query in DERIVED:
+            found = [await self._rows_of(query, thread_id) for thread_id in self._emptied]
+            left[model.container] = sum(map(len, found))
+        left["thread_index"] = await self._stray_entries(archive_id)
+        return {**left, "vectors": hits.total or 0}
+
+    async def _stray_entries(self, archive_id: str) -> int:
+        """How many of those that the archive brought in name a thread that went."""
+        entries = await ThreadIndex(self._store).naming(archive_id, self._emptied, Session())
+        gone = await self._gone() if entries else set()
+        return sum(not gone.isdisjoint(each["threads"]) for each in entries)
+
+    async def _gone(self) -> set[str]:
+        """The emptied threads, without those that messages of another archive have brought back since."""
+        keys = [(each, each) for each in sorted(self._emptied)]
+        return self._emptied - set(await self._store.find_many(Thread, keys, Session()))
+
+    async def _ids(self, query: NamedQuery, **parameters: str) -> set[str]:
+        return {str(each) for each in await self._rows(query, **parameters)}
+
+    async def _rows(self, query: NamedQuery, **parameters: str) -> list[Any]:
+        return [each async for each in self._store.query(query, Session(), **parameters)]
+
+    async def _rows_of(self, query: NamedQuery, thread_id: str) -> list[Any]:
+        return [each async for each in self._store.query(query, Session(), place=thread_id)]
+
+    async def _save(self) -> None:
+        self._removal.updated_at = self._run.now()
+        await self._store.upsert(self._removal, Session())

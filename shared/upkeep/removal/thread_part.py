@@ -1,0 +1,223 @@
+"""One thread's part in the deletion of an archive: found, counted, removed; the rest of it made whole."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.documents.models import Archive, Chunk, Failure, Message, Report, Summary, Thread
+from shared.documents.queries.named_query import NamedQuery
+from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.readiness import ready_thread, summary_request
+from shared.summarization.digests.touching import touch
+from shared.threads.merging import follow_merge
+from shared.upkeep.removal.queries import (
+    FAILURES_OF_THREAD,
+    MESSAGE_PLACES,
+    REPORTS_ABOUT,
+    SIGNPOSTS_TO,
+    SUMMARIES_ABOUT,
+    THREAD_CHUNKS,
+)
+from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread
+
+__all__ = ["Part", "find_part", "remove_part"]
+
+Rows = list[dict[str, Any]]
+
+
+@dataclass
+class Part:
+    """What an archive has in one thread."""
+
+    archive: str
+    thread_id: str
+    thread: Thread | None
+    gone: list[str] = field(default_factory=list)  # messages that are in no other archive
+    shared: dict[str, list[str]] = field(default_factory=dict)  # those that are: the archives that stay
+    staying: set[str] = field(default_factory=set)  # all messages that stay
+    archives: set[str] = field(default_factory=set)  # all archives that stay
+    chunks_gone: Rows = field(default_factory=list)
+    chunks_shared: Rows = field(default_factory=list)
+    summaries: Rows = field(default_factory=list)
+    reports: Rows = field(default_factory=list)
+    failures: Rows = field(default_factory=list)
+    signposts: list[str] = field(default_factory=list)  # threads that became this one
+
+    @property
+    def loses(self) -> bool:
+        """Whether the thread is less than it was: now, or before a crash that this goes on after."""
+        if self.thread is None or self.thread.merged_into is not None:
+            return self.thread is None
+        return bool(self.gone) or self.thread.message_count != len(self.staying)
+
+    def digests(self) -> list[DigestScope]:
+        """Those that told of the thread, and have to be made again without it."""
+        scopes = {each["scope"] for each in self.summaries} - {self.thread_id, *self.signposts}
+        return [parse_scope(each) for each in sorted(scopes)]
+
+    def tally(self) -> dict[str, int]:
+        return {
+            "messages": len(self.gone),
+            "messages_kept": len(self.shared),
+            "chunks": len(self.chunks_gone),
+            "vectors": sum(bool(each["embedding_generated"]) for each in self.chunks_gone),
+            "summaries": len(self.summaries),
+            "reports": len(self.reports),
+            "failures": len(self.failures),
+            "threads": int(not self.staying and self.thread is not None),
+            "threads_rebuilt": int(self.loses and bool(self.staying)),
+        }
+
+
+async def find_part(clients: Clients, archive: str, thread_id: str, session: Session) -> Part:
+    store = clients.store
+    thread = await store.find(Thread, thread_id, thread_id, session)
+    if thread is not None and thread.absorbing:
+        for old in thread.absorbing:
+            await follow_merge(clients, old, thread.id, session)
+        await store.patch(Thread, Patch(thread.id, thread.id, set={"absorbing": []}), session)
+    part = Part(archive, thread_id, thread)
+    async for each in store.query(MESSAGE_PLACES, session, place=thread_id):
+        archives = set(each.get("archive_ids") or [each["archive_id"]])
+        others = sorted(archives - {archive})
+        if not others:
+            part.gone.append(each["id"])
+            continue
+        part.staying.add(each["id"])
+        part.archives |= set(others)
+        if archive in archives or each["archive_id"] == archive:
+            part.shared[each["id"]] = others
+    async for each in store.query(THREAD_CHUNKS, session, place=thread_id):
+        if each["message_key"] not in part.staying:
+            part.chunks_gone.append(each)
+        elif each["message_key"] in part.shared or each["archive_id"] == archive:
+            part.chunks_shared.append(each)
+    if part.loses:
+        await _find_derived(clients, part, session)
+    return part
+
+
+async def _find_derived(clients: Clients, part: Part, session: Session) -> None:
+    """What was made of the thread quotes what goes now; of the threads that it took over, too."""
+
+    async def rows(query: NamedQuery, thread: str) -> list[Any]:
+        return [each async for each in clients.store.query(query, session, thread=thread)]
+
+    names = [part.thread_id]
+    found: tuple[dict[str, dict[str, Any]], ...] = ({}, {}, {})
+    for name in names:  # it grows
+        names += await rows(SIGNPOSTS_TO, name)
+        for query, kept in zip((SUMMARIES_ABOUT, REPORTS_ABOUT, FAILURES_OF_THREAD), found, strict=True):
+            kept.update({each["id"]: each for each in await rows(query, name)})
+    part.summaries, part.reports, part.failures = (list(kept.values()) for kept in found)
+    part.signposts = names[1:]
+
+
+async def remove_part(
+    clients: Clients, part: Part, now: Callable[[], datetime], progress: Callable[[str], None]
+) -> None:
+    """Remove it, each thing before what it would be found by. The caller holds the threading lock."""
+    session, store = Session(), clients.store
+    await touch(store, part.digests())
+    chunks = [each["id"] for each in part.chunks_gone]
+    await clients.index.delete(chunks)
+    progress("vectors")
+    await store.delete_all(Chunk, chunks, part.thread_id, session)
+    progress("chunks")
+    sources = await _sources(clients, part.archives, session)
+    await _keep_shared(clients, part, session)
+    progress("shared")
+    for model, rows in ((Summary, part.summaries), (Report, part.reports)):
+        for each in rows:
+            await store.delete(model, each["id"], each["scope"], session)
+    for each in part.failures:
+        await store.delete(Failure, each["id"], each["stage"], session)
+    progress("derived")
+    await store.delete_all(Message, part.gone, part.thread_id, session)
+    progress("messages")
+    await _settle_thread(clients, part, sources, now, progress)
+    await touch(store, part.digests())  # one may have been made since the first touch
+
+
+async def _keep_shared(clients: Clients, part: Part, session: Session) -> None:
+    """Messages that other archives have, too, forget this one; their chunks and vectors first."""
+    first = {key: archives[0] for key, archives in part.shared.items()}
+    for each in part.chunks_shared:
+        first.setdefault(each["message_key"], min(part.archives))
+    patches = [
+        Patch(each["id"], part.thread_id, set={"archive_id": first[each["message_key"]]})
+        for each in part.chunks_shared
+    ]
+    await clients.store.patch_all(Chunk, patches, session)
+    await clients.index.upsert(
+        [
+            {"chunk_id": each["id"], "archive_id": first[each["message_key"]]}
+            for each in part.chunks_shared
+            if each["embedding_generated"]
+        ]
+    )
+    kept = [
+        Patch(key, part.thread_id, set={"archive_ids": archives, "archive_id": archives[0]})
+        for key, archives in part.shared.items()
+    ]
+    await clients.store.patch_all(Message, kept, session)
+
+
+async def _settle_thread(
+    clients: Clients,
+    part: Part,
+    sources: Mapping[str, str],
+    now: Callable[[], datetime],
+    progress: Callable[[str], None],
+) -> None:
+    session, thread = Session(), part.thread
+    if thread is not None and (part.loses or not part.archives):
+        await drop_thread(clients, thread, session, part.signposts)
+        progress("thread_dropped")
+    elif thread is not None:
+        archives = sorted(part.archives)
+        changes: dict[str, Any] = {
+            "archive_ids": archives,
+            "archive_id": archives[0],
+            "sources": sorted(set(sources.values())),
+            "source": min(sources.values(), default=None),
+        }
+        if changes["source"] != thread.source:
+            await _tell_source(clients, thread.id, changes["source"], session)
+        await clients.store.patch(Thread, Patch(thread.id, thread.id, set=changes), session)
+    if part.loses and part.staying:
+        rebuilt = await rebuild_thread(clients, part.thread_id, sources, session)
+        progress("thread_rebuilt")
+        for each in sorted(rebuilt):
+            await _ask_for_summary(clients, each, now, session)
+
+
+async def _tell_source(clients: Clients, thread_id: str, source: str | None, session: Session) -> None:
+    """A thread's vectors say which source it has."""
+    chunks = clients.store.query(THREAD_CHUNKS, session, place=thread_id)
+    embedded = [each["id"] async for each in chunks if each["embedding_generated"]]
+    await clients.index.upsert([{"chunk_id": each, "source": source} for each in embedded])
+
+
+async def _ask_for_summary(
+    clients: Clients, thread_id: str, now: Callable[[], datetime], session: Session
+) -> None:
+    """Where it is not ready yet, orchestration asks when it is; where this is lost, the sweep does."""
+    ready = await ready_thread(clients, thread_id, session)
+    if ready is None:
+        return
+    request = summary_request(thread_id, ready.version, clients.settings)
+    await clients.bus.publish([Event.of(request, session=session.tokens(), now=now())])
+    await clients.store.patch(
+        Thread, Patch(thread_id, thread_id, set={"content_hash": ready.version}), session
+    )
+
+
+async def _sources(clients: Clients, archives: set[str], session: Session) -> dict[str, str]:
+    found = await clients.store.find_many(Archive, [(each, each) for each in sorted(archives)], session)
+    return {id_: archive.source for id_, archive in found.items()}

@@ -1,0 +1,76 @@
+"""When a document is due, and how often it is tried: the sweep's settings as decisions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from shared.settings.app import Settings
+
+__all__ = ["Policy", "interval_schedule"]
+
+MINUTE, HOUR, DAY = 60, 3600, 86400
+
+
+@dataclass(frozen=True)
+class Policy:
+    base_delay: timedelta
+    max_delay: timedelta
+    stuck_after: timedelta
+    grace: timedelta
+    interval: timedelta
+    max_attempts: Mapping[str, int]
+    limit: int
+    probes: int
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> "Policy":
+        return cls(
+            base_delay=timedelta(seconds=settings.RETRY_JOB_BASE_DELAY_SECONDS),
+            max_delay=timedelta(seconds=settings.RETRY_JOB_MAX_DELAY_SECONDS),
+            stuck_after=timedelta(hours=settings.RETRY_JOB_STUCK_THRESHOLD_HOURS),
+            grace=timedelta(minutes=settings.RETRY_JOB_GRACE_MINUTES),
+            interval=timedelta(seconds=settings.RETRY_JOB_INTERVAL_SECONDS),
+            max_attempts={
+                "archives": settings.RETRY_JOB_MAX_ATTEMPTS_ARCHIVES,
+                "messages": settings.RETRY_JOB_MAX_ATTEMPTS_MESSAGES,
+                "chunks": settings.RETRY_JOB_MAX_ATTEMPTS_CHUNKS,
+                "threads": settings.RETRY_JOB_MAX_ATTEMPTS_THREADS,
+            },
+            limit=settings.RETRY_JOB_LIMIT,
+            probes=settings.RETRY_JOB_PROBES,
+        )
+
+    def delay(self, attempts: int) -> timedelta:
+        """How long after its last attempt a document that failed is tried again."""
+        if attempts < 1:
+            return timedelta(0)
+        # Beyond any real limit the power would be too large for a duration; the cap decides long before.
+        factor: int = 2 ** min(attempts - 1, 20)
+        return min(self.base_delay * factor, self.max_delay)
+
+    def silence(self, attempts: int) -> timedelta:
+        """How long after its last attempt a document that nothing was heard of is tried again."""
+        return max(self.stuck_after, self.delay(attempts))
+
+    def batch_size(self, collection: str, attempt: int, largest: int) -> int:
+        """Smaller from attempt to attempt, and alone in the last: so that poison takes nobody with it."""
+        if attempt >= self.max_attempts[collection]:
+            return 1
+        return largest if attempt <= 1 else max(1, largest // 10 ** (attempt - 1))
+
+
+def interval_schedule(seconds: int) -> str:
+    """The NCRONTAB expression of a timer that runs this often.
+
+    A cron expression starts anew each minute, hour or day, so the interval has to divide one of them. Of
+    those that do, it is the longest that is not longer than what was asked for.
+    """
+    if seconds >= HOUR:
+        return f"0 0 */{_divisor(min(seconds, DAY) // HOUR, 24)} * * *".replace("*/24", "0")
+    if seconds >= MINUTE:
+        return f"0 */{_divisor(seconds // MINUTE, 60)} * * * *"
+    return f"*/{_divisor(seconds, 60)} * * * * *"
+
+
+def _divisor(at_most: int, whole: int) -> int:
+    return max(each for each in range(1, at_most + 1) if whole % each == 0)

@@ -1,0 +1,149 @@
+"""Asking for documents again, or giving them up, in steps of which each may be the last.
+
+    count the attempt -> publish -> note that it was asked for
+
+The count is a patch with a condition, so that of two sweeps at once one counts and publishes. A crash after
+it leaves a document whose last attempt failed, due again when its backoff has elapsed. A crash after
+publishing leads to the same event once more, under its own number, which idempotency absorbs.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeVar
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Conflict
+from shared.clients.servicebus.bus import to_message
+from shared.core.errors import DocumentNotFoundError
+from shared.documents.base import stored_time
+from shared.documents.models import Status
+from shared.pipeline.events.catalogue import STAGE_OF
+from shared.pipeline.events.data import SummarizationRequested
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.events.splitting import split_to_fit
+from shared.upkeep.requeue.due_document import Due
+from shared.upkeep.requeue.rebuild import Requeue
+from shared.upkeep.sweep.due import NEVER, OPEN
+
+__all__ = ["Requeuer"]
+
+log = logging.getLogger(__name__)
+Item = TypeVar("Item")
+AT_ONCE = 16
+
+
+@dataclass
+class Requeuer:
+    clients: Clients
+    now: Callable[[], datetime]
+    progress: Callable[[str], None] = field(default=lambda _step: None)
+    past_the_topic: bool = False  # to the stage's queue, which drops no message that it has seen before
+
+    async def requeue(
+        self,
+        dues: Sequence[Due],
+        rebuild: Callable[[Sequence[Due]], Sequence[Requeue]],
+        **noted: dict[str, Any],
+    ) -> int:
+        """Ask for these again; how many were counted here. `noted` has more to note on a document, by id."""
+        moment, session = stored_time(self.now()), Session()
+        counted = await self._keep(dues, lambda due: self._count(due, moment, session))
+        self.progress("counted")
+        await self._publish(rebuild(counted), session)
+        self.progress("published")
+        await self._keep(counted, lambda due: self._note(due, moment, noted.get(due.id, {}), session))
+        self.progress("noted")
+        return len(counted)
+
+    async def give_up(self, dues: Sequence[Due]) -> list[Due]:
+        """Mark them as failed for good; those that were marked here."""
+        session = Session()
+        marked = await self._keep(dues, lambda due: self._mark_failed(due, session))
+        for due in marked:
+            log.error(
+                "%s/%s is given up after %d attempts, the last at %s: %s",
+                due.collection.name, due.id, due.attempts, due.last_attempt, due.reason,
+            )  # fmt: skip
+        self.progress("given_up")
+        return marked
+
+    async def _count(self, due: Due, moment: str, session: Session) -> bool:
+        counted = {
+            "attemptCount": due.next_attempt,
+            "lastAttemptTime": moment,
+            "lastError": due.reason,
+            "requeued_at": None,
+        }
+        return await self._patch(due, counted, _unchanged(due), session)
+
+    async def _note(self, due: Due, moment: str, more: dict[str, Any], session: Session) -> bool:
+        """From now on it is silent, and not failed; unless its stage was faster."""
+        asked = {"requeued_at": due.requeued_at or moment, **more}
+        same = (
+            f"{OPEN} AND c.attemptCount = {due.next_attempt:d} AND c.lastAttemptTime = {json.dumps(moment)}"
+        )
+        return await self._patch(due, asked, same, session)
+
+    async def _mark_failed(self, due: Due, session: Session) -> bool:
+        given_up = {"status": Status.FAILED_MAX_RETRIES.value, "lastError": due.reason, "requeued_at": None}
+        return await self._patch(due, given_up, _unchanged(due), session)
+
+    async def _patch(self, due: Due, changes: dict[str, Any], condition: str, session: Session) -> bool:
+        """Whether the condition held. It does not where the document has gone meanwhile."""
+        patch = Patch(due.id, due.partition, set=changes)
+        try:
+            patched = await self.clients.store.patch(
+                due.collection.model, patch, session, condition=condition
+            )
+        except DocumentNotFoundError:
+            return False
+        return patched is not Conflict.CONFLICT
+
+    async def _publish(self, requeues: Sequence[Requeue], session: Session) -> None:
+        events = [
+            Event.of(part, session=session.tokens(), attempt=attempt, now=self.now())
+            for data, attempt in requeues
+            for part in split_to_fit(data)
+        ]
+        alone = {event.event_id: event for event in events if self.past_the_topic or _may_be_dropped(event)}
+        for event in alone.values():
+            await self.clients.bus.send_to_queue(STAGE_OF[event.event_type], [to_message(event)])
+        await self.clients.bus.publish(event for event in events if event.event_id not in alone)
+
+    @staticmethod
+    async def _keep(items: Sequence[Item], holds: Callable[[Item], Awaitable[bool]]) -> list[Item]:
+        """Those for which it held, a few at a time."""
+        gate = asyncio.Semaphore(AT_ONCE)
+
+        async def one(item: Item) -> bool:
+            async with gate:
+                return await holds(item)
+
+        results = await asyncio.gather(*(one(each) for each in items), return_exceptions=True)
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+        return [item for item, held in zip(items, results, strict=True) if held]
+
+
+def _may_be_dropped(event: Event[Any]) -> bool:
+    """As a first attempt it may be the very event that the topic has seen lately, and its work is undone.
+
+    Not a thread's request: there the one that was seen is orchestration's, and one of the two is enough.
+    """
+    return event.attempt == 1 and not isinstance(event.data, SummarizationRequested)
+
+
+def _unchanged(due: Due) -> str:
+    """That it is as it was read: the text of a condition, with values of ours only."""
+    attempts = f"c.attemptCount = {due.attempts:d}"
+    if not due.attempts:
+        attempts = f"({attempts} OR NOT IS_DEFINED(c.attemptCount))"
+    last = NEVER if due.last_attempt is None else f"c.lastAttemptTime = {json.dumps(due.last_attempt)}"
+    return f"{OPEN} AND {attempts} AND {last}"

@@ -1,0 +1,284 @@
+"""One run of the sweep over all collections, and the document that sums it up."""
+
+import logging
+import time
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.lease import Lease
+from shared.clients.cosmos.session import Session
+from shared.clients.telemetry.tracing import SweepMetrics, sweep_metrics
+from shared.core.errors import PipelineError, classify
+from shared.documents.base import stored_time
+from shared.documents.containers import read_document
+from shared.documents.models import Run, RunStatus, Status, Thread
+from shared.documents.queries.named_query import NamedQuery
+from shared.pipeline.readiness import Ready, ready_threads, summary_request
+from shared.upkeep.requeue.due_document import CHUNKS, COLLECTIONS, MESSAGES, THREADS, Collection, Due, Why
+from shared.upkeep.requeue.policy import Policy
+from shared.upkeep.requeue.rebuild import Requeue, in_events
+from shared.upkeep.requeue.requeuer import Requeuer
+from shared.upkeep.sweep.circuit_breaker import find_evidence, judge
+from shared.upkeep.sweep.due import count_documents, due_documents
+
+__all__ = ["KIND", "Options", "SweepFailedError", "latest_run", "sweep"]
+
+log = logging.getLogger(__name__)
+KIND = "sweep"
+PAGE = 500
+THREADS_AT_ONCE = 100
+THREADS_EXAMINED = 1000  # a run; the next one goes on from there
+MAX_EXAMPLES = 20
+CLAIMED_FOR = timedelta(minutes=30)  # as long as orchestration's claims hold
+
+LATEST_RUN = NamedQuery(
+    "latest_run",
+    "runs",
+    "SELECT TOP 1 * FROM c WHERE c.dry_run = false AND c.status != 'running' ORDER BY c.started_at DESC",
+)
+
+
+class SweepFailedError(PipelineError):
+    """A run of the sweep met errors; its summary has them."""
+
+
+@dataclass(frozen=True)
+class Options:
+    now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
+    requested_by: str = "timer"
+    dry_run: bool = False
+    exclusive: bool = True  # one at a time; two at once would be safe, and waste work
+    collections: Sequence[Collection] = COLLECTIONS
+    metrics: SweepMetrics = field(default_factory=sweep_metrics)
+    progress: Callable[[str], None] = field(default=lambda _step: None)
+
+
+async def sweep(clients: Clients, options: Options | None = None) -> Run | None:
+    """Requeue what is due and give up what is at its end. None where another sweep is at it."""
+    options = options or Options()
+    if not options.exclusive or options.dry_run:
+        return await _Sweep(clients, options).run()
+    async with Lease(clients.store, KIND, options.now).held_if_free() as held:
+        if not held:
+            log.warning("another sweep is under way: this one does nothing")
+            return None
+        return await _Sweep(clients, options).run()
+
+
+async def latest_run(clients: Clients, kind: str = KIND) -> Run | None:
+    """The latest run that has ended."""
+    found = [each async for each in clients.store.query(LATEST_RUN, Session(), place=kind)]
+    return read_document(Run, found[0]) if found else None
+
+
+class _Sweep:
+    def __init__(self, clients: Clients, options: Options) -> None:
+        self._clients = clients
+        self._options = options
+        self._policy = Policy.from_settings(clients.settings)
+        self._requeuer = Requeuer(clients, options.now, options.progress)
+        self._metrics = options.metrics
+        started = options.now()
+        self._run = Run(
+            id=f"{started:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}",
+            kind=KIND,
+            requested_by=options.requested_by,
+            dry_run=options.dry_run,
+            started_at=started,
+            created_at=started,
+        )
+        self._loosened: set[str] = set()  # threads that something was given up in
+
+    async def run(self) -> Run:
+        started = time.monotonic()
+        before = await latest_run(self._clients)
+        await self._clients.store.upsert(self._run, Session())
+        for collection in self._options.collections:
+            try:
+                await self._collection(collection, before)
+            except Exception as error:
+                log.exception("the sweep of %s failed", collection.name)
+                self._note_error(collection, error)
+        return await self._finish(time.monotonic() - started)
+
+    async def _finish(self, seconds: float) -> Run:
+        failed = bool(self._run.errors)
+        self._run.status = RunStatus.FAILED if failed else RunStatus.SUCCEEDED
+        self._run.finished_at = self._options.now()
+        await self._clients.store.upsert(self._run, Session())
+        if not self._options.dry_run:
+            self._metrics.runs.add(1, {"status": "failure" if failed else "success"})
+            self._metrics.duration.record(seconds)
+        log.info("the sweep %s in %.1fs: %s", self._run.status, seconds, self._run.counts)
+        return self._run
+
+    def _note_error(self, collection: Collection, error: Exception) -> None:
+        """One collection's trouble must not keep the others waiting; the run is failed all the same."""
+        failure = classify(error)
+        self._run.errors.append(f"{collection.name}: {failure.error_type}: {failure.message}"[:500])
+        self._metrics.errors.add(1, {"error_type": failure.error_type})
+
+    async def _collection(self, collection: Collection, before: Run | None) -> None:
+        counts = await count_documents(self._clients.store, collection, self._policy, self._options.now())
+        self._report(collection, counts)
+        circuit = await self._circuit(collection, before)
+        dues = await self._due(collection, before)
+        last = self._policy.max_attempts[collection.name]
+        exhausted = [due for due in dues if due.attempts >= last]
+        wanted = [due for due in dues if due.attempts < last]
+        given_up = await self._give_up(collection, exhausted)
+        if collection is THREADS:
+            requeued, held_back = await self._requeue_threads(wanted, alone=circuit is not None)
+        else:
+            requeued, held_back = await self._requeue(wanted, alone=circuit is not None)
+        counts |= {"read": len(dues), "requeued": requeued, "given_up": given_up, "held_back": held_back}
+        self._run.counts[collection.name] = counts
+        labels = {"collection": collection.name}
+        self._metrics.requeued.add(requeued, labels)
+        self._metrics.held_back.add(held_back, labels)
+
+    def _report(self, collection: Collection, counts: dict[str, int]) -> None:
+        if self._options.dry_run:
+            return
+        labels = {"collection": collection.name}
+        self._metrics.stuck.set(counts["stuck"], labels)
+        self._metrics.failed.set(counts["failed"], labels)
+        self._metrics.skipped_backoff.add(counts["waiting"], labels)
+
+    async def _circuit(self, collection: Collection, before: Run | None) -> str | None:
+        now = self._options.now()
+        was_open = before is not None and _waits_for_probes(before, collection)
+        evidence = await find_evidence(self._clients.store, collection, self._policy, now, was_open=was_open)
+        error = judge(evidence, was_open=was_open)
+        self._metrics.circuit_open.set(int(error is not None), {"collection": collection.name})
+        if error is not None:
+            self._run.circuits[collection.name] = error
+            log.warning(
+                "%s fails all the time (%s): the sweep probes with %d of the %s that are due",
+                collection.stage, error, self._policy.probes, collection.name,
+            )  # fmt: skip
+        return error
+
+    async def _due(self, collection: Collection, before: Run | None) -> list[Due]:
+        """What is due, read before anything is changed: a change would move what comes on later pages."""
+        after = before.cursor.get(collection.name, "") if before is not None else ""
+        limit = min(self._policy.limit, THREADS_EXAMINED) if collection is THREADS else self._policy.limit
+        dues: list[Due] = []
+        found = due_documents(self._clients.store, collection, self._policy, self._options.now(), after=after)
+        async for due in found:
+            if len(dues) == limit:
+                self._run.cursor[collection.name] = _last_created(dues)
+                break
+            dues.append(due)
+        return dues
+
+    async def _give_up(self, collection: Collection, dues: list[Due]) -> int:
+        self._show("given up", dues)
+        if self._options.dry_run:
+            return len(dues)
+        marked = [due for page in _pages(dues) for due in await self._requeuer.give_up(page)]
+        self._metrics.max_retries_exceeded.add(len(marked), {"collection": collection.name})
+        if collection in (MESSAGES, CHUNKS):
+            self._loosened |= {due.partition for due in marked}
+        return len(marked)
+
+    async def _requeue(self, dues: list[Due], *, alone: bool) -> tuple[int, int]:
+        chosen = dues[: self._policy.probes] if alone else dues
+        self._show("requeued", chosen)
+        if self._options.dry_run:
+            return len(chosen), len(dues) - len(chosen)
+        requeued = 0
+        for page in _pages(chosen):
+            requeued += await self._requeuer.requeue(
+                page, lambda some: in_events(some, self._policy, self._clients.settings, alone=alone)
+            )
+        return requeued, len(dues) - len(chosen)
+
+    # threads
+
+    async def _requeue_threads(self, dues: list[Due], *, alone: bool) -> tuple[int, int]:
+        """Only a thread that is ready is asked for: else its messages or chunks are what is stuck.
+
+        A thread in which something was just given up may be ready by that, and nobody else would notice.
+        """
+        known = {due.id for due in dues}
+        dues = [*(await self._loosened_threads(known)), *dues]
+        requeued, held_back = 0, 0
+        for page in _pages(dues, THREADS_AT_ONCE):
+            ready = await self._ready(page)
+            if alone and (rest := len(ready) - max(0, self._policy.probes - requeued)) > 0:
+                held_back += rest
+                ready = dict(islice(ready.items(), len(ready) - rest))
+            self._show("requeued", [due for due in page if due.id in ready])
+            requeued += await self._ask(page, ready)
+        return requeued, held_back
+
+    async def _ask(self, page: Sequence[Due], ready: dict[str, Ready]) -> int:
+        chosen = [due for due in page if due.id in ready]
+        if self._options.dry_run:
+            return len(chosen)
+        settings = self._clients.settings
+        versions = {due.id: {"content_hash": ready[due.id].version, "requesting": None} for due in chosen}
+
+        def requests(some: Sequence[Due]) -> list[Requeue]:
+            return [
+                (summary_request(due.id, ready[due.id].version, settings), due.next_attempt) for due in some
+            ]
+
+        return await self._requeuer.requeue(chosen, requests, **versions)
+
+    async def _ready(self, page: Sequence[Due]) -> dict[str, Ready]:
+        found = await self._clients.store.find_many(Thread, [(due.id, due.id) for due in page], Session())
+        alive = [each for each in found.values() if each.merged_into is None and not self._claimed(each)]
+        return {each.thread.id: each for each in await ready_threads(self._clients, alive, Session())}
+
+    def _claimed(self, thread: Thread) -> bool:
+        """Whether orchestration is about to ask for it: it waits for the thread to come to rest."""
+        quiet = timedelta(seconds=self._clients.settings.ORCHESTRATION_QUIET_SECONDS)
+        claimed = (thread.requesting or {}).get("at", "")
+        return str(claimed) > stored_time(self._options.now() - CLAIMED_FOR - quiet)
+
+    async def _loosened_threads(self, known: set[str]) -> list[Due]:
+        """Threads in which something was given up, unless they are done with or were tried already."""
+        wanted = sorted(self._loosened - known)
+        found = await self._clients.store.find_many(Thread, [(each, each) for each in wanted], Session())
+        return [
+            Due(THREADS, Why.NEVER, each.id, each.id, 0, None, each.lastError, None)
+            for each in found.values()
+            if each.status is Status.PENDING and each.lastAttemptTime is None
+        ]
+
+    def _show(self, what: str, dues: Iterable[Due]) -> None:
+        room = MAX_EXAMPLES - len(self._run.examples)
+        self._run.examples += [
+            {
+                "what": what,
+                "collection": due.collection.name,
+                "id": due.id,
+                "partition": due.partition,
+                "why": due.why.value,
+                "attempts": due.attempts,
+                "error": due.reason[:200],
+            }
+            for due in islice(dues, room)
+        ]
+
+
+def _waits_for_probes(before: Run, collection: Collection) -> bool:
+    """Whether the circuit is open and probes are out. Where nothing was due, none can come to close it."""
+    is_open = collection.name in before.circuits
+    return is_open and bool(before.counts.get(collection.name, {}).get("requeued"))
+
+
+def _pages(dues: Sequence[Due], size: int = PAGE) -> list[Sequence[Due]]:
+    return [dues[start : start + size] for start in range(0, len(dues), size)]
+
+
+def _last_created(dues: Sequence[Due]) -> str:
+    """Where the never attempted ones were broken off; empty where they were not reached."""
+    never = [due for due in dues if due.why is Why.NEVER]
+    return str(never[-1].fields.get("created_at", "")) if never else ""

@@ -1,0 +1,58 @@
+"""Digests over HTTP: have one made at once."""
+
+from datetime import UTC, datetime
+
+import azure.functions as func
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from shared.clients.connections import clients
+from shared.domain.summaries.digest_scopes import InvalidScopeError, parse_scope
+from shared.summarization.digests.refreshing import refresh_digest
+from web.api.openapi import describes
+from web.problems import Problem, answer, invalid, tells_problems
+
+__all__ = ["blueprint"]
+
+blueprint = func.Blueprint()
+PATH = "api/digests"
+LONGEST_BODY = 4096
+
+
+class DigestAsked(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    scope: str = Field(
+        min_length=1,
+        max_length=1024,
+        description="weekly:<source>:2024-W03, consensus:<source>:2024-01 or draft:<name>",
+    )
+
+
+class DigestMade(BaseModel):
+    scope: str
+    summary_id: str
+    report_id: str
+    links: dict[str, str]
+
+
+@blueprint.function_name("digests_refresh")
+@blueprint.route(route=PATH, methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
+@describes("POST", PATH, {200: DigestMade}, body=DigestAsked, needs_key=True)
+@tells_problems
+async def refresh_one_digest(req: func.HttpRequest) -> func.HttpResponse:
+    """Make a digest of a week, a month or a draft now; it is the same one where nothing is new."""
+    body = req.get_body()
+    if len(body) > LONGEST_BODY:
+        raise Problem(413, f"The body has at most {LONGEST_BODY} bytes.")
+    try:
+        scope = parse_scope(DigestAsked.model_validate_json(body).scope)
+    except ValidationError as error:
+        raise invalid(error) from None
+    except InvalidScopeError as error:
+        raise Problem(422, str(error)) from None
+    summary = await refresh_digest(await clients(), scope, datetime.now(UTC))
+    if summary is None:
+        raise Problem(404, f"{scope.name}: no thread of it has a summary")
+    report = f"rpt-{summary.id}"
+    links = {"report": f"/api/reports/{report}"}
+    return answer(200, {"scope": scope.name, "summary_id": summary.id, "report_id": report, "links": links})

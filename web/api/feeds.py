@@ -1,0 +1,100 @@
+"""Atom feeds: the latest reports of a list, of a draft, of a thread."""
+
+import re
+from datetime import UTC, datetime
+from urllib.parse import quote, urlsplit
+
+import azure.functions as func
+
+from shared.clients.connections import Clients, clients
+from shared.clients.cosmos.session import Session
+from shared.documents.containers import read_document
+from shared.documents.models import Report, Summary
+from shared.ingestion.source_definitions import NAME_PATTERN
+from shared.publishing.atom import Feed, atom_feed, entry_of
+from shared.retrieval.links import page_of_draft, page_of_report, page_of_source, page_of_thread
+from shared.retrieval.reports import thread_now
+from web.api.drafts import PATTERN
+from web.api.openapi import describes
+from web.api.reports import REPORTS
+from web.caching import answer_of, etag_of
+from web.formatting import bare_subject
+from web.parameters import HASH_ID, draft_named, id_of
+from web.problems import Problem, tells_problems
+
+__all__ = ["blueprint"]
+
+blueprint = func.Blueprint()
+ENTRIES = 50
+ATOM = "application/atom+xml"
+
+
+@blueprint.function_name("feeds_source")
+@blueprint.route(route="api/feeds/sources/{name}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@describes("GET", "api/feeds/sources/{name}", {200: ATOM}, ids={"name": NAME_PATTERN})
+@tells_problems
+async def feed_of_source(req: func.HttpRequest) -> func.HttpResponse:
+    """The latest reports of a list. One that has none yet has an empty feed, to be followed already."""
+    name = req.route_params["name"]
+    if not re.fullmatch(NAME_PATTERN, name):
+        raise Problem(404, "There is no list with this name.")
+    feed = Feed("source", name, f"What was agreed on {name}", _own(req), page_of_source(name))
+    return await _answer(req, feed, {"source": name})
+
+
+@blueprint.function_name("feeds_draft")
+@blueprint.route(route="api/feeds/drafts/{name}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@describes("GET", "api/feeds/drafts/{name}", {200: ATOM}, ids={"name": PATTERN})
+@tells_problems
+async def feed_of_draft(req: func.HttpRequest) -> func.HttpResponse:
+    """The latest reports that are about a draft or RFC, in any version."""
+    name = draft_named(req)
+    feed = Feed("draft", name, f"What was said of {name}", _own(req), page_of_draft(name))
+    return await _answer(req, feed, {"draft": name})
+
+
+@blueprint.function_name("feeds_thread")
+@blueprint.route(route="api/feeds/threads/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@describes("GET", "api/feeds/threads/{id}", {200: ATOM}, ids={"id": HASH_ID})
+@tells_problems
+async def feed_of_thread(req: func.HttpRequest) -> func.HttpResponse:
+    """A thread's report: one entry, updated whenever the thread has grown and was summarised anew."""
+    thread = await thread_now(await clients(), id_of(req, "id", HASH_ID, "thread"))
+    title = bare_subject(thread.subject) or "A thread without a subject"
+    feed = Feed("thread", thread.id, title, _own(req), page_of_thread(thread.id))
+    return await _answer(req, feed, {"thread": thread.id, "type": "thread"})
+
+
+async def _answer(req: func.HttpRequest, feed: Feed, filters: dict[str, object]) -> func.HttpResponse:
+    connected = await clients()
+    page = await REPORTS.page(
+        connected.store,
+        sort="-published_at",
+        filters={**filters, "current": True},
+        after=None,
+        size=ENTRIES,
+    )
+    reports = [read_document(Report, each) for each in page.rows]
+    summaries = await _summaries(connected, reports)
+    entries = [entry_of(each, summaries.get(each.summary_id), page_of_report(each.id)) for each in reports]
+    origin = connected.settings.PUBLIC_URL or _origin(req)
+    body = atom_feed(feed, entries, origin, datetime.now(UTC))
+    # An empty feed bears the time of asking: it is the same feed all the same.
+    etag = None if entries else etag_of(feed.self_path.encode())
+    kept = {"X-Content-Type-Options": "nosniff"}
+    return answer_of(req, body, ATOM, headers=kept, etag=etag)
+
+
+async def _summaries(connected: Clients, reports: list[Report]) -> dict[str, Summary]:
+    keys = [(each.summary_id, each.scope) for each in reports]
+    return await connected.store.find_many(Summary, keys, Session())
+
+
+def _own(req: func.HttpRequest) -> str:
+    return quote(urlsplit(req.url).path, safe="/%")
+
+
+def _origin(req: func.HttpRequest) -> str:
+    """Where the reader asked: the address under which the site is known to them."""
+    parts = urlsplit(req.url)
+    return f"{parts.scheme}://{parts.netloc}"

@@ -1,0 +1,161 @@
+"""What the API answers with about sources, archives and fetches."""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+from shared.documents.base import UtcTime
+from shared.documents.models import ArchiveStatus, FetchedArchive, OperationStatus, RefusedFile
+
+__all__ = [
+    "ArchiveDetail",
+    "ArchiveItem",
+    "ArchiveList",
+    "ArchiveUploaded",
+    "Health",
+    "OperationAccepted",
+    "OperationDetail",
+    "OperationShown",
+    "RemovalDetail",
+    "SourceDeleted",
+    "SourceItem",
+    "SourceList",
+]
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class ArchiveItem(_Shape):
+    archive_id: str
+    file_hash: str
+    file_size_bytes: int
+    source: str
+    source_type: str
+    source_url: str
+    format: str
+    ingestion_date: UtcTime
+    message_count: int
+    skipped_count: int
+    skipped: list[dict[str, Any]]
+    thread_count: int
+    file_path: str
+    status: ArchiveStatus
+    created_at: UtcTime
+    attemptCount: int  # noqa: N815 - the specification's names
+    lastAttemptTime: UtcTime | None  # noqa: N815
+    lastError: str | None  # noqa: N815
+    links: dict[str, str]
+
+
+class ArchiveUploaded(ArchiveItem):
+    duplicate: bool
+    announced: bool
+
+
+class ProgressOfStage(_Shape):
+    name: str
+    unit: str
+    done: int
+    total: int
+    failed: int
+
+
+class Progress(_Shape):
+    complete: bool
+    failed: bool
+    percent: int = Field(ge=0, le=100)
+    messages: int
+    chunks: int
+    threads: int
+    stages: list[ProgressOfStage]
+    gaps: list[str]
+
+
+class ArchiveDetail(ArchiveItem):
+    progress: Progress
+
+
+class ArchiveList(_Shape):
+    items: list[ArchiveItem]
+    next: str | None
+
+
+class SourceItem(_Shape):
+    name: str
+    schema_version: str
+    created_at: UtcTime
+    source_type: str
+    url: str
+    enabled: bool
+    schedule: str | None
+    settings: dict[str, Any]
+    cursor: dict[str, Any]
+    last_fetch_at: UtcTime | None
+    last_fetch_error: str | None
+    last_success_at: UtcTime | None
+    next_fetch_at: UtcTime | None
+    lease_owner: str | None
+    lease_until: UtcTime | None
+    links: dict[str, str]
+
+
+class SourceList(_Shape):
+    items: list[SourceItem]
+    next: str | None
+
+
+class SourceDeleted(_Shape):
+    name: str
+    deleted: bool
+    cascade: bool
+    detail: str
+
+
+class OperationAccepted(_Shape):
+    operation_id: str
+    already_running: bool
+    links: dict[str, str]
+
+
+class OperationDetail(_Shape):
+    id: str
+    created_at: UtcTime
+    source: str
+    requested_by: str
+    status: OperationStatus
+    started_at: UtcTime | None
+    finished_at: UtcTime | None
+    archives: list[FetchedArchive]
+    refused: list[RefusedFile]
+    error: str | None
+    links: dict[str, str]
+
+
+class RemovalDetail(_Shape):
+    """A deletion; when it is done, `counts` is its receipt."""
+
+    id: str
+    created_at: UtcTime
+    target_kind: str
+    target: str
+    requested_by: str
+    status: OperationStatus
+    started_at: UtcTime | None
+    updated_at: UtcTime
+    finished_at: UtcTime | None
+    archives: list[str]
+    counts: dict[str, int]
+    left: dict[str, int]
+    error: str | None
+    links: dict[str, str]
+
+
+class OperationShown(RootModel[OperationDetail | RemovalDetail]):
+    """A fetch, or a deletion."""
+
+
+class Health(_Shape):
+    status: str
+    problems: list[str] | None = None

@@ -1,0 +1,92 @@
+"""Messages and chunks over HTTP."""
+
+import azure.functions as func
+from pydantic import Field
+
+from shared.clients.connections import clients
+from shared.documents.containers import read_document
+from shared.documents.models import Chunk, Message
+from shared.retrieval.listing import Listing, next_address
+from shared.retrieval.read_models import ChunkItem, ChunkList, MessageDetail
+from shared.retrieval.reports import find_by_id
+from web.api.openapi import describes
+from web.caching import answer_of, answer_with
+from web.parameters import HASH_ID, Asked, HashId, Limit, asked, id_of
+from web.problems import Problem, tells_problems
+
+__all__ = ["blueprint"]
+
+blueprint = func.Blueprint()
+CHUNKS = Listing(
+    "chunks",
+    "chunks",
+    clauses={"thread": "c.thread_id = @thread", "message": "c.message_key = @message"},
+    sorts=("message_key",),
+)
+# A mail is a stranger's: it is handed out as text to save, which no browser may take for anything else.
+AS_TEXT = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+}
+
+
+@blueprint.function_name("messages_get")
+@blueprint.route(route="api/messages/{key}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@describes("GET", "api/messages/{key}", {200: MessageDetail}, ids={"key": HASH_ID})
+@tells_problems
+async def get_message(req: func.HttpRequest) -> func.HttpResponse:
+    """One message with its body, and which stretches of it are quotes or signatures."""
+    return answer_with(req, MessageDetail.of(await _message(req)))
+
+
+@blueprint.function_name("messages_raw")
+@blueprint.route(route="api/messages/{key}/raw", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@describes("GET", "api/messages/{key}/raw", {200: "text/plain"}, ids={"key": HASH_ID})
+@tells_problems
+async def get_raw(req: func.HttpRequest) -> func.HttpResponse:
+    """The mail as text: its headers as they were decoded, and its body."""
+    message = await _message(req)
+    headers = "".join(f"{name}: {value}\n" for name, value in message.headers.items())
+    kept = {**AS_TEXT, "Content-Disposition": f'attachment; filename="{message.id}.txt"'}
+    return answer_of(req, f"{headers}\n{message.body_raw}".encode(), "text/plain", headers=kept)
+
+
+@blueprint.function_name("chunks_get")
+@blueprint.route(route="api/chunks/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@describes("GET", "api/chunks/{id}", {200: ChunkItem}, ids={"id": HASH_ID})
+@tells_problems
+async def get_chunk(req: func.HttpRequest) -> func.HttpResponse:
+    """One chunk: a passage of a message, and where it stands in the body."""
+    id_ = id_of(req, "id", HASH_ID, "chunk")
+    found = await find_by_id(await clients(), Chunk, id_, "chunk")
+    return answer_with(req, ChunkItem.of(read_document(Chunk, found)))
+
+
+class ChunksAsked(Asked):
+    thread: HashId | None = None
+    message: HashId | None = None
+    limit: Limit = 50
+    after: str | None = Field(None, description="from `next` of the page before")
+
+
+@blueprint.function_name("chunks_list")
+@blueprint.route(route="api/chunks", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@describes("GET", "api/chunks", {200: ChunkList}, query=ChunksAsked)
+@tells_problems
+async def list_chunks(req: func.HttpRequest) -> func.HttpResponse:
+    """The chunks of a thread or of a message."""
+    wanted, connected = asked(req, ChunksAsked), await clients()
+    if wanted.thread is None and wanted.message is None:
+        fault = {"parameter": "thread", "detail": "name a thread or a message"}
+        raise Problem(422, f"thread: {fault['detail']}", errors=[fault])
+    filters = {"thread": wanted.thread, "message": wanted.message}
+    page = await CHUNKS.page(
+        connected.store, sort="message_key", filters=filters, after=wanted.after, size=wanted.limit
+    )
+    items = [ChunkItem.of(read_document(Chunk, each)) for each in page.rows]
+    return answer_with(req, ChunkList(items=items, next=next_address(req, "/api/chunks", page.cursor)))
+
+
+async def _message(req: func.HttpRequest) -> Message:
+    key = id_of(req, "key", HASH_ID, "message")
+    return read_document(Message, await find_by_id(await clients(), Message, key, "message"))

@@ -1,0 +1,203 @@
+"""The OpenAPI document, made of what the endpoints declare: their parameters and answers are its schemas."""
+
+import functools
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, TypeVar
+
+import azure.functions as func
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from web.caching import answer_of
+from web.parameters import Asked
+from web.problems import tells_problems
+
+__all__ = ["OPERATIONS", "Described", "blueprint", "describes", "document"]
+
+blueprint = func.Blueprint()
+JSON = "application/json"
+PROBLEM = "application/problem+json"
+REFERENCE = "#/components/schemas/{model}"
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Fault(BaseModel):
+    detail: str
+    parameter: str | None = None
+    pointer: str | None = None
+
+
+class ProblemDetails(BaseModel):
+    """RFC 9457. `errors` has the place of each fault: a query parameter, or a JSON pointer into the body."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[Fault] | None = None
+    problems: list[str] | None = None
+
+
+Answers = Mapping[int, type[BaseModel] | str]
+
+
+@dataclass(frozen=True)
+class Described:
+    """One operation. An answer is a model, or the media type of what is not JSON."""
+
+    method: str
+    path: str
+    name: str
+    summary: str
+    answers: Answers
+    query: type[Asked] | None = None
+    body: type[BaseModel] | str | None = None
+    path_parameters: Mapping[str, str] = field(default_factory=dict)
+    needs_key: bool = False
+
+
+OPERATIONS: dict[tuple[str, str], Described] = {}
+
+
+def describes(
+    method: str,
+    path: str,
+    answers: Answers,
+    *,
+    query: type[Asked] | None = None,
+    body: type[BaseModel] | str | None = None,
+    ids: Mapping[str, str] | None = None,
+    needs_key: bool = False,
+    name: str = "",
+) -> Callable[[Function], Function]:
+    """Put a function into the document. Its docstring says what it does, else its name."""
+
+    def remember(function: Function) -> Function:
+        summary = (function.__doc__ or function.__name__.replace("_", " ").capitalize()).strip()
+        OPERATIONS[method, path] = Described(
+            method,
+            path,
+            name or function.__name__,
+            summary.partition("\n")[0],
+            answers,
+            query=query,
+            body=body,
+            path_parameters=ids or {},
+            needs_key=needs_key,
+        )
+        return function
+
+    return remember
+
+
+@functools.lru_cache(maxsize=1)
+def document() -> dict[str, Any]:
+    schemas = _schemas()
+    paths: dict[str, Any] = {}
+    for operation in sorted(OPERATIONS.values(), key=lambda each: (each.path, each.method)):
+        paths.setdefault(f"/{operation.path}", {})[operation.method.lower()] = _operation(operation)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Rough Consensus",
+            "version": "1",
+            "description": "What mailing lists agreed on, with the mails that show it.",
+        },
+        "servers": [{"url": "/"}],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "x-functions-key"}},
+        },
+    }
+
+
+def _models() -> list[type[BaseModel]]:
+    found: dict[type[BaseModel], None] = {ProblemDetails: None}
+    for operation in OPERATIONS.values():
+        for each in (*operation.answers.values(), operation.body):
+            if each is not None and not isinstance(each, str):
+                found[each] = None
+    return list(found)
+
+
+def _schemas() -> dict[str, Any]:
+    wanted = [(model, "serialization") for model in _models()]
+    _, made = models_json_schema(wanted, ref_template=REFERENCE)  # type: ignore[arg-type]  # a list of literals
+    return dict(made["$defs"])
+
+
+def _operation(operation: Described) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "operationId": operation.name,
+        "summary": operation.summary,
+        "parameters": [*_in_path(operation), *_in_query(operation)],
+        "responses": {
+            **{str(status): _response(status, what) for status, what in operation.answers.items()},
+            "default": _content("What is wrong.", PROBLEM, ProblemDetails),
+        },
+    }
+    if operation.body is not None:
+        media = operation.body if isinstance(operation.body, str) else JSON
+        model = None if isinstance(operation.body, str) else operation.body
+        made["requestBody"] = {"required": True, **_content("", media, model)}
+        del made["requestBody"]["description"]
+    if operation.needs_key:
+        made["security"] = [{"key": []}]
+    return made
+
+
+def _response(status: int, what: type[BaseModel] | str) -> dict[str, Any]:
+    described = HTTPStatus(status).phrase
+    return _content(described, what, None) if isinstance(what, str) else _content(described, JSON, what)
+
+
+def _content(description: str, media: str, model: type[BaseModel] | None) -> dict[str, Any]:
+    schema: dict[str, Any] = {} if model is None else {"$ref": REFERENCE.format(model=model.__name__)}
+    return {"description": description, "content": {media: {"schema": schema}}}
+
+
+def _in_path(operation: Described) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "pattern": pattern}}
+        for name, pattern in operation.path_parameters.items()
+    ]
+
+
+def _in_query(operation: Described) -> list[dict[str, Any]]:
+    if operation.query is None:
+        return []
+    schema = operation.query.model_json_schema(ref_template=REFERENCE)
+    return [
+        {"name": name, "in": "query", "schema": _flat(each, schema.get("$defs", {}))}
+        | ({"required": True} if name in schema.get("required", []) else {})
+        for name, each in schema["properties"].items()
+    ]
+
+
+def _flat(schema: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """A parameter's schema by itself: what it refers to put in place, and no null, which no query can say."""
+    choices = [each for each in schema.get("anyOf", []) if each != {"type": "null"}]
+    if len(choices) == 1:
+        schema = {**{name: value for name, value in schema.items() if name != "anyOf"}, **choices[0]}
+    if "$ref" in schema:
+        referred = definitions[schema["$ref"].rpartition("/")[2]]
+        schema = {**{name: value for name, value in schema.items() if name != "$ref"}, **referred}
+    return {name: value for name, value in schema.items() if not (name == "default" and value is None)}
+
+
+@blueprint.function_name("openapi")
+@blueprint.route(route="api/openapi.json", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@describes("GET", "api/openapi.json", {200: JSON})
+@tells_problems
+async def openapi(req: func.HttpRequest) -> func.HttpResponse:
+    """The OpenAPI document of this API."""
+    return answer_of(req, _as_json(), JSON)
+
+
+@functools.lru_cache(maxsize=1)
+def _as_json() -> bytes:
+    return json.dumps(document()).encode()

@@ -1,0 +1,127 @@
+"""Reports over HTTP: what was agreed, found by list, thread, draft, people, time and outcome."""
+
+from typing import Literal
+
+import azure.functions as func
+from pydantic import Field
+
+from shared.clients.connections import clients
+from shared.documents.base import stored_time
+from shared.documents.containers import read_document
+from shared.documents.models import Report, SummaryType
+from shared.retrieval.listing import Listing, next_address
+from shared.retrieval.read_models import ReportDetail, ReportItem, ReportList
+from shared.retrieval.reports import find_report, report_detail, summary_of
+from web.api.openapi import describes
+from web.caching import answer_of, answer_with
+from web.parameters import (
+    REPORT_ID,
+    Asked,
+    Day,
+    DraftName,
+    HashId,
+    Limit,
+    SourceName,
+    asked,
+    day_after,
+    id_of,
+    start_of,
+)
+from web.problems import Problem, tells_problems
+
+__all__ = ["REPORTS", "blueprint"]
+
+blueprint = func.Blueprint()
+PATH = "/api/reports"
+Outcome = Literal["agreement", "dissent", "mixed", "none"]
+Order = Literal["-published_at", "published_at", "-last_message_date", "last_message_date"]
+
+REPORTS = Listing(
+    "reports",
+    "reports",
+    clauses={
+        "source": "c.source = @source",
+        "thread": "(c.thread_id = @thread OR ARRAY_CONTAINS(c.thread_ids, @thread))",
+        "draft": "ARRAY_CONTAINS(c.draft_mentions, @draft)",
+        "since": "c.last_message_date >= @since",
+        "until": "c.last_message_date < @until",
+        "participant": (
+            "EXISTS(SELECT VALUE p FROM p IN c.participants"
+            " WHERE p.email = LOWER(@participant) OR STRINGEQUALS(p.name, @participant, true))"
+        ),
+        "consensus": "(c.consensus_type = @consensus OR (@consensus = 'none' AND IS_NULL(c.consensus_type)))",
+        "type": "c.summary_type = @type",
+        "digests": "c.summary_type IN ('weekly', 'consensus')",
+        "current": "c.outdated = false",
+    },
+    sorts=("-published_at", "published_at", "-last_message_date", "last_message_date"),
+)
+
+
+class ReportsAsked(Asked):
+    source: SourceName | None = None
+    thread: HashId | None = None
+    draft: DraftName | None = Field(None, description="a draft (any version of it), RFC, BCP or STD")
+    since: Day | None = Field(None, alias="from", description="last message on this day or later")
+    until: Day | None = Field(None, alias="to", description="last message on this day or earlier")
+    participant: str | None = Field(None, min_length=1, max_length=320, description="an address, or a name")
+    consensus: Outcome | None = None
+    type: SummaryType | None = None
+    outdated: bool = Field(default=False, description="earlier versions as well")
+    sort: Literal["-published_at", "published_at", "-last_message_date", "last_message_date"] = (
+        "-published_at"
+    )
+    limit: Limit = 50
+    after: str | None = Field(None, description="from `next` of the page before")
+
+    def filters(self) -> dict[str, object]:
+        since, until = start_of(self.since), day_after(self.until)
+        return {
+            "source": self.source,
+            "thread": self.thread,
+            "draft": self.draft,
+            "since": since and stored_time(since),
+            "until": until and stored_time(until),
+            "participant": self.participant,
+            "consensus": self.consensus,
+            "type": self.type and self.type.value,
+            "current": None if self.outdated else True,
+        }
+
+
+@blueprint.function_name("reports_list")
+@blueprint.route(route="api/reports", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@describes("GET", "api/reports", {200: ReportList}, query=ReportsAsked)
+@tells_problems
+async def list_reports(req: func.HttpRequest) -> func.HttpResponse:
+    """Reports, the newest first; earlier versions only where they are asked for."""
+    wanted, connected = asked(req, ReportsAsked), await clients()
+    page = await REPORTS.page(
+        connected.store, sort=wanted.sort, filters=wanted.filters(), after=wanted.after, size=wanted.limit
+    )
+    items = [ReportItem.of(read_document(Report, each)) for each in page.rows]
+    return answer_with(req, ReportList(items=items, next=next_address(req, PATH, page.cursor)))
+
+
+@blueprint.function_name("reports_get")
+@blueprint.route(route="api/reports/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@describes("GET", "api/reports/{id}", {200: ReportDetail}, ids={"id": REPORT_ID})
+@tells_problems
+async def get_report(req: func.HttpRequest) -> func.HttpResponse:
+    """One report with its summary: claims, stances, and citations with their places."""
+    return answer_with(req, await report_detail(await clients(), id_of(req, "id", REPORT_ID, "report")))
+
+
+@blueprint.function_name("reports_markdown")
+@blueprint.route(route="api/reports/{id}/markdown", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@describes("GET", "api/reports/{id}/markdown", {200: "text/markdown"}, ids={"id": REPORT_ID})
+@tells_problems
+async def get_markdown(req: func.HttpRequest) -> func.HttpResponse:
+    """The report's text as Markdown."""
+    connected = await clients()
+    report = await find_report(connected, id_of(req, "id", REPORT_ID, "report"))
+    summary = await summary_of(connected, report)
+    if summary is None:
+        raise Problem(404, "The summary of this report is no longer there.")
+    kept = {"Content-Disposition": f'inline; filename="{report.id}.md"', "X-Content-Type-Options": "nosniff"}
+    return answer_of(req, summary.content_markdown.encode(), "text/markdown", headers=kept)

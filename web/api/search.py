@@ -1,0 +1,52 @@
+"""Search over HTTP."""
+
+from urllib.parse import urlencode
+
+import azure.functions as func
+
+from shared.clients.connections import clients
+from shared.retrieval.read_models import SearchAnswer
+from shared.retrieval.search import (
+    DEEPEST,
+    Found,
+    SearchAsked,
+    as_parameters,
+    find,
+    found_items,
+    shown_facets,
+)
+from web.api.openapi import describes
+from web.caching import answer_with
+from web.parameters import asked
+from web.problems import tells_problems
+
+__all__ = ["blueprint"]
+
+blueprint = func.Blueprint()
+
+
+@blueprint.function_name("search")
+@blueprint.route(route="api/search", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@describes("GET", "api/search", {200: SearchAnswer}, query=SearchAsked)
+@tells_problems
+async def search(req: func.HttpRequest) -> func.HttpResponse:
+    """Passages of mail, by words and by meaning, with highlights and facets."""
+    wanted = asked(req, SearchAsked)
+    found = await find(await clients(), wanted)
+    answer = SearchAnswer(
+        query=wanted.q,
+        mode=found.mode,
+        note=found.note,
+        total=found.total,
+        items=found_items(found.hits),
+        facets=shown_facets(found.hits.facets),
+        next=_next(wanted, found),
+    )
+    return answer_with(req, answer)
+
+
+def _next(wanted: SearchAsked, found: Found) -> str | None:
+    skip = wanted.skip + wanted.limit
+    if skip >= min(found.total, DEEPEST):
+        return None
+    return f"/api/search?{urlencode({**as_parameters(wanted), 'skip': skip})}"

@@ -1,0 +1,185 @@
+"""Threads over HTTP, and their messages in the order of reading."""
+
+from typing import Literal
+
+import azure.functions as func
+from pydantic import Field
+
+from shared.clients.connections import clients
+from shared.documents.base import stored_time
+from shared.documents.containers import read_document
+from shared.documents.models import Status, Thread
+from shared.retrieval.conversation import Placed, arrange
+from shared.retrieval.links import api_of, page_of_message
+from shared.retrieval.listing import Listing, next_address
+from shared.retrieval.read_models import (
+    MessageInThread,
+    MessagesOfThread,
+    ThreadDetail,
+    ThreadItem,
+    ThreadList,
+)
+from shared.retrieval.reports import messages_of, thread_now
+from web.api.openapi import describes
+from web.api.reports import Outcome
+from web.caching import answer_with
+from web.parameters import (
+    HASH_ID,
+    Asked,
+    Day,
+    DraftName,
+    HashId,
+    Limit,
+    SourceName,
+    asked,
+    day_after,
+    id_of,
+    start_of,
+)
+from web.problems import Problem, tells_problems
+
+__all__ = ["THREADS", "blueprint"]
+
+blueprint = func.Blueprint()
+PATH = "/api/threads"
+
+THREADS = Listing(
+    "threads",
+    "threads",
+    always="IS_NULL(c.merged_into)",
+    clauses={
+        "source": "ARRAY_CONTAINS(c.sources, @source)",
+        "archive": "ARRAY_CONTAINS(c.archive_ids, @archive)",
+        # A thread has drafts as they were written, with their versions.
+        "draft": (
+            "EXISTS(SELECT VALUE d FROM d IN c.draft_mentions WHERE d = @draft"
+            " OR (STARTSWITH(d, CONCAT(@draft, '-')) AND LENGTH(d) = LENGTH(@draft) + 3"
+            " AND REGEXMATCH(d, '-[0-9][0-9]$')))"
+        ),
+        "since": "c.last_message_date >= @since",
+        "until": "c.last_message_date < @until",
+        "participant": (
+            "EXISTS(SELECT VALUE p FROM p IN c.participants"
+            " WHERE p.email = LOWER(@participant) OR STRINGEQUALS(p.name, @participant, true))"
+        ),
+        "consensus": "(c.consensus_type = @consensus OR (@consensus = 'none' AND IS_NULL(c.consensus_type)))",
+        "status": "c.status = @status",
+    },
+    sorts=("-last_message_date", "last_message_date"),
+    # Without what threading keeps, which can be large.
+    fields=tuple(name for name in Thread.model_fields if name not in {"threading", "absorbing", "etag"}),
+)
+
+
+class ThreadsAsked(Asked):
+    source: SourceName | None = None
+    archive: HashId | None = None
+    draft: DraftName | None = Field(None, description="a draft (any version of it), RFC, BCP or STD")
+    since: Day | None = Field(None, alias="from", description="last message on this day or later")
+    until: Day | None = Field(None, alias="to", description="last message on this day or earlier")
+    participant: str | None = Field(None, min_length=1, max_length=320, description="an address, or a name")
+    consensus: Outcome | None = None
+    status: Status | None = None
+    sort: Literal["-last_message_date", "last_message_date"] = "-last_message_date"
+    limit: Limit = 50
+    after: str | None = Field(None, description="from `next` of the page before")
+
+    def filters(self) -> dict[str, object]:
+        since, until = start_of(self.since), day_after(self.until)
+        return {
+            "source": self.source,
+            "archive": self.archive,
+            "draft": self.draft,
+            "since": since and stored_time(since),
+            "until": until and stored_time(until),
+            "participant": self.participant,
+            "consensus": self.consensus,
+            "status": self.status and self.status.value,
+        }
+
+
+@blueprint.function_name("threads_list")
+@blueprint.route(route="api/threads", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@describes("GET", "api/threads", {200: ThreadList}, query=ThreadsAsked)
+@tells_problems
+async def list_threads(req: func.HttpRequest) -> func.HttpResponse:
+    """Threads, those with the latest messages first."""
+    wanted, connected = asked(req, ThreadsAsked), await clients()
+    page = await THREADS.page(
+        connected.store, sort=wanted.sort, filters=wanted.filters(), after=wanted.after, size=wanted.limit
+    )
+    items = [ThreadItem.of(read_document(Thread, each)) for each in page.rows]
+    return answer_with(req, ThreadList(items=items, next=next_address(req, PATH, page.cursor)))
+
+
+@blueprint.function_name("threads_get")
+@blueprint.route(route="api/threads/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@describes("GET", "api/threads/{id}", {200: ThreadDetail}, ids={"id": HASH_ID})
+@tells_problems
+async def get_thread(req: func.HttpRequest) -> func.HttpResponse:
+    """One thread; where it was merged into another, that one."""
+    return answer_with(req, ThreadDetail.of(await _thread(req)))
+
+
+class MessagesAsked(Asked):
+    limit: Limit = 100
+    after: HashId | None = Field(None, description="from `next` of the page before")
+
+
+@blueprint.function_name("threads_messages")
+@blueprint.route(route="api/threads/{id}/messages", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@describes(
+    "GET", "api/threads/{id}/messages", {200: MessagesOfThread}, query=MessagesAsked, ids={"id": HASH_ID}
+)
+@tells_problems
+async def list_messages(req: func.HttpRequest) -> func.HttpResponse:
+    """A thread's messages, each answer after what it answers, with its depth; `missing` are not stored."""
+    wanted, thread = asked(req, MessagesAsked), await _thread(req)
+    placed = arrange(await messages_of(await clients(), thread.id))
+    start = _after(placed, wanted.after)
+    shown = placed[start : start + wanted.limit]
+    more = len(placed) > start + wanted.limit
+    path = f"{api_of('threads', thread.id)}/messages"
+    return answer_with(
+        req,
+        MessagesOfThread(
+            thread_id=thread.id,
+            message_count=len(placed),
+            missing=max(thread.message_count - len(placed), 0),
+            items=[_in_thread(each) for each in shown],
+            next=next_address(req, path, shown[-1].message.id if more else None),
+        ),
+    )
+
+
+async def _thread(req: func.HttpRequest) -> Thread:
+    return await thread_now(await clients(), id_of(req, "id", HASH_ID, "thread"))
+
+
+def _after(placed: list[Placed], key: str | None) -> int:
+    if key is None:
+        return 0
+    for position, each in enumerate(placed):
+        if each.message.id == key:
+            return position + 1
+    fault = {"parameter": "after", "detail": "is not a message of this thread"}
+    raise Problem(422, f"after: {fault['detail']}", errors=[fault])
+
+
+def _in_thread(placed: Placed) -> MessageInThread:
+    message = placed.message
+    return MessageInThread(
+        message_key=message.id,
+        message_id=message.message_id,
+        parent_key=placed.parent.id if placed.parent else None,
+        depth=placed.depth,
+        subject=message.subject,
+        sender=message.from_,
+        date=message.date,
+        text=message.body_normalized,
+        status=message.status,
+        links={
+            "self": api_of("messages", message.id),
+            "page": page_of_message(message.thread_id, message.id),
+        },
+    )

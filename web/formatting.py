@@ -1,0 +1,143 @@
+"""How values read on a page: texts of strangers made plain, dates, counts and states in words."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from shared.pipeline.progress import ArchiveProgress, StageProgress
+
+__all__ = [
+    "OUTCOMES",
+    "STANCES",
+    "STATUSES",
+    "bare_subject",
+    "counted",
+    "day",
+    "filename",
+    "machine_time",
+    "minute",
+    "moment",
+    "plain",
+    "progress_state",
+    "seen",
+    "sentence",
+    "stage_figures",
+    "stance_shares",
+    "unquoted",
+]
+
+STANCES = {
+    "support": "in support",
+    "objection": "objecting",
+    "question": "asking",
+    "neutral": "neutral",
+    "unclear": "no clear stance",
+}
+# By type and by whether there is consensus: the words, and how they look.
+OUTCOMES = {
+    ("agreement", True): ("Consensus", "agreement"),
+    ("mixed", True): ("Rough consensus", "agreement"),
+    ("dissent", True): ("Consensus against", "dissent"),
+    ("none", True): ("Consensus", "agreement"),
+    ("agreement", False): ("Some support", ""),
+    ("mixed", False): ("Contested", "mixed"),
+    ("dissent", False): ("Contested", "mixed"),
+    ("none", False): ("Open", ""),
+}
+STATUSES = {
+    "pending": "waiting",
+    "processed": "done",
+    "failed": "failed, to be tried again",
+    "failed_max_retries": "given up",
+}
+# Line ends and tabs are for the caller to keep; all else that is not text, and what turns its direction.
+_UNSEEN = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ue000\ue001\ufeff]"
+)
+LONGEST_WORD = 300
+_ENDLESS = re.compile(rf"\S{{{LONGEST_WORD}}}(?=\S)")
+_QUOTED = re.compile(r"^ {0,3}(?:[A-Z][A-Za-z]{0,2})?> ?", re.MULTILINE)
+_LABEL = re.compile(r"^(?:(?:re|fwd?|aw|sv|antw)\s*:\s*|\[[^\]]{1,40}\]\s*)+", re.IGNORECASE)
+
+
+def plain(text: object) -> str:
+    """What a stranger wrote, as one line of text: no control characters, no change of direction."""
+    return _breakable(" ".join(_UNSEEN.sub("", str(text)).split()))
+
+
+def seen(text: str) -> str:
+    """Likewise, with its lines and spaces as they are."""
+    return _breakable(_UNSEEN.sub("", text))
+
+
+def _breakable(text: str) -> str:
+    """A word without an end may be broken here and there: else a browser looks long for a place."""
+    return _ENDLESS.sub("\\g<0>\u200b", text) if len(text) > LONGEST_WORD else text
+
+
+def unquoted(text: str) -> str:
+    """A quote without the marks of its first level: its place says that it is one."""
+    return _QUOTED.sub("", text)
+
+
+def bare_subject(text: str) -> str:
+    """Without the list's label and the marks of answers."""
+    flat = plain(text)
+    return _LABEL.sub("", flat) or flat
+
+
+def sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}" if text else ""
+
+
+def filename(path: str) -> str:
+    return plain(path.rpartition("/")[2]) or "archive"
+
+
+def day(moment: datetime | None) -> str:
+    return f"{moment.day} {moment:%B %Y}" if moment else "no date"
+
+
+def minute(moment: datetime | None) -> str:
+    return f"{moment.day} {moment:%b %Y, %H:%M} UTC" if moment else "no date"
+
+
+def moment(at: datetime | None) -> str:
+    """Shorter, where all times are said to be in UTC."""
+    return f"{at.day} {at:%b %Y, %H:%M}" if at else "no date"
+
+
+def machine_time(moment: datetime | None) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if moment else ""
+
+
+def counted(number: int, unit: str, units: str = "") -> str:
+    """`1 message`, `1,204 messages`."""
+    return f"{number:,} {unit if number == 1 else units or unit + 's'}"
+
+
+def stage_figures(stage: StageProgress) -> str:
+    given_up = f", {stage.failed:,} given up" if stage.failed else ""
+    return f"{stage.done:,} of {counted(stage.total, stage.unit)}{given_up}"
+
+
+def progress_state(progress: ArchiveProgress) -> str:
+    if progress.failed:
+        return "This archive could not be read."
+    if progress.complete:
+        gaps = ", with gaps that are named below" if progress.gaps else ""
+        return f"All its threads are reported{gaps}."
+    return f"Under way: {progress.percent} %."
+
+
+def stance_shares(counts: Mapping[str, int]) -> list[tuple[str, int, float, float]]:
+    """For the bar: stance, people, where its part begins and how wide it is, out of 100."""
+    total = sum(counts.get(stance, 0) for stance in STANCES)
+    shares, at = [], 0.0
+    for stance in STANCES:
+        number = counts.get(stance, 0)
+        if number:
+            width = 100 * number / total
+            shares.append((stance, number, round(at, 3), round(width, 3)))
+            at += width
+    return shares

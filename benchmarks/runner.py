@@ -24,7 +24,7 @@ from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient
 
 from shared.documents.containers import read_document
-from shared.documents.models import Message
+from shared.documents.messages import Message
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.data import JSONParsed
 from shared.pipeline.events.envelope import Event

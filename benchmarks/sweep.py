@@ -23,7 +23,8 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.ids import chunk_id
-from shared.documents.models import Chunk, Status
+from shared.documents.base import Status
+from shared.documents.chunks import Chunk
 from shared.upkeep.sweep.run import Options, sweep
 from tests.heart.toy import bench
 from tests.support.cloud import local_cloud, servicebus

@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from ops import archives, audit, dlq, documents, maintenance, sources, status, timeline
+from ops import archives, audit, dlq, documents, maintenance, reports, sources, status, timeline
 from ops import deletion as deleting
-from ops import search as reading
+from ops import search as searching
 from ops import verify as verifying
 from ops.command import CHOSEN
 from ops.exit_codes import Code, Stop
@@ -45,8 +45,8 @@ archives.app.command("delete")(deleting.delete_archive)
 app.add_typer(archives.app, name="archive")
 sources.app.command("delete")(deleting.delete_source)
 app.add_typer(sources.app, name="source")
-app.command("search")(reading.search)
-app.command("report")(reading.report)
+app.command("search")(searching.search)
+app.command("report")(reports.report)
 app.command("timeline")(timeline.timeline)
 app.command("audit")(audit.audit)
 
@@ -95,7 +95,8 @@ def _told(code: Code, message: str) -> int:
 
 
 def _one_line(error: Exception) -> str:
-    from shared.core.errors import PipelineError, classify
+    from shared.clients.classify import classify
+    from shared.core.errors import PipelineError
 
     failure = classify(error)
     if isinstance(error, PipelineError):

@@ -13,7 +13,7 @@ from ops.output import confirm, print_json, say, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
-    from shared.documents.models import Removal
+    from shared.documents.removals import Removal
 
 __all__ = ["delete_archive", "delete_source"]
 
@@ -62,7 +62,7 @@ def delete_source(
 
 async def _delete_definition(clients: "Clients", name: str) -> bool:
     from shared.clients.cosmos.session import Session
-    from shared.documents.models import Source
+    from shared.documents.sources import Source
     from shared.upkeep.audit import audited
 
     async with audited(clients.store, "source.delete", actor(), {"source": name, "cascade": False}) as counts:
@@ -101,7 +101,7 @@ async def _removed(clients: "Clients", kind: str, target: str, *, here: bool) ->
 
 async def _followed(clients: "Clients", removal: "Removal") -> "Removal":
     from shared.clients.cosmos.session import Session
-    from shared.documents.models import Removal
+    from shared.documents.removals import Removal
     from shared.pipeline.tombstones import DONE
 
     while removal.status not in DONE:

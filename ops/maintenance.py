@@ -11,7 +11,7 @@ from ops.output import confirm, print_json, say, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
-    from shared.documents.models import Run
+    from shared.documents.runs import Run
     from shared.upkeep.migrations.backfill import Backfilled
     from shared.upkeep.migrations.reembed import Reembedded
 

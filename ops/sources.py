@@ -12,7 +12,7 @@ from ops.output import ago, fields, print_json, say, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
-    from shared.documents.models import Source
+    from shared.documents.sources import Source
     from shared.ingestion.source_definitions import SourceDefinition
 
 __all__ = ["app"]
@@ -42,8 +42,8 @@ def list_(json: Json = False) -> None:
     async def work(clients: "Clients") -> "list[Source]":
         from shared.clients.cosmos.session import Session
         from shared.documents.containers import read_document
-        from shared.documents.models import Source
         from shared.documents.queries.named_query import NamedQuery
+        from shared.documents.sources import Source
 
         query = NamedQuery("all_sources", "sources", "SELECT * FROM c ORDER BY c.id")
         return [read_document(Source, each) async for each in clients.store.query(query, Session())]
@@ -175,7 +175,7 @@ def trigger(name: Name, json: Json = False) -> None:
 
 async def _found(clients: "Clients", name: str) -> "Source":
     from shared.clients.cosmos.session import Session
-    from shared.documents.models import Source
+    from shared.documents.sources import Source
 
     source = await clients.store.find(Source, name, name, Session()) if name.isprintable() else None
     if source is None:

@@ -11,7 +11,7 @@ from ops.output import confirm, print_json, say, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
-    from shared.documents.models import Run
+    from shared.documents.runs import Run
 
 __all__ = ["verify"]
 

@@ -15,11 +15,12 @@ from typing import Any
 import azure.functions as func
 
 from shared.clients.cosmos.batches import Patch
-from shared.clients.telemetry.tracing import pipeline_metrics
+from shared.clients.telemetry.metrics import pipeline_metrics
 from shared.core.errors import DocumentNotFoundError, Failure
 from shared.core.ids import chunk_id
-from shared.documents.base import stored_time
-from shared.documents.models import Chunk, Message, Status
+from shared.documents.base import Status, stored_time
+from shared.documents.chunks import Chunk
+from shared.documents.messages import Message
 from shared.domain.chunking.chunker import Chunk as Piece
 from shared.domain.chunking.chunker import ChunkSettings, Strategy, chunk_body
 from shared.domain.chunking.tokens import ModelTokenizer

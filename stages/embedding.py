@@ -14,11 +14,13 @@ from typing import Any
 
 import azure.functions as func
 
+from shared.clients.classify import classify
 from shared.clients.cosmos.batches import Patch
 from shared.clients.search.payload import indexed_chunk
-from shared.core.errors import Failure, PermanentError, RejectedItemsError, add_details, classify
-from shared.documents.base import stored_time
-from shared.documents.models import Chunk, Status, Thread
+from shared.core.errors import Failure, PermanentError, RejectedItemsError, add_details
+from shared.documents.base import Status, stored_time
+from shared.documents.chunks import Chunk
+from shared.documents.threads import Thread
 from shared.embedding.encoder import Vectors
 from shared.embedding.instance import embedder
 from shared.embedding.port import Embedder

@@ -10,9 +10,10 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.clients.telemetry.tracing import received, span
 from shared.core.errors import ErrorKind, Failure
-from shared.documents.models import Failure as FailureDocument
+from shared.core.ids import failure_id
+from shared.documents.failures import Failure as FailureDocument
 from shared.pipeline.events.envelope import Event, parse_event
-from shared.pipeline.failures import error_hash, failure_id
+from shared.pipeline.failures import error_hash
 from stages.registration import CONNECTION
 
 __all__ = ["blueprint", "record_failure"]

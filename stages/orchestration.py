@@ -17,8 +17,8 @@ import azure.functions as func
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.store import Conflict
 from shared.core.errors import Failure
-from shared.documents.base import stored_time
-from shared.documents.models import Status, Thread
+from shared.documents.base import Status, stored_time
+from shared.documents.threads import Thread
 from shared.pipeline.events.data import EmbeddingsGenerated, OrchestrationFailed
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.readiness import Ready, ready_threads, summary_request

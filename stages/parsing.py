@@ -15,10 +15,11 @@ from typing import Any
 
 import azure.functions as func
 
+from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.lease import THREADING, Lease
 from shared.core.errors import DocumentNotFoundError, Failure, PermanentError, add_details
-from shared.documents.models import Archive, ArchiveStatus
+from shared.documents.archives import Archive, ArchiveStatus
 from shared.domain.mail.models import Skipped
 from shared.ingestion.reader.reader import Reader, prepare_reader
 from shared.pipeline.events.data import ArchiveIngested, JSONParsed, ParsingFailed
@@ -26,7 +27,6 @@ from shared.pipeline.events.envelope import Event
 from shared.pipeline.stage import Outcome, Stage, Subject, Work
 from shared.pipeline.tombstones import find_removal, is_removing
 from shared.threads.registry import Registry
-from shared.upkeep.provisioning import ARCHIVES_CONTAINER
 from stages.registration import register_stage
 
 __all__ = ["PARSING", "blueprint"]

@@ -6,7 +6,7 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.clients.servicebus.administration import queue_counts
-from shared.clients.telemetry.tracing import pipeline_metrics
+from shared.clients.telemetry.metrics import pipeline_metrics
 
 __all__ = ["blueprint", "measure_queues"]
 

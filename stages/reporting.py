@@ -7,8 +7,12 @@ import azure.functions as func
 
 from shared.clients.cosmos.batches import Patch
 from shared.core.errors import Failure, InvalidEventError
-from shared.documents.models import Report, Summary, SummaryType, Thread
+from shared.core.ids import report_id
+from shared.documents.reports import Report
+from shared.documents.summaries import Summary
+from shared.documents.threads import Thread
 from shared.domain.mail.mentions import draft_base
+from shared.domain.summaries.models import SummaryType
 from shared.pipeline.events.data import ReportDeliveryFailed, ReportPublished, SummaryComplete
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.summaries import settle_current
@@ -88,10 +92,6 @@ def _with_deliveries(report: Report, work: Work) -> Report:
     planned = [] if report.outdated else planned_deliveries(work.clients.settings, report, now)
     due = now if planned else None
     return report.model_copy(update={"deliveries": planned, "next_delivery_at": due})
-
-
-def report_id(summary_id: str) -> str:
-    return f"rpt-{summary_id}"
 
 
 def _announcement(report: Report) -> ReportPublished:

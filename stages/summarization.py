@@ -19,7 +19,11 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.lease import Lease
 from shared.clients.cosmos.store import Conflict
 from shared.core.errors import Failure
-from shared.documents.models import Status, Summary, SummaryType, Thread
+from shared.documents.base import Status
+from shared.documents.summaries import Summary
+from shared.documents.threads import Thread
+from shared.domain.summaries.models import SummaryType
+from shared.embedding.sentence_embedder import sentence_embedder
 from shared.pipeline.events.data import (
     EventCitation,
     SummarizationFailed,
@@ -29,7 +33,7 @@ from shared.pipeline.events.data import (
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.summaries import mark_all_outdated, revive, settle_current
 from shared.pipeline.stage import Outcome, Stage, Subject, Work
-from shared.summarization.factory import EXTRACTIVE, check_backend, sentence_embedder, summarizer_for
+from shared.summarization.factory import EXTRACTIVE, check_backend, summarizer_for
 from shared.summarization.summary_document import summary_fields
 from shared.summarization.thread_context import Reading, load_context
 from shared.threads.locating import ThreadMovedError

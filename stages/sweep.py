@@ -10,9 +10,9 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.clients.telemetry.tracing import span
-from shared.documents.models import RunStatus
+from shared.core.schedule import interval_schedule
+from shared.documents.runs import RunStatus
 from shared.settings.app import Settings
-from shared.upkeep.requeue.policy import interval_schedule
 from shared.upkeep.sweep.run import SweepFailedError, sweep
 
 __all__ = ["blueprint"]

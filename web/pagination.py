@@ -9,7 +9,7 @@ import azure.functions as func
 
 from web.problems import Problem
 
-__all__ = ["page", "page_size"]
+__all__ = ["next_address", "page", "page_size"]
 
 Item = TypeVar("Item")
 DEFAULT_SIZE = 50
@@ -39,3 +39,10 @@ def page(
         kept = {name: value for name, value in req.params.items() if name not in {"after", "code"}}
         following = f"{path}?{urlencode({**kept, 'after': key(shown[-1])})}"
     return {"items": [show(each) for each in shown], "next": following}
+
+
+def next_address(req: func.HttpRequest, path: str, cursor: str | None) -> str | None:
+    if cursor is None:
+        return None
+    kept = {name: value for name, value in req.params.items() if name not in {"after", "code"}}
+    return f"{path}?{urlencode({**kept, 'after': cursor})}"

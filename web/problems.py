@@ -9,7 +9,8 @@ from typing import Any
 import azure.functions as func
 from pydantic import ValidationError
 
-from shared.core.errors import ErrorKind, classify
+from shared.clients.classify import classify
+from shared.core.errors import ErrorKind
 from shared.pipeline.retry.loops import AbandonedError
 from shared.settings.app import SettingsError
 

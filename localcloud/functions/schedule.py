@@ -26,7 +26,7 @@ class ConstantSchedule:
         return moment + self.interval
 
     def is_sub_minute(self, now: datetime) -> bool:  # noqa: ARG002 - the same at any time
-        return self.interval < MINUTE
+        return self.interval < timedelta(seconds=MINUTE)
 
     def __str__(self) -> str:
         return f"Constant: {format_timespan(self.interval.total_seconds())}"

@@ -4,7 +4,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from shared.clients.telemetry.tracing import Metrics, pipeline_metrics
+from shared.clients.telemetry.metrics import Metrics, pipeline_metrics
 
 __all__ = ["Calls"]
 

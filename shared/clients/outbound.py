@@ -10,9 +10,20 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-from shared.ingestion.errors import FetchError, ForbiddenAddressError
+from yarl import URL
 
-__all__ = ["AddressPolicy", "Resolve", "shown_address", "system_resolver"]
+from shared.core.errors import PermanentError, TransientError
+
+__all__ = [
+    "AddressPolicy",
+    "FetchError",
+    "ForbiddenAddressError",
+    "Resolve",
+    "SourceError",
+    "check_http_url",
+    "shown_address",
+    "system_resolver",
+]
 
 Address = IPv4Address | IPv6Address
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -134,3 +145,33 @@ def shown_address(url: object) -> str:
     """An address as readers see it, in answers and in errors: what a link is signed with is not shown."""
     address, query, _ = str(url).partition("?")
     return f"{address}?..." if query else address
+
+
+class ForbiddenAddressError(PermanentError):
+    """The address is not allowed as a source."""
+
+
+class SourceError(PermanentError):
+    """The source cannot be fetched as it is defined."""
+
+
+class FetchError(TransientError):
+    """The source did not give its archive."""
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+def check_http_url(text: str, policy: AddressPolicy) -> URL:
+    """The address, as it will be connected to. SourceError or ForbiddenAddressError where it may not be."""
+    try:
+        url = URL(text)
+    except ValueError as error:
+        raise SourceError(f"the address is malformed: {error}") from None
+    if url.scheme not in {"http", "https"} or not url.raw_host:
+        raise SourceError("the address must start with http:// or https:// and name a host")
+    if url.raw_user is not None or url.raw_password is not None:
+        raise SourceError("the address must not hold a user or password")
+    policy.check_literal(url.raw_host)
+    return url

@@ -5,22 +5,35 @@ fields can ever make the same input: ("ab", "c") and ("a", "bc") stay apart what
 """
 
 import hashlib
+import json
 from datetime import UTC, datetime
 
 __all__ = [
+    "HASH_ID",
     "ID_LENGTH",
+    "REPORT_ID",
     "archive_id",
     "chunk_id",
+    "failure_id",
     "file_hash",
+    "invalid_key",
     "is_without_id",
     "message_key",
     "message_key_without_id",
     "node_without_id",
+    "removal_id",
+    "report_id",
+    "resubmitted_id",
     "thread_id",
 ]
 
 ID_LENGTH = 16
 _NO_ID = "@no-message-id.invalid>"
+
+
+HASH_ID = r"^[0-9a-f]{16}$"  # of archives, threads, messages and chunks
+
+REPORT_ID = r"^rpt-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 
 
 def file_hash(content: bytes) -> str:
@@ -66,3 +79,25 @@ def _short(text: str) -> str:
 
 def _join(*fields: str) -> str:
     return "".join(f"{len(field)}:{field}," for field in fields)
+
+
+def report_id(summary_id: str) -> str:
+    return f"rpt-{summary_id}"
+
+
+def removal_id(kind: str, target: str) -> str:
+    return hashlib.sha256(f"{kind}:{target}".encode()).hexdigest()[:32]
+
+
+def failure_id(idempotency_key: str, attempt: int) -> str:
+    return f"{idempotency_key}-{attempt}"
+
+
+def invalid_key(stage: str, body: bytes) -> str:
+    """The idempotency key of a message that is no event: what it says is all that it is."""
+    return f"{stage}-invalid-{hashlib.sha256(body).hexdigest()[:16]}"
+
+
+def resubmitted_id(operation: str, queue: str, number: int, original: str | None) -> str:
+    """Always the same for one letter in one operation: sent twice, it is recognisably the same message."""
+    return hashlib.sha256(json.dumps([operation, queue, number, original]).encode()).hexdigest()

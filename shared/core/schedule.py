@@ -5,11 +5,13 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from croniter import CroniterBadCronError, CroniterBadDateError, croniter
 
-__all__ = ["CronSchedule", "ScheduleError", "is_cron", "parse_cron"]
+__all__ = ["CronSchedule", "ScheduleError", "interval_schedule", "is_cron", "parse_cron"]
 
 SECONDS_FIELDS = 6
 MINUTES_FIELDS = 5
-MINUTE = timedelta(minutes=1)
+MINUTE = 60
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
 _ITEM = re.compile(r"(?:\*|(?P<low>\w+)(?:-(?P<high>\w+))?)(?:/(?P<step>\d{1,2}))?", re.ASCII)
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
@@ -41,7 +43,7 @@ class CronSchedule:
         return found.astimezone(UTC)
 
     def is_sub_minute(self, now: datetime) -> bool:
-        return self.next_after(self.next_after(now)) <= now + MINUTE
+        return self.next_after(self.next_after(now)) <= now + timedelta(seconds=MINUTE)
 
     def __str__(self) -> str:
         return f"Cron: '{self.expression}'"
@@ -95,3 +97,20 @@ def _number(text: str, field: str, position: int) -> int:
     if not text.isdecimal() or not low <= int(text) <= high:
         raise ScheduleError(f"field {field!r} is not within {low} to {high}")
     return int(text)
+
+
+def interval_schedule(seconds: int) -> str:
+    """The NCRONTAB expression of a timer that runs this often.
+
+    A cron expression starts anew each minute, hour or day, so the interval has to divide one of them. Of
+    those that do, it is the longest that is not longer than what was asked for.
+    """
+    if seconds >= HOUR:
+        return f"0 0 */{_divisor(min(seconds, DAY) // HOUR, 24)} * * *".replace("*/24", "0")
+    if seconds >= MINUTE:
+        return f"0 */{_divisor(seconds // MINUTE, 60)} * * * *"
+    return f"*/{_divisor(seconds, 60)} * * * * *"
+
+
+def _divisor(at_most: int, whole: int) -> int:
+    return max(each for each in range(1, at_most + 1) if whole % each == 0)

@@ -1,6 +1,7 @@
 """What every document has."""
 
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
@@ -16,7 +17,7 @@ from pydantic import (
 from shared.core.times import stored_time
 from shared.documents.partitioning import shelf_of
 
-__all__ = ["Document", "Part", "Shelved", "Swept", "UtcTime", "stored_time"]
+__all__ = ["Document", "Part", "Shelved", "Status", "Swept", "UtcTime", "stored_time"]
 
 
 def _in_utc(value: datetime) -> datetime:
@@ -92,3 +93,18 @@ class Shelved(Swept):
     def shelf(self) -> str:
         """From the thread that it belongs to now, so that none can lie on another thread's shelf."""
         return self.partition_of(self.place)
+
+
+class _Status(StrEnum):
+    @classmethod
+    def _missing_(cls, value: object) -> "_Status | None":
+        """Others write "processing", which says no more than that it is not done."""
+        return cls("pending") if value == "processing" else None
+
+
+class Status(_Status):
+    """Of messages, chunks and threads. There is no "processing": what is in flight, the broker knows."""
+
+    PENDING = "pending"
+    PROCESSED = "processed"
+    FAILED_MAX_RETRIES = "failed_max_retries"

@@ -6,8 +6,21 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from shared.core.errors import InvalidDocumentError
-from shared.documents import models
+from shared.documents.archives import Archive
+from shared.documents.audits import Audit
 from shared.documents.base import Document
+from shared.documents.chunks import Chunk
+from shared.documents.digests import Digest
+from shared.documents.failures import Failure
+from shared.documents.locks import Lock
+from shared.documents.messages import Message
+from shared.documents.operations import Operation
+from shared.documents.removals import Removal
+from shared.documents.reports import Report
+from shared.documents.runs import Run
+from shared.documents.sources import Source
+from shared.documents.summaries import Summary, TokenAccount
+from shared.documents.threads import Thread, ThreadEntry
 from shared.documents.upgrades import upgrade_document
 
 __all__ = ["CONTAINERS", "DOCUMENTS", "ContainerSpec", "document_class", "read_document"]
@@ -15,22 +28,22 @@ __all__ = ["CONTAINERS", "DOCUMENTS", "ContainerSpec", "document_class", "read_d
 DOCUMENTS: dict[str, type[Document]] = {
     document.container: document
     for document in (
-        models.Source,
-        models.Operation,
-        models.Archive,
-        models.Message,
-        models.Thread,
-        models.Chunk,
-        models.Summary,
-        models.Report,
-        models.Failure,
-        models.Audit,
-        models.ThreadEntry,
-        models.Lock,
-        models.TokenAccount,
-        models.Digest,
-        models.Run,
-        models.Removal,
+        Source,
+        Operation,
+        Archive,
+        Message,
+        Thread,
+        Chunk,
+        Summary,
+        Report,
+        Failure,
+        Audit,
+        ThreadEntry,
+        Lock,
+        TokenAccount,
+        Digest,
+        Run,
+        Removal,
     )
 }
 

@@ -18,8 +18,8 @@ from shared.clients.call_metrics import Calls
 from shared.core.errors import PermanentError, TransientError, UnencodableTextError
 from shared.embedding.batching import plan_batches, report_truncated
 from shared.embedding.encoder import Vectors, normalised, require_texts
-from shared.embedding.openvino.word_pieces import readable
 from shared.embedding.port import Settled
+from shared.embedding.text_limits import readable
 from shared.settings.app import Settings
 
 __all__ = ["OpenAIEmbedder"]

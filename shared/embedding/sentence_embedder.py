@@ -5,9 +5,11 @@ from collections.abc import Sequence
 
 from shared.domain.summaries.models import Embed
 from shared.domain.summaries.tfidf import Matrix
+from shared.embedding.instance import embedder
 from shared.embedding.port import Embedder
+from shared.settings.app import Settings
 
-__all__ = ["embed_with"]
+__all__ = ["embed_with", "sentence_embedder"]
 
 
 def embed_with(model: Embedder) -> Embed:
@@ -19,3 +21,10 @@ def embed_with(model: Embedder) -> Embed:
         return settled.vectors
 
     return embed
+
+
+async def sentence_embedder(settings: Settings) -> Embed | None:
+    """What compares sentences by meaning, where the settings ask for it."""
+    if settings.SUMMARY_SENTENCES == "words":
+        return None
+    return embed_with(await embedder(settings))

@@ -7,7 +7,7 @@ import numpy as np
 
 from shared.embedding.batching import plan_batches
 from shared.embedding.encoder import Vectors, normalised, require_texts
-from shared.embedding.openvino.word_pieces import readable
+from shared.embedding.text_limits import readable
 
 __all__ = ["BACKEND", "SentenceTransformerEncoder"]
 

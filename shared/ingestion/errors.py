@@ -10,16 +10,9 @@ TransientError
 └── FetchError              the source did not give its archive this time
 """
 
-from shared.core.errors import PermanentError, TransientError
+from shared.core.errors import PermanentError
 
-__all__ = [
-    "ArchiveTooLargeError",
-    "FetchError",
-    "ForbiddenAddressError",
-    "HashCollisionError",
-    "SourceError",
-    "SourceRemovedError",
-]
+__all__ = ["ArchiveTooLargeError", "HashCollisionError", "SourceRemovedError"]
 
 
 class ArchiveTooLargeError(PermanentError):
@@ -30,21 +23,5 @@ class HashCollisionError(PermanentError):
     """Another archive has the same id."""
 
 
-class ForbiddenAddressError(PermanentError):
-    """The address is not allowed as a source."""
-
-
-class SourceError(PermanentError):
-    """The source cannot be fetched as it is defined."""
-
-
 class SourceRemovedError(PermanentError):
     """The source is being deleted."""
-
-
-class FetchError(TransientError):
-    """The source did not give its archive."""
-
-    def __init__(self, message: str, retry_after: float | None = None) -> None:
-        super().__init__(message)
-        self.retry_after = retry_after

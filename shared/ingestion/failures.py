@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.core.errors import Failure, classify
-from shared.documents.models import Failure as FailureDocument
+from shared.core.errors import Failure
+from shared.core.ids import failure_id
+from shared.documents.failures import Failure as FailureDocument
 from shared.pipeline.events.data import ArchiveIngestionFailed
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.failures import error_hash, failure_id
+from shared.pipeline.failures import error_hash
 from shared.pipeline.retry.loops import AbandonedError
 from shared.pipeline.retry.policies import NON_RETRYABLE
 

@@ -1,24 +1,22 @@
 """http(s): conditional, resumed where it broke off, redirects followed by hand, each hop checked."""
 
 import re
-import socket
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import unquote
 
 import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
-from shared.clients.outbound import AddressPolicy, shown_address
-from shared.documents.models import Source
-from shared.ingestion.errors import FetchError, SourceError
+from shared.clients.outbound import FetchError, SourceError, check_http_url, shown_address
+from shared.clients.outbound_connector import checked_connector
+from shared.documents.sources import Source
 from shared.ingestion.fetcher import Fetched, Surroundings
 from shared.ingestion.spool import Spool
 from shared.pipeline.retry.loops import with_backoff
 
-__all__ = ["check_http_url", "checked_connector", "fetch_http"]
+__all__ = ["fetch_http"]
 
 MAX_REDIRECTS = 5
 CONNECT_SECONDS = 30.0
@@ -42,53 +40,6 @@ async def fetch_http(source: Source, around: Surroundings) -> AsyncGenerator[Fet
             yield Fetched(
                 spool.path, spool.sha256, spool.size, transfer.filename, source.url, transfer.cursor()
             )
-
-
-def check_http_url(text: str, policy: AddressPolicy) -> URL:
-    """The address, as it will be connected to. SourceError or ForbiddenAddressError where it may not be."""
-    try:
-        url = URL(text)
-    except ValueError as error:
-        raise SourceError(f"the address is malformed: {error}") from None
-    if url.scheme not in {"http", "https"} or not url.raw_host:
-        raise SourceError("the address must start with http:// or https:// and name a host")
-    if url.raw_user is not None or url.raw_password is not None:
-        raise SourceError("the address must not hold a user or password")
-    policy.check_literal(url.raw_host)
-    return url
-
-
-def checked_connector(policy: AddressPolicy) -> aiohttp.TCPConnector:
-    """Connections that go to allowed addresses only, whatever a name resolves to."""
-    return aiohttp.TCPConnector(resolver=_CheckedResolver(policy), use_dns_cache=False, force_close=True)
-
-
-class _CheckedResolver(AbstractResolver):
-    """What it gives is what is connected to: there is no second look-up."""
-
-    def __init__(self, policy: AddressPolicy) -> None:
-        self._policy = policy
-
-    async def resolve(
-        self,
-        host: str,
-        port: int = 0,
-        family: socket.AddressFamily = socket.AF_INET,  # noqa: ARG002 - both kinds are fine
-    ) -> list[ResolveResult]:
-        return [
-            ResolveResult(
-                hostname=host,
-                host=address,
-                port=port,
-                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
-                proto=0,
-                flags=socket.AI_NUMERICHOST,
-            )
-            for address in await self._policy.resolved(host, port)
-        ]
-
-    async def close(self) -> None:
-        pass
 
 
 class _Transfer:

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from shared.clients.outbound import AddressPolicy
-from shared.documents.models import Source
-from shared.ingestion.errors import FetchError, SourceError
+from shared.clients.outbound import AddressPolicy, FetchError, SourceError
+from shared.documents.sources import Source
 from shared.ingestion.fetcher import Fetched, Surroundings
 from shared.ingestion.imap_client import ImapServer, Mailbox, MailboxMessage
 from shared.ingestion.spool import Spool

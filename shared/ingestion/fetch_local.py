@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from shared.documents.models import Source
-from shared.ingestion.errors import SourceError
+from shared.clients.outbound import SourceError
+from shared.documents.sources import Source
 from shared.ingestion.fetcher import Fetched, Surroundings
 from shared.ingestion.spool import Spool
 from shared.settings.app import Settings

@@ -19,8 +19,9 @@ from shared.clients.telemetry.tracing import span
 from shared.core.lazy_import import lazy
 from shared.documents.base import stored_time
 from shared.documents.containers import read_document
-from shared.documents.models import Operation, Source
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.operations import Operation
+from shared.documents.queries.sources import DUE_SOURCES
+from shared.documents.sources import Source
 
 if TYPE_CHECKING:
     from azure import servicebus
@@ -31,13 +32,6 @@ __all__ = ["INGESTION_QUEUE", "Requested", "due_sources", "request_due_fetches",
 
 INGESTION_QUEUE = "ingestion"
 WAITING_LEASE = timedelta(minutes=10)  # for a message that waits in the queue
-
-DUE_SOURCES = NamedQuery(
-    "due_sources",
-    "sources",
-    "SELECT * FROM c WHERE c.enabled = true AND IS_STRING(c.next_fetch_at) AND c.next_fetch_at <= @now"
-    " ORDER BY c.next_fetch_at",
-)
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from pathlib import Path
 
-from shared.clients.outbound import AddressPolicy
-from shared.documents.models import Source
-from shared.ingestion.errors import ArchiveTooLargeError, FetchError, SourceError
+from shared.clients.outbound import AddressPolicy, FetchError, SourceError
+from shared.documents.sources import Source
+from shared.ingestion.errors import ArchiveTooLargeError
 from shared.ingestion.fetcher import Fetched, Surroundings
 from shared.ingestion.spool import Spool
 from shared.pipeline.retry.loops import with_backoff

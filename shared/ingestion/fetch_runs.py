@@ -15,18 +15,19 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
-from shared.clients.outbound import AddressPolicy, Resolve, system_resolver
+from shared.clients.outbound import AddressPolicy, FetchError, Resolve, SourceError, system_resolver
 from shared.clients.telemetry.tracing import span
 from shared.core.errors import TransientError
 from shared.documents.base import stored_time
-from shared.documents.models import FetchedArchive, Operation, OperationStatus, RefusedFile, Source
-from shared.ingestion.errors import FetchError, SourceError, SourceRemovedError
+from shared.documents.operations import FetchedArchive, Operation, OperationStatus, RefusedFile
+from shared.documents.sources import Source, SourceType
+from shared.ingestion.errors import SourceRemovedError
 from shared.ingestion.failures import Given, tell_failure
 from shared.ingestion.fetch_imap import fetch_imap
 from shared.ingestion.fetch_local import fetch_local
 from shared.ingestion.fetch_rsync import fetch_rsync
 from shared.ingestion.fetcher import Fetched, Fetcher, Surroundings
-from shared.ingestion.source_definitions import SourceType, next_fetch
+from shared.ingestion.source_definitions import next_fetch
 from shared.ingestion.storing import Incoming, Stored, store_archive
 from shared.ingestion.unpacking.errors import ArchiveError
 from shared.pipeline.retry.loops import AbandonedError, with_backoff

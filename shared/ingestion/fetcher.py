@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from shared.clients.outbound import AddressPolicy
-from shared.documents.models import Source
-from shared.ingestion.errors import SourceError
+from shared.clients.outbound import AddressPolicy, SourceError
+from shared.documents.sources import Source
 from shared.ingestion.spool import Spool
 from shared.pipeline.retry.policies import Backoff
 from shared.settings.app import Settings

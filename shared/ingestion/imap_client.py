@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from shared.ingestion.errors import FetchError, SourceError
+from shared.clients.outbound import FetchError, SourceError
 
 __all__ = ["ImapServer", "Mailbox", "MailboxMessage"]
 

@@ -1,15 +1,13 @@
 """A source as a user defines it: every field checked, and each fault with its place."""
 
 from datetime import datetime
-from enum import StrEnum
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from shared.clients.outbound import AddressPolicy
+from shared.clients.outbound import AddressPolicy, ForbiddenAddressError, SourceError, check_http_url
 from shared.core.schedule import ScheduleError, parse_cron
-from shared.documents.models import Source
-from shared.ingestion.errors import ForbiddenAddressError, SourceError
+from shared.documents.sources import NAME_PATTERN, Source, SourceType
 from shared.ingestion.fetch_imap import imap_address
 from shared.ingestion.fetch_local import check_local_allowed, local_path
 from shared.ingestion.fetch_rsync import rsync_address
@@ -17,25 +15,13 @@ from shared.ingestion.fetcher import SECRET_PREFIX
 from shared.settings.app import Settings
 
 __all__ = [
-    "NAME_PATTERN",
     "SourceDefinition",
-    "SourceType",
     "check_reachable",
     "definition_of",
     "next_fetch",
     "source_of",
     "updated_source",
 ]
-
-NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"
-
-
-class SourceType(StrEnum):
-    UPLOAD = "upload"
-    LOCAL = "local"
-    HTTP = "http"
-    RSYNC = "rsync"
-    IMAP = "imap"
 
 
 class SourceSettings(BaseModel):
@@ -99,8 +85,6 @@ def check_reachable(definition: SourceDefinition, settings: Settings) -> None:
     try:
         match definition.source_type:
             case SourceType.HTTP:
-                from shared.ingestion.fetch_http import check_http_url  # noqa: PLC0415 - aiohttp is slow
-
                 check_http_url(definition.url, policy)
             case SourceType.RSYNC:
                 rsync_address(definition.url, policy)

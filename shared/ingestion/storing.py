@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.telemetry.tracing import started_by
 from shared.core.ids import archive_id
-from shared.documents.models import Archive, ArchiveStatus
+from shared.documents.archives import Archive, ArchiveStatus
 from shared.ingestion.errors import HashCollisionError, SourceRemovedError
 from shared.ingestion.unpacking.file_names import safe_filename
 from shared.ingestion.unpacking.limits import UnpackLimits
@@ -27,7 +28,6 @@ from shared.pipeline.events.data import ArchiveIngested
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.tombstones import DONE, find_removal
 from shared.settings.app import Settings
-from shared.upkeep.provisioning import ARCHIVES_CONTAINER
 
 __all__ = ["Incoming", "Stored", "store_archive", "unpack_limits"]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from shared.clients.connections import Clients
 from shared.clients.telemetry.tracing import span
+from shared.documents.sources import SourceType
 from shared.ingestion.failures import Given, tell_failure
-from shared.ingestion.source_definitions import SourceType
 from shared.ingestion.spool import Spool
 from shared.ingestion.storing import Incoming, Stored, store_archive
 from shared.ingestion.unpacking.errors import ArchiveError

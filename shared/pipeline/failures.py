@@ -9,23 +9,15 @@ from typing import Any
 from opentelemetry import trace
 
 from shared.core.errors import Failure
-from shared.documents.models import Failure as FailureDocument
+from shared.core.ids import failure_id, invalid_key
+from shared.documents.failures import Failure as FailureDocument
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.envelope import Event
 
-__all__ = ["error_hash", "failure_id", "failure_record", "invalid_key"]
+__all__ = ["error_hash", "failure_record"]
 
 _VARIABLE = re.compile(r"<[^>\s]+>|[0-9a-f]{8,}|0x[0-9a-f]+|\d+", re.IGNORECASE)
 MAX_KEPT_BODY = 64 * 1024
-
-
-def failure_id(idempotency_key: str, attempt: int) -> str:
-    return f"{idempotency_key}-{attempt}"
-
-
-def invalid_key(stage: str, body: bytes) -> str:
-    """The idempotency key of a message that is no event: what it says is all that it is."""
-    return f"{stage}-invalid-{hashlib.sha256(body).hexdigest()[:16]}"
 
 
 def error_hash(stage: str, failure: Failure) -> str:

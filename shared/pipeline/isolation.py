@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from shared.core.errors import ErrorKind, Failure, classify
+from shared.clients.classify import classify
+from shared.core.errors import ErrorKind, Failure
 
 __all__ = ["Isolated", "isolate_poison"]
 

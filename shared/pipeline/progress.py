@@ -11,7 +11,7 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.models import Archive, ArchiveStatus
+from shared.documents.archives import Archive, ArchiveStatus
 from shared.documents.queries.named_query import NamedQuery
 
 __all__ = ["STAGES", "ArchiveProgress", "StageProgress", "archive_progress", "progress_of"]

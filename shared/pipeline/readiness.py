@@ -12,8 +12,11 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.models import Status, Thread
-from shared.documents.queries.named_query import CHUNK_STATES, MESSAGE_STATES, states_of_threads
+from shared.documents.base import Status
+from shared.documents.queries.chunks import CHUNK_STATES
+from shared.documents.queries.messages import MESSAGE_STATES
+from shared.documents.queries.named_query import states_of_threads
+from shared.documents.threads import Thread
 from shared.pipeline.events.data import SummarizationRequested
 from shared.settings.app import Settings
 

@@ -18,16 +18,19 @@ from typing import Any, Generic, TypeVar
 
 from opentelemetry.trace import Span, SpanKind
 
+from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.clients.telemetry.tracing import Metrics, pipeline_metrics, received, set_ids, span
-from shared.core.errors import ErrorKind, InvalidEventError, PermanentError, PipelineError, classify
-from shared.documents.models import Failure as FailureDocument
+from shared.clients.telemetry.metrics import Metrics, pipeline_metrics
+from shared.clients.telemetry.tracing import received, set_ids, span
+from shared.core.errors import ErrorKind, InvalidEventError, PermanentError, PipelineError
+from shared.core.ids import failure_id
+from shared.documents.failures import Failure as FailureDocument
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.data import EventData
 from shared.pipeline.events.envelope import Event, parse_event
 from shared.pipeline.events.splitting import split_to_fit
-from shared.pipeline.failures import failure_id, failure_record
+from shared.pipeline.failures import failure_record
 from shared.pipeline.lifecycle.attempts import count_attempt, remember_failure
 from shared.pipeline.retry.loops import AbandonedError, RetryHooks, handle_event_with_retry, with_backoff
 from shared.pipeline.retry.policies import (

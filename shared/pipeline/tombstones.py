@@ -1,18 +1,15 @@
 """What the stages ask about deletions. A removal's id is made of what it removes, so this is a point read."""
 
-import hashlib
-
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
-from shared.documents.models import Archive, OperationStatus, Removal
+from shared.core.ids import removal_id
+from shared.documents.archives import Archive
+from shared.documents.operations import OperationStatus
+from shared.documents.removals import Removal
 
-__all__ = ["DONE", "find_removal", "is_removing", "removal_id", "was_removed"]
+__all__ = ["DONE", "find_removal", "is_removing", "was_removed"]
 
 DONE = frozenset({OperationStatus.SUCCEEDED, OperationStatus.FAILED})
-
-
-def removal_id(kind: str, target: str) -> str:
-    return hashlib.sha256(f"{kind}:{target}".encode()).hexdigest()[:32]
 
 
 async def find_removal(store: Store, kind: str, target: str) -> Removal | None:

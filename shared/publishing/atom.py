@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
-from shared.documents.models import Report, Summary
+from shared.documents.reports import Report
+from shared.documents.summaries import Summary
 
 __all__ = ["Feed", "FeedEntry", "atom_feed", "entry_of"]
 

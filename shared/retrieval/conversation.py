@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from shared.documents.models import Message
+from shared.documents.messages import Message
 
 __all__ = ["Placed", "arrange"]
 

@@ -10,16 +10,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlencode
-
-import azure.functions as func
 
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.documents.queries.named_query import NamedQuery
 from web.problems import Problem
 
-__all__ = ["Listing", "Page", "next_address"]
+__all__ = ["Listing", "Page"]
 
 LONGEST_CURSOR = 1000
 
@@ -105,10 +102,3 @@ def _place(cursor: str, bound: str) -> tuple[str | None, str]:
 
 def _refused(why: str) -> Problem:
     return Problem(422, f"after: {why}", errors=[{"parameter": "after", "detail": why}])
-
-
-def next_address(req: func.HttpRequest, path: str, cursor: str | None) -> str | None:
-    if cursor is None:
-        return None
-    kept = {name: value for name, value in req.params.items() if name not in {"after", "code"}}
-    return f"{path}?{urlencode({**kept, 'after': cursor})}"

@@ -10,7 +10,10 @@ from shared.clients.search.facets import Facet, FacetValue
 from shared.clients.search.filters import Filters
 from shared.clients.search.index import Hit
 from shared.documents.base import Document
-from shared.documents.models import Chunk, Citation, Message, Thread
+from shared.documents.chunks import Chunk
+from shared.documents.messages import Message
+from shared.documents.threads import Thread
+from shared.domain.summaries.models import Citation
 from shared.threads.merging import resolve_thread
 
 __all__ = [

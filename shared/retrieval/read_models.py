@@ -5,22 +5,14 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.documents.base import UtcTime
-from shared.documents.models import (
-    Address,
-    Attachment,
-    Chunk,
-    Citation,
-    ConsensusType,
-    Message,
-    Report,
-    Status,
-    Summary,
-    SummaryClaim,
-    SummaryStance,
-    SummaryType,
-    Thread,
-)
+from shared.documents.base import Status, UtcTime
+from shared.documents.chunks import Chunk
+from shared.documents.messages import Address, Attachment, Message
+from shared.documents.reports import Report
+from shared.documents.summaries import Summary, SummaryClaim, SummaryStance
+from shared.documents.threads import Thread
+from shared.domain.consensus.models import ConsensusType
+from shared.domain.summaries.models import Citation, SummaryType
 from shared.retrieval.links import api_of, page_of_message, page_of_report, page_of_thread
 
 __all__ = [

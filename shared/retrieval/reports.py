@@ -4,9 +4,15 @@ from collections.abc import Sequence
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
+from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
-from shared.documents.models import Chunk, Citation, Message, Report, Summary, Thread
-from shared.documents.queries.named_query import MESSAGES_OF_THREAD, NamedQuery
+from shared.documents.messages import Message
+from shared.documents.queries.messages import MESSAGES_OF_THREAD, THREADS_OF_MESSAGES
+from shared.documents.queries.named_query import NamedQuery
+from shared.documents.reports import Report
+from shared.documents.summaries import Summary
+from shared.documents.threads import Thread
+from shared.domain.summaries.models import Citation
 from shared.retrieval.links import page_of_message
 from shared.retrieval.read_models import CitationShown, ReportDetail, ReportItem, SummaryDetail
 from shared.threads.merging import resolve_thread
@@ -24,9 +30,6 @@ __all__ = [
 ]
 
 BY_ID = "SELECT * FROM c WHERE c.id = @id OFFSET 0 LIMIT 1"
-THREADS_OF_MESSAGES = NamedQuery(
-    "threads_of_messages", "messages", "SELECT c.id, c.thread_id FROM c WHERE ARRAY_CONTAINS(@keys, c.id)"
-)
 
 
 async def find_by_id(
@@ -99,5 +102,5 @@ async def _threads_of(clients: Clients, report: Report, citations: Sequence[Cita
         return known
     if report.thread_id is not None and not report.outdated:
         return dict.fromkeys(keys, report.thread_id)
-    rows = clients.store.query(THREADS_OF_MESSAGES, Session(), keys=keys)
+    rows = clients.store.query(THREADS_OF_MESSAGES, Session(), ids=keys)
     return {each["id"]: each["thread_id"] async for each in rows}

@@ -13,12 +13,12 @@ from shared.clients.search.facets import Facet, FacetValue
 from shared.clients.search.filters import Filters
 from shared.clients.search.index import Hit, Hits
 from shared.core.errors import PipelineError
-from shared.documents.models import Address
+from shared.documents.messages import Address
 from shared.domain.mail.mentions import draft_base
 from shared.embedding.instance import embedder
 from shared.retrieval.links import api_of, page_of_message
+from shared.retrieval.parameters import Asked, Day, HashId, Mention, SourceName, day_after, start_of
 from shared.retrieval.read_models import FacetCount, FoundItem, Highlight
-from web.parameters import Asked, Day, HashId, Mention, SourceName, day_after, start_of
 
 __all__ = ["DEEPEST", "Found", "SearchAsked", "as_parameters", "find", "found_items", "shown_facets"]
 

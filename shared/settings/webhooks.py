@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError, field_validator
 
-from shared.documents.models import Report, SummaryType
+from shared.documents.reports import Report
+from shared.domain.summaries.models import SummaryType
 
 __all__ = ["InvalidWebhooksError", "Webhook", "parse_webhooks"]
 

@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING
 
 from shared.clients.connections import Clients
 from shared.core.errors import PermanentError
-from shared.documents.models import Thread
+from shared.documents.threads import Thread
 from shared.domain.summaries.extractive import ExtractiveSummarizer
-from shared.domain.summaries.models import Embed, Summarizer
-from shared.embedding.instance import embedder
-from shared.embedding.sentence_embedder import embed_with
+from shared.domain.summaries.models import Summarizer
 from shared.pipeline.events.data import SummarizationRequested
 from shared.settings.app import Settings
 from shared.summarization.token_budget import StoredBudget
@@ -19,14 +17,7 @@ if TYPE_CHECKING:
     import openai
     from azure.identity.aio import DefaultAzureCredential
 
-__all__ = [
-    "EXTRACTIVE",
-    "UnknownBackendError",
-    "check_backend",
-    "close_chat_clients",
-    "sentence_embedder",
-    "summarizer_for",
-]
+__all__ = ["EXTRACTIVE", "UnknownBackendError", "check_backend", "close_chat_clients", "summarizer_for"]
 
 EXTRACTIVE = "extractive"
 _AZURE = "azureopenai"
@@ -60,13 +51,6 @@ def summarizer_for(clients: Clients, data: SummarizationRequested, thread: Threa
         ),
         StoredBudget(clients.store, thread.archive_id, settings.SUMMARY_ARCHIVE_TOKENS),
     )
-
-
-async def sentence_embedder(settings: Settings) -> Embed | None:
-    """What compares sentences by meaning, where the settings ask for it."""
-    if settings.SUMMARY_SENTENCES == "words":
-        return None
-    return embed_with(await embedder(settings))
 
 
 _clients: "dict[Hashable, tuple[openai.AsyncOpenAI, DefaultAzureCredential | None]]" = {}

@@ -1,18 +1,17 @@
 """A summary as it is stored: text, claims, stances and counts, beside the citations that bear them."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from markdown_it import MarkdownIt
-
-from shared.documents.models import SummaryClaim, SummaryStance, Thread
+from shared.documents.summaries import SummaryClaim, SummaryStance
+from shared.documents.threads import Thread
 from shared.domain.consensus.models import ThreadConsensus
+from shared.domain.summaries.html import render_html
 from shared.domain.summaries.markdown import render_markdown
 from shared.domain.summaries.models import ContextMessage, ThreadSummary
 
-__all__ = ["render_html", "stored_stances", "summary_fields"]
+__all__ = ["stored_stances", "summary_fields"]
 
 
 def summary_fields(made: ThreadSummary, thread: Thread, messages: Sequence[ContextMessage]) -> dict[str, Any]:
@@ -29,20 +28,6 @@ def summary_fields(made: ThreadSummary, thread: Thread, messages: Sequence[Conte
         "generated_by": made.generated_by,
         "metadata": _metadata(thread, made),
     }
-
-
-_CITATIONS = "<h2>Citations</h2>"
-_ANCHOR = re.compile(r"<li>&lt;a id=&quot;(citation-\d{1,5})&quot;&gt;&lt;/a&gt;")
-
-
-def render_html(markdown: str) -> str:
-    """Without any HTML that the Markdown itself may hold, and with links to safe addresses only.
-
-    The anchors that our own Markdown puts before each citation become the ids of its list.
-    """
-    html = str(MarkdownIt("js-default", {"html": False, "linkify": False}).render(markdown))
-    text, heading, citations = html.rpartition(_CITATIONS)
-    return text + heading + _ANCHOR.sub(r'<li id="\1">', citations)
 
 
 def stored_claims(made: ThreadSummary) -> list[SummaryClaim]:

@@ -9,9 +9,14 @@ import numpy as np
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
+from shared.documents.base import Status
+from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
-from shared.documents.models import Chunk, Message, Source, Status, Thread
-from shared.documents.queries.named_query import CHUNKS_OF_THREAD, MESSAGES_OF_THREAD
+from shared.documents.messages import Message
+from shared.documents.queries.chunks import CHUNKS_OF_THREAD
+from shared.documents.queries.messages import MESSAGES_OF_THREAD
+from shared.documents.sources import Source
+from shared.documents.threads import Thread
 from shared.domain.consensus.analysis import analyse_thread
 from shared.domain.summaries.models import ContextChunk, ContextMessage, Embed, ThreadContext
 from shared.domain.summaries.tfidf import Matrix

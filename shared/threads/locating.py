@@ -7,7 +7,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
 from shared.documents.base import Document
-from shared.documents.models import Thread
+from shared.documents.threads import Thread
 from shared.threads.merging import resolve_thread
 
 __all__ = ["ThreadMovedError", "check_places", "load_from_threads"]

@@ -8,9 +8,13 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.documents.base import Document
+from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
-from shared.documents.models import Chunk, Message, Thread
-from shared.documents.queries.named_query import CHUNKS_OF_THREAD, MESSAGES_OF_THREAD, NamedQuery
+from shared.documents.messages import Message
+from shared.documents.queries.chunks import CHUNKS_OF_THREAD
+from shared.documents.queries.messages import MESSAGES_OF_THREAD
+from shared.documents.queries.named_query import NamedQuery
+from shared.documents.threads import Thread
 from shared.pipeline.lifecycle.summaries import mark_all_outdated
 
 __all__ = ["follow_merge", "resolve_thread"]

@@ -10,7 +10,7 @@ from typing import Any
 
 from shared.clients.cosmos.batches import Patch, Ready
 from shared.documents.base import stored_time
-from shared.documents.models import Message
+from shared.documents.messages import Message
 from shared.documents.prepared_message import Arrival
 
 __all__ = ["message_documents", "seen_again", "stored_message"]

@@ -9,10 +9,12 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
-from shared.documents.base import UtcTime
+from shared.documents.base import Status, UtcTime
+from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
-from shared.documents.models import Chunk, Message, Status
-from shared.documents.queries.named_query import CHUNK_BIRTHS, CHUNKS_OF_MESSAGES, STORED_MESSAGES
+from shared.documents.messages import Message
+from shared.documents.queries.chunks import CHUNK_BIRTHS, CHUNKS_OF_MESSAGES
+from shared.documents.queries.messages import STORED_MESSAGES
 
 __all__ = ["ChunkReplacedError", "MessageReplacedError", "bring_up_to_date", "check_texts", "check_variants"]
 

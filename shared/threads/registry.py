@@ -16,10 +16,13 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict, bounded
 from shared.core.errors import TransientError
 from shared.core.ids import thread_id
+from shared.documents.base import Status
 from shared.documents.containers import read_document
-from shared.documents.models import Message, Status, Thread
+from shared.documents.messages import Message
 from shared.documents.prepared_message import Arrival
-from shared.documents.queries.named_query import STORED_MESSAGES, THREADS_BY_NAME
+from shared.documents.queries.messages import STORED_MESSAGES
+from shared.documents.queries.threads import THREADS_BY_NAME
+from shared.documents.threads import Thread
 from shared.domain.threading.assignment import Links, ThreadingResult, ThreadState, assign_links
 from shared.threads.index import Found, ThreadIndex
 from shared.threads.merging import follow_merge

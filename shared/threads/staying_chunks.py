@@ -2,12 +2,13 @@
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
+from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
-from shared.documents.models import Chunk, Message
+from shared.documents.messages import Message
+from shared.documents.queries.chunks import CHUNKS_ANYWHERE
 from shared.pipeline.events.data import ChunksPrepared
 from shared.pipeline.tombstones import was_removed
 from shared.threads.locating import load_from_threads
-from shared.upkeep.removal.queries import CHUNKS_ANYWHERE
 
 __all__ = ["load_staying_chunks"]
 

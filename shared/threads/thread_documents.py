@@ -6,8 +6,10 @@ Everything is a union, a minimum or a maximum: so any order of archives gives th
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from shared.documents.models import Address, Status, Thread
+from shared.documents.base import Status
+from shared.documents.messages import Address
 from shared.documents.prepared_message import Arrival
+from shared.documents.threads import Thread
 from shared.domain.threading.assignment import ThreadingResult, ThreadState
 
 __all__ = ["thread_documents"]

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from shared.clients.classify import classify
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
-from shared.core.errors import PermanentError, classify
+from shared.core.errors import PermanentError
+from shared.documents.audits import Audit, AuditStatus
 from shared.documents.containers import read_document
-from shared.documents.models import Audit, AuditStatus
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.audits import LAST_AUDITS
 
 __all__ = [
     "Actor",
@@ -24,7 +25,6 @@ __all__ = [
     "save_audit",
 ]
 
-LAST_AUDITS = NamedQuery("last_audits", "audits", "SELECT TOP @limit * FROM c ORDER BY c.started_at DESC")
 DAY_LENGTH = 8
 
 

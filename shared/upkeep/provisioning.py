@@ -9,13 +9,12 @@ import sys
 
 from azure.core.exceptions import AzureError
 
+from shared.clients.blobs import ARCHIVES_CONTAINER, DEAD_LETTERS_CONTAINER
 from shared.clients.connections import Clients, LayoutError
 from shared.settings.app import Settings, SettingsError, load_settings
 
-__all__ = ["ARCHIVES_CONTAINER", "DEAD_LETTERS_CONTAINER", "provision"]
+__all__ = ["provision"]
 
-ARCHIVES_CONTAINER = "archives"
-DEAD_LETTERS_CONTAINER = "dead-letters"  # what operators purged, and how far their operations have come
 DEFAULT_DIMENSION = 384  # of all-MiniLM-L6-v2
 
 

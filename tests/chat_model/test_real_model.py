@@ -12,7 +12,8 @@ import pytest
 
 from shared.clients.cosmos.session import Session
 from shared.core.ids import thread_id
-from shared.documents.models import Report, Summary, TokenAccount
+from shared.documents.reports import Report
+from shared.documents.summaries import Summary, TokenAccount
 from shared.domain.summaries.citations import verify_stored
 from shared.pipeline.events.data import SummarizationRequested
 from shared.pipeline.events.envelope import Event

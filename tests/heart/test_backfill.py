@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 
 from shared.clients.cosmos.session import Session
-from shared.documents.models import Message
+from shared.documents.messages import Message
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.upgrades import migrations
 from shared.upkeep.migrations.backfill import backfill

@@ -11,15 +11,17 @@ import pytest_asyncio
 from azure.cosmos import PartitionKey
 
 from shared.clients.blobs import Blobs
+from shared.clients.classify import classify
 from shared.clients.connections import Clients, LayoutError, clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
 from shared.clients.search.facets import Facet, FacetValue
 from shared.clients.search.filters import Filters
-from shared.core.errors import DocumentNotFoundError, ErrorKind, RejectedItemsError, classify
-from shared.documents.models import Message, Thread
+from shared.core.errors import DocumentNotFoundError, ErrorKind, RejectedItemsError
+from shared.documents.messages import Message
 from shared.documents.queries.named_query import NamedQuery
+from shared.documents.threads import Thread
 from shared.pipeline.lifecycle.attempts import count_attempt
 from shared.pipeline.stage import Subject
 from shared.settings.app import load_settings

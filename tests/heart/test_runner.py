@@ -23,13 +23,14 @@ from pydantic import SecretStr
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
-from shared.clients.telemetry.tracing import Metrics
+from shared.clients.telemetry.metrics import Metrics
 from shared.core.errors import PermanentError
-from shared.documents.models import Failure, Message
+from shared.core.ids import invalid_key
+from shared.documents.failures import Failure
+from shared.documents.messages import Message
 from shared.documents.queries.named_query import NamedQuery
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.failures import invalid_key
 from shared.pipeline.runner import Runtime, StageRunner
 from stages.preview_settlement import PreviewSettlement
 from tests.heart.toy import RAW, Bench, Crash, Toy, bench, collect_dropped_sockets

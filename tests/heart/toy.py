@@ -18,7 +18,8 @@ from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import Failure
-from shared.documents.models import Chunk, Message
+from shared.documents.chunks import Chunk
+from shared.documents.messages import Message
 from shared.pipeline.delivery import Delivery, Settlement
 from shared.pipeline.events.data import ChunkingFailed, ChunksPrepared, JSONParsed
 from shared.pipeline.events.envelope import Event, parse_event

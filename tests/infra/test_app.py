@@ -3,8 +3,8 @@
 import pytest
 
 from function_app import app
+from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.settings.app import Settings, load_settings
-from shared.upkeep.provisioning import ARCHIVES_CONTAINER
 from tests.infra.conftest import ROOT
 from tests.infra.plans import WAYS, of_type, the
 from tools.bicepcheck.evaluate import plan

@@ -7,16 +7,18 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.models import Archive, Operation, Source
+from shared.documents.archives import Archive
+from shared.documents.operations import Operation
+from shared.documents.sources import Source
 from shared.ingestion.fetch_requests import Requested, request_fetch
 from shared.ingestion.fetch_runs import FetchRun, run_operation
 from shared.ingestion.storing import Stored
 from shared.ingestion.uploads import Upload, take_upload
 from shared.pipeline.events.envelope import Event
 from shared.settings.app import Settings
-from shared.upkeep.provisioning import ARCHIVES_CONTAINER
 from tests.archives.files import mbox
 from tests.heart.toy import Bench, bench
 

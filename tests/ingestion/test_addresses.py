@@ -2,9 +2,13 @@
 
 import pytest
 
-from shared.clients.outbound import AddressPolicy
-from shared.ingestion.errors import FetchError, ForbiddenAddressError, SourceError
-from shared.ingestion.fetch_http import check_http_url
+from shared.clients.outbound import (
+    AddressPolicy,
+    FetchError,
+    ForbiddenAddressError,
+    SourceError,
+    check_http_url,
+)
 from shared.ingestion.fetch_imap import imap_address
 from shared.ingestion.fetch_rsync import rsync_address
 

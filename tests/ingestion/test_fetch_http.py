@@ -4,7 +4,8 @@ import pytest
 
 from shared.clients.cosmos.session import Session
 from shared.core.ids import file_hash
-from shared.documents.models import Failure, OperationStatus
+from shared.documents.failures import Failure
+from shared.documents.operations import OperationStatus
 from tests.ingestion.place import Place
 from tests.ingestion.web_server import a_site
 

@@ -8,7 +8,8 @@ import pytest
 
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
-from shared.documents.models import Operation, OperationStatus, Source
+from shared.documents.operations import Operation, OperationStatus
+from shared.documents.sources import Source
 from shared.ingestion.fetch_requests import Requested, request_due_fetches, request_fetch
 from tests.heart.toy import Crash
 from tests.ingestion.place import Place

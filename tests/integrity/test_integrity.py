@@ -10,8 +10,13 @@ import pytest_asyncio
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.ids import thread_id
-from shared.documents.models import Chunk, Message, Report, Run, RunStatus, Summary, Thread, ThreadEntry
+from shared.documents.chunks import Chunk
+from shared.documents.messages import Message
 from shared.documents.queries.named_query import NamedQuery
+from shared.documents.reports import Report
+from shared.documents.runs import Run, RunStatus
+from shared.documents.summaries import Summary
+from shared.documents.threads import Thread, ThreadEntry
 from shared.pipeline.events.envelope import parse_event
 from shared.pipeline.stage import Stage
 from shared.upkeep.integrity.findings import Finding, Kind

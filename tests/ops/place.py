@@ -15,16 +15,17 @@ from azure.servicebus import ServiceBusMessage, ServiceBusReceivedMessage
 from azure.servicebus.aio import ServiceBusReceiver, ServiceBusSender
 
 from localcloud.servicebus.amqp.performatives import FLOW
+from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
 from shared.clients.servicebus.dead_letters import DeadLetter, peek_all
 from shared.core.errors import ErrorKind, Failure
-from shared.documents.models import Archive
-from shared.documents.models import Failure as FailureDocument
+from shared.core.ids import failure_id
+from shared.documents.archives import Archive
+from shared.documents.failures import Failure as FailureDocument
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.failures import error_hash, failure_id
+from shared.pipeline.failures import error_hash
 from shared.upkeep.deadletters.journal import CONTAINER
-from shared.upkeep.provisioning import ARCHIVES_CONTAINER
 from tests.heart.toy import Bench, bench
 from tests.pipeline.mail_in import archive_of, ingested
 from tests.support.cloud import SERVICEBUS_CONFIG, LocalCloud, servicebus

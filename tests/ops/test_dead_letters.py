@@ -12,10 +12,10 @@ from azure.servicebus.amqp import AmqpAnnotatedMessage
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.dead_letter_mover import Watch
 from shared.clients.servicebus.message_copy import MessageCopy
-from shared.documents.models import Audit, AuditStatus
+from shared.core.ids import invalid_key
+from shared.documents.audits import Audit, AuditStatus
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.envelope import parse_event
-from shared.pipeline.failures import invalid_key
 from shared.upkeep.audit import Actor, find_audit
 from shared.upkeep.deadletters.groups import diagnosed_letters, group_letters
 from shared.upkeep.deadletters.journal import CONTAINER, Journal, JournalError

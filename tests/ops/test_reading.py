@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.search.versions import version_name
 from shared.embedding import instance
 from shared.embedding.instance import close_embedder
-from shared.upkeep.provisioning import ARCHIVES_CONTAINER
 from stages.embedding import EMBEDDING
 from tests.heart.toy import DIMENSIONS, bench
 from tests.ops.commands import Commands

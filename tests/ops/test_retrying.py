@@ -8,7 +8,10 @@ import pytest
 import pytest_asyncio
 
 from shared.clients.cosmos.session import Session
-from shared.documents.models import Archive, ArchiveStatus, Message, Status, Thread
+from shared.documents.archives import Archive, ArchiveStatus
+from shared.documents.base import Status
+from shared.documents.messages import Message
+from shared.documents.threads import Thread
 from shared.pipeline.events.envelope import parse_event
 from shared.upkeep.oversight.stuck_documents import (
     collection_named,

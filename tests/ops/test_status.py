@@ -9,7 +9,8 @@ import pytest
 
 from ops import status as command
 from shared.clients.servicebus.administration import QUEUES
-from shared.documents.models import Audit, AuditStatus, Run, RunStatus
+from shared.documents.audits import Audit, AuditStatus
+from shared.documents.runs import Run, RunStatus
 from shared.upkeep.oversight.status import DocumentsStatus, QueueStatus, StageStatus, Status
 from shared.upkeep.requeue.due_document import COLLECTIONS
 

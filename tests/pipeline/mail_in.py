@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.session import Session
-from shared.documents.models import Archive
+from shared.documents.archives import Archive
 from shared.documents.queries.named_query import NamedQuery
 from shared.pipeline.events.data import ArchiveIngested, EventData
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.stage import Outcome, Stage, Work
-from shared.upkeep.provisioning import ARCHIVES_CONTAINER
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING
 from tests.heart.toy import Bench, bench

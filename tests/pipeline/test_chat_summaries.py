@@ -14,7 +14,8 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import PermanentError
 from shared.core.ids import thread_id
-from shared.documents.models import Lock, Summary, TokenAccount
+from shared.documents.locks import Lock
+from shared.documents.summaries import Summary, TokenAccount
 from shared.domain.summaries.citations import verify_stored
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.data import SummarizationRequested

@@ -10,7 +10,11 @@ from shared.clients.cosmos.session import Session
 from shared.clients.search.facets import FacetValue
 from shared.clients.search.filters import Filters
 from shared.core.ids import thread_id
-from shared.documents.models import Archive, Chunk, Citation, Message, Thread
+from shared.documents.archives import Archive
+from shared.documents.chunks import Chunk
+from shared.documents.messages import Message
+from shared.documents.threads import Thread
+from shared.domain.summaries.models import Citation
 from shared.embedding.instance import close_embedder, embedder
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
 from shared.pipeline.events.data import EmbeddingsGenerated

@@ -13,7 +13,7 @@ import pytest_asyncio
 from shared.clients.cosmos.session import Session
 from shared.clients.search.index import IndexMissingError
 from shared.clients.search.versions import IndexMismatchError
-from shared.documents.models import Chunk
+from shared.documents.chunks import Chunk
 from shared.embedding.instance import close_embedder
 from shared.embedding.port import Embedder
 from shared.embedding.process.child import EncoderSpec

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from shared.clients.cosmos.lease import Lease
 from shared.clients.cosmos.session import Session
-from shared.documents.models import Lock
+from shared.documents.locks import Lock
 from tests.pipeline.mail_in import mail_in
 from tests.support.cloud import LocalCloud
 from tests.support.services import RunningService

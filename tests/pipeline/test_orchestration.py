@@ -12,7 +12,9 @@ import pytest_asyncio
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.ids import thread_id
-from shared.documents.models import Chunk, Message, Thread
+from shared.documents.chunks import Chunk
+from shared.documents.messages import Message
+from shared.documents.threads import Thread
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.data import EmbeddingsGenerated, SummarizationRequested
 from shared.pipeline.events.envelope import Event

@@ -15,8 +15,12 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import thread_id
-from shared.documents.models import Archive, Chunk, Lock, Message, Thread
+from shared.documents.archives import Archive
+from shared.documents.chunks import Chunk
+from shared.documents.locks import Lock
+from shared.documents.messages import Message
 from shared.documents.prepared_message import arrival_of
+from shared.documents.threads import Thread
 from shared.domain.mail.models import Skipped
 from shared.domain.mail.parse import parse_archive
 from shared.ingestion.reader.errors import UnreadableArchiveError

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
@@ -17,8 +18,8 @@ from shared.clients.search.filters import Filters
 from shared.clients.search.index import IndexMissingError
 from shared.clients.search.payload import indexed_chunk
 from shared.clients.search.versions import version_name
-from shared.core.errors import ErrorKind, RejectedItemsError, UnencodableTextError, classify
-from shared.documents.models import Chunk
+from shared.core.errors import ErrorKind, RejectedItemsError, UnencodableTextError
+from shared.documents.chunks import Chunk
 from shared.embedding.port import Settled
 from shared.embedding.process.child import EncoderSpec
 from shared.embedding.process.embedder import EncoderProcess

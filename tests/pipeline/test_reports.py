@@ -12,7 +12,10 @@ import pytest
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.ids import thread_id
-from shared.documents.models import Report, Source, Summary, Thread
+from shared.documents.reports import Report
+from shared.documents.sources import Source
+from shared.documents.summaries import Summary
+from shared.documents.threads import Thread
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.models import ThreadContext
 from shared.embedding.instance import close_embedder

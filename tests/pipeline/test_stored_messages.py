@@ -9,7 +9,7 @@ import pytest
 
 from shared.documents.base import stored_time
 from shared.documents.containers import read_document
-from shared.documents.models import Message
+from shared.documents.messages import Message
 from shared.documents.prepared_message import arrival_of
 from shared.domain.mail.models import Message as ParsedMessage
 from shared.domain.mail.models import Skipped

@@ -16,7 +16,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.outbound import AddressPolicy
 from shared.core.ids import thread_id
 from shared.documents.base import stored_time
-from shared.documents.models import Report
+from shared.documents.reports import Report
 from shared.pipeline.events.data import SummarizationRequested
 from shared.pipeline.events.envelope import Event
 from shared.publishing.webhooks.delivery import deliver_due

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from shared.documents.prepared_message import BATCH, Arrival, Batch, read_batches
+from shared.documents.prepared_message import Arrival
 from shared.domain.mail.models import Share
 from shared.ingestion.reader import processes
 from shared.ingestion.reader import reader as module
+from shared.ingestion.reader.batches import BATCH, Batch, read_batches
 from shared.ingestion.reader.errors import ReaderDiedError, ReaderStuckError, UnreadableArchiveError
 from shared.ingestion.reader.reader import Reader, close_readers, prepare_reader
 from tests.pipeline.mail_in import mail

@@ -5,8 +5,11 @@ from typing import Any
 
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
-from shared.documents.models import Chunk, Failure, Status, Thread
+from shared.documents.base import Status
+from shared.documents.chunks import Chunk
+from shared.documents.failures import Failure
 from shared.documents.queries.named_query import NamedQuery
+from shared.documents.threads import Thread
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.readiness import ready_thread, summary_request
 from stages.reporting import REPORTING

@@ -11,7 +11,8 @@ import pytest
 import pytest_asyncio
 
 from shared.clients.cosmos.session import Session
-from shared.documents.models import OperationStatus, Removal
+from shared.documents.operations import OperationStatus
+from shared.documents.removals import Removal
 from shared.upkeep.removal.requests import request_removal
 from tests.pipeline.mail_in import MailIn, mail_in
 from tests.removal.finished import (

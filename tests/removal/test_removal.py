@@ -7,16 +7,21 @@ import pytest
 from azure.cosmos import CosmosClient
 
 from localcloud.up.settings_file import COSMOS_KEY
+from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import thread_id
-from shared.documents.models import Archive, OperationStatus, Removal, Source, Summary, Thread
+from shared.documents.archives import Archive
+from shared.documents.operations import OperationStatus
+from shared.documents.removals import Removal
+from shared.documents.sources import Source
+from shared.documents.summaries import Summary
+from shared.documents.threads import Thread
 from shared.ingestion.errors import SourceRemovedError
 from shared.ingestion.storing import Incoming, store_archive
 from shared.pipeline.events.envelope import Event
 from shared.threads.locating import ThreadMovedError
-from shared.upkeep.provisioning import ARCHIVES_CONTAINER
 from shared.upkeep.removal.requests import request_removal, resume_removals
 from shared.upkeep.removal.run import RemovalRun, run_removal
 from stages.chunking import CHUNKING

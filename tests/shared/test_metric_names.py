@@ -11,7 +11,7 @@ from opentelemetry.sdk.metrics.export import Gauge, Histogram, InMemoryMetricRea
 
 from shared.clients.call_metrics import Calls
 from shared.clients.telemetry.metric_names import COUNT_PREFIX, METRICS, SPAN_ATTRIBUTES, Kind
-from shared.clients.telemetry.tracing import Metrics, SweepMetrics
+from shared.clients.telemetry.metrics import Metrics, SweepMetrics
 from shared.pipeline import runner
 from shared.pipeline.events.data import EventData
 from tests.infra.kql import emitted

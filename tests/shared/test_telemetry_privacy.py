@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from shared.clients.classify import classify
 from shared.clients.telemetry.privacy import clean_attributes, clean_stack, clean_text, secrets_of
-from shared.core.errors import PermanentError, classify
+from shared.core.errors import PermanentError
 from tests.support.cpu import within_cpu
 
 PRIVATE = "a private sentence\nand its second line"

@@ -26,7 +26,8 @@ SETTINGS = {
 BEGIN = """
 import asyncio, logging, sys
 logging.basicConfig(level="INFO")
-from shared.clients.telemetry.tracing import pipeline_metrics, span
+from shared.clients.telemetry.metrics import pipeline_metrics
+from shared.clients.telemetry.tracing import span
 from shared.clients.telemetry.setup import flush_telemetry, start_telemetry, telemetry_ready
 start_telemetry()
 asyncio.run(telemetry_ready())

@@ -13,11 +13,16 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
-from shared.clients.telemetry.tracing import SweepMetrics
+from shared.clients.telemetry.metrics import SweepMetrics
 from shared.core.ids import chunk_id
-from shared.documents.base import Document
-from shared.documents.models import Archive, Chunk, Failure, Message, Run, Status, Thread
+from shared.documents.archives import Archive
+from shared.documents.base import Document, Status
+from shared.documents.chunks import Chunk
+from shared.documents.failures import Failure
+from shared.documents.messages import Message
 from shared.documents.queries.named_query import NamedQuery
+from shared.documents.runs import Run
+from shared.documents.threads import Thread
 from shared.pipeline.events.envelope import Event
 from shared.upkeep.sweep.run import Options, sweep
 from tests.heart.toy import Bench, bench

@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from shared.core.schedule import parse_cron
+from shared.core.schedule import interval_schedule, parse_cron
 from shared.settings.app import Settings
-from shared.upkeep.requeue.policy import Policy, interval_schedule
+from shared.upkeep.requeue.policy import Policy
 from shared.upkeep.sweep.circuit_breaker import Evidence, judge
 from stages.sweep import schedule
 

@@ -8,10 +8,14 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from shared.clients.classify import classify
 from shared.clients.cosmos.session import Session
-from shared.core.errors import TransientError, classify
-from shared.documents.base import stored_time
-from shared.documents.models import Archive, Message, Run, RunStatus, Status, Thread
+from shared.core.errors import TransientError
+from shared.documents.archives import Archive
+from shared.documents.base import Status, stored_time
+from shared.documents.messages import Message
+from shared.documents.runs import Run, RunStatus
+from shared.documents.threads import Thread
 from shared.pipeline.events.data import ArchiveIngested, ChunksPrepared, JSONParsed, SummarizationRequested
 from shared.pipeline.events.envelope import parse_event
 from shared.pipeline.lifecycle.attempts import remember_failure

@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.trace import SpanKind
 
 from shared.clients.telemetry.metric_names import METRICS, Kind
-from shared.clients.telemetry.tracing import Metrics
+from shared.clients.telemetry.metrics import Metrics
 from tests.support.receiver import Receiver, receiving
 
 QUIET = ("STATSBEAT_DISABLED_ALL", "SDKSTATS_DISABLED", "CONTROLPLANE_DISABLED")

@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from shared.clients.call_metrics import Calls
 from shared.clients.telemetry.metric_names import METRICS
-from shared.clients.telemetry.tracing import SweepMetrics
+from shared.clients.telemetry.metrics import SweepMetrics
 from tests.infra.kql_engine import KqlError, Rows, run_kql
 from tests.infra.plans import of_type
 from tests.infra.test_dashboards import KQL, condition, query_alerts

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.documents.models import Archive
+from shared.documents.archives import Archive
 from shared.pipeline.progress import STAGES, ArchiveProgress, StageProgress
 from tests.pipeline.mail_in import archive_of
 from tests.web.markup import Page, check

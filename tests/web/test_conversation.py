@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.documents.models import Message
+from shared.documents.messages import Message
 from shared.retrieval.conversation import arrange
 from tests.support.properties import STEADY
 

@@ -4,7 +4,9 @@ from typing import Any
 
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
-from shared.documents.models import Archive, Chunk, Thread
+from shared.documents.archives import Archive
+from shared.documents.chunks import Chunk
+from shared.documents.threads import Thread
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.progress import STAGES, ArchiveProgress, archive_progress
 from stages.chunking import CHUNKING

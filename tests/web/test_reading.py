@@ -5,7 +5,7 @@ import pytest
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.ids import thread_id
-from shared.documents.models import Report
+from shared.documents.reports import Report
 from shared.retrieval.reports import cited_in, find_report, report_detail, summary_of, thread_now
 from stages.reporting import REPORTING
 from tests.pipeline.mail_in import mail, mail_in

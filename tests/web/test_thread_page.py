@@ -6,18 +6,13 @@ from typing import Any
 
 import pytest
 
-from shared.documents.models import (
-    Address,
-    Chunk,
-    Citation,
-    Message,
-    Report,
-    Summary,
-    SummaryClaim,
-    SummaryStance,
-    Thread,
-)
+from shared.documents.chunks import Chunk
+from shared.documents.messages import Address, Message
+from shared.documents.reports import Report
+from shared.documents.summaries import Summary, SummaryClaim, SummaryStance
+from shared.documents.threads import Thread
 from shared.domain.mail.normalize import NormalizedBody, segment
+from shared.domain.summaries.models import Citation
 from tests.web.markup import Page, check
 from web.pages.thread_view import MESSAGES_A_PAGE, Reading, thread_values
 from web.problems import Problem

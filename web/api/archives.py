@@ -9,16 +9,18 @@ from pydantic import Field
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
 from shared.clients.outbound import shown_address
+from shared.core.ids import HASH_ID
+from shared.documents.archives import Archive, ArchiveStatus
 from shared.documents.containers import read_document
-from shared.documents.models import Archive, ArchiveStatus
 from shared.documents.queries.named_query import NamedQuery
+from shared.documents.sources import NAME_PATTERN
 from shared.ingestion.errors import ArchiveTooLargeError, SourceRemovedError
-from shared.ingestion.source_definitions import NAME_PATTERN
 from shared.ingestion.storing import Stored
 from shared.ingestion.unpacking.errors import ArchiveBombError, ArchiveError, CorruptArchiveError
 from shared.ingestion.uploads import Upload, take_upload
 from shared.pipeline.progress import progress_of
 from shared.retrieval.links import page_of_archive
+from shared.retrieval.parameters import Asked, HashId, Limit, SourceName
 from web.api.ingestion_schemas import (
     ArchiveDetail,
     ArchiveItem,
@@ -31,7 +33,6 @@ from web.api.removals import accept_removal
 from web.caching import answer_json
 from web.multipart import form_parts, parameter
 from web.pagination import page, page_size
-from web.parameters import HASH_ID, Asked, HashId, Limit, SourceName
 from web.problems import Problem, answer, tells_problems
 
 __all__ = ["blueprint"]

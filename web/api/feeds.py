@@ -8,18 +8,20 @@ import azure.functions as func
 
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
+from shared.core.ids import HASH_ID
 from shared.documents.containers import read_document
-from shared.documents.models import Report, Summary
-from shared.ingestion.source_definitions import NAME_PATTERN
+from shared.documents.reports import Report
+from shared.documents.sources import NAME_PATTERN
+from shared.documents.summaries import Summary
 from shared.publishing.atom import Feed, atom_feed, entry_of
 from shared.retrieval.links import page_of_draft, page_of_report, page_of_source, page_of_thread
+from shared.retrieval.listings import REPORTS
+from shared.retrieval.parameters import PATTERN
 from shared.retrieval.reports import thread_now
-from web.api.drafts import PATTERN
 from web.api.openapi import describes
-from web.api.reports import REPORTS
 from web.caching import answer_of, etag_of
 from web.formatting import bare_subject
-from web.parameters import HASH_ID, draft_named, id_of
+from web.parameters import draft_named, id_of
 from web.problems import Problem, tells_problems
 
 __all__ = ["blueprint"]

@@ -4,8 +4,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
+from shared.documents.archives import ArchiveStatus
 from shared.documents.base import UtcTime
-from shared.documents.models import ArchiveStatus, FetchedArchive, OperationStatus, RefusedFile
+from shared.documents.operations import FetchedArchive, OperationStatus, RefusedFile
 
 __all__ = [
     "ArchiveDetail",

@@ -4,25 +4,23 @@ import azure.functions as func
 from pydantic import Field
 
 from shared.clients.connections import clients
+from shared.core.ids import HASH_ID
+from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
-from shared.documents.models import Chunk, Message
-from shared.retrieval.listing import Listing, next_address
+from shared.documents.messages import Message
+from shared.retrieval.listings import CHUNKS
+from shared.retrieval.parameters import Asked, HashId, Limit
 from shared.retrieval.read_models import ChunkItem, ChunkList, MessageDetail
 from shared.retrieval.reports import find_by_id
 from web.api.openapi import describes
 from web.caching import answer_of, answer_with
-from web.parameters import HASH_ID, Asked, HashId, Limit, asked, id_of
+from web.pagination import next_address
+from web.parameters import asked, id_of
 from web.problems import Problem, tells_problems
 
 __all__ = ["blueprint"]
 
 blueprint = func.Blueprint()
-CHUNKS = Listing(
-    "chunks",
-    "chunks",
-    clauses={"thread": "c.thread_id = @thread", "message": "c.message_key = @message"},
-    sorts=("message_key",),
-)
 # A mail is a stranger's: it is handed out as text to save, which no browser may take for anything else.
 AS_TEXT = {
     "X-Content-Type-Options": "nosniff",

@@ -11,8 +11,8 @@ import azure.functions as func
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from shared.retrieval.parameters import Asked
 from web.caching import answer_of
-from web.parameters import Asked
 from web.problems import tells_problems
 
 __all__ = ["OPERATIONS", "Described", "blueprint", "describes", "document"]

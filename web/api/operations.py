@@ -7,7 +7,8 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.clients.cosmos.session import Session
-from shared.documents.models import Operation, Removal
+from shared.documents.operations import Operation
+from shared.documents.removals import Removal
 from web.api.ingestion_schemas import OperationDetail, OperationShown, RemovalDetail
 from web.api.openapi import describes
 from web.caching import answer_json

@@ -6,56 +6,26 @@ import azure.functions as func
 from pydantic import Field
 
 from shared.clients.connections import clients
+from shared.core.ids import REPORT_ID
 from shared.documents.base import stored_time
 from shared.documents.containers import read_document
-from shared.documents.models import Report, SummaryType
-from shared.retrieval.listing import Listing, next_address
+from shared.documents.reports import Report
+from shared.domain.summaries.models import SummaryType
+from shared.retrieval.listings import REPORTS, Outcome
+from shared.retrieval.parameters import Asked, Day, DraftName, HashId, Limit, SourceName, day_after, start_of
 from shared.retrieval.read_models import ReportDetail, ReportItem, ReportList
 from shared.retrieval.reports import find_report, report_detail, summary_of
 from web.api.openapi import describes
 from web.caching import answer_of, answer_with
-from web.parameters import (
-    REPORT_ID,
-    Asked,
-    Day,
-    DraftName,
-    HashId,
-    Limit,
-    SourceName,
-    asked,
-    day_after,
-    id_of,
-    start_of,
-)
+from web.pagination import next_address
+from web.parameters import asked, id_of
 from web.problems import Problem, tells_problems
 
-__all__ = ["REPORTS", "blueprint"]
+__all__ = ["blueprint"]
 
 blueprint = func.Blueprint()
 PATH = "/api/reports"
-Outcome = Literal["agreement", "dissent", "mixed", "none"]
 Order = Literal["-published_at", "published_at", "-last_message_date", "last_message_date"]
-
-REPORTS = Listing(
-    "reports",
-    "reports",
-    clauses={
-        "source": "c.source = @source",
-        "thread": "(c.thread_id = @thread OR ARRAY_CONTAINS(c.thread_ids, @thread))",
-        "draft": "ARRAY_CONTAINS(c.draft_mentions, @draft)",
-        "since": "c.last_message_date >= @since",
-        "until": "c.last_message_date < @until",
-        "participant": (
-            "EXISTS(SELECT VALUE p FROM p IN c.participants"
-            " WHERE p.email = LOWER(@participant) OR STRINGEQUALS(p.name, @participant, true))"
-        ),
-        "consensus": "(c.consensus_type = @consensus OR (@consensus = 'none' AND IS_NULL(c.consensus_type)))",
-        "type": "c.summary_type = @type",
-        "digests": "c.summary_type IN ('weekly', 'consensus')",
-        "current": "c.outdated = false",
-    },
-    sorts=("-published_at", "published_at", "-last_message_date", "last_message_date"),
-)
 
 
 class ReportsAsked(Asked):

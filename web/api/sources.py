@@ -12,24 +12,22 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
 from shared.clients.outbound import shown_address
 from shared.documents.containers import read_document
-from shared.documents.models import Source
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.sources import SOURCES
+from shared.documents.sources import NAME_PATTERN, Source, SourceType
 from shared.ingestion.fetch_requests import Requested, request_fetch
 from shared.ingestion.source_definitions import (
-    NAME_PATTERN,
     SourceDefinition,
-    SourceType,
     check_reachable,
     definition_of,
     source_of,
     updated_source,
 )
+from shared.retrieval.parameters import Asked, Limit
 from web.api.ingestion_schemas import OperationAccepted, SourceDeleted, SourceItem, SourceList
 from web.api.openapi import describes
 from web.api.removals import accept_removal
 from web.caching import answer_json
 from web.pagination import page, page_size
-from web.parameters import Asked, Limit
 from web.problems import Problem, answer, tells_problems
 
 __all__ = ["blueprint"]
@@ -41,10 +39,6 @@ NAMED = {"name": NAME_PATTERN}
 LARGEST_BODY = 64 * 1024
 TRIES = 5
 CHANGED = "The source changed meanwhile: read it again, and repeat."
-
-SOURCES = NamedQuery(
-    "sources", "sources", "SELECT * FROM c WHERE c.id > @after ORDER BY c.id OFFSET 0 LIMIT @limit"
-)
 
 
 class DeletionAsked(Asked):

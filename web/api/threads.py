@@ -6,12 +6,14 @@ import azure.functions as func
 from pydantic import Field
 
 from shared.clients.connections import clients
-from shared.documents.base import stored_time
+from shared.core.ids import HASH_ID
+from shared.documents.base import Status, stored_time
 from shared.documents.containers import read_document
-from shared.documents.models import Status, Thread
+from shared.documents.threads import Thread
 from shared.retrieval.conversation import Placed, arrange
 from shared.retrieval.links import api_of, page_of_message
-from shared.retrieval.listing import Listing, next_address
+from shared.retrieval.listings import THREADS, Outcome
+from shared.retrieval.parameters import Asked, Day, DraftName, HashId, Limit, SourceName, day_after, start_of
 from shared.retrieval.read_models import (
     MessageInThread,
     MessagesOfThread,
@@ -21,54 +23,15 @@ from shared.retrieval.read_models import (
 )
 from shared.retrieval.reports import messages_of, thread_now
 from web.api.openapi import describes
-from web.api.reports import Outcome
 from web.caching import answer_with
-from web.parameters import (
-    HASH_ID,
-    Asked,
-    Day,
-    DraftName,
-    HashId,
-    Limit,
-    SourceName,
-    asked,
-    day_after,
-    id_of,
-    start_of,
-)
+from web.pagination import next_address
+from web.parameters import asked, id_of
 from web.problems import Problem, tells_problems
 
-__all__ = ["THREADS", "blueprint"]
+__all__ = ["blueprint"]
 
 blueprint = func.Blueprint()
 PATH = "/api/threads"
-
-THREADS = Listing(
-    "threads",
-    "threads",
-    always="IS_NULL(c.merged_into)",
-    clauses={
-        "source": "ARRAY_CONTAINS(c.sources, @source)",
-        "archive": "ARRAY_CONTAINS(c.archive_ids, @archive)",
-        # A thread has drafts as they were written, with their versions.
-        "draft": (
-            "EXISTS(SELECT VALUE d FROM d IN c.draft_mentions WHERE d = @draft"
-            " OR (STARTSWITH(d, CONCAT(@draft, '-')) AND LENGTH(d) = LENGTH(@draft) + 3"
-            " AND REGEXMATCH(d, '-[0-9][0-9]$')))"
-        ),
-        "since": "c.last_message_date >= @since",
-        "until": "c.last_message_date < @until",
-        "participant": (
-            "EXISTS(SELECT VALUE p FROM p IN c.participants"
-            " WHERE p.email = LOWER(@participant) OR STRINGEQUALS(p.name, @participant, true))"
-        ),
-        "consensus": "(c.consensus_type = @consensus OR (@consensus = 'none' AND IS_NULL(c.consensus_type)))",
-        "status": "c.status = @status",
-    },
-    sorts=("-last_message_date", "last_message_date"),
-    # Without what threading keeps, which can be large.
-    fields=tuple(name for name in Thread.model_fields if name not in {"threading", "absorbing", "etag"}),
-)
 
 
 class ThreadsAsked(Asked):

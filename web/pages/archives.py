@@ -4,22 +4,18 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.clients.cosmos.session import Session
+from shared.core.ids import HASH_ID
+from shared.documents.archives import Archive
 from shared.documents.containers import read_document
-from shared.documents.models import Archive
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.archives import LATEST
 from shared.pipeline.progress import progress_of
-from web.parameters import HASH_ID, id_of
+from web.parameters import id_of
 from web.problems import Problem
 from web.rendering import show, shows_problems
 
 __all__ = ["blueprint"]
 
 blueprint = func.Blueprint()
-LATEST = NamedQuery(
-    "latest_archives",
-    "archives",
-    "SELECT * FROM c ORDER BY c.ingestion_date DESC, c.id DESC OFFSET 0 LIMIT 100",
-)
 
 
 @blueprint.function_name("page_archives")

@@ -3,8 +3,8 @@
 import azure.functions as func
 
 from shared.clients.connections import clients
-from shared.documents.models import SummaryType
-from web.api.drafts import drafts_talked_about, of_draft
+from shared.domain.summaries.models import SummaryType
+from shared.retrieval.drafts import drafts_talked_about, of_draft
 from web.parameters import draft_named
 from web.rendering import show, shows_problems
 

@@ -4,45 +4,17 @@ import asyncio
 
 import azure.functions as func
 
-from shared.clients.connections import Clients, clients
-from shared.clients.cosmos.session import Session
-from shared.documents.containers import read_document
-from shared.documents.models import ConsensusType, Report
-from shared.documents.queries.named_query import NamedQuery
-from web.api.reports import REPORTS
+from shared.clients.connections import clients
+from shared.domain.consensus.models import ConsensusType
+from shared.retrieval.latest import latest_digests, latest_reports, source_names
 from web.rendering import show, shows_problems
 
-__all__ = ["blueprint", "latest_digests", "latest_reports", "source_names"]
+__all__ = ["blueprint"]
 
 blueprint = func.Blueprint()
-SOURCE_NAMES = NamedQuery("source_names", "archives", "SELECT DISTINCT VALUE c.source FROM c")
 LATELY = 60
 SHOWN = 12
 DIGESTS = 6
-
-
-async def source_names(connected: Clients) -> list[str]:
-    """The lists that archives came from, whether they are defined as sources or not."""
-    found: list[object] = [each async for each in connected.store.query(SOURCE_NAMES, Session())]
-    return sorted({str(each) for each in found})
-
-
-async def latest_reports(connected: Clients, size: int, **filters: object) -> list[Report]:
-    """The current reports of the discussions that had a message last."""
-    page = await REPORTS.page(
-        connected.store,
-        sort="-last_message_date",
-        filters={"current": True, **filters},
-        after=None,
-        size=size,
-    )
-    return [read_document(Report, each) for each in page.rows]
-
-
-async def latest_digests(connected: Clients, size: int, **filters: object) -> list[Report]:
-    """Of weeks and months, the latest first: by the label in their scope."""
-    found = await latest_reports(connected, size, digests=True, **filters)
-    return sorted(found, key=lambda each: each.scope.rpartition(":")[2], reverse=True)
 
 
 # Only this route is the site's root on Azure, too: an empty one would be named after the function.

@@ -8,9 +8,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from shared.documents.models import Chunk, Citation, Message
+from shared.documents.chunks import Chunk
+from shared.documents.messages import Message
 from shared.domain.mail.models import Kind, Segment
 from shared.domain.mail.normalize import NormalizedBody
+from shared.domain.summaries.models import Citation
 
 __all__ = ["Block", "Mark", "Run", "body_blocks", "is_cut", "marks_of_citation", "marks_of_stance"]
 

@@ -4,10 +4,12 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.clients.cosmos.session import Session
-from shared.documents.models import Report, Thread
+from shared.core.ids import REPORT_ID
+from shared.documents.reports import Report
+from shared.documents.threads import Thread
 from shared.retrieval.reports import cited_in, find_report, summary_of
 from web.pages.summary_view import CitedClaim, ShownSummary, shown_summary
-from web.parameters import REPORT_ID, id_of
+from web.parameters import id_of
 from web.problems import Problem
 from web.rendering import show, shows_problems
 

@@ -7,25 +7,21 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.clients.cosmos.session import Session
+from shared.documents.archives import Archive
 from shared.documents.containers import read_document
-from shared.documents.models import Archive, Source, Thread
-from shared.documents.queries.named_query import NamedQuery
-from shared.ingestion.source_definitions import NAME_PATTERN
-from shared.retrieval.listing import next_address
-from web.api.threads import THREADS
-from web.pages.home import latest_digests, source_names
+from shared.documents.queries.archives import ARCHIVES
+from shared.documents.queries.sources import DEFINED
+from shared.documents.sources import NAME_PATTERN, Source
+from shared.documents.threads import Thread
+from shared.retrieval.latest import latest_digests, source_names
+from shared.retrieval.listings import THREADS
+from web.pagination import next_address
 from web.problems import Problem
 from web.rendering import show, shows_problems
 
 __all__ = ["blueprint"]
 
 blueprint = func.Blueprint()
-DEFINED = NamedQuery("defined_sources", "sources", "SELECT * FROM c ORDER BY c.id OFFSET 0 LIMIT 500")
-ARCHIVES = NamedQuery(
-    "archives_of_source",
-    "archives",
-    "SELECT * FROM c WHERE c.source = @source ORDER BY c.ingestion_date DESC OFFSET 0 LIMIT 12",
-)
 A_PAGE = 40
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shared.documents.models import Citation, Summary, SummaryClaim
-from shared.domain.summaries.models import Section
+from shared.documents.summaries import Summary, SummaryClaim
+from shared.domain.summaries.models import Citation, Section
 from web.formatting import STANCES, stance_shares
 
 __all__ = ["CitedClaim", "Footnote", "Person", "ShownSummary", "shown_summary"]

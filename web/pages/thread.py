@@ -7,11 +7,14 @@ import azure.functions as func
 
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
-from shared.documents.models import Report, Summary, Thread
+from shared.core.ids import HASH_ID, REPORT_ID
+from shared.documents.reports import Report
+from shared.documents.summaries import Summary
+from shared.documents.threads import Thread
 from shared.retrieval.links import page_of_thread
 from shared.retrieval.reports import cited_chunks, find_report, messages_of, summary_of, thread_now
 from web.pages.thread_view import Reading, thread_values
-from web.parameters import HASH_ID, REPORT_ID, checked_id, id_of
+from web.parameters import checked_id, id_of
 from web.rendering import show, shows_problems
 
 __all__ = ["blueprint"]

@@ -5,7 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shared.documents.models import Chunk, Message, Report, Status, Summary, SummaryStance, Thread
+from shared.documents.base import Status
+from shared.documents.chunks import Chunk
+from shared.documents.messages import Message
+from shared.documents.reports import Report
+from shared.documents.summaries import Summary, SummaryStance
+from shared.documents.threads import Thread
 from shared.retrieval.conversation import Placed, arrange
 from shared.retrieval.links import page_of_thread
 from web.pages.message_body import Block, Mark, body_blocks, is_cut, marks_of_citation, marks_of_stance

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict, Store
 from shared.core.errors import TransientError
-from shared.documents.models import Lock
+from shared.documents.locks import Lock
 
 __all__ = ["THREADING", "Lease", "LeaseTakenError"]
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 from shared.clients.search.names import VECTOR_FIELD
-from shared.documents.models import Chunk, Thread
+from shared.documents.chunks import Chunk
+from shared.documents.threads import Thread
 from shared.embedding.encoder import Vectors
 
 __all__ = ["indexed_chunk"]

@@ -144,7 +144,8 @@ class Versions:
         elif found != dimensions:
             raise IndexMismatchError(
                 f"{self.own} takes vectors of {found} numbers, the model gives {dimensions}: "
-                "set EMBEDDING_MODEL to the model's own name, and run `python -m shared.upkeep.migrations.reembed`"
+                "set EMBEDDING_MODEL to the model's own name, "
+                "and run `python -m shared.upkeep.migrations.reembed`"
             )
         self._checked = dimensions
 

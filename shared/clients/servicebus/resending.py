@@ -1,13 +1,12 @@
 """Sends dead letters to their stage's queue again, each under a new id that tells where it came from."""
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from shared.clients.servicebus.dead_letters import DeadLetter
 from shared.clients.servicebus.message_copy import MessageCopy
+from shared.core.ids import resubmitted_id
 from shared.core.lazy_import import lazy
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 else:
     exceptions = lazy("azure.servicebus.exceptions")
 
-__all__ = ["REQUEUED_BY", "REQUEUED_FROM", "Resubmission", "resubmission", "resubmitted_id", "send_again"]
+__all__ = ["REQUEUED_BY", "REQUEUED_FROM", "Resubmission", "resubmission", "send_again"]
 
 REQUEUED_FROM = "requeued_from"
 REQUEUED_BY = "requeue_operation"
@@ -28,11 +27,6 @@ Resubmission = tuple[int, str | None, MessageCopy]
 
 def resubmission(letter: DeadLetter) -> Resubmission:
     return letter.sequence_number, letter.message_id, letter.copy
-
-
-def resubmitted_id(operation: str, queue: str, number: int, original: str | None) -> str:
-    """Always the same for one letter in one operation: sent twice, it is recognisably the same message."""
-    return hashlib.sha256(json.dumps([operation, queue, number, original]).encode()).hexdigest()
 
 
 async def send_again(

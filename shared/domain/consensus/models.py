@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from shared.documents.models import ConsensusType
-
 __all__ = [
     "CallKind",
     "ConsensusCall",
@@ -20,6 +18,12 @@ __all__ = [
     "Statement",
     "ThreadConsensus",
 ]
+
+
+class ConsensusType(StrEnum):
+    AGREEMENT = "agreement"
+    DISSENT = "dissent"
+    MIXED = "mixed"
 
 
 class Stance(StrEnum):

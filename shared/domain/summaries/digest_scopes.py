@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from shared.documents.models import SummaryType, Thread
+from shared.documents.threads import Thread
 from shared.domain.mail.mentions import draft_base
+from shared.domain.summaries.models import SummaryType
 
 __all__ = ["DigestScope", "InvalidScopeError", "parse_scope", "scopes_of_thread"]
 

@@ -8,8 +8,9 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from shared.documents.models import Citation
+from shared.documents.base import Part
 from shared.domain.consensus.models import ConsensusMessage, ThreadConsensus
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Embed",
     "Section",
     "Summarizer",
+    "SummaryType",
     "ThreadContext",
     "ThreadSummary",
     "Tokens",
@@ -27,6 +29,23 @@ __all__ = [
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """Texts to normalised vectors, one row each."""
+
+
+class SummaryType(StrEnum):
+    THREAD = "thread"
+    WEEKLY = "weekly"
+    CONSENSUS = "consensus"
+    DRAFT_FOCUSED = "draft-focused"
+
+
+class Citation(Part):
+    chunk_id: str
+    message_id: str
+    quote: str
+    relevance_score: float
+    message_key: str | None = None
+    offset: int | None = Field(default=None, ge=0)
+    thread_id: str | None = None  # in a summary of several threads
 
 
 class Section(StrEnum):

@@ -19,7 +19,10 @@ MANIFEST = "manifest.json"
 TOKENIZER = "tokenizer.json"
 NOTICE = "NOTICE"
 _FORMAT = 1
-_HOW_TO = "make it with: python -m shared.embedding.openvino.build --out FOLDER, and name it in EMBEDDING_MODEL_PATH"
+_HOW_TO = (
+    "make it with: python -m shared.embedding.openvino.build --out FOLDER, "
+    "and name it in EMBEDDING_MODEL_PATH"
+)
 
 
 class ModelFolderError(ValueError):

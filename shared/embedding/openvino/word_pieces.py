@@ -5,16 +5,9 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-__all__ = ["MAX_CHARACTERS", "WordPieces", "readable"]
+from shared.embedding.text_limits import readable
 
-# A window of 256 tokens is some 1,500 characters. What is far beyond is cut before it costs any time.
-MAX_CHARACTERS = 64 * 1024
-
-
-def readable(text: str) -> str:
-    """The text cut to a bounded length, without lone surrogates: no tokenizer takes those."""
-    cut = text[:MAX_CHARACTERS]
-    return cut if cut.isascii() else cut.encode("utf-8", "replace").decode("utf-8")
+__all__ = ["WordPieces"]
 
 
 class WordPieces:

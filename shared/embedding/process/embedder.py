@@ -22,12 +22,12 @@ from shared.core.errors import (
 )
 from shared.embedding.batching import MAX_TEXTS, report_truncated
 from shared.embedding.encoder import Vectors, require_texts
-from shared.embedding.openvino.word_pieces import readable
 from shared.embedding.port import Settled
 from shared.embedding.process.batch_retries import Attempts, Try
 from shared.embedding.process.child import Child, EncoderSpec
 from shared.embedding.process.frames import Frame
 from shared.embedding.process.text_queue import Call, Item, WaitingTexts
+from shared.embedding.text_limits import readable
 
 __all__ = ["EncoderProcess", "ProcessOptions"]
 

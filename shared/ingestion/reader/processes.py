@@ -10,8 +10,8 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
-from shared.documents.prepared_message import Batch, restored
 from shared.domain.mail.models import Share
+from shared.ingestion.reader.batches import Batch, restored
 from shared.ingestion.reader.errors import ReaderDiedError, UnreadableArchiveError
 from shared.ingestion.reader.worker import LENGTH_BYTES
 

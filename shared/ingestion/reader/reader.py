@@ -12,9 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from shared.documents.prepared_message import Batch, read_batches
 from shared.domain.mail.errors import MailboxError
 from shared.domain.mail.models import Share
+from shared.ingestion.reader.batches import Batch, read_batches
 from shared.ingestion.reader.errors import ReaderStuckError, UnreadableArchiveError
 from shared.ingestion.reader.processes import close_readers, elsewhere, prepare_processes, take_processes
 from shared.ingestion.unpacking.errors import ArchiveError

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from shared.core.garbage_collection import settle_memory
-from shared.documents.prepared_message import plain, read_batches
 from shared.domain.mail.errors import MailboxError
 from shared.domain.mail.models import Share
+from shared.ingestion.reader.batches import plain, read_batches
 from shared.ingestion.unpacking.errors import ArchiveError
 
 __all__ = ["LENGTH_BYTES", "main"]

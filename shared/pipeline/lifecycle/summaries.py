@@ -10,8 +10,10 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.documents.base import stored_time
-from shared.documents.models import Report, Summary
-from shared.documents.queries.named_query import CURRENT_REPORTS, CURRENT_SUMMARIES
+from shared.documents.queries.reports import CURRENT_REPORTS
+from shared.documents.queries.summaries import CURRENT_SUMMARIES
+from shared.documents.reports import Report
+from shared.documents.summaries import Summary
 
 __all__ = ["mark_all_outdated", "revive", "settle_current"]
 

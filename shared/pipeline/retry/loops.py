@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from shared.core.errors import ErrorKind, Failure, PipelineError, classify
+from shared.clients.classify import classify
+from shared.core.errors import ErrorKind, Failure, PipelineError
 from shared.pipeline.retry.policies import Abandon, Backoff, RetryPolicy
 
 __all__ = ["AbandonedError", "RetryHooks", "handle_event_with_retry", "with_backoff"]

@@ -15,8 +15,8 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
 from shared.clients.outbound import AddressPolicy
 from shared.documents.base import stored_time
-from shared.documents.models import DeliveryStatus, Report, ReportDelivery
-from shared.documents.queries.named_query import DUE_DELIVERIES
+from shared.documents.queries.reports import DUE_DELIVERIES
+from shared.documents.reports import DeliveryStatus, Report, ReportDelivery
 from shared.pipeline.events.data import ReportDeliveryFailed
 from shared.pipeline.events.envelope import Event
 from shared.publishing.webhooks.planning import webhooks_of

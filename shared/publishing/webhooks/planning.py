@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from shared.documents.models import Report, ReportDelivery
+from shared.documents.reports import Report, ReportDelivery
 from shared.settings.app import Settings
 from shared.settings.webhooks import Webhook, parse_webhooks
 

@@ -9,10 +9,15 @@ from typing import Any
 
 import aiohttp
 
-from shared.clients.outbound import AddressPolicy
-from shared.documents.models import Report
-from shared.ingestion.errors import FetchError, ForbiddenAddressError, SourceError
-from shared.ingestion.fetch_http import check_http_url, checked_connector
+from shared.clients.outbound import (
+    AddressPolicy,
+    FetchError,
+    ForbiddenAddressError,
+    SourceError,
+    check_http_url,
+)
+from shared.clients.outbound_connector import checked_connector
+from shared.documents.reports import Report
 from shared.publishing.webhooks.signing import sign
 from shared.settings.webhooks import Webhook
 

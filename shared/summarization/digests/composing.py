@@ -5,10 +5,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from shared.documents.models import Citation, ConsensusType, SummaryClaim, SummaryType
+from shared.documents.summaries import SummaryClaim
+from shared.domain.consensus.models import ConsensusType
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.digest_scopes import DigestScope
 from shared.domain.summaries.markdown import escape_markdown
+from shared.domain.summaries.models import Citation, SummaryType
 from shared.summarization.digests.selection import DigestThread, Selected
 
 __all__ = ["Composed", "compose", "content_hash"]

@@ -5,20 +5,22 @@ import logging
 import uuid
 from datetime import datetime
 
+from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
-from shared.core.errors import classify
 from shared.documents.base import stored_time
-from shared.documents.models import Chunk, Digest, Summary
-from shared.documents.queries.named_query import TOUCHED_DIGESTS
+from shared.documents.chunks import Chunk
+from shared.documents.digests import Digest
+from shared.documents.queries.digests import TOUCHED_DIGESTS
+from shared.documents.summaries import Summary
 from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
+from shared.domain.summaries.html import render_html
 from shared.pipeline.events.data import SummaryComplete
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.summaries import mark_all_outdated, revive, settle_current
 from shared.summarization.digests.composing import Composed, compose, content_hash
 from shared.summarization.digests.selection import Selected, select_threads
-from shared.summarization.summary_document import render_html
 
 __all__ = ["announcement", "refresh_digest", "refresh_due"]
 

@@ -8,9 +8,13 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.base import stored_time
 from shared.documents.containers import read_document
-from shared.documents.models import Summary, SummaryType, Thread
-from shared.documents.queries.named_query import MESSAGES_WITHIN, THREADS_OF_DRAFT, THREADS_WITHIN, NamedQuery
+from shared.documents.queries.messages import MESSAGES_WITHIN
+from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.threads import THREADS_OF_DRAFT, THREADS_WITHIN
+from shared.documents.summaries import Summary
+from shared.documents.threads import Thread
 from shared.domain.summaries.digest_scopes import DigestScope
+from shared.domain.summaries.models import SummaryType
 
 __all__ = ["DigestThread", "Selected", "select_threads"]
 

@@ -11,8 +11,9 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
-from shared.documents.models import Digest, Thread
-from shared.documents.queries.named_query import MESSAGE_DATES
+from shared.documents.digests import Digest
+from shared.documents.queries.messages import MESSAGE_DATES
+from shared.documents.threads import Thread
 from shared.domain.summaries.digest_scopes import DigestScope, scopes_of_thread
 
 __all__ = ["touch", "touch_digests"]

@@ -13,7 +13,7 @@ from shared.clients.connections import Clients
 from shared.clients.servicebus.dead_letter_mover import Watch
 from shared.core.errors import InvalidEventError
 from shared.core.lazy_import import lazy
-from shared.documents.models import Audit, AuditStatus
+from shared.documents.audits import Audit, AuditStatus
 from shared.upkeep.audit import Actor
 from shared.upkeep.deadletters.operations import REQUEUE, ask, run
 

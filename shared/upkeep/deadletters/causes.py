@@ -11,19 +11,13 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.clients.servicebus.dead_letters import DeadLetter
 from shared.core.errors import ErrorKind, Failure
-from shared.documents.queries.named_query import NamedQuery
-from shared.pipeline.failures import error_hash, failure_id, invalid_key
+from shared.core.ids import failure_id, invalid_key
+from shared.documents.queries.failures import FAILURES_BY_ID
+from shared.pipeline.failures import error_hash
 
 __all__ = ["Cause", "Diagnosed", "diagnose"]
 
 IDS_A_QUERY = 500
-
-FAILURES_BY_ID = NamedQuery(
-    "failures_by_id",
-    "failures",
-    "SELECT c.id, c.error_hash, c.error_type, c.error_kind, c.last_error, c.abandoned_reason, c.timestamp,"
-    " c.trace_id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
-)
 
 
 @dataclass(frozen=True)

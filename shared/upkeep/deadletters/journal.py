@@ -13,9 +13,8 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shared.clients.blobs import Blobs
+from shared.clients.blobs import DEAD_LETTERS_CONTAINER, Blobs
 from shared.core.errors import PermanentError
-from shared.upkeep.provisioning import DEAD_LETTERS_CONTAINER
 
 __all__ = ["CONTAINER", "Journal", "Progress", "read_lines"]
 

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.servicebus.dead_letter_mover import Act, Moved, Mover, Watch
 from shared.clients.servicebus.dead_letters import DeadLetter
 from shared.clients.servicebus.rate_limit import Pace
 from shared.clients.servicebus.resending import resubmission, send_again
-from shared.core.errors import DocumentNotFoundError, PermanentError, classify
-from shared.documents.models import Audit, AuditStatus
+from shared.core.errors import DocumentNotFoundError, PermanentError
+from shared.documents.audits import Audit, AuditStatus
 from shared.upkeep.audit import Actor, find_audit, new_audit, save_audit
 from shared.upkeep.deadletters.journal import Journal, Progress
 from shared.upkeep.deadletters.restoring import restore

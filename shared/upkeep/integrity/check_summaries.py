@@ -6,24 +6,18 @@ from typing import Any
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.containers import read_document
-from shared.documents.models import Report, Summary, Thread
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.chunks import CHUNK_TEXTS
+from shared.documents.queries.reports import REPORTS
+from shared.documents.queries.summaries import SUMMARIES
+from shared.documents.queries.thread_index import ENTRIES
+from shared.documents.reports import Report
+from shared.documents.summaries import Summary
+from shared.documents.threads import Thread
 from shared.domain.summaries.citations import verify_stored
 from shared.upkeep.integrity.findings import Finding, Kind
 from shared.upkeep.integrity.paging import query_pages
 
 __all__ = ["check_entries", "check_reports", "check_summaries"]
-
-SUMMARIES = NamedQuery("all_summaries", "summaries", "SELECT * FROM c WHERE c._ts <= @before")
-REPORTS = NamedQuery(
-    "all_reports", "reports", "SELECT c.id, c.scope, c.summary_id FROM c WHERE c._ts <= @before"
-)
-ENTRIES = NamedQuery(
-    "all_entries", "thread_index", "SELECT c.id, c.bucket, c.threads FROM c WHERE c._ts <= @before"
-)
-CHUNK_TEXTS = NamedQuery(
-    "chunk_texts", "chunks", "SELECT c.id, c.text FROM c WHERE ARRAY_CONTAINS(@ids, c.id)"
-)
 
 
 async def check_summaries(clients: Clients, before: int) -> AsyncIterator[Finding]:

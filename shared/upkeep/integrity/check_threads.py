@@ -7,8 +7,14 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.models import Message, Status, Thread
+from shared.documents.base import Status
+from shared.documents.messages import Message
+from shared.documents.queries.archives import PENDING_ARCHIVES
+from shared.documents.queries.chunks import CHUNK_HOMES, CHUNKS
+from shared.documents.queries.messages import MESSAGE_HOMES, MESSAGES
 from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.threads import THREADS
+from shared.documents.threads import Thread
 from shared.upkeep.integrity.findings import Finding, Kind
 from shared.upkeep.integrity.paging import query_pages
 
@@ -16,32 +22,6 @@ __all__ = ["check_homeless", "check_threads"]
 
 THREADS_AT_ONCE = 16
 
-THREADS = NamedQuery(
-    "all_threads",
-    "threads",
-    "SELECT c.id, c.message_count, c.archive_ids, c._ts FROM c WHERE NOT IS_STRING(c.merged_into)",
-)
-MESSAGES = NamedQuery(
-    "held_messages",
-    "messages",
-    "SELECT c.id, c.status, c.archive_id, c.attemptCount, LENGTH(c.body_normalized) AS length, c._ts FROM c"
-    " WHERE c.thread_id = @place",
-)
-CHUNKS = NamedQuery(
-    "held_chunks",
-    "chunks",
-    "SELECT c.id, c.message_key, c.token_count, c.archive_id, c.attemptCount, c.embedding_generated, c._ts"
-    " FROM c",
-)
-MESSAGE_HOMES = NamedQuery(
-    "message_homes", "messages", "SELECT c.id, c.thread_id, c._ts FROM c WHERE c._ts <= @before"
-)
-CHUNK_HOMES = NamedQuery(
-    "chunk_homes", "chunks", "SELECT c.id, c.thread_id, c.message_key, c._ts FROM c WHERE c._ts <= @before"
-)
-PENDING_ARCHIVES = NamedQuery(
-    "pending_archives", "archives", "SELECT VALUE c.id FROM c WHERE c.status = 'pending' OR c.removing"
-)
 
 Row = dict[str, Any]
 

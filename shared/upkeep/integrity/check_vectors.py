@@ -6,16 +6,13 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.models import Chunk
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.chunks import Chunk
+from shared.documents.queries.chunks import ANYWHERE
 from shared.upkeep.integrity.findings import Finding, Kind
 from shared.upkeep.integrity.paging import in_pages
 
 __all__ = ["check_vectors"]
 
-ANYWHERE = NamedQuery(
-    "chunks_anywhere", "chunks", "SELECT VALUE c.id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)"
-)
 DIGITS = "0123456789abcdef"
 MOST_AT_ONCE = 50_000  # a search goes no further than its 100,000th result
 DEEPEST = 4

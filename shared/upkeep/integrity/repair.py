@@ -11,8 +11,14 @@ from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
 from shared.core.errors import DocumentNotFoundError
-from shared.documents.models import Archive, Chunk, Report, Status, Summary, Thread, ThreadEntry
-from shared.documents.queries.named_query import CHUNK_BIRTHS
+from shared.documents.archives import Archive
+from shared.documents.base import Status
+from shared.documents.chunks import Chunk
+from shared.documents.queries.chunks import CHUNK_BIRTHS
+from shared.documents.queries.messages import MESSAGE_PLACES
+from shared.documents.reports import Report
+from shared.documents.summaries import Summary
+from shared.documents.threads import Thread, ThreadEntry
 from shared.domain.summaries.digest_scopes import parse_scope
 from shared.pipeline.events.catalogue import STAGE_OF
 from shared.pipeline.events.data import SummaryComplete
@@ -20,7 +26,6 @@ from shared.pipeline.events.envelope import Event
 from shared.pipeline.readiness import ready_thread, summary_request
 from shared.summarization.digests.touching import touch
 from shared.upkeep.integrity.findings import Finding, Kind
-from shared.upkeep.removal.queries import MESSAGE_PLACES
 from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread
 from shared.upkeep.requeue.due_document import ARCHIVES, CHUNKS, MESSAGES, THREADS, Collection, Due, Why
 from shared.upkeep.requeue.policy import Policy

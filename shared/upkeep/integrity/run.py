@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.clients.telemetry.tracing import SweepMetrics, sweep_metrics
-from shared.core.errors import PipelineError, classify
-from shared.documents.models import Run, RunStatus
+from shared.clients.telemetry.metrics import SweepMetrics, sweep_metrics
+from shared.core.errors import PipelineError
+from shared.documents.runs import Run, RunStatus
 from shared.upkeep.integrity.check_summaries import check_entries, check_reports, check_summaries
 from shared.upkeep.integrity.check_threads import check_homeless, check_threads
 from shared.upkeep.integrity.check_vectors import check_vectors

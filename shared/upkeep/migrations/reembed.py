@@ -23,14 +23,11 @@ from shared.clients.cosmos.session import Session
 from shared.clients.search.payload import indexed_chunk
 from shared.core.errors import PipelineError
 from shared.documents.base import stored_time
+from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
-from shared.documents.models import Chunk, Thread
-from shared.documents.queries.named_query import (
-    CHUNKS_OF_OTHER_MODELS,
-    EMBEDDED_CHUNKS,
-    OTHER_MODELS,
-    NamedQuery,
-)
+from shared.documents.queries.chunks import CHUNKS_OF_OTHER_MODELS, EMBEDDED_CHUNKS, OTHER_MODELS
+from shared.documents.queries.named_query import NamedQuery
+from shared.documents.threads import Thread
 from shared.embedding.factory import open_embedder
 from shared.embedding.port import Embedder
 from shared.settings.app import SettingsError, load_settings

@@ -10,9 +10,10 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.administration import QUEUES, queue_counts
 from shared.core.lazy_import import lazy
+from shared.documents.audits import Audit
 from shared.documents.base import stored_time
-from shared.documents.models import Audit, Run
 from shared.documents.queries.named_query import NamedQuery
+from shared.documents.runs import Run
 from shared.upkeep.audit import last_audits
 from shared.upkeep.requeue.due_document import COLLECTIONS
 from shared.upkeep.requeue.policy import Policy

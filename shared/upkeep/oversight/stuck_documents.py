@@ -11,17 +11,15 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
 from shared.clients.servicebus.bus import to_message
 from shared.core.errors import DocumentNotFoundError, PermanentError
-from shared.documents.base import stored_time
+from shared.documents.base import Status, stored_time
 from shared.documents.containers import DOCUMENTS
-from shared.documents.models import Status
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.named_query import NEVER, OPEN, NamedQuery
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.events.splitting import split_to_fit
 from shared.pipeline.readiness import ready_thread, summary_request
 from shared.upkeep.requeue.due_document import COLLECTIONS, THREADS, Collection, Due, Why
 from shared.upkeep.requeue.policy import Policy
 from shared.upkeep.requeue.rebuild import Requeue, in_events
-from shared.upkeep.sweep.due import NEVER, OPEN
 
 __all__ = [
     "LeftOut",

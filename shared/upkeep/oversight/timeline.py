@@ -8,6 +8,7 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
+from shared.documents.queries.failures import FAILURES_ABOUT
 from shared.documents.queries.named_query import NamedQuery
 from shared.upkeep.audit import last_audits
 from shared.upkeep.deadletters.groups import diagnosed_letters
@@ -20,17 +21,6 @@ __all__ = ["Happening", "Timeline", "read_timeline"]
 AUDITS_SEARCHED = 500
 ONLY_LOCAL = "only the local telemetry receiver can be asked; in Azure see Application Insights"
 
-FAILURES_ABOUT = NamedQuery(
-    "failures_about",
-    "failures",
-    "SELECT * FROM c WHERE c.id = @id OR c.idempotency_key = @id OR c.message_id = @id OR c.trace_id = @id"
-    " OR c.original_event.event_id = @id OR c.original_event.data.archive_id = @id"
-    " OR c.original_event.data.summary_id = @id OR c.original_event.data.report_id = @id"
-    " OR c.original_event.data.thread_id = @id"
-    " OR ARRAY_CONTAINS(c.original_event.data.message_keys, @id)"
-    " OR ARRAY_CONTAINS(c.original_event.data.chunk_ids, @id)"
-    " OR ARRAY_CONTAINS(c.original_event.data.thread_ids, @id)",
-)
 RELATED = {
     "archives": (
         NamedQuery(

@@ -8,16 +8,18 @@ from collections.abc import Mapping, Sequence
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
+from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
-from shared.documents.models import Chunk, Message, Thread
+from shared.documents.messages import Message
 from shared.documents.prepared_message import arrival_of
-from shared.documents.queries.named_query import CHUNKS_OF_THREAD, MESSAGES_OF_THREAD
+from shared.documents.queries.chunks import CHUNKS_OF_THREAD, THREAD_CHUNKS
+from shared.documents.queries.messages import MESSAGES_OF_THREAD
+from shared.documents.threads import Thread
 from shared.domain.mail.models import Address, Attachment, Kind, Segment
 from shared.domain.mail.models import Message as ParsedMessage
 from shared.domain.threading.assignment import InMemoryThreads, ThreadState, assign
 from shared.threads.index import ThreadIndex
 from shared.threads.registry import Registry
-from shared.upkeep.removal.queries import THREAD_CHUNKS
 
 __all__ = ["drop_thread", "parsed_message", "rebuild_thread"]
 

@@ -11,12 +11,16 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
+from shared.core.ids import removal_id
 from shared.core.lazy_import import lazy
+from shared.documents.archives import Archive
 from shared.documents.base import stored_time
 from shared.documents.containers import read_document
-from shared.documents.models import Archive, Removal, Source
-from shared.pipeline.tombstones import DONE, removal_id
-from shared.upkeep.removal.queries import ARCHIVES_OF_SOURCE, UNFINISHED
+from shared.documents.queries.archives import ARCHIVES_OF_SOURCE
+from shared.documents.queries.removals import UNFINISHED
+from shared.documents.removals import Removal
+from shared.documents.sources import Source
+from shared.pipeline.tombstones import DONE
 
 if TYPE_CHECKING:
     from azure import servicebus

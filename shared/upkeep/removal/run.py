@@ -17,35 +17,33 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from shared.clients.blobs import ARCHIVES_CONTAINER
+from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.search.filters import Filters
-from shared.core.errors import DocumentNotFoundError, PipelineError, classify
-from shared.documents.models import (
-    Archive,
-    Failure,
-    OperationStatus,
-    Removal,
-    Report,
-    Source,
-    Summary,
-    Thread,
-)
+from shared.core.errors import DocumentNotFoundError, PipelineError
+from shared.core.ids import removal_id
+from shared.documents.archives import Archive
+from shared.documents.failures import Failure
+from shared.documents.operations import OperationStatus
+from shared.documents.queries.archives import ARCHIVES_OF_SOURCE
+from shared.documents.queries.chunks import CHUNK_THREADS
+from shared.documents.queries.failures import FAILURES_OF_ARCHIVE
+from shared.documents.queries.messages import MESSAGE_THREADS
 from shared.documents.queries.named_query import NamedQuery
-from shared.pipeline.tombstones import DONE, removal_id
+from shared.documents.queries.reports import REPORTS_OF
+from shared.documents.queries.summaries import SUMMARIES_OF
+from shared.documents.queries.threads import THREADS_OF_ARCHIVE
+from shared.documents.removals import Removal
+from shared.documents.reports import Report
+from shared.documents.sources import Source
+from shared.documents.summaries import Summary
+from shared.documents.threads import Thread
+from shared.pipeline.tombstones import DONE
 from shared.threads.index import ThreadIndex
-from shared.upkeep.provisioning import ARCHIVES_CONTAINER
-from shared.upkeep.removal.queries import (
-    ARCHIVES_OF_SOURCE,
-    CHUNK_THREADS,
-    FAILURES_OF_ARCHIVE,
-    MESSAGE_THREADS,
-    REPORTS_OF,
-    SUMMARIES_OF,
-    THREADS_OF_ARCHIVE,
-)
 from shared.upkeep.removal.thread_part import find_part, remove_part
 
 __all__ = ["RemovalRun", "StillThereError", "run_removal"]

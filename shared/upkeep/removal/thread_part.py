@@ -8,21 +8,25 @@ from typing import Any
 from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
-from shared.documents.models import Archive, Chunk, Failure, Message, Report, Summary, Thread
+from shared.documents.archives import Archive
+from shared.documents.chunks import Chunk
+from shared.documents.failures import Failure
+from shared.documents.messages import Message
+from shared.documents.queries.chunks import THREAD_CHUNKS
+from shared.documents.queries.failures import FAILURES_OF_THREAD
+from shared.documents.queries.messages import MESSAGE_PLACES
 from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.reports import REPORTS_ABOUT
+from shared.documents.queries.summaries import SUMMARIES_ABOUT
+from shared.documents.queries.threads import SIGNPOSTS_TO
+from shared.documents.reports import Report
+from shared.documents.summaries import Summary
+from shared.documents.threads import Thread
 from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.readiness import ready_thread, summary_request
 from shared.summarization.digests.touching import touch
 from shared.threads.merging import follow_merge
-from shared.upkeep.removal.queries import (
-    FAILURES_OF_THREAD,
-    MESSAGE_PLACES,
-    REPORTS_ABOUT,
-    SIGNPOSTS_TO,
-    SUMMARIES_ABOUT,
-    THREAD_CHUNKS,
-)
 from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread
 
 __all__ = ["Part", "find_part", "remove_part"]

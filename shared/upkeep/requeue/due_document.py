@@ -4,8 +4,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from shared.documents.archives import Archive
 from shared.documents.base import Swept
-from shared.documents.models import Archive, Chunk, Message, Thread
+from shared.documents.chunks import Chunk
+from shared.documents.messages import Message
+from shared.documents.threads import Thread
 
 __all__ = ["ARCHIVES", "CHUNKS", "COLLECTIONS", "MESSAGES", "THREADS", "Collection", "Due", "Why"]
 

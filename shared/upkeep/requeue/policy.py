@@ -6,9 +6,7 @@ from datetime import timedelta
 
 from shared.settings.app import Settings
 
-__all__ = ["Policy", "interval_schedule"]
-
-MINUTE, HOUR, DAY = 60, 3600, 86400
+__all__ = ["Policy"]
 
 
 @dataclass(frozen=True)
@@ -57,20 +55,3 @@ class Policy:
         if attempt >= self.max_attempts[collection]:
             return 1
         return largest if attempt <= 1 else max(1, largest // 10 ** (attempt - 1))
-
-
-def interval_schedule(seconds: int) -> str:
-    """The NCRONTAB expression of a timer that runs this often.
-
-    A cron expression starts anew each minute, hour or day, so the interval has to divide one of them. Of
-    those that do, it is the longest that is not longer than what was asked for.
-    """
-    if seconds >= HOUR:
-        return f"0 0 */{_divisor(min(seconds, DAY) // HOUR, 24)} * * *".replace("*/24", "0")
-    if seconds >= MINUTE:
-        return f"0 */{_divisor(seconds // MINUTE, 60)} * * * *"
-    return f"*/{_divisor(seconds, 60)} * * * * *"
-
-
-def _divisor(at_most: int, whole: int) -> int:
-    return max(each for each in range(1, at_most + 1) if whole % each == 0)

@@ -21,15 +21,14 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
 from shared.clients.servicebus.bus import to_message
 from shared.core.errors import DocumentNotFoundError
-from shared.documents.base import stored_time
-from shared.documents.models import Status
+from shared.documents.base import Status, stored_time
+from shared.documents.queries.named_query import NEVER, OPEN
 from shared.pipeline.events.catalogue import STAGE_OF
 from shared.pipeline.events.data import SummarizationRequested
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.events.splitting import split_to_fit
 from shared.upkeep.requeue.due_document import Due
 from shared.upkeep.requeue.rebuild import Requeue
-from shared.upkeep.sweep.due import NEVER, OPEN
 
 __all__ = ["Requeuer"]
 

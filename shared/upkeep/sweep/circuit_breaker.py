@@ -11,6 +11,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.core.errors import ErrorKind
 from shared.documents.base import stored_time
+from shared.documents.queries.failures import RECENT_FAILURES
 from shared.documents.queries.named_query import NamedQuery
 from shared.upkeep.requeue.due_document import Collection
 from shared.upkeep.requeue.policy import Policy
@@ -19,13 +20,6 @@ __all__ = ["Evidence", "find_evidence", "judge"]
 
 FEWEST_FAILURES = 5
 MOST = 0.8
-
-RECENT_FAILURES = NamedQuery(
-    "recent_failures",
-    "failures",
-    "SELECT TOP 20 c.error_type, c.error_kind, c.timestamp FROM c WHERE c.timestamp >= @since"
-    " ORDER BY c.timestamp DESC",
-)
 
 
 @dataclass(frozen=True)

@@ -15,16 +15,12 @@ from typing import Any
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.documents.base import stored_time
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.named_query import FAILED, NEVER, OPEN, SILENT, NamedQuery
 from shared.upkeep.requeue.due_document import Collection, Due, Why
 from shared.upkeep.requeue.policy import Policy
 
-__all__ = ["OPEN", "Counted", "count_documents", "due_documents"]
+__all__ = ["Counted", "count_documents", "due_documents"]
 
-OPEN = "c.status IN ('pending', 'processing')"  # we never write "processing", yet read it
-FAILED = "IS_STRING(c.lastError) AND NOT IS_STRING(c.requeued_at)"
-SILENT = "(NOT IS_STRING(c.lastError) OR IS_STRING(c.requeued_at))"
-NEVER = "(NOT IS_DEFINED(c.lastAttemptTime) OR IS_NULL(c.lastAttemptTime))"
 
 FIELDS = ("id", "attemptCount", "lastAttemptTime", "lastError", "requeued_at", "created_at")
 

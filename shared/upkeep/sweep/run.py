@@ -8,15 +8,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
+from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.lease import Lease
 from shared.clients.cosmos.session import Session
-from shared.clients.telemetry.tracing import SweepMetrics, sweep_metrics
-from shared.core.errors import PipelineError, classify
-from shared.documents.base import stored_time
+from shared.clients.telemetry.metrics import SweepMetrics, sweep_metrics
+from shared.core.errors import PipelineError
+from shared.documents.base import Status, stored_time
 from shared.documents.containers import read_document
-from shared.documents.models import Run, RunStatus, Status, Thread
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.runs import LATEST_RUN
+from shared.documents.runs import Run, RunStatus
+from shared.documents.threads import Thread
 from shared.pipeline.readiness import Ready, ready_threads, summary_request
 from shared.upkeep.requeue.due_document import CHUNKS, COLLECTIONS, MESSAGES, THREADS, Collection, Due, Why
 from shared.upkeep.requeue.policy import Policy
@@ -34,12 +36,6 @@ THREADS_AT_ONCE = 100
 THREADS_EXAMINED = 1000  # a run; the next one goes on from there
 MAX_EXAMPLES = 20
 CLAIMED_FOR = timedelta(minutes=30)  # as long as orchestration's claims hold
-
-LATEST_RUN = NamedQuery(
-    "latest_run",
-    "runs",
-    "SELECT TOP 1 * FROM c WHERE c.dry_run = false AND c.status != 'running' ORDER BY c.started_at DESC",
-)
 
 
 class SweepFailedError(PipelineError):

@@ -5,8 +5,11 @@ import pytest
 from pydantic import ValidationError
 
 from shared.core.errors import InvalidDocumentError
+from shared.documents.archives import Archive
+from shared.documents.chunks import Chunk
 from shared.documents.containers import CONTAINERS, DOCUMENTS, read_document
-from shared.documents.models import Address, Archive, Chunk, Message, Thread
+from shared.documents.messages import Address, Message
+from shared.documents.threads import Thread
 from shared.documents.upgrades import Migrations
 from tools.schema_files import schema_files
 

@@ -10,7 +10,8 @@ import pytest
 from azure.core.credentials import AccessToken
 
 from localcloud.httpd import Response
-from shared.core.errors import ErrorKind, TransientError, UnencodableTextError, classify
+from shared.clients.classify import classify
+from shared.core.errors import ErrorKind, TransientError, UnencodableTextError
 from shared.embedding.encoder import Vectors
 from shared.embedding.factory import open_embedder
 from shared.embedding.openai_embedder import REQUESTS_AT_ONCE, OpenAIEmbedder

@@ -14,6 +14,7 @@ import numpy as np
 import psutil
 import pytest
 
+from shared.clients.classify import classify
 from shared.core.errors import (
     EncoderCrashError,
     EncoderMemoryError,
@@ -21,7 +22,6 @@ from shared.core.errors import (
     EncoderTimeoutError,
     ErrorKind,
     UnencodableTextError,
-    classify,
 )
 from shared.embedding.process.batch_retries import Attempts
 from shared.embedding.process.child import EncoderSpec

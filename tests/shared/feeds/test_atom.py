@@ -5,7 +5,8 @@ from xml.etree import ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.documents.models import Report, Summary
+from shared.documents.reports import Report
+from shared.documents.summaries import Summary
 from shared.publishing.atom import Feed, FeedEntry, atom_feed, entry_of
 
 NOW = datetime(2024, 1, 8, 12, tzinfo=UTC)

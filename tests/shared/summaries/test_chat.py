@@ -11,8 +11,9 @@ import openai
 import pytest
 
 from localcloud.httpd import Response, json_response
+from shared.clients.classify import classify
 from shared.clients.openai.client import ChatEndpoint, InvalidEndpointError, open_chat_client
-from shared.core.errors import ErrorKind, PermanentError, TransientError, classify
+from shared.core.errors import ErrorKind, PermanentError, TransientError
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.markdown import render_markdown
 from shared.domain.summaries.models import Section, ThreadContext, ThreadSummary

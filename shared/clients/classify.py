@@ -1,0 +1,138 @@
+"""Sorts what the SDKs raise into transient, permanent and race: what is retried, and how.
+
+A race (a document that cannot be read yet) is retried with full jitter, a transient error with backoff, and
+everything else is permanent, a bug of our own included.
+"""
+
+from typing import TYPE_CHECKING
+
+from azure.core.exceptions import (
+    AzureError,
+    ClientAuthenticationError,
+    HttpResponseError,
+    ServiceRequestError,
+    ServiceResponseError,
+)
+
+from shared.core.errors import (
+    _DETAILS,
+    DocumentNotFoundError,
+    ErrorKind,
+    Failure,
+    TransientError,
+)
+from shared.core.lazy_import import lazy
+
+if TYPE_CHECKING:
+    from azure.cosmos import exceptions as cosmos
+    from azure.servicebus import exceptions as bus
+else:
+    cosmos = lazy("azure.cosmos.exceptions")
+    bus = lazy("azure.servicebus.exceptions")
+
+__all__ = ["classify"]
+
+# 401 and 403 too: a role assignment takes minutes to reach a service, and dead-lettering a whole backlog for
+# that would be worse than a few retries. 409 and 412 are lost races for a document: another try reads anew.
+_TRANSIENT_STATUS = frozenset({401, 403, 408, 409, 410, 412, 429, 449})
+
+
+_SERVER_ERRORS = range(500, 600)
+
+
+_NOT_IMPLEMENTED = frozenset({501, 505})
+
+
+_NOT_FOUND = 404
+
+
+_READ_SESSION_NOT_AVAILABLE = 1002
+
+
+_TRANSIENT_TYPES = (
+    TransientError,
+    ServiceRequestError,
+    ServiceResponseError,
+    ClientAuthenticationError,
+    ConnectionError,
+    TimeoutError,
+)
+
+
+def classify(error: BaseException) -> Failure:
+    """Sort an error into race, transient or permanent."""
+    kind = _kind(error)
+    retry_after = _retry_after(error) if kind is ErrorKind.TRANSIENT else None
+    details = getattr(error, _DETAILS, {})
+    return Failure(kind, type(error).__name__, _message(error), retry_after, details, speaks=_speaks(error))
+
+
+def _kind(error: BaseException) -> ErrorKind:
+    if isinstance(error, DocumentNotFoundError) or _session_not_available(error):
+        return ErrorKind.RACE
+    if isinstance(error, _TRANSIENT_TYPES) or isinstance(error, cosmos.CosmosClientTimeoutError):  # noqa: SIM101 - the second is imported when it is asked for
+        return ErrorKind.TRANSIENT
+    if isinstance(error, bus.ServiceBusError | bus.MessageAlreadySettled):
+        return _bus_kind(error)
+    if isinstance(error, HttpResponseError):
+        return _http_kind(error.status_code)
+    # What is left of the SDKs' errors has no status: the answer broke off or never came.
+    return ErrorKind.TRANSIENT if isinstance(error, AzureError) else ErrorKind.PERMANENT
+
+
+def _session_not_available(error: BaseException) -> bool:
+    return (
+        isinstance(error, cosmos.CosmosHttpResponseError)
+        and error.status_code == _NOT_FOUND
+        and error.sub_status == _READ_SESSION_NOT_AVAILABLE
+    )
+
+
+def _bus_kind(error: "bus.ServiceBusError | bus.MessageAlreadySettled") -> ErrorKind:
+    permanent = (bus.MessageSizeExceededError, bus.MessagingEntityNotFoundError, bus.MessageAlreadySettled)
+    if isinstance(error, permanent):
+        return ErrorKind.PERMANENT
+    transient = (bus.MessageLockLostError, bus.ServiceBusQuotaExceededError)
+    retryable = isinstance(error, transient) or getattr(error, "_retryable", False)
+    # A bare ServiceBusError is the SDK's word for a link or connection that broke in a way it does not know.
+    return ErrorKind.TRANSIENT if retryable or type(error) is bus.ServiceBusError else ErrorKind.PERMANENT
+
+
+def _http_kind(status: int | None) -> ErrorKind:
+    transient = (
+        status is None
+        or status in _TRANSIENT_STATUS
+        or (status in _SERVER_ERRORS and status not in _NOT_IMPLEMENTED)
+    )
+    return ErrorKind.TRANSIENT if transient else ErrorKind.PERMANENT
+
+
+def _retry_after(error: BaseException) -> float | None:
+    """How long the service asked us to wait, in seconds."""
+    if isinstance(error, TransientError):
+        return error.retry_after
+    headers = (
+        getattr(error, "headers", None) or getattr(getattr(error, "response", None), "headers", None) or {}
+    )
+    for name, factor in (("x-ms-retry-after-ms", 0.001), ("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name) or headers.get(name.title())
+        if value is not None and str(value).replace(".", "", 1).isdigit():
+            return float(value) * factor
+    return None
+
+
+_MESSAGE_LENGTH = 2000
+
+
+_OURS = frozenset({"localcloud", "ops", "shared", "stages", "web"})
+
+
+def _speaks(error: BaseException) -> bool:
+    """Other libraries quote what they were given, and that may be mail."""
+    return isinstance(error, AzureError | OSError) or type(error).__module__.partition(".")[0] in _OURS
+
+
+def _message(error: BaseException) -> str:
+    """The error's own words on one line, cut to what a document and an event can carry."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= _MESSAGE_LENGTH else text[: _MESSAGE_LENGTH - 1] + "…"

@@ -1,0 +1,15 @@
+"""Locks: leases that workers hold."""
+
+from shared.documents.base import Document
+
+__all__ = ["Lock"]
+
+
+class Lock(Document):
+    """Held by one worker at a time, until it is released or its time is over."""
+
+    container = "locks"
+
+    owner: str = ""
+    expires: float = 0.0
+    session: dict[str, str] = {}  # what its last holder wrote: the next one has to see it

@@ -1,0 +1,51 @@
+"""Messages: one mail each, as parsed."""
+
+from typing import Any
+
+from pydantic import Field
+
+from shared.documents.base import Part, Shelved, Status, UtcTime
+
+__all__ = ["Address", "Attachment", "Message"]
+
+
+class Address(Part):
+    name: str = ""
+    email: str = ""
+
+
+class Attachment(Part):
+    filename: str | None = None
+    content_type: str
+    size_bytes: int = Field(ge=0)
+    content_id: str | None = None
+
+
+class Message(Shelved):
+    container = "messages"
+    partition_field = "thread_id"
+    shelves = 48
+    key_field = "message_key"
+
+    message_key: str
+    message_id: str
+    archive_id: str
+    archive_ids: list[str] = []
+    thread_id: str
+    in_reply_to: str | None = None
+    references: list[str] = []
+    subject: str = ""
+    from_: Address = Field(default_factory=Address, alias="from")
+    to: list[Address] = []
+    cc: list[Address] = []
+    date: UtcTime | None = None
+    body_raw: str = ""
+    body_normalized: str = ""
+    body_html: str | None = None
+    segments: list[dict[str, Any]] = []
+    headers: dict[str, Any] = {}
+    attachments: list[Attachment] = []
+    draft_mentions: list[str] = []
+    warnings: list[str] = []
+    variant: str = ""  # of several mails with this id, the one whose variant sorts first is stored
+    status: Status = Status.PENDING

@@ -1,0 +1,41 @@
+"""Operations: a fetch of a source, or a bulk action of an operator."""
+
+from enum import StrEnum
+
+from shared.documents.base import Document, Part, UtcTime
+
+__all__ = ["FetchedArchive", "Operation", "OperationStatus", "RefusedFile"]
+
+
+class OperationStatus(StrEnum):
+    PENDING = "pending"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class FetchedArchive(Part):
+    archive_id: str
+    filename: str
+    duplicate: bool
+
+
+class RefusedFile(Part):
+    filename: str
+    reason: str
+
+
+class Operation(Document):
+    """One fetch of a source, for those who asked for it to follow. The container forgets it after a while."""
+
+    container = "operations"
+
+    source: str
+    requested_by: str
+    status: OperationStatus = OperationStatus.PENDING
+    started_at: UtcTime | None = None
+    finished_at: UtcTime | None = None
+    archives: list[FetchedArchive] = []  # the last hundred
+    refused: list[RefusedFile] = []  # files that are no archives of mail, beside others that are
+    error: str | None = None

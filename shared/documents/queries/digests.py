@@ -1,0 +1,11 @@
+"""Every query of the container `digests`."""
+
+from shared.documents.queries.named_query import NamedQuery
+
+__all__ = ["TOUCHED_DIGESTS"]
+
+TOUCHED_DIGESTS = NamedQuery(
+    "touched_digests",
+    "digests",
+    "SELECT c.scope FROM c WHERE c.touches > c.made ORDER BY c._ts OFFSET 0 LIMIT @limit",
+)

@@ -1,0 +1,11 @@
+"""Every query of the container `removals`."""
+
+from shared.documents.queries.named_query import NamedQuery
+
+__all__ = ["UNFINISHED"]
+
+UNFINISHED = NamedQuery(
+    "unfinished_removals",
+    "removals",
+    "SELECT * FROM c WHERE c.status IN ('pending', 'running') AND c.updated_at <= @before",
+)

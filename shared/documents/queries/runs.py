@@ -1,0 +1,11 @@
+"""Every query of the container `runs`."""
+
+from shared.documents.queries.named_query import NamedQuery
+
+__all__ = ["LATEST_RUN"]
+
+LATEST_RUN = NamedQuery(
+    "latest_run",
+    "runs",
+    "SELECT TOP 1 * FROM c WHERE c.dry_run = false AND c.status != 'running' ORDER BY c.started_at DESC",
+)

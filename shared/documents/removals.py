@@ -1,0 +1,29 @@
+"""Removals: a deletion under way, and what it has deleted."""
+
+from shared.documents.base import Document, UtcTime
+from shared.documents.operations import OperationStatus
+
+__all__ = ["Removal"]
+
+
+class Removal(Document):
+    """The deletion of an archive or a source with everything derived, and in the end its receipt.
+
+    It stays as a tombstone: an event that is still under way finds out from it why its documents are gone.
+    """
+
+    container = "removals"
+
+    target_kind: str
+    target: str
+    requested_by: str
+    status: OperationStatus = OperationStatus.PENDING
+    started_at: UtcTime | None = None
+    updated_at: UtcTime
+    finished_at: UtcTime | None = None
+    archives: list[str] = []  # those that are done with, of a source
+    unit: str | None = None  # the thread, or the failures, being removed: they are counted already
+    counts: dict[str, int] = {}  # what was removed
+    left: dict[str, int] = {}  # what the last check found of it
+    rounds: int = 0
+    error: str | None = None

@@ -1,0 +1,62 @@
+"""Reports: a published summary, and its deliveries."""
+
+from enum import StrEnum
+from typing import Any
+
+from pydantic import Field
+
+from shared.documents.base import Document, Part, UtcTime
+from shared.documents.messages import Address
+from shared.domain.consensus.models import ConsensusType
+from shared.domain.summaries.models import SummaryType
+
+__all__ = ["DeliveryStatus", "Report", "ReportDelivery"]
+
+
+class DeliveryStatus(StrEnum):
+    PENDING = "pending"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+    SUPERSEDED = "superseded"  # there was a later report before this one got through
+
+
+class ReportDelivery(Part):
+    """What became of a report on its way to one webhook."""
+
+    channel: str
+    status: DeliveryStatus = DeliveryStatus.PENDING
+    attempts: int = Field(default=0, ge=0)
+    last_attempt_at: UtcTime | None = None
+    next_attempt_at: UtcTime | None = None
+    delivered_at: UtcTime | None = None
+    error: str | None = None
+
+
+class Report(Document):
+    container = "reports"
+    partition_field = "scope"
+    key_field = "report_id"
+
+    report_id: str
+    scope: str = Field(min_length=1)  # its summary's
+    summary_id: str
+    summary_type: SummaryType = SummaryType.THREAD
+    thread_id: str | None  # None where it is about several threads
+    thread_ids: list[str] = []
+    source: str | None = None
+    title: str
+    format: str = "markdown"
+    published_at: UtcTime
+    participants: list[Address] = []
+    draft_mentions: list[str] = []  # drafts without their versions: what readers look for
+    has_consensus: bool = False
+    consensus_type: ConsensusType | None = None
+    counts: dict[str, int] = {}  # participants by stance
+    first_message_date: UtcTime | None = None
+    last_message_date: UtcTime | None = None
+    outdated: bool = False
+    notified: bool = False  # all webhooks that there were have it
+    delivery_channels: list[str] = []  # those that have it
+    deliveries: list[ReportDelivery] = []
+    next_delivery_at: UtcTime | None = None  # when the next attempt is due; None where nothing is pending
+    metadata: dict[str, Any] = {}

@@ -1,0 +1,53 @@
+"""Threads, and the entries of the index that says in which thread a message is."""
+
+from typing import Any
+
+from pydantic import Field
+
+from shared.documents.base import Document, Shelved, Status, UtcTime
+from shared.documents.messages import Address
+from shared.domain.consensus.models import ConsensusType
+
+__all__ = ["Thread", "ThreadEntry"]
+
+
+class Thread(Shelved):
+    container = "threads"
+    shelves = 8
+    key_field = "thread_id"
+
+    thread_id: str
+    root_message_id: str
+    archive_id: str
+    archive_ids: list[str] = []
+    source: str | None = None
+    sources: list[str] = []
+    subject: str = ""
+    participants: list[Address] = []
+    message_count: int = Field(default=0, ge=0)
+    first_message_date: UtcTime | None = None
+    last_message_date: UtcTime | None = None
+    draft_mentions: list[str] = []
+    has_consensus: bool = False
+    consensus_type: ConsensusType | None = None
+    summary_id: str | None = None
+    content_hash: str | None = None  # the version that a summary was last asked for
+    requesting: dict[str, Any] | None = None  # the version that an event is about to ask for (orchestration)
+    report_id: str | None = None  # the last report, of the summary that was the thread's then
+    subject_at: UtcTime | None = None  # the date of the message that gave the subject: the earliest wins
+    threading: dict[
+        str, Any
+    ] = {}  # what is kept to thread further messages (shared/domain/threading/assignment.py)
+    absorbing: list[str] = []  # threads that became this one, whose documents still have to follow
+    merged_into: str | None = None  # set on a thread that is another one now
+    status: Status = Status.PENDING
+
+
+class ThreadEntry(Document):
+    """Where to find the threads that know a message id, or have a subject: many small documents."""
+
+    container = "thread_index"
+    partition_field = "bucket"
+
+    bucket: str
+    threads: dict[str, list[int]] = {}  # thread id to the first and last time it counts for, where it has

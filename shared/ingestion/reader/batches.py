@@ -1,0 +1,84 @@
+"""An archive as batches of prepared messages, and how a batch crosses from the reader process to the app."""
+
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from shared.documents.prepared_message import Arrival, arrival_of
+from shared.domain.mail.models import Message, Share, Skipped
+from shared.domain.mail.parse import parse_archive
+from shared.domain.threading.assignment import Links
+from shared.domain.threading.subject_links import SubjectEntry
+from shared.ingestion.unpacking.members import SkippedMember, open_members
+
+__all__ = ["BATCH", "BATCH_SIZE", "Batch", "plain", "read_batches", "restored"]
+
+BATCH = 100
+
+
+BATCH_SIZE = 1_000_000  # characters of text
+
+
+class Batch(NamedTuple):
+    arrivals: list[Arrival]
+    skipped: list[Skipped]
+
+
+def read_batches(path: Path, share: Share | None = None) -> Generator[Batch, None, None]:
+    """The messages of all mailboxes in the archive, whatever it is packed as; what was passed over beside.
+
+    Of several shares, the first has what was passed over.
+    """
+    left_out: list[SkippedMember] = []
+    on_skip = left_out.append if share is None or share.number == 0 else _ignore
+    found = (
+        each
+        for member in open_members(path, on_skip=on_skip)
+        for each in parse_archive(member.stream, share=share)
+    )
+    while some := _some(found):
+        yield _batch(some, left_out)
+        left_out.clear()
+    if left_out:
+        yield _batch([], left_out)
+
+
+def _ignore(_: SkippedMember) -> None:
+    pass
+
+
+def _some(found: Iterator[Message | Skipped]) -> list[Message | Skipped]:
+    """As many as make a batch; fewer where they are large: batches wait in memory."""
+    some: list[Message | Skipped] = []
+    size = 0
+    while len(some) < BATCH and size < BATCH_SIZE and (each := next(found, None)) is not None:
+        some.append(each)
+        size += len(each.body_raw) + len(each.body_html or "") if isinstance(each, Message) else 0
+    return some
+
+
+def _batch(found: list[Message | Skipped], left_out: list[SkippedMember]) -> Batch:
+    skipped = [Skipped(0, 0, 0, f"{member.name}: {member.reason}") for member in left_out]
+    skipped += [each for each in found if isinstance(each, Skipped)]
+    return Batch([arrival_of(each) for each in found if isinstance(each, Message)], skipped)
+
+
+def plain(batch: Batch) -> Any:
+    """As marshal can write it."""
+    arrivals = [
+        ((*links[:-1], [tuple(entry) for entry in links.entries]), document, size)
+        for links, document, size in batch.arrivals
+    ]
+    return arrivals, [(each.index, each.offset, each.size, each.reason) for each in batch.skipped]
+
+
+def restored(values: Any) -> Batch:
+    """What `plain` wrote."""
+    arrivals, skipped = values
+    return Batch([_arrival(*each) for each in arrivals], [Skipped(*each) for each in skipped])
+
+
+def _arrival(links: Any, document: dict[str, Any], size: int) -> Arrival:
+    node, chain, parents, date, entries = links
+    known = Links(node, chain, parents, date, [SubjectEntry(*entry) for entry in entries])
+    return Arrival(known, document, size)

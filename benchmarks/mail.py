@@ -25,7 +25,7 @@ from typing import Any
 
 from shared.domain.chunking.chunker import ChunkSettings, Strategy, chunk_body
 from shared.domain.chunking.tokens import ModelTokenizer
-from shared.domain.mail.models import Message, Skipped
+from shared.domain.mail.models import ParsedMail, Skipped
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.assignment import InMemoryThreads, assign
 from tests.support.mail_data import WHY_SKIPPED, data_folder, open_archive
@@ -87,7 +87,7 @@ def _turns(rivals: dict[str, Callable[[], int]]) -> dict[str, tuple[float, int]]
     return best
 
 
-def _messages(files: list[Path]) -> Iterator[Message]:
+def _messages(files: list[Path]) -> Iterator[ParsedMail]:
     for file in files:
         with file.open("rb") as stream:
             yield from (message for message in parse_archive(stream) if not isinstance(message, Skipped))

@@ -23,7 +23,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.ids import chunk_id
-from shared.documents.base import Status
+from shared.documents.base import ProcessingStatus
 from shared.documents.chunks import Chunk
 from shared.upkeep.sweep.run import Options, sweep
 from tests.heart.toy import bench
@@ -42,7 +42,7 @@ def document(number: int, share: int) -> Chunk:
         {"attemptCount": 4, "lastAttemptTime": NOW - timedelta(minutes=30), "lastError": "X: it was down"},
         {"attemptCount": 1, "lastAttemptTime": NOW - timedelta(hours=12)},
     ]
-    done = {"status": Status.PROCESSED, "embedding_generated": True, "lastAttemptTime": NOW}
+    done = {"status": ProcessingStatus.PROCESSED, "embedding_generated": True, "lastAttemptTime": NOW}
     state = states[number % share] if number % share < len(states) else done
     key = f"{number:016x}"
     return Chunk(

@@ -11,7 +11,7 @@ from ops.output import ago, clean, fields, print_json, say, table
 
 if TYPE_CHECKING:
     from shared.upkeep.deadletters.causes import Diagnosed
-    from shared.upkeep.deadletters.selection import Selection
+    from shared.upkeep.deadletters.selection import LetterSelection
 
 __all__ = ["app"]
 
@@ -261,9 +261,9 @@ def _chosen(
     sequence: list[int] | None = None,
     event_type: list[str] | None = None,
 ) -> "list[Diagnosed]":
-    from shared.upkeep.deadletters.selection import Selection, choose
+    from shared.upkeep.deadletters.selection import LetterSelection, choose
 
-    selection = Selection(
+    selection = LetterSelection(
         queues=_named(queues),
         groups=group or [],
         sequence_numbers=sequence or [],
@@ -281,14 +281,14 @@ def _selection(
     before: str | None,
     everything: bool,
     limit: int | None,
-) -> "Selection":
-    from shared.upkeep.deadletters.selection import Selection
+) -> "LetterSelection":
+    from shared.upkeep.deadletters.selection import LetterSelection
 
     if not (queues or group or everything):
         raise Stop(Code.USAGE, "Say which: name a queue, a --group, or --all.")
     if sequence and len(queues or []) != 1:
         raise Stop(Code.USAGE, "Sequence numbers are a queue's own: name the one queue that they are of.")
-    return Selection(
+    return LetterSelection(
         queues=_named(queues),
         groups=group or [],
         sequence_numbers=sequence or [],

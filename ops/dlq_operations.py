@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shared.clients.servicebus.dead_letter_mover import Watch
     from shared.documents.audits import Audit
     from shared.upkeep.deadletters.causes import Diagnosed
-    from shared.upkeep.deadletters.selection import Selection
+    from shared.upkeep.deadletters.selection import LetterSelection
 
 __all__ = ["carry_out", "restore_purged"]
 
@@ -26,7 +26,7 @@ ENDED = {"dlq.requeue": "requeued", "dlq.purge": "purged", "dlq.restore": "resto
 
 def carry_out(
     action: str,
-    selection: "Selection | None",
+    selection: "LetterSelection | None",
     *,
     rate: float,
     dry_run: bool,

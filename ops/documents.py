@@ -11,7 +11,7 @@ from ops.output import ago, confirm, fields, print_json, say, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
-    from shared.upkeep.oversight.stuck_documents import Outcome, Troubled
+    from shared.upkeep.oversight.stuck_documents import BulkResult, Troubled
 
 __all__ = ["app"]
 
@@ -130,10 +130,10 @@ def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, ye
     if bool(ids) == everything:
         raise Stop(Code.USAGE, "Say which: ids, or --all for every failed document of the collection.")
 
-    async def work(clients: "Clients") -> "tuple[str, Outcome]":
+    async def work(clients: "Clients") -> "tuple[str, BulkResult]":
         from shared.upkeep.audit import audited
         from shared.upkeep.oversight.stuck_documents import (
-            Outcome,
+            BulkResult,
             collection_named,
             failed_documents,
             reset_documents,
@@ -147,7 +147,7 @@ def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, ye
         else:
             found = [each async for each in failed_documents(clients, (collection,))]
         if not found:
-            return collection.name, Outcome(0, [])
+            return collection.name, BulkResult(0, [])
         confirm(f"{action.capitalize()} {len(found):,} {collection.name}?", yes=yes)
         selection = {"collection": collection.name, "ids": [each.id for each in found[:1000]]}
         async with audited(clients.store, f"documents.{action}", actor(), selection) as counts:
@@ -167,7 +167,7 @@ def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, ye
         raise Stop(Code.PROBLEMS)
 
 
-def _tell(action: str, name: str, done: "Outcome") -> None:
+def _tell(action: str, name: str, done: "BulkResult") -> None:
     for each in done.left[:SHOWN_LEFT]:
         say(f"{name}/{each.id} was left out: {each.why}.")
     if len(done.left) > SHOWN_LEFT:

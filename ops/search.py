@@ -11,7 +11,7 @@ from ops.output import print_json, say, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
-    from shared.retrieval.search import Found, SearchAsked
+    from shared.retrieval.search import SearchResult, SearchAsked
 
 __all__ = ["search"]
 
@@ -28,7 +28,7 @@ def search(
 
     wanted = _asked(q=query, mode="words" if words else "hybrid", source=source, limit=limit)
 
-    async def work(clients: "Clients") -> "Found":
+    async def work(clients: "Clients") -> "SearchResult":
         from shared.embedding.instance import close_embedder
         from shared.retrieval.search import find
 

@@ -10,7 +10,7 @@ from ops.options import Json
 from ops.output import ago, alarming, counted, print_json, say, shortened, table
 
 if TYPE_CHECKING:
-    from shared.upkeep.oversight.status import QueueStatus, Status
+    from shared.upkeep.oversight.status import QueueStatus, SystemStatus
 
 __all__ = ["status"]
 
@@ -35,7 +35,7 @@ def status(
         raise Stop(Code.PROBLEMS)
 
 
-def _show(found: "Status") -> None:
+def _show(found: "SystemStatus") -> None:
     _show_queues(found)
     typer.echo()
     _show_documents(found)
@@ -45,7 +45,7 @@ def _show(found: "Status") -> None:
     _advise(found)
 
 
-def _show_queues(found: "Status") -> None:
+def _show_queues(found: "SystemStatus") -> None:
     done = {each.stage: f"{each.done:,} {each.unit}" for each in found.stages}
     table(
         ["queue", "waiting>", "oldest>", "dead>", "oldest dead>", "done in 15 min>"],
@@ -64,7 +64,7 @@ def _show_queues(found: "Status") -> None:
     )
 
 
-def _show_documents(found: "Status") -> None:
+def _show_documents(found: "SystemStatus") -> None:
     table(
         ["documents", "of stage", "open>", "backing off>", "stuck>", "failed>"],
         [
@@ -82,7 +82,7 @@ def _show_documents(found: "Status") -> None:
     )
 
 
-def _show_operations(found: "Status") -> None:
+def _show_operations(found: "SystemStatus") -> None:
     table(
         ["operation", "what", "who", "age>", "status", "counts*"],
         [
@@ -100,7 +100,7 @@ def _show_operations(found: "Status") -> None:
     )
 
 
-def _advise(found: "Status") -> None:
+def _advise(found: "SystemStatus") -> None:
     """What to do next, where there is something."""
     if found.sweep is None:
         say("The sweep has not run yet.")

@@ -16,18 +16,18 @@ import azure.functions as func
 
 from shared.clients.cosmos.batches import Patch
 from shared.clients.telemetry.metrics import pipeline_metrics
-from shared.core.errors import DocumentNotFoundError, Failure
+from shared.core.errors import DocumentNotFoundError, ClassifiedError
 from shared.core.ids import chunk_id
-from shared.documents.base import Status, stored_time
+from shared.documents.base import ProcessingStatus, stored_time
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
-from shared.domain.chunking.chunker import Chunk as Piece
+from shared.domain.chunking.chunker import TextChunk as Piece
 from shared.domain.chunking.chunker import ChunkSettings, Strategy, chunk_body
 from shared.domain.chunking.tokens import ModelTokenizer
-from shared.domain.mail.models import Kind, Segment
+from shared.domain.mail.models import SegmentKind, Segment
 from shared.pipeline.events.data import ChunkingFailed, ChunksPrepared, JSONParsed
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.stage import Outcome, Stage, Subject, Work
+from shared.pipeline.stage import StageResult, Stage, Subject, Work
 from shared.pipeline.tombstones import was_removed
 from shared.threads.locating import check_places, load_from_threads
 from shared.threads.rechunking import bring_up_to_date, check_variants
@@ -44,11 +44,11 @@ def _tokenizer() -> ModelTokenizer:
     return ModelTokenizer()
 
 
-async def chunk(event: Event[JSONParsed], work: Work) -> Outcome:
+async def chunk(event: Event[JSONParsed], work: Work) -> StageResult:
     settings = _settings(work)
     messages = await _load(event.data, work)
     if not messages:  # all of them were deleted with their archive
-        return Outcome()
+        return StageResult()
     chunks = await asyncio.to_thread(_chunks_of, messages, settings)
     created = await work.clients.store.create_missing(chunks, work.session)
     _count(chunks, created)
@@ -56,7 +56,7 @@ async def chunk(event: Event[JSONParsed], work: Work) -> Outcome:
     await _mark_processed(messages, work)
     await check_places(work.clients, {message.thread_id for message in messages}, work.session)
     await check_variants(work.clients, messages, work.session)
-    return Outcome(
+    return StageResult(
         _announcements(event.data.archive_id, messages, chunks, settings.strategy),
         counts={"messages": len(messages), "chunks": len(chunks)},
     )
@@ -100,7 +100,7 @@ def _chunks_of(messages: Sequence[Message], settings: ChunkSettings) -> list[Chu
 
 
 def _segments(message: Message) -> list[Segment]:
-    return [Segment(Kind(each["kind"]), each["start"], each["end"]) for each in message.segments]
+    return [Segment(SegmentKind(each["kind"]), each["start"], each["end"]) for each in message.segments]
 
 
 def _document(message: Message, piece: Piece) -> Chunk:
@@ -132,11 +132,11 @@ def _document(message: Message, piece: Piece) -> Chunk:
 async def _mark_processed(messages: Sequence[Message], work: Work) -> None:
     """Messages come in batches: their attempt is counted together with the outcome."""
     now = stored_time(work.now())
-    done: dict[str, Any] = {"status": Status.PROCESSED.value, "lastAttemptTime": now, "lastError": None}
+    done: dict[str, Any] = {"status": ProcessingStatus.PROCESSED.value, "lastAttemptTime": now, "lastError": None}
     patches = [
         Patch(each.id, each.thread_id, set={**done, "attemptCount": max(each.attemptCount, work.attempt)})
         for each in messages
-        if each.status is not Status.PROCESSED
+        if each.status is not ProcessingStatus.PROCESSED
     ]
     await work.clients.store.patch_all(Message, patches, work.session)
 
@@ -167,7 +167,7 @@ def _contents(messages: Sequence[Message]) -> str:
     return hashlib.sha256("\n".join(each.variant for each in messages).encode()).hexdigest()[:16]
 
 
-def _failed(event: Event[JSONParsed], failure: Failure, attempts: int, now: datetime) -> ChunkingFailed:
+def _failed(event: Event[JSONParsed], failure: ClassifiedError, attempts: int, now: datetime) -> ChunkingFailed:
     return ChunkingFailed(
         message_keys=event.data.message_keys,
         error_message=failure.message,

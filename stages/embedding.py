@@ -17,8 +17,8 @@ import azure.functions as func
 from shared.clients.classify import classify
 from shared.clients.cosmos.batches import Patch
 from shared.clients.search.payload import indexed_chunk
-from shared.core.errors import Failure, PermanentError, RejectedItemsError, add_details
-from shared.documents.base import Status, stored_time
+from shared.core.errors import ClassifiedError, PermanentError, RejectedItemsError, add_details
+from shared.documents.base import ProcessingStatus, stored_time
 from shared.documents.chunks import Chunk
 from shared.documents.threads import Thread
 from shared.embedding.encoder import Vectors
@@ -28,7 +28,7 @@ from shared.embedding.vector_cache import KeptVectors
 from shared.pipeline.events.data import ChunksPrepared, EmbeddingGenerationFailed, EmbeddingsGenerated
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.isolation import isolate_poison
-from shared.pipeline.stage import Outcome, Stage, Subject, Work
+from shared.pipeline.stage import StageResult, Stage, Subject, Work
 from shared.threads.locating import check_places
 from shared.threads.rechunking import check_texts
 from shared.threads.staying_chunks import load_staying_chunks
@@ -62,7 +62,7 @@ class Done:
     errors: list[BaseException] = field(default_factory=list)
 
 
-async def embed(event: Event[ChunksPrepared], work: Work) -> Outcome:
+async def embed(event: Event[ChunksPrepared], work: Work) -> StageResult:
     try:
         return await _embed(event, work)
     except Exception as error:
@@ -70,10 +70,10 @@ async def embed(event: Event[ChunksPrepared], work: Work) -> Outcome:
         raise
 
 
-async def _embed(event: Event[ChunksPrepared], work: Work) -> Outcome:
+async def _embed(event: Event[ChunksPrepared], work: Work) -> StageResult:
     chunks = await load_staying_chunks(work.clients, event.data, work.session)
     if event.data.chunk_ids and not chunks:  # all of them go with their archive, or went
-        return Outcome(counts={"removed": len(event.data.chunk_ids)})
+        return StageResult(counts={"removed": len(event.data.chunk_ids)})
     model = await embedder(work.clients.settings)
     await work.clients.index.versions.check(model.dimension)
     thread_ids = {each.thread_id for each in chunks}
@@ -87,11 +87,11 @@ async def _embed(event: Event[ChunksPrepared], work: Work) -> Outcome:
 
     async def forget_errors() -> None:
         """Of an earlier delivery that had embedded them and could not say so."""
-        cured = [each for each in chunks if each.status is Status.PROCESSED and each.lastError]
+        cured = [each for each in chunks if each.status is ProcessingStatus.PROCESSED and each.lastError]
         patches = [Patch(each.id, each.thread_id, set={"lastError": None}) for each in cured]
         await work.clients.store.patch_all(Chunk, patches, work.session)
 
-    return Outcome(
+    return StageResult(
         [_announcement(event.data, chunks, done, model, work)],
         after_announcing=forget_errors,
         counts={"chunks": len(chunks), "embedded": done.embedded, "given_up": done.given_up},
@@ -101,7 +101,7 @@ async def _embed(event: Event[ChunksPrepared], work: Work) -> Outcome:
 def _is_settled(chunk: Chunk, model: Embedder) -> bool:
     """Embedded with this very model, or given up."""
     done = chunk.embedding_generated and chunk.embedding_model == model.model
-    return done or chunk.status is Status.FAILED_MAX_RETRIES
+    return done or chunk.status is ProcessingStatus.FAILED_MAX_RETRIES
 
 
 async def _embed_groups(
@@ -180,7 +180,7 @@ def _outcomes(encoded: Encoded, model: Embedder, work: Work) -> list[Patch]:
     embedded = {
         "embedding_generated": True,
         "embedding_model": model.model,
-        "status": Status.PROCESSED.value,
+        "status": ProcessingStatus.PROCESSED.value,
         "lastError": None,
     }
     patches = []
@@ -192,9 +192,9 @@ def _outcomes(encoded: Encoded, model: Embedder, work: Work) -> list[Patch]:
     return patches
 
 
-def _given_up(failure: Failure) -> dict[str, Any]:
+def _given_up(failure: ClassifiedError) -> dict[str, Any]:
     last_error = f"{failure.error_type}: {failure.message}"[:ERROR_LENGTH]
-    return {"status": Status.FAILED_MAX_RETRIES.value, "lastError": last_error}
+    return {"status": ProcessingStatus.FAILED_MAX_RETRIES.value, "lastError": last_error}
 
 
 def _announcement(
@@ -221,7 +221,7 @@ def _announcement(
 
 
 def _failed(
-    event: Event[ChunksPrepared], failure: Failure, attempts: int, now: datetime
+    event: Event[ChunksPrepared], failure: ClassifiedError, attempts: int, now: datetime
 ) -> EmbeddingGenerationFailed:
     return EmbeddingGenerationFailed(
         chunk_ids=event.data.chunk_ids,

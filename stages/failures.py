@@ -9,9 +9,9 @@ from shared.clients.connections import clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.clients.telemetry.tracing import received, span
-from shared.core.errors import ErrorKind, Failure
+from shared.core.errors import ErrorKind, ClassifiedError
 from shared.core.ids import failure_id
-from shared.documents.failures import Failure as FailureDocument
+from shared.documents.failures import FailureRecord
 from shared.pipeline.events.envelope import Event, parse_event
 from shared.pipeline.failures import error_hash
 from stages.registration import CONNECTION
@@ -46,11 +46,11 @@ async def record_failure(event: Event[Any], store: Store) -> bool:
     return await store.create(_record(event), Session())
 
 
-def _record(event: Event[Any]) -> FailureDocument:
+def _record(event: Event[Any]) -> FailureRecord:
     stage, data = STAGES[event.event_type], event.data
     key = event.idempotency_key(stage)
-    failure = Failure(ErrorKind.TRANSIENT, data.error_type, data.error_message)
-    return FailureDocument(
+    failure = ClassifiedError(ErrorKind.TRANSIENT, data.error_type, data.error_message)
+    return FailureRecord(
         id=failure_id(key, event.attempt),
         stage=stage,
         original_event=event.model_dump(mode="json"),

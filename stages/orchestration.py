@@ -16,13 +16,13 @@ import azure.functions as func
 
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.store import Conflict
-from shared.core.errors import Failure
-from shared.documents.base import Status, stored_time
+from shared.core.errors import ClassifiedError
+from shared.documents.base import ProcessingStatus, stored_time
 from shared.documents.threads import Thread
 from shared.pipeline.events.data import EmbeddingsGenerated, OrchestrationFailed
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.readiness import Ready, ready_threads, summary_request
-from shared.pipeline.stage import Later, Outcome, Stage, Subject, Work
+from shared.pipeline.readiness import ReadyThread, ready_threads, summary_request
+from shared.pipeline.stage import Later, StageResult, Stage, Subject, Work
 from shared.threads.merging import resolve_thread
 from shared.threads.thread_documents import UNTRIED
 from stages.registration import register_stage
@@ -39,7 +39,7 @@ NOTED_AT_ONCE = 500
 Result = TypeVar("Result")
 
 
-async def orchestrate(event: Event[EmbeddingsGenerated], work: Work) -> Outcome:
+async def orchestrate(event: Event[EmbeddingsGenerated], work: Work) -> StageResult:
     threads = await _threads(event.data, work)
     ready = [each for each in await ready_threads(work.clients, threads, work.session) if each.is_new]
     rested = [each for each in ready if _has_rested(each, event.data, work)]
@@ -52,7 +52,7 @@ async def orchestrate(event: Event[EmbeddingsGenerated], work: Work) -> Outcome:
         await _together(_noting(each, work) for each in requested)
 
     settings = work.clients.settings
-    return Outcome(
+    return StageResult(
         [summary_request(each.thread.id, each.version, settings) for each in requested],
         later=_recheck(event.data, waiting, claimer, settings.ORCHESTRATION_QUIET_SECONDS),
         after_announcing=note,
@@ -71,7 +71,7 @@ async def _threads(data: EmbeddingsGenerated, work: Work) -> list[Thread]:
     return [found[each] for each in sorted(found) if found[each].merged_into is None]
 
 
-def _has_rested(ready: Ready, data: EmbeddingsGenerated, work: Work) -> bool:
+def _has_rested(ready: ReadyThread, data: EmbeddingsGenerated, work: Work) -> bool:
     """Whether the version is the one from before the quiet period, or has had patience enough."""
     quiet = work.clients.settings.ORCHESTRATION_QUIET_SECONDS
     if not quiet:
@@ -83,13 +83,13 @@ def _has_rested(ready: Ready, data: EmbeddingsGenerated, work: Work) -> bool:
     return since is not None and since < stored_time(work.now() - timedelta(seconds=PATIENCE * quiet))
 
 
-async def _claimed(wanted: Sequence[Ready], claimer: str, work: Work) -> list[Ready]:
+async def _claimed(wanted: Sequence[ReadyThread], claimer: str, work: Work) -> list[ReadyThread]:
     """Those that are this event's to ask for: claimed by it, or by the event whose note it is."""
     claims = await _together(_claim(each, claimer, work) for each in wanted)
     return [each for each, claimed in zip(wanted, claims, strict=True) if claimed]
 
 
-async def _claim(ready: Ready, claimer: str, work: Work) -> bool:
+async def _claim(ready: ReadyThread, claimer: str, work: Work) -> bool:
     thread, now = ready.thread, work.now()
     before = thread.requesting or {}
     is_mine = (before.get("version"), before.get("event")) == (ready.version, claimer)
@@ -111,7 +111,7 @@ async def _claim(ready: Ready, claimer: str, work: Work) -> bool:
 
 def _reopened(thread: Thread) -> Mapping[str, Any]:
     """With another version it is neither done nor given up any more: the sweep looks after it again."""
-    return {} if thread.status is Status.PENDING else UNTRIED
+    return {} if thread.status is ProcessingStatus.PENDING else UNTRIED
 
 
 def _unclaimed(version: str, claimer: str, now: datetime) -> str:
@@ -126,7 +126,7 @@ def _unclaimed(version: str, claimer: str, now: datetime) -> str:
     return f"({never_asked_for}) AND ({free})"
 
 
-def _recheck(data: EmbeddingsGenerated, waiting: Sequence[Ready], claimer: str, quiet: float) -> list[Later]:
+def _recheck(data: EmbeddingsGenerated, waiting: Sequence[ReadyThread], claimer: str, quiet: float) -> list[Later]:
     """The notes to ourselves: these threads, with the versions that they have now."""
     parts = [waiting[start : start + NOTED_AT_ONCE] for start in range(0, len(waiting), NOTED_AT_ONCE)]
     same = {"chunk_ids": [], "chunk_threads": [], "embedding_count": 0, "claimed_by": claimer, "contents": ""}
@@ -145,7 +145,7 @@ def _recheck(data: EmbeddingsGenerated, waiting: Sequence[Ready], claimer: str, 
     ]
 
 
-async def _noting(ready: Ready, work: Work) -> None:
+async def _noting(ready: ReadyThread, work: Work) -> None:
     asked = {"content_hash": ready.version, "requesting": None}
     await work.clients.store.patch(Thread, Patch(ready.thread.id, ready.thread.id, set=asked), work.session)
 
@@ -163,7 +163,7 @@ async def _together(work: Iterable[Awaitable[Result]]) -> list[Result]:
 
 def _failed(
     event: Event[EmbeddingsGenerated],
-    failure: Failure,
+    failure: ClassifiedError,
     attempts: int,
     now: datetime,  # noqa: ARG001 - this event has no time of its own
 ) -> OrchestrationFailed:

@@ -18,13 +18,13 @@ import azure.functions as func
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.lease import THREADING, Lease
-from shared.core.errors import DocumentNotFoundError, Failure, PermanentError, add_details
+from shared.core.errors import DocumentNotFoundError, ClassifiedError, PermanentError, add_details
 from shared.documents.archives import Archive, ArchiveStatus
 from shared.domain.mail.models import Skipped
 from shared.ingestion.reader.reader import Reader, prepare_reader
 from shared.pipeline.events.data import ArchiveIngested, JSONParsed, ParsingFailed
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.stage import Outcome, Stage, Subject, Work
+from shared.pipeline.stage import StageResult, Stage, Subject, Work
 from shared.pipeline.tombstones import find_removal, is_removing
 from shared.threads.registry import Registry
 from stages.registration import register_stage
@@ -35,7 +35,7 @@ SLICE = 2000
 KEPT_SKIPPED = 100
 MESSAGES_PER_EVENT = 500
 
-REMOVED = Outcome(counts={"removed": 1})
+REMOVED = StageResult(counts={"removed": 1})
 
 blueprint = func.Blueprint()
 
@@ -62,7 +62,7 @@ class Parsed:
         self.skipped = [*self.skipped, *skipped][:KEPT_SKIPPED]
 
 
-async def parse(event: Event[ArchiveIngested], work: Work) -> Outcome:
+async def parse(event: Event[ArchiveIngested], work: Work) -> StageResult:
     started = time.monotonic()
     archive = await work.clients.store.find(
         Archive, event.data.archive_id, event.data.archive_id, work.session
@@ -85,7 +85,7 @@ async def parse(event: Event[ArchiveIngested], work: Work) -> Outcome:
     if not parsed.threads:
         raise NoMessagesError(f"{archive.file_path}: none of {parsed.skipped_count} messages could be parsed")
     duration = time.monotonic() - started
-    return Outcome(
+    return StageResult(
         _announcements(archive.id, parsed, duration),
         after_announcing=lambda: _mark_processed(archive, parsed, work),
         counts={"messages": len(parsed.threads), "skipped": parsed.skipped_count},
@@ -98,7 +98,7 @@ async def _download(work: Work, archive: Archive, path: Path) -> Path:
     return path
 
 
-async def _removed(archive_id: str, work: Work) -> Outcome:
+async def _removed(archive_id: str, work: Work) -> StageResult:
     """Nothing is done for an archive that was deleted; any other that is missing is a race."""
     if await find_removal(work.clients.store, "archive", archive_id) is None:
         raise DocumentNotFoundError(f"archives/{archive_id} is not there")
@@ -164,7 +164,7 @@ async def _mark_processed(archive: Archive, parsed: Parsed, work: Work) -> None:
     await work.clients.store.patch(Archive, Patch(archive.id, archive.id, set=done), work.session)
 
 
-def _failed(event: Event[ArchiveIngested], failure: Failure, attempts: int, now: datetime) -> ParsingFailed:
+def _failed(event: Event[ArchiveIngested], failure: ClassifiedError, attempts: int, now: datetime) -> ParsingFailed:
     return ParsingFailed(
         archive_id=event.data.archive_id,
         file_path=event.data.file_path,

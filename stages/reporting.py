@@ -6,7 +6,7 @@ from datetime import datetime
 import azure.functions as func
 
 from shared.clients.cosmos.batches import Patch
-from shared.core.errors import Failure, InvalidEventError
+from shared.core.errors import ClassifiedError, InvalidEventError
 from shared.core.ids import report_id
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
@@ -16,7 +16,7 @@ from shared.domain.summaries.models import SummaryType
 from shared.pipeline.events.data import ReportDeliveryFailed, ReportPublished, SummaryComplete
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.summaries import settle_current
-from shared.pipeline.stage import Outcome, Stage, Subject, Work
+from shared.pipeline.stage import StageResult, Stage, Subject, Work
 from shared.publishing.webhooks.planning import planned_deliveries
 from shared.summarization.digests.touching import touch_digests
 from stages.registration import register_stage
@@ -26,7 +26,7 @@ __all__ = ["REPORTING", "blueprint"]
 blueprint = func.Blueprint()
 
 
-async def publish(event: Event[SummaryComplete], work: Work) -> Outcome:
+async def publish(event: Event[SummaryComplete], work: Work) -> StageResult:
     data = event.data
     if data.summary_id is None:
         raise InvalidEventError(
@@ -41,7 +41,7 @@ async def publish(event: Event[SummaryComplete], work: Work) -> Outcome:
     # A later summary may have come between reading this one and storing its report.
     await settle_current(store, summary.scope, session)
     await _note_on_thread(report, work)
-    return Outcome([_announcement(report)], counts={"reports": 1})
+    return StageResult([_announcement(report)], counts={"reports": 1})
 
 
 async def _note_on_thread(report: Report, work: Work) -> None:
@@ -107,7 +107,7 @@ def _announcement(report: Report) -> ReportPublished:
 
 def _failed(
     event: Event[SummaryComplete],
-    failure: Failure,
+    failure: ClassifiedError,
     attempts: int,
     now: datetime,  # noqa: ARG001 - this event has no time of its own
 ) -> ReportDeliveryFailed:

@@ -18,8 +18,8 @@ import azure.functions as func
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.lease import Lease
 from shared.clients.cosmos.store import Conflict
-from shared.core.errors import Failure
-from shared.documents.base import Status
+from shared.core.errors import ClassifiedError
+from shared.documents.base import ProcessingStatus
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.domain.summaries.models import SummaryType
@@ -32,10 +32,10 @@ from shared.pipeline.events.data import (
 )
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.summaries import mark_all_outdated, revive, settle_current
-from shared.pipeline.stage import Outcome, Stage, Subject, Work
+from shared.pipeline.stage import StageResult, Stage, Subject, Work
 from shared.summarization.factory import EXTRACTIVE, check_backend, summarizer_for
 from shared.summarization.summary_document import summary_fields
-from shared.summarization.thread_context import Reading, load_context
+from shared.summarization.thread_context import ContextOptions, load_context
 from shared.threads.locating import ThreadMovedError
 from shared.threads.merging import resolve_thread
 from stages.registration import register_stage
@@ -49,13 +49,13 @@ POLL_SECONDS = 0.5
 _NAMESPACE = uuid.UUID("6f1c1c62-6a3e-4f0a-9b57-2d6f3a5f0c11")
 
 
-async def summarize(event: Event[SummarizationRequested], work: Work) -> Outcome:
+async def summarize(event: Event[SummarizationRequested], work: Work) -> StageResult:
     data = event.data
     check_backend(data, work.clients.settings)
     versions = data.content_hashes or [""] * len(data.thread_ids)
     pairs = zip(data.thread_ids, versions, strict=True)
     announced = [await _summarize_thread(thread, version, data, work) for thread, version in pairs]
-    return Outcome(announced, counts={"threads": len(announced)})
+    return StageResult(announced, counts={"threads": len(announced)})
 
 
 async def _summarize_thread(
@@ -116,7 +116,7 @@ async def _made_once(
 async def _make(id_: str, thread: Thread, version: str, data: SummarizationRequested, work: Work) -> Summary:
     clients, read_at = work.clients, work.now()
     summarizer = summarizer_for(clients, data, thread)
-    how = Reading(
+    how = ContextOptions(
         data.context_window_tokens,
         data.top_k,
         embed=await sentence_embedder(clients.settings),
@@ -160,7 +160,7 @@ async def _note_on_thread(thread: Thread, summary: Summary, work: Work) -> None:
         "has_consensus": summary.metadata["has_consensus"],
         "consensus_type": summary.metadata["consensus_type"],
     }
-    done = Patch(thread.id, thread.id, set={**said, "status": Status.PROCESSED.value, "lastError": None})
+    done = Patch(thread.id, thread.id, set={**said, "status": ProcessingStatus.PROCESSED.value, "lastError": None})
     same = f"c.message_count = {thread.message_count:d}"
     if await store.patch(Thread, done, work.session, condition=same) is Conflict.CONFLICT:
         await store.patch(Thread, Patch(thread.id, thread.id, set=said), work.session)
@@ -189,7 +189,7 @@ def _cited(citations: Sequence[Any]) -> list[EventCitation]:
 
 def _failed(
     event: Event[SummarizationRequested],
-    failure: Failure,
+    failure: ClassifiedError,
     attempts: int,
     now: datetime,  # noqa: ARG001 - this event has no time of its own
 ) -> SummarizationFailed:

@@ -18,7 +18,7 @@ from shared.core.errors import (
     _DETAILS,
     DocumentNotFoundError,
     ErrorKind,
-    Failure,
+    ClassifiedError,
     TransientError,
 )
 from shared.core.lazy_import import lazy
@@ -59,12 +59,12 @@ _TRANSIENT_TYPES = (
 )
 
 
-def classify(error: BaseException) -> Failure:
+def classify(error: BaseException) -> ClassifiedError:
     """Sort an error into race, transient or permanent."""
     kind = _kind(error)
     retry_after = _retry_after(error) if kind is ErrorKind.TRANSIENT else None
     details = getattr(error, _DETAILS, {})
-    return Failure(kind, type(error).__name__, _message(error), retry_after, details, speaks=_speaks(error))
+    return ClassifiedError(kind, type(error).__name__, _message(error), retry_after, details, speaks=_speaks(error))
 
 
 def _kind(error: BaseException) -> ErrorKind:

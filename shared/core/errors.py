@@ -31,7 +31,7 @@ __all__ = [
     "EncoderStartError",
     "EncoderTimeoutError",
     "ErrorKind",
-    "Failure",
+    "ClassifiedError",
     "InvalidDocumentError",
     "InvalidEventError",
     "PartialWriteError",
@@ -120,7 +120,7 @@ class ErrorKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Failure:
+class ClassifiedError:
     """An error, sorted."""
 
     kind: ErrorKind

@@ -17,7 +17,7 @@ from pydantic import (
 from shared.core.times import stored_time
 from shared.documents.partitioning import shelf_of
 
-__all__ = ["Document", "Part", "Shelved", "Status", "Swept", "UtcTime", "stored_time"]
+__all__ = ["Document", "Subdocument", "Shelved", "ProcessingStatus", "Swept", "UtcTime", "stored_time"]
 
 
 def _in_utc(value: datetime) -> datetime:
@@ -27,7 +27,7 @@ def _in_utc(value: datetime) -> datetime:
 UtcTime = Annotated[datetime, AfterValidator(_in_utc), PlainSerializer(stored_time, return_type=str)]
 
 
-class Part(BaseModel):
+class Subdocument(BaseModel):
     """An object inside a document."""
 
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
@@ -102,7 +102,7 @@ class _Status(StrEnum):
         return cls("pending") if value == "processing" else None
 
 
-class Status(_Status):
+class ProcessingStatus(_Status):
     """Of messages, chunks and threads. There is no "processing": what is in flight, the broker knows."""
 
     PENDING = "pending"

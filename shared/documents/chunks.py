@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
-from shared.documents.base import Status, Swept
+from shared.documents.base import ProcessingStatus, Swept
 
 __all__ = ["Chunk"]
 
@@ -28,4 +28,4 @@ class Chunk(Swept):
     metadata: dict[str, Any] = {}
     embedding_generated: bool = False
     embedding_model: str | None = None
-    status: Status = Status.PENDING
+    status: ProcessingStatus = ProcessingStatus.PENDING

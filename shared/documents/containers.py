@@ -11,7 +11,7 @@ from shared.documents.audits import Audit
 from shared.documents.base import Document
 from shared.documents.chunks import Chunk
 from shared.documents.digests import Digest
-from shared.documents.failures import Failure
+from shared.documents.failures import FailureRecord
 from shared.documents.locks import Lock
 from shared.documents.messages import Message
 from shared.documents.operations import Operation
@@ -36,7 +36,7 @@ DOCUMENTS: dict[str, type[Document]] = {
         Chunk,
         Summary,
         Report,
-        Failure,
+        FailureRecord,
         Audit,
         ThreadEntry,
         Lock,

@@ -6,10 +6,10 @@ from pydantic import Field
 
 from shared.documents.base import Document, UtcTime
 
-__all__ = ["Failure"]
+__all__ = ["FailureRecord"]
 
 
-class Failure(Document):
+class FailureRecord(Document):
     """One failed attempt of a stage: the specification's dead-letter payload, and what helps to sort it."""
 
     container = "failures"

@@ -4,17 +4,17 @@ from typing import Any
 
 from pydantic import Field
 
-from shared.documents.base import Part, Shelved, Status, UtcTime
+from shared.documents.base import Subdocument, Shelved, ProcessingStatus, UtcTime
 
 __all__ = ["Address", "Attachment", "Message"]
 
 
-class Address(Part):
+class Address(Subdocument):
     name: str = ""
     email: str = ""
 
 
-class Attachment(Part):
+class Attachment(Subdocument):
     filename: str | None = None
     content_type: str
     size_bytes: int = Field(ge=0)
@@ -48,4 +48,4 @@ class Message(Shelved):
     draft_mentions: list[str] = []
     warnings: list[str] = []
     variant: str = ""  # of several mails with this id, the one whose variant sorts first is stored
-    status: Status = Status.PENDING
+    status: ProcessingStatus = ProcessingStatus.PENDING

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from shared.documents.base import Document, Part, UtcTime
+from shared.documents.base import Document, Subdocument, UtcTime
 
 __all__ = ["FetchedArchive", "Operation", "OperationStatus", "RefusedFile"]
 
@@ -15,13 +15,13 @@ class OperationStatus(StrEnum):
     SKIPPED = "skipped"
 
 
-class FetchedArchive(Part):
+class FetchedArchive(Subdocument):
     archive_id: str
     filename: str
     duplicate: bool
 
 
-class RefusedFile(Part):
+class RefusedFile(Subdocument):
     filename: str
     reason: str
 

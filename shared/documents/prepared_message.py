@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 
 from shared.core.json_size import json_bytes_at_most
 from shared.core.times import stored_time
-from shared.domain.mail.models import Message, Segment
+from shared.domain.mail.models import ParsedMail, Segment
 from shared.domain.mail.normalize import normalize
 from shared.domain.threading.assignment import Links, links_of
 
-__all__ = ["Arrival", "arrival_of"]
+__all__ = ["PreparedMessage", "arrival_of"]
 
 MAX_DOCUMENT_BYTES = 1_900_000
 
 
-class Arrival(NamedTuple):
+class PreparedMessage(NamedTuple):
     links: Links
     document: dict[str, Any]
     """What is stored of the message, but for its thread and its archive."""
@@ -33,12 +33,12 @@ class Arrival(NamedTuple):
         return len(self.document["body_raw"]) + len(self.document["body_html"] or "")
 
 
-def arrival_of(message: Message) -> Arrival:
+def arrival_of(message: ParsedMail) -> PreparedMessage:
     document = _document(message)
     while (size := _json_bytes(document)) > MAX_DOCUMENT_BYTES:
         document = _document(_shortened(message))
     document["variant"] = _variant(document)
-    return Arrival(links_of(message), document, size)
+    return PreparedMessage(links_of(message), document, size)
 
 
 def _json_bytes(document: dict[str, Any]) -> int:
@@ -47,7 +47,7 @@ def _json_bytes(document: dict[str, Any]) -> int:
     return at_most if at_most <= MAX_DOCUMENT_BYTES else len(json.dumps(document))
 
 
-def _shortened(message: Message) -> Message:
+def _shortened(message: ParsedMail) -> ParsedMail:
     """Without its HTML, or with half of its text: a document has at most 2 MB, and escapes count."""
     if message.body_html is not None:
         message.body_html = None
@@ -76,7 +76,7 @@ _WRITTEN = ("subject", "from", "to", "cc", "references", "in_reply_to", "body_ra
 """The rest follows from these."""
 
 
-def _document(message: Message) -> dict[str, Any]:
+def _document(message: ParsedMail) -> dict[str, Any]:
     return {
         "id": message.message_key,
         "message_key": message.message_key,

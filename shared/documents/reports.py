@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
-from shared.documents.base import Document, Part, UtcTime
+from shared.documents.base import Document, Subdocument, UtcTime
 from shared.documents.messages import Address
 from shared.domain.consensus.models import ConsensusType
 from shared.domain.summaries.models import SummaryType
@@ -20,7 +20,7 @@ class DeliveryStatus(StrEnum):
     SUPERSEDED = "superseded"  # there was a later report before this one got through
 
 
-class ReportDelivery(Part):
+class ReportDelivery(Subdocument):
     """What became of a report on its way to one webhook."""
 
     channel: str

@@ -4,13 +4,13 @@ from typing import Any
 
 from pydantic import Field
 
-from shared.documents.base import Document, Part, UtcTime
+from shared.documents.base import Document, Subdocument, UtcTime
 from shared.domain.summaries.models import Citation, SummaryType
 
 __all__ = ["Summary", "SummaryClaim", "SummaryStance", "TokenAccount"]
 
 
-class SummaryClaim(Part):
+class SummaryClaim(Subdocument):
     text: str
     section: str
     speaker: str = ""  # whose words the text is; empty where it is the summarizer's
@@ -18,7 +18,7 @@ class SummaryClaim(Part):
     thread_id: str | None = None  # in a summary of several threads
 
 
-class SummaryStance(Part):
+class SummaryStance(Subdocument):
     """Where one message stands, and the sentence that shows it, by its place in body_normalized."""
 
     message_key: str

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
-from shared.documents.base import Document, Shelved, Status, UtcTime
+from shared.documents.base import Document, Shelved, ProcessingStatus, UtcTime
 from shared.documents.messages import Address
 from shared.domain.consensus.models import ConsensusType
 
@@ -40,7 +40,7 @@ class Thread(Shelved):
     ] = {}  # what is kept to thread further messages (shared/domain/threading/assignment.py)
     absorbing: list[str] = []  # threads that became this one, whose documents still have to follow
     merged_into: str | None = None  # set on a thread that is another one now
-    status: Status = Status.PENDING
+    status: ProcessingStatus = ProcessingStatus.PENDING
 
 
 class ThreadEntry(Document):

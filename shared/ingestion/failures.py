@@ -6,9 +6,9 @@ from datetime import datetime
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.core.errors import Failure
+from shared.core.errors import ClassifiedError
 from shared.core.ids import failure_id
-from shared.documents.failures import Failure as FailureDocument
+from shared.documents.failures import FailureRecord
 from shared.pipeline.events.data import ArchiveIngestionFailed
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.failures import error_hash
@@ -30,7 +30,7 @@ class Given:
     started_at: datetime
 
 
-async def tell_failure(error: Exception, given: Given, clients: Clients, *, now: datetime) -> Failure:
+async def tell_failure(error: Exception, given: Given, clients: Clients, *, now: datetime) -> ClassifiedError:
     """Write the failure record and publish the event; the same failure again changes nothing."""
     abandoned = error if isinstance(error, AbandonedError) else None
     failure = abandoned.failure if abandoned else classify(error)
@@ -53,10 +53,10 @@ async def tell_failure(error: Exception, given: Given, clients: Clients, *, now:
 
 
 def _record(
-    event: Event[ArchiveIngestionFailed], failure: Failure, attempts: int, reason: str, now: datetime
-) -> FailureDocument:
+    event: Event[ArchiveIngestionFailed], failure: ClassifiedError, attempts: int, reason: str, now: datetime
+) -> FailureRecord:
     key = event.idempotency_key(STAGE)
-    return FailureDocument(
+    return FailureRecord(
         id=failure_id(key, event.attempt),
         stage=STAGE,
         original_event=event.model_dump(mode="json"),

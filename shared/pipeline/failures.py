@@ -8,9 +8,9 @@ from typing import Any
 
 from opentelemetry import trace
 
-from shared.core.errors import Failure
+from shared.core.errors import ClassifiedError
 from shared.core.ids import failure_id, invalid_key
-from shared.documents.failures import Failure as FailureDocument
+from shared.documents.failures import FailureRecord
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.envelope import Event
 
@@ -20,7 +20,7 @@ _VARIABLE = re.compile(r"<[^>\s]+>|[0-9a-f]{8,}|0x[0-9a-f]+|\d+", re.IGNORECASE)
 MAX_KEPT_BODY = 64 * 1024
 
 
-def error_hash(stage: str, failure: Failure) -> str:
+def error_hash(stage: str, failure: ClassifiedError) -> str:
     """The same cause gives the same hash, whichever ids and numbers its message names."""
     shape = _VARIABLE.sub("#", failure.message)
     return hashlib.sha256(json.dumps([stage, failure.error_type, shape]).encode()).hexdigest()[:16]
@@ -30,15 +30,15 @@ def failure_record(
     stage: str,
     delivery: Delivery,
     event: Event[Any] | None,
-    failure: Failure,
+    failure: ClassifiedError,
     *,
     reason: str,
     attempt_count: int,
     now: datetime,
-) -> FailureDocument:
+) -> FailureRecord:
     attempt = event.attempt if event is not None else 1
     key = event.idempotency_key(stage) if event is not None else invalid_key(stage, delivery.body)
-    return FailureDocument(
+    return FailureRecord(
         id=failure_id(key, attempt),
         stage=stage,
         original_event=_original(delivery.body),

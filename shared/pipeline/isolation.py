@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from shared.clients.classify import classify
-from shared.core.errors import ErrorKind, Failure
+from shared.core.errors import ErrorKind, ClassifiedError
 
 __all__ = ["Isolated", "isolate_poison"]
 
@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 @dataclass
 class Isolated(Generic[Item]):
     done: list[Item] = field(default_factory=list)
-    poison: list[tuple[Item, Failure]] = field(default_factory=list)
+    poison: list[tuple[Item, ClassifiedError]] = field(default_factory=list)
 
 
 async def isolate_poison(

@@ -12,7 +12,7 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.base import Status
+from shared.documents.base import ProcessingStatus
 from shared.documents.queries.chunks import CHUNK_STATES
 from shared.documents.queries.messages import MESSAGE_STATES
 from shared.documents.queries.named_query import states_of_threads
@@ -20,13 +20,13 @@ from shared.documents.threads import Thread
 from shared.pipeline.events.data import SummarizationRequested
 from shared.settings.app import Settings
 
-__all__ = ["Ready", "ready_thread", "ready_threads", "summary_request"]
+__all__ = ["ReadyThread", "ready_thread", "ready_threads", "summary_request"]
 
 ASKED_AT_ONCE = 100
 
 
 @dataclass(frozen=True)
-class Ready:
+class ReadyThread:
     thread: Thread
     version: str
 
@@ -36,30 +36,30 @@ class Ready:
         return self.version != self.thread.content_hash
 
 
-async def ready_thread(clients: Clients, thread_id: str, session: Session) -> Ready | None:
+async def ready_thread(clients: Clients, thread_id: str, session: Session) -> ReadyThread | None:
     """The thread and its version; None where it is not ready, or not there."""
     store = clients.store
     messages = [each async for each in store.query(MESSAGE_STATES, session, place=thread_id)]
     chunks = [each async for each in store.query(CHUNK_STATES, session, place=thread_id)]
-    waiting = any(each["status"] == Status.PENDING for each in [*messages, *chunks])
+    waiting = any(each["status"] == ProcessingStatus.PENDING for each in [*messages, *chunks])
     thread = await store.find(Thread, thread_id, thread_id, session)
     if thread is None or waiting or len(messages) < thread.message_count:
         return None
-    done = [_made_of(each) for each in [*messages, *chunks] if each["status"] == Status.PROCESSED]
-    return Ready(thread, _version(done))
+    done = [_made_of(each) for each in [*messages, *chunks] if each["status"] == ProcessingStatus.PROCESSED]
+    return ReadyThread(thread, _version(done))
 
 
-async def ready_threads(clients: Clients, threads: Sequence[Thread], session: Session) -> list[Ready]:
+async def ready_threads(clients: Clients, threads: Sequence[Thread], session: Session) -> list[ReadyThread]:
     """Those that are ready, of many at once."""
     messages = await _states(clients, "messages", threads, session)
     chunks = await _states(clients, "chunks", threads, session)
     ready = []
     for thread in threads:
         states = [*messages[thread.id], *chunks[thread.id]]
-        waiting = any(status == Status.PENDING for _, status in states)
+        waiting = any(status == ProcessingStatus.PENDING for _, status in states)
         if not waiting and len(messages[thread.id]) >= thread.message_count:
-            done = [what for what, status in states if status == Status.PROCESSED]
-            ready.append(Ready(thread, _version(done)))
+            done = [what for what, status in states if status == ProcessingStatus.PROCESSED]
+            ready.append(ReadyThread(thread, _version(done)))
     return ready
 
 

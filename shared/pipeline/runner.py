@@ -25,7 +25,7 @@ from shared.clients.telemetry.metrics import Metrics, pipeline_metrics
 from shared.clients.telemetry.tracing import received, set_ids, span
 from shared.core.errors import ErrorKind, InvalidEventError, PermanentError, PipelineError
 from shared.core.ids import failure_id
-from shared.documents.failures import Failure as FailureDocument
+from shared.documents.failures import FailureRecord as FailureRecord
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.data import EventData
 from shared.pipeline.events.envelope import Event, parse_event
@@ -40,7 +40,7 @@ from shared.pipeline.retry.policies import (
     RetryConfig,
     RetryPolicy,
 )
-from shared.pipeline.stage import Outcome, Stage, Work
+from shared.pipeline.stage import StageResult, Stage, Work
 
 __all__ = ["Runtime", "StageFailedError", "StageRunner"]
 
@@ -120,7 +120,7 @@ class StageRunner(Generic[Data]):
             raise InvalidEventError(f"{event.event_type} is not for {self._stage.name}: it takes {wanted}")
         return event
 
-    async def _with_retries(self, event: Event[Data], delivery: Delivery) -> Outcome:
+    async def _with_retries(self, event: Event[Data], delivery: Delivery) -> StageResult:
         key = event.idempotency_key(self._stage.name)
         hooks = RetryHooks(
             now=self._runtime.monotonic,
@@ -129,7 +129,7 @@ class StageRunner(Generic[Data]):
             abandoned=self._race_lost,
         )
 
-        def attempt() -> Awaitable[Outcome]:
+        def attempt() -> Awaitable[StageResult]:
             return handle_event_with_retry(
                 lambda: self._attempt(event, delivery), self._policy, idempotency_key=key, hooks=hooks
             )
@@ -138,7 +138,7 @@ class StageRunner(Generic[Data]):
             attempt, self._backoff, what=f"{self._stage.name} of {key}", sleep=self._runtime.sleep
         )
 
-    async def _attempt(self, event: Event[Data], delivery: Delivery) -> Outcome:
+    async def _attempt(self, event: Event[Data], delivery: Delivery) -> StageResult:
         work = Work(self._clients, Session(event.session), event.attempt, self._runtime.now)
         if delivery.delivery_count > 1:
             await self._refuse_known_poison(event, delivery)
@@ -153,7 +153,7 @@ class StageRunner(Generic[Data]):
     async def _refuse_known_poison(self, event: Event[Data], delivery: Delivery) -> None:
         """What failed for good before. An event that was sent again since keeps its id and gets a new try."""
         id_ = failure_id(event.idempotency_key(self._stage.name), event.attempt)
-        known = await self._clients.store.find(FailureDocument, id_, self._stage.name, Session())
+        known = await self._clients.store.find(FailureRecord, id_, self._stage.name, Session())
         if (
             known is not None
             and known.error_kind == ErrorKind.PERMANENT
@@ -168,7 +168,7 @@ class StageRunner(Generic[Data]):
                 self._clients.store, subject, attempt=event.attempt, now=work.now(), session=work.session
             )
 
-    async def _announce(self, outcome: Outcome, session: Session) -> None:
+    async def _announce(self, outcome: StageResult, session: Session) -> None:
         await self._clients.bus.publish(self._events(outcome.announce, session))
         for later in outcome.later:
             due = self._runtime.now() + timedelta(seconds=later.seconds)
@@ -262,7 +262,7 @@ class StageRunner(Generic[Data]):
 
     # counting
 
-    def _report_success(self, event: Event[Data], outcome: Outcome, seconds: float) -> None:
+    def _report_success(self, event: Event[Data], outcome: StageResult, seconds: float) -> None:
         metrics = self._runtime.metrics
         metrics.events_processed.add(1, {**self._labels, "event_type": event.event_type})
         metrics.processing_duration.record(seconds, self._labels)

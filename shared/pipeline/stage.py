@@ -7,12 +7,12 @@ from typing import Generic, TypeVar
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.core.errors import Failure
+from shared.core.errors import ClassifiedError
 from shared.documents.base import Document
 from shared.pipeline.events.data import EventData
 from shared.pipeline.events.envelope import Event
 
-__all__ = ["Later", "Outcome", "Stage", "Subject", "Work"]
+__all__ = ["Later", "StageResult", "Stage", "Subject", "Work"]
 
 Data = TypeVar("Data", bound=EventData)
 
@@ -36,7 +36,7 @@ class Later:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StageResult:
     """What to announce, now or later, and what may be marked done once it is announced."""
 
     announce: Sequence[EventData] = ()
@@ -63,8 +63,8 @@ class Stage(Generic[Data]):
 
     name: str
     consumes: type[Data]
-    handle: Callable[[Event[Data], Work], Awaitable[Outcome]]
-    failed: Callable[[Event[Data], Failure, int, datetime], EventData]
+    handle: Callable[[Event[Data], Work], Awaitable[StageResult]]
+    failed: Callable[[Event[Data], ClassifiedError, int, datetime], EventData]
     subjects: Callable[[Data], Sequence[Subject]]
     counts_before: bool = False  # archives and threads: the attempt is counted before the work
     failed_status: str | None = None  # what its documents become when it fails for good

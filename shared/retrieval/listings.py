@@ -5,9 +5,9 @@ from typing import Literal
 from shared.documents.threads import Thread
 from shared.retrieval.listing import Listing
 
-__all__ = ["CHUNKS", "REPORTS", "THREADS", "Outcome"]
+__all__ = ["CHUNKS", "REPORTS", "THREADS", "ConsensusFilter"]
 
-Outcome = Literal["agreement", "dissent", "mixed", "none"]
+ConsensusFilter = Literal["agreement", "dissent", "mixed", "none"]
 
 
 REPORTS = Listing(

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.documents.base import Status, UtcTime
+from shared.documents.base import ProcessingStatus, UtcTime
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Address, Attachment, Message
 from shared.documents.reports import Report
@@ -39,11 +39,11 @@ __all__ = [
 Links = dict[str, str]
 
 
-class Shape(BaseModel):
+class ReadModel(BaseModel):
     model_config = ConfigDict(populate_by_name=True, extra="forbid")
 
 
-class ThreadItem(Shape):
+class ThreadItem(ReadModel):
     thread_id: str
     subject: str
     source: str | None
@@ -55,7 +55,7 @@ class ThreadItem(Shape):
     draft_mentions: list[str]
     has_consensus: bool
     consensus_type: ConsensusType | None
-    status: Status
+    status: ProcessingStatus
     summary_id: str | None
     report_id: str | None
     links: Links
@@ -75,12 +75,12 @@ class ThreadDetail(ThreadItem):
         return cls(**_taken(thread, cls), last_error=thread.lastError, links=_thread_links(thread))
 
 
-class ThreadList(Shape):
+class ThreadList(ReadModel):
     items: list[ThreadItem]
     next: str | None
 
 
-class MessageInThread(Shape):
+class MessageInThread(ReadModel):
     """A message at its place: in the order of reading, an answer comes after what it answers."""
 
     message_key: str
@@ -91,11 +91,11 @@ class MessageInThread(Shape):
     sender: Address = Field(alias="from")
     date: UtcTime | None
     text: str
-    status: Status
+    status: ProcessingStatus
     links: Links
 
 
-class MessagesOfThread(Shape):
+class MessagesOfThread(ReadModel):
     thread_id: str
     message_count: int
     missing: int
@@ -103,13 +103,13 @@ class MessagesOfThread(Shape):
     next: str | None
 
 
-class SegmentOfBody(Shape):
+class SegmentOfBody(ReadModel):
     kind: str
     start: int
     end: int
 
 
-class MessageDetail(Shape):
+class MessageDetail(ReadModel):
     message_key: str
     message_id: str
     thread_id: str
@@ -127,7 +127,7 @@ class MessageDetail(Shape):
     attachments: list[Attachment]
     draft_mentions: list[str]
     warnings: list[str]
-    status: Status
+    status: ProcessingStatus
     last_error: str | None
     links: Links
 
@@ -147,7 +147,7 @@ class MessageDetail(Shape):
         )
 
 
-class ChunkItem(Shape):
+class ChunkItem(ReadModel):
     chunk_id: str
     message_key: str
     message_id: str
@@ -162,7 +162,7 @@ class ChunkItem(Shape):
     spans: list[tuple[int, int]]
     embedding_generated: bool
     embedding_model: str | None
-    status: Status
+    status: ProcessingStatus
     last_error: str | None
     links: Links
 
@@ -177,12 +177,12 @@ class ChunkItem(Shape):
         return cls(**_taken(chunk, cls), spans=spans, last_error=chunk.lastError, links=links)
 
 
-class ChunkList(Shape):
+class ChunkList(ReadModel):
     items: list[ChunkItem]
     next: str | None
 
 
-class ReportItem(Shape):
+class ReportItem(ReadModel):
     report_id: str
     scope: str
     summary_id: str
@@ -209,7 +209,7 @@ class ReportItem(Shape):
         return cls(**_taken(report, cls), links=_report_links(report))
 
 
-class CitationShown(Shape):
+class CitationShown(ReadModel):
     """A quote and where it stands; `page` leads to the very sentence."""
 
     chunk_id: str
@@ -226,7 +226,7 @@ class CitationShown(Shape):
         return cls(**{**_taken(citation, cls), "thread_id": thread_id}, page=page)
 
 
-class SummaryDetail(Shape):
+class SummaryDetail(ReadModel):
     summary_id: str
     summary_type: SummaryType
     title: str
@@ -254,7 +254,7 @@ class SummaryDetail(Shape):
         )
 
 
-class ReportList(Shape):
+class ReportList(ReadModel):
     items: list[ReportItem]
     next: str | None
 
@@ -263,14 +263,14 @@ class ReportDetail(ReportItem):
     summary: SummaryDetail | None
 
 
-class Highlight(Shape):
+class Highlight(ReadModel):
     """A stretch of a found passage: whether it is what was searched for."""
 
     text: str
     match: bool
 
 
-class FoundItem(Shape):
+class FoundItem(ReadModel):
     score: float
     chunk_id: str
     message_key: str
@@ -286,12 +286,12 @@ class FoundItem(Shape):
     links: Links
 
 
-class FacetCount(Shape):
+class FacetCount(ReadModel):
     value: str
     count: int
 
 
-class SearchAnswer(Shape):
+class SearchAnswer(ReadModel):
     query: str
     mode: str
     note: str | None
@@ -301,24 +301,24 @@ class SearchAnswer(Shape):
     next: str | None
 
 
-class DraftItem(Shape):
+class DraftItem(ReadModel):
     name: str
     passages: int
     links: Links
 
 
-class DraftList(Shape):
+class DraftList(ReadModel):
     items: list[DraftItem]
 
 
-class DraftDetail(Shape):
+class DraftDetail(ReadModel):
     name: str
     reports: list[ReportItem]
     threads: list[ThreadItem]
     links: Links
 
 
-def _taken(document: BaseModel, shape: type[Shape]) -> dict[str, Any]:
+def _taken(document: BaseModel, shape: type[ReadModel]) -> dict[str, Any]:
     """The fields that both have, as they are."""
     common = type(document).model_fields.keys() & shape.model_fields.keys()
     return {name: getattr(document, name) for name in common}

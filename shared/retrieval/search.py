@@ -20,7 +20,7 @@ from shared.retrieval.links import api_of, page_of_message
 from shared.retrieval.parameters import Asked, Day, HashId, Mention, SourceName, day_after, start_of
 from shared.retrieval.read_models import FacetCount, FoundItem, Highlight
 
-__all__ = ["DEEPEST", "Found", "SearchAsked", "as_parameters", "find", "found_items", "shown_facets"]
+__all__ = ["DEEPEST", "SearchResult", "SearchAsked", "as_parameters", "find", "found_items", "shown_facets"]
 
 log = logging.getLogger(__name__)
 DEEPEST = 1000  # no search is read further than this
@@ -70,7 +70,7 @@ def _versions(mention: str | None) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     hits: Hits
     mode: Mode
     note: str | None
@@ -80,7 +80,7 @@ class Found:
         return self.hits.total or 0
 
 
-async def find(clients: Clients, wanted: SearchAsked) -> Found:
+async def find(clients: Clients, wanted: SearchAsked) -> SearchResult:
     """What is found; by words alone, and saying so, where the model does not work."""
     mode, note, vector = wanted.mode, None, None
     if mode != "words":
@@ -100,7 +100,7 @@ async def find(clients: Clients, wanted: SearchAsked) -> Found:
         facets=FACETS,
         total=True,
     )
-    return Found(hits, mode, note)
+    return SearchResult(hits, mode, note)
 
 
 async def _vector(clients: Clients, text: str) -> list[float]:

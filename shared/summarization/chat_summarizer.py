@@ -23,7 +23,7 @@ from shared.domain.summaries.citations import supported_only
 from shared.domain.summaries.claim_sections import filed
 from shared.domain.summaries.extractive import ExtractiveSummarizer
 from shared.domain.summaries.models import Claim, Section, ThreadContext, ThreadSummary, Tokens
-from shared.summarization.token_budget import Budget, TokenBudget
+from shared.summarization.token_budget import TokenBudget, MemoryTokenBudget
 
 __all__ = ["ChatSettings", "ChatSummarizer"]
 
@@ -55,7 +55,7 @@ class ChatSummarizer:
 
     client: openai.AsyncOpenAI
     settings: ChatSettings
-    budget: Budget = field(default_factory=TokenBudget)
+    budget: TokenBudget = field(default_factory=MemoryTokenBudget)
     count_tokens: CountTokens = estimate_tokens
     stand_in: ExtractiveSummarizer = field(default_factory=ExtractiveSummarizer)
 

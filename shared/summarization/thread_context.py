@@ -9,7 +9,7 @@ import numpy as np
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
-from shared.documents.base import Status
+from shared.documents.base import ProcessingStatus
 from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
 from shared.documents.messages import Message
@@ -21,11 +21,11 @@ from shared.domain.consensus.analysis import analyse_thread
 from shared.domain.summaries.models import ContextChunk, ContextMessage, Embed, ThreadContext
 from shared.domain.summaries.tfidf import Matrix
 
-__all__ = ["Reading", "load_context"]
+__all__ = ["ContextOptions", "load_context"]
 
 
 @dataclass(frozen=True)
-class Reading:
+class ContextOptions:
     """How a thread is to be read."""
 
     window: int
@@ -35,7 +35,7 @@ class Reading:
     """The chunks' vectors, too, where the thread does not fit the window."""
 
 
-async def load_context(clients: Clients, thread: Thread, session: Session, how: Reading) -> ThreadContext:
+async def load_context(clients: Clients, thread: Thread, session: Session, how: ContextOptions) -> ThreadContext:
     """All messages of the thread, in order, and all their chunks."""
     store = clients.store
     messages = [
@@ -73,8 +73,8 @@ async def load_context(clients: Clients, thread: Thread, session: Session, how: 
 
 def _gaps(messages: Sequence[Message], chunks: Sequence[Chunk]) -> tuple[str, ...]:
     """A thread is summarised without what was given up, and its reader is told how much that is."""
-    unread = sum(each.status is Status.FAILED_MAX_RETRIES for each in messages)
-    unindexed = sum(each.status is Status.FAILED_MAX_RETRIES for each in chunks)
+    unread = sum(each.status is ProcessingStatus.FAILED_MAX_RETRIES for each in messages)
+    unindexed = sum(each.status is ProcessingStatus.FAILED_MAX_RETRIES for each in chunks)
     sentences = (
         (unread, f"{unread} of {len(messages)} messages could not be processed."),
         (unindexed, f"{unindexed} of {len(chunks)} passages could not be indexed: a search misses them."),

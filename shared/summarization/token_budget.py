@@ -9,10 +9,10 @@ from shared.clients.cosmos.store import Conflict, Store
 from shared.core.errors import DocumentNotFoundError
 from shared.documents.summaries import TokenAccount
 
-__all__ = ["Budget", "StoredBudget", "TokenBudget"]
+__all__ = ["TokenBudget", "StoredBudget", "MemoryTokenBudget"]
 
 
-class Budget(Protocol):
+class TokenBudget(Protocol):
     """Calls that run side by side cannot overspend together."""
 
     async def reserve(self, tokens: int) -> bool:
@@ -23,7 +23,7 @@ class Budget(Protocol):
 
 
 @dataclass
-class TokenBudget:
+class MemoryTokenBudget:
     """In memory; without a limit unless one is given."""
 
     limit: int | None = None

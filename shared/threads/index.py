@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from shared.clients.cosmos.batches import Ready
+from shared.clients.cosmos.batches import RawDocument
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.core.ids import is_without_id, message_key
@@ -25,7 +25,7 @@ from shared.documents.threads import ThreadEntry
 from shared.domain.threading.assignment import ThreadState
 from shared.domain.threading.subject_links import CLOCK_SKEW, REPLY_WINDOW, SubjectEntry
 
-__all__ = ["Found", "ThreadIndex"]
+__all__ = ["IndexLookup", "ThreadIndex"]
 
 _MARGIN = REPLY_WINDOW + CLOCK_SKEW
 _PERIOD = 64 * 24 * 3600
@@ -39,7 +39,7 @@ Spans = dict[str, list[int]]
 
 
 @dataclass
-class Found:
+class IndexLookup:
     """What the index says about the message ids and subjects that were asked for."""
 
     ids: dict[str, str]
@@ -79,12 +79,12 @@ class ThreadIndex:
 
     async def find(
         self, message_ids: Iterable[str], subjects: Iterable[SubjectEntry], session: Session
-    ) -> Found:
+    ) -> IndexLookup:
         times: dict[str, list[int]] = defaultdict(list)
         for entry in subjects:
             for id_ in _subject_ids(entry.key, entry.at - _MARGIN, entry.at + _MARGIN):
                 times[id_].append(entry.at)
-        found = Found({one: message_key(one) for one in message_ids}, dict(times))
+        found = IndexLookup({one: message_key(one) for one in message_ids}, dict(times))
         entries, stored = await asyncio.gather(
             self._store.look_up(THREAD_ENTRIES, [*found.ids.values(), *found.times], session),
             self._store.look_up(THREADS_OF_MESSAGES, [*found.ids.values()], session),
@@ -97,7 +97,7 @@ class ThreadIndex:
     async def enter(
         self,
         states: Mapping[str, ThreadState],
-        found: Found,
+        found: IndexLookup,
         moved: Mapping[str, str],
         merging: Mapping[str, str],
         bucket: str,
@@ -151,7 +151,7 @@ class ThreadIndex:
         await self._store.upsert_all(kept, session)
 
 
-def _entries(states: Mapping[str, ThreadState], found: Found) -> dict[str, Spans]:
+def _entries(states: Mapping[str, ThreadState], found: IndexLookup) -> dict[str, Spans]:
     entries: dict[str, Spans] = defaultdict(dict)
     for thread, state in states.items():
         for one, node in state.nodes.items():
@@ -196,8 +196,8 @@ def _subject_id(period: int, key: str) -> str:
     return hashlib.sha256(f"subject-{period}:{key}".encode()).hexdigest()[:24]
 
 
-def _ready(id_: str, bucket: str, threads: Spans, now: str) -> Ready:
-    return Ready(
+def _ready(id_: str, bucket: str, threads: Spans, now: str) -> RawDocument:
+    return RawDocument(
         ThreadEntry.container,
         bucket,
         {

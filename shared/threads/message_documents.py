@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from shared.clients.cosmos.batches import Patch, Ready
+from shared.clients.cosmos.batches import Patch, RawDocument
 from shared.documents.base import stored_time
 from shared.documents.messages import Message
-from shared.documents.prepared_message import Arrival
+from shared.documents.prepared_message import PreparedMessage
 
 __all__ = ["message_documents", "seen_again", "stored_message"]
 
@@ -21,8 +21,8 @@ _EMPTY = Message(id="-", message_key="-", message_id="-", archive_id="-", thread
 
 
 def message_documents(
-    arrivals: Sequence[Arrival], places: Mapping[str, str], archive_id: str
-) -> dict[str, Ready]:
+    arrivals: Sequence[PreparedMessage], places: Mapping[str, str], archive_id: str
+) -> dict[str, RawDocument]:
     """Each message's document by its key; `places` has each node's thread."""
     now = stored_time(datetime.now(UTC))
     # In reverse, so that of several with the same id the first variant stays.
@@ -30,14 +30,14 @@ def message_documents(
     return {each.key: _ready(each, places[each.links.node], archive_id, now) for each in ordered}
 
 
-def _ready(arrival: Arrival, thread_id: str, archive_id: str, now: str) -> Ready:
+def _ready(arrival: PreparedMessage, thread_id: str, archive_id: str, now: str) -> RawDocument:
     stored = stored_message(arrival, thread_id, archive_id, now)
-    return Ready(Message.container, thread_id, stored, arrival.json_bytes + OF_OURS)
+    return RawDocument(Message.container, thread_id, stored, arrival.json_bytes + OF_OURS)
 
 
 def seen_again(
-    stored: Sequence[Mapping[str, Any]], documents: Mapping[str, Ready], archive_id: str
-) -> tuple[list[Patch], list[Ready]]:
+    stored: Sequence[Mapping[str, Any]], documents: Mapping[str, RawDocument], archive_id: str
+) -> tuple[list[Patch], list[RawDocument]]:
     """What this archive changes about messages that are there: it has them, too, or another variant of them.
 
     A variant that comes first takes the other's place, and has to be chunked anew.
@@ -49,13 +49,13 @@ def seen_again(
         seen = {"archive_ids": archives, "archive_id": archives[0], "thread_id": ready.place}
         if ready.stored["variant"] < each["variant"]:
             content = {**ready.stored, **seen, "created_at": each["created_at"]}
-            replaced.append(Ready(ready.container, ready.place, content))
+            replaced.append(RawDocument(ready.container, ready.place, content))
         elif archives != each["archive_ids"] or ready.place != each["thread_id"]:
             patches.append(Patch(each["id"], ready.place, set=seen))
     return patches, replaced
 
 
-def stored_message(arrival: Arrival, thread_id: str, archive_id: str, now: str) -> dict[str, Any]:
+def stored_message(arrival: PreparedMessage, thread_id: str, archive_id: str, now: str) -> dict[str, Any]:
     return {
         **_EMPTY,
         **arrival.document,

@@ -9,7 +9,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
-from shared.documents.base import Status, UtcTime
+from shared.documents.base import ProcessingStatus, UtcTime
 from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
 from shared.documents.messages import Message
@@ -109,7 +109,7 @@ async def check_texts(clients: Clients, chunks: Sequence[Chunk], session: Sessio
     born = {(each.id, each.thread_id): each.created_at for each in chunks}
     replaced = [place for place, at in born.items() if now.get(place, at) != at]
     if replaced:
-        undone = {"embedding_generated": False, "embedding_model": None, "status": Status.PENDING.value}
+        undone = {"embedding_generated": False, "embedding_model": None, "status": ProcessingStatus.PENDING.value}
         patches = [Patch(id_, thread, set=undone) for id_, thread in replaced]
         await clients.store.patch_all(Chunk, patches, session)
         raise ChunkReplacedError(f"{len(replaced)} chunks were replaced, among them {replaced[0][0]}")

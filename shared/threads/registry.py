@@ -16,15 +16,15 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict, bounded
 from shared.core.errors import TransientError
 from shared.core.ids import thread_id
-from shared.documents.base import Status
+from shared.documents.base import ProcessingStatus
 from shared.documents.containers import read_document
 from shared.documents.messages import Message
-from shared.documents.prepared_message import Arrival
+from shared.documents.prepared_message import PreparedMessage
 from shared.documents.queries.messages import STORED_MESSAGES
 from shared.documents.queries.threads import THREADS_BY_NAME
 from shared.documents.threads import Thread
 from shared.domain.threading.assignment import Links, ThreadingResult, ThreadState, assign_links
-from shared.threads.index import Found, ThreadIndex
+from shared.threads.index import IndexLookup, ThreadIndex
 from shared.threads.merging import follow_merge
 from shared.threads.message_documents import message_documents, seen_again
 from shared.threads.thread_documents import UNTRIED, thread_documents
@@ -50,7 +50,7 @@ class Threaded:
 class _Loaded:
     """The threads that can matter, and the signposts that were met on the way to them."""
 
-    found: Found
+    found: IndexLookup
     threads: dict[str, Thread]
     moved: dict[str, str]
 
@@ -59,7 +59,7 @@ class _Loaded:
 class _Slice:
     """Messages of one archive, and what they make of the threads."""
 
-    messages: Sequence[Arrival]
+    messages: Sequence[PreparedMessage]
     archive_id: str
     loaded: _Loaded
     result: ThreadingResult
@@ -89,7 +89,7 @@ class Registry:
         self._index = ThreadIndex(clients.store)
 
     async def add(
-        self, messages: Sequence[Arrival], archive_id: str, source: str, session: Session
+        self, messages: Sequence[PreparedMessage], archive_id: str, source: str, session: Session
     ) -> Threaded:
         """Thread and store these messages. The caller holds the lease."""
         links = [each.links for each in messages]
@@ -164,7 +164,7 @@ class Registry:
                         "merged_into": new,
                         "threading": {},
                         "absorbing": [],
-                        "status": Status.PROCESSED,  # there is nothing to be done with a signpost
+                        "status": ProcessingStatus.PROCESSED,  # there is nothing to be done with a signpost
                     }
                 )
                 for old, new in renamed.items()

@@ -6,9 +6,9 @@ Everything is a union, a minimum or a maximum: so any order of archives gives th
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from shared.documents.base import Status
+from shared.documents.base import ProcessingStatus
 from shared.documents.messages import Address
-from shared.documents.prepared_message import Arrival
+from shared.documents.prepared_message import PreparedMessage
 from shared.documents.threads import Thread
 from shared.domain.threading.assignment import ThreadingResult, ThreadState
 
@@ -16,7 +16,7 @@ __all__ = ["thread_documents"]
 
 MAX_PARTICIPANTS = 500
 UNTRIED = {
-    "status": Status.PENDING,
+    "status": ProcessingStatus.PENDING,
     "attemptCount": 0,
     "lastAttemptTime": None,
     "lastError": None,
@@ -27,7 +27,7 @@ UNTRIED = {
 def thread_documents(
     result: ThreadingResult,
     known: Mapping[str, Thread],
-    messages: Sequence[Arrival],
+    messages: Sequence[PreparedMessage],
     archive_id: str,
     source: str,
 ) -> list[Thread]:
@@ -35,7 +35,7 @@ def thread_documents(
     taken_over: dict[str, list[Thread]] = {}
     for merge in result.merges:
         taken_over.setdefault(merge.into, []).append(known[merge.thread_id])
-    members: dict[str, list[Arrival]] = {}
+    members: dict[str, list[PreparedMessage]] = {}
     for each in messages:
         members.setdefault(result.assignments[each.links.node], []).append(each)
     # A thread that did not change, yet has not finished taking another over, goes on with that.
@@ -59,7 +59,7 @@ def _document(
     changed: ThreadState | None,
     base: Thread | None,
     taken_over: Sequence[Thread],
-    members: Sequence[Arrival],
+    members: Sequence[PreparedMessage],
     origin: tuple[str, str],
 ) -> Thread:
     state = changed or ThreadState.from_document(base.threading if base else {"nodes": [], "subjects": []})
@@ -94,7 +94,7 @@ def _document(
     )
 
 
-def _dates(earlier: Sequence[Thread], members: Sequence[Arrival]) -> list[datetime]:
+def _dates(earlier: Sequence[Thread], members: Sequence[PreparedMessage]) -> list[datetime]:
     return [
         *_present(each.first_message_date for each in earlier),
         *_present(each.last_message_date for each in earlier),
@@ -102,7 +102,7 @@ def _dates(earlier: Sequence[Thread], members: Sequence[Arrival]) -> list[dateti
     ]
 
 
-def _mentions(earlier: Sequence[Thread], members: Sequence[Arrival]) -> list[str]:
+def _mentions(earlier: Sequence[Thread], members: Sequence[PreparedMessage]) -> list[str]:
     everyone = [
         *(each.draft_mentions for each in earlier),
         *(each.document["draft_mentions"] for each in members),
@@ -110,7 +110,7 @@ def _mentions(earlier: Sequence[Thread], members: Sequence[Arrival]) -> list[str
     return sorted({one for mentions in everyone for one in mentions})
 
 
-def _subject(earlier: Sequence[Thread], members: Sequence[Arrival]) -> tuple[str, datetime | None]:
+def _subject(earlier: Sequence[Thread], members: Sequence[PreparedMessage]) -> tuple[str, datetime | None]:
     """The subject of the earliest message; of none with a date, the smallest, so that any order gives one."""
     known = [(each.subject_at, each.subject) for each in earlier if each.subject]
     known += [(_date_of(each), each.document["subject"]) for each in members if each.document["subject"]]
@@ -121,7 +121,7 @@ def _subject(earlier: Sequence[Thread], members: Sequence[Arrival]) -> tuple[str
     return min((subject for _, subject in known), default=""), None
 
 
-def _participants(earlier: Sequence[Thread], members: Sequence[Arrival]) -> list[Address]:
+def _participants(earlier: Sequence[Thread], members: Sequence[PreparedMessage]) -> list[Address]:
     people = [one for each in earlier for one in each.participants]
     signed = [(person.email, person.name) for person in people]
     signed += [(each.document["from"]["email"], each.document["from"]["name"]) for each in members]
@@ -133,7 +133,7 @@ def _participants(earlier: Sequence[Thread], members: Sequence[Arrival]) -> list
     return [Address.model_construct(name=name, email=email) for email, name in everyone]
 
 
-def _date_of(arrival: Arrival) -> datetime | None:
+def _date_of(arrival: PreparedMessage) -> datetime | None:
     date = arrival.document["date"]
     return datetime.fromisoformat(date) if date else None
 

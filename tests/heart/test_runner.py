@@ -26,7 +26,7 @@ from shared.clients.servicebus.bus import to_message
 from shared.clients.telemetry.metrics import Metrics
 from shared.core.errors import PermanentError
 from shared.core.ids import invalid_key
-from shared.documents.failures import Failure
+from shared.documents.failures import FailureRecord
 from shared.documents.messages import Message
 from shared.documents.queries.named_query import NamedQuery
 from shared.pipeline.delivery import Delivery
@@ -67,8 +67,8 @@ async def chunks_stored(place: Bench) -> list[str]:
     return [each["id"].rpartition("-")[0] async for each in found]
 
 
-async def failures_of(place: Bench, key: str, attempt: int = 1) -> Failure | None:
-    return await place.clients.store.find(Failure, f"{key}-{attempt}", "chunking", Session())
+async def failures_of(place: Bench, key: str, attempt: int = 1) -> FailureRecord | None:
+    return await place.clients.store.find(FailureRecord, f"{key}-{attempt}", "chunking", Session())
 
 
 async def run_once(place: Bench, toy: Toy, **options: Any) -> Exception | None:

@@ -17,14 +17,14 @@ from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.core.errors import Failure
+from shared.core.errors import ClassifiedError
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
 from shared.pipeline.delivery import Delivery, Settlement
 from shared.pipeline.events.data import ChunkingFailed, ChunksPrepared, JSONParsed
 from shared.pipeline.events.envelope import Event, parse_event
 from shared.pipeline.runner import Runtime, StageFailedError, StageRunner
-from shared.pipeline.stage import Outcome, Stage, Subject, Work
+from shared.pipeline.stage import StageResult, Stage, Subject, Work
 from shared.settings.app import Settings
 
 DIMENSIONS = 4
@@ -47,7 +47,7 @@ class Toy:
     def stage(self) -> Stage[JSONParsed]:
         return Stage("chunking", JSONParsed, self.handle, _failed, _subjects)
 
-    async def handle(self, event: Event[JSONParsed], work: Work) -> Outcome:
+    async def handle(self, event: Event[JSONParsed], work: Work) -> StageResult:
         self.works.append(event.event_id)
         self.at_step("started")
         session = Session() if self.withhold_session else work.session
@@ -72,7 +72,7 @@ class Toy:
             avg_chunk_size_tokens=1.0,
             chunk_threads=[chunk.thread_id for chunk in chunks],
         )
-        return Outcome([prepared], after_announcing=self._announced, counts={"chunks": len(chunks)})
+        return StageResult([prepared], after_announcing=self._announced, counts={"chunks": len(chunks)})
 
     async def _announced(self) -> None:
         self.at_step("announced")
@@ -104,7 +104,7 @@ def _indexed(chunk: Chunk) -> dict[str, Any]:
     }
 
 
-def _failed(event: Event[JSONParsed], failure: Failure, attempts: int, now: datetime) -> ChunkingFailed:
+def _failed(event: Event[JSONParsed], failure: ClassifiedError, attempts: int, now: datetime) -> ChunkingFailed:
     return ChunkingFailed(
         message_keys=event.data.message_keys,
         error_message=failure.message,

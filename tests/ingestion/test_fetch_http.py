@@ -4,7 +4,7 @@ import pytest
 
 from shared.clients.cosmos.session import Session
 from shared.core.ids import file_hash
-from shared.documents.failures import Failure
+from shared.documents.failures import FailureRecord
 from shared.documents.operations import OperationStatus
 from tests.ingestion.place import Place
 from tests.ingestion.web_server import a_site
@@ -133,7 +133,7 @@ async def test_a_failure_is_recorded_announced_and_shown_on_the_source_and_the_n
         assert "answered 500" in (source.last_fetch_error or "")
         assert source.lease_owner is None
         record = await place.clients.store.read(
-            Failure, f"ingestion-src-{place.tag}-1", "ingestion", Session()
+            FailureRecord, f"ingestion-src-{place.tag}-1", "ingestion", Session()
         )
         assert (record.stage, record.attempt_count) == ("ingestion", 4)
         place.later(hours=1)

@@ -9,7 +9,7 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.ids import archive_id, file_hash
 from shared.documents.archives import ArchiveStatus
-from shared.documents.failures import Failure
+from shared.documents.failures import FailureRecord
 from shared.ingestion.errors import ArchiveTooLargeError, HashCollisionError
 from shared.ingestion.unpacking.errors import CorruptArchiveError, UnsupportedArchiveError
 from shared.pipeline.retry.loops import AbandonedError
@@ -164,5 +164,5 @@ async def test_two_files_with_one_id_are_told_apart_by_the_whole_hash(place: Pla
     assert isinstance(raised.value.__cause__, HashCollisionError)
     (told,) = await place.failures(1)
     assert (told.data.error_type, told.data.source_name) == ("HashCollisionError", f"list-{place.tag}")
-    record = await place.clients.store.read(Failure, f"ingestion-list-{place.tag}-1", "ingestion", Session())
+    record = await place.clients.store.read(FailureRecord, f"ingestion-list-{place.tag}-1", "ingestion", Session())
     assert record.abandoned_reason == "non_retryable_error"

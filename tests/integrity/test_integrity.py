@@ -19,7 +19,7 @@ from shared.documents.summaries import Summary
 from shared.documents.threads import Thread, ThreadEntry
 from shared.pipeline.events.envelope import parse_event
 from shared.pipeline.stage import Stage
-from shared.upkeep.integrity.findings import Finding, Kind
+from shared.upkeep.integrity.findings import Finding, FindingKind
 from shared.upkeep.integrity.run import VerifyOptions, find_damage, verify
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING
@@ -167,21 +167,21 @@ async def leave_an_entry(place: MailIn) -> None:
 
 
 Plant = Callable[[MailIn], Awaitable[None]]
-STRAYS: dict[Plant, Kind] = {
-    leave_a_vector: Kind.VECTOR_WITHOUT_CHUNK,
-    leave_a_chunk: Kind.CHUNK_WITHOUT_MESSAGE,
-    leave_a_summary: Kind.SUMMARY_WITHOUT_THREAD,
-    leave_a_report: Kind.REPORT_WITHOUT_SUMMARY,
-    leave_an_entry: Kind.ENTRY_WITHOUT_THREAD,
+STRAYS: dict[Plant, FindingKind] = {
+    leave_a_vector: FindingKind.VECTOR_WITHOUT_CHUNK,
+    leave_a_chunk: FindingKind.CHUNK_WITHOUT_MESSAGE,
+    leave_a_summary: FindingKind.SUMMARY_WITHOUT_THREAD,
+    leave_a_report: FindingKind.REPORT_WITHOUT_SUMMARY,
+    leave_an_entry: FindingKind.ENTRY_WITHOUT_THREAD,
 }
-LOSSES: dict[Plant, Kind] = {
-    lose_a_vector: Kind.CHUNK_WITHOUT_VECTOR,
-    misplace_a_vector: Kind.VECTOR_MISPLACED,
-    lose_a_report: Kind.SUMMARY_WITHOUT_REPORT,
+LOSSES: dict[Plant, FindingKind] = {
+    lose_a_vector: FindingKind.CHUNK_WITHOUT_VECTOR,
+    misplace_a_vector: FindingKind.VECTOR_MISPLACED,
+    lose_a_report: FindingKind.SUMMARY_WITHOUT_REPORT,
 }
-MAILS: dict[Plant, Kind] = {lose_a_message: Kind.THREAD_COUNT_WRONG, break_a_citation: Kind.CITATION_BROKEN}
-CHUNKS: dict[Plant, Kind] = {lose_chunks: Kind.MESSAGE_WITHOUT_CHUNKS, miscount: Kind.THREAD_COUNT_WRONG}
-THREADS: dict[Plant, Kind] = {lose_a_thread: Kind.MESSAGE_WITHOUT_THREAD}
+MAILS: dict[Plant, FindingKind] = {lose_a_message: FindingKind.THREAD_COUNT_WRONG, break_a_citation: FindingKind.CITATION_BROKEN}
+CHUNKS: dict[Plant, FindingKind] = {lose_chunks: FindingKind.MESSAGE_WITHOUT_CHUNKS, miscount: FindingKind.THREAD_COUNT_WRONG}
+THREADS: dict[Plant, FindingKind] = {lose_a_thread: FindingKind.MESSAGE_WITHOUT_THREAD}
 
 
 async def test_nothing_is_wrong_with_what_the_pipeline_made(place: MailIn) -> None:
@@ -189,7 +189,7 @@ async def test_nothing_is_wrong_with_what_the_pipeline_made(place: MailIn) -> No
 
 
 @pytest.mark.parametrize("damage", [STRAYS, LOSSES, MAILS, CHUNKS, THREADS], ids=range(5))
-async def test_damage_is_found_and_repaired_and_then_gone(place: MailIn, damage: dict[Plant, Kind]) -> None:
+async def test_damage_is_found_and_repaired_and_then_gone(place: MailIn, damage: dict[Plant, FindingKind]) -> None:
     for plant in damage:
         await plant(place)
     assert [each async for each in find_damage(place.clients, datetime.now(UTC))] == []  # may be under way
@@ -212,7 +212,7 @@ async def test_a_stray_copy_of_a_chunk_goes_without_the_vector_of_the_real_one(p
     chunk = await one(place, "chunks", ROOT)
     await place.clients.store.upsert(Chunk.model_validate({**chunk, "thread_id": "gone"}), Session())
     done = await verify(place.clients, VerifyOptions(repair=True, now=later, requested_by="test"))
-    assert done.counts[Kind.CHUNK_WITHOUT_MESSAGE] == {"found": 1, "repaired": 1}
+    assert done.counts[FindingKind.CHUNK_WITHOUT_MESSAGE] == {"found": 1, "repaired": 1}
     assert await place.clients.index.get(chunk["id"]) is not None
     assert await found(place) == []
 
@@ -221,7 +221,7 @@ async def test_a_look_without_repair_leaves_its_report_and_changes_nothing(place
     await leave_a_vector(place)
     for _ in range(2):
         done = await verify(place.clients, VerifyOptions(now=later, requested_by="ops"))
-        assert done.counts[Kind.VECTOR_WITHOUT_CHUNK] == {"found": 1, "repaired": 0}
+        assert done.counts[FindingKind.VECTOR_WITHOUT_CHUNK] == {"found": 1, "repaired": 0}
     kept = await place.clients.store.read(Run, done.id, "verify", Session())
     assert (kept.status, kept.dry_run, kept.counts) == (RunStatus.SUCCEEDED, True, done.counts)
     assert kept.examples == [

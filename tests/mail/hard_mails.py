@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from shared.domain.mail.models import Address
+from shared.domain.mail.models import ParsedAddress
 
 __all__ = ["CASES", "Case"]
 
@@ -53,86 +53,86 @@ HEADERS = [
     Case(
         "name with a comma in quotes",
         mail('From: "Smith, John" <js@example.org>'),
-        {"sender": Address("Smith, John", "js@example.org")},
+        {"sender": ParsedAddress("Smith, John", "js@example.org")},
     ),
     Case(
         "name with a comma without quotes",
         mail("From: Smith, John <js@example.org>"),
-        {"sender": Address("Smith, John", "js@example.org")},
+        {"sender": ParsedAddress("Smith, John", "js@example.org")},
     ),
     Case(
         "name in a comment",
         mail("From: alan@example.org (Alan Cox)"),
-        {"sender": Address("Alan Cox", "alan@example.org")},
+        {"sender": ParsedAddress("Alan Cox", "alan@example.org")},
     ),
     Case(
         "name in a nested comment",
         mail("From: alan@example.org (Alan (the one) Cox)"),
-        {"sender": Address("Alan (the one) Cox", "alan@example.org")},
+        {"sender": ParsedAddress("Alan (the one) Cox", "alan@example.org")},
     ),
     Case(
         "obfuscated address",
         mail("From: jjl at example.org (John Lee)"),
-        {"sender": Address("John Lee", "jjl@example.org")},
+        {"sender": ParsedAddress("John Lee", "jjl@example.org")},
     ),
     Case(
         "obfuscated address in brackets",
         mail("From: John <john [at] example [dot] org>"),
-        {"sender": Address("John", "john@example.org")},
+        {"sender": ParsedAddress("John", "john@example.org")},
     ),
     Case(
         "escaped quotes in a name",
         mail(r'From: "Ann \"The\" Example" <a@example.org>'),
-        {"sender": Address('Ann "The" Example', "a@example.org")},
+        {"sender": ParsedAddress('Ann "The" Example', "a@example.org")},
     ),
     Case(
         "apostrophes around a name",
         mail("From: 'Ann Example' <a@example.org>"),
-        {"sender": Address("Ann Example", "a@example.org")},
+        {"sender": ParsedAddress("Ann Example", "a@example.org")},
     ),
     Case(
         "domain in capitals",
         mail("From: Tom <Tom.T@EXAMPLE.ORG>"),
-        {"sender": Address("Tom", "Tom.T@example.org")},
+        {"sender": ParsedAddress("Tom", "Tom.T@example.org")},
     ),
     Case(
         "encoded name",
         mail("From: =?utf-8?q?Tomas_Toftg=C3=A5rd?= <t@example.org>"),
-        {"sender": Address("Tomas Toftgård", "t@example.org")},
+        {"sender": ParsedAddress("Tomas Toftgård", "t@example.org")},
     ),
     Case(
         "encoded name with a comma in it",
         mail("From: =?utf-8?q?Smith=2C_J=C3=B6rg?= <j@example.org>, b@example.org"),
-        {"sender": Address("Smith, Jörg", "j@example.org")},
+        {"sender": ParsedAddress("Smith, Jörg", "j@example.org")},
     ),
     Case(
-        "name of raw UTF-8", mail("From: Jörg <j@example.org>"), {"sender": Address("Jörg", "j@example.org")}
+        "name of raw UTF-8", mail("From: Jörg <j@example.org>"), {"sender": ParsedAddress("Jörg", "j@example.org")}
     ),
     Case(
         "name of raw Latin-1",
         mail("From: Jörg Müller <j@example.org>", charset="latin-1"),
-        {"sender": Address("Jörg Müller", "j@example.org"), "warns": "raw-8bit-header"},
+        {"sender": ParsedAddress("Jörg Müller", "j@example.org"), "warns": "raw-8bit-header"},
     ),
     Case(
         "group with members",
         mail("To: Friends: a@example.org, Bob <b@example.org>;"),
-        {"to": [Address("", "a@example.org"), Address("Bob", "b@example.org")]},
+        {"to": [ParsedAddress("", "a@example.org"), ParsedAddress("Bob", "b@example.org")]},
     ),
     Case("empty group", mail("To: undisclosed-recipients:;"), {"to": []}),
     Case(
         "recipients separated by semicolons",
         mail("To: A <a@example.org>; B <b@example.org>"),
-        {"to": [Address("A", "a@example.org"), Address("B", "b@example.org")]},
+        {"to": [ParsedAddress("A", "a@example.org"), ParsedAddress("B", "b@example.org")]},
     ),
     Case(
         "two Cc fields",
         mail("Cc: a@example.org", "CC: b@example.org"),
-        {"cc": [Address("", "a@example.org"), Address("", "b@example.org")]},
+        {"cc": [ParsedAddress("", "a@example.org"), ParsedAddress("", "b@example.org")]},
     ),
     Case(
         "no From but a Sender",
         b"Sender: list@example.org\nMessage-ID: <1@x>\n\nText.\n",
-        {"sender": Address("", "list@example.org")},
+        {"sender": ParsedAddress("", "list@example.org")},
     ),
     Case(
         "nothing but a body after a blank line",

@@ -18,7 +18,7 @@ from shared.domain.mail.errors import MailboxError
 from shared.domain.mail.headers import ids_in, one_id, parameters, parent_ids
 from shared.domain.mail.html import html_to_text
 from shared.domain.mail.mentions import find_mentions
-from shared.domain.mail.models import Limits, Message, Skipped
+from shared.domain.mail.models import Limits, ParsedMail, Skipped
 from shared.domain.mail.normalize import NormalizedBody, segment
 from shared.domain.mail.parse import parse_archive, parse_message
 from shared.domain.threading.subjects import read_subject
@@ -64,7 +64,7 @@ FRAGMENTS = [
 mails = st.lists(st.sampled_from(FRAGMENTS) | st.binary(max_size=30), max_size=40).map(b"".join)
 
 
-def check(message: Message) -> None:
+def check(message: ParsedMail) -> None:
     position = 0
     for _, start, end in message.segments:
         assert start == position < end

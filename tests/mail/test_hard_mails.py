@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from shared.domain.mail.models import Message
+from shared.domain.mail.models import ParsedMail
 from shared.domain.mail.parse import parse_message
 from tests.mail.hard_mails import CASES, Case
 
-READERS: dict[str, Callable[[Message], Any]] = {
+READERS: dict[str, Callable[[ParsedMail], Any]] = {
     "new": lambda m: m.body_normalized.strip("\n"),
     "kinds": lambda m: [str(segment.kind) for segment in m.segments],
     "mentions": lambda m: m.draft_mentions,
     "attachments": lambda m: [tuple(attachment) for attachment in m.attachments],
 }
-CONTAINERS: dict[str, Callable[[Message], Any]] = {
+CONTAINERS: dict[str, Callable[[ParsedMail], Any]] = {
     "warns": lambda m: m.warnings,
     "raw_has": lambda m: m.body_raw,
     "new_has": lambda m: m.body_normalized,

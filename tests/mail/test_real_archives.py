@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from shared.domain.mail.mbox import read_archive
-from shared.domain.mail.models import Message, RawMessage, Skipped
+from shared.domain.mail.models import ParsedMail, RawMessage, Skipped
 from shared.domain.mail.parse import parse_archive, parse_message
 from shared.domain.threading.assignment import InMemoryThreads, assign
 from tests.support.mail_data import WHY_SKIPPED, archives, data_folder, open_archive
@@ -32,12 +32,12 @@ COUNTS = {
 }
 
 
-def months() -> list[list[Message]]:
+def months() -> list[list[ParsedMail]]:
     return [list(messages_of(path)) for path in archives() if path.name.startswith("git-")]
 
 
 @cache
-def messages_of(path: Path) -> tuple[Message, ...]:
+def messages_of(path: Path) -> tuple[ParsedMail, ...]:
     with open_archive(path) as stream:
         return tuple(message for message in parse_archive(stream) if not isinstance(message, Skipped))
 
@@ -94,7 +94,7 @@ def comparable(text: str) -> list[str]:
     return text.replace(">", " ").replace("\x00", "\ufffd").split()
 
 
-def closure(mails: Iterable[Message]) -> dict[str, str]:
+def closure(mails: Iterable[ParsedMail]) -> dict[str, str]:
     """The components of the threading headers, by the plainest union-find there is."""
     parent: dict[str, str] = {}
 
@@ -110,7 +110,7 @@ def closure(mails: Iterable[Message]) -> dict[str, str]:
     return {mail.node: find(mail.node) for mail in mails}
 
 
-def month_by_month(archives_in_order: list[list[Message]]) -> dict[str, str]:
+def month_by_month(archives_in_order: list[list[ParsedMail]]) -> dict[str, str]:
     known = InMemoryThreads()
     for archive in archives_in_order:
         known.apply(assign(archive, known))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.core.ids import message_key, thread_id
-from shared.domain.mail.models import Address, Message
+from shared.domain.mail.models import ParsedAddress, ParsedMail
 from shared.domain.threading.assignment import InMemoryThreads, Merge, ThreadState, assign
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -24,14 +24,14 @@ def message(
     subject: str = "",
     day: float = 0,
     sender: str = "ann@example.org",
-) -> Message:
-    return Message(
+) -> ParsedMail:
+    return ParsedMail(
         message_key=message_key(name),
         message_id=name,
         in_reply_to=[parent] if parent else [],
         references=list(references),
         subject=subject,
-        sender=Address("", sender),
+        sender=ParsedAddress("", sender),
         to=[],
         cc=[],
         date=START + timedelta(days=day),
@@ -45,7 +45,7 @@ def message(
     )
 
 
-def threads_of(*archives: Sequence[Message]) -> InMemoryThreads:
+def threads_of(*archives: Sequence[ParsedMail]) -> InMemoryThreads:
     known = InMemoryThreads()
     for archive in archives:
         known.apply(assign(archive, known))
@@ -197,7 +197,7 @@ SUBJECTS = [
 
 
 @st.composite
-def some_messages(draw: st.DrawFn) -> list[Message]:
+def some_messages(draw: st.DrawFn) -> list[ParsedMail]:
     names = draw(st.lists(st.sampled_from(IDS), min_size=1, max_size=12, unique=True))
     return [
         message(
@@ -218,7 +218,7 @@ def picture(known: InMemoryThreads) -> dict[str, object]:
 @settings(max_examples=300, deadline=None)
 @given(mails=some_messages(), data=st.data())
 def test_any_order_any_partition_and_any_duplication_give_the_same_threads(
-    mails: list[Message], data: st.DataObject
+    mails: list[ParsedMail], data: st.DataObject
 ) -> None:
     expected = picture(threads_of(mails))
     again = data.draw(st.lists(st.sampled_from(mails), max_size=6), label="again")
@@ -232,7 +232,7 @@ def test_any_order_any_partition_and_any_duplication_give_the_same_threads(
 @settings(max_examples=200, deadline=None)
 @given(mails=some_messages(), data=st.data())
 def test_following_the_merges_leads_every_message_to_its_thread(
-    mails: list[Message], data: st.DataObject
+    mails: list[ParsedMail], data: st.DataObject
 ) -> None:
     """What a stage does: it stores assignments, and moves what a merge moves."""
     known = InMemoryThreads()

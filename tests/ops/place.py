@@ -19,10 +19,10 @@ from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
 from shared.clients.servicebus.dead_letters import DeadLetter, peek_all
-from shared.core.errors import ErrorKind, Failure
+from shared.core.errors import ErrorKind, ClassifiedError
 from shared.core.ids import failure_id
 from shared.documents.archives import Archive
-from shared.documents.failures import Failure as FailureDocument
+from shared.documents.failures import FailureRecord
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.failures import error_hash
 from shared.upkeep.deadletters.journal import CONTAINER
@@ -135,10 +135,10 @@ class OpsPlace:
 
 def failure_of(
     event: Event[Any], error_type: str, message: str, *, stage: str = "parsing"
-) -> FailureDocument:
-    failure = Failure(ErrorKind.PERMANENT, error_type, message)
+) -> FailureRecord:
+    failure = ClassifiedError(ErrorKind.PERMANENT, error_type, message)
     key = event.idempotency_key(stage)
-    return FailureDocument(
+    return FailureRecord(
         id=failure_id(key, event.attempt),
         stage=stage,
         original_event=json.loads(event.to_json()),

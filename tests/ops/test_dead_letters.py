@@ -22,7 +22,7 @@ from shared.upkeep.deadletters.journal import CONTAINER, Journal, JournalError
 from shared.upkeep.deadletters.operations import PURGE, REQUEUE, RESTORE, ask, run
 from shared.upkeep.deadletters.queue_names import UnknownQueueError, queue_named
 from shared.upkeep.deadletters.restoring import NothingToRestoreError, restorable
-from shared.upkeep.deadletters.selection import Selection, choose
+from shared.upkeep.deadletters.selection import LetterSelection, choose
 from tests.ops.place import FAILED_AT, OpsPlace, failure_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -74,7 +74,7 @@ async def test_a_message_that_is_no_event_is_joined_with_its_record_by_what_it_s
     record = record.model_copy(update={"id": f"{key}-1", "idempotency_key": key})
     await place.clients.store.upsert(record, Session())
     await place.dead_letter([ServiceBusMessage(body)])
-    (found,) = await choose(place.clients, Selection(queues=["parsing"]))
+    (found,) = await choose(place.clients, LetterSelection(queues=["parsing"]))
     assert found.cause.error_type == "InvalidEventError"
 
 

@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from shared.clients.cosmos.session import Session
 from shared.documents.archives import Archive, ArchiveStatus
-from shared.documents.base import Status
+from shared.documents.base import ProcessingStatus
 from shared.documents.messages import Message
 from shared.documents.threads import Thread
 from shared.pipeline.events.envelope import parse_event
@@ -31,12 +31,12 @@ async def ops(place: OpsPlace, tmp_path: Path) -> AsyncIterator[Commands]:
     yield Commands(place, tmp_path)
 
 
-async def failed_thread(place: OpsPlace, name: str, message: Status) -> Thread:
+async def failed_thread(place: OpsPlace, name: str, message: ProcessingStatus) -> Thread:
     """A thread that was given up, with one message in this state."""
     id_ = place.bench.name(name)
     thread = Thread(
         id=id_, thread_id=id_, root_message_id=f"<{id_}@example.org>", archive_id="a1", message_count=1,
-        status=Status.FAILED_MAX_RETRIES, attemptCount=3, lastAttemptTime=NOW, lastError="X: y",
+        status=ProcessingStatus.FAILED_MAX_RETRIES, attemptCount=3, lastAttemptTime=NOW, lastError="X: y",
     )  # fmt: skip
     only = Message(
         id=f"m-{id_}", message_key=f"m-{id_}", message_id=f"<{id_}@example.org>", archive_id="a1",
@@ -58,9 +58,9 @@ async def test_a_thread_that_is_not_ready_is_left_as_it_is_and_holds_up_no_other
     first, waits, last = [
         await failed_thread(place, name, status)
         for name, status in (
-            ("first", Status.PROCESSED),
-            ("waits", Status.PENDING),
-            ("last", Status.PROCESSED),
+            ("first", ProcessingStatus.PROCESSED),
+            ("waits", ProcessingStatus.PENDING),
+            ("last", ProcessingStatus.PROCESSED),
         )
     ]
     ids = [first.id, waits.id, last.id]
@@ -75,9 +75,9 @@ async def test_a_thread_that_is_not_ready_is_left_as_it_is_and_holds_up_no_other
         assert [each.thread_ids for each in sent] == [[first.id], [last.id]]
         states = {id_: (await read_thread(place, id_)).status for id_ in ids}
         assert states == {
-            first.id: Status.PENDING,
-            waits.id: Status.FAILED_MAX_RETRIES,
-            last.id: Status.PENDING,
+            first.id: ProcessingStatus.PENDING,
+            waits.id: ProcessingStatus.FAILED_MAX_RETRIES,
+            last.id: ProcessingStatus.PENDING,
         }
         assert (await read_thread(place, waits.id)).attemptCount == 3
         audit = (await ops("audit", "--limit", "1", "--json")).json()[0]

@@ -11,7 +11,7 @@ from ops import status as command
 from shared.clients.servicebus.administration import QUEUES
 from shared.documents.audits import Audit, AuditStatus
 from shared.documents.runs import Run, RunStatus
-from shared.upkeep.oversight.status import DocumentsStatus, QueueStatus, StageStatus, Status
+from shared.upkeep.oversight.status import DocumentsStatus, QueueStatus, StageStatus, SystemStatus
 from shared.upkeep.requeue.due_document import COLLECTIONS
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
@@ -26,7 +26,7 @@ class Terminal(io.StringIO):
 class Screen:
     """A terminal of 100 columns, and what it shows after the command: data, and prose."""
 
-    def show(self, found: Status) -> tuple[list[str], list[str]]:
+    def show(self, found: SystemStatus) -> tuple[list[str], list[str]]:
         out, err = Terminal(), Terminal()
         with redirect_stdout(out), redirect_stderr(err):
             command._show(found)
@@ -47,9 +47,9 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
     return Screen()
 
 
-def system(waiting: int = 0, dead: int = 0, done: int = 0, stuck: int = 0, failed: int = 0) -> Status:
+def system(waiting: int = 0, dead: int = 0, done: int = 0, stuck: int = 0, failed: int = 0) -> SystemStatus:
     old = NOW - timedelta(minutes=42)
-    return Status(
+    return SystemStatus(
         NOW,
         queues=[
             QueueStatus(
@@ -128,7 +128,7 @@ def test_operations_by_somebody_with_a_long_name_leave_room_for_what_came_of_the
         started_at=NOW - timedelta(minutes=3), circuits={"chunks": "EncoderCrashError"},
     )  # fmt: skip
     base = system()
-    lines, said = screen.show(Status(NOW, base.queues, base.documents, base.stages, [audit], sweep))
+    lines, said = screen.show(SystemStatus(NOW, base.queues, base.documents, base.stages, [audit], sweep))
     start = next(number for number, each in enumerate(lines) if each.startswith("20260304-0123abcd "))
     assert lines[start].split()[1:6] == [
         "migrate.documents", "somebody-with-an-op…", "0", "s", "interrupted",

@@ -12,7 +12,7 @@ from shared.documents.archives import Archive
 from shared.documents.queries.named_query import NamedQuery
 from shared.pipeline.events.data import ArchiveIngested, EventData
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.stage import Outcome, Stage, Work
+from shared.pipeline.stage import StageResult, Stage, Work
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING
 from tests.heart.toy import Bench, bench
@@ -86,7 +86,7 @@ class MailIn:
     async def run(self, stage: Stage[Any], event: Event[Any]) -> list[Event[Any]]:
         """The stage's work on the event; what it announces."""
         work = Work(self.clients, Session(event.session), event.attempt, lambda: self.now)
-        outcome: Outcome = await stage.handle(event, work)
+        outcome: StageResult = await stage.handle(event, work)
         announced: Sequence[EventData] = outcome.announce
         if outcome.after_announcing is not None:
             await outcome.after_announcing()

@@ -19,7 +19,7 @@ from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.data import EmbeddingsGenerated, SummarizationRequested
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.runner import Runtime, StageFailedError, StageRunner
-from shared.pipeline.stage import Outcome, Work
+from shared.pipeline.stage import StageResult, Work
 from stages.orchestration import CLAIM_MINUTES, ORCHESTRATION, PATIENCE
 from tests.pipeline.mail_in import NOW, MailIn, mail, mail_in
 from tests.pipeline.test_parsing import variant_of
@@ -72,7 +72,7 @@ async def settle(place: MailIn, prepared: Event[Any]) -> Event[EmbeddingsGenerat
 
 async def handle(
     place: MailIn, event: Event[EmbeddingsGenerated], *, after: float = 0.0, note: bool = True
-) -> Outcome:
+) -> StageResult:
     now = NOW + timedelta(seconds=after)
     work = Work(place.clients, Session(event.session), event.attempt, lambda: now)
     outcome = await ORCHESTRATION.handle(event, work)
@@ -81,14 +81,14 @@ async def handle(
     return outcome
 
 
-def asked(outcomes: Sequence[Outcome]) -> list[tuple[str, str]]:
+def asked(outcomes: Sequence[StageResult]) -> list[tuple[str, str]]:
     """Which versions of which threads were asked for."""
     requests = [each for outcome in outcomes for each in outcome.announce]
     assert all(isinstance(each, SummarizationRequested) for each in requests)
     return [(each.thread_ids[0], each.content_hashes[0]) for each in requests]  # type: ignore[attr-defined]
 
 
-def notes(outcome: Outcome) -> list[Event[Any]]:
+def notes(outcome: StageResult) -> list[Event[Any]]:
     assert all(later.seconds == QUIET for later in outcome.later)
     return [Event.of(later.data) for later in outcome.later]
 

@@ -11,7 +11,7 @@ from shared.documents.base import stored_time
 from shared.documents.containers import read_document
 from shared.documents.messages import Message
 from shared.documents.prepared_message import arrival_of
-from shared.domain.mail.models import Message as ParsedMessage
+from shared.domain.mail.models import ParsedMail as ParsedMessage
 from shared.domain.mail.models import Skipped
 from shared.domain.mail.parse import parse_archive, parse_message
 from shared.threads.message_documents import message_documents, stored_message

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.documents.prepared_message import Arrival
+from shared.documents.prepared_message import PreparedMessage
 from shared.domain.mail.models import Share
 from shared.ingestion.reader import processes
 from shared.ingestion.reader import reader as module
@@ -43,7 +43,7 @@ def archive(folder: Path, count: int) -> Path:
     return path
 
 
-def by_key(arrival: Arrival) -> str:
+def by_key(arrival: PreparedMessage) -> str:
     return arrival.key
 
 

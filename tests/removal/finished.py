@@ -5,9 +5,9 @@ from typing import Any
 
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
-from shared.documents.base import Status
+from shared.documents.base import ProcessingStatus
 from shared.documents.chunks import Chunk
-from shared.documents.failures import Failure
+from shared.documents.failures import FailureRecord
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.threads import Thread
 from shared.pipeline.events.envelope import Event
@@ -68,7 +68,7 @@ async def embed_all(place: MailIn) -> None:
             "embedding_date": datetime.now(UTC).isoformat(),
         }
         await place.clients.index.upsert([{**vector, **{name: each[name] for name in named}}])
-        done = {"embedding_generated": True, "embedding_model": "toy", "status": Status.PROCESSED.value}
+        done = {"embedding_generated": True, "embedding_model": "toy", "status": ProcessingStatus.PROCESSED.value}
         await place.clients.store.patch(Chunk, Patch(each["id"], each["thread_id"], set=done), Session())
 
 
@@ -116,7 +116,7 @@ async def drain(place: MailIn) -> None:
 
 
 async def put_failure(place: MailIn, archive: str) -> None:
-    failure = Failure(
+    failure = FailureRecord(
         id=f"parsing-{archive}-1", stage="parsing", original_event={"data": {"archive_id": archive}},
         idempotency_key=f"parsing-{archive}", attempt_count=1, last_error="X: y", error_type="X",
         error_kind="permanent", error_hash="h", abandoned_reason="r", service_name="parsing", timestamp=NOW,

@@ -4,7 +4,7 @@ import pytest
 
 from shared.domain.consensus.analysis import analyse_thread
 from shared.domain.consensus.models import ConsensusMessage, ConsensusType, ThreadConsensus
-from shared.domain.mail.models import Message, Skipped
+from shared.domain.mail.models import ParsedMail, Skipped
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.assignment import InMemoryThreads, assign
 from tests.support.services import ROOT
@@ -12,26 +12,26 @@ from tests.support.services import ROOT
 SAMPLES = sorted((ROOT / "samples").glob("*.mbox"))
 
 
-def parsed() -> list[Message]:
+def parsed() -> list[ParsedMail]:
     found = []
     for path in SAMPLES:
         with path.open("rb") as file:
             found += list(parse_archive(file))
     assert not [each for each in found if isinstance(each, Skipped)]
-    return [each for each in found if isinstance(each, Message)]
+    return [each for each in found if isinstance(each, ParsedMail)]
 
 
 def threads() -> dict[str, ThreadConsensus]:
     """What each thread amounts to, by the subject of its first message."""
     unique = list({message.message_key: message for message in parsed()}.values())
     assignments = assign(unique, InMemoryThreads()).assignments
-    members: dict[str, list[Message]] = {}
+    members: dict[str, list[ParsedMail]] = {}
     for message in unique:
         members.setdefault(assignments[message.node], []).append(message)
     return {of[0].subject: analyse_thread(_for_consensus(each) for each in of) for of in members.values()}
 
 
-def _for_consensus(message: Message) -> ConsensusMessage:
+def _for_consensus(message: ParsedMail) -> ConsensusMessage:
     return ConsensusMessage(
         message.message_key,
         message.sender.email,

@@ -10,13 +10,13 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import Gauge, Histogram, InMemoryMetricReader, Sum
 
 from shared.clients.call_metrics import Calls
-from shared.clients.telemetry.metric_names import COUNT_PREFIX, METRICS, SPAN_ATTRIBUTES, Kind
+from shared.clients.telemetry.metric_names import COUNT_PREFIX, METRICS, SPAN_ATTRIBUTES, MetricKind
 from shared.clients.telemetry.metrics import Metrics, SweepMetrics
 from shared.pipeline import runner
 from shared.pipeline.events.data import EventData
 from tests.infra.kql import emitted
 
-KINDS: dict[type[Any], Kind] = {Sum: Kind.COUNTER, Histogram: Kind.HISTOGRAM, Gauge: Kind.GAUGE}
+KINDS: dict[type[Any], MetricKind] = {Sum: MetricKind.COUNTER, Histogram: MetricKind.HISTOGRAM, Gauge: MetricKind.GAUGE}
 ROOT = Path(__file__).resolve().parents[2]
 CODE = ("shared", "stages", "web")
 # Registration gives stages their triggers; the runner behind them continues the trace.

@@ -16,9 +16,9 @@ from shared.clients.cosmos.store import Store
 from shared.clients.telemetry.metrics import SweepMetrics
 from shared.core.ids import chunk_id
 from shared.documents.archives import Archive
-from shared.documents.base import Document, Status
+from shared.documents.base import Document, ProcessingStatus
 from shared.documents.chunks import Chunk
-from shared.documents.failures import Failure
+from shared.documents.failures import FailureRecord
 from shared.documents.messages import Message
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.runs import Run
@@ -107,7 +107,7 @@ class SweepPlace:
 
     async def put_ready_thread(self, name: str = "t1", **changes: Any) -> Thread:
         """A thread whose one message and chunk are done."""
-        done: dict[str, Any] = {"status": Status.PROCESSED}
+        done: dict[str, Any] = {"status": ProcessingStatus.PROCESSED}
         thread = self.thread(name, message_count=1, **changes)
         message = self.message(f"m-{name}", name, **done)
         await self.put(thread, message, self.chunk(f"m-{name}", name, embedding_generated=True, **done))
@@ -120,7 +120,7 @@ class SweepPlace:
     async def fail_stage(self, stage: str, times: int, error: str = "ServiceUnavailableError") -> None:
         for number in range(times):
             await self.put(
-                Failure(
+                FailureRecord(
                     id=f"{stage}-{number}-{self.now:%H%M}", stage=stage, original_event={}, attempt_count=4,
                     idempotency_key=f"{stage}-{number}", last_error=f"{error}: down", error_type=error,
                     error_kind="transient", error_hash="h", abandoned_reason="transient",

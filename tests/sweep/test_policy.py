@@ -8,7 +8,7 @@ import pytest
 from shared.core.schedule import interval_schedule, parse_cron
 from shared.settings.app import Settings
 from shared.upkeep.requeue.policy import Policy
-from shared.upkeep.sweep.circuit_breaker import Evidence, judge
+from shared.upkeep.sweep.circuit_breaker import FailureEvidence, judge
 from stages.sweep import schedule
 
 POLICY = Policy.from_settings(Settings(COSMOS_ENDPOINT="x", SEARCH_ENDPOINT="x"))
@@ -81,20 +81,20 @@ def test_the_timer_goes_by_the_setting_and_a_malformed_one_does_not_stop_the_app
 @pytest.mark.parametrize(
     ("evidence", "was_open", "verdict"),
     [
-        (Evidence((DOWN,) * 5), False, "ServiceUnavailableError"),
-        (Evidence((DOWN,) * 4), False, None),  # too few to tell
-        (Evidence((DOWN,) * 8 + (RACE,) * 2), False, "ServiceUnavailableError"),
-        (Evidence((DOWN,) * 5 + (RACE,) * 5), False, None),  # no one cause
-        (Evidence((BUG,) * 20), False, None),  # poison, not a dependency
-        (Evidence((DOWN,) * 10, finished_meanwhile=10), False, None),  # it works as often as not
-        (Evidence((DOWN,) * 10, finished_meanwhile=9), False, "ServiceUnavailableError"),
-        (Evidence((DOWN,) * 10, finished_meanwhile=1, finished_since=1), False, None),  # it works again
-        (Evidence((DOWN,)), True, "ServiceUnavailableError"),  # a probe failed
-        (Evidence(()), True, "no outcome of the probes yet"),
-        (Evidence((), finished_meanwhile=1, finished_since=1), True, None),
-        (Evidence((BUG,)), True, None),
-        (Evidence(()), False, None),
+        (FailureEvidence((DOWN,) * 5), False, "ServiceUnavailableError"),
+        (FailureEvidence((DOWN,) * 4), False, None),  # too few to tell
+        (FailureEvidence((DOWN,) * 8 + (RACE,) * 2), False, "ServiceUnavailableError"),
+        (FailureEvidence((DOWN,) * 5 + (RACE,) * 5), False, None),  # no one cause
+        (FailureEvidence((BUG,) * 20), False, None),  # poison, not a dependency
+        (FailureEvidence((DOWN,) * 10, finished_meanwhile=10), False, None),  # it works as often as not
+        (FailureEvidence((DOWN,) * 10, finished_meanwhile=9), False, "ServiceUnavailableError"),
+        (FailureEvidence((DOWN,) * 10, finished_meanwhile=1, finished_since=1), False, None),  # it works again
+        (FailureEvidence((DOWN,)), True, "ServiceUnavailableError"),  # a probe failed
+        (FailureEvidence(()), True, "no outcome of the probes yet"),
+        (FailureEvidence((), finished_meanwhile=1, finished_since=1), True, None),
+        (FailureEvidence((BUG,)), True, None),
+        (FailureEvidence(()), False, None),
     ],
 )
-def test_when_a_dependency_counts_as_down(evidence: Evidence, was_open: bool, verdict: str | None) -> None:
+def test_when_a_dependency_counts_as_down(evidence: FailureEvidence, was_open: bool, verdict: str | None) -> None:
     assert judge(evidence, was_open=was_open) == verdict

@@ -12,7 +12,7 @@ from shared.clients.classify import classify
 from shared.clients.cosmos.session import Session
 from shared.core.errors import TransientError
 from shared.documents.archives import Archive
-from shared.documents.base import Status, stored_time
+from shared.documents.base import ProcessingStatus, stored_time
 from shared.documents.messages import Message
 from shared.documents.runs import Run, RunStatus
 from shared.documents.threads import Thread
@@ -151,8 +151,8 @@ async def test_when_a_document_is_due(place: SweepPlace) -> None:
 
 
 async def test_what_is_done_or_given_up_or_processing_elsewhere_is_told_apart(place: SweepPlace) -> None:
-    done = place.message("done", status=Status.PROCESSED)
-    given_up = place.message("given-up", status=Status.FAILED_MAX_RETRIES, attemptCount=3)
+    done = place.message("done", status=ProcessingStatus.PROCESSED)
+    given_up = place.message("given-up", status=ProcessingStatus.FAILED_MAX_RETRIES, attemptCount=3)
     await place.put(done, given_up)
     legacy = {**place.message("legacy").to_cosmos(), "status": "processing"}
     for name in ("attemptCount", "lastAttemptTime", "lastError", "requeued_at"):
@@ -234,7 +234,7 @@ async def test_a_thread_that_waits_for_its_messages_or_was_merged_is_left_alone(
     incomplete = place.thread("incomplete", message_count=2)
     signpost = place.thread("signpost", merged_into="waits")
     await place.put(waits, place.message("m1", "waits", **fresh))
-    await place.put(incomplete, place.message("m2", "incomplete", status=Status.PROCESSED), signpost)
+    await place.put(incomplete, place.message("m2", "incomplete", status=ProcessingStatus.PROCESSED), signpost)
     done = await place.sweep()
     assert done.counts["threads"]["requeued"] == 0
     for thread in (waits, incomplete, signpost):
@@ -333,7 +333,7 @@ async def test_the_circuit_closes_when_a_probe_succeeds(place: SweepPlace) -> No
     assert "chunks" in (await place.sweep()).circuits  # nothing was heard of the probes
     await place.published("embedding", 5)
     place.wait(minutes=15)
-    done = {"status": Status.PROCESSED, "lastError": None, "lastAttemptTime": place.now}
+    done = {"status": ProcessingStatus.PROCESSED, "lastError": None, "lastAttemptTime": place.now}
     (probed,) = [chunk for chunk in chunks if chunk.id == probe.data.chunk_ids[0]]
     await place.put((await place.again(probed)).model_copy(update=done))
     swept = await place.sweep()
@@ -365,7 +365,7 @@ async def test_a_sweep_reads_what_is_due_and_little_else(
     due = {"attemptCount": 1, "lastAttemptTime": place.ago(minutes=6), **FAILED}
     waits = {"attemptCount": 2, "lastAttemptTime": place.ago(minutes=6), **FAILED}
     silent = {"attemptCount": 1, "lastAttemptTime": place.ago(minutes=6)}
-    done = {"status": Status.PROCESSED, "attemptCount": 1, "lastAttemptTime": place.ago(hours=30)}
+    done = {"status": ProcessingStatus.PROCESSED, "attemptCount": 1, "lastAttemptTime": place.ago(hours=30)}
     states: list[dict[str, Any]] = [due, *[waits, silent, done] * 5]
     chunks = [place.chunk(f"m{n}", **states[n % len(states)]) for n in range(20 * len(states))]
     await place.store.upsert_all(chunks, Session())

@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.trace import SpanKind
 
-from shared.clients.telemetry.metric_names import METRICS, Kind
+from shared.clients.telemetry.metric_names import METRICS, MetricKind
 from shared.clients.telemetry.metrics import Metrics
 from tests.support.receiver import Receiver, receiving
 
@@ -43,13 +43,13 @@ class Sender:
         listed = METRICS[name]
         assert frozenset(labels) == listed.labels, name
         if name not in self.instruments:
-            make: dict[Kind, Callable[[str], Any]] = {
-                Kind.COUNTER: self.meter.create_counter,
-                Kind.GAUGE: self.meter.create_gauge,
-                Kind.HISTOGRAM: self.meter.create_histogram,
+            make: dict[MetricKind, Callable[[str], Any]] = {
+                MetricKind.COUNTER: self.meter.create_counter,
+                MetricKind.GAUGE: self.meter.create_gauge,
+                MetricKind.HISTOGRAM: self.meter.create_histogram,
             }
             self.instruments[name] = make[listed.kind](name)
-        record = {Kind.COUNTER: "add", Kind.GAUGE: "set", Kind.HISTOGRAM: "record"}[listed.kind]
+        record = {MetricKind.COUNTER: "add", MetricKind.GAUGE: "set", MetricKind.HISTOGRAM: "record"}[listed.kind]
         getattr(self.instruments[name], record)(value, labels)
         self.provider.force_flush()
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.domain.chunking.chunker import Chunk, ChunkSettings, Strategy, chunk_body
+from shared.domain.chunking.chunker import TextChunk, ChunkSettings, Strategy, chunk_body
 from shared.domain.chunking.tokens import WINDOW, ModelTokenizer, TokenizerNotFoundError, find_tokenizer_file
-from shared.domain.mail.models import Kind, Segment, Skipped
+from shared.domain.mail.models import SegmentKind, Segment, Skipped
 from shared.domain.mail.normalize import NormalizedBody, segment
 from shared.domain.mail.parse import parse_archive
 from tests.support.mail_data import WHY_SKIPPED, archives, data_folder, open_archive
@@ -35,11 +35,11 @@ def bag_of_letters(sentences: Sequence[str]) -> list[list[float]]:
     ]
 
 
-def chunks_of(body: str, settings: ChunkSettings | None = None) -> list[Chunk]:
+def chunks_of(body: str, settings: ChunkSettings | None = None) -> list[TextChunk]:
     return chunk_body(body, segment(body), tokenizer(), settings, bag_of_letters)
 
 
-def check(body: str, segments: list[Segment], chunks: list[Chunk], limit: int = WINDOW) -> None:
+def check(body: str, segments: list[Segment], chunks: list[TextChunk], limit: int = WINDOW) -> None:
     """All that has to hold for any chunks of any body."""
     new = NormalizedBody(body, segments)
     covered: set[int] = set()
@@ -175,7 +175,7 @@ def test_any_text_is_chunked_rightly(
     strategy: Strategy, text: str, size: int, share: int, pieces: int
 ) -> None:
     body = (text + "\n> quoted\n") * pieces
-    segments = [Segment(Kind.NEW, 0, len(text))] if pieces == 1 else segment(body)
+    segments = [Segment(SegmentKind.NEW, 0, len(text))] if pieces == 1 else segment(body)
     chunks = chunk_body(
         body, segments, tokenizer(), ChunkSettings(strategy, size, size * share // 4), bag_of_letters
     )

@@ -14,7 +14,7 @@ from shared.documents.threads import Thread
 from shared.domain.mail.normalize import NormalizedBody, segment
 from shared.domain.summaries.models import Citation
 from tests.web.markup import Page, check
-from web.pages.thread_view import MESSAGES_A_PAGE, Reading, thread_values
+from web.pages.thread_view import MESSAGES_A_PAGE, ThreadPageData, thread_values
 from web.problems import Problem
 from web.rendering import render
 
@@ -120,7 +120,7 @@ def summary(messages: list[Message], *quotes: tuple[int, str], **more: Any) -> S
     return Summary(**{**values, **more})
 
 
-def shown(reading: Reading, **options: Any) -> Page:
+def shown(reading: ThreadPageData, **options: Any) -> Page:
     values = thread_values(reading, **options)
     return check(render("pages/thread.html", path="/threads/x", query="", **values))
 
@@ -128,7 +128,7 @@ def shown(reading: Reading, **options: Any) -> Page:
 def page_of(messages: list[Message], made: Summary | None = None, **more: Any) -> Page:
     chunks = {each.id: each for each in (chunk_of(one) for one in messages if one.body_normalized.strip())}
     known = thread(message_count=len(messages), summary_id=made.id if made else None, **more)
-    return shown(Reading(known, messages, made, None, chunks))
+    return shown(ThreadPageData(known, messages, made, None, chunks))
 
 
 def test_a_citation_leads_to_its_sentence_marked_in_place() -> None:
@@ -165,7 +165,7 @@ def test_a_citation_that_does_not_hold_is_not_marked() -> None:
     forged = made.citations[0].model_copy(update={"quote": "We disagree"})
     chunks = {forged.chunk_id: chunk_of(messages[0])}
     values = thread_values(
-        Reading(
+        ThreadPageData(
             thread(message_count=1), messages, made.model_copy(update={"citations": [forged]}), None, chunks
         )
     )
@@ -203,7 +203,7 @@ def test_a_chain_of_three_hundred_answers_is_shown_whole_with_bounded_indentatio
 def test_a_thread_of_a_thousand_messages_comes_in_pages_that_citations_find() -> None:
     messages = [message(n, f"Words {n}.", 0 if n else None) for n in range(1000)]
     made = summary(messages, (900, "Words 900."))
-    reading = Reading(
+    reading = ThreadPageData(
         thread(message_count=1000, summary_id="s1"),
         messages,
         made,
@@ -251,7 +251,7 @@ def test_text_that_is_laid_out_keeps_its_spaces_and_prose_flows() -> None:
     ],
 )
 def test_what_is_missing_or_outdated_is_said(more: dict[str, Any], said: str) -> None:
-    assert said in shown(Reading(thread(**{"message_count": 1, **more}), [message(0)])).text
+    assert said in shown(ThreadPageData(thread(**{"message_count": 1, **more}), [message(0)])).text
 
 
 def test_a_message_that_was_given_up_is_named() -> None:
@@ -268,7 +268,7 @@ def test_a_report_of_several_threads_marks_what_it_cites_here() -> None:
     )  # fmt: skip
     made = summary(messages, (0, "We agree on this."))
     page = shown(
-        Reading(thread(message_count=1), messages, made, report, {c.id: c for c in [chunk_of(messages[0])]})
+        ThreadPageData(thread(message_count=1), messages, made, report, {c.id: c for c in [chunk_of(messages[0])]})
     )
     assert page.by_id("c1").text == "We agree on this."
     assert "Marked here is what Week 3 cites" in page.text

@@ -63,7 +63,7 @@ class ProgressOfStage(_Shape):
     failed: int
 
 
-class Progress(_Shape):
+class ArchiveProgressDetail(_Shape):
     complete: bool
     failed: bool
     percent: int = Field(ge=0, le=100)
@@ -75,7 +75,7 @@ class Progress(_Shape):
 
 
 class ArchiveDetail(ArchiveItem):
-    progress: Progress
+    progress: ArchiveProgressDetail
 
 
 class ArchiveList(_Shape):

@@ -11,7 +11,7 @@ from shared.documents.base import stored_time
 from shared.documents.containers import read_document
 from shared.documents.reports import Report
 from shared.domain.summaries.models import SummaryType
-from shared.retrieval.listings import REPORTS, Outcome
+from shared.retrieval.listings import REPORTS, ConsensusFilter
 from shared.retrieval.parameters import Asked, Day, DraftName, HashId, Limit, SourceName, day_after, start_of
 from shared.retrieval.read_models import ReportDetail, ReportItem, ReportList
 from shared.retrieval.reports import find_report, report_detail, summary_of
@@ -35,7 +35,7 @@ class ReportsAsked(Asked):
     since: Day | None = Field(None, alias="from", description="last message on this day or later")
     until: Day | None = Field(None, alias="to", description="last message on this day or earlier")
     participant: str | None = Field(None, min_length=1, max_length=320, description="an address, or a name")
-    consensus: Outcome | None = None
+    consensus: ConsensusFilter | None = None
     type: SummaryType | None = None
     outdated: bool = Field(default=False, description="earlier versions as well")
     sort: Literal["-published_at", "published_at", "-last_message_date", "last_message_date"] = (

@@ -8,7 +8,7 @@ from shared.clients.connections import clients
 from shared.retrieval.read_models import SearchAnswer
 from shared.retrieval.search import (
     DEEPEST,
-    Found,
+    SearchResult,
     SearchAsked,
     as_parameters,
     find,
@@ -45,7 +45,7 @@ async def search(req: func.HttpRequest) -> func.HttpResponse:
     return answer_with(req, answer)
 
 
-def _next(wanted: SearchAsked, found: Found) -> str | None:
+def _next(wanted: SearchAsked, found: SearchResult) -> str | None:
     skip = wanted.skip + wanted.limit
     if skip >= min(found.total, DEEPEST):
         return None

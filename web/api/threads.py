@@ -7,12 +7,12 @@ from pydantic import Field
 
 from shared.clients.connections import clients
 from shared.core.ids import HASH_ID
-from shared.documents.base import Status, stored_time
+from shared.documents.base import ProcessingStatus, stored_time
 from shared.documents.containers import read_document
 from shared.documents.threads import Thread
 from shared.retrieval.conversation import Placed, arrange
 from shared.retrieval.links import api_of, page_of_message
-from shared.retrieval.listings import THREADS, Outcome
+from shared.retrieval.listings import THREADS, ConsensusFilter
 from shared.retrieval.parameters import Asked, Day, DraftName, HashId, Limit, SourceName, day_after, start_of
 from shared.retrieval.read_models import (
     MessageInThread,
@@ -41,8 +41,8 @@ class ThreadsAsked(Asked):
     since: Day | None = Field(None, alias="from", description="last message on this day or later")
     until: Day | None = Field(None, alias="to", description="last message on this day or earlier")
     participant: str | None = Field(None, min_length=1, max_length=320, description="an address, or a name")
-    consensus: Outcome | None = None
-    status: Status | None = None
+    consensus: ConsensusFilter | None = None
+    status: ProcessingStatus | None = None
     sort: Literal["-last_message_date", "last_message_date"] = "-last_message_date"
     limit: Limit = 50
     after: str | None = Field(None, description="from `next` of the page before")

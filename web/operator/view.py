@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 from shared.clients.connections import Clients
 from shared.documents.audits import Audit, AuditStatus
 from shared.upkeep.deadletters.groups import Group, diagnosed_letters, group_letters
-from shared.upkeep.oversight.status import DocumentsStatus, StageStatus, Status, read_status
+from shared.upkeep.oversight.status import DocumentsStatus, StageStatus, SystemStatus, read_status
 from shared.upkeep.oversight.stuck_documents import Troubled, failed_documents, stuck_documents
 
 __all__ = ["View", "running_on", "view_of"]
@@ -23,7 +23,7 @@ UNDER_WAY = frozenset({AuditStatus.ASKED, AuditStatus.RUNNING})
 
 @dataclass(frozen=True)
 class View:
-    status: Status
+    status: SystemStatus
     groups: list[Group]
     stuck: list[Troubled]
     failed: list[Troubled]
@@ -42,7 +42,7 @@ class View:
         return any(each.dead > LETTERS_A_QUEUE for each in self.status.queues)
 
 
-def running_on(status: Status, group: str) -> Audit | None:
+def running_on(status: SystemStatus, group: str) -> Audit | None:
     """The operation that is under way for this group."""
     for audit in status.operations:
         if audit.status in UNDER_WAY and group in audit.selection.get("groups", []):

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
-from shared.domain.mail.models import Kind, Segment
+from shared.domain.mail.models import SegmentKind, Segment
 from shared.domain.mail.normalize import NormalizedBody
 from shared.domain.summaries.models import Citation
 
-__all__ = ["Block", "Mark", "Run", "body_blocks", "is_cut", "marks_of_citation", "marks_of_stance"]
+__all__ = ["Block", "TextMark", "TextRun", "body_blocks", "is_cut", "marks_of_citation", "marks_of_stance"]
 
 MOST_CHARS = 60_000  # of one message on a page; the rest is in the raw message
 WRAPPED = 45  # lines at least this long were broken by a mailer, not by their author
@@ -23,7 +23,7 @@ _ITEM = re.compile(r" {0,2}(?:[-*o+•]|\(?\d{1,2}[.)]|\([a-z]\))\s")
 
 
 @dataclass(frozen=True)
-class Mark:
+class TextMark:
     """A stretch of `body_raw` that is cited (or shows a stance), and the anchors that lead to it."""
 
     start: int
@@ -33,9 +33,9 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Run:
+class TextRun:
     text: str
-    mark: Mark | None = None
+    mark: TextMark | None = None
     anchors: tuple[str, ...] = ()  # on the first run of a mark
 
 
@@ -44,7 +44,7 @@ class Block:
     """`prose` flows, `lines` keeps its line ends, `code` its spaces; `quote` has who is quoted before it."""
 
     kind: str
-    runs: tuple[Run, ...]
+    runs: tuple[TextRun, ...]
     attribution: str = ""
 
     @property
@@ -56,7 +56,7 @@ class Block:
         return self.text.count("\n") + 1
 
 
-def body_blocks(message: Message, marks: Iterable[Mark] = ()) -> list[Block]:
+def body_blocks(message: Message, marks: Iterable[TextMark] = ()) -> list[Block]:
     """The blocks of a body, in order. A body that is too long is cut, though never before its last mark."""
     placed = _apart(marks)
     limit = max(MOST_CHARS, placed[-1].end if placed else 0)
@@ -66,12 +66,12 @@ def body_blocks(message: Message, marks: Iterable[Mark] = ()) -> list[Block]:
         text = message.body_raw[start : min(end, limit)]
         if not text.strip():
             continue
-        if kind is Kind.ATTRIBUTION:
+        if kind is SegmentKind.ATTRIBUTION:
             attribution = text
-        elif kind is Kind.NEW:
+        elif kind is SegmentKind.NEW:
             blocks += _paragraphs(message.body_raw, start, min(end, limit), placed)
         else:
-            blocks.append(Block(kind.value, (Run(text.strip("\n")),), attribution))
+            blocks.append(Block(kind.value, (TextRun(text.strip("\n")),), attribution))
             attribution = ""
     return blocks
 
@@ -83,11 +83,11 @@ def is_cut(message: Message, blocks: Sequence[Block]) -> bool:
 
 
 def _segments(message: Message) -> list[Segment]:
-    found = [Segment(Kind(each["kind"]), each["start"], each["end"]) for each in message.segments]
-    return found or [Segment(Kind.NEW, 0, len(message.body_raw))]
+    found = [Segment(SegmentKind(each["kind"]), each["start"], each["end"]) for each in message.segments]
+    return found or [Segment(SegmentKind.NEW, 0, len(message.body_raw))]
 
 
-def _paragraphs(body: str, start: int, end: int, marks: Sequence[Mark]) -> Iterator[Block]:
+def _paragraphs(body: str, start: int, end: int, marks: Sequence[TextMark]) -> Iterator[Block]:
     for first, last in _stretches(body, start, end):
         yield Block(_kind(body[first:last]), tuple(_runs(body, first, last, marks)))
 
@@ -115,40 +115,40 @@ def _kind(text: str) -> str:
     return "prose" if all(len(line) >= WRAPPED for line in lines[:-1]) else "lines"
 
 
-def _runs(body: str, start: int, end: int, marks: Sequence[Mark]) -> Iterator[Run]:
+def _runs(body: str, start: int, end: int, marks: Sequence[TextMark]) -> Iterator[TextRun]:
     at = start
     for mark in marks:
         first, last = max(mark.start, start), min(mark.end, end)
         if first >= last:
             continue
         if at < first:
-            yield Run(body[at:first])
+            yield TextRun(body[at:first])
         # Only where the mark begins: a sentence that runs over several blocks has its anchors once.
-        yield Run(body[first:last], mark, mark.anchors if first == mark.start else ())
+        yield TextRun(body[first:last], mark, mark.anchors if first == mark.start else ())
         at = last
     if at < end:
-        yield Run(body[at:end])
+        yield TextRun(body[at:end])
 
 
-def _apart(marks: Iterable[Mark]) -> list[Mark]:
+def _apart(marks: Iterable[TextMark]) -> list[TextMark]:
     """Marks that overlap become one, with the anchors of all."""
-    apart: list[Mark] = []
+    apart: list[TextMark] = []
     for mark in sorted(marks, key=lambda each: (each.start, each.end)):
         if apart and mark.start < apart[-1].end:
             last = apart.pop()
             anchors = tuple(dict.fromkeys((*last.anchors, *mark.anchors)))
-            mark = Mark(last.start, max(last.end, mark.end), anchors, last.cited or mark.cited)  # noqa: PLW2901
+            mark = TextMark(last.start, max(last.end, mark.end), anchors, last.cited or mark.cited)  # noqa: PLW2901
         apart.append(mark)
     return apart
 
 
-def marks_of_citation(citation: Citation, chunk: Chunk, message: Message, anchor: str) -> list[Mark]:
+def marks_of_citation(citation: Citation, chunk: Chunk, message: Message, anchor: str) -> list[TextMark]:
     """Where the quote stands in the raw body; nowhere, if the chunk does not hold what it says."""
     start = chunk.text.find(citation.quote) if citation.offset is None else citation.offset
     end = start + len(citation.quote)
     if start < 0 or chunk.text[start:end] != citation.quote:
         return []
-    marks: list[Mark] = []
+    marks: list[TextMark] = []
     at = 0
     for first, last in chunk.metadata.get("spans", []):
         text = message.body_raw[first:last]
@@ -158,16 +158,16 @@ def marks_of_citation(citation: Citation, chunk: Chunk, message: Message, anchor
         shift = first - at
         cut = (max(start, at) + shift, min(end, at + len(text)) + shift)
         if cut[0] < cut[1]:
-            marks.append(Mark(*cut, anchors=(anchor,) if not marks else ()))
+            marks.append(TextMark(*cut, anchors=(anchor,) if not marks else ()))
         at += len(text)
     return marks
 
 
-def marks_of_stance(message: Message, start: int, end: int, anchor: str) -> list[Mark]:
+def marks_of_stance(message: Message, start: int, end: int, anchor: str) -> list[TextMark]:
     """The sentence that shows a stance, by its place in the normalised text."""
     body = NormalizedBody(message.body_raw, _segments(message))
     spans = body.raw_spans(start, end)
     return [
-        Mark(first, last, (anchor,) if number == 0 else (), cited=False)
+        TextMark(first, last, (anchor,) if number == 0 else (), cited=False)
         for number, (first, last) in enumerate(spans)
     ]

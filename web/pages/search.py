@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import azure.functions as func
 
 from shared.clients.connections import clients
-from shared.retrieval.search import DEEPEST, Found, SearchAsked, as_parameters, find, found_items
+from shared.retrieval.search import DEEPEST, SearchResult, SearchAsked, as_parameters, find, found_items
 from web.parameters import asked
 from web.rendering import show, shows_problems
 
@@ -54,7 +54,7 @@ async def search_page(req: func.HttpRequest) -> func.HttpResponse:
     )
 
 
-def _after(wanted: SearchAsked, found: Found, parameters: Mapping[str, Any]) -> str | None:
+def _after(wanted: SearchAsked, found: SearchResult, parameters: Mapping[str, Any]) -> str | None:
     skip = wanted.skip + wanted.limit
     return _page(parameters, skip) if skip < min(found.total, DEEPEST) else None
 
@@ -64,7 +64,7 @@ def _page(parameters: Mapping[str, Any], skip: int) -> str:
     return f"/search?{urlencode({**kept, 'skip': skip} if skip > 0 else kept)}"
 
 
-def _facets(found: Found, parameters: Mapping[str, Any]) -> dict[str, list[Choice]]:
+def _facets(found: SearchResult, parameters: Mapping[str, Any]) -> dict[str, list[Choice]]:
     names = {hit.payload.get("sender"): hit.payload.get("sender_name") for hit in found.hits}
     made: dict[str, list[Choice]] = {title: [] for title in FACETS.values()}
     for facet, values in found.hits.facets.items():

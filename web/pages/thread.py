@@ -13,7 +13,7 @@ from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.retrieval.links import page_of_thread
 from shared.retrieval.reports import cited_chunks, find_report, messages_of, summary_of, thread_now
-from web.pages.thread_view import Reading, thread_values
+from web.pages.thread_view import ThreadPageData, thread_values
 from web.parameters import checked_id, id_of
 from web.rendering import show, shows_problems
 
@@ -36,7 +36,7 @@ async def thread_page(req: func.HttpRequest) -> func.HttpResponse:
     )
     citations = summary.citations if summary else []
     chunks = await cited_chunks(connected, citations, thread.id) if citations else {}
-    reading = Reading(thread, messages, summary, report, chunks)
+    reading = ThreadPageData(thread, messages, summary, report, chunks)
     values = thread_values(reading, at=req.params.get("at"), page=req.params.get("page", "1"))
     return show(req, "pages/thread.html", **values)
 

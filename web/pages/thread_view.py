@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shared.documents.base import Status
+from shared.documents.base import ProcessingStatus
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
 from shared.documents.reports import Report
@@ -13,11 +13,11 @@ from shared.documents.summaries import Summary, SummaryStance
 from shared.documents.threads import Thread
 from shared.retrieval.conversation import Placed, arrange
 from shared.retrieval.links import page_of_thread
-from web.pages.message_body import Block, Mark, body_blocks, is_cut, marks_of_citation, marks_of_stance
+from web.pages.message_body import Block, TextMark, body_blocks, is_cut, marks_of_citation, marks_of_stance
 from web.pages.summary_view import ShownSummary, shown_summary
 from web.problems import Problem
 
-__all__ = ["MESSAGES_A_PAGE", "Reading", "thread_values"]
+__all__ = ["MESSAGES_A_PAGE", "ThreadPageData", "thread_values"]
 
 MESSAGES_A_PAGE = 400
 DEEPEST = 8  # further answers are not indented further
@@ -25,7 +25,7 @@ SHOWN_STANCES = frozenset({"support", "objection", "question"})
 
 
 @dataclass(frozen=True)
-class Reading:
+class ThreadPageData:
     """What is read for the page. With a report, its citations are marked instead of the thread's own."""
 
     thread: Thread
@@ -77,12 +77,12 @@ class Pages:
         return slice((self.number - 1) * MESSAGES_A_PAGE, self.number * MESSAGES_A_PAGE)
 
 
-def thread_values(reading: Reading, *, at: str | None = None, page: str = "1") -> dict[str, Any]:
+def thread_values(reading: ThreadPageData, *, at: str | None = None, page: str = "1") -> dict[str, Any]:
     """The template's values for the page that holds message `at`, or for the page of this number."""
     thread, placed = reading.thread, arrange(reading.messages)
     page_of = {each.message.id: 1 + index // MESSAGES_A_PAGE for index, each in enumerate(placed)}
     pages = _pages(page_of, at, page)
-    waits = thread.status is Status.PENDING
+    waits = thread.status is ProcessingStatus.PENDING
     return {
         "thread": thread,
         "report": reading.report,
@@ -90,10 +90,10 @@ def thread_values(reading: Reading, *, at: str | None = None, page: str = "1") -
         "messages": _views(placed[pages.positions()], reading),
         "pages": pages,
         "missing": max(thread.message_count - len(reading.messages), 0),
-        "given_up": [each for each in reading.messages if each.status is Status.FAILED_MAX_RETRIES],
+        "given_up": [each for each in reading.messages if each.status is ProcessingStatus.FAILED_MAX_RETRIES],
         "grows": waits and thread.summary_id is not None,
         "waiting": waits and thread.summary_id is None,
-        "failed": thread.status is Status.FAILED_MAX_RETRIES,
+        "failed": thread.status is ProcessingStatus.FAILED_MAX_RETRIES,
         "whole_thread": page_of_thread(thread.id),
         "address_of": lambda message: pages.address(message.id, f"m-{message.id}"),
     }
@@ -121,7 +121,7 @@ def _shown(summary: Summary, pages: Pages) -> ShownSummary:
     return shown_summary(summary, citations, stances)
 
 
-def _views(placed: Sequence[Placed], reading: Reading) -> list[MessageView]:
+def _views(placed: Sequence[Placed], reading: ThreadPageData) -> list[MessageView]:
     marks = _marks_of_citations(reading)
     stances = {each.message_key: each for each in reading.summary.stances} if reading.summary else {}
     views = []
@@ -135,10 +135,10 @@ def _views(placed: Sequence[Placed], reading: Reading) -> list[MessageView]:
     return views
 
 
-def _marks_of_citations(reading: Reading) -> dict[str, list[Mark]]:
+def _marks_of_citations(reading: ThreadPageData) -> dict[str, list[TextMark]]:
     """By message: where the sentences stand that the summary cites."""
     messages = {each.id: each for each in reading.messages}
-    found: dict[str, list[Mark]] = {}
+    found: dict[str, list[TextMark]] = {}
     for number, citation in enumerate(reading.summary.citations if reading.summary else [], 1):
         chunk = reading.chunks.get(citation.chunk_id)
         message = messages.get(chunk.message_key) if chunk else None

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 from shared.core.json_size import json_bytes_at_most
 from shared.documents.containers import document_class
 
-__all__ = ["Patch", "Ready", "Storable", "by_partition", "in_batches"]
+__all__ = ["Patch", "RawDocument", "Storable", "by_partition", "in_batches"]
 
 MAX_OPERATIONS = 100
 MAX_BYTES = 1_000_000  # half of Cosmos DB's limit, and no body that blocks the event loop for long
@@ -34,7 +34,7 @@ Some = TypeVar("Some", bound=Storable)
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class RawDocument:
     """A document as it is stored, where a model of each would cost more than it tells."""
 
     container: str
@@ -87,7 +87,7 @@ def in_batches(documents: Iterable[Storable]) -> Iterator[list[dict[str, Any]]]:
     size = 0
     for document in documents:
         stored = document.to_cosmos()
-        known = document.size if isinstance(document, Ready) else None
+        known = document.size if isinstance(document, RawDocument) else None
         length = json_bytes_at_most(stored) if known is None else known
         if batch and (len(batch) == MAX_OPERATIONS or size + length > MAX_BYTES):
             yield batch

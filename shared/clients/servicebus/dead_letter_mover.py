@@ -76,7 +76,7 @@ class Mover:
     async def move(self, queue: str, chosen: set[int], noted: set[int], act: Act, note: Note) -> Moved:
         """Move the chosen letters; `noted` are those that an earlier run has acted on already."""
         async with self._bus.dead_letters(queue) as receiver:
-            run = _Run(self, receiver, act, note, left=set(chosen), moved=Moved(acted=set(noted)))
+            run = _MoveRun(self, receiver, act, note, left=set(chosen), moved=Moved(acted=set(noted)))
             try:
                 await run.all()
             finally:
@@ -102,7 +102,7 @@ class Mover:
 
 
 @dataclass
-class _Run:
+class _MoveRun:
     mover: Mover
     receiver: "ServiceBusReceiver"
     act: Act

@@ -6,10 +6,10 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["COUNT_PREFIX", "METRICS", "SPAN_ATTRIBUTES", "Kind", "MetricName"]
+__all__ = ["COUNT_PREFIX", "METRICS", "SPAN_ATTRIBUTES", "MetricKind", "MetricName"]
 
 
-class Kind(StrEnum):
+class MetricKind(StrEnum):
     COUNTER = "counter"
     GAUGE = "gauge"
     HISTOGRAM = "histogram"
@@ -18,21 +18,21 @@ class Kind(StrEnum):
 @dataclass(frozen=True)
 class MetricName:
     name: str
-    kind: Kind
+    kind: MetricKind
     labels: frozenset[str] = frozenset()
     spec: str | None = None
 
 
 def _counter(name: str, *labels: str, spec: str | None = None) -> MetricName:
-    return MetricName(name, Kind.COUNTER, frozenset(labels), spec)
+    return MetricName(name, MetricKind.COUNTER, frozenset(labels), spec)
 
 
 def _gauge(name: str, *labels: str, spec: str | None = None) -> MetricName:
-    return MetricName(name, Kind.GAUGE, frozenset(labels), spec)
+    return MetricName(name, MetricKind.GAUGE, frozenset(labels), spec)
 
 
 def _histogram(name: str, *labels: str, spec: str | None = None) -> MetricName:
-    return MetricName(name, Kind.HISTOGRAM, frozenset(labels), spec)
+    return MetricName(name, MetricKind.HISTOGRAM, frozenset(labels), spec)
 
 
 METRICS: dict[str, MetricName] = {

@@ -14,7 +14,7 @@ from shared.domain.chunking.tokens import WINDOW, ModelTokenizer, TokenizedText
 from shared.domain.mail.models import Segment
 from shared.domain.mail.normalize import NormalizedBody
 
-__all__ = ["Chunk", "ChunkSettings", "Embedder", "Strategy", "chunk_body"]
+__all__ = ["TextChunk", "ChunkSettings", "Embedder", "Strategy", "chunk_body"]
 
 Embedder = Callable[[Sequence[str]], Sequence[Sequence[float]]]
 """Sentences to vectors."""
@@ -49,7 +49,7 @@ class ChunkSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class TextChunk:
     index: int
     text: str
     token_count: int
@@ -73,17 +73,17 @@ def chunk_body(
     tokenizer: ModelTokenizer,
     settings: ChunkSettings | None = None,
     embedder: Embedder | None = None,
-) -> list[Chunk]:
+) -> list[TextChunk]:
     """The chunks of a message's own text; none where it has only quotes."""
     settings = settings or ChunkSettings()
     body = NormalizedBody(body_raw, segments)
     tokens = tokenizer.tokenize(body.text)
     ends = _cut_points(body.text, tokens, settings, embedder)
-    chunks: list[Chunk] = []
+    chunks: list[TextChunk] = []
     for start, end, overlaps in _with_overlap(body.text, tokens, ends, settings):
         for first, last, count in _within_chars(body.text, tokens, start, end, tokenizer, settings.max_chars):
             spans = tuple(body.raw_spans(first, last))
-            chunks.append(Chunk(len(chunks), body.text[first:last], count, spans, overlaps))
+            chunks.append(TextChunk(len(chunks), body.text[first:last], count, spans, overlaps))
     return chunks
 
 

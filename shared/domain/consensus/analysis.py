@@ -10,7 +10,7 @@ from shared.domain.consensus.models import (
     CallKind,
     ConsensusCall,
     ConsensusMessage,
-    Counts,
+    StanceCounts,
     MessageStance,
     Participant,
     Stance,
@@ -36,7 +36,7 @@ def analyse_thread(messages: Iterable[ConsensusMessage], chairs: Collection[str]
     read = [(message_stance(m), consensus_calls(m, chairs), list(statements(m))) for m in ordered]
     stances = _Resolver().stances(ordered, [_own_voice(stance, calls) for stance, calls, _ in read])
     participants = _participants(ordered, stances)
-    counts = Counts(**Counter(participant.stance.value for participant in participants))
+    counts = StanceCounts(**Counter(participant.stance.value for participant in participants))
     calls = [call for _, of_message, _ in read for call in of_message]
     found = [statement for _, _, of_message in read for statement in of_message]
     verdict = judge(counts, calls, _objectors(participants))

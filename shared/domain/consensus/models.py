@@ -10,7 +10,7 @@ __all__ = [
     "ConsensusCall",
     "ConsensusMessage",
     "ConsensusType",
-    "Counts",
+    "StanceCounts",
     "Evidence",
     "MessageStance",
     "Participant",
@@ -114,7 +114,7 @@ class Participant:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class StanceCounts:
     """Participants by their latest stance."""
 
     support: int = 0
@@ -128,7 +128,7 @@ class Counts:
 class ThreadConsensus:
     has_consensus: bool
     consensus_type: ConsensusType | None
-    counts: Counts
+    counts: StanceCounts
     reason: str
     """One line on why, for a person who doubts it."""
     participants: Sequence[Participant] = ()

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from shared.domain.consensus.models import Stance
 
-__all__ = ["DECIDED", "HINTED", "MARKS", "SAID", "TARGET", "Mark"]
+__all__ = ["DECIDED", "HINTED", "MARKS", "SAID", "TARGET", "StanceMark"]
 
 DECIDED, SAID, HINTED = 3, 2, 1
 """How strongly it speaks: about the proposal; agreeing or disagreeing; by a manner of speaking."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class StanceMark:
     cue: str
     stance: Stance
     strength: int
@@ -169,45 +169,45 @@ _UNSURE = _any(
 )
 
 MARKS = (
-    Mark("objection withdrawn", Stance.NEUTRAL, DECIDED, _WITHDRAWN),
-    Mark("no opinion", Stance.NEUTRAL, DECIDED, _NO_OPINION),
-    Mark("no objection", Stance.NEUTRAL, DECIDED, _NO_OBJECTION),
-    Mark("has an objection", Stance.OBJECTION, DECIDED, _HAS_OBJECTION),
-    Mark("does not think so", Stance.OBJECTION, SAID, _THINKS_NOT),
-    Mark("not ready", Stance.OBJECTION, DECIDED, _NOT_READY),
-    Mark("ready", Stance.SUPPORT, DECIDED, _READY),
-    Mark("+1", Stance.SUPPORT, DECIDED, _PLUS_ONE, is_relative=True),
-    Mark("-1", Stance.OBJECTION, DECIDED, _MINUS_ONE, is_relative=True),
-    Mark("approves", Stance.SUPPORT, SAID, _APPROVES, is_relative=True),
-    Mark(
+    StanceMark("objection withdrawn", Stance.NEUTRAL, DECIDED, _WITHDRAWN),
+    StanceMark("no opinion", Stance.NEUTRAL, DECIDED, _NO_OPINION),
+    StanceMark("no objection", Stance.NEUTRAL, DECIDED, _NO_OBJECTION),
+    StanceMark("has an objection", Stance.OBJECTION, DECIDED, _HAS_OBJECTION),
+    StanceMark("does not think so", Stance.OBJECTION, SAID, _THINKS_NOT),
+    StanceMark("not ready", Stance.OBJECTION, DECIDED, _NOT_READY),
+    StanceMark("ready", Stance.SUPPORT, DECIDED, _READY),
+    StanceMark("+1", Stance.SUPPORT, DECIDED, _PLUS_ONE, is_relative=True),
+    StanceMark("-1", Stance.OBJECTION, DECIDED, _MINUS_ONE, is_relative=True),
+    StanceMark("approves", Stance.SUPPORT, SAID, _APPROVES, is_relative=True),
+    StanceMark(
         "ack",
         Stance.SUPPORT,
         DECIDED,
         _any(rf"{_LEAD}(?:acked-by:.*|reviewed-by:.*|ack{_CLOSE})"),
         is_relative=True,
     ),
-    Mark(
+    StanceMark(
         "nack", Stance.OBJECTION, DECIDED, _any(rf"{_LEAD}(?:nacked-by:.*|nac?k{_CLOSE})"), is_relative=True
     ),
-    Mark("agreed", Stance.SUPPORT, SAID, _AGREED, is_relative=True),
+    StanceMark("agreed", Stance.SUPPORT, SAID, _AGREED, is_relative=True),
     # Right about something: that alone is no support for the proposal.
-    Mark("you are right", Stance.UNCLEAR, HINTED, _YOU_ARE_RIGHT, is_relative=True),
-    Mark("bad idea", Stance.OBJECTION, SAID, _BAD_IDEA, is_relative=True),
-    Mark(
+    StanceMark("you are right", Stance.UNCLEAR, HINTED, _YOU_ARE_RIGHT, is_relative=True),
+    StanceMark("bad idea", Stance.OBJECTION, SAID, _BAD_IDEA, is_relative=True),
+    StanceMark(
         "yes",
         Stance.SUPPORT,
         HINTED,
         _any(r"^\s*(?:yes|yep|yup|aye)(?:,? please)?\s*[.!]*$"),
         is_relative=True,
     ),
-    Mark(
+    StanceMark(
         "no",
         Stance.OBJECTION,
         HINTED,
         _any(r"^\s*(?:no|nope|nay|no way|no thanks|absolutely not|please don't|not really)\s*[.!]*$"),
         is_relative=True,
     ),
-    Mark("concern", Stance.UNCLEAR, SAID, _CONCERN),
-    Mark("unsure", Stance.UNCLEAR, SAID, _UNSURE),
+    StanceMark("concern", Stance.UNCLEAR, SAID, _CONCERN),
+    StanceMark("unsure", Stance.UNCLEAR, SAID, _UNSURE),
 )
 """The more exact first: of two that overlap, the earlier in this table counts."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shared.domain.consensus.models import CallKind, ConsensusCall, ConsensusType, Counts
+from shared.domain.consensus.models import CallKind, ConsensusCall, ConsensusType, StanceCounts
 
 __all__ = ["Verdict", "judge"]
 
@@ -21,7 +21,7 @@ class Verdict:
     reason: str
 
 
-def judge(counts: Counts, calls: Sequence[ConsensusCall], objectors: frozenset[str] = frozenset()) -> Verdict:
+def judge(counts: StanceCounts, calls: Sequence[ConsensusCall], objectors: frozenset[str] = frozenset()) -> Verdict:
     call = _ruling(counts, calls, objectors)
     if call is None:
         return _by_voices(counts)
@@ -43,7 +43,7 @@ def judge(counts: Counts, calls: Sequence[ConsensusCall], objectors: frozenset[s
 
 
 def _ruling(
-    counts: Counts, calls: Sequence[ConsensusCall], objectors: frozenset[str]
+    counts: StanceCounts, calls: Sequence[ConsensusCall], objectors: frozenset[str]
 ) -> ConsensusCall | None:
     """The last outcome that counts: a chair's; anybody else's only where the voices do not contradict it."""
     outcomes = [call for call in calls if call.kind not in (CallKind.OPENED, CallKind.CLOSED)]
@@ -54,7 +54,7 @@ def _ruling(
     return credible[-1] if credible else None
 
 
-def _is_credible(call: ConsensusCall, counts: Counts, objectors: frozenset[str]) -> bool:
+def _is_credible(call: ConsensusCall, counts: StanceCounts, objectors: frozenset[str]) -> bool:
     """Nobody rules in their own favour: an objector's word on the outcome is one more objection."""
     if call.sender_email.strip().casefold() in objectors:
         return False
@@ -65,7 +65,7 @@ def _is_credible(call: ConsensusCall, counts: Counts, objectors: frozenset[str])
     return counts.objection > 0 or counts.support < MIN_SUPPORT
 
 
-def _by_voices(counts: Counts) -> Verdict:
+def _by_voices(counts: StanceCounts) -> Verdict:
     support, objection = counts.support, counts.objection
     agreed = support >= MIN_SUPPORT and objection == 0
     roughly = support >= ROUGH_SUPPORT and support >= ROUGH_RATIO * objection
@@ -81,7 +81,7 @@ def _by_voices(counts: Counts) -> Verdict:
     )
 
 
-def _tendency(counts: Counts) -> ConsensusType | None:
+def _tendency(counts: StanceCounts) -> ConsensusType | None:
     if counts.support and counts.objection:
         return ConsensusType.MIXED
     if counts.support:

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from shared.domain.mail.charsets import printable
 from shared.domain.mail.encoded_words import decode_words
-from shared.domain.mail.models import Address
+from shared.domain.mail.models import ParsedAddress
 
 __all__ = ["parse_addresses"]
 
@@ -26,7 +26,7 @@ _MAX_VALUE = 100_000
 _MAX_CACHED = 500
 
 
-def parse_addresses(value: str, limit: int = 1000) -> list[Address]:
+def parse_addresses(value: str, limit: int = 1000) -> list[ParsedAddress]:
     """The addresses of a From, To or Cc field, unfolded but still encoded."""
     # A long one without its runs of spaces: patterns would look for a run's end from each of its spaces.
     found = _cached(value) if len(value) <= _MAX_CACHED else _parse(" ".join(value[:_MAX_VALUE].split()))
@@ -34,15 +34,15 @@ def parse_addresses(value: str, limit: int = 1000) -> list[Address]:
 
 
 @lru_cache(maxsize=4096)
-def _cached(value: str) -> tuple[Address, ...]:
+def _cached(value: str) -> tuple[ParsedAddress, ...]:
     return _parse(value)
 
 
-def _parse(value: str) -> tuple[Address, ...]:
+def _parse(value: str) -> tuple[ParsedAddress, ...]:
     if simple := _PLAIN.fullmatch(value):
-        return (Address(" ".join(simple[1].split()), f"{simple[2]}@{simple[3].lower()}"),)
+        return (ParsedAddress(" ".join(simple[1].split()), f"{simple[2]}@{simple[3].lower()}"),)
     if simple := _BARE.fullmatch(value):
-        return (Address("", f"{simple[1]}@{simple[2].lower()}"),)
+        return (ParsedAddress("", f"{simple[1]}@{simple[2].lower()}"),)
     pieces = _with_comma_names(_split(value))
     if len(pieces) == 1:
         found = [_one(pieces[0])]
@@ -51,7 +51,7 @@ def _parse(value: str) -> tuple[Address, ...]:
     return tuple(address for address in found if address.name or address.email)
 
 
-def _piece(piece: str) -> tuple[Address, ...]:
+def _piece(piece: str) -> tuple[ParsedAddress, ...]:
     return _cached(piece) if len(piece) <= _MAX_CACHED else (_one(piece),)
 
 
@@ -99,7 +99,7 @@ def _is_bare_name(piece: str) -> bool:
     return not any(char in piece for char in '@<>()"') and not _AT.search(piece)
 
 
-def _one(piece: str) -> Address:
+def _one(piece: str) -> ParsedAddress:
     rest, comments = _without_comments(piece)
     name, angle, inside = rest.rpartition("<")
     email = inside.split(">", 1)[0] if angle else rest
@@ -107,7 +107,7 @@ def _one(piece: str) -> Address:
         name = ""
     name = _clean_name(name) or _clean_name(" ".join(comments))
     email, leftover = _clean_email(email)
-    return Address(name or leftover, email)
+    return ParsedAddress(name or leftover, email)
 
 
 def _without_comments(piece: str) -> tuple[str, list[str]]:

@@ -5,12 +5,12 @@ from bisect import bisect_right
 from functools import cached_property
 from itertools import accumulate
 
-from shared.domain.mail.models import Kind, Segment
+from shared.domain.mail.models import SegmentKind, Segment
 
 __all__ = ["ATTRIBUTION", "BLANK", "FOOTER", "NEW", "QUOTE", "SIGNATURE", "MarkedLines"]
 
 NEW, QUOTE, ATTRIBUTION, SIGNATURE, FOOTER, BLANK = range(6)
-_KINDS = (Kind.NEW, Kind.QUOTE, Kind.ATTRIBUTION, Kind.SIGNATURE, Kind.FOOTER)
+_KINDS = (SegmentKind.NEW, SegmentKind.QUOTE, SegmentKind.ATTRIBUTION, SegmentKind.SIGNATURE, SegmentKind.FOOTER)
 CODES = {kind: code for code, kind in enumerate(_KINDS)}
 # First characters to marks, for `bytes.translate`.
 _FIRST_MARKS = bytes(
@@ -58,7 +58,7 @@ class MarkedLines:
     def segments(self) -> list[Segment]:
         """Stretches of one kind each, without gaps."""
         if not self.marks.strip(b"\x00\x05"):
-            return [Segment(Kind.NEW, 0, len(self.text))]
+            return [Segment(SegmentKind.NEW, 0, len(self.text))]
         segments, start = [], 0
         for match in _STRETCH.finditer(self.marks):
             end = self.end_of(match.end() - 1)
@@ -66,5 +66,5 @@ class MarkedLines:
                 segments.append(Segment(_KINDS[(match.lastindex or 1) - 1], start, end))
                 start = end
         if start < len(self.text):
-            segments.append(Segment(Kind.NEW, start, len(self.text)))
+            segments.append(Segment(SegmentKind.NEW, start, len(self.text)))
         return segments

@@ -10,7 +10,7 @@ from shared.domain.mail import charsets
 from shared.domain.mail.flowed import unflow
 from shared.domain.mail.headers import Headers, parameters, parse_headers, split_message, text_of
 from shared.domain.mail.html import html_to_text
-from shared.domain.mail.models import Attachment, Kind, Limits
+from shared.domain.mail.models import ParsedAttachment, SegmentKind, Limits
 from shared.domain.mail.transfer import decode_transfer
 
 __all__ = ["Content", "read_content"]
@@ -29,11 +29,11 @@ _META_SEARCH = 2048
 class Content:
     """What a part and the parts in it hold."""
 
-    texts: list[tuple[str, Kind | None]] = field(default_factory=list)
+    texts: list[tuple[str, SegmentKind | None]] = field(default_factory=list)
     """In order; with a kind where the structure, not the text, says what it is."""
     html: str | None = None
     has_plain: bool = False
-    attachments: list[Attachment] = field(default_factory=list)
+    attachments: list[ParsedAttachment] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     def add(self, other: "Content") -> None:
@@ -68,7 +68,7 @@ class _PartReader:
         if disposition != "attachment" and _is_readable(content_type):
             return self._text(content_type, options, encoding, body)
         data, _, warning = decode_transfer(body, encoding)
-        attachment = Attachment(charsets.printable(filename)[:500], content_type[:200], len(data))
+        attachment = ParsedAttachment(charsets.printable(filename)[:500], content_type[:200], len(data))
         return Content(attachments=[attachment], warnings=[warning] if warning else [])
 
     def _text(self, content_type: str, options: dict[str, str], encoding: str, body: bytes) -> Content:
@@ -115,7 +115,7 @@ class _PartReader:
         if len(found) < len(parts):
             content.warnings.append("too-many-parts")
         if epilogue.strip():
-            content.texts.append((_LINE_END.sub("\n", charsets.decode(epilogue)[0]), Kind.FOOTER))
+            content.texts.append((_LINE_END.sub("\n", charsets.decode(epilogue)[0]), SegmentKind.FOOTER))
         return content
 
     def _part(self, raw: bytes, depth: int, default_type: str) -> Content | None:
@@ -145,8 +145,8 @@ class _PartReader:
             for name in ("from", "date", "subject")
             if (value := text_of(headers, name))
         )
-        content.texts = [(f"{heading}\n", Kind.QUOTE), *((text, Kind.QUOTE) for text, _ in content.texts)]
-        content.attachments.insert(0, Attachment(subject[:500], "message/rfc822", len(body)))
+        content.texts = [(f"{heading}\n", SegmentKind.QUOTE), *((text, SegmentKind.QUOTE) for text, _ in content.texts)]
+        content.attachments.insert(0, ParsedAttachment(subject[:500], "message/rfc822", len(body)))
         content.html = None
         return content
 

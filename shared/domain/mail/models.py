@@ -7,10 +7,10 @@ from typing import ClassVar, NamedTuple
 
 from shared.core.ids import node_without_id
 
-__all__ = ["Address", "Attachment", "Kind", "Limits", "Message", "RawMessage", "Segment", "Share", "Skipped"]
+__all__ = ["ParsedAddress", "ParsedAttachment", "SegmentKind", "Limits", "ParsedMail", "RawMessage", "Segment", "Share", "Skipped"]
 
 
-class Kind(StrEnum):
+class SegmentKind(StrEnum):
     """What a stretch of a body is."""
 
     NEW = "new"
@@ -23,17 +23,17 @@ class Kind(StrEnum):
 class Segment(NamedTuple):
     """A stretch of `body_raw`, from `start` up to `end`."""
 
-    kind: Kind
+    kind: SegmentKind
     start: int
     end: int
 
 
-class Address(NamedTuple):
+class ParsedAddress(NamedTuple):
     name: str
     email: str
 
 
-class Attachment(NamedTuple):
+class ParsedAttachment(NamedTuple):
     filename: str
     content_type: str
     size: int
@@ -92,16 +92,16 @@ class Share:
 
 
 @dataclass(slots=True)
-class Message:
+class ParsedMail:
     message_key: str
     message_id: str | None
     """With its angle brackets; None where the mail has none."""
     in_reply_to: list[str]
     references: list[str]
     subject: str
-    sender: Address
-    to: list[Address]
-    cc: list[Address]
+    sender: ParsedAddress
+    to: list[ParsedAddress]
+    cc: list[ParsedAddress]
     date: datetime | None
     """In UTC; None when no source of a date made sense."""
     body_raw: str
@@ -109,7 +109,7 @@ class Message:
     body_html: str | None
     segments: list[Segment]
     headers: dict[str, str]
-    attachments: list[Attachment]
+    attachments: list[ParsedAttachment]
     draft_mentions: list[str]
     warnings: list[str] = field(default_factory=list)
     offset: int = 0

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from shared.domain.mail import footers, quotes, signatures
 from shared.domain.mail.lines import CODES, MarkedLines
-from shared.domain.mail.models import Kind, Segment
+from shared.domain.mail.models import SegmentKind, Segment
 
 __all__ = ["NormalizedBody", "Piece", "normalize", "segment"]
 
@@ -34,7 +34,7 @@ class NormalizedBody:
         texts: list[str] = []
         position = 0
         for kind, start, end in segments:
-            shown = body_raw[start:end].rstrip() if kind is Kind.NEW else ""
+            shown = body_raw[start:end].rstrip() if kind is SegmentKind.NEW else ""
             if not shown:
                 continue
             blank = _BLANK_EDGE.match(shown)

@@ -22,7 +22,7 @@ from shared.domain.mail.headers import (
 from shared.domain.mail.mbox import BinaryStream, read_archive
 from shared.domain.mail.mentions import find_mentions
 from shared.domain.mail.mime import Content, read_content
-from shared.domain.mail.models import Address, Limits, Message, RawMessage, Segment, Share, Skipped
+from shared.domain.mail.models import ParsedAddress, Limits, ParsedMail, RawMessage, Segment, Share, Skipped
 from shared.domain.mail.normalize import normalize, segment
 
 __all__ = ["parse_archive", "parse_message"]
@@ -40,7 +40,7 @@ _MAX_SUBJECT = 1_000
 
 def parse_archive(
     stream: BinaryStream, limits: Limits | None = None, share: Share | None = None
-) -> Iterator[Message | Skipped]:
+) -> Iterator[ParsedMail | Skipped]:
     """The messages of an archive, or a share of them; what cannot be parsed is recorded and skipped."""
     limits = limits or Limits()
     for raw in read_archive(stream, limits):
@@ -56,7 +56,7 @@ def parse_archive(
             yield Skipped(raw.index, raw.offset, len(raw.data), reason)
 
 
-def parse_message(raw: RawMessage | bytes, limits: Limits | None = None) -> Message:
+def parse_message(raw: RawMessage | bytes, limits: Limits | None = None) -> ParsedMail:
     limits = limits or Limits()
     if isinstance(raw, bytes):
         raw = RawMessage(raw)
@@ -74,7 +74,7 @@ def parse_message(raw: RawMessage | bytes, limits: Limits | None = None) -> Mess
 
 def _build(
     raw: RawMessage, headers: Headers, content: Content, warnings: list[str], limits: Limits
-) -> Message:
+) -> ParsedMail:
     body_raw, known = _joined(content, limits, warnings)
     segments = segment(body_raw, known)
     normalized = normalize(body_raw, segments).text
@@ -84,7 +84,7 @@ def _build(
     message_id = one_id(_first(headers, "message-id"))
     if message_id is None:
         warnings.append("missing-message-id")
-    return Message(
+    return ParsedMail(
         message_key=message_key(message_id)
         if message_id
         else message_key_without_id(date, sender.email or sender.name, subject, body_raw),
@@ -142,16 +142,16 @@ def _first(headers: Headers, name: str) -> str:
     return values[0] if values else ""
 
 
-def _sender(headers: Headers, warnings: list[str]) -> Address:
+def _sender(headers: Headers, warnings: list[str]) -> ParsedAddress:
     for name in ("from", "sender", "reply-to"):
         for value in headers.get(name, ()):
             if found := parse_addresses(unfold(value), 1):
                 return found[0]
     warnings.append("missing-sender")
-    return Address("", "")
+    return ParsedAddress("", "")
 
 
-def _recipients(headers: Headers, name: str, limits: Limits) -> list[Address]:
+def _recipients(headers: Headers, name: str, limits: Limits) -> list[ParsedAddress]:
     values = headers.get(name)
     if not values:
         return []
@@ -159,7 +159,7 @@ def _recipients(headers: Headers, name: str, limits: Limits) -> list[Address]:
     return parse_addresses(unfold(value), limits.recipients)
 
 
-def _parents(headers: Headers, people: tuple[Address, ...]) -> list[str]:
+def _parents(headers: Headers, people: tuple[ParsedAddress, ...]) -> list[str]:
     value = _first(headers, "in-reply-to")[:_MAX_IDS_VALUE]
     if not value:
         return []

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from shared.core.errors import PermanentError
-from shared.domain.summaries.context_selection import Selection, select_context
+from shared.domain.summaries.context_selection import ContextSelection, select_context
 from shared.domain.summaries.models import ContextChunk, Section, ThreadContext
 
 __all__ = ["TEMPLATES", "CountTokens", "Prompt", "UnknownTemplateError", "build_prompt", "estimate_tokens"]
@@ -47,7 +47,7 @@ class Prompt:
     user: str
     chunks: dict[str, ContextChunk]
     """By the names that the model sees, and by their ids."""
-    selection: Selection
+    selection: ContextSelection
     tokens: int
 
 

@@ -10,19 +10,19 @@ from shared.domain.summaries.mmr import Bounds, pick_diverse
 from shared.domain.summaries.models import ContextChunk, ContextMessage, ThreadContext
 from shared.domain.summaries.tfidf import Matrix, centroid, tfidf
 
-__all__ = ["Selection", "select_context"]
+__all__ = ["ContextSelection", "select_context"]
 
 _LATEST_MESSAGES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ContextSelection:
     chunks: tuple[ContextChunk, ...]
     is_whole: bool
     tokens: int
 
 
-def select_context(context: ThreadContext, budget_tokens: int, overhead_tokens: int = 0) -> Selection:
+def select_context(context: ThreadContext, budget_tokens: int, overhead_tokens: int = 0) -> ContextSelection:
     """The chunks to read, in the thread's order. Each costs its tokens and `overhead_tokens`.
 
     Where not all fit: the first message, the latest ones and every participant come first (as far as they
@@ -31,14 +31,14 @@ def select_context(context: ThreadContext, budget_tokens: int, overhead_tokens: 
     chunks = _in_thread_order(context)
     costs = [chunk.token_count + overhead_tokens for chunk in chunks]
     if sum(costs) <= budget_tokens:
-        return Selection(tuple(chunks), is_whole=True, tokens=sum(costs))
+        return ContextSelection(tuple(chunks), is_whole=True, tokens=sum(costs))
     vectors = _vectors(context, chunks)
     relevance = _relevance(context, vectors)
     chosen = _fitting(_required(context, chunks, relevance), costs, budget_tokens)
     bounds = Bounds(budget_tokens - sum(costs[index] for index in chosen), context.top_k)
     chosen += pick_diverse(relevance, vectors, costs, bounds, already=chosen)
     picked = tuple(chunks[index] for index in sorted(chosen))
-    return Selection(picked, is_whole=False, tokens=sum(costs[index] for index in chosen))
+    return ContextSelection(picked, is_whole=False, tokens=sum(costs[index] for index in chosen))
 
 
 def _in_thread_order(context: ThreadContext) -> list[ContextChunk]:

@@ -2,7 +2,7 @@
 
 import re
 
-from shared.domain.consensus.models import Counts, Participant, Stance
+from shared.domain.consensus.models import StanceCounts, Participant, Stance
 from shared.domain.summaries.models import Citation, Claim, Section, ThreadSummary
 
 __all__ = ["escape_markdown", "render_markdown"]
@@ -52,7 +52,7 @@ def _verdict(summary: ThreadSummary) -> str:
     return f"**{said}{kind}**: {escape_markdown(found.reason)}, {_others(found.counts)}."
 
 
-def _others(counts: Counts) -> str:
+def _others(counts: StanceCounts) -> str:
     return f"{counts.neutral + counts.question + counts.unclear} without a clear stance"
 
 

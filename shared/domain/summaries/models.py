@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from shared.documents.base import Part
+from shared.documents.base import Subdocument
 from shared.domain.consensus.models import ConsensusMessage, ThreadConsensus
 
 __all__ = [
@@ -38,7 +38,7 @@ class SummaryType(StrEnum):
     DRAFT_FOCUSED = "draft-focused"
 
 
-class Citation(Part):
+class Citation(Subdocument):
     chunk_id: str
     message_id: str
     quote: str

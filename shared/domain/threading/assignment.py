@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from shared.core.ids import thread_id
-from shared.domain.mail.models import Message
+from shared.domain.mail.models import ParsedMail
 from shared.domain.threading.subject_links import SubjectEntry, entries_of
 from shared.domain.threading.subject_links import links as subject_links
 
@@ -139,7 +139,7 @@ class ThreadingResult:
     """The threads that are new or changed, by their id."""
 
 
-def links_of(message: Message) -> Links:
+def links_of(message: ParsedMail) -> Links:
     node = message.node
     chain = [one for one in message.references if one != node]
     parents = [one for one in message.in_reply_to if one != node and one not in chain]
@@ -147,7 +147,7 @@ def links_of(message: Message) -> Links:
     return Links(node, chain, parents, date, entries_of(message))
 
 
-def assign(messages: Iterable[Message], known: KnownThreads) -> ThreadingResult:
+def assign(messages: Iterable[ParsedMail], known: KnownThreads) -> ThreadingResult:
     """Thread messages into what is known. Doing it again, or in another order, changes nothing."""
     return assign_links(map(links_of, messages), known)
 

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from shared.domain.mail.models import Message
+from shared.domain.mail.models import ParsedMail
 from shared.domain.threading.subjects import read_subject
 
 __all__ = ["SubjectEntry", "entries_of", "links"]
@@ -38,7 +38,7 @@ class SubjectEntry(NamedTuple):
     """Whether the message has nothing but this to be threaded by."""
 
 
-def entries_of(message: Message) -> list[SubjectEntry]:
+def entries_of(message: ParsedMail) -> list[SubjectEntry]:
     if message.date is None:
         return []
     at = int(message.date.timestamp())

@@ -13,7 +13,7 @@ import numpy as np
 
 from shared.embedding.openvino.cpu import Precision
 from shared.embedding.openvino.encoder import compile_graph
-from shared.embedding.openvino.graph import Shape, build_graph
+from shared.embedding.openvino.graph import ModelShape, build_graph
 from shared.embedding.openvino.model_folder import (
     DEFAULT_FOLDER,
     MANIFEST,
@@ -46,9 +46,9 @@ tokenizer.json is unchanged.
 """
 
 
-def build_model_folder(out: Path, source: Path | None = None, *, shape: Shape | None = None) -> Manifest:
+def build_model_folder(out: Path, source: Path | None = None, *, shape: ModelShape | None = None) -> Manifest:
     """Make the folder beside `out` first, so that a folder under its final name is whole."""
-    source, shape = source or locate_package(), shape or Shape()
+    source, shape = source or locate_package(), shape or ModelShape()
     weights = read_weights(source)
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as temporary:
@@ -65,7 +65,7 @@ def build_model_folder(out: Path, source: Path | None = None, *, shape: Shape | 
     return manifest
 
 
-def _describe(folder: Path, exact: ov.Model, shape: Shape) -> Manifest:
+def _describe(folder: Path, exact: ov.Model, shape: ModelShape) -> Manifest:
     ids, _ = WordPieces(folder / TOKENIZER, shape.window).ids([PROBE])
     inputs = {"ids": np.array(ids, np.int32), "mask": np.ones((1, len(ids[0])), np.float32)}
     vector = compile_graph(exact, Precision.FP32)(inputs)["vectors"][0]

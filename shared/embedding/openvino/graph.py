@@ -17,7 +17,7 @@ from shared.embedding.openvino.cpu import Precision
 from shared.embedding.openvino.runtime import opset as op
 from shared.embedding.openvino.runtime import ov
 
-__all__ = ["Shape", "build_graph", "quantised"]
+__all__ = ["ModelShape", "build_graph", "quantised"]
 
 _MASKED = np.float32(-1e9)
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -25,7 +25,7 @@ Node: TypeAlias = Any  # openvino's nodes and outputs are untyped
 
 
 @dataclass(frozen=True)
-class Shape:
+class ModelShape:
     layers: int = 6
     heads: int = 12
     hidden: int = 384
@@ -33,8 +33,8 @@ class Shape:
     epsilon: float = 1e-12
 
 
-def build_graph(weights: Mapping[str, Vectors], precision: Precision, shape: Shape | None = None) -> ov.Model:
-    shape = shape or Shape()
+def build_graph(weights: Mapping[str, Vectors], precision: Precision, shape: ModelShape | None = None) -> ov.Model:
+    shape = shape or ModelShape()
     graph = _Graph(weights, precision, shape)
     ids, mask = _input("ids", ov.Type.i32), _input("mask", ov.Type.f32)
     unmasked = op.multiply(op.subtract(_number(1.0), mask), _constant(_MASKED))
@@ -58,7 +58,7 @@ def quantised(weight: Vectors) -> tuple[Bytes, Bytes, Vectors]:
 
 
 class _Graph:
-    def __init__(self, weights: Mapping[str, Vectors], precision: Precision, shape: Shape) -> None:
+    def __init__(self, weights: Mapping[str, Vectors], precision: Precision, shape: ModelShape) -> None:
         self._weights = weights
         self._precision = precision
         self._shape = shape

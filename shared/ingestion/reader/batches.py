@@ -4,8 +4,8 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from shared.documents.prepared_message import Arrival, arrival_of
-from shared.domain.mail.models import Message, Share, Skipped
+from shared.documents.prepared_message import PreparedMessage, arrival_of
+from shared.domain.mail.models import ParsedMail, Share, Skipped
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.assignment import Links
 from shared.domain.threading.subject_links import SubjectEntry
@@ -20,7 +20,7 @@ BATCH_SIZE = 1_000_000  # characters of text
 
 
 class Batch(NamedTuple):
-    arrivals: list[Arrival]
+    arrivals: list[PreparedMessage]
     skipped: list[Skipped]
 
 
@@ -47,20 +47,20 @@ def _ignore(_: SkippedMember) -> None:
     pass
 
 
-def _some(found: Iterator[Message | Skipped]) -> list[Message | Skipped]:
+def _some(found: Iterator[ParsedMail | Skipped]) -> list[ParsedMail | Skipped]:
     """As many as make a batch; fewer where they are large: batches wait in memory."""
-    some: list[Message | Skipped] = []
+    some: list[ParsedMail | Skipped] = []
     size = 0
     while len(some) < BATCH and size < BATCH_SIZE and (each := next(found, None)) is not None:
         some.append(each)
-        size += len(each.body_raw) + len(each.body_html or "") if isinstance(each, Message) else 0
+        size += len(each.body_raw) + len(each.body_html or "") if isinstance(each, ParsedMail) else 0
     return some
 
 
-def _batch(found: list[Message | Skipped], left_out: list[SkippedMember]) -> Batch:
+def _batch(found: list[ParsedMail | Skipped], left_out: list[SkippedMember]) -> Batch:
     skipped = [Skipped(0, 0, 0, f"{member.name}: {member.reason}") for member in left_out]
     skipped += [each for each in found if isinstance(each, Skipped)]
-    return Batch([arrival_of(each) for each in found if isinstance(each, Message)], skipped)
+    return Batch([arrival_of(each) for each in found if isinstance(each, ParsedMail)], skipped)
 
 
 def plain(batch: Batch) -> Any:
@@ -78,7 +78,7 @@ def restored(values: Any) -> Batch:
     return Batch([_arrival(*each) for each in arrivals], [Skipped(*each) for each in skipped])
 
 
-def _arrival(links: Any, document: dict[str, Any], size: int) -> Arrival:
+def _arrival(links: Any, document: dict[str, Any], size: int) -> PreparedMessage:
     node, chain, parents, date, entries = links
     known = Links(node, chain, parents, date, [SubjectEntry(*entry) for entry in entries])
-    return Arrival(known, document, size)
+    return PreparedMessage(known, document, size)

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from shared.domain.mail.errors import EmptyArchiveError, NotAMailboxError
 from shared.domain.mail.separators import EmlDialect, detect
 from shared.ingestion.unpacking.errors import UnsupportedArchiveError
-from shared.ingestion.unpacking.limits import Budget, UnpackLimits
+from shared.ingestion.unpacking.limits import UnpackBudget, UnpackLimits
 from shared.ingestion.unpacking.streams import (
     Compression,
     Readable,
@@ -84,9 +84,9 @@ def detect_format(path: Path, limits: UnpackLimits | None = None) -> ArchiveForm
 @contextmanager
 def open_plain(
     path: Path, compression: Compression | None, limits: UnpackLimits
-) -> Iterator[tuple[Readable, Budget]]:
+) -> Iterator[tuple[Readable, UnpackBudget]]:
     """The file's content, unpacked where it is compressed, on a budget."""
-    budget = Budget(limits, path.stat().st_size)
+    budget = UnpackBudget(limits, path.stat().st_size)
     with path.open("rb") as file:
         stream = file if compression is None else inflated(file, compression, path.name)
         yield Spending(stream, budget, path.name), budget

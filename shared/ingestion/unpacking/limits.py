@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from shared.ingestion.unpacking.errors import ArchiveBombError
 
-__all__ = ["Budget", "UnpackLimits"]
+__all__ = ["UnpackBudget", "UnpackLimits"]
 
 MIB = 1024 * 1024
 
@@ -18,7 +18,7 @@ class UnpackLimits:
     ratio_free_bytes: int = 16 * MIB
 
 
-class Budget:
+class UnpackBudget:
     """What one archive has unpacked to so far."""
 
     def __init__(self, limits: UnpackLimits, packed_bytes: int) -> None:

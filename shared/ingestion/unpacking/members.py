@@ -22,7 +22,7 @@ from shared.ingestion.unpacking.formats import (
     mail_in,
     open_plain,
 )
-from shared.ingestion.unpacking.limits import Budget, UnpackLimits
+from shared.ingestion.unpacking.limits import UnpackBudget, UnpackLimits
 from shared.ingestion.unpacking.streams import (
     Compression,
     Readable,
@@ -111,7 +111,7 @@ def _tar_members(
 def _zip_members(
     path: Path, _format: ArchiveFormat, limits: UnpackLimits, on_skip: OnSkip
 ) -> Iterator[Member]:
-    budget = Budget(limits, path.stat().st_size)
+    budget = UnpackBudget(limits, path.stat().st_size)
     for entry in read_zip(path, limits):
         budget.count_member(entry.name)
         if entry.is_file:
@@ -120,7 +120,7 @@ def _zip_members(
             on_skip(SkippedMember(entry.name, f"a {entry.what} is not read"))
 
 
-def _member(name: str, content: Readable, budget: Budget, on_skip: OnSkip) -> Iterator[Member]:
+def _member(name: str, content: Readable, budget: UnpackBudget, on_skip: OnSkip) -> Iterator[Member]:
     stream = buffered(content)
     if compression_of(stream.peek(PEEK)) is Compression.GZ:
         stream = buffered(Spending(inflated(stream, Compression.GZ, name), budget, name))

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from shared.ingestion.unpacking.errors import CorruptArchiveError
-from shared.ingestion.unpacking.limits import Budget
+from shared.ingestion.unpacking.limits import UnpackBudget
 
 __all__ = ["Compression", "Readable", "Spending", "buffered", "compression_of", "inflated"]
 
@@ -66,7 +66,7 @@ def buffered(stream: Readable) -> io.BufferedReader:
 class Spending:
     """The stream, with each byte counted against the budget."""
 
-    def __init__(self, stream: Readable, budget: Budget, member: str) -> None:
+    def __init__(self, stream: Readable, budget: UnpackBudget, member: str) -> None:
         self._stream = stream
         self._budget = budget
         self._member = member

@@ -10,7 +10,7 @@ from datetime import datetime
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict, Store
-from shared.core.errors import DocumentNotFoundError, ErrorKind, Failure
+from shared.core.errors import DocumentNotFoundError, ErrorKind, ClassifiedError
 from shared.documents.base import Document, stored_time
 from shared.pipeline.stage import Subject
 
@@ -42,7 +42,7 @@ async def remember_failure(
     subjects: Iterable[Subject],
     *,
     attempt: int,
-    failure: Failure,
+    failure: ClassifiedError,
     now: datetime,
     session: Session,
     failed_status: str | None = None,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from shared.clients.classify import classify
-from shared.core.errors import ErrorKind, Failure, PipelineError
+from shared.core.errors import ErrorKind, ClassifiedError, PipelineError
 from shared.pipeline.retry.policies import Abandon, Backoff, RetryPolicy
 
 __all__ = ["AbandonedError", "RetryHooks", "handle_event_with_retry", "with_backoff"]
@@ -21,7 +21,7 @@ Work = Callable[[], Awaitable[Result]]
 class AbandonedError(PipelineError):
     """The retries of this delivery are used up."""
 
-    def __init__(self, reason: str, attempt_count: int, failure: Failure) -> None:
+    def __init__(self, reason: str, attempt_count: int, failure: ClassifiedError) -> None:
         super().__init__(f"{failure.error_type}: {failure.message}")
         self.reason = reason
         self.attempt_count = attempt_count
@@ -70,7 +70,7 @@ async def handle_event_with_retry(
 
 def _next_delay(
     policy: RetryPolicy,
-    failure: Failure,
+    failure: ClassifiedError,
     retries: int,
     elapsed: float,
     key: str,

@@ -11,7 +11,7 @@ import random
 from dataclasses import dataclass
 from typing import Self
 
-from shared.core.errors import ErrorKind, Failure
+from shared.core.errors import ErrorKind, ClassifiedError
 from shared.settings.app import Settings
 
 __all__ = ["Abandon", "Backoff", "Decision", "Retry", "RetryConfig", "RetryPolicy"]
@@ -89,7 +89,7 @@ class Backoff:
     def from_settings(cls, settings: Settings) -> Self:
         return cls(settings.MAX_RETRIES, settings.RETRY_BACKOFF_SECONDS, settings.RETRY_BACKOFF_CAP_SECONDS)
 
-    def decide(self, failure: Failure, retries: int) -> Decision:
+    def decide(self, failure: ClassifiedError, retries: int) -> Decision:
         """What to do after a failure, when `retries` retries were already made."""
         if failure.kind is not ErrorKind.TRANSIENT:
             return Abandon(NON_RETRYABLE)

@@ -39,7 +39,7 @@ async def deliver_due(
     """Attempt what is due; how many arrived."""
     due = clients.store.query(DUE_DELIVERIES, Session(), now=stored_time(now), limit=limit)
     reports = [(each["id"], each["scope"]) async for each in due]
-    run = _Run(clients, now, policy or _policy(clients))
+    run = _DeliveryRun(clients, now, policy or _policy(clients))
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def one(id_: str, scope: str) -> None:
@@ -58,7 +58,7 @@ def _policy(clients: Clients) -> AddressPolicy:
 
 
 @dataclass
-class _Run:
+class _DeliveryRun:
     clients: Clients
     now: datetime
     policy: AddressPolicy

@@ -10,7 +10,7 @@ from typing import Any
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.clients.servicebus.dead_letters import DeadLetter
-from shared.core.errors import ErrorKind, Failure
+from shared.core.errors import ErrorKind, ClassifiedError
 from shared.core.ids import failure_id, invalid_key
 from shared.documents.queries.failures import FAILURES_BY_ID
 from shared.pipeline.failures import error_hash
@@ -82,7 +82,7 @@ async def _records(store: Store, stage: str, ids: Iterable[str]) -> dict[str | N
 def _cause(letter: DeadLetter, record: dict[str, Any] | None) -> Cause:
     reason = letter.reason or "unknown"
     if record is None:
-        failure = Failure(ErrorKind.PERMANENT, reason, letter.description)
+        failure = ClassifiedError(ErrorKind.PERMANENT, reason, letter.description)
         return Cause(
             reason,
             error_hash(letter.queue, failure),

@@ -16,7 +16,7 @@ from typing import Any
 from shared.clients.blobs import DEAD_LETTERS_CONTAINER, Blobs
 from shared.core.errors import PermanentError
 
-__all__ = ["CONTAINER", "Journal", "Progress", "read_lines"]
+__all__ = ["CONTAINER", "Journal", "JournalState", "read_lines"]
 
 CONTAINER = DEAD_LETTERS_CONTAINER
 BLOCK_BYTES = 3 * 1024 * 1024  # a block of an append blob has at most 4 MiB
@@ -27,7 +27,7 @@ class JournalError(PermanentError):
 
 
 @dataclass
-class Progress:
+class JournalState:
     """A journal, read."""
 
     header: dict[str, Any] = field(default_factory=dict)
@@ -77,8 +77,8 @@ class Journal:
                 seen.add(key)
                 yield record
 
-    async def read(self) -> Progress:
-        progress = Progress()
+    async def read(self) -> JournalState:
+        progress = JournalState()
         async for line in read_lines(self._blobs, self.path):
             if "plan" in line:
                 progress.header = progress.header or line

@@ -20,9 +20,9 @@ from shared.clients.servicebus.resending import resubmission, send_again
 from shared.core.errors import DocumentNotFoundError, PermanentError
 from shared.documents.audits import Audit, AuditStatus
 from shared.upkeep.audit import Actor, find_audit, new_audit, save_audit
-from shared.upkeep.deadletters.journal import Journal, Progress
+from shared.upkeep.deadletters.journal import Journal, JournalState
 from shared.upkeep.deadletters.restoring import restore
-from shared.upkeep.deadletters.selection import Selection, choose
+from shared.upkeep.deadletters.selection import LetterSelection, choose
 
 if TYPE_CHECKING:
     from azure.servicebus import ServiceBusReceivedMessage
@@ -164,7 +164,7 @@ class _Job:
             await self._move(queue, set(numbers), progress.done.get(queue, set()))
         return self.tally
 
-    async def _planned(self) -> Progress:
+    async def _planned(self) -> JournalState:
         """Which dead letters it is about: settled once, before the first of them is touched."""
         try:
             return await self.journal.read()
@@ -176,7 +176,7 @@ class _Job:
 
     async def _plan(self) -> dict[str, list[int]]:
         given = {name: value for name, value in self.audit.selection.items() if name != "rate"}
-        chosen = await choose(self.clients, Selection.model_validate(given))
+        chosen = await choose(self.clients, LetterSelection.model_validate(given))
         plan: dict[str, list[int]] = {}
         for each in chosen:
             plan.setdefault(each.letter.queue, []).append(each.letter.sequence_number)

@@ -24,7 +24,7 @@ class NothingToRestoreError(PermanentError):
     """The operation left no archive that can be restored."""
 
 
-class Counts(Protocol):
+class RestoreTally(Protocol):
     planned: int
     done: int
     left: int
@@ -58,7 +58,7 @@ async def _missing(journal: Journal) -> AsyncIterator[dict[str, Any]]:
         return
 
 
-async def restore(clients: Clients, audit: Audit, pace: Pace, watch: Watch, tally: Counts) -> None:
+async def restore(clients: Clients, audit: Audit, pace: Pace, watch: Watch, tally: RestoreTally) -> None:
     """Send what is missing; the purge's journal notes it, so that nothing is restored twice."""
     asked = audit.selection
     purge = str(asked["purge"])
@@ -87,7 +87,7 @@ async def restore(clients: Clients, audit: Audit, pace: Pace, watch: Watch, tall
                 watch.progress(tally.done)
 
 
-def _known(records: list[dict[str, Any]], purged: list[str], tally: Counts) -> list[dict[str, Any]]:
+def _known(records: list[dict[str, Any]], purged: list[str], tally: RestoreTally) -> list[dict[str, Any]]:
     """Those of the queues that were purged: an archive that somebody touched must not lead anywhere else."""
     for each in records:
         if each["queue"] not in purged:

@@ -11,10 +11,10 @@ from shared.clients.connections import Clients
 from shared.clients.servicebus.dead_letters import DeadLetter, peek_all
 from shared.upkeep.deadletters.causes import Diagnosed, diagnose
 
-__all__ = ["Selection", "choose"]
+__all__ = ["LetterSelection", "choose"]
 
 
-class Selection(BaseModel):
+class LetterSelection(BaseModel):
     """All of these conditions hold; without any, everything in the queues is chosen."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -46,7 +46,7 @@ class Selection(BaseModel):
         return [each for each in letters if not self.groups or each.group in self.groups]
 
 
-async def choose(clients: Clients, selection: Selection) -> list[Diagnosed]:
+async def choose(clients: Clients, selection: LetterSelection) -> list[Diagnosed]:
     """The letters that are there now and fit, each with its cause; at most as many as the limit."""
 
     async def of(queue: str) -> list[Diagnosed]:

@@ -14,7 +14,7 @@ from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.domain.summaries.citations import verify_stored
-from shared.upkeep.integrity.findings import Finding, Kind
+from shared.upkeep.integrity.findings import Finding, FindingKind
 from shared.upkeep.integrity.paging import query_pages
 
 __all__ = ["check_entries", "check_reports", "check_summaries"]
@@ -27,7 +27,7 @@ async def check_summaries(clients: Clients, before: int) -> AsyncIterator[Findin
         for summary in summaries:
             if summary.thread_id and summary.thread_id not in threads:
                 detail = f"thread {summary.thread_id} is not there"
-                yield _about(Kind.SUMMARY_WITHOUT_THREAD, summary, detail)
+                yield _about(FindingKind.SUMMARY_WITHOUT_THREAD, summary, detail)
             elif not summary.outdated:
                 async for finding in _current(clients, summary):
                     yield finding
@@ -39,11 +39,11 @@ async def _current(clients: Clients, summary: Summary) -> AsyncIterator[Finding]
     if broken:
         number = f"{len(broken)} of {len(summary.citations)}"
         detail = f"{number} citations do not hold, among them of chunk {broken[0].chunk_id}"
-        yield _about(Kind.CITATION_BROKEN, summary, detail)
+        yield _about(FindingKind.CITATION_BROKEN, summary, detail)
         return
     report = await clients.store.find(Report, f"rpt-{summary.id}", summary.scope, Session())
     if report is None:
-        yield _about(Kind.SUMMARY_WITHOUT_REPORT, summary, "no report was published of it")
+        yield _about(FindingKind.SUMMARY_WITHOUT_REPORT, summary, "no report was published of it")
 
 
 async def _texts(clients: Clients, summary: Summary) -> dict[str, str]:
@@ -54,7 +54,7 @@ async def _texts(clients: Clients, summary: Summary) -> dict[str, str]:
     return {each["id"]: each["text"] async for each in found}
 
 
-def _about(kind: Kind, summary: Summary, detail: str) -> Finding:
+def _about(kind: FindingKind, summary: Summary, detail: str) -> Finding:
     data = {"thread_id": summary.thread_id}
     return Finding(kind, "summaries", summary.id, summary.scope, detail, data)
 
@@ -66,7 +66,7 @@ async def check_reports(clients: Clients, before: int) -> AsyncIterator[Finding]
         for each in page:
             if each["summary_id"] not in there:
                 detail = f"summary {each['summary_id']} is not there"
-                yield Finding(Kind.REPORT_WITHOUT_SUMMARY, "reports", each["id"], each["scope"], detail)
+                yield Finding(FindingKind.REPORT_WITHOUT_SUMMARY, "reports", each["id"], each["scope"], detail)
 
 
 async def check_entries(clients: Clients, before: int) -> AsyncIterator[Finding]:
@@ -78,7 +78,7 @@ async def check_entries(clients: Clients, before: int) -> AsyncIterator[Finding]
             if lost:
                 detail, data = f"it names {len(lost)} threads that are not there", {"threads": lost}
                 yield Finding(
-                    Kind.ENTRY_WITHOUT_THREAD, "thread_index", each["id"], each["bucket"], detail, data
+                    FindingKind.ENTRY_WITHOUT_THREAD, "thread_index", each["id"], each["bucket"], detail, data
                 )
 
 

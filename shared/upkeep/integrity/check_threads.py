@@ -7,7 +7,7 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.base import Status
+from shared.documents.base import ProcessingStatus
 from shared.documents.messages import Message
 from shared.documents.queries.archives import PENDING_ARCHIVES
 from shared.documents.queries.chunks import CHUNK_HOMES, CHUNKS
@@ -15,7 +15,7 @@ from shared.documents.queries.messages import MESSAGE_HOMES, MESSAGES
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.threads import THREADS
 from shared.documents.threads import Thread
-from shared.upkeep.integrity.findings import Finding, Kind
+from shared.upkeep.integrity.findings import Finding, FindingKind
 from shared.upkeep.integrity.paging import query_pages
 
 __all__ = ["check_homeless", "check_threads"]
@@ -43,7 +43,7 @@ async def check_threads(clients: Clients, before: int) -> AsyncIterator[Finding]
             each
             for each in held
             if all(row["_ts"] <= before for row in [*each.messages, *each.chunks])
-            and all(row["status"] != Status.PENDING for row in each.messages)
+            and all(row["status"] != ProcessingStatus.PENDING for row in each.messages)
         ]
         for each in settled:
             for finding in _structure(each):
@@ -67,7 +67,7 @@ def _structure(held: _Held) -> list[Finding]:
     if stored != counted:
         detail = f"it counts {counted} messages and has {stored}"
         data = {"archives": held.thread["archive_ids"], "lost": stored < counted}
-        findings.append(Finding(Kind.THREAD_COUNT_WRONG, "threads", id_, id_, detail, data))
+        findings.append(Finding(FindingKind.THREAD_COUNT_WRONG, "threads", id_, id_, detail, data))
     keys = {each["id"] for each in held.messages}
     findings += [
         _homeless_chunk(each["id"], id_, each["message_key"])
@@ -78,19 +78,19 @@ def _structure(held: _Held) -> list[Finding]:
 
 
 def _homeless_chunk(id_: str, thread: str, key: str) -> Finding:
-    return Finding(Kind.CHUNK_WITHOUT_MESSAGE, "chunks", id_, thread, f"message {key} is not in its thread")
+    return Finding(FindingKind.CHUNK_WITHOUT_MESSAGE, "chunks", id_, thread, f"message {key} is not in its thread")
 
 
 async def _unchunked(clients: Clients, held: _Held) -> AsyncIterator[Finding]:
     chunked = {each["message_key"] for each in held.chunks}
     for each in held.messages:
-        if each["id"] in chunked or each["status"] != Status.PROCESSED or not each["length"]:
+        if each["id"] in chunked or each["status"] != ProcessingStatus.PROCESSED or not each["length"]:
             continue
         place = held.thread["id"]
         message = await clients.store.find(Message, each["id"], place, Session())
         if message is not None and message.body_normalized.strip():
             detail = f"{each['length']} characters of its own, and no chunk"
-            yield Finding(Kind.MESSAGE_WITHOUT_CHUNKS, "messages", each["id"], place, detail, each)
+            yield Finding(FindingKind.MESSAGE_WITHOUT_CHUNKS, "messages", each["id"], place, detail, each)
 
 
 async def _vectors(clients: Clients, held: list[_Held]) -> AsyncIterator[Finding]:
@@ -104,10 +104,10 @@ async def _vectors(clients: Clients, held: list[_Held]) -> AsyncIterator[Finding
     for id_, (chunk, thread) in embedded.items():
         if id_ not in places:
             detail = "it is marked as embedded, and the index does not have it"
-            yield Finding(Kind.CHUNK_WITHOUT_VECTOR, "chunks", id_, thread, detail, chunk)
+            yield Finding(FindingKind.CHUNK_WITHOUT_VECTOR, "chunks", id_, thread, detail, chunk)
         elif places[id_] != thread:
             detail = f"the index has it in thread {places[id_]}"
-            yield Finding(Kind.VECTOR_MISPLACED, "chunks", id_, thread, detail)
+            yield Finding(FindingKind.VECTOR_MISPLACED, "chunks", id_, thread, detail)
 
 
 async def check_homeless(clients: Clients, before: int) -> AsyncIterator[Finding]:
@@ -115,7 +115,7 @@ async def check_homeless(clients: Clients, before: int) -> AsyncIterator[Finding
     async for page in query_pages(clients, MESSAGE_HOMES, before=before):
         for thread, row in (await _missing_threads(clients, page)).items():
             detail = "its thread is not there"
-            yield Finding(Kind.MESSAGE_WITHOUT_THREAD, "messages", row["id"], thread, detail)
+            yield Finding(FindingKind.MESSAGE_WITHOUT_THREAD, "messages", row["id"], thread, detail)
     async for page in query_pages(clients, CHUNK_HOMES, before=before):
         lost = await _missing_threads(clients, page)
         rows = [each for each in page if each["thread_id"] in lost]

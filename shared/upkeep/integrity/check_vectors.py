@@ -8,7 +8,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.chunks import Chunk
 from shared.documents.queries.chunks import ANYWHERE
-from shared.upkeep.integrity.findings import Finding, Kind
+from shared.upkeep.integrity.findings import Finding, FindingKind
 from shared.upkeep.integrity.paging import in_pages
 
 __all__ = ["check_vectors"]
@@ -56,7 +56,7 @@ async def _without_chunk(clients: Clients, page: list[dict[str, Any]], before: i
         }
         missing = {id_: thread for id_, thread in missing.items() if id_ not in elsewhere}
     return [
-        Finding(Kind.VECTOR_WITHOUT_CHUNK, "index", id_, thread, "there is no such chunk")
+        Finding(FindingKind.VECTOR_WITHOUT_CHUNK, "index", id_, thread, "there is no such chunk")
         for id_, thread in missing.items()
     ]
 

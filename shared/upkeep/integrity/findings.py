@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["Finding", "Kind"]
+__all__ = ["Finding", "FindingKind"]
 
 
-class Kind(StrEnum):
+class FindingKind(StrEnum):
     CHUNK_WITHOUT_VECTOR = "chunk_without_vector"  # embedded again
     VECTOR_WITHOUT_CHUNK = "vector_without_chunk"  # deleted
     VECTOR_MISPLACED = "vector_misplaced"  # told where its chunk is
@@ -24,7 +24,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    kind: Kind
+    kind: FindingKind
     container: str
     id: str
     partition: str

@@ -12,7 +12,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
 from shared.core.errors import DocumentNotFoundError
 from shared.documents.archives import Archive
-from shared.documents.base import Status
+from shared.documents.base import ProcessingStatus
 from shared.documents.chunks import Chunk
 from shared.documents.queries.chunks import CHUNK_BIRTHS
 from shared.documents.queries.messages import MESSAGE_PLACES
@@ -25,7 +25,7 @@ from shared.pipeline.events.data import SummaryComplete
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.readiness import ready_thread, summary_request
 from shared.summarization.digests.touching import touch
-from shared.upkeep.integrity.findings import Finding, Kind
+from shared.upkeep.integrity.findings import Finding, FindingKind
 from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread
 from shared.upkeep.requeue.due_document import ARCHIVES, CHUNKS, MESSAGES, THREADS, Collection, Due, Why
 from shared.upkeep.requeue.policy import Policy
@@ -45,20 +45,20 @@ class Repairer:
         """Whether something could be done about it."""
         return await self._repairs()[finding.kind](finding)
 
-    def _repairs(self) -> dict[Kind, Callable[[Finding], Awaitable[bool]]]:
+    def _repairs(self) -> dict[FindingKind, Callable[[Finding], Awaitable[bool]]]:
         return {
-            Kind.CHUNK_WITHOUT_VECTOR: self._embed_again,
-            Kind.VECTOR_WITHOUT_CHUNK: self._delete_vector,
-            Kind.VECTOR_MISPLACED: self._place_vector,
-            Kind.MESSAGE_WITHOUT_CHUNKS: self._chunk_again,
-            Kind.CHUNK_WITHOUT_MESSAGE: self._delete_chunk,
-            Kind.MESSAGE_WITHOUT_THREAD: self._thread_again,
-            Kind.THREAD_COUNT_WRONG: self._recount,
-            Kind.CITATION_BROKEN: self._summarize_again,
-            Kind.SUMMARY_WITHOUT_THREAD: self._delete_summary,
-            Kind.SUMMARY_WITHOUT_REPORT: self._publish_again,
-            Kind.REPORT_WITHOUT_SUMMARY: self._delete_report,
-            Kind.ENTRY_WITHOUT_THREAD: self._forget_threads,
+            FindingKind.CHUNK_WITHOUT_VECTOR: self._embed_again,
+            FindingKind.VECTOR_WITHOUT_CHUNK: self._delete_vector,
+            FindingKind.VECTOR_MISPLACED: self._place_vector,
+            FindingKind.MESSAGE_WITHOUT_CHUNKS: self._chunk_again,
+            FindingKind.CHUNK_WITHOUT_MESSAGE: self._delete_chunk,
+            FindingKind.MESSAGE_WITHOUT_THREAD: self._thread_again,
+            FindingKind.THREAD_COUNT_WRONG: self._recount,
+            FindingKind.CITATION_BROKEN: self._summarize_again,
+            FindingKind.SUMMARY_WITHOUT_THREAD: self._delete_summary,
+            FindingKind.SUMMARY_WITHOUT_REPORT: self._publish_again,
+            FindingKind.REPORT_WITHOUT_SUMMARY: self._delete_report,
+            FindingKind.ENTRY_WITHOUT_THREAD: self._forget_threads,
         }
 
     def _requeuer(self) -> Requeuer:
@@ -99,7 +99,7 @@ class Repairer:
     ) -> Due | None:
         error = f"Inconsistent: {finding.kind}: {finding.detail}"[:500]
         changes = {
-            "status": Status.PENDING.value,
+            "status": ProcessingStatus.PENDING.value,
             "attemptCount": attempts,
             "lastAttemptTime": None,
             "lastError": error,

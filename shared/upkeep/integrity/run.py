@@ -15,7 +15,7 @@ from shared.documents.runs import Run, RunStatus
 from shared.upkeep.integrity.check_summaries import check_entries, check_reports, check_summaries
 from shared.upkeep.integrity.check_threads import check_homeless, check_threads
 from shared.upkeep.integrity.check_vectors import check_vectors
-from shared.upkeep.integrity.findings import Finding, Kind
+from shared.upkeep.integrity.findings import Finding, FindingKind
 from shared.upkeep.integrity.repair import Repairer
 
 __all__ = ["CHECKS", "KIND", "IntegrityError", "VerifyOptions", "find_damage", "verify"]
@@ -78,7 +78,7 @@ class _Verification:
             dry_run=not options.repair,
             started_at=started,
             created_at=started,
-            counts={kind.value: {"found": 0, "repaired": 0} for kind in Kind},
+            counts={kind.value: {"found": 0, "repaired": 0} for kind in FindingKind},
         )
 
     async def run(self) -> Run:

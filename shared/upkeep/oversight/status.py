@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 else:
     exceptions = lazy("azure.core.exceptions")
 
-__all__ = ["DocumentsStatus", "QueueStatus", "StageStatus", "Status", "read_status"]
+__all__ = ["DocumentsStatus", "QueueStatus", "StageStatus", "SystemStatus", "read_status"]
 
 WINDOW = timedelta(minutes=15)
 COUNTED_BY_PEEKING = 1000
@@ -60,7 +60,7 @@ class StageStatus:
 
 
 @dataclass(frozen=True)
-class Status:
+class SystemStatus:
     at: datetime
     queues: list[QueueStatus] = field(default_factory=list)
     documents: list[DocumentsStatus] = field(default_factory=list)
@@ -90,7 +90,7 @@ class Status:
         }
 
 
-async def read_status(clients: Clients, *, now: datetime | None = None, operations: int = 5) -> Status:
+async def read_status(clients: Clients, *, now: datetime | None = None, operations: int = 5) -> SystemStatus:
     moment = now or datetime.now(UTC)
     queues, documents, stages, audits, run = await asyncio.gather(
         _queues(clients),
@@ -99,7 +99,7 @@ async def read_status(clients: Clients, *, now: datetime | None = None, operatio
         last_audits(clients.store, operations),
         latest_run(clients),
     )
-    return Status(moment, queues, list(documents), list(stages), audits, run)
+    return SystemStatus(moment, queues, list(documents), list(stages), audits, run)
 
 
 # queues

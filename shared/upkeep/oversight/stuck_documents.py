@@ -11,7 +11,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
 from shared.clients.servicebus.bus import to_message
 from shared.core.errors import DocumentNotFoundError, PermanentError
-from shared.documents.base import Status, stored_time
+from shared.documents.base import ProcessingStatus, stored_time
 from shared.documents.containers import DOCUMENTS
 from shared.documents.queries.named_query import NEVER, OPEN, NamedQuery
 from shared.pipeline.events.envelope import Event
@@ -23,7 +23,7 @@ from shared.upkeep.requeue.rebuild import Requeue, in_events
 
 __all__ = [
     "LeftOut",
-    "Outcome",
+    "BulkResult",
     "Troubled",
     "collection_named",
     "failed_documents",
@@ -54,7 +54,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class BulkResult:
     changed: int
     left: list[LeftOut]
 
@@ -161,10 +161,10 @@ def _query(collection: Collection, name: str, condition: str, order: str) -> Nam
     return NamedQuery(f"{collection.name}_{name}", collection.name, text)
 
 
-async def reset_documents(clients: Clients, documents: Sequence[Troubled]) -> Outcome:
+async def reset_documents(clients: Clients, documents: Sequence[Troubled]) -> BulkResult:
     """As the specification has it: no attempt counted, pending again; the next sweep asks for them."""
     fresh = {
-        "status": Status.PENDING.value,
+        "status": ProcessingStatus.PENDING.value,
         "attemptCount": 0,
         "lastAttemptTime": None,
         "lastError": None,
@@ -173,7 +173,7 @@ async def reset_documents(clients: Clients, documents: Sequence[Troubled]) -> Ou
     return await _each(documents, lambda each: _change(clients, each, fresh))
 
 
-async def retry_documents(clients: Clients, documents: Sequence[Troubled]) -> Outcome:
+async def retry_documents(clients: Clients, documents: Sequence[Troubled]) -> BulkResult:
     """Try them again at once, as attempt 1, in their own stage alone.
 
     Counted before it is sent: after a crash in between, the sweep asks for them when the backoff has elapsed.
@@ -183,7 +183,7 @@ async def retry_documents(clients: Clients, documents: Sequence[Troubled]) -> Ou
     return await _each(documents, lambda each: _retry(clients, each, moment))
 
 
-async def _each(documents: Sequence[Troubled], act: Callable[[Troubled], Awaitable[None]]) -> Outcome:
+async def _each(documents: Sequence[Troubled], act: Callable[[Troubled], Awaitable[None]]) -> BulkResult:
     """One that cannot be changed is left out, and holds up no other."""
     changed, left = 0, list[LeftOut]()
     for each in documents:
@@ -193,13 +193,13 @@ async def _each(documents: Sequence[Troubled], act: Callable[[Troubled], Awaitab
             left.append(LeftOut(each.id, str(error)))
         else:
             changed += 1
-    return Outcome(changed, left)
+    return BulkResult(changed, left)
 
 
 async def _retry(clients: Clients, document: Troubled, moment: str) -> None:
     data, attempt = await _request(clients, document)
     counted = {
-        "status": Status.PENDING.value,
+        "status": ProcessingStatus.PENDING.value,
         "attemptCount": 1,
         "lastAttemptTime": moment,
         "requeued_at": None,

@@ -15,8 +15,8 @@ from shared.documents.prepared_message import arrival_of
 from shared.documents.queries.chunks import CHUNKS_OF_THREAD, THREAD_CHUNKS
 from shared.documents.queries.messages import MESSAGES_OF_THREAD
 from shared.documents.threads import Thread
-from shared.domain.mail.models import Address, Attachment, Kind, Segment
-from shared.domain.mail.models import Message as ParsedMessage
+from shared.domain.mail.models import ParsedAddress, ParsedAttachment, SegmentKind, Segment
+from shared.domain.mail.models import ParsedMail as ParsedMessage
 from shared.domain.threading.assignment import InMemoryThreads, ThreadState, assign
 from shared.threads.index import ThreadIndex
 from shared.threads.registry import Registry
@@ -123,17 +123,17 @@ def parsed_message(message: Message) -> ParsedMessage:
         in_reply_to=[message.in_reply_to] if message.in_reply_to else [],
         references=message.references,
         subject=message.subject,
-        sender=Address(message.from_.name, message.from_.email),
-        to=[Address(each.name, each.email) for each in message.to],
-        cc=[Address(each.name, each.email) for each in message.cc],
+        sender=ParsedAddress(message.from_.name, message.from_.email),
+        to=[ParsedAddress(each.name, each.email) for each in message.to],
+        cc=[ParsedAddress(each.name, each.email) for each in message.cc],
         date=message.date,
         body_raw=message.body_raw,
         body_normalized=message.body_normalized,
         body_html=message.body_html,
-        segments=[Segment(Kind(each["kind"]), each["start"], each["end"]) for each in message.segments],
+        segments=[Segment(SegmentKind(each["kind"]), each["start"], each["end"]) for each in message.segments],
         headers=message.headers,
         attachments=[
-            Attachment(each.filename or "", each.content_type, each.size_bytes)
+            ParsedAttachment(each.filename or "", each.content_type, each.size_bytes)
             for each in message.attachments
         ],
         draft_mentions=message.draft_mentions,

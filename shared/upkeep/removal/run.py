@@ -27,7 +27,7 @@ from shared.clients.search.filters import Filters
 from shared.core.errors import DocumentNotFoundError, PipelineError
 from shared.core.ids import removal_id
 from shared.documents.archives import Archive
-from shared.documents.failures import Failure
+from shared.documents.failures import FailureRecord
 from shared.documents.operations import OperationStatus
 from shared.documents.queries.archives import ARCHIVES_OF_SOURCE
 from shared.documents.queries.chunks import CHUNK_THREADS
@@ -208,7 +208,7 @@ class _Remover:
             await self._save()
             self._run.progress("failures_counted")
         for each in found:
-            await self._store.delete(Failure, each["id"], each["stage"], Session())
+            await self._store.delete(FailureRecord, each["id"], each["stage"], Session())
         self._run.progress("failures")
 
     async def _delete_strays(self, archive_id: str) -> None:

@@ -10,7 +10,7 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.documents.archives import Archive
 from shared.documents.chunks import Chunk
-from shared.documents.failures import Failure
+from shared.documents.failures import FailureRecord
 from shared.documents.messages import Message
 from shared.documents.queries.chunks import THREAD_CHUNKS
 from shared.documents.queries.failures import FAILURES_OF_THREAD
@@ -29,13 +29,13 @@ from shared.summarization.digests.touching import touch
 from shared.threads.merging import follow_merge
 from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread
 
-__all__ = ["Part", "find_part", "remove_part"]
+__all__ = ["ThreadPart", "find_part", "remove_part"]
 
 Rows = list[dict[str, Any]]
 
 
 @dataclass
-class Part:
+class ThreadPart:
     """What an archive has in one thread."""
 
     archive: str
@@ -78,14 +78,14 @@ class Part:
         }
 
 
-async def find_part(clients: Clients, archive: str, thread_id: str, session: Session) -> Part:
+async def find_part(clients: Clients, archive: str, thread_id: str, session: Session) -> ThreadPart:
     store = clients.store
     thread = await store.find(Thread, thread_id, thread_id, session)
     if thread is not None and thread.absorbing:
         for old in thread.absorbing:
             await follow_merge(clients, old, thread.id, session)
         await store.patch(Thread, Patch(thread.id, thread.id, set={"absorbing": []}), session)
-    part = Part(archive, thread_id, thread)
+    part = ThreadPart(archive, thread_id, thread)
     async for each in store.query(MESSAGE_PLACES, session, place=thread_id):
         archives = set(each.get("archive_ids") or [each["archive_id"]])
         others = sorted(archives - {archive})
@@ -106,7 +106,7 @@ async def find_part(clients: Clients, archive: str, thread_id: str, session: Ses
     return part
 
 
-async def _find_derived(clients: Clients, part: Part, session: Session) -> None:
+async def _find_derived(clients: Clients, part: ThreadPart, session: Session) -> None:
     """What was made of the thread quotes what goes now; of the threads that it took over, too."""
 
     async def rows(query: NamedQuery, thread: str) -> list[Any]:
@@ -123,7 +123,7 @@ async def _find_derived(clients: Clients, part: Part, session: Session) -> None:
 
 
 async def remove_part(
-    clients: Clients, part: Part, now: Callable[[], datetime], progress: Callable[[str], None]
+    clients: Clients, part: ThreadPart, now: Callable[[], datetime], progress: Callable[[str], None]
 ) -> None:
     """Remove it, each thing before what it would be found by. The caller holds the threading lock."""
     session, store = Session(), clients.store
@@ -140,7 +140,7 @@ async def remove_part(
         for each in rows:
             await store.delete(model, each["id"], each["scope"], session)
     for each in part.failures:
-        await store.delete(Failure, each["id"], each["stage"], session)
+        await store.delete(FailureRecord, each["id"], each["stage"], session)
     progress("derived")
     await store.delete_all(Message, part.gone, part.thread_id, session)
     progress("messages")
@@ -148,7 +148,7 @@ async def remove_part(
     await touch(store, part.digests())  # one may have been made since the first touch
 
 
-async def _keep_shared(clients: Clients, part: Part, session: Session) -> None:
+async def _keep_shared(clients: Clients, part: ThreadPart, session: Session) -> None:
     """Messages that other archives have, too, forget this one; their chunks and vectors first."""
     first = {key: archives[0] for key, archives in part.shared.items()}
     for each in part.chunks_shared:
@@ -174,7 +174,7 @@ async def _keep_shared(clients: Clients, part: Part, session: Session) -> None:
 
 async def _settle_thread(
     clients: Clients,
-    part: Part,
+    part: ThreadPart,
     sources: Mapping[str, str],
     now: Callable[[], datetime],
     progress: Callable[[str], None],

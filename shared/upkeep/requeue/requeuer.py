@@ -21,7 +21,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
 from shared.clients.servicebus.bus import to_message
 from shared.core.errors import DocumentNotFoundError
-from shared.documents.base import Status, stored_time
+from shared.documents.base import ProcessingStatus, stored_time
 from shared.documents.queries.named_query import NEVER, OPEN
 from shared.pipeline.events.catalogue import STAGE_OF
 from shared.pipeline.events.data import SummarizationRequested
@@ -90,7 +90,7 @@ class Requeuer:
         return await self._patch(due, asked, same, session)
 
     async def _mark_failed(self, due: Due, session: Session) -> bool:
-        given_up = {"status": Status.FAILED_MAX_RETRIES.value, "lastError": due.reason, "requeued_at": None}
+        given_up = {"status": ProcessingStatus.FAILED_MAX_RETRIES.value, "lastError": due.reason, "requeued_at": None}
         return await self._patch(due, given_up, _unchanged(due), session)
 
     async def _patch(self, due: Due, changes: dict[str, Any], condition: str, session: Session) -> bool:

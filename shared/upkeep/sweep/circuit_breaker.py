@@ -16,14 +16,14 @@ from shared.documents.queries.named_query import NamedQuery
 from shared.upkeep.requeue.due_document import Collection
 from shared.upkeep.requeue.policy import Policy
 
-__all__ = ["Evidence", "find_evidence", "judge"]
+__all__ = ["FailureEvidence", "find_evidence", "judge"]
 
 FEWEST_FAILURES = 5
 MOST = 0.8
 
 
 @dataclass(frozen=True)
-class Evidence:
+class FailureEvidence:
     """A stage's latest failures, newest first, and what it finished since the oldest and since the newest."""
 
     failures: tuple[tuple[str, str], ...]  # error type and kind
@@ -31,7 +31,7 @@ class Evidence:
     finished_since: int = 0
 
 
-def judge(evidence: Evidence, *, was_open: bool) -> str | None:
+def judge(evidence: FailureEvidence, *, was_open: bool) -> str | None:
     """The error that says that the stage's dependency is down; None where it is not.
 
     Once open it stays so until something is finished, or fails with something else: the probes are few.
@@ -49,15 +49,15 @@ def judge(evidence: Evidence, *, was_open: bool) -> str | None:
 
 async def find_evidence(
     store: Store, collection: Collection, policy: Policy, now: datetime, *, was_open: bool
-) -> Evidence:
+) -> FailureEvidence:
     since = stored_time(now - 2 * policy.interval)
     found = [
         each async for each in store.query(RECENT_FAILURES, Session(), place=collection.stage, since=since)
     ]
     if len(found) < FEWEST_FAILURES and not was_open:
-        return Evidence(())
+        return FailureEvidence(())
     newest, oldest = (found[0]["timestamp"], found[-1]["timestamp"]) if found else (since, since)
-    return Evidence(
+    return FailureEvidence(
         tuple((each["error_type"], each["error_kind"]) for each in found),
         finished_meanwhile=await _finished(store, collection, oldest),
         finished_since=await _finished(store, collection, newest),

@@ -14,12 +14,12 @@ from shared.clients.cosmos.lease import Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.telemetry.metrics import SweepMetrics, sweep_metrics
 from shared.core.errors import PipelineError
-from shared.documents.base import Status, stored_time
+from shared.documents.base import ProcessingStatus, stored_time
 from shared.documents.containers import read_document
 from shared.documents.queries.runs import LATEST_RUN
 from shared.documents.runs import Run, RunStatus
 from shared.documents.threads import Thread
-from shared.pipeline.readiness import Ready, ready_threads, summary_request
+from shared.pipeline.readiness import ReadyThread, ready_threads, summary_request
 from shared.upkeep.requeue.due_document import CHUNKS, COLLECTIONS, MESSAGES, THREADS, Collection, Due, Why
 from shared.upkeep.requeue.policy import Policy
 from shared.upkeep.requeue.rebuild import Requeue, in_events
@@ -213,7 +213,7 @@ class _Sweep:
             requeued += await self._ask(page, ready)
         return requeued, held_back
 
-    async def _ask(self, page: Sequence[Due], ready: dict[str, Ready]) -> int:
+    async def _ask(self, page: Sequence[Due], ready: dict[str, ReadyThread]) -> int:
         chosen = [due for due in page if due.id in ready]
         if self._options.dry_run:
             return len(chosen)
@@ -227,7 +227,7 @@ class _Sweep:
 
         return await self._requeuer.requeue(chosen, requests, **versions)
 
-    async def _ready(self, page: Sequence[Due]) -> dict[str, Ready]:
+    async def _ready(self, page: Sequence[Due]) -> dict[str, ReadyThread]:
         found = await self._clients.store.find_many(Thread, [(due.id, due.id) for due in page], Session())
         alive = [each for each in found.values() if each.merged_into is None and not self._claimed(each)]
         return {each.thread.id: each for each in await ready_threads(self._clients, alive, Session())}
@@ -245,7 +245,7 @@ class _Sweep:
         return [
             Due(THREADS, Why.NEVER, each.id, each.id, 0, None, each.lastError, None)
             for each in found.values()
-            if each.status is Status.PENDING and each.lastAttemptTime is None
+            if each.status is ProcessingStatus.PENDING and each.lastAttemptTime is None
         ]
 
     def _show(self, what: str, dues: Iterable[Due]) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.domain.consensus.analysis import analyse_thread
-from shared.domain.consensus.models import ConsensusMessage, ConsensusType, Counts, Stance, ThreadConsensus
+from shared.domain.consensus.models import ConsensusMessage, ConsensusType, StanceCounts, Stance, ThreadConsensus
 from tests.support.properties import STEADY
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -66,7 +66,7 @@ def test_one_voice_is_no_consensus() -> None:
 def test_a_thread_without_stances_has_no_type() -> None:
     result = analyse_thread(thread(("Ann", "Here are the minutes."), ("Bob", "When is the next meeting?")))
     assert (result.has_consensus, result.consensus_type) == (False, None)
-    assert result.counts == Counts(neutral=1, question=1)
+    assert result.counts == StanceCounts(neutral=1, question=1)
 
 
 def test_an_empty_thread_has_nothing() -> None:
@@ -79,7 +79,7 @@ def test_one_person_has_one_voice_however_the_address_is_written() -> None:
         ConsensusMessage("k2", "bob@example.com", "+1"),
         ConsensusMessage("k3", " BOB@EXAMPLE.COM ", "I support it."),
     ]
-    assert analyse_thread(messages).counts == Counts(support=1)
+    assert analyse_thread(messages).counts == StanceCounts(support=1)
 
 
 def test_the_latest_stance_wins() -> None:
@@ -126,7 +126,7 @@ def test_disagreeing_with_an_objection_is_not_counted_as_one() -> None:
 
 def test_quoted_stances_are_not_counted() -> None:
     result = analyse_thread(thread(("Bob", "On Monday Ann wrote:\n> I object.\n> -1\n\nNoted, thanks.")))
-    assert result.counts == Counts(neutral=1)
+    assert result.counts == StanceCounts(neutral=1)
 
 
 def test_a_chairs_call_settles_it() -> None:
@@ -191,7 +191,7 @@ def test_dates_with_and_without_zone_and_none_at_all_can_stand_together() -> Non
         ConsensusMessage("k2", "a@example.com", "I support it.", date=datetime(2024, 1, 3, tzinfo=UTC)),
         ConsensusMessage("k3", "b@example.com", "+1"),
     ]
-    assert analyse_thread(messages).counts == Counts(support=2)
+    assert analyse_thread(messages).counts == StanceCounts(support=2)
 
 
 def test_senders_without_an_address_are_told_apart_by_name() -> None:
@@ -201,7 +201,7 @@ def test_senders_without_an_address_are_told_apart_by_name() -> None:
         ConsensusMessage("k3", "", "+1"),
         ConsensusMessage("k4", "", "+1"),
     ]
-    assert analyse_thread(messages).counts == Counts(support=3)
+    assert analyse_thread(messages).counts == StanceCounts(support=3)
 
 
 _TEXTS = st.sampled_from(

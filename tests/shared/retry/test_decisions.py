@@ -2,10 +2,10 @@ import random
 
 import pytest
 
-from shared.core.errors import ErrorKind, Failure
+from shared.core.errors import ErrorKind, ClassifiedError
 from shared.pipeline.retry.policies import Abandon, Backoff, Retry, RetryConfig, RetryPolicy
 
-TRANSIENT = Failure(ErrorKind.TRANSIENT, "HttpResponseError", "503")
+TRANSIENT = ClassifiedError(ErrorKind.TRANSIENT, "HttpResponseError", "503")
 
 
 class Highest(random.Random):
@@ -65,14 +65,14 @@ def test_what_is_decided_about_a_race(
         (Backoff(max_retries=6), TRANSIENT, 4, Retry(60)),
         (Backoff(max_retries=10**6), TRANSIENT, 10**5, Retry(60)),
         (Backoff(max_retries=0), TRANSIENT, 0, Abandon("max_attempts_exceeded")),
-        (Backoff(), Failure(ErrorKind.TRANSIENT, "E", "m", retry_after=12), 0, Retry(12)),
-        (Backoff(), Failure(ErrorKind.TRANSIENT, "E", "m", retry_after=2), 0, Retry(5)),
-        (Backoff(), Failure(ErrorKind.TRANSIENT, "E", "m", retry_after=9999), 0, Retry(60)),
-        (Backoff(), Failure(ErrorKind.PERMANENT, "E", "m"), 0, Abandon("non_retryable_error")),
-        (Backoff(), Failure(ErrorKind.RACE, "E", "m"), 0, Abandon("non_retryable_error")),
+        (Backoff(), ClassifiedError(ErrorKind.TRANSIENT, "E", "m", retry_after=12), 0, Retry(12)),
+        (Backoff(), ClassifiedError(ErrorKind.TRANSIENT, "E", "m", retry_after=2), 0, Retry(5)),
+        (Backoff(), ClassifiedError(ErrorKind.TRANSIENT, "E", "m", retry_after=9999), 0, Retry(60)),
+        (Backoff(), ClassifiedError(ErrorKind.PERMANENT, "E", "m"), 0, Abandon("non_retryable_error")),
+        (Backoff(), ClassifiedError(ErrorKind.RACE, "E", "m"), 0, Abandon("non_retryable_error")),
     ],
 )
 def test_what_is_decided_about_a_failure(
-    backoff: Backoff, failure: Failure, retries: int, decision: Retry | Abandon
+    backoff: Backoff, failure: ClassifiedError, retries: int, decision: Retry | Abandon
 ) -> None:
     assert backoff.decide(failure, retries) == decision

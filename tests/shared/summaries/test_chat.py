@@ -18,7 +18,7 @@ from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.markdown import render_markdown
 from shared.domain.summaries.models import Section, ThreadContext, ThreadSummary
 from shared.summarization.chat_summarizer import ChatSettings, ChatSummarizer
-from shared.summarization.token_budget import TokenBudget
+from shared.summarization.token_budget import MemoryTokenBudget
 from tests.support.chat_endpoint import ChatEndpointServer, completion, serving
 from tests.support.discussions import discussion, letters
 
@@ -51,10 +51,10 @@ HONEST = claims(
 
 @asynccontextmanager
 async def asking(
-    endpoint: ChatEndpointServer, budget: TokenBudget | None = None, **settings: Any
+    endpoint: ChatEndpointServer, budget: MemoryTokenBudget | None = None, **settings: Any
 ) -> AsyncIterator[ChatSummarizer]:
     async with open_chat_client(ChatEndpoint(endpoint.url)) as client:
-        yield ChatSummarizer(client, ChatSettings("toy", **settings), budget or TokenBudget())
+        yield ChatSummarizer(client, ChatSettings("toy", **settings), budget or MemoryTokenBudget())
 
 
 async def summarised(
@@ -248,7 +248,7 @@ async def test_an_endless_answer_is_cut_off() -> None:
 async def test_throttling_is_transient_and_says_how_long_to_wait(
     header: tuple[str, str], least: float | None, most: float | None
 ) -> None:
-    throttled, budget = json_response(429, {"error": {"message": "slow down"}}, [header]), TokenBudget()
+    throttled, budget = json_response(429, {"error": {"message": "slow down"}}, [header]), MemoryTokenBudget()
     async with serving(lambda _: throttled) as endpoint, asking(endpoint, budget) as summarizer:
         with pytest.raises(TransientError, match="429") as caught:
             await summarizer.summarize(a_thread())
@@ -289,7 +289,7 @@ async def test_an_endpoint_that_nobody_serves_is_transient() -> None:
 
 
 async def test_the_token_budget_is_spent_and_then_holds() -> None:
-    budget = TokenBudget(limit=2500)
+    budget = MemoryTokenBudget(limit=2500)
     async with (
         serving(lambda _: completion(HONEST, tokens=1500)) as endpoint,
         asking(endpoint, budget) as summarizer,
@@ -355,7 +355,7 @@ def test_an_endpoint_that_cannot_work_is_refused_at_once() -> None:
 
 
 async def test_reservations_side_by_side_cannot_overspend() -> None:
-    budget = TokenBudget(limit=100)
+    budget = MemoryTokenBudget(limit=100)
     assert await budget.reserve(60)
     assert not await budget.reserve(60)
     await budget.settle(60, 30)

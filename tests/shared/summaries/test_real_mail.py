@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.domain.mail.models import Message
+from shared.domain.mail.models import ParsedMail
 from shared.domain.mail.parse import parse_archive
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.extractive import ExtractiveSummarizer
@@ -23,13 +23,13 @@ def threads_of(path: Path) -> list[list[ContextMessage]]:
     threads: dict[str, list[ContextMessage]] = defaultdict(list)
     with open_archive(path) as stream:
         for parsed in parse_archive(stream):
-            if isinstance(parsed, Message):
+            if isinstance(parsed, ParsedMail):
                 root = (parsed.references or parsed.in_reply_to or [parsed.node])[0]
                 threads[root].append(_letter(parsed))
     return list(threads.values())
 
 
-def _letter(message: Message) -> ContextMessage:
+def _letter(message: ParsedMail) -> ContextMessage:
     return ContextMessage(
         key=message.message_key,
         message_id=message.node,

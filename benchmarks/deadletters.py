@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shared.clients.servicebus.dead_letter_mover import Watch
+from shared.clients.servicebus.dead_letter_mover import OperationObserver
 from shared.upkeep.audit import Actor
 from shared.upkeep.deadletters.groups import diagnosed_letters, group_letters
-from shared.upkeep.deadletters.operations import REQUEUE, ask, run
+from shared.upkeep.deadletters.operations import REQUEUE, request_operation, run_operation
 from tests.ops.place import OpsPlace, ops_place
 from tests.support.cloud import local_cloud, servicebus
 
@@ -54,8 +54,10 @@ async def measure(place: OpsPlace, count: int, causes: int, rate: float) -> None
             moments.append(time.perf_counter())
 
     chosen = {"queues": ["parsing"], "groups": [groups[-1].id]}
-    audit = await ask(place.clients, REQUEUE, chosen, Actor("benchmark"), rate=rate)
-    ended, moving = await timed(lambda: run(place.clients, audit.id, watch=Watch(step=step)))
+    audit = await request_operation(place.clients, REQUEUE, chosen, Actor("benchmark"), rate=rate)
+    ended, moving = await timed(
+        lambda: run_operation(place.clients, audit.id, watch=OperationObserver(step=step))
+    )
     assert ended.counts == {"planned": each, "requeued": each, "gone": 0, "refused": 0, "left": 0}
     assert len(await place.waiting()) == each
     assert len(await place.dead()) == each * (causes - 1)

@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from shared.core.garbage_collection import settle_memory
+from shared.core.garbage_collection import tune_garbage_collector
 from shared.domain.mail.models import Skipped
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.assignment import InMemoryThreads, assign
@@ -72,7 +72,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3)
     options = parser.parse_args()
     archives = [read(path) for path in options.files or real_archives()]
-    settle_memory()  # as the app does
+    tune_garbage_collector()  # as the app does
     alone, one_by_one, at_once = [], [], []
     for _ in range(options.turns):
         count, *times = parse_alone(archives)

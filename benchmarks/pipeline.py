@@ -121,7 +121,7 @@ async def encode_alone(settings: Settings, texts: list[str]) -> float:
     try:
         await embedder.encode(texts[:32])
         started = time.perf_counter()
-        await embedder.settle(texts)
+        await embedder.encode_each(texts)
         return time.perf_counter() - started
     finally:
         await embedder.close()

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ops.command import actor, perform
-from ops.exit_codes import Code, Stop
+from ops.command import actor, run_command
+from ops.exit_codes import Code, CommandError
 from ops.options import Json
-from ops.output import print_json, say, table
+from ops.output import print_json, print_note, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
@@ -43,18 +43,18 @@ def ingest(
             try:
                 stored = await take_upload(Upload(_content(file), file.name, source), clients)
             except ArchiveError as error:
-                raise Stop(Code.FAILED, f"{file}: {error}") from None
+                raise CommandError(Code.FAILED, f"{file}: {error}") from None
             counts["duplicates" if stored.duplicate else "archives"] = 1
             return stored
 
-    stored = perform(work)
+    stored = run_command(work)
     if json:
         print_json(
             {"archive_id": stored.archive.id, "duplicate": stored.duplicate, "announced": stored.announced}
         )
     else:
         typer.echo(stored.archive.id)
-        say(
+        print_note(
             "It was here before." if stored.duplicate else "Taken in: `archive progress` shows how far it is."
         )
 
@@ -76,10 +76,10 @@ def progress(
             found = await archive_progress(clients, id_)
             if not follow or found.complete:
                 return found
-            say(f"{time.strftime('%H:%M:%S')}  {found.percent} %")
+            print_note(f"{time.strftime('%H:%M:%S')}  {found.percent} %")
             await asyncio.sleep(POLL_SECONDS)
 
-    found = perform(work)
+    found = run_command(work)
     if json:
         return print_json({"archive_id": id_, "status": found.status, **found.to_json()})
     table(
@@ -91,7 +91,7 @@ def progress(
         empty="",
     )
     gaps = "".join(f"; {gap}" for gap in found.gaps)
-    say(f"{id_} is {found.status}, {found.percent} % of the way{gaps}.")
+    print_note(f"{id_} is {found.status}, {found.percent} % of the way{gaps}.")
     return None
 
 
@@ -99,4 +99,4 @@ def _content(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        raise Stop(Code.USAGE, f"{file}: cannot be read: {error.strerror}") from None
+        raise CommandError(Code.USAGE, f"{file}: cannot be read: {error.strerror}") from None

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ops.command import perform
+from ops.command import run_command
 from ops.options import Json, Limit
 from ops.output import fields, print_json, table
 
@@ -22,13 +22,13 @@ def audit(
     from shared.upkeep.audit import find_audit, last_audits
 
     if operation is not None:
-        one = perform(lambda clients: find_audit(clients.store, operation)).model_dump(
+        one = run_command(lambda clients: find_audit(clients.store, operation)).model_dump(
             mode="json", exclude={"etag"}
         )
         unused = {"schema_version", "created_at", "attemptCount", "lastAttemptTime", "lastError", "day"}
         shown = {name: value for name, value in one.items() if name not in unused and value is not None}
         return print_json(shown) if json else fields(shown.items())
-    found = perform(lambda clients: last_audits(clients.store, limit))
+    found = run_command(lambda clients: last_audits(clients.store, limit))
     if json:
         return print_json([each.model_dump(mode="json", exclude={"etag"}) for each in found])
     table(

@@ -14,8 +14,8 @@ from ops import archives, audit, dlq, documents, maintenance, reports, sources, 
 from ops import deletion as deleting
 from ops import search as searching
 from ops import verify as verifying
-from ops.command import CHOSEN
-from ops.exit_codes import Code, Stop
+from ops.command import GLOBAL_OPTIONS
+from ops.exit_codes import Code, CommandError
 from ops.output import clean
 
 __all__ = ["app", "main"]
@@ -63,7 +63,7 @@ def options(
         bool, typer.Option("--debug", help="Show log lines, and where an error was raised.")
     ] = False,
 ) -> None:
-    CHOSEN.settings, CHOSEN.debug = settings, debug
+    GLOBAL_OPTIONS.settings, GLOBAL_OPTIONS.debug = settings, debug
     level = logging.INFO if debug else logging.CRITICAL + 1
     logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", force=True)
 
@@ -71,24 +71,24 @@ def options(
 def main(arguments: Sequence[str] | None = None) -> int:
     try:
         ended = app(args=arguments, standalone_mode=False)
-    except Stop as stop:
-        return _told(stop.code, str(stop))
+    except CommandError as stop:
+        return _print_error(stop.code, str(stop))
     except typer.TyperException as error:
         said = getattr(error, "format_message", error.__str__)()
-        return _told(Code.USAGE, f"{said} See --help." if said else "")
+        return _print_error(Code.USAGE, f"{said} See --help." if said else "")
     except (KeyboardInterrupt, asyncio.CancelledError, typer.Abort):
-        return _told(Code.INTERRUPTED, "interrupted")
+        return _print_error(Code.INTERRUPTED, "interrupted")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains at its end
         return Code.FAILED
     except Exception as error:  # an operator gets one line; who wants to know more asks for it
-        if CHOSEN.debug:
+        if GLOBAL_OPTIONS.debug:
             raise
-        return _told(Code.FAILED, _one_line(error))
+        return _print_error(Code.FAILED, _one_line(error))
     return int(ended or Code.OK)
 
 
-def _told(code: Code, message: str) -> int:
+def _print_error(code: Code, message: str) -> int:
     if message:
         sys.stderr.write(f"{clean(message)}\n")
     return int(code)

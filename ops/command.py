@@ -13,28 +13,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ops.exit_codes import Code, Stop
+from ops.exit_codes import Code, CommandError
 from ops.settings_files import setting_values
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
     from shared.upkeep.audit import Actor
 
-__all__ = ["CHOSEN", "Chosen", "Interrupt", "actor", "perform"]
+__all__ = ["GLOBAL_OPTIONS", "GlobalOptions", "Interrupt", "actor", "run_command"]
 
 Result = TypeVar("Result")
 ACTOR_VARIABLE = "ROUGH_CONSENSUS_ACTOR"
 
 
 @dataclass
-class Chosen:
+class GlobalOptions:
     """What stands before the command's name."""
 
     settings: Path | None = None
     debug: bool = False
 
 
-CHOSEN = Chosen()
+GLOBAL_OPTIONS = GlobalOptions()
 
 
 def actor() -> "Actor":
@@ -54,7 +54,7 @@ class Interrupt:
         return self.asked
 
 
-def perform(
+def run_command(
     work: Callable[["Clients"], Coroutine[Any, Any, Result]], *, interrupt: Interrupt | None = None
 ) -> Result:
     """The work, with the connections that the settings give. An `interrupt` makes Ctrl-C gentle."""
@@ -66,9 +66,9 @@ async def _performed(work: Callable[["Clients"], Awaitable[Result]], interrupt: 
     from shared.settings.app import SettingsError, load_settings
 
     try:
-        settings = load_settings(setting_values(CHOSEN.settings))
+        settings = load_settings(setting_values(GLOBAL_OPTIONS.settings))
     except SettingsError as error:
-        raise Stop(Code.USAGE, f"settings: {'; '.join(str(error).splitlines())}") from None
+        raise CommandError(Code.USAGE, f"settings: {'; '.join(str(error).splitlines())}") from None
     connected = await Clients.connect(settings)
     try:
         with _gentle(interrupt):
@@ -106,5 +106,5 @@ def _quiet() -> Any:
     try:
         yield
     except Exception as error:  # noqa: BLE001 - the work is over; what it came to is already known
-        if CHOSEN.debug:
+        if GLOBAL_OPTIONS.debug:
             sys.stderr.write(f"closing: {error}\n")

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ops.command import actor, perform
-from ops.exit_codes import Code, Stop
+from ops.command import actor, run_command
+from ops.exit_codes import Code, CommandError
 from ops.options import Json, Yes
-from ops.output import confirm, print_json, say, table
+from ops.output import confirm, print_json, print_note, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
@@ -50,13 +50,13 @@ def delete_source(
     if not keep:
         return _delete("source", name, here=here, yes=yes, json=json)
     confirm(f"Delete the definition of {name}, and keep its archives?", yes=yes)
-    deleted = perform(lambda clients: _delete_definition(clients, name))
+    deleted = run_command(lambda clients: _delete_definition(clients, name))
     if not deleted:
-        raise Stop(Code.FAILED, f"There is no source named {name!r}.")
+        raise CommandError(Code.FAILED, f"There is no source named {name!r}.")
     if json:
         print_json({"source": name, "deleted": True, "cascade": False})
     else:
-        say(f"{name} was deleted; what came from it is kept.")
+        print_note(f"{name} was deleted; what came from it is kept.")
     return None
 
 
@@ -73,10 +73,10 @@ async def _delete_definition(clients: "Clients", name: str) -> bool:
 
 def _delete(kind: str, target: str, *, here: bool, yes: bool, json: bool) -> None:
     confirm(f"Delete {kind} {target} with everything that came of it? It cannot be undone.", yes=yes)
-    removal = perform(lambda clients: _removed(clients, kind, target, here=here))
+    removal = run_command(lambda clients: _removed(clients, kind, target, here=here))
     _show(removal, json=json)
     if removal.status != "succeeded":
-        raise Stop(Code.FAILED, removal.error or f"The deletion {removal.status}.")
+        raise CommandError(Code.FAILED, removal.error or f"The deletion {removal.status}.")
 
 
 async def _removed(clients: "Clients", kind: str, target: str, *, here: bool) -> "Removal":
@@ -89,11 +89,13 @@ async def _removed(clients: "Clients", kind: str, target: str, *, here: bool) ->
             clients, kind, target, requested_by=actor().name, now=datetime.now(UTC)
         )
         if removal is None:
-            raise Stop(Code.FAILED, f"There is no {kind} {target!r}.")
+            raise CommandError(Code.FAILED, f"There is no {kind} {target!r}.")
         if here:
             removal = await run_removal(removal.id, clients)
         else:
-            say("Asked for; the app deletes it. This waits for the receipt (Ctrl-C leaves it to the app).")
+            print_note(
+                "Asked for; the app deletes it. This waits for the receipt (Ctrl-C leaves it to the app)."
+            )
         removal = await _followed(clients, removal)
         counts.update(removal.counts)
     return removal
@@ -120,5 +122,5 @@ def _show(removal: "Removal", *, json: bool) -> None:
     rows = [(name, f"{number:,}") for name, number in removal.counts.items()]
     table(["removed", "count>"], rows, empty="Nothing was left to remove.")
     left = sum(removal.left.values())
-    say(f"{removal.target_kind} {removal.target}: {removal.status}; {left} left of it.")
+    print_note(f"{removal.target_kind} {removal.target}: {removal.status}; {left} left of it.")
     return None

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ops.command import perform
-from ops.exit_codes import Code, Stop
+from ops.command import run_command
+from ops.exit_codes import Code, CommandError
 from ops.options import DryRun, Json, Limit, Yes, moment
-from ops.output import ago, clean, fields, print_json, say, table
+from ops.output import ago, clean, fields, print_json, print_note, table
 
 if TYPE_CHECKING:
     from shared.upkeep.deadletters.causes import Diagnosed
@@ -82,7 +82,7 @@ def list_(
         empty="There are no dead letters.",
     )
     if len(chosen) > limit:
-        say(f"{limit} of {len(chosen)}: --limit shows more.")
+        print_note(f"{limit} of {len(chosen)}: --limit shows more.")
     return None
 
 
@@ -92,7 +92,7 @@ def groups(queues: Queues = None, json: Json = False) -> None:
     from shared.upkeep.deadletters.groups import diagnosed_letters, group_letters
 
     named = _named(queues)
-    found = group_letters(perform(lambda clients: diagnosed_letters(clients, named)))
+    found = group_letters(run_command(lambda clients: diagnosed_letters(clients, named)))
     if json:
         return print_json([each.shown() for each in found])
     table(
@@ -112,7 +112,9 @@ def groups(queues: Queues = None, json: Json = False) -> None:
         empty="There are no dead letters.",
     )
     if found:
-        say(f"{sum(each.count for each in found):,} dead letters. `dlq requeue --group ID` requeues a group.")
+        print_note(
+            f"{sum(each.count for each in found):,} dead letters. `dlq requeue --group ID` requeues a group."
+        )
     return None
 
 
@@ -130,12 +132,12 @@ def inspect(
     if sequence:
         missing = sorted(set(sequence) - {each.letter.sequence_number for each in chosen})
         if missing:
-            raise Stop(Code.FAILED, f"{queue} has no dead letter {missing[0]}.")
+            raise CommandError(Code.FAILED, f"{queue} has no dead letter {missing[0]}.")
     shown = chosen if sequence else chosen[:limit]
     if json:
         return print_json([{**_row(each), **each.letter.record()} for each in shown])
     if not shown:
-        say("There are no dead letters.")
+        print_note("There are no dead letters.")
     for position, each in enumerate(shown):
         if position:
             typer.echo()
@@ -168,7 +170,7 @@ def export(
         if json:
             print_json({"file": output, "exported": len(records)})
         else:
-            say(f"{len(records):,} dead letters written to {output}.")
+            print_note(f"{len(records):,} dead letters written to {output}.")
 
 
 @app.command()
@@ -251,7 +253,7 @@ def _named(queues: list[str] | None) -> list[str]:
     try:
         return list(dict.fromkeys(queue_named(each) for each in queues or QUEUES))
     except UnknownQueueError as error:
-        raise Stop(Code.USAGE, str(error)) from None
+        raise CommandError(Code.USAGE, str(error)) from None
 
 
 def _chosen(
@@ -269,7 +271,7 @@ def _chosen(
         sequence_numbers=sequence or [],
         event_types=event_type or [],
     )
-    return perform(lambda clients: choose(clients, selection))
+    return run_command(lambda clients: choose(clients, selection))
 
 
 def _selection(
@@ -285,9 +287,11 @@ def _selection(
     from shared.upkeep.deadletters.selection import LetterSelection
 
     if not (queues or group or everything):
-        raise Stop(Code.USAGE, "Say which: name a queue, a --group, or --all.")
+        raise CommandError(Code.USAGE, "Say which: name a queue, a --group, or --all.")
     if sequence and len(queues or []) != 1:
-        raise Stop(Code.USAGE, "Sequence numbers are a queue's own: name the one queue that they are of.")
+        raise CommandError(
+            Code.USAGE, "Sequence numbers are a queue's own: name the one queue that they are of."
+        )
     return LetterSelection(
         queues=_named(queues),
         groups=group or [],

@@ -5,15 +5,15 @@ from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ops.command import Interrupt, actor, perform
-from ops.exit_codes import Code, Stop
-from ops.output import confirm, print_json, say, table
+from ops.command import Interrupt, actor, run_command
+from ops.exit_codes import Code, CommandError
+from ops.output import confirm, print_json, print_note, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from shared.clients.connections import Clients
-    from shared.clients.servicebus.dead_letter_mover import Watch
+    from shared.clients.servicebus.dead_letter_mover import OperationObserver
     from shared.documents.audits import Audit
     from shared.upkeep.deadletters.causes import Diagnosed
     from shared.upkeep.deadletters.selection import LetterSelection
@@ -37,7 +37,7 @@ def carry_out(
     interrupt = Interrupt()
 
     async def work(clients: "Clients") -> "Audit | None":
-        from shared.upkeep.deadletters.operations import ask
+        from shared.upkeep.deadletters.operations import request_operation
         from shared.upkeep.deadletters.selection import choose
 
         if resume is not None:
@@ -48,10 +48,10 @@ def carry_out(
         if dry_run or not chosen:
             return None
         confirm(f"{DOING[action].capitalize()} {len(chosen):,} dead letters?", yes=yes)
-        audit = await ask(clients, action, selection.shown(), actor(), rate=rate or None)
+        audit = await request_operation(clients, action, selection.shown(), actor(), rate=rate or None)
         return await _run(clients, audit, interrupt)
 
-    _end(perform(work, interrupt=interrupt), json=json)
+    _end(run_command(work, interrupt=interrupt), json=json)
 
 
 def restore_purged(
@@ -62,7 +62,7 @@ def restore_purged(
     asked |= {name: value for name, value in (("sequence_numbers", sequence), ("limit", limit)) if value}
 
     async def work(clients: "Clients") -> "Audit | None":
-        from shared.upkeep.deadletters.operations import ask
+        from shared.upkeep.deadletters.operations import request_operation
         from shared.upkeep.deadletters.restoring import restorable
 
         found = await restorable(clients, purge, sequence_numbers=sequence, limit=limit)
@@ -74,10 +74,10 @@ def restore_purged(
         if dry_run or not found:
             return None
         confirm(f"Restore {len(found):,} dead letters of {purge}?", yes=yes)
-        audit = await ask(clients, action, asked, actor(), rate=rate or None)
+        audit = await request_operation(clients, action, asked, actor(), rate=rate or None)
         return await _run(clients, audit, interrupt)
 
-    _end(perform(work, interrupt=interrupt), json=json)
+    _end(run_command(work, interrupt=interrupt), json=json)
 
 
 async def _resumable(clients: "Clients", operation: str, action: str) -> "Audit":
@@ -85,25 +85,25 @@ async def _resumable(clients: "Clients", operation: str, action: str) -> "Audit"
 
     audit = await find_audit(clients.store, operation)
     if audit.action != action:
-        raise Stop(Code.USAGE, f"{operation} is a {audit.action}, not a {action}.")
+        raise CommandError(Code.USAGE, f"{operation} is a {audit.action}, not a {action}.")
     return audit
 
 
 async def _run(clients: "Clients", audit: "Audit", interrupt: Interrupt) -> "Audit":
-    from shared.upkeep.deadletters.operations import run
+    from shared.upkeep.deadletters.operations import run_operation
 
-    say(f"operation {audit.id}")
+    print_note(f"operation {audit.id}")
     with _watching(audit, interrupt) as watch:
-        return await run(clients, audit.id, watch=watch)
+        return await run_operation(clients, audit.id, watch=watch)
 
 
 @contextmanager
-def _watching(audit: "Audit", interrupt: Interrupt) -> "Iterator[Watch]":
+def _watching(audit: "Audit", interrupt: Interrupt) -> "Iterator[OperationObserver]":
     """Progress on a terminal; on a pipe only what somebody would wait for."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from shared.clients.servicebus.dead_letter_mover import Watch
+    from shared.clients.servicebus.dead_letter_mover import OperationObserver
 
     console = Console(stderr=True)
     columns = (
@@ -122,10 +122,12 @@ def _watching(audit: "Audit", interrupt: Interrupt) -> "Iterator[Watch]":
         def waiting(left: int) -> None:
             nonlocal told
             if not told:
-                say(f"{left:,} are held by another receiver: waiting for their locks to end (Ctrl-C stops)")
+                print_note(
+                    f"{left:,} are held by another receiver: waiting for their locks to end (Ctrl-C stops)"
+                )
             told = True
 
-        yield Watch(progress=done, planned=planned, waiting=waiting, stopped=interrupt.stopped)
+        yield OperationObserver(progress=done, planned=planned, waiting=waiting, stopped=interrupt.stopped)
 
 
 def _announce(action: str, chosen: "list[Diagnosed]", *, dry_run: bool, json: bool) -> None:
@@ -155,7 +157,7 @@ def _tell_plan(action: str, rows: list[tuple[str, str, int, str]], *, json: bool
         return
     _plan_table(rows)
     if total:
-        say(f"{total:,} would be {ENDED[action]}; nothing was done.")
+        print_note(f"{total:,} would be {ENDED[action]}; nothing was done.")
 
 
 def _plan_table(rows: list[tuple[str, str, int, str]]) -> None:
@@ -175,10 +177,10 @@ def _end(audit: "Audit | None", *, json: bool) -> None:
     else:
         more = f"; {audit.outcome}" if audit.outcome else ""
         undo = f" `dlq restore {audit.id}` brings them back." if word == "purged" else ""
-        say(f"{audit.counts.get(word, 0):,} of {audit.counts.get('planned', 0):,} {word}{more}.{undo}")
+        print_note(f"{audit.counts.get(word, 0):,} of {audit.counts.get('planned', 0):,} {word}{more}.{undo}")
     if audit.status == "interrupted":
         name = DOING[audit.action]
         again = f"dlq {name} --resume {audit.id}" if name != "restore" else "the same command"
-        raise Stop(Code.INTERRUPTED, f"Stopped. Go on with: {again}")
+        raise CommandError(Code.INTERRUPTED, f"Stopped. Go on with: {again}")
     if audit.status != "succeeded":
-        raise Stop(Code.PROBLEMS)
+        raise CommandError(Code.PROBLEMS)

@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ops.command import actor, perform
-from ops.exit_codes import Code, Stop
+from ops.command import actor, run_command
+from ops.exit_codes import Code, CommandError
 from ops.options import Json, Limit, Yes
-from ops.output import ago, confirm, fields, print_json, say, table
+from ops.output import ago, confirm, fields, print_json, print_note, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
-    from shared.upkeep.oversight.stuck_documents import BulkResult, Troubled
+    from shared.upkeep.oversight.stuck_documents import BulkResult, StuckDocument
 
 __all__ = ["app"]
 
@@ -57,9 +57,9 @@ def show(
     """Show a document, in whichever container it is."""
     from shared.upkeep.oversight.stuck_documents import find_anywhere
 
-    found = perform(lambda clients: find_anywhere(clients, id_))
+    found = run_command(lambda clients: find_anywhere(clients, id_))
     if not found:
-        raise Stop(Code.FAILED, f"There is no document {id_!r}.")
+        raise CommandError(Code.FAILED, f"There is no document {id_!r}.")
     if json:
         return print_json([{"container": container, **stored} for container, stored in found])
     for container, stored in found:
@@ -86,7 +86,7 @@ def retry(
 
 
 def _list(kind: str, name: str | None, limit: int, *, json: bool) -> None:
-    async def work(clients: "Clients") -> "list[Troubled]":
+    async def work(clients: "Clients") -> "list[StuckDocument]":
         from shared.upkeep.oversight.stuck_documents import (
             collection_named,
             failed_documents,
@@ -103,7 +103,7 @@ def _list(kind: str, name: str | None, limit: int, *, json: bool) -> None:
                 break
         return found
 
-    found = perform(work)
+    found = run_command(work)
     if json:
         return print_json([each.shown() for each in found[:limit]])
     table(
@@ -122,13 +122,15 @@ def _list(kind: str, name: str | None, limit: int, *, json: bool) -> None:
         empty=f"No document is {kind}.",
     )
     if len(found) > limit:
-        say(f"There are more: --limit shows more than {limit}.")
+        print_note(f"There are more: --limit shows more than {limit}.")
     return None
 
 
 def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, yes: bool, json: bool) -> None:
     if bool(ids) == everything:
-        raise Stop(Code.USAGE, "Say which: ids, or --all for every failed document of the collection.")
+        raise CommandError(
+            Code.USAGE, "Say which: ids, or --all for every failed document of the collection."
+        )
 
     async def work(clients: "Clients") -> "tuple[str, BulkResult]":
         from shared.upkeep.audit import audited
@@ -157,24 +159,24 @@ def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, ye
             counts["changed"], counts["left"] = done.changed, len(done.left)
         return collection.name, done
 
-    name, done = perform(work)
+    name, done = run_command(work)
     if json:
         left = [{"id": each.id, "why": each.why} for each in done.left]
         print_json({"action": f"documents.{action}", "changed": done.changed, "left": left})
     else:
         _tell(action, name, done)
     if done.left:
-        raise Stop(Code.PROBLEMS)
+        raise CommandError(Code.PROBLEMS)
 
 
 def _tell(action: str, name: str, done: "BulkResult") -> None:
     for each in done.left[:SHOWN_LEFT]:
-        say(f"{name}/{each.id} was left out: {each.why}.")
+        print_note(f"{name}/{each.id} was left out: {each.why}.")
     if len(done.left) > SHOWN_LEFT:
-        say(f"And {len(done.left) - SHOWN_LEFT:,} more: --json has all.")
+        print_note(f"And {len(done.left) - SHOWN_LEFT:,} more: --json has all.")
     end = "reset: the next sweep asks for them" if action == "reset" else "sent"
     left = f"; {len(done.left):,} left out" if done.left else ""
-    say(f"{done.changed:,} {name} {end}{left}.")
+    print_note(f"{done.changed:,} {name} {end}{left}.")
 
 
 def _cut(value: Any) -> Any:

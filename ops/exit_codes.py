@@ -2,7 +2,7 @@
 
 from enum import IntEnum
 
-__all__ = ["Code", "Stop"]
+__all__ = ["Code", "CommandError"]
 
 
 class Code(IntEnum):
@@ -13,7 +13,7 @@ class Code(IntEnum):
     INTERRUPTED = 130
 
 
-class Stop(Exception):  # noqa: N818 - an end, not an error
+class CommandError(Exception):
     """Ends the command with this code and line."""
 
     def __init__(self, code: Code, message: str = "") -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ops.exit_codes import Code, Stop
+from ops.exit_codes import Code, CommandError
 from ops.output import as_json
 
 __all__ = ["write_export"]
@@ -25,7 +25,7 @@ def write_export(output: str, records: Sequence[dict[str, Any]]) -> None:
             file.writelines(_pieces(records, array=path.suffix == ".json"))
         Path(temporary).replace(path)
     except OSError as error:
-        raise Stop(Code.FAILED, f"{output}: cannot be written: {error.strerror}") from None
+        raise CommandError(Code.FAILED, f"{output}: cannot be written: {error.strerror}") from None
 
 
 def _pieces(records: Sequence[dict[str, Any]], *, array: bool) -> Iterator[str]:

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ops.command import actor, perform
-from ops.exit_codes import Code, Stop
+from ops.command import actor, run_command
+from ops.exit_codes import Code, CommandError
 from ops.options import DryRun, Json, Yes
-from ops.output import confirm, print_json, say, table
+from ops.output import confirm, print_json, print_note, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
@@ -30,7 +30,7 @@ def sweep(
     The app does so every RETRY_JOB_INTERVAL_SECONDS by itself.
     """
     if not once:
-        raise Stop(Code.USAGE, "The app sweeps by itself; --once runs one sweep now.")
+        raise CommandError(Code.USAGE, "The app sweeps by itself; --once runs one sweep now.")
 
     async def work(clients: "Clients") -> "Run | None":
         from shared.upkeep.audit import audited
@@ -46,12 +46,12 @@ def sweep(
                     counts[name] = counts.get(name, 0) + each.get(name, 0)
             return done
 
-    done = perform(work)
+    done = run_command(work)
     if done is None:
-        raise Stop(Code.FAILED, "Another sweep is under way: this one did nothing.")
+        raise CommandError(Code.FAILED, "Another sweep is under way: this one did nothing.")
     _show_run(done, dry_run=dry_run, json=json)
     if done.errors:
-        raise Stop(Code.FAILED, "; ".join(done.errors))
+        raise CommandError(Code.FAILED, "; ".join(done.errors))
 
 
 def _show_run(done: "Run", *, dry_run: bool, json: bool) -> None:
@@ -64,8 +64,8 @@ def _show_run(done: "Run", *, dry_run: bool, json: bool) -> None:
         empty="There was nothing to look at.",
     )
     for name, why in done.circuits.items():
-        say(f"{name}: their stage fails all the time ({why}): only a few are asked for, as a probe.")
-    say("Nothing was done." if dry_run else f"Sweep {done.id} {done.status}.")
+        print_note(f"{name}: their stage fails all the time ({why}): only a few are asked for, as a probe.")
+    print_note("Nothing was done." if dry_run else f"Sweep {done.id} {done.status}.")
     return None
 
 
@@ -88,7 +88,7 @@ def migrate_documents(
 
         unknown = [each for each in containers or [] if each not in DOCUMENTS]
         if unknown:
-            raise Stop(
+            raise CommandError(
                 Code.USAGE, f"there is no container {unknown[0]!r}: it is one of {', '.join(DOCUMENTS)}"
             )
         done = {}
@@ -100,7 +100,7 @@ def migrate_documents(
                 counts[container] = done[container].upgraded
         return done
 
-    done = perform(work)
+    done = run_command(work)
     if json:
         return print_json({name: each.__dict__ for name, each in done.items()})
     rows = [
@@ -142,20 +142,20 @@ def migrate_index(
                 return await reembed(clients, model, dry_run=True)
             async with audited(clients.store, "migrate.index", actor(), {"model": model.model}) as counts:
                 done = await reembed(
-                    clients, model, delete_old=delete_old, progress=lambda state: say(state.line())
+                    clients, model, delete_old=delete_old, progress=lambda state: print_note(state.line())
                 )
                 counts.update({"embedded": done.embedded, "failed": done.failed})
             return done
         finally:
             await model.close()
 
-    done = perform(work)
+    done = run_command(work)
     if json:
         print_json(done.__dict__)
     else:
-        say(_planned_line(done) if dry_run else f"{done.line()}; {_live(done)}.")
+        print_note(_planned_line(done) if dry_run else f"{done.line()}; {_live(done)}.")
     if done.failed and not dry_run:
-        raise Stop(Code.PROBLEMS)
+        raise CommandError(Code.PROBLEMS)
 
 
 def _planned_line(planned: "Reembedded") -> str:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ops.exit_codes import Code, Stop
+from ops.exit_codes import Code, CommandError
 
 __all__ = ["DryRun", "Json", "Limit", "Yes", "moment"]
 
@@ -22,5 +22,7 @@ def moment(text: str | None, name: str) -> datetime | None:
     try:
         parsed = datetime.fromisoformat(text)
     except ValueError:
-        raise Stop(Code.USAGE, f"{name}: {text!r} is not a time such as 2026-03-04T05:06:07Z") from None
+        raise CommandError(
+            Code.USAGE, f"{name}: {text!r} is not a time such as 2026-03-04T05:06:07Z"
+        ) from None
     return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed

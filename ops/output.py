@@ -21,7 +21,7 @@ __all__ = [
     "counted",
     "fields",
     "print_json",
-    "say",
+    "print_note",
     "seconds",
     "shortened",
     "table",
@@ -97,7 +97,7 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-def say(text: str, *, style: str | None = None) -> None:
+def print_note(text: str, *, style: str | None = None) -> None:
     """Prose, for people: on standard error."""
     from rich.text import Text
 
@@ -114,7 +114,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: st
     if made.row_count:
         _console().print(made)
     else:
-        say(empty)
+        print_note(empty)
 
 
 def _table(columns: Sequence[str]) -> "Table":
@@ -165,13 +165,13 @@ def ago(moment: datetime | None, now: datetime | None = None) -> str:
 
 def confirm(question: str, *, yes: bool) -> None:
     """Ask before something that cannot be taken back; nobody to ask is a no."""
-    from ops.exit_codes import Code, Stop
+    from ops.exit_codes import Code, CommandError
 
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise Stop(Code.USAGE, f"{question} Add --yes to do it without being asked.")
+        raise CommandError(Code.USAGE, f"{question} Add --yes to do it without being asked.")
     sys.stderr.write(f"{clean(question)} [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-        raise Stop(Code.INTERRUPTED, "Nothing was done.")
+        raise CommandError(Code.INTERRUPTED, "Nothing was done.")

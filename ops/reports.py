@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ops.command import perform
-from ops.exit_codes import Code, Stop
+from ops.command import run_command
+from ops.exit_codes import Code, CommandError
 from ops.options import Json, Limit
-from ops.output import clean, print_json, say, table, two_lines
+from ops.output import clean, print_json, print_note, table, two_lines
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
@@ -27,12 +27,12 @@ def report(
     """List the current reports, the newest first; or print one as Markdown, with its citations."""
     if id_ is None:
         return _list(source, limit, json=json)
-    detail = perform(lambda clients: _detail(clients, id_))
+    detail = run_command(lambda clients: _detail(clients, id_))
     if json:
         return print_json(detail.model_dump(mode="json", by_alias=True))
     typer.echo(clean(detail.summary.content_markdown if detail.summary else detail.title))
     if detail.outdated:
-        say("This report is outdated: there is a newer one, or its mail is gone.")
+        print_note("This report is outdated: there is a newer one, or its mail is gone.")
     return None
 
 
@@ -50,7 +50,7 @@ def _list(source: str | None, limit: int, *, json: bool) -> None:
         query = NamedQuery("reports_lately", "reports", text)
         return [each async for each in clients.store.query(query, Session(), limit=limit, source=source)]
 
-    found = perform(work)
+    found = run_command(work)
     if json:
         return print_json(found)
     table(
@@ -77,4 +77,4 @@ async def _detail(clients: "Clients", id_: str) -> "ReportDetail":
     try:
         return await report_detail(clients, id_)
     except Problem as problem:
-        raise Stop(Code.FAILED, problem.detail) from None
+        raise CommandError(Code.FAILED, problem.detail) from None

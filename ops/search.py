@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ops.command import perform
-from ops.exit_codes import Code, Stop
+from ops.command import run_command
+from ops.exit_codes import Code, CommandError
 from ops.options import Json
-from ops.output import print_json, say, table
+from ops.output import print_json, print_note, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
-    from shared.retrieval.search import SearchResult, SearchAsked
+    from shared.retrieval.search import SearchAsked, SearchResult
 
 __all__ = ["search"]
 
@@ -37,13 +37,13 @@ def search(
         finally:
             await close_embedder()
 
-    found = perform(work)
+    found = run_command(work)
     items = found_items(found.hits)
     if json:
         shown = [each.model_dump(mode="json", by_alias=True) for each in items]
         return print_json({"query": query, "mode": found.mode, "total": found.total, "items": shown})
     if found.note:
-        say(found.note)
+        print_note(found.note)
     table(
         ["date", "from", "thread", "subject and text*"],
         [
@@ -70,4 +70,4 @@ def _asked(**given: object) -> "SearchAsked":
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         name = {"q": "QUERY"}.get(str(first["loc"][0]), f"--{first['loc'][0]}")
-        raise Stop(Code.USAGE, f"{name}: {first['msg']}") from None
+        raise CommandError(Code.USAGE, f"{name}: {first['msg']}") from None

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from ops.exit_codes import Code, Stop
+from ops.exit_codes import Code, CommandError
 
 __all__ = ["VARIABLE", "setting_values"]
 
@@ -32,7 +32,7 @@ def _read(path: Path) -> dict[str, str]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise Stop(Code.USAGE, f"{path}: the settings cannot be read: {error}") from None
+        raise CommandError(Code.USAGE, f"{path}: the settings cannot be read: {error}") from None
     values = _json_values(path, text) if text.lstrip().startswith("{") else _lines(path, text)
     return {name: _placed(path, name, value) for name, value in values.items()}
 
@@ -42,7 +42,7 @@ def _json_values(path: Path, text: str) -> dict[str, str]:
         values = json.loads(text)["Values"]
         return {str(name): str(value) for name, value in values.items()}
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise Stop(Code.USAGE, f'{path}: not a settings file: it has no object "Values"') from None
+        raise CommandError(Code.USAGE, f'{path}: not a settings file: it has no object "Values"') from None
 
 
 def _lines(path: Path, text: str) -> dict[str, str]:
@@ -52,7 +52,7 @@ def _lines(path: Path, text: str) -> dict[str, str]:
         if not name or name.startswith("#"):
             continue
         if not equals:
-            raise Stop(Code.USAGE, f"{path}, line {number}: not of the form NAME=value")
+            raise CommandError(Code.USAGE, f"{path}, line {number}: not of the form NAME=value")
         values[name.strip()] = value.strip().strip("\"'")
     return values
 

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ops.command import actor, perform
-from ops.exit_codes import Code, Stop
+from ops.command import actor, run_command
+from ops.exit_codes import Code, CommandError
 from ops.options import Json
-from ops.output import ago, fields, print_json, say, table
+from ops.output import ago, fields, print_json, print_note, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
@@ -48,7 +48,7 @@ def list_(json: Json = False) -> None:
         query = NamedQuery("all_sources", "sources", "SELECT * FROM c ORDER BY c.id")
         return [read_document(Source, each) async for each in clients.store.query(query, Session())]
 
-    found = perform(work)
+    found = run_command(work)
     if json:
         return print_json([_shown(each) for each in found])
     table(
@@ -73,7 +73,7 @@ def list_(json: Json = False) -> None:
 @app.command()
 def show(name: Name, json: Json = False) -> None:
     """Show one source."""
-    shown = _shown(perform(lambda clients: _found(clients, name)))
+    shown = _shown(run_command(lambda clients: _found(clients, name)))
     if json:
         return print_json(shown)
     fields(shown.items())
@@ -101,13 +101,13 @@ def add(
         source = source_of(_checked({"name": name, **given}, clients), datetime.now(UTC))
         async with audited(clients.store, "source.add", actor(), {"source": name}) as counts:
             if not await clients.store.create(source, Session()):
-                raise Stop(
+                raise CommandError(
                     Code.FAILED, f"There is a source named {name!r} already: `source update` changes it."
                 )
             counts["sources"] = 1
         return source
 
-    _told(perform(work), "added", json=json)
+    _print_source(run_command(work), "added", json=json)
 
 
 @app.command()
@@ -139,9 +139,9 @@ def update(
                 if kept is not Conflict.CONFLICT:
                     counts["sources"] = 1
                     return kept
-        raise Stop(Code.FAILED, f"{name} changes all the time: try again.")
+        raise CommandError(Code.FAILED, f"{name} changes all the time: try again.")
 
-    _told(perform(work), "changed", json=json)
+    _print_source(run_command(work), "changed", json=json)
 
 
 @app.command()
@@ -156,21 +156,21 @@ def trigger(name: Name, json: Json = False) -> None:
             for _ in range(TRIES):
                 source = await _found(clients, name)
                 if source.source_type == "upload":
-                    raise Stop(
+                    raise CommandError(
                         Code.USAGE, f"{name} takes uploads and has nothing to fetch: use `archive ingest`."
                     )
                 asked = await request_fetch(source, clients, requested_by="operator", now=datetime.now(UTC))
                 if isinstance(asked, Requested):
                     counts["fetches"] = int(asked.is_new)
                     return asked
-        raise Stop(Code.FAILED, f"{name} changes all the time: try again.")
+        raise CommandError(Code.FAILED, f"{name} changes all the time: try again.")
 
-    asked = perform(work)
+    asked = run_command(work)
     if json:
         print_json({"operation_id": asked.operation_id, "already_running": not asked.is_new})
     else:
         typer.echo(asked.operation_id)
-        say("Asked for." if asked.is_new else "A fetch is under way already: that one.")
+        print_note("Asked for." if asked.is_new else "A fetch is under way already: that one.")
 
 
 async def _found(clients: "Clients", name: str) -> "Source":
@@ -179,7 +179,7 @@ async def _found(clients: "Clients", name: str) -> "Source":
 
     source = await clients.store.find(Source, name, name, Session()) if name.isprintable() else None
     if source is None:
-        raise Stop(Code.FAILED, f"There is no source named {name!r}.")
+        raise CommandError(Code.FAILED, f"There is no source named {name!r}.")
     return source
 
 
@@ -193,9 +193,9 @@ def _checked(given: dict[str, Any], clients: "Clients") -> "SourceDefinition":
         check_reachable(defined, clients.settings)
     except ValidationError as error:
         faults = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
-        raise Stop(Code.USAGE, "; ".join(fault.removeprefix(": ") for fault in faults)) from None
+        raise CommandError(Code.USAGE, "; ".join(fault.removeprefix(": ") for fault in faults)) from None
     except ValueError as error:
-        raise Stop(Code.USAGE, str(error)) from None
+        raise CommandError(Code.USAGE, str(error)) from None
     return defined
 
 
@@ -215,7 +215,7 @@ def _given(
     if settings:
         pairs = [each.partition("=") for each in settings]
         if any(not equals for _, equals, _ in pairs):
-            raise Stop(Code.USAGE, "--setting: is of the form NAME=VALUE")
+            raise CommandError(Code.USAGE, "--setting: is of the form NAME=VALUE")
         given["settings"] = {name: value for name, _, value in pairs}
     return given
 
@@ -224,8 +224,8 @@ def _shown(source: "Source") -> dict[str, Any]:
     return source.model_dump(mode="json", exclude=HIDDEN)
 
 
-def _told(source: "Source", what: str, *, json: bool) -> None:
+def _print_source(source: "Source", what: str, *, json: bool) -> None:
     if json:
         print_json(_shown(source))
     else:
-        say(f"{source.name} was {what}.")
+        print_note(f"{source.name} was {what}.")

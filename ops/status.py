@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ops.command import perform
-from ops.exit_codes import Code, Stop
+from ops.command import run_command
+from ops.exit_codes import Code, CommandError
 from ops.options import Json
-from ops.output import ago, alarming, counted, print_json, say, shortened, table
+from ops.output import ago, alarming, counted, print_json, print_note, shortened, table
 
 if TYPE_CHECKING:
     from shared.upkeep.oversight.status import QueueStatus, SystemStatus
@@ -26,13 +26,13 @@ def status(
     """Show stages, queues, dead letters, documents stuck and failed, throughput, and the last operations."""
     from shared.upkeep.oversight.status import read_status
 
-    found = perform(read_status)
+    found = run_command(read_status)
     if json:
         print_json(found.shown())
     else:
         _show(found)
     if check and found.troubled:
-        raise Stop(Code.PROBLEMS)
+        raise CommandError(Code.PROBLEMS)
 
 
 def _show(found: "SystemStatus") -> None:
@@ -103,20 +103,22 @@ def _show_operations(found: "SystemStatus") -> None:
 def _advise(found: "SystemStatus") -> None:
     """What to do next, where there is something."""
     if found.sweep is None:
-        say("The sweep has not run yet.")
+        print_note("The sweep has not run yet.")
     else:
         age = ago(found.sweep.started_at, found.at)
         circuits = "".join(f"; {name} are only probed: {why}" for name, why in found.sweep.circuits.items())
-        say(f"The last sweep was {age} ago: {found.sweep.status}{circuits}.")
+        print_note(f"The last sweep was {age} ago: {found.sweep.status}{circuits}.")
     stuck, failed = (sum(getattr(each, name) for each in found.documents) for name in ("stuck", "failed"))
     if found.dead:
-        say(f"{counted(found.dead, 'dead letter')}: `dlq groups` shows the causes.")
+        print_note(f"{counted(found.dead, 'dead letter')}: `dlq groups` shows the causes.")
     if stuck:
-        say(f"{counted(stuck, 'document is', 'documents are')} stuck: `documents stuck` lists them.")
+        print_note(f"{counted(stuck, 'document is', 'documents are')} stuck: `documents stuck` lists them.")
     if failed:
-        say(f"{counted(failed, 'document was', 'documents were')} given up: `documents failed` lists them.")
+        print_note(
+            f"{counted(failed, 'document was', 'documents were')} given up: `documents failed` lists them."
+        )
     if not found.troubled:
-        say("All is well: no dead letters, nothing stuck, nothing given up.")
+        print_note("All is well: no dead letters, nothing stuck, nothing given up.")
 
 
 def _count(queue: "QueueStatus", number: int) -> str:

@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from ops.command import CHOSEN, perform
-from ops.exit_codes import Code, Stop
+from ops.command import GLOBAL_OPTIONS, run_command
+from ops.exit_codes import Code, CommandError
 from ops.options import Json
-from ops.output import print_json, say, table
+from ops.output import print_json, print_note, table
 from ops.settings_files import setting_values
 
 __all__ = ["timeline"]
@@ -21,10 +21,12 @@ def timeline(
     from shared.upkeep.oversight.spans import receiver_address
     from shared.upkeep.oversight.timeline import read_timeline
 
-    telemetry = receiver_address(setting_values(CHOSEN.settings).get("APPLICATIONINSIGHTS_CONNECTION_STRING"))
-    found = perform(lambda clients: read_timeline(clients, id_, telemetry))
+    telemetry = receiver_address(
+        setting_values(GLOBAL_OPTIONS.settings).get("APPLICATIONINSIGHTS_CONNECTION_STRING")
+    )
+    found = run_command(lambda clients: read_timeline(clients, id_, telemetry))
     if not found.happenings:
-        raise Stop(Code.FAILED, f"Nothing is known of {id_!r}.")
+        raise CommandError(Code.FAILED, f"Nothing is known of {id_!r}.")
     if json:
         return print_json([each.shown() for each in found.happenings])
     table(
@@ -33,5 +35,5 @@ def timeline(
         empty="",
     )
     if found.without:
-        say(f"No spans: {found.without}.")
+        print_note(f"No spans: {found.without}.")
     return None

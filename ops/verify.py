@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ops.command import actor, perform
-from ops.exit_codes import Code, Stop
+from ops.command import actor, run_command
+from ops.exit_codes import Code, CommandError
 from ops.options import Json, Yes
-from ops.output import confirm, print_json, say, table
+from ops.output import confirm, print_json, print_note, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
@@ -26,7 +26,7 @@ def verify(
     """Check that what is stored fits together, and repair it where asked to. Exit code 3: damage is left."""
     if repair:
         confirm("Repair what is found? Work is asked for again, and orphans are deleted.", yes=yes)
-    done = perform(lambda clients: _verified(clients, repair=repair))
+    done = run_command(lambda clients: _verified(clients, repair=repair))
     found = sum(each["found"] for each in done.counts.values())
     repaired = sum(each["repaired"] for each in done.counts.values())
     if json:
@@ -34,9 +34,9 @@ def verify(
     else:
         _show(done, found, repaired, repair=repair)
     if done.errors:
-        raise Stop(Code.FAILED, "; ".join(done.errors))
+        raise CommandError(Code.FAILED, "; ".join(done.errors))
     if found > repaired:
-        raise Stop(Code.PROBLEMS)
+        raise CommandError(Code.PROBLEMS)
 
 
 async def _verified(clients: "Clients", *, repair: bool) -> "Run":
@@ -73,4 +73,6 @@ def _show(done: "Run", found: int, repaired: int, *, repair: bool) -> None:
         ],
         empty="",
     )
-    say(f"{found:,} found, {repaired:,} repaired." if repair else f"{found:,} found; --repair repairs them.")
+    print_note(
+        f"{found:,} found, {repaired:,} repaired." if repair else f"{found:,} found; --repair repairs them."
+    )

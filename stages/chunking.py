@@ -16,21 +16,21 @@ import azure.functions as func
 
 from shared.clients.cosmos.batches import Patch
 from shared.clients.telemetry.metrics import pipeline_metrics
-from shared.core.errors import DocumentNotFoundError, ClassifiedError
+from shared.core.errors import ClassifiedError, DocumentNotFoundError
 from shared.core.ids import chunk_id
 from shared.documents.base import ProcessingStatus, stored_time
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
-from shared.domain.chunking.chunker import TextChunk as Piece
 from shared.domain.chunking.chunker import ChunkSettings, Strategy, chunk_body
+from shared.domain.chunking.chunker import TextChunk as Piece
 from shared.domain.chunking.tokens import ModelTokenizer
-from shared.domain.mail.models import SegmentKind, Segment
+from shared.domain.mail.models import Segment, SegmentKind
 from shared.pipeline.events.data import ChunkingFailed, ChunksPrepared, JSONParsed
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.stage import StageResult, Stage, Subject, Work
+from shared.pipeline.stage import Stage, StageResult, Subject, Work
 from shared.pipeline.tombstones import was_removed
-from shared.threads.locating import check_places, load_from_threads
-from shared.threads.rechunking import bring_up_to_date, check_variants
+from shared.threads.locating import ensure_not_merged, load_following_merges
+from shared.threads.rechunking import check_variants, sync_stored_chunks
 from stages.registration import register_stage
 
 __all__ = ["CHUNKING", "blueprint"]
@@ -52,9 +52,9 @@ async def chunk(event: Event[JSONParsed], work: Work) -> StageResult:
     chunks = await asyncio.to_thread(_chunks_of, messages, settings)
     created = await work.clients.store.create_missing(chunks, work.session)
     _count(chunks, created)
-    await bring_up_to_date(work.clients, messages, chunks, created, work.session)
+    await sync_stored_chunks(work.clients, messages, chunks, created, work.session)
     await _mark_processed(messages, work)
-    await check_places(work.clients, {message.thread_id for message in messages}, work.session)
+    await ensure_not_merged(work.clients, {message.thread_id for message in messages}, work.session)
     await check_variants(work.clients, messages, work.session)
     return StageResult(
         _announcements(event.data.archive_id, messages, chunks, settings.strategy),
@@ -81,7 +81,7 @@ def _settings(work: Work) -> ChunkSettings:
 async def _load(data: JSONParsed, work: Work) -> list[Message]:
     places = dict(zip(data.message_keys, data.message_threads, strict=False))
     try:
-        return await load_from_threads(work.clients, Message, places, data.message_keys, work.session)
+        return await load_following_merges(work.clients, Message, places, data.message_keys, work.session)
     except DocumentNotFoundError:
         if not await was_removed(work.clients.store, data.archive_id, work.session):
             raise
@@ -132,7 +132,11 @@ def _document(message: Message, piece: Piece) -> Chunk:
 async def _mark_processed(messages: Sequence[Message], work: Work) -> None:
     """Messages come in batches: their attempt is counted together with the outcome."""
     now = stored_time(work.now())
-    done: dict[str, Any] = {"status": ProcessingStatus.PROCESSED.value, "lastAttemptTime": now, "lastError": None}
+    done: dict[str, Any] = {
+        "status": ProcessingStatus.PROCESSED.value,
+        "lastAttemptTime": now,
+        "lastError": None,
+    }
     patches = [
         Patch(each.id, each.thread_id, set={**done, "attemptCount": max(each.attemptCount, work.attempt)})
         for each in messages
@@ -167,7 +171,9 @@ def _contents(messages: Sequence[Message]) -> str:
     return hashlib.sha256("\n".join(each.variant for each in messages).encode()).hexdigest()[:16]
 
 
-def _failed(event: Event[JSONParsed], failure: ClassifiedError, attempts: int, now: datetime) -> ChunkingFailed:
+def _failed(
+    event: Event[JSONParsed], failure: ClassifiedError, attempts: int, now: datetime
+) -> ChunkingFailed:
     return ChunkingFailed(
         message_keys=event.data.message_keys,
         error_message=failure.message,

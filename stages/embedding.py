@@ -24,14 +24,14 @@ from shared.documents.threads import Thread
 from shared.embedding.encoder import Vectors
 from shared.embedding.instance import embedder
 from shared.embedding.port import Embedder
-from shared.embedding.vector_cache import KeptVectors
+from shared.embedding.vector_cache import VectorCache
 from shared.pipeline.events.data import ChunksPrepared, EmbeddingGenerationFailed, EmbeddingsGenerated
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.isolation import isolate_poison
-from shared.pipeline.stage import StageResult, Stage, Subject, Work
-from shared.threads.locating import check_places
-from shared.threads.rechunking import check_texts
-from shared.threads.staying_chunks import load_staying_chunks
+from shared.pipeline.stage import Stage, StageResult, Subject, Work
+from shared.threads.locating import ensure_not_merged
+from shared.threads.rechunking import ensure_texts_unchanged
+from shared.threads.staying_chunks import load_retained_chunks
 from stages.registration import register_stage
 
 __all__ = ["EMBEDDING", "blueprint"]
@@ -39,7 +39,7 @@ __all__ = ["EMBEDDING", "blueprint"]
 blueprint = func.Blueprint()
 ERROR_LENGTH = 500
 GROUP = 128  # chunks that are written together
-kept = KeptVectors()
+kept = VectorCache()
 
 
 @dataclass
@@ -71,19 +71,19 @@ async def embed(event: Event[ChunksPrepared], work: Work) -> StageResult:
 
 
 async def _embed(event: Event[ChunksPrepared], work: Work) -> StageResult:
-    chunks = await load_staying_chunks(work.clients, event.data, work.session)
+    chunks = await load_retained_chunks(work.clients, event.data, work.session)
     if event.data.chunk_ids and not chunks:  # all of them go with their archive, or went
         return StageResult(counts={"removed": len(event.data.chunk_ids)})
     model = await embedder(work.clients.settings)
     await work.clients.index.versions.check(model.dimension)
     thread_ids = {each.thread_id for each in chunks}
-    threads = await check_places(work.clients, thread_ids, work.session)
+    threads = await ensure_not_merged(work.clients, thread_ids, work.session)
     open_ones = [each for each in chunks if not _is_settled(each, model)]
     done = await _embed_groups(open_ones, threads, model, work)
     if done.errors:
         raise done.errors[0]
-    await check_texts(work.clients, open_ones, work.session)
-    await check_places(work.clients, thread_ids, work.session)
+    await ensure_texts_unchanged(work.clients, open_ones, work.session)
+    await ensure_not_merged(work.clients, thread_ids, work.session)
 
     async def forget_errors() -> None:
         """Of an earlier delivery that had embedded them and could not say so."""
@@ -139,7 +139,7 @@ async def _encode(chunks: Sequence[Chunk], model: Embedder) -> Encoded:
     started = time.perf_counter()
     vectors = dict(kept.find(_key(each, model) for each in chunks))
     missing = [each for each in chunks if _key(each, model) not in vectors]
-    settled = await model.settle([each.text for each in missing])
+    settled = await model.encode_each([each.text for each in missing])
     failed = {missing[position].id: error for position, error in settled.failed.items()}
     for chunk, vector in zip(missing, settled.vectors, strict=True):
         if chunk.id not in failed:
@@ -150,7 +150,7 @@ async def _encode(chunks: Sequence[Chunk], model: Embedder) -> Encoded:
 
 
 def _key(chunk: Chunk, model: Embedder) -> str:
-    return KeptVectors.key(chunk.id, model.model, chunk.text)
+    return VectorCache.key(chunk.id, model.model, chunk.text)
 
 
 async def _store_vectors(
@@ -202,7 +202,7 @@ def _announcement(
 ) -> EmbeddingsGenerated:
     """All chunks that are settled now, those that were before and those given up included.
 
-    Threads whose messages have no text of their own are named as well: nobody else speaks for them.
+    Threads whose messages have no text of their own are named as well: nobody else safe_to_log for them.
     """
     count = len(chunks) - done.given_up
     return EmbeddingsGenerated(

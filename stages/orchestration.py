@@ -22,16 +22,16 @@ from shared.documents.threads import Thread
 from shared.pipeline.events.data import EmbeddingsGenerated, OrchestrationFailed
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.readiness import ReadyThread, ready_threads, summary_request
-from shared.pipeline.stage import Later, StageResult, Stage, Subject, Work
+from shared.pipeline.stage import ScheduledEvent, Stage, StageResult, Subject, Work
 from shared.threads.merging import resolve_thread
-from shared.threads.thread_documents import UNTRIED
+from shared.threads.thread_documents import RESET_ATTEMPTS
 from stages.registration import register_stage
 
 __all__ = ["ORCHESTRATION", "blueprint"]
 
 blueprint = func.Blueprint()
 # A thread that never comes to rest is asked for all the same, after so many quiet periods.
-PATIENCE = 10
+MAX_QUIET_PERIODS = 10
 # The event that claimed a version comes again until it succeeds or is set aside; then another may.
 CLAIM_MINUTES = 30
 CLAIMED_AT_ONCE = 8
@@ -42,14 +42,14 @@ Result = TypeVar("Result")
 async def orchestrate(event: Event[EmbeddingsGenerated], work: Work) -> StageResult:
     threads = await _threads(event.data, work)
     ready = [each for each in await ready_threads(work.clients, threads, work.session) if each.is_new]
-    rested = [each for each in ready if _has_rested(each, event.data, work)]
+    rested = [each for each in ready if _is_quiet(each, event.data, work)]
     stirring = [] if event.data.settled_versions else [each for each in ready if each not in rested]
     claimer = event.data.claimed_by or event.event_id
     requested = await _claimed(rested, claimer, work)
     waiting = await _claimed(stirring, claimer, work)
 
     async def note() -> None:
-        await _together(_noting(each, work) for each in requested)
+        await _together(_record_request(each, work) for each in requested)
 
     settings = work.clients.settings
     return StageResult(
@@ -71,7 +71,7 @@ async def _threads(data: EmbeddingsGenerated, work: Work) -> list[Thread]:
     return [found[each] for each in sorted(found) if found[each].merged_into is None]
 
 
-def _has_rested(ready: ReadyThread, data: EmbeddingsGenerated, work: Work) -> bool:
+def _is_quiet(ready: ReadyThread, data: EmbeddingsGenerated, work: Work) -> bool:
     """Whether the version is the one from before the quiet period, or has had patience enough."""
     quiet = work.clients.settings.ORCHESTRATION_QUIET_SECONDS
     if not quiet:
@@ -80,7 +80,9 @@ def _has_rested(ready: ReadyThread, data: EmbeddingsGenerated, work: Work) -> bo
     if before.get(ready.thread.id) == ready.version:
         return True
     since = (ready.thread.requesting or {}).get("since")
-    return since is not None and since < stored_time(work.now() - timedelta(seconds=PATIENCE * quiet))
+    return since is not None and since < stored_time(
+        work.now() - timedelta(seconds=MAX_QUIET_PERIODS * quiet)
+    )
 
 
 async def _claimed(wanted: Sequence[ReadyThread], claimer: str, work: Work) -> list[ReadyThread]:
@@ -111,7 +113,7 @@ async def _claim(ready: ReadyThread, claimer: str, work: Work) -> bool:
 
 def _reopened(thread: Thread) -> Mapping[str, Any]:
     """With another version it is neither done nor given up any more: the sweep looks after it again."""
-    return {} if thread.status is ProcessingStatus.PENDING else UNTRIED
+    return {} if thread.status is ProcessingStatus.PENDING else RESET_ATTEMPTS
 
 
 def _unclaimed(version: str, claimer: str, now: datetime) -> str:
@@ -126,12 +128,14 @@ def _unclaimed(version: str, claimer: str, now: datetime) -> str:
     return f"({never_asked_for}) AND ({free})"
 
 
-def _recheck(data: EmbeddingsGenerated, waiting: Sequence[ReadyThread], claimer: str, quiet: float) -> list[Later]:
+def _recheck(
+    data: EmbeddingsGenerated, waiting: Sequence[ReadyThread], claimer: str, quiet: float
+) -> list[ScheduledEvent]:
     """The notes to ourselves: these threads, with the versions that they have now."""
     parts = [waiting[start : start + NOTED_AT_ONCE] for start in range(0, len(waiting), NOTED_AT_ONCE)]
     same = {"chunk_ids": [], "chunk_threads": [], "embedding_count": 0, "claimed_by": claimer, "contents": ""}
     return [
-        Later(
+        ScheduledEvent(
             quiet,
             data.model_copy(
                 update={
@@ -145,7 +149,7 @@ def _recheck(data: EmbeddingsGenerated, waiting: Sequence[ReadyThread], claimer:
     ]
 
 
-async def _noting(ready: ReadyThread, work: Work) -> None:
+async def _record_request(ready: ReadyThread, work: Work) -> None:
     asked = {"content_hash": ready.version, "requesting": None}
     await work.clients.store.patch(Thread, Patch(ready.thread.id, ready.thread.id, set=asked), work.session)
 

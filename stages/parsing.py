@@ -18,13 +18,13 @@ import azure.functions as func
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.lease import THREADING, Lease
-from shared.core.errors import DocumentNotFoundError, ClassifiedError, PermanentError, add_details
+from shared.core.errors import ClassifiedError, DocumentNotFoundError, PermanentError, add_details
 from shared.documents.archives import Archive, ArchiveStatus
 from shared.domain.mail.models import Skipped
 from shared.ingestion.reader.reader import Reader, prepare_reader
 from shared.pipeline.events.data import ArchiveIngested, JSONParsed, ParsingFailed
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.stage import StageResult, Stage, Subject, Work
+from shared.pipeline.stage import Stage, StageResult, Subject, Work
 from shared.pipeline.tombstones import find_removal, is_removing
 from shared.threads.registry import Registry
 from stages.registration import register_stage
@@ -164,7 +164,9 @@ async def _mark_processed(archive: Archive, parsed: Parsed, work: Work) -> None:
     await work.clients.store.patch(Archive, Patch(archive.id, archive.id, set=done), work.session)
 
 
-def _failed(event: Event[ArchiveIngested], failure: ClassifiedError, attempts: int, now: datetime) -> ParsingFailed:
+def _failed(
+    event: Event[ArchiveIngested], failure: ClassifiedError, attempts: int, now: datetime
+) -> ParsingFailed:
     return ParsingFailed(
         archive_id=event.data.archive_id,
         file_path=event.data.file_path,
@@ -186,7 +188,7 @@ PARSING = Stage(
     parse,
     _failed,
     _subjects,
-    counts_before=True,
+    counts_attempt_first=True,
     failed_status=ArchiveStatus.FAILED.value,
 )
 

@@ -15,8 +15,8 @@ from shared.domain.mail.mentions import draft_base
 from shared.domain.summaries.models import SummaryType
 from shared.pipeline.events.data import ReportDeliveryFailed, ReportPublished, SummaryComplete
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.lifecycle.summaries import settle_current
-from shared.pipeline.stage import StageResult, Stage, Subject, Work
+from shared.pipeline.lifecycle.summaries import mark_superseded
+from shared.pipeline.stage import Stage, StageResult, Subject, Work
 from shared.publishing.webhooks.planning import planned_deliveries
 from shared.summarization.digests.touching import touch_digests
 from stages.registration import register_stage
@@ -39,7 +39,7 @@ async def publish(event: Event[SummaryComplete], work: Work) -> StageResult:
     if not await store.create(report, session):
         report = await store.read(Report, report.id, report.scope, session)
     # A later summary may have come between reading this one and storing its report.
-    await settle_current(store, summary.scope, session)
+    await mark_superseded(store, summary.scope, session)
     await _note_on_thread(report, work)
     return StageResult([_announcement(report)], counts={"reports": 1})
 

@@ -31,8 +31,8 @@ from shared.pipeline.events.data import (
     SummaryComplete,
 )
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.lifecycle.summaries import mark_all_outdated, revive, settle_current
-from shared.pipeline.stage import StageResult, Stage, Subject, Work
+from shared.pipeline.lifecycle.summaries import mark_all_outdated, mark_superseded, revive
+from shared.pipeline.stage import Stage, StageResult, Subject, Work
 from shared.summarization.factory import EXTRACTIVE, check_backend, summarizer_for
 from shared.summarization.summary_document import summary_fields
 from shared.summarization.thread_context import ContextOptions, load_context
@@ -72,7 +72,7 @@ async def _summarize_thread(
         await _check_place(thread, summary, work)
     elif summary.outdated and _is_asked_for(thread, version):
         await revive(work.clients.store, summary, work.now(), session)
-    if await settle_current(work.clients.store, place, session) == summary.id:
+    if await mark_superseded(work.clients.store, place, session) == summary.id:
         await _note_on_thread(thread, summary, work)
     return _announcement(summary, data, (time.perf_counter() - started) * 1000)
 
@@ -160,7 +160,9 @@ async def _note_on_thread(thread: Thread, summary: Summary, work: Work) -> None:
         "has_consensus": summary.metadata["has_consensus"],
         "consensus_type": summary.metadata["consensus_type"],
     }
-    done = Patch(thread.id, thread.id, set={**said, "status": ProcessingStatus.PROCESSED.value, "lastError": None})
+    done = Patch(
+        thread.id, thread.id, set={**said, "status": ProcessingStatus.PROCESSED.value, "lastError": None}
+    )
     same = f"c.message_count = {thread.message_count:d}"
     if await store.patch(Thread, done, work.session, condition=same) is Conflict.CONFLICT:
         await store.patch(Thread, Patch(thread.id, thread.id, set=said), work.session)
@@ -206,7 +208,7 @@ def _subjects(data: SummarizationRequested) -> list[Subject]:
 
 
 SUMMARIZATION = Stage(
-    "summarization", SummarizationRequested, summarize, _failed, _subjects, counts_before=True
+    "summarization", SummarizationRequested, summarize, _failed, _subjects, counts_attempt_first=True
 )
 
 register_stage(blueprint, SUMMARIZATION)

@@ -18,8 +18,8 @@ __all__ = [
     "minute",
     "moment",
     "plain",
+    "printable_lines",
     "progress_state",
-    "seen",
     "sentence",
     "stage_figures",
     "stance_shares",
@@ -65,7 +65,7 @@ def plain(text: object) -> str:
     return _breakable(" ".join(_UNSEEN.sub("", str(text)).split()))
 
 
-def seen(text: str) -> str:
+def printable_lines(text: str) -> str:
     """Likewise, with its lines and spaces as they are."""
     return _breakable(_UNSEEN.sub("", text))
 

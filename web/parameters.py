@@ -6,18 +6,18 @@ from typing import TypeVar
 import azure.functions as func
 from pydantic import ValidationError
 
-from shared.retrieval.parameters import Asked, _draft
+from shared.retrieval.parameters import QueryParameters, _draft
 from web.problems import Problem
 
-__all__ = ["asked", "checked_id", "draft_named", "id_of"]
+__all__ = ["checked_id", "draft_named", "id_of", "parse_query"]
 
 _KEY = "code"  # the function's key, which is the host's to check
 
 
-Model = TypeVar("Model", bound=Asked)
+Model = TypeVar("Model", bound=QueryParameters)
 
 
-def asked(req: func.HttpRequest, model: type[Model]) -> Model:
+def parse_query(req: func.HttpRequest, model: type[Model]) -> Model:
     given = {name: value for name, value in req.params.items() if name != _KEY}
     try:
         checked: Model = model.model_validate(given)
@@ -26,7 +26,7 @@ def asked(req: func.HttpRequest, model: type[Model]) -> Model:
         raise _invalid(error, model) from None
 
 
-def _invalid(error: ValidationError, model: type[Asked]) -> Problem:
+def _invalid(error: ValidationError, model: type[QueryParameters]) -> Problem:
     names = {field.alias or name for name, field in model.model_fields.items()}
     faults = []
     for each in error.errors(include_input=False, include_url=False)[:20]:

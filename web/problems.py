@@ -14,7 +14,7 @@ from shared.core.errors import ErrorKind
 from shared.pipeline.retry.loops import AbandonedError
 from shared.settings.app import SettingsError
 
-__all__ = ["TITLES", "Handler", "Problem", "answer", "as_problem", "invalid", "tells_problems"]
+__all__ = ["TITLES", "Handler", "Problem", "answer", "as_problem", "invalid", "json_errors"]
 
 log = logging.getLogger(__name__)
 Handler = Callable[[func.HttpRequest], Awaitable[func.HttpResponse]]
@@ -100,7 +100,7 @@ def as_problem(error: Exception) -> Problem:
     return problem
 
 
-def tells_problems(handler: Handler) -> Handler:
+def json_errors(handler: Handler) -> Handler:
     """Whatever the handler raises becomes a problem; what we did not foresee is logged, and not shown."""
 
     @functools.wraps(handler)

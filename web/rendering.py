@@ -30,8 +30,8 @@ from web.formatting import (
     minute,
     moment,
     plain,
+    printable_lines,
     progress_state,
-    seen,
     sentence,
     stage_figures,
     stance_shares,
@@ -39,7 +39,7 @@ from web.formatting import (
 )
 from web.problems import TITLES, Handler, Problem, as_problem
 
-__all__ = ["ASSETS", "SECURITY_HEADERS", "blueprint", "problem_page", "render", "show", "shows_problems"]
+__all__ = ["ASSETS", "SECURITY_HEADERS", "blueprint", "html_errors", "problem_page", "render", "show"]
 
 log = logging.getLogger(__name__)
 blueprint = func.Blueprint()
@@ -86,7 +86,7 @@ ASSETS = Assets(HERE / "static")
 
 FILTERS: dict[str, Callable[..., Any]] = {
     "plain": plain,
-    "seen": seen,
+    "seen": printable_lines,
     "unquoted": unquoted,
     "subject": bare_subject,
     "sentence": sentence,
@@ -137,7 +137,7 @@ def show(
     return answer_of(req, body.encode(), "text/html", status=status, headers=all_headers)
 
 
-def shows_problems(handler: Handler) -> Handler:
+def html_errors(handler: Handler) -> Handler:
     """Whatever the handler raises becomes a page that says what is wrong, and what one can do."""
 
     @functools.wraps(handler)

@@ -16,9 +16,9 @@ from azure.core.exceptions import (
 
 from shared.core.errors import (
     _DETAILS,
+    ClassifiedError,
     DocumentNotFoundError,
     ErrorKind,
-    ClassifiedError,
     TransientError,
 )
 from shared.core.lazy_import import lazy
@@ -64,7 +64,9 @@ def classify(error: BaseException) -> ClassifiedError:
     kind = _kind(error)
     retry_after = _retry_after(error) if kind is ErrorKind.TRANSIENT else None
     details = getattr(error, _DETAILS, {})
-    return ClassifiedError(kind, type(error).__name__, _message(error), retry_after, details, speaks=_speaks(error))
+    return ClassifiedError(
+        kind, type(error).__name__, _message(error), retry_after, details, safe_to_log=_safe_to_log(error)
+    )
 
 
 def _kind(error: BaseException) -> ErrorKind:
@@ -127,7 +129,7 @@ _MESSAGE_LENGTH = 2000
 _OURS = frozenset({"localcloud", "ops", "shared", "stages", "web"})
 
 
-def _speaks(error: BaseException) -> bool:
+def _safe_to_log(error: BaseException) -> bool:
     """Other libraries quote what they were given, and that may be mail."""
     return isinstance(error, AzureError | OSError) or type(error).__module__.partition(".")[0] in _OURS
 

@@ -16,7 +16,7 @@ from shared.clients.cosmos.store import Store
 from shared.clients.search.index import Index
 from shared.clients.servicebus.bus import Bus
 from shared.clients.telemetry.setup import telemetry_ready
-from shared.core.garbage_collection import settle_memory
+from shared.core.garbage_collection import tune_garbage_collector
 from shared.core.lazy_import import lazy
 from shared.documents.containers import CONTAINERS, ContainerSpec
 from shared.settings.app import Settings, settings
@@ -189,7 +189,7 @@ def _import_sdks() -> None:
     """Beside the event loop, which has others to serve meanwhile."""
     for module in (cosmos_aio, identity_aio, search_aio, search_admin, servicebus_aio, blob_aio):
         import_module(module.__name__)
-    settle_memory()
+    tune_garbage_collector()
 
 
 async def _connect() -> Clients:

@@ -21,7 +21,7 @@ __all__ = [
     "Resolve",
     "SourceError",
     "check_http_url",
-    "shown_address",
+    "redacted_url",
     "system_resolver",
 ]
 
@@ -141,7 +141,7 @@ def _is_public(address: Address) -> bool:
     )
 
 
-def shown_address(url: object) -> str:
+def redacted_url(url: object) -> str:
     """An address as readers see it, in answers and in errors: what a link is signed with is not shown."""
     address, query, _ = str(url).partition("?")
     return f"{address}?..." if query else address

@@ -24,6 +24,7 @@ from enum import StrEnum
 from typing import Any
 
 __all__ = [
+    "ClassifiedError",
     "DocumentNotFoundError",
     "EncoderCrashError",
     "EncoderError",
@@ -31,7 +32,6 @@ __all__ = [
     "EncoderStartError",
     "EncoderTimeoutError",
     "ErrorKind",
-    "ClassifiedError",
     "InvalidDocumentError",
     "InvalidEventError",
     "PartialWriteError",
@@ -128,11 +128,11 @@ class ClassifiedError:
     message: str
     retry_after: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
-    speaks: bool = True  # its text is ours, or a service's: it may stand in a log that leaves the app
+    safe_to_log: bool = True  # its text is ours, or a service's: it may stand in a log that leaves the app
 
     @property
     def for_logs(self) -> str:
-        return self.message if self.speaks else "its text is in the failure record"
+        return self.message if self.safe_to_log else "its text is in the failure record"
 
 
 def add_details(error: BaseException, **details: Any) -> None:

@@ -2,12 +2,12 @@
 
 import gc
 
-__all__ = ["settle_memory"]
+__all__ = ["tune_garbage_collector"]
 
 GARBAGE_AFTER = 50_000  # objects; Python's own 700 goes over a slice of messages again and again
 
 
-def settle_memory() -> None:
+def tune_garbage_collector() -> None:
     """What is there now stays: it is never looked through again. Call it when all is imported."""
     gc.freeze()
     gc.set_threshold(GARBAGE_AFTER, *gc.get_threshold()[1:])

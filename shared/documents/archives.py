@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
-from shared.documents.base import Swept, UtcTime, _Status
+from shared.documents.base import RetryableDocument, UtcTime, _Status
 
 __all__ = ["Archive", "ArchiveStatus"]
 
@@ -16,7 +16,7 @@ class ArchiveStatus(_Status):
     FAILED_MAX_RETRIES = "failed_max_retries"
 
 
-class Archive(Swept):
+class Archive(RetryableDocument):
     container = "archives"
     key_field = "archive_id"
 

@@ -15,9 +15,17 @@ from pydantic import (
 )
 
 from shared.core.times import stored_time
-from shared.documents.partitioning import shelf_of
+from shared.documents.partitioning import partition_of_thread
 
-__all__ = ["Document", "Subdocument", "Shelved", "ProcessingStatus", "Swept", "UtcTime", "stored_time"]
+__all__ = [
+    "Document",
+    "ProcessingStatus",
+    "RetryableDocument",
+    "SharedPartitionDocument",
+    "Subdocument",
+    "UtcTime",
+    "stored_time",
+]
 
 
 def _in_utc(value: datetime) -> datetime:
@@ -40,7 +48,7 @@ class Document(BaseModel):
 
     container: ClassVar[str]
     partition_field: ClassVar[str] = "id"
-    shelves: ClassVar[int | None] = None
+    shared_partitions: ClassVar[int | None] = None
     key_field: ClassVar[str] = "id"
     current_version: ClassVar[str] = "1.0.0"
 
@@ -67,32 +75,36 @@ class Document(BaseModel):
         return self
 
     @property
-    def place(self) -> str:
-        """What has to be known besides its id to find it."""
+    def partition_value(self) -> str:
+        """What a reader has to know besides the id to find the document: a thread's id, a scope, a bucket."""
         return str(getattr(self, self.partition_field))
 
     @classmethod
-    def partition_of(cls, place: str) -> str:
-        """The partition that holds what is at this place."""
-        return place if cls.shelves is None else shelf_of(place, cls.shelves)
+    def partition_of(cls, partition_value: str) -> str:
+        """The partition key for this partition value. Threads share partitions, other documents do not."""
+        return (
+            partition_value
+            if cls.shared_partitions is None
+            else partition_of_thread(partition_value, cls.shared_partitions)
+        )
 
     def to_cosmos(self) -> dict[str, Any]:
         return self.model_dump(mode="json", by_alias=True)
 
 
-class Swept(Document):
+class RetryableDocument(Document):
     """A document that the sweep looks after (shared/upkeep/sweep)."""
 
     requeued_at: UtcTime | None = None  # asked for again since then, and nothing was heard of it yet
 
 
-class Shelved(Swept):
+class SharedPartitionDocument(RetryableDocument):
     """A document that shares its partition with those of other threads."""
 
     @computed_field
     def shelf(self) -> str:
-        """From the thread that it belongs to now, so that none can lie on another thread's shelf."""
-        return self.partition_of(self.place)
+        """The stored partition key. Computed from the thread, so that it cannot disagree with it."""
+        return self.partition_of(self.partition_value)
 
 
 class _Status(StrEnum):

@@ -4,12 +4,12 @@ from typing import Any
 
 from pydantic import Field
 
-from shared.documents.base import ProcessingStatus, Swept
+from shared.documents.base import ProcessingStatus, RetryableDocument
 
 __all__ = ["Chunk"]
 
 
-class Chunk(Swept):
+class Chunk(RetryableDocument):
     container = "chunks"
     partition_field = "thread_id"
     key_field = "chunk_id"

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
-from shared.documents.base import Subdocument, Shelved, ProcessingStatus, UtcTime
+from shared.documents.base import ProcessingStatus, SharedPartitionDocument, Subdocument, UtcTime
 
 __all__ = ["Address", "Attachment", "Message"]
 
@@ -21,10 +21,10 @@ class Attachment(Subdocument):
     content_id: str | None = None
 
 
-class Message(Shelved):
+class Message(SharedPartitionDocument):
     container = "messages"
     partition_field = "thread_id"
-    shelves = 48
+    shared_partitions = 48
     key_field = "message_key"
 
     message_key: str

@@ -1,15 +1,16 @@
-"""Shelves: partitions that many threads share.
+"""Partitions that many threads share. This module alone knows how a thread maps to one.
 
-Cosmos DB writes what lies in one partition in one batch. With a partition for each thread an archive is
-hundreds of small calls; on shelves it is as many as there are shelves. A shelf follows from the thread's id
-alone, so whoever knows the thread knows where to look, and there are enough of them to hold what one
-deployment can (docs/scale.md). Their number is part of what is stored: to change it is a migration.
+Cosmos DB writes documents of one partition in one batch. With a partition for each thread an archive would
+be hundreds of small calls; with shared partitions there are at most as many calls as partitions. The
+partition is a hash of the thread's id, so whoever knows the thread knows where to look. The stored field is
+called `shelf`. The number of partitions is part of what is stored: changing it is a migration
+(docs/scale.md).
 """
 
 import zlib
 
-__all__ = ["shelf_of"]
+__all__ = ["partition_of_thread"]
 
 
-def shelf_of(thread_id: str, shelves: int) -> str:
-    return f"{zlib.crc32(thread_id.encode()) % shelves:03d}"
+def partition_of_thread(thread_id: str, shared_partitions: int) -> str:
+    return f"{zlib.crc32(thread_id.encode()) % shared_partitions:03d}"

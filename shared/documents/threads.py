@@ -4,16 +4,16 @@ from typing import Any
 
 from pydantic import Field
 
-from shared.documents.base import Document, Shelved, ProcessingStatus, UtcTime
+from shared.documents.base import Document, ProcessingStatus, SharedPartitionDocument, UtcTime
 from shared.documents.messages import Address
 from shared.domain.consensus.models import ConsensusType
 
 __all__ = ["Thread", "ThreadEntry"]
 
 
-class Thread(Shelved):
+class Thread(SharedPartitionDocument):
     container = "threads"
-    shelves = 8
+    shared_partitions = 8
     key_field = "thread_id"
 
     thread_id: str

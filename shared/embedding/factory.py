@@ -4,7 +4,7 @@ from typing import Any
 
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
 from shared.embedding.port import Embedder
-from shared.embedding.process.batch_retries import Attempts
+from shared.embedding.process.batch_retries import BatchRetryPolicy
 from shared.embedding.process.child import EncoderSpec
 from shared.embedding.process.embedder import EncoderProcess, ProcessOptions
 from shared.settings.app import Settings
@@ -21,7 +21,7 @@ async def open_embedder(settings: Settings) -> Embedder:
     options = ProcessOptions(
         batch_seconds=settings.EMBEDDING_BATCH_SECONDS,
         start_seconds=settings.EMBEDDING_START_SECONDS,
-        attempts=Attempts(settings.MAX_RETRIES),
+        attempts=BatchRetryPolicy(settings.MAX_RETRIES),
         token_budget=settings.EMBEDDING_TOKEN_BUDGET,
     )
     return await EncoderProcess.start(encoder_spec(settings), options)

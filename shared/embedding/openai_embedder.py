@@ -18,8 +18,8 @@ from shared.clients.call_metrics import Calls
 from shared.core.errors import PermanentError, TransientError, UnencodableTextError
 from shared.embedding.batching import plan_batches, report_truncated
 from shared.embedding.encoder import Vectors, normalised, require_texts
-from shared.embedding.port import Settled
-from shared.embedding.text_limits import readable
+from shared.embedding.port import EncodingResult
+from shared.embedding.text_limits import clean_for_tokenizer
 from shared.settings.app import Settings
 
 __all__ = ["OpenAIEmbedder"]
@@ -93,16 +93,16 @@ class OpenAIEmbedder:
     async def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """An estimate from above for most texts: the service's own tokenizer would have to be downloaded."""
         require_texts(texts)
-        return [max(-(-len(readable(text).encode()) // _TOKEN_BYTES), 1) for text in texts]
+        return [max(-(-len(clean_for_tokenizer(text).encode()) // _TOKEN_BYTES), 1) for text in texts]
 
     async def encode(self, texts: Sequence[str]) -> Vectors:
-        return (await self.settle(texts)).complete()
+        return (await self.encode_each(texts)).complete()
 
-    async def settle(self, texts: Sequence[str]) -> Settled:
+    async def encode_each(self, texts: Sequence[str]) -> EncodingResult:
         """See Embedder. A request that is refused for what it holds is halved until the text stands alone."""
         counts = await self.count_tokens(texts)
         plan = plan_batches(counts, budget=TOKEN_BUDGET, window=WINDOW, max_texts=MAX_TEXTS)
-        settled = Settled(np.zeros((len(texts), self.dimension), np.float32), truncated=plan.truncated)
+        settled = EncodingResult(np.zeros((len(texts), self.dimension), np.float32), truncated=plan.truncated)
         report_truncated(plan.truncated, len(texts), WINDOW)
         waiting = [list(batch) for batch in reversed(plan.batches)]
         while waiting:
@@ -119,7 +119,7 @@ class OpenAIEmbedder:
 
     async def _request(self, texts: Sequence[str]) -> Vectors:
         # The service refuses an empty text; a space has a vector.
-        inputs = [_within_window(readable(text)) or " " for text in texts]
+        inputs = [_within_window(clean_for_tokenizer(text)) or " " for text in texts]
         options: dict[str, Any] = {"encoding_format": "base64"}
         if not self.model.startswith(_FIXED_LENGTH):
             options["dimensions"] = self.dimension

@@ -7,11 +7,11 @@ from typing import Protocol
 from shared.core.errors import PermanentError, UnencodableTextError
 from shared.embedding.encoder import Vectors
 
-__all__ = ["Embedder", "Settled"]
+__all__ = ["Embedder", "EncodingResult"]
 
 
 @dataclass
-class Settled:
+class EncodingResult:
     """What came of each text: a vector, or the error that it ends with (its row is zero then)."""
 
     vectors: Vectors
@@ -44,7 +44,7 @@ class Embedder(Protocol):
     async def encode(self, texts: Sequence[str]) -> Vectors:
         """One normalised vector a text; raises where a text has none."""
 
-    async def settle(self, texts: Sequence[str]) -> Settled:
+    async def encode_each(self, texts: Sequence[str]) -> EncodingResult:
         """The vectors of all texts that have one, and the errors of those that have none.
 
         Raises a transient error where no text is to blame: the whole call may be repeated.

@@ -17,7 +17,7 @@ def embed_with(model: Embedder) -> Embed:
     loop = asyncio.get_running_loop()
 
     def embed(texts: Sequence[str]) -> Matrix:
-        settled = asyncio.run_coroutine_threadsafe(model.settle(texts), loop).result()
+        settled = asyncio.run_coroutine_threadsafe(model.encode_each(texts), loop).result()
         return settled.vectors
 
     return embed

@@ -7,7 +7,7 @@ import numpy as np
 
 from shared.embedding.batching import plan_batches
 from shared.embedding.encoder import Vectors, normalised, require_texts
-from shared.embedding.text_limits import readable
+from shared.embedding.text_limits import clean_for_tokenizer
 
 __all__ = ["BACKEND", "SentenceTransformerEncoder"]
 
@@ -37,7 +37,8 @@ class SentenceTransformerEncoder:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         tokenizer = self._model.tokenizer
         return [
-            len(tokenizer(readable(text), truncation=False, verbose=False)["input_ids"]) for text in texts
+            len(tokenizer(clean_for_tokenizer(text), truncation=False, verbose=False)["input_ids"])
+            for text in texts
         ]
 
     def encode(self, texts: Sequence[str]) -> Vectors:
@@ -45,7 +46,7 @@ class SentenceTransformerEncoder:
         vectors: Vectors = np.zeros((len(texts), self.dimension), np.float32)
         plan = plan_batches(self.count_tokens(texts), budget=self.token_budget, window=self.window)
         for batch in plan.batches:
-            chosen = [readable(texts[position]) for position in batch]
+            chosen = [clean_for_tokenizer(texts[position]) for position in batch]
             encoded = self._model.encode(chosen, batch_size=len(chosen), show_progress_bar=False)
             vectors[list(batch)] = normalised(np.asarray(encoded, np.float32))
         return vectors

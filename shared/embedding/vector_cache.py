@@ -8,12 +8,12 @@ import numpy as np
 
 from shared.embedding.encoder import Vectors
 
-__all__ = ["KeptVectors"]
+__all__ = ["VectorCache"]
 
 MAX_BYTES = 64 * 1024 * 1024
 
 
-class KeptVectors:
+class VectorCache:
     """By chunk, model and text. The oldest go when the room is used up: they would be made again."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:

@@ -15,13 +15,13 @@ from shared.pipeline.failures import error_hash
 from shared.pipeline.retry.loops import AbandonedError
 from shared.pipeline.retry.policies import NON_RETRYABLE
 
-__all__ = ["Given", "tell_failure"]
+__all__ = ["IngestionAttempt", "record_ingestion_failure"]
 
 STAGE = "ingestion"
 
 
 @dataclass(frozen=True)
-class Given:
+class IngestionAttempt:
     """What was to be brought in, and since when."""
 
     source: str
@@ -30,7 +30,9 @@ class Given:
     started_at: datetime
 
 
-async def tell_failure(error: Exception, given: Given, clients: Clients, *, now: datetime) -> ClassifiedError:
+async def record_ingestion_failure(
+    error: Exception, given: IngestionAttempt, clients: Clients, *, now: datetime
+) -> ClassifiedError:
     """Write the failure record and publish the event; the same failure again changes nothing."""
     abandoned = error if isinstance(error, AbandonedError) else None
     failure = abandoned.failure if abandoned else classify(error)

@@ -9,10 +9,10 @@ from urllib.parse import unquote
 import aiohttp
 from yarl import URL
 
-from shared.clients.outbound import FetchError, SourceError, check_http_url, shown_address
+from shared.clients.outbound import FetchError, SourceError, check_http_url, redacted_url
 from shared.clients.outbound_connector import checked_connector
 from shared.documents.sources import Source
-from shared.ingestion.fetcher import Fetched, Surroundings
+from shared.ingestion.fetcher import FetchContext, Fetched
 from shared.ingestion.spool import Spool
 from shared.pipeline.retry.loops import with_backoff
 
@@ -28,7 +28,7 @@ _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-\d{1,18}/(?:\d{1,18}|\*)")
 _SECONDS = re.compile(r"\d{1,6}")
 
 
-async def fetch_http(source: Source, around: Surroundings) -> AsyncGenerator[Fetched, None]:
+async def fetch_http(source: Source, around: FetchContext) -> AsyncGenerator[Fetched, None]:
     """The file at the source's address, unless it is the one that the cursor knows."""
     with around.spool() as spool:
         transfer = _Transfer(source, around, spool)
@@ -45,7 +45,7 @@ async def fetch_http(source: Source, around: Surroundings) -> AsyncGenerator[Fet
 class _Transfer:
     """One file, over as many attempts as it takes: what has arrived is kept while the file is the same."""
 
-    def __init__(self, source: Source, around: Surroundings, spool: Spool) -> None:
+    def __init__(self, source: Source, around: FetchContext, spool: Spool) -> None:
         self._source = source
         self._around = around
         self._spool = spool
@@ -63,7 +63,7 @@ class _Transfer:
             async with self._session() as session:
                 return await self._follow(session)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise FetchError(f"{shown_address(self._source.url)}: {type(error).__name__}: {error}") from error
+            raise FetchError(f"{redacted_url(self._source.url)}: {type(error).__name__}: {error}") from error
 
     @asynccontextmanager
     async def _session(self) -> AsyncIterator[aiohttp.ClientSession]:
@@ -84,17 +84,17 @@ class _Transfer:
                 if response.status not in REDIRECTS:
                     return await self._take(response)
                 url = self._next_hop(url, response.headers.get("Location"))
-        raise SourceError(f"{shown_address(self._source.url)}: more than {MAX_REDIRECTS} redirects")
+        raise SourceError(f"{redacted_url(self._source.url)}: more than {MAX_REDIRECTS} redirects")
 
     def _next_hop(self, url: URL, location: str | None) -> URL:
         if not location:
-            raise SourceError(f"{shown_address(url)}: a redirect without a target")
+            raise SourceError(f"{redacted_url(url)}: a redirect without a target")
         try:
             following = url.join(URL(location))
         except ValueError as error:
-            raise SourceError(f"{shown_address(url)}: a redirect to a malformed address: {error}") from None
+            raise SourceError(f"{redacted_url(url)}: a redirect to a malformed address: {error}") from None
         if url.scheme == "https" and following.scheme != "https":
-            raise SourceError(f"{shown_address(url)}: a redirect from https to {following.scheme}")
+            raise SourceError(f"{redacted_url(url)}: a redirect from https to {following.scheme}")
         return check_http_url(str(following), self._around.policy)
 
     def _conditions(self) -> dict[str, str]:
@@ -130,7 +130,7 @@ class _Transfer:
     def _check_status(self, response: aiohttp.ClientResponse) -> None:
         status, where = (
             response.status,
-            f"{shown_address(response.url)}: the server answered {response.status}",
+            f"{redacted_url(response.url)}: the server answered {response.status}",
         )
         if status in {OK, PARTIAL}:
             return
@@ -152,7 +152,7 @@ class _Transfer:
         if match is None or int(match[1]) != self._spool.size:
             self._spool.restart()
             raise FetchError(
-                f"{shown_address(response.url)}: the server sent another part than asked for; starting anew"
+                f"{redacted_url(response.url)}: the server sent another part than asked for; starting anew"
             )
 
 

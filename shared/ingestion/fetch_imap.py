@@ -13,7 +13,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from shared.clients.outbound import AddressPolicy, FetchError, SourceError
 from shared.documents.sources import Source
-from shared.ingestion.fetcher import Fetched, Surroundings
+from shared.ingestion.fetcher import FetchContext, Fetched
 from shared.ingestion.imap_client import ImapServer, Mailbox, MailboxMessage
 from shared.ingestion.spool import Spool
 from shared.pipeline.retry.loops import with_backoff
@@ -63,7 +63,7 @@ def _parsed(source_url: str) -> tuple[SplitResult, int | None]:
 
 
 async def fetch_imap(
-    source: Source, around: Surroundings, *, context: ssl.SSLContext | None = None
+    source: Source, around: FetchContext, *, context: ssl.SSLContext | None = None
 ) -> AsyncGenerator[Fetched, None]:
     """What is new, up to the size of one archive; the rest comes with the next fetch."""
     address = imap_address(source.url, source.settings, around.policy)

@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 from shared.clients.outbound import SourceError
 from shared.documents.sources import Source
-from shared.ingestion.fetcher import Fetched, Surroundings
+from shared.ingestion.fetcher import FetchContext, Fetched
 from shared.ingestion.spool import Spool
 from shared.settings.app import Settings
 
@@ -17,7 +17,7 @@ MAX_FILES = 2000
 PIECE = 1024 * 1024
 
 
-async def fetch_local(source: Source, around: Surroundings) -> AsyncGenerator[Fetched, None]:
+async def fetch_local(source: Source, around: FetchContext) -> AsyncGenerator[Fetched, None]:
     """The files that are new or changed since the cursor, by name. Links are not followed."""
     check_local_allowed(around.settings)
     known = source.cursor.get("files", {}) if source.cursor.get("url") == source.url else {}

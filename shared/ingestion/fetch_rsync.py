@@ -16,7 +16,7 @@ from pathlib import Path
 from shared.clients.outbound import AddressPolicy, FetchError, SourceError
 from shared.documents.sources import Source
 from shared.ingestion.errors import ArchiveTooLargeError
-from shared.ingestion.fetcher import Fetched, Surroundings
+from shared.ingestion.fetcher import FetchContext, Fetched
 from shared.ingestion.spool import Spool
 from shared.pipeline.retry.loops import with_backoff
 
@@ -83,7 +83,7 @@ def rsync_command(program: str, remote: str, target: Path, *, largest: int, idle
     ]
 
 
-async def fetch_rsync(source: Source, around: Surroundings) -> AsyncGenerator[Fetched, None]:
+async def fetch_rsync(source: Source, around: FetchContext) -> AsyncGenerator[Fetched, None]:
     """Every file that the source has; those that were stored before are found to be by their hash.
 
     One that is too large does not come, and the others do before that is said.
@@ -115,7 +115,7 @@ async def fetch_rsync(source: Source, around: Surroundings) -> AsyncGenerator[Fe
         )
 
 
-async def _copy_all(program: str, address: RsyncAddress, target: Path, around: Surroundings) -> list[str]:
+async def _copy_all(program: str, address: RsyncAddress, target: Path, around: FetchContext) -> list[str]:
     """Copy what is there; the names of files that are too large."""
     (checked, *_) = await around.policy.resolved(address.host, address.port)
     settings = around.settings

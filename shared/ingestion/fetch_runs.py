@@ -22,11 +22,11 @@ from shared.documents.base import stored_time
 from shared.documents.operations import FetchedArchive, Operation, OperationStatus, RefusedFile
 from shared.documents.sources import Source, SourceType
 from shared.ingestion.errors import SourceRemovedError
-from shared.ingestion.failures import Given, tell_failure
+from shared.ingestion.failures import IngestionAttempt, record_ingestion_failure
 from shared.ingestion.fetch_imap import fetch_imap
 from shared.ingestion.fetch_local import fetch_local
 from shared.ingestion.fetch_rsync import fetch_rsync
-from shared.ingestion.fetcher import Fetched, Fetcher, Surroundings
+from shared.ingestion.fetcher import FetchContext, Fetched, Fetcher
 from shared.ingestion.source_definitions import next_fetch
 from shared.ingestion.storing import Incoming, Stored, store_archive
 from shared.ingestion.unpacking.errors import ArchiveError
@@ -45,7 +45,7 @@ MAX_REASON = 500
 DONE = frozenset({OperationStatus.SUCCEEDED, OperationStatus.FAILED, OperationStatus.SKIPPED})
 
 
-def _fetch_http(source: Source, around: Surroundings) -> AsyncGenerator[Fetched, None]:
+def _fetch_http(source: Source, around: FetchContext) -> AsyncGenerator[Fetched, None]:
     from shared.ingestion.fetch_http import fetch_http  # noqa: PLC0415 - aiohttp is slow to import
 
     return fetch_http(source, around)
@@ -69,9 +69,9 @@ class FetchRun:
     secrets: Mapping[str, str] = field(default_factory=lambda: os.environ)
     progress: Callable[[str], None] = field(default=lambda _step: None)
 
-    def surroundings(self, settings: Settings, folder: Path) -> Surroundings:
+    def surroundings(self, settings: Settings, folder: Path) -> FetchContext:
         policy = AddressPolicy.parse(settings.SOURCE_ALLOWED_HOSTS, self.resolve)
-        return Surroundings(settings, folder, policy, self.sleep, self.secrets)
+        return FetchContext(settings, folder, policy, self.sleep, self.secrets)
 
 
 async def run_operation(
@@ -92,8 +92,8 @@ async def run_operation(
         cursor = await _fetch_all(operation, source, clients, run)
     except Exception as error:
         log.exception("the fetch of %s failed", source.name)
-        given = Given(source.name, source.source_type, source.url, operation.created_at)
-        failure = await tell_failure(error, given, clients, now=run.now())
+        given = IngestionAttempt(source.name, source.source_type, source.url, operation.created_at)
+        failure = await record_ingestion_failure(error, given, clients, now=run.now())
         outcome = f"{failure.error_type}: {failure.message}"
         await _release(operation, source, clients, run, error=outcome)
         return await _finish(operation, clients, session, run, OperationStatus.FAILED, outcome)
@@ -134,7 +134,7 @@ async def _fetch_all(operation: Operation, source: Source, clients: Clients, run
 
 
 async def _take_files(
-    operation: Operation, source: Source, around: Surroundings, clients: Clients, run: FetchRun
+    operation: Operation, source: Source, around: FetchContext, clients: Clients, run: FetchRun
 ) -> dict[str, Any]:
     found = _Found(list(operation.archives))
     cursor = source.cursor

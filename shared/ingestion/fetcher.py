@@ -13,7 +13,7 @@ from shared.ingestion.spool import Spool
 from shared.pipeline.retry.policies import Backoff
 from shared.settings.app import Settings
 
-__all__ = ["SECRET_PREFIX", "Fetched", "Fetcher", "Surroundings"]
+__all__ = ["SECRET_PREFIX", "FetchContext", "Fetched", "Fetcher"]
 
 # Only settings with this prefix can be named in a source: otherwise one could send any secret anywhere.
 SECRET_PREFIX = "SOURCE_SECRET_"  # noqa: S105 - a name, not a secret
@@ -33,7 +33,7 @@ class Fetched:
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class FetchContext:
     """What a fetcher works with."""
 
     settings: Settings
@@ -63,5 +63,5 @@ class Surroundings:
 
 
 class Fetcher(Protocol):
-    def __call__(self, source: Source, around: Surroundings, /) -> AsyncGenerator[Fetched, None]:
+    def __call__(self, source: Source, around: FetchContext, /) -> AsyncGenerator[Fetched, None]:
         """What is new since the source's cursor, file by file. Each is taken before the next is fetched."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.clients.telemetry.tracing import started_by
+from shared.clients.telemetry.tracing import tag_with_archive
 from shared.core.ids import archive_id
 from shared.documents.archives import Archive, ArchiveStatus
 from shared.ingestion.errors import HashCollisionError, SourceRemovedError
@@ -150,5 +150,5 @@ async def _announce(
     # The broker may still know the event of the same file that was deleted: this one is another.
     again = await find_removal(clients.store, "archive", archive.id) is not None
     event = Event.of(ingested, session=session.tokens(), attempt=2 if again else 1, now=now)
-    with started_by(archive.id):
+    with tag_with_archive(archive.id):
         await clients.bus.publish([event])

@@ -10,7 +10,7 @@ from pathlib import Path
 from shared.clients.connections import Clients
 from shared.clients.telemetry.tracing import span
 from shared.documents.sources import SourceType
-from shared.ingestion.failures import Given, tell_failure
+from shared.ingestion.failures import IngestionAttempt, record_ingestion_failure
 from shared.ingestion.spool import Spool
 from shared.ingestion.storing import Incoming, Stored, store_archive
 from shared.ingestion.unpacking.errors import ArchiveError
@@ -66,8 +66,8 @@ async def take_upload(
         except AbandonedError as error:
             if isinstance(error.__cause__, ArchiveError):
                 raise error.__cause__ from None
-            given = Given(upload.source, SourceType.UPLOAD, incoming.source_url, started)
-            await tell_failure(error, given, clients, now=now())
+            given = IngestionAttempt(upload.source, SourceType.UPLOAD, incoming.source_url, started)
+            await record_ingestion_failure(error, given, clients, now=now())
             raise
 
 

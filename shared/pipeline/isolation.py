@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from shared.clients.classify import classify
-from shared.core.errors import ErrorKind, ClassifiedError
+from shared.core.errors import ClassifiedError, ErrorKind
 
 __all__ = ["Isolated", "isolate_poison"]
 

@@ -39,13 +39,15 @@ class ReadyThread:
 async def ready_thread(clients: Clients, thread_id: str, session: Session) -> ReadyThread | None:
     """The thread and its version; None where it is not ready, or not there."""
     store = clients.store
-    messages = [each async for each in store.query(MESSAGE_STATES, session, place=thread_id)]
-    chunks = [each async for each in store.query(CHUNK_STATES, session, place=thread_id)]
+    messages = [each async for each in store.query(MESSAGE_STATES, session, partition_value=thread_id)]
+    chunks = [each async for each in store.query(CHUNK_STATES, session, partition_value=thread_id)]
     waiting = any(each["status"] == ProcessingStatus.PENDING for each in [*messages, *chunks])
     thread = await store.find(Thread, thread_id, thread_id, session)
     if thread is None or waiting or len(messages) < thread.message_count:
         return None
-    done = [_made_of(each) for each in [*messages, *chunks] if each["status"] == ProcessingStatus.PROCESSED]
+    done = [
+        _version_part(each) for each in [*messages, *chunks] if each["status"] == ProcessingStatus.PROCESSED
+    ]
     return ReadyThread(thread, _version(done))
 
 
@@ -73,11 +75,11 @@ async def _states(
         names = {f"thread{number}": thread.id for number, thread in enumerate(part)}
         query = states_of_threads(container, len(part))
         async for each in clients.store.query(query, session, **names):
-            states[each["thread_id"]].append((_made_of(each), each["status"]))
+            states[each["thread_id"]].append((_version_part(each), each["status"]))
     return states
 
 
-def _made_of(state: Mapping[str, Any]) -> str:
+def _version_part(state: Mapping[str, Any]) -> str:
     """A message whose content is replaced by another variant keeps its id, and its chunks keep theirs."""
     return f"{state['id']}{state.get('variant') or ''}"
 

@@ -22,10 +22,10 @@ from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.telemetry.metrics import Metrics, pipeline_metrics
-from shared.clients.telemetry.tracing import received, set_ids, span
+from shared.clients.telemetry.tracing import set_ids, span, trace_context_of
 from shared.core.errors import ErrorKind, InvalidEventError, PermanentError, PipelineError
 from shared.core.ids import failure_id
-from shared.documents.failures import FailureRecord as FailureRecord
+from shared.documents.failures import FailureRecord
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.data import EventData
 from shared.pipeline.events.envelope import Event, parse_event
@@ -40,7 +40,7 @@ from shared.pipeline.retry.policies import (
     RetryConfig,
     RetryPolicy,
 )
-from shared.pipeline.stage import StageResult, Stage, Work
+from shared.pipeline.stage import Stage, StageResult, Work
 
 __all__ = ["Runtime", "StageFailedError", "StageRunner"]
 
@@ -82,7 +82,7 @@ class StageRunner(Generic[Data]):
             "pipeline.stage": self._stage.name,
             "pipeline.delivery_count": delivery.delivery_count,
         }
-        parent = received(delivery.properties)
+        parent = trace_context_of(delivery.properties)
         with span(
             f"stage {self._stage.name}", parent=parent, kind=SpanKind.CONSUMER, attributes=attributes
         ) as started:
@@ -110,7 +110,7 @@ class StageRunner(Generic[Data]):
         span.set_attribute("pipeline.event_type", event.event_type)
         span.set_attribute("pipeline.attempt", event.attempt)
         span.set_attribute("pipeline.idempotency_key", event.idempotency_key(self._stage.name))
-        for name, ids in event.data.told_ids().items():
+        for name, ids in event.data.trace_ids().items():
             set_ids(span, name, ids)
 
     def _validated(self, body: bytes) -> Event[Data]:
@@ -142,7 +142,7 @@ class StageRunner(Generic[Data]):
         work = Work(self._clients, Session(event.session), event.attempt, self._runtime.now)
         if delivery.delivery_count > 1:
             await self._refuse_known_poison(event, delivery)
-        if self._stage.counts_before:
+        if self._stage.counts_attempt_first:
             await self._count_attempt(event, work)
         outcome = await self._stage.handle(event, work)
         await self._announce(outcome, work.session)
@@ -195,7 +195,7 @@ class StageRunner(Generic[Data]):
             exc_info=abandoned,
         )  # fmt: skip
         if not known:
-            await self._tell(delivery, event, abandoned)
+            await self._record_and_announce_failure(delivery, event, abandoned)
         self._runtime.metrics.failures.add(1, {**self._labels, "error_type": failure.error_type})
         reason = f"{failure.error_type}: {abandoned.reason}"
         if failure.kind is not ErrorKind.TRANSIENT and await delivery.settlement.dead_letter(
@@ -204,7 +204,9 @@ class StageRunner(Generic[Data]):
             return
         raise StageFailedError(f"{reason}: {failure.message}") from abandoned
 
-    async def _tell(self, delivery: Delivery, event: Event[Data] | None, abandoned: AbandonedError) -> None:
+    async def _record_and_announce_failure(
+        self, delivery: Delivery, event: Event[Data] | None, abandoned: AbandonedError
+    ) -> None:
         """Leave word of the failure wherever that still works: the message itself is safe with the broker."""
         now = self._runtime.now()
         record = failure_record(
@@ -217,12 +219,12 @@ class StageRunner(Generic[Data]):
             now=now,
         )
         store = self._clients.store
-        await self._try("failure record", store.upsert(record, Session()))
+        await self._best_effort("failure record", store.upsert(record, Session()))
         if event is None:
             return
         subjects = self._stage.subjects(event.data)
         session = Session(event.session)
-        await self._try(
+        await self._best_effort(
             "last error",
             remember_failure(
                 store,
@@ -236,9 +238,9 @@ class StageRunner(Generic[Data]):
         )
         told = self._stage.failed(event, abandoned.failure, abandoned.attempt_count, now)
         failed = Event.of(told, session=session.tokens(), attempt=event.attempt, now=now)
-        await self._try(failed.event_type, self._clients.bus.publish([failed]))
+        await self._best_effort(failed.event_type, self._clients.bus.publish([failed]))
 
-    async def _try(self, what: str, work: Awaitable[None]) -> None:
+    async def _best_effort(self, what: str, work: Awaitable[None]) -> None:
         """Reporting must not hide the failure that it reports: its own is logged and counted."""
         try:
             await work

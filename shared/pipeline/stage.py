@@ -12,7 +12,7 @@ from shared.documents.base import Document
 from shared.pipeline.events.data import EventData
 from shared.pipeline.events.envelope import Event
 
-__all__ = ["Later", "StageResult", "Stage", "Subject", "Work"]
+__all__ = ["ScheduledEvent", "Stage", "StageResult", "Subject", "Work"]
 
 Data = TypeVar("Data", bound=EventData)
 
@@ -28,7 +28,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Later:
+class ScheduledEvent:
     """An announcement that the broker holds back for a while."""
 
     seconds: float
@@ -40,7 +40,7 @@ class StageResult:
     """What to announce, now or later, and what may be marked done once it is announced."""
 
     announce: Sequence[EventData] = ()
-    later: Sequence[Later] = ()
+    later: Sequence[ScheduledEvent] = ()
     after_announcing: Callable[[], Awaitable[None]] | None = None
     counts: dict[str, int] = field(default_factory=dict)
 
@@ -66,5 +66,5 @@ class Stage(Generic[Data]):
     handle: Callable[[Event[Data], Work], Awaitable[StageResult]]
     failed: Callable[[Event[Data], ClassifiedError, int, datetime], EventData]
     subjects: Callable[[Data], Sequence[Subject]]
-    counts_before: bool = False  # archives and threads: the attempt is counted before the work
+    counts_attempt_first: bool = False  # archives and threads: the attempt is counted before the work
     failed_status: str | None = None  # what its documents become when it fails for good

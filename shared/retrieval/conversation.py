@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from shared.documents.messages import Message
 
-__all__ = ["Placed", "arrange"]
+__all__ = ["Placed", "in_reading_order"]
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
@@ -18,7 +18,7 @@ class Placed:
     depth: int
 
 
-def arrange(messages: Sequence[Message]) -> list[Placed]:
+def in_reading_order(messages: Sequence[Message]) -> list[Placed]:
     """Depth first, without recursion: a chain of answers may be hundreds long, or, forged, a circle."""
     in_time = sorted(messages, key=lambda each: (each.date or _NEVER, each.id))
     by_id = {each.message_id: each for each in reversed(in_time)}

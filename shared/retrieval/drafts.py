@@ -12,7 +12,7 @@ from shared.domain.mail.mentions import draft_base
 from shared.retrieval.listings import REPORTS, THREADS
 from web.problems import Problem
 
-__all__ = ["MOST", "SHOWN", "DraftContents", "drafts_talked_about", "of_draft"]
+__all__ = ["MOST", "SHOWN", "DraftContents", "count_draft_mentions", "of_draft"]
 
 MOST = 300
 
@@ -23,7 +23,7 @@ SHOWN = 100
 DraftContents = tuple[list[Report], list[Thread]]
 
 
-async def drafts_talked_about(connected: Clients) -> Counter[str]:
+async def count_draft_mentions(connected: Clients) -> Counter[str]:
     """How many indexed passages speak of each, in any version."""
     hits = await connected.index.search("*", top=1, facets=[Facet("draft_mentions", MOST)])
     counts: Counter[str] = Counter()

@@ -14,12 +14,12 @@ __all__ = [
     "DEFAULT_SIZE",
     "LARGEST_SIZE",
     "PATTERN",
-    "Asked",
     "Day",
     "DraftName",
     "HashId",
     "Limit",
     "Mention",
+    "QueryParameters",
     "SourceName",
     "day_after",
     "start_of",
@@ -74,7 +74,7 @@ Mention = Annotated[str, AfterValidator(_mention)]
 Day = Annotated[date, BeforeValidator(_day)]
 
 
-class Asked(BaseModel):
+class QueryParameters(BaseModel):
     """The parameters of an endpoint. One that it does not know is an error: a filter must not go unheard."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -25,8 +25,8 @@ __all__ = [
     "find_report",
     "messages_of",
     "report_detail",
+    "resolved_thread",
     "summary_of",
-    "thread_now",
 ]
 
 BY_ID = "SELECT * FROM c WHERE c.id = @id OFFSET 0 LIMIT 1"
@@ -50,7 +50,7 @@ async def summary_of(clients: Clients, report: Report) -> Summary | None:
     return await clients.store.find(Summary, report.summary_id, report.scope, Session())
 
 
-async def thread_now(clients: Clients, id_: str) -> Thread:
+async def resolved_thread(clients: Clients, id_: str) -> Thread:
     """The thread; where it was merged into another, that one."""
     thread = await clients.store.find(Thread, id_, id_, Session())
     if thread is not None and thread.merged_into is not None:
@@ -62,7 +62,7 @@ async def thread_now(clients: Clients, id_: str) -> Thread:
 
 
 async def messages_of(clients: Clients, thread_id: str) -> list[Message]:
-    rows = clients.store.query(MESSAGES_OF_THREAD, Session(), place=thread_id)
+    rows = clients.store.query(MESSAGES_OF_THREAD, Session(), partition_value=thread_id)
     return [read_document(Message, each) async for each in rows]
 
 

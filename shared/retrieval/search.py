@@ -17,10 +17,10 @@ from shared.documents.messages import Address
 from shared.domain.mail.mentions import draft_base
 from shared.embedding.instance import embedder
 from shared.retrieval.links import api_of, page_of_message
-from shared.retrieval.parameters import Asked, Day, HashId, Mention, SourceName, day_after, start_of
+from shared.retrieval.parameters import Day, HashId, Mention, QueryParameters, SourceName, day_after, start_of
 from shared.retrieval.read_models import FacetCount, FoundItem, Highlight
 
-__all__ = ["DEEPEST", "SearchResult", "SearchAsked", "as_parameters", "find", "found_items", "shown_facets"]
+__all__ = ["DEEPEST", "SearchAsked", "SearchResult", "as_parameters", "find", "found_items", "shown_facets"]
 
 log = logging.getLogger(__name__)
 DEEPEST = 1000  # no search is read further than this
@@ -35,7 +35,7 @@ WITHOUT_MEANING = "The model that searches by meaning is not available now: thes
 Mode = Literal["hybrid", "words", "meaning"]
 
 
-class SearchAsked(Asked):
+class SearchAsked(QueryParameters):
     q: str = Field(min_length=1, max_length=400)
     mode: Mode = "hybrid"
     source: SourceName | None = None

@@ -20,10 +20,10 @@ from shared.domain.summaries.chat_prompt import (
     estimate_tokens,
 )
 from shared.domain.summaries.citations import supported_only
-from shared.domain.summaries.claim_sections import filed
+from shared.domain.summaries.claim_sections import move_to_allowed_section
 from shared.domain.summaries.extractive import ExtractiveSummarizer
 from shared.domain.summaries.models import Claim, Section, ThreadContext, ThreadSummary, Tokens
-from shared.summarization.token_budget import TokenBudget, MemoryTokenBudget
+from shared.summarization.token_budget import MemoryTokenBudget, TokenBudget
 
 __all__ = ["ChatSettings", "ChatSummarizer"]
 
@@ -67,10 +67,10 @@ class ChatSummarizer:
         # In a thread of its own: a long discussion takes its time to read.
         extract, prompt = await asyncio.to_thread(self._prepare, context)
         if not prompt.selection.chunks:
-            return _instead(extract, "the thread has no text that fits the model's context window")
+            return _fallback_summary(extract, "the thread has no text that fits the model's context window")
         reserved = prompt.tokens + self.settings.answer_tokens
         if not await self.budget.reserve(reserved):
-            return _instead(extract, "the token budget is used up")
+            return _fallback_summary(extract, "the token budget is used up")
         used = 0
         try:
             answer = await self._ask(prompt)
@@ -79,7 +79,7 @@ class ChatSummarizer:
         except ChatRefusedError as error:
             # A content filter or a length limit: another try ends the same way, and the thread stays.
             log.warning("Thread %s is summarised without the model: %s", context.thread_id, error)
-            return _instead(extract, "the model's endpoint refused this thread")
+            return _fallback_summary(extract, "the model's endpoint refused this thread")
         except TransientError as error:
             # What the endpoint was still at work on when we hung up has its price.
             used = prompt.tokens if isinstance(error.__cause__, openai.APITimeoutError) else 0
@@ -111,7 +111,9 @@ class ChatSummarizer:
     ) -> ThreadSummary:
         messages = {message.key: message for message in context.messages}
         parsed = parse_claims(answer.text, prompt.chunks, messages)
-        claims, rejected = supported_only(filed(claim, context.consensus) for claim in parsed)
+        claims, rejected = supported_only(
+            move_to_allowed_section(claim, context.consensus) for claim in parsed
+        )
         if rejected:
             log.warning(
                 "Thread %s: %d claims of %s cite what is not there",
@@ -120,13 +122,15 @@ class ChatSummarizer:
                 self.name,
             )
         if not claims:
-            return _instead(extract, "the model gave no claim with a verified quote", rejected, tokens)
+            return _fallback_summary(
+                extract, "the model gave no claim with a verified quote", rejected, tokens
+            )
         notes = (
             () if prompt.selection.is_whole else ("The model read a selection of the thread, not all of it.",)
         )
         return ThreadSummary(
             extract.title,
-            (*claims, *_unsaid(extract, claims)),
+            (*claims, *_positions_left_out(extract, claims)),
             self.name,
             context.consensus,
             rejected,
@@ -195,7 +199,7 @@ def _at(value: Any, *path: str | int) -> Any:
     return value
 
 
-def _instead(
+def _fallback_summary(
     extract: ThreadSummary, why: str, rejected: Sequence[Claim] = (), tokens: Tokens | None = None
 ) -> ThreadSummary:
     note = f"Summarised from the thread's own sentences: {why}."
@@ -210,7 +214,7 @@ def _instead(
     )
 
 
-def _unsaid(extract: ThreadSummary, claims: tuple[Claim, ...]) -> list[Claim]:
+def _positions_left_out(extract: ThreadSummary, claims: tuple[Claim, ...]) -> list[Claim]:
     """Stances and objections that the model left out: it may not decide who is heard."""
     said = {" ".join(citation.quote.split()) for claim in claims for citation in claim.citations}
     kept = (Section.AGREED, Section.DISSENT)

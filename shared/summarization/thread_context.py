@@ -35,17 +35,20 @@ class ContextOptions:
     """The chunks' vectors, too, where the thread does not fit the window."""
 
 
-async def load_context(clients: Clients, thread: Thread, session: Session, how: ContextOptions) -> ThreadContext:
+async def load_context(
+    clients: Clients, thread: Thread, session: Session, how: ContextOptions
+) -> ThreadContext:
     """All messages of the thread, in order, and all their chunks."""
     store = clients.store
     messages = [
         read_document(Message, each)
-        async for each in store.query(MESSAGES_OF_THREAD, session, place=thread.id)
+        async for each in store.query(MESSAGES_OF_THREAD, session, partition_value=thread.id)
     ]
     if len(messages) < thread.message_count:
         raise DocumentNotFoundError(f"{len(messages)} of {thread.message_count} messages are there")
     chunks = [
-        read_document(Chunk, each) async for each in store.query(CHUNKS_OF_THREAD, session, place=thread.id)
+        read_document(Chunk, each)
+        async for each in store.query(CHUNKS_OF_THREAD, session, partition_value=thread.id)
     ]
     read = [_message(each) for each in messages]
     chairs = await _chairs(clients, thread, session)

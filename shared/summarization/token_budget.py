@@ -9,7 +9,7 @@ from shared.clients.cosmos.store import Conflict, Store
 from shared.core.errors import DocumentNotFoundError
 from shared.documents.summaries import TokenAccount
 
-__all__ = ["TokenBudget", "StoredBudget", "MemoryTokenBudget"]
+__all__ = ["MemoryTokenBudget", "StoredBudget", "TokenBudget"]
 
 
 class TokenBudget(Protocol):

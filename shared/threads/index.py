@@ -86,8 +86,8 @@ class ThreadIndex:
                 times[id_].append(entry.at)
         found = IndexLookup({one: message_key(one) for one in message_ids}, dict(times))
         entries, stored = await asyncio.gather(
-            self._store.look_up(THREAD_ENTRIES, [*found.ids.values(), *found.times], session),
-            self._store.look_up(THREADS_OF_MESSAGES, [*found.ids.values()], session),
+            self._store.query_by_ids(THREAD_ENTRIES, [*found.ids.values(), *found.times], session),
+            self._store.query_by_ids(THREADS_OF_MESSAGES, [*found.ids.values()], session),
         )
         for each in entries:
             found.add(each)
@@ -127,7 +127,9 @@ class ThreadIndex:
         """Take a thread that is deleted, by all its names, out of every entry; one without others goes."""
         ids = set(map(message_key, state.nodes))
         ids |= {id_ for key, at, _ in state.subjects for id_ in _subject_ids(key, at, at)}
-        await self._forget(names, await self._store.look_up(THREAD_ENTRIES, sorted(ids), session), session)
+        await self._forget(
+            names, await self._store.query_by_ids(THREAD_ENTRIES, sorted(ids), session), session
+        )
 
     async def forget(self, bucket: str, names: Collection[str], session: Session) -> None:
         """Take threads that are not there out of the bucket's entries. The caller holds the lease."""
@@ -135,7 +137,7 @@ class ThreadIndex:
 
     async def naming(self, bucket: str, names: Collection[str], session: Session) -> list[dict[str, Any]]:
         """The bucket's entries that name one of these threads."""
-        stored = self._store.query(ENTRIES_OF_BUCKET, session, place=bucket)
+        stored = self._store.query(ENTRIES_OF_BUCKET, session, partition_value=bucket)
         return [each async for each in stored if not each["threads"].keys().isdisjoint(names)]
 
     async def _forget(

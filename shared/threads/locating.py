@@ -10,7 +10,7 @@ from shared.documents.base import Document
 from shared.documents.threads import Thread
 from shared.threads.merging import resolve_thread
 
-__all__ = ["ThreadMovedError", "check_places", "load_from_threads"]
+__all__ = ["ThreadMovedError", "ensure_not_merged", "load_following_merges"]
 
 Model = TypeVar("Model", bound=Document)
 
@@ -19,7 +19,7 @@ class ThreadMovedError(DocumentNotFoundError):
     """A thread was merged while its documents were worked on: the work is done again where they are now."""
 
 
-async def load_from_threads(
+async def load_following_merges(
     clients: Clients, model: type[Model], places: Mapping[str, str], ids: Sequence[str], session: Session
 ) -> list[Model]:
     """The announced documents in order, wherever their threads are by now; `places` has each one's thread."""
@@ -40,7 +40,7 @@ async def load_from_threads(
     return [found[id_] for id_ in ids]
 
 
-async def check_places(clients: Clients, threads: set[str], session: Session) -> dict[str, Thread]:
+async def ensure_not_merged(clients: Clients, threads: set[str], session: Session) -> dict[str, Thread]:
     """The threads just written to. What was written to one that has moved would be lost there."""
     found = await clients.store.find_many(Thread, [(each, each) for each in threads], session)
     moved = [each.id for each in found.values() if each.merged_into is not None]

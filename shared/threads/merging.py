@@ -48,7 +48,9 @@ async def _move(
     session: Session,
 ) -> None:
     """Move one kind of document; the vectors (of chunks) before what they would be found by is gone."""
-    stored = [read_document(model, each) async for each in clients.store.query(query, session, place=old)]
+    stored = [
+        read_document(model, each) async for each in clients.store.query(query, session, partition_value=old)
+    ]
     if not stored:
         return
     if model.partition_of(old) == model.partition_of(new):

@@ -13,7 +13,7 @@ from shared.documents.base import stored_time
 from shared.documents.messages import Message
 from shared.documents.prepared_message import PreparedMessage
 
-__all__ = ["message_documents", "seen_again", "stored_message"]
+__all__ = ["merge_into_stored", "message_documents", "stored_message"]
 
 OF_OURS = 1000  # bytes at most that we add to what was parsed
 _EMPTY = Message(id="-", message_key="-", message_id="-", archive_id="-", thread_id="-").to_cosmos()
@@ -35,7 +35,7 @@ def _ready(arrival: PreparedMessage, thread_id: str, archive_id: str, now: str) 
     return RawDocument(Message.container, thread_id, stored, arrival.json_bytes + OF_OURS)
 
 
-def seen_again(
+def merge_into_stored(
     stored: Sequence[Mapping[str, Any]], documents: Mapping[str, RawDocument], archive_id: str
 ) -> tuple[list[Patch], list[RawDocument]]:
     """What this archive changes about messages that are there: it has them, too, or another variant of them.
@@ -46,12 +46,12 @@ def seen_again(
     for each in stored:
         ready = documents[each["id"]]
         archives = sorted({*each["archive_ids"], archive_id})
-        seen = {"archive_ids": archives, "archive_id": archives[0], "thread_id": ready.place}
+        seen = {"archive_ids": archives, "archive_id": archives[0], "thread_id": ready.partition_value}
         if ready.stored["variant"] < each["variant"]:
             content = {**ready.stored, **seen, "created_at": each["created_at"]}
-            replaced.append(RawDocument(ready.container, ready.place, content))
-        elif archives != each["archive_ids"] or ready.place != each["thread_id"]:
-            patches.append(Patch(each["id"], ready.place, set=seen))
+            replaced.append(RawDocument(ready.container, ready.partition_value, content))
+        elif archives != each["archive_ids"] or ready.partition_value != each["thread_id"]:
+            patches.append(Patch(each["id"], ready.partition_value, set=seen))
     return patches, replaced
 
 

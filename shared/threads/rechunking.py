@@ -16,7 +16,13 @@ from shared.documents.messages import Message
 from shared.documents.queries.chunks import CHUNK_BIRTHS, CHUNKS_OF_MESSAGES
 from shared.documents.queries.messages import STORED_MESSAGES
 
-__all__ = ["ChunkReplacedError", "MessageReplacedError", "bring_up_to_date", "check_texts", "check_variants"]
+__all__ = [
+    "ChunkReplacedError",
+    "MessageReplacedError",
+    "check_variants",
+    "ensure_texts_unchanged",
+    "sync_stored_chunks",
+]
 
 _TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)
 INDEXED = {
@@ -36,7 +42,7 @@ class ChunkReplacedError(DocumentNotFoundError):
     """A chunk got another text while it was embedded: it is embedded again."""
 
 
-async def bring_up_to_date(
+async def sync_stored_chunks(
     clients: Clients,
     messages: Sequence[Message],
     chunks: Sequence[Chunk],
@@ -48,7 +54,7 @@ async def bring_up_to_date(
     fresh = {each.message_key for each in chunks} - {e.message_key for e in chunks if e.id not in created}
     again = [each.id for each in messages if each.id not in fresh]
     places = {each.id: each.thread_id for each in messages}
-    found = await clients.store.look_up(CHUNKS_OF_MESSAGES, again, session)
+    found = await clients.store.query_by_ids(CHUNKS_OF_MESSAGES, again, session)
     stored = [read_document(Chunk, each) for each in found]
     here = [each for each in stored if each.thread_id == places[each.message_key]]
     await _remove([each for each in here if each.id not in wanted], clients, session)
@@ -89,7 +95,7 @@ def _indexed(chunk: Chunk) -> dict[str, object]:
 
 async def check_variants(clients: Clients, messages: Sequence[Message], session: Session) -> None:
     """What was written for content that is no longer there would stay."""
-    stored = await clients.store.look_up(STORED_MESSAGES, [each.id for each in messages], session)
+    stored = await clients.store.query_by_ids(STORED_MESSAGES, [each.id for each in messages], session)
     now = {(each["id"], each["thread_id"]): each["variant"] for each in stored}
     replaced = [
         each.id for each in messages if now.get((each.id, each.thread_id), each.variant) != each.variant
@@ -98,9 +104,9 @@ async def check_variants(clients: Clients, messages: Sequence[Message], session:
         raise MessageReplacedError(f"{len(replaced)} messages were replaced, among them {replaced[0]}")
 
 
-async def check_texts(clients: Clients, chunks: Sequence[Chunk], session: Session) -> None:
+async def ensure_texts_unchanged(clients: Clients, chunks: Sequence[Chunk], session: Session) -> None:
     """A chunk that was written anew while it was embedded may have the old text's vector as its own."""
-    stored = await clients.store.look_up(CHUNK_BIRTHS, [each.id for each in chunks], session)
+    stored = await clients.store.query_by_ids(CHUNK_BIRTHS, [each.id for each in chunks], session)
     now = {
         (each["id"], each["thread_id"]): _TIME.validate_python(each["created_at"])
         for each in stored
@@ -109,7 +115,11 @@ async def check_texts(clients: Clients, chunks: Sequence[Chunk], session: Sessio
     born = {(each.id, each.thread_id): each.created_at for each in chunks}
     replaced = [place for place, at in born.items() if now.get(place, at) != at]
     if replaced:
-        undone = {"embedding_generated": False, "embedding_model": None, "status": ProcessingStatus.PENDING.value}
+        undone = {
+            "embedding_generated": False,
+            "embedding_model": None,
+            "status": ProcessingStatus.PENDING.value,
+        }
         patches = [Patch(id_, thread, set=undone) for id_, thread in replaced]
         await clients.store.patch_all(Chunk, patches, session)
         raise ChunkReplacedError(f"{len(replaced)} chunks were replaced, among them {replaced[0][0]}")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
-from shared.clients.cosmos.store import Conflict, bounded
+from shared.clients.cosmos.store import Conflict, gather_limited
 from shared.core.errors import TransientError
 from shared.core.ids import thread_id
 from shared.documents.base import ProcessingStatus
@@ -26,12 +26,12 @@ from shared.documents.threads import Thread
 from shared.domain.threading.assignment import Links, ThreadingResult, ThreadState, assign_links
 from shared.threads.index import IndexLookup, ThreadIndex
 from shared.threads.merging import follow_merge
-from shared.threads.message_documents import message_documents, seen_again
-from shared.threads.thread_documents import UNTRIED, thread_documents
+from shared.threads.message_documents import merge_into_stored, message_documents
+from shared.threads.thread_documents import RESET_ATTEMPTS, thread_documents
 
 __all__ = ["Registry", "Threaded"]
 
-TRIES = 5  # other stages write to threads, too, and whoever was faster wins
+MAX_WRITE_ATTEMPTS = 5  # other stages write to threads, too, and whoever was faster wins
 
 
 class ChangedMeanwhileError(TransientError):
@@ -94,7 +94,7 @@ class Registry:
         """Thread and store these messages. The caller holds the lease."""
         links = [each.links for each in messages]
         names: Collection[str] = _own_names(links)
-        for _ in range(TRIES):
+        for _ in range(MAX_WRITE_ATTEMPTS):
             loaded = await self._load(links, names, session)
             known = loaded.threads
             states = {name: ThreadState.from_document(known[name].threading) for name in known}
@@ -115,7 +115,7 @@ class Registry:
         """
         if await self._store.write_all(slice_.threads, session) is Conflict.CONFLICT:
             return False
-        await bounded([self._enter(slice_, session), self._store_messages(slice_, session)])
+        await gather_limited([self._enter(slice_, session), self._store_messages(slice_, session)])
         return True
 
     async def _write_merging(self, slice_: "_Slice", session: Session) -> bool:
@@ -123,7 +123,7 @@ class Registry:
         await self._enter(slice_, session)
         if await self._store.write_all(slice_.threads, session) is Conflict.CONFLICT:
             return False
-        await self._leave_signposts(slice_.loaded.threads, _renamed(slice_.result), session)
+        await self._write_redirects(slice_.loaded.threads, _renamed(slice_.result), session)
         for thread in slice_.threads:
             await self._absorb(thread, session)
         await self._store_messages(slice_, session)  # some may have come with what is absorbed
@@ -136,16 +136,18 @@ class Registry:
         found, threads = await asyncio.gather(
             self._index.find(ids, subjects, session), self._find(names, session)
         )
-        wanted = found.threads() | _pointed_to(threads)
+        wanted = found.threads() | _redirect_targets(threads)
         while wanted := wanted - threads.keys():
             threads |= await self._find(wanted, session)
-            wanted = _pointed_to(threads)
-        moved = {name: _end_of(name, threads) for name, thread in threads.items() if thread.merged_into}
+            wanted = _redirect_targets(threads)
+        moved = {
+            name: _follow_redirects(name, threads) for name, thread in threads.items() if thread.merged_into
+        }
         return _Loaded(found, {name: threads[name] for name in threads.keys() - moved.keys()}, moved)
 
     async def _find(self, names: Collection[str], session: Session) -> dict[str, Thread]:
         """Those that are there. They lie on all shelves, so one question to all is less than one to each."""
-        found = await self._store.look_up(THREADS_BY_NAME, names, session)
+        found = await self._store.query_by_ids(THREADS_BY_NAME, names, session)
         return {each["id"]: read_document(Thread, each) for each in found}
 
     async def _enter(self, slice_: "_Slice", session: Session) -> None:
@@ -154,7 +156,7 @@ class Registry:
             slice_.touched, loaded.found, loaded.moved, renamed, slice_.archive_id, session
         )
 
-    async def _leave_signposts(
+    async def _write_redirects(
         self, known: dict[str, Thread], renamed: dict[str, str], session: Session
     ) -> None:
         await self._store.upsert_all(
@@ -177,13 +179,15 @@ class Registry:
         documents = message_documents(slice_.messages, slice_.result.assignments, archive_id)
         created = await self._store.create_missing(list(documents.values()), session)
         there = [key for key in documents if key not in created]
-        stored = await self._store.look_up(STORED_MESSAGES, there, session)
+        stored = await self._store.query_by_ids(STORED_MESSAGES, there, session)
         here = [each for each in stored if each["shelf"] == documents[each["id"]].stored["shelf"]]
-        patches, replaced = seen_again(here, documents, archive_id)
+        patches, replaced = merge_into_stored(here, documents, archive_id)
         await self._store.patch_all(Message, patches, session)
         # With other content, too, what was made of the thread is out of date.
-        outdated = sorted({each.place for each in replaced})
-        await self._store.patch_all(Thread, [Patch(name, name, set=UNTRIED) for name in outdated], session)
+        outdated = sorted({each.partition_value for each in replaced})
+        await self._store.patch_all(
+            Thread, [Patch(name, name, set=RESET_ATTEMPTS) for name in outdated], session
+        )
         await self._store.upsert_all(replaced, session)
 
     async def _absorb(self, thread: Thread, session: Session) -> None:
@@ -210,11 +214,11 @@ def _renamed(result: ThreadingResult) -> dict[str, str]:
     return {merge.thread_id: merge.into for merge in result.merges}
 
 
-def _pointed_to(threads: Mapping[str, Thread]) -> set[str]:
+def _redirect_targets(threads: Mapping[str, Thread]) -> set[str]:
     return {each.merged_into for each in threads.values() if each.merged_into}
 
 
-def _end_of(name: str, threads: dict[str, Thread]) -> str:
+def _follow_redirects(name: str, threads: dict[str, Thread]) -> str:
     """Where the signposts lead from here."""
     while name in threads and (following := threads[name].merged_into):
         name = following

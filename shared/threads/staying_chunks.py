@@ -8,19 +8,19 @@ from shared.documents.messages import Message
 from shared.documents.queries.chunks import CHUNKS_ANYWHERE
 from shared.pipeline.events.data import ChunksPrepared
 from shared.pipeline.tombstones import was_removed
-from shared.threads.locating import load_from_threads
+from shared.threads.locating import load_following_merges
 
-__all__ = ["load_staying_chunks"]
+__all__ = ["load_retained_chunks"]
 
 
-async def load_staying_chunks(clients: Clients, data: ChunksPrepared, session: Session) -> list[Chunk]:
+async def load_retained_chunks(clients: Clients, data: ChunksPrepared, session: Session) -> list[Chunk]:
     """The announced chunks in order; of a deleted archive, those of messages that others have, too.
 
     A vector of the rest may have been written when its chunk was gone already: it goes here.
     """
     if data.archive_id is None or not await was_removed(clients.store, data.archive_id, session):
         places = dict(zip(data.chunk_ids, data.chunk_threads, strict=False))
-        return await load_from_threads(clients, Chunk, places, data.chunk_ids, session)
+        return await load_following_merges(clients, Chunk, places, data.chunk_ids, session)
     staying = await _staying(clients, data.archive_id, data.chunk_ids, session)
     await clients.index.delete([each for each in data.chunk_ids if each not in staying])
     return [staying[each] for each in data.chunk_ids if each in staying]
@@ -28,7 +28,7 @@ async def load_staying_chunks(clients: Clients, data: ChunksPrepared, session: S
 
 async def _staying(clients: Clients, archive: str, ids: list[str], session: Session) -> dict[str, Chunk]:
     """Wherever they are: what is left of a thread may have come apart."""
-    rows = await clients.store.look_up(CHUNKS_ANYWHERE, ids, session)
+    rows = await clients.store.query_by_ids(CHUNKS_ANYWHERE, ids, session)
     chunks = [read_document(Chunk, each) for each in rows]
     keys = sorted({(each.message_key, each.thread_id) for each in chunks})
     messages = await clients.store.find_many(Message, keys, session)

@@ -15,7 +15,7 @@ from shared.domain.threading.assignment import ThreadingResult, ThreadState
 __all__ = ["thread_documents"]
 
 MAX_PARTICIPANTS = 500
-UNTRIED = {
+RESET_ATTEMPTS = {
     "status": ProcessingStatus.PENDING,
     "attemptCount": 0,
     "lastAttemptTime": None,
@@ -89,7 +89,7 @@ def _document(
             ),
             "threading": state.to_document(),
             # With new messages, what was made of the thread is out of date, and its attempts start again.
-            **(UNTRIED if changed else {}),
+            **(RESET_ATTEMPTS if changed else {}),
         }
     )
 

@@ -170,14 +170,14 @@ class TestStore:
     async def test_a_query_comes_page_by_page_with_its_parameters(self, place: Bench) -> None:
         thread = place.name("pages")
         await place.clients.store.create_missing(messages(place, 230, thread), Session())
-        query = NamedQuery("of_thread", "messages", "SELECT c.id FROM c WHERE c.thread_id = @place")
-        one = [each async for each in place.clients.store.query(query, Session(), place=thread)]
+        query = NamedQuery("of_thread", "messages", "SELECT c.id FROM c WHERE c.thread_id = @partition_value")
+        one = [each async for each in place.clients.store.query(query, Session(), partition_value=thread)]
         assert len(one) == 230
         query = NamedQuery("of_thread", "messages", "SELECT c.id FROM c WHERE c.thread_id = @thread")
         everywhere = [each async for each in place.clients.store.query(query, Session(), thread=thread)]
         assert len(everywhere) == 230
-        with pytest.raises(ValueError, match="of_thread must say which place it means"):
-            await anext(place.clients.store.query(query, Session(), place=thread, thread=thread))
+        with pytest.raises(ValueError, match="of_thread must filter by @partition_value"):
+            await anext(place.clients.store.query(query, Session(), partition_value=thread, thread=thread))
 
     async def test_many_are_written_if_they_are_as_they_were_read(self, place: Bench) -> None:
         store, session = place.clients.store, Session()

@@ -63,7 +63,7 @@ def no_faults_left(cloud: LocalCloud, bus_service: RunningService) -> Iterator[N
 async def chunks_stored(place: Bench) -> list[str]:
     """Which of the toy's chunks are there, without the test's own tag."""
     query = NamedQuery("tagged", "chunks", "SELECT c.id FROM c WHERE ENDSWITH(c.id, @tag) ORDER BY c.id")
-    found = place.clients.store.query(query, Session(), place="t1", tag=f"-{place.tag}")
+    found = place.clients.store.query(query, Session(), partition_value="t1", tag=f"-{place.tag}")
     return [each["id"].rpartition("-")[0] async for each in found]
 
 

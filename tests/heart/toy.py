@@ -24,7 +24,7 @@ from shared.pipeline.delivery import Delivery, Settlement
 from shared.pipeline.events.data import ChunkingFailed, ChunksPrepared, JSONParsed
 from shared.pipeline.events.envelope import Event, parse_event
 from shared.pipeline.runner import Runtime, StageFailedError, StageRunner
-from shared.pipeline.stage import StageResult, Stage, Subject, Work
+from shared.pipeline.stage import Stage, StageResult, Subject, Work
 from shared.settings.app import Settings
 
 DIMENSIONS = 4
@@ -104,7 +104,9 @@ def _indexed(chunk: Chunk) -> dict[str, Any]:
     }
 
 
-def _failed(event: Event[JSONParsed], failure: ClassifiedError, attempts: int, now: datetime) -> ChunkingFailed:
+def _failed(
+    event: Event[JSONParsed], failure: ClassifiedError, attempts: int, now: datetime
+) -> ChunkingFailed:
     return ChunkingFailed(
         message_keys=event.data.message_keys,
         error_message=failure.message,

@@ -21,7 +21,7 @@ from shared.documents.sources import Source
 from shared.domain.mail.mbox import read_mbox
 from shared.domain.mail.models import RawMessage
 from shared.ingestion.fetch_imap import _mbox_entry, fetch_imap
-from shared.ingestion.fetcher import Surroundings
+from shared.ingestion.fetcher import FetchContext
 from shared.ingestion.imap_client import MailboxMessage
 from shared.pipeline.retry.loops import AbandonedError
 from tests.archives.files import mbox
@@ -199,7 +199,7 @@ async def test_tls_is_checked_before_the_login_is_sent(place: Place, tmp_path: P
         source = Source(id="s", name="s", source_type="imap", url=url, settings=dict(LOGIN))
         secrets = {"SOURCE_SECRET_USER": mail.user, "SOURCE_SECRET_PASSWORD": mail.password}
         policy = AddressPolicy.parse("127.0.0.1")
-        around = Surroundings(place.clients.settings, tmp_path, policy, place.sleep, secrets)
+        around = FetchContext(place.clients.settings, tmp_path, policy, place.sleep, secrets)
         with pytest.raises(AbandonedError, match="CERTIFICATE_VERIFY_FAILED"):
             await anext(fetch_imap(source, around))
         assert mail.commands == []

@@ -164,5 +164,7 @@ async def test_two_files_with_one_id_are_told_apart_by_the_whole_hash(place: Pla
     assert isinstance(raised.value.__cause__, HashCollisionError)
     (told,) = await place.failures(1)
     assert (told.data.error_type, told.data.source_name) == ("HashCollisionError", f"list-{place.tag}")
-    record = await place.clients.store.read(FailureRecord, f"ingestion-list-{place.tag}-1", "ingestion", Session())
+    record = await place.clients.store.read(
+        FailureRecord, f"ingestion-list-{place.tag}-1", "ingestion", Session()
+    )
     assert record.abandoned_reason == "non_retryable_error"

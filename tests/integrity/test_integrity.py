@@ -82,8 +82,8 @@ async def work_off(place: MailIn) -> None:
 
 
 async def one(place: MailIn, container: str, thread: str) -> dict[str, Any]:
-    query = NamedQuery("one", container, "SELECT TOP 1 * FROM c WHERE c.thread_id = @place")
-    (row,) = [each async for each in place.clients.store.query(query, Session(), place=thread)]
+    query = NamedQuery("one", container, "SELECT TOP 1 * FROM c WHERE c.thread_id = @partition_value")
+    (row,) = [each async for each in place.clients.store.query(query, Session(), partition_value=thread)]
     return row
 
 
@@ -179,8 +179,14 @@ LOSSES: dict[Plant, FindingKind] = {
     misplace_a_vector: FindingKind.VECTOR_MISPLACED,
     lose_a_report: FindingKind.SUMMARY_WITHOUT_REPORT,
 }
-MAILS: dict[Plant, FindingKind] = {lose_a_message: FindingKind.THREAD_COUNT_WRONG, break_a_citation: FindingKind.CITATION_BROKEN}
-CHUNKS: dict[Plant, FindingKind] = {lose_chunks: FindingKind.MESSAGE_WITHOUT_CHUNKS, miscount: FindingKind.THREAD_COUNT_WRONG}
+MAILS: dict[Plant, FindingKind] = {
+    lose_a_message: FindingKind.THREAD_COUNT_WRONG,
+    break_a_citation: FindingKind.CITATION_BROKEN,
+}
+CHUNKS: dict[Plant, FindingKind] = {
+    lose_chunks: FindingKind.MESSAGE_WITHOUT_CHUNKS,
+    miscount: FindingKind.THREAD_COUNT_WRONG,
+}
 THREADS: dict[Plant, FindingKind] = {lose_a_thread: FindingKind.MESSAGE_WITHOUT_THREAD}
 
 
@@ -189,7 +195,9 @@ async def test_nothing_is_wrong_with_what_the_pipeline_made(place: MailIn) -> No
 
 
 @pytest.mark.parametrize("damage", [STRAYS, LOSSES, MAILS, CHUNKS, THREADS], ids=range(5))
-async def test_damage_is_found_and_repaired_and_then_gone(place: MailIn, damage: dict[Plant, FindingKind]) -> None:
+async def test_damage_is_found_and_repaired_and_then_gone(
+    place: MailIn, damage: dict[Plant, FindingKind]
+) -> None:
     for plant in damage:
         await plant(place)
     assert [each async for each in find_damage(place.clients, datetime.now(UTC))] == []  # may be under way

@@ -106,7 +106,9 @@ HEADERS = [
         {"sender": ParsedAddress("Smith, Jörg", "j@example.org")},
     ),
     Case(
-        "name of raw UTF-8", mail("From: Jörg <j@example.org>"), {"sender": ParsedAddress("Jörg", "j@example.org")}
+        "name of raw UTF-8",
+        mail("From: Jörg <j@example.org>"),
+        {"sender": ParsedAddress("Jörg", "j@example.org")},
     ),
     Case(
         "name of raw Latin-1",

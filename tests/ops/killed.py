@@ -3,9 +3,9 @@
 from typing import Any
 
 from shared.clients.connections import Clients
-from shared.clients.servicebus.dead_letter_mover import Watch
+from shared.clients.servicebus.dead_letter_mover import OperationObserver
 from shared.settings.app import load_settings
-from shared.upkeep.deadletters.operations import run
+from shared.upkeep.deadletters.operations import run_operation
 from tests.support.kills import Step, serve
 
 PATIENCE = 15.0
@@ -14,7 +14,9 @@ PATIENCE = 15.0
 async def operate(asked: dict[str, Any], step: Step) -> None:
     clients = await Clients.connect(load_settings(asked["settings"]))
     try:
-        await run(clients, asked["operation"], watch=Watch(step=step), patience=PATIENCE)
+        await run_operation(
+            clients, asked["operation"], watch=OperationObserver(step=step), patience=PATIENCE
+        )
     finally:
         await clients.close()
 

@@ -19,7 +19,7 @@ from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
 from shared.clients.servicebus.dead_letters import DeadLetter, peek_all
-from shared.core.errors import ErrorKind, ClassifiedError
+from shared.core.errors import ClassifiedError, ErrorKind
 from shared.core.ids import failure_id
 from shared.documents.archives import Archive
 from shared.documents.failures import FailureRecord
@@ -133,9 +133,7 @@ class OpsPlace:
             client.expect(FLOW)
 
 
-def failure_of(
-    event: Event[Any], error_type: str, message: str, *, stage: str = "parsing"
-) -> FailureRecord:
+def failure_of(event: Event[Any], error_type: str, message: str, *, stage: str = "parsing") -> FailureRecord:
     failure = ClassifiedError(ErrorKind.PERMANENT, error_type, message)
     key = event.idempotency_key(stage)
     return FailureRecord(

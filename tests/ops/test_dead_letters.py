@@ -10,7 +10,7 @@ from azure.servicebus import ServiceBusMessage
 from azure.servicebus.amqp import AmqpAnnotatedMessage
 
 from shared.clients.cosmos.session import Session
-from shared.clients.servicebus.dead_letter_mover import Watch
+from shared.clients.servicebus.dead_letter_mover import OperationObserver
 from shared.clients.servicebus.message_copy import MessageCopy
 from shared.core.ids import invalid_key
 from shared.documents.audits import Audit, AuditStatus
@@ -19,7 +19,7 @@ from shared.pipeline.events.envelope import parse_event
 from shared.upkeep.audit import Actor, find_audit
 from shared.upkeep.deadletters.groups import diagnosed_letters, group_letters
 from shared.upkeep.deadletters.journal import CONTAINER, Journal, JournalError
-from shared.upkeep.deadletters.operations import PURGE, REQUEUE, RESTORE, ask, run
+from shared.upkeep.deadletters.operations import PURGE, REQUEUE, RESTORE, request_operation, run_operation
 from shared.upkeep.deadletters.queue_names import UnknownQueueError, queue_named
 from shared.upkeep.deadletters.restoring import NothingToRestoreError, restorable
 from shared.upkeep.deadletters.selection import LetterSelection, choose
@@ -30,12 +30,17 @@ ME = Actor("ada@example.org")
 
 
 async def do(
-    place: OpsPlace, action: str, *, rate: float | None = None, watch: Watch | None = None, **selection: Any
+    place: OpsPlace,
+    action: str,
+    *,
+    rate: float | None = None,
+    watch: OperationObserver | None = None,
+    **selection: Any,
 ) -> Audit:
     if action != RESTORE:
         selection.setdefault("queues", ["parsing"])
-    audit = await ask(place.clients, action, selection, ME, rate=rate)
-    return await run(place.clients, audit.id, watch=watch, patience=15)
+    audit = await request_operation(place.clients, action, selection, ME, rate=rate)
+    return await run_operation(place.clients, audit.id, watch=watch, patience=15)
 
 
 async def test_groups_are_by_stage_reason_and_error_with_exact_counts(place: OpsPlace) -> None:
@@ -201,7 +206,7 @@ async def test_nothing_is_restored_twice_and_a_purge_that_is_not_over_is_not_res
         "planned": 0, "restored": 0, "gone": 0, "refused": 0, "left": 0,
     }  # fmt: skip
     assert len(await place.waiting()) == 3
-    asked = await ask(place.clients, PURGE, {"queues": ["parsing"]}, ME)
+    asked = await request_operation(place.clients, PURGE, {"queues": ["parsing"]}, ME)
     with pytest.raises(NothingToRestoreError, match="finish it first"):
         await restorable(place.clients, asked.id)
     with pytest.raises(NothingToRestoreError, match="only a purge"):
@@ -248,11 +253,11 @@ async def test_what_is_dead_lettered_later_is_not_part_of_it(place: OpsPlace) ->
         nonlocal seen
         seen += name == "planned"
 
-    audit = await ask(place.clients, REQUEUE, {"queues": ["parsing"]}, ME)
-    stopping = Watch(step=step, stopped=lambda: seen > 0)
-    assert (await run(place.clients, audit.id, watch=stopping)).status is AuditStatus.INTERRUPTED
+    audit = await request_operation(place.clients, REQUEUE, {"queues": ["parsing"]}, ME)
+    stopping = OperationObserver(step=step, stopped=lambda: seen > 0)
+    assert (await run_operation(place.clients, audit.id, watch=stopping)).status is AuditStatus.INTERRUPTED
     await place.failed_events(2, "OSError", "later")
-    resumed = await run(place.clients, audit.id)
+    resumed = await run_operation(place.clients, audit.id)
     assert (resumed.status, resumed.counts["requeued"]) == (AuditStatus.SUCCEEDED, 2)
     assert {each.properties["idempotency_key"] for each in await place.dead()}
     assert len(await place.dead()) == 2
@@ -266,18 +271,21 @@ async def test_an_operation_that_is_stopped_is_resumed_to_the_same_end(place: Op
         nonlocal done
         done = completed
 
-    audit = await ask(place.clients, REQUEUE, {"queues": ["parsing"]}, ME, rate=40)
-    stopped = await run(
-        place.clients, audit.id, watch=Watch(progress=count, stopped=lambda: done >= 5), patience=15
+    audit = await request_operation(place.clients, REQUEUE, {"queues": ["parsing"]}, ME, rate=40)
+    stopped = await run_operation(
+        place.clients,
+        audit.id,
+        watch=OperationObserver(progress=count, stopped=lambda: done >= 5),
+        patience=15,
     )
     assert stopped.status is AuditStatus.INTERRUPTED
     assert 5 <= stopped.counts["requeued"] < 12
     assert stopped.counts["left"] == 12 - stopped.counts["requeued"]
-    resumed = await run(place.clients, audit.id, patience=15)
+    resumed = await run_operation(place.clients, audit.id, patience=15)
     assert (resumed.status, resumed.counts["requeued"]) == (AuditStatus.SUCCEEDED, 12)
     ids = [each.message_id for each in await place.waiting()]
     assert len(ids) == len(set(ids)) == len(events)
-    again = await run(place.clients, audit.id)
+    again = await run_operation(place.clients, audit.id)
     assert again.updated_at == resumed.updated_at
     assert len(await place.waiting()) == 12
 
@@ -286,7 +294,7 @@ async def test_it_goes_no_faster_than_asked(place: OpsPlace) -> None:
     await place.failed_events(12, "ValueError", "no")
     loop = asyncio.get_running_loop()
     times: list[float] = []
-    watch = Watch(step=lambda name: times.append(loop.time()) if name == "acted" else None)
+    watch = OperationObserver(step=lambda name: times.append(loop.time()) if name == "acted" else None)
     audit = await do(place, REQUEUE, rate=8, watch=watch)
     assert audit.counts["requeued"] == 12
     assert len(times) == 6  # bursts of a quarter of a second
@@ -308,7 +316,7 @@ async def test_what_another_receiver_holds_is_waited_for_and_then_moved(place: O
     waits: list[int] = []
     async with place.clients.bus.dead_letters("parsing") as other:
         (held,) = await other.receive_messages(max_message_count=1, max_wait_time=5)
-        operation = asyncio.create_task(do(place, REQUEUE, watch=Watch(waiting=waits.append)))
+        operation = asyncio.create_task(do(place, REQUEUE, watch=OperationObserver(waiting=waits.append)))
         while not waits:
             await other.renew_message_lock(held)
             await asyncio.sleep(0.1)
@@ -326,12 +334,14 @@ async def test_what_somebody_else_took_meanwhile_is_counted_as_gone(place: OpsPl
         nonlocal planned
         planned += name == "planned"
 
-    audit = await ask(place.clients, REQUEUE, {"queues": ["parsing"]}, ME)
-    await run(place.clients, audit.id, watch=Watch(step=step, stopped=lambda: planned > 0))
+    audit = await request_operation(place.clients, REQUEUE, {"queues": ["parsing"]}, ME)
+    await run_operation(
+        place.clients, audit.id, watch=OperationObserver(step=step, stopped=lambda: planned > 0)
+    )
     async with place.clients.bus.dead_letters("parsing") as other:
         (taken,) = await other.receive_messages(max_message_count=1, max_wait_time=5)
         await other.complete_message(taken)
-    ended = await run(place.clients, audit.id, patience=15)
+    ended = await run_operation(place.clients, audit.id, patience=15)
     assert ended.counts == {"planned": 2, "requeued": 1, "gone": 1, "refused": 0, "left": 0}
     assert ended.outcome == "1 were no longer there"
 

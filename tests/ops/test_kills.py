@@ -15,7 +15,7 @@ import pytest
 from shared.documents.audits import AuditStatus
 from shared.pipeline.events.envelope import parse_event
 from shared.upkeep.audit import Actor
-from shared.upkeep.deadletters.operations import PURGE, REQUEUE, RESTORE, ask, run
+from shared.upkeep.deadletters.operations import PURGE, REQUEUE, RESTORE, request_operation, run_operation
 from shared.upkeep.deadletters.restoring import restorable
 from tests.ops.commands import settings_file, settings_values
 from tests.ops.place import LOCK_SECONDS, OpsPlace
@@ -71,10 +71,10 @@ async def end_of(place: OpsPlace, events: list[Any], *, at_most_twice: int) -> N
 
 async def killed_and_resumed(place: OpsPlace, kills: Killer, action: str, step: str, nth: int = 1) -> None:
     events, group = await some_dead_letters(place)
-    audit = await ask(place.clients, action, {"queues": ["parsing"], "groups": [group]}, ME)
+    audit = await request_operation(place.clients, action, {"queues": ["parsing"], "groups": [group]}, ME)
     assert await end_by(kills, place, audit.id, step, nth) == -signal.SIGKILL
     before = await place.dead()
-    resumed = await run(place.clients, audit.id, patience=4 * LOCK_SECONDS)
+    resumed = await run_operation(place.clients, audit.id, patience=4 * LOCK_SECONDS)
     assert resumed.status is AuditStatus.SUCCEEDED
     word = "requeued" if action == REQUEUE else "purged"
     assert (resumed.counts["planned"], resumed.counts[word], resumed.counts["left"]) == (CHOSEN, CHOSEN, 0)
@@ -83,8 +83,8 @@ async def killed_and_resumed(place: OpsPlace, kills: Killer, action: str, step: 
         assert await place.waiting() == []
         archived = await restorable(place.clients, audit.id)
         assert Counter(each["message_id"] for each in archived) == Counter(each.message_id for each in events)
-        back = await ask(place.clients, RESTORE, {"purge": audit.id}, ME)
-        assert (await run(place.clients, back.id)).counts["restored"] == CHOSEN
+        back = await request_operation(place.clients, RESTORE, {"purge": audit.id}, ME)
+        assert (await run_operation(place.clients, back.id)).counts["restored"] == CHOSEN
     await end_of(place, events, at_most_twice=CHOSEN if step == "acted" else 0)
 
 
@@ -113,12 +113,12 @@ async def test_a_restore_that_is_killed_is_done_by_the_next(
     place: OpsPlace, kills: Killer, step: str
 ) -> None:
     events, group = await some_dead_letters(place)
-    purge = await ask(place.clients, PURGE, {"queues": ["parsing"], "groups": [group]}, ME)
-    assert (await run(place.clients, purge.id)).status is AuditStatus.SUCCEEDED
-    first = await ask(place.clients, RESTORE, {"purge": purge.id}, ME)
+    purge = await request_operation(place.clients, PURGE, {"queues": ["parsing"], "groups": [group]}, ME)
+    assert (await run_operation(place.clients, purge.id)).status is AuditStatus.SUCCEEDED
+    first = await request_operation(place.clients, RESTORE, {"purge": purge.id}, ME)
     assert await end_by(kills, place, first.id, step) == -signal.SIGKILL
-    second = await ask(place.clients, RESTORE, {"purge": purge.id}, ME)
-    assert (await run(place.clients, second.id)).status is AuditStatus.SUCCEEDED
+    second = await request_operation(place.clients, RESTORE, {"purge": purge.id}, ME)
+    assert (await run_operation(place.clients, second.id)).status is AuditStatus.SUCCEEDED
     await end_of(place, events, at_most_twice=CHOSEN if step == "acted" else 0)
 
 
@@ -129,7 +129,9 @@ async def test_the_command_killed_at_random_over_and_over_ends_as_if_it_never_wa
     """The real command, started and killed until it gets through."""
     count = 200
     events, group = await some_dead_letters(place, chosen=count)
-    audit = await ask(place.clients, REQUEUE, {"queues": ["parsing"], "groups": [group]}, ME, rate=50)
+    audit = await request_operation(
+        place.clients, REQUEUE, {"queues": ["parsing"], "groups": [group]}, ME, rate=50
+    )
     command = [
         sys.executable, "-m", "ops", "--settings", str(settings_file(place, tmp_path)),
         "dlq", "requeue", "--resume", audit.id,
@@ -147,7 +149,7 @@ async def test_the_command_killed_at_random_over_and_over_ends_as_if_it_never_wa
         assert code == 0
         break
     assert kills >= 2
-    resumed = await run(place.clients, audit.id)
+    resumed = await run_operation(place.clients, audit.id)
     assert (resumed.status, resumed.counts["requeued"]) == (AuditStatus.SUCCEEDED, count)
     await end_of(place, events, at_most_twice=kills * 12)  # a burst at this rate has 12
 
@@ -173,6 +175,6 @@ async def test_ctrl_c_stops_after_the_batch_and_says_how_to_go_on(place: OpsPlac
     assert f"Go on with: dlq requeue --resume {stopped['operation']}" in err.decode()
     assert len(await place.waiting()) == stopped["requeued"]
     assert len(await place.dead()) == stopped["left"] + OTHERS
-    resumed = await run(place.clients, stopped["operation"])
+    resumed = await run_operation(place.clients, stopped["operation"])
     assert (resumed.status, resumed.counts["requeued"]) == (AuditStatus.SUCCEEDED, count)
     await end_of(place, events, at_most_twice=0)

@@ -4,10 +4,10 @@ import time
 
 import pytest
 
-from shared.clients.servicebus.dead_letter_mover import Watch
+from shared.clients.servicebus.dead_letter_mover import OperationObserver
 from shared.upkeep.audit import Actor
 from shared.upkeep.deadletters.groups import diagnosed_letters, group_letters
-from shared.upkeep.deadletters.operations import REQUEUE, ask, run
+from shared.upkeep.deadletters.operations import REQUEUE, request_operation, run_operation
 from tests.ops.place import OpsPlace, ops_place
 from tests.support.cloud import LocalCloud
 from tests.support.services import RunningService
@@ -36,10 +36,12 @@ async def test_ten_thousand_dead_letters_of_five_causes(
 
 async def requeued_at_the_asked_rate(place: OpsPlace, group: str) -> None:
     moments: list[float] = []
-    watch = Watch(step=lambda name: moments.append(time.perf_counter()) if name == "acted" else None)
+    watch = OperationObserver(
+        step=lambda name: moments.append(time.perf_counter()) if name == "acted" else None
+    )
     chosen = {"queues": ["parsing"], "groups": [group]}
-    audit = await ask(place.clients, REQUEUE, chosen, Actor("ada"), rate=RATE)
-    ended = await run(place.clients, audit.id, watch=watch)
+    audit = await request_operation(place.clients, REQUEUE, chosen, Actor("ada"), rate=RATE)
+    ended = await run_operation(place.clients, audit.id, watch=watch)
     assert ended.counts == {"planned": EACH, "requeued": EACH, "gone": 0, "refused": 0, "left": 0}
     assert len(await place.waiting()) == EACH
     seconds = moments[-1] - moments[0]

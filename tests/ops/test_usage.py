@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ops.cli import app, main
-from ops.exit_codes import Code, Stop
+from ops.exit_codes import Code, CommandError
 from ops.export import write_export
 from ops.output import clean, print_json, seconds
 from ops.settings_files import setting_values
@@ -165,7 +165,7 @@ def test_settings_come_from_the_environment_and_from_files(
     assert setting_values(named, {"A": "env"}) == {"A": "azd", "SEARCH_CA_FILE": str(named.parent / "ca.pem")}
     assert setting_values(None, {"ROUGH_CONSENSUS_SETTINGS": str(named)})["A"] == "azd"
     named.write_text("nonsense\n")
-    with pytest.raises(Stop, match="line 1: not of the form NAME=value") as stopped:
+    with pytest.raises(CommandError, match="line 1: not of the form NAME=value") as stopped:
         setting_values(named, {})
     assert stopped.value.code is Code.USAGE
 

@@ -12,7 +12,7 @@ from shared.documents.archives import Archive
 from shared.documents.queries.named_query import NamedQuery
 from shared.pipeline.events.data import ArchiveIngested, EventData
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.stage import StageResult, Stage, Work
+from shared.pipeline.stage import Stage, StageResult, Work
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING
 from tests.heart.toy import Bench, bench

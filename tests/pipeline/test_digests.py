@@ -226,7 +226,7 @@ async def test_a_digest_that_cannot_be_made_holds_up_no_other_and_says_why(
         broken = next(each for each in await place.stored("summaries") if each["title"] == "Lunch")
         patch = Patch(broken["id"], broken["scope"], set={"claims": [{"text": "without citations"}]})
         container = place.clients.store._container("summaries")
-        await container.patch_item(patch.id, patch.place, patch.operations())
+        await container.patch_item(patch.id, patch.partition_value, patch.operations())
         with pytest.raises(InvalidDocumentError):
             await refresh_due(place.clients, place.now)
         states = {each["scope"]: each for each in await place.stored("digests")}

@@ -20,7 +20,7 @@ from shared.pipeline.events.data import EmbeddingsGenerated, SummarizationReques
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.runner import Runtime, StageFailedError, StageRunner
 from shared.pipeline.stage import StageResult, Work
-from stages.orchestration import CLAIM_MINUTES, ORCHESTRATION, PATIENCE
+from stages.orchestration import CLAIM_MINUTES, MAX_QUIET_PERIODS, ORCHESTRATION
 from tests.pipeline.mail_in import NOW, MailIn, mail, mail_in
 from tests.pipeline.test_parsing import variant_of
 from tests.support.cloud import LocalCloud, faults_hit, plan_faults
@@ -122,7 +122,7 @@ async def test_a_thread_that_never_comes_to_rest_is_asked_for_all_the_same(place
     outcomes = []
     for number in range(3):
         (event,) = await embedded(place, mail(number, parent=number - 1 if number else None))
-        outcomes.append(await handle(place, event, after=number * QUIET * PATIENCE * 0.6))
+        outcomes.append(await handle(place, event, after=number * QUIET * MAX_QUIET_PERIODS * 0.6))
     assert [len(asked([each])) for each in outcomes] == [0, 0, 1]
 
 

@@ -20,7 +20,7 @@ from shared.clients.search.payload import indexed_chunk
 from shared.clients.search.versions import version_name
 from shared.core.errors import ErrorKind, RejectedItemsError, UnencodableTextError
 from shared.documents.chunks import Chunk
-from shared.embedding.port import Settled
+from shared.embedding.port import EncodingResult
 from shared.embedding.process.child import EncoderSpec
 from shared.embedding.process.embedder import EncoderProcess
 from shared.upkeep.migrations.reembed import main, reembed
@@ -134,9 +134,9 @@ class Refusing:
     def __init__(self, refused: str) -> None:
         self._refused = refused
 
-    async def settle(self, texts: Any) -> Settled:
+    async def encode_each(self, texts: Any) -> EncodingResult:
         failed = {at: UnencodableTextError("no") for at, text in enumerate(texts) if text == self._refused}
-        return Settled(np.ones((len(texts), DIMENSION), np.float32), dict(failed))
+        return EncodingResult(np.ones((len(texts), DIMENSION), np.float32), dict(failed))
 
 
 async def test_a_chunk_that_the_new_model_refuses_is_counted_and_does_not_hold_up_the_rest(

@@ -43,7 +43,7 @@ def test_each_message_has_one_document_in_its_thread() -> None:
     places = {each.node: f"thread of {each.node}" for each in messages}
     documents = message_documents([arrival_of(each) for each in messages], places, "archive")
     assert set(documents) == {each.message_key for each in messages}
-    assert all(each.place == each.stored["thread_id"] for each in documents.values())
+    assert all(each.partition_value == each.stored["thread_id"] for each in documents.values())
     assert all(len(json.dumps(each.stored)) <= (each.size or 0) for each in documents.values())
 
 

@@ -68,7 +68,11 @@ async def embed_all(place: MailIn) -> None:
             "embedding_date": datetime.now(UTC).isoformat(),
         }
         await place.clients.index.upsert([{**vector, **{name: each[name] for name in named}}])
-        done = {"embedding_generated": True, "embedding_model": "toy", "status": ProcessingStatus.PROCESSED.value}
+        done = {
+            "embedding_generated": True,
+            "embedding_model": "toy",
+            "status": ProcessingStatus.PROCESSED.value,
+        }
         await place.clients.store.patch(Chunk, Patch(each["id"], each["thread_id"], set=done), Session())
 
 

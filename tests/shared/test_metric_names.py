@@ -16,7 +16,11 @@ from shared.pipeline import runner
 from shared.pipeline.events.data import EventData
 from tests.infra.kql import emitted
 
-KINDS: dict[type[Any], MetricKind] = {Sum: MetricKind.COUNTER, Histogram: MetricKind.HISTOGRAM, Gauge: MetricKind.GAUGE}
+KINDS: dict[type[Any], MetricKind] = {
+    Sum: MetricKind.COUNTER,
+    Histogram: MetricKind.HISTOGRAM,
+    Gauge: MetricKind.GAUGE,
+}
 ROOT = Path(__file__).resolve().parents[2]
 CODE = ("shared", "stages", "web")
 # Registration gives stages their triggers; the runner behind them continues the trace.
@@ -104,7 +108,7 @@ def test_the_code_names_no_other_span_attributes_than_those_of_the_list() -> Non
         and node.value.count(" ") == 0
     }
     # `set_ids` puts these together; of these an event may have several.
-    by_ids = {f"pipeline.{name}" for name in EventData.told_ids(_NoIds())}
+    by_ids = {f"pipeline.{name}" for name in EventData.trace_ids(_NoIds())}
     by_ids |= {"pipeline.chunk_ids", "pipeline.message_keys", "pipeline.thread_ids"}
 
     assert (named - {"pipeline.", COUNT_PREFIX}) | by_ids == SPAN_ATTRIBUTES

@@ -115,7 +115,7 @@ class SweepPlace:
 
     async def again(self, document: Document) -> Any:
         """The document as it is now."""
-        return await self.store.read(type(document), document.id, document.place, Session())
+        return await self.store.read(type(document), document.id, document.partition_value, Session())
 
     async def fail_stage(self, stage: str, times: int, error: str = "ServiceUnavailableError") -> None:
         for number in range(times):

@@ -8,7 +8,7 @@ import pytest
 from shared.core.schedule import interval_schedule, parse_cron
 from shared.settings.app import Settings
 from shared.upkeep.requeue.policy import Policy
-from shared.upkeep.sweep.circuit_breaker import FailureEvidence, judge
+from shared.upkeep.sweep.circuit_breaker import FailureEvidence, circuit_open_reason
 from stages.sweep import schedule
 
 POLICY = Policy.from_settings(Settings(COSMOS_ENDPOINT="x", SEARCH_ENDPOINT="x"))
@@ -88,7 +88,11 @@ def test_the_timer_goes_by_the_setting_and_a_malformed_one_does_not_stop_the_app
         (FailureEvidence((BUG,) * 20), False, None),  # poison, not a dependency
         (FailureEvidence((DOWN,) * 10, finished_meanwhile=10), False, None),  # it works as often as not
         (FailureEvidence((DOWN,) * 10, finished_meanwhile=9), False, "ServiceUnavailableError"),
-        (FailureEvidence((DOWN,) * 10, finished_meanwhile=1, finished_since=1), False, None),  # it works again
+        (
+            FailureEvidence((DOWN,) * 10, finished_meanwhile=1, finished_since=1),
+            False,
+            None,
+        ),  # it works again
         (FailureEvidence((DOWN,)), True, "ServiceUnavailableError"),  # a probe failed
         (FailureEvidence(()), True, "no outcome of the probes yet"),
         (FailureEvidence((), finished_meanwhile=1, finished_since=1), True, None),
@@ -96,5 +100,7 @@ def test_the_timer_goes_by_the_setting_and_a_malformed_one_does_not_stop_the_app
         (FailureEvidence(()), False, None),
     ],
 )
-def test_when_a_dependency_counts_as_down(evidence: FailureEvidence, was_open: bool, verdict: str | None) -> None:
-    assert judge(evidence, was_open=was_open) == verdict
+def test_when_a_dependency_counts_as_down(
+    evidence: FailureEvidence, was_open: bool, verdict: str | None
+) -> None:
+    assert circuit_open_reason(evidence, was_open=was_open) == verdict

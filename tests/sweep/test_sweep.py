@@ -234,7 +234,9 @@ async def test_a_thread_that_waits_for_its_messages_or_was_merged_is_left_alone(
     incomplete = place.thread("incomplete", message_count=2)
     signpost = place.thread("signpost", merged_into="waits")
     await place.put(waits, place.message("m1", "waits", **fresh))
-    await place.put(incomplete, place.message("m2", "incomplete", status=ProcessingStatus.PROCESSED), signpost)
+    await place.put(
+        incomplete, place.message("m2", "incomplete", status=ProcessingStatus.PROCESSED), signpost
+    )
     done = await place.sweep()
     assert done.counts["threads"]["requeued"] == 0
     for thread in (waits, incomplete, signpost):

@@ -49,7 +49,9 @@ class Sender:
                 MetricKind.HISTOGRAM: self.meter.create_histogram,
             }
             self.instruments[name] = make[listed.kind](name)
-        record = {MetricKind.COUNTER: "add", MetricKind.GAUGE: "set", MetricKind.HISTOGRAM: "record"}[listed.kind]
+        record = {MetricKind.COUNTER: "add", MetricKind.GAUGE: "set", MetricKind.HISTOGRAM: "record"}[
+            listed.kind
+        ]
         getattr(self.instruments[name], record)(value, labels)
         self.provider.force_flush()
 

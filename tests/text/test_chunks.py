@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.domain.chunking.chunker import TextChunk, ChunkSettings, Strategy, chunk_body
+from shared.domain.chunking.chunker import ChunkSettings, Strategy, TextChunk, chunk_body
 from shared.domain.chunking.tokens import WINDOW, ModelTokenizer, TokenizerNotFoundError, find_tokenizer_file
-from shared.domain.mail.models import SegmentKind, Segment, Skipped
+from shared.domain.mail.models import Segment, SegmentKind, Skipped
 from shared.domain.mail.normalize import NormalizedBody, segment
 from shared.domain.mail.parse import parse_archive
 from tests.support.mail_data import WHY_SKIPPED, archives, data_folder, open_archive

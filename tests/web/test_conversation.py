@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.documents.messages import Message
-from shared.retrieval.conversation import arrange
+from shared.retrieval.conversation import in_reading_order
 from tests.support.properties import STEADY
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -26,7 +26,7 @@ def message(number: int, answers: int | None = None, refs: tuple[int, ...] = ())
 
 
 def order(*messages: Message) -> list[tuple[str, int]]:
-    return [(each.message.id, each.depth) for each in arrange(messages)]
+    return [(each.message.id, each.depth) for each in in_reading_order(messages)]
 
 
 def test_answers_stand_under_what_they_answer_in_the_order_of_time() -> None:
@@ -53,7 +53,7 @@ def test_messages_that_answer_each_other_in_a_circle_all_appear() -> None:
 @given(st.lists(st.tuples(st.integers(0, 12), st.lists(st.integers(0, 12), max_size=3)), max_size=12))
 def test_every_message_appears_once_after_its_parent(links: list[tuple[int, list[int]]]) -> None:
     messages = [message(n, answers, tuple(refs)) for n, (answers, refs) in enumerate(links)]
-    placed = arrange(messages)
+    placed = in_reading_order(messages)
     assert sorted(each.message.id for each in placed) == sorted(each.id for each in messages)
     depths: dict[str, int] = {}
     for each in placed:

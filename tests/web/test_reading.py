@@ -6,7 +6,7 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.ids import thread_id
 from shared.documents.reports import Report
-from shared.retrieval.reports import cited_in, find_report, report_detail, summary_of, thread_now
+from shared.retrieval.reports import cited_in, find_report, report_detail, resolved_thread, summary_of
 from stages.reporting import REPORTING
 from tests.pipeline.mail_in import mail, mail_in
 from tests.pipeline.test_reports import ROOT, THREAD, summarized
@@ -22,14 +22,14 @@ async def test_a_merged_thread_is_read_where_it_is_now(
         old = thread_id("<m8@example.org>")
         await place.take_in(THREAD)
         await place.take_in(mail(8, subject="Another one", body="We agree on the other one as well."))
-        assert (await thread_now(place.clients, old)).id == old
+        assert (await resolved_thread(place.clients, old)).id == old
         linking = mail(10, parent=0).replace(
             b"In-Reply-To: <m0@example.org>", b"References: <m0@example.org> <m8@example.org>"
         )
         await place.take_in(linking)
-        assert (await thread_now(place.clients, old)).id == ROOT
+        assert (await resolved_thread(place.clients, old)).id == ROOT
         with pytest.raises(Problem, match="no thread with this id"):
-            await thread_now(place.clients, "0" * 16)
+            await resolved_thread(place.clients, "0" * 16)
 
 
 async def test_citations_of_an_outdated_report_are_found_where_their_messages_are_now(

@@ -5,7 +5,7 @@ import pytest
 from jinja2 import UndefinedError
 
 from web.caching import answer_of, etag_of, matches
-from web.formatting import plain, seen
+from web.formatting import plain, printable_lines
 from web.problems import Problem
 from web.rendering import ASSETS, environment, problem_page, render, show, static
 
@@ -41,11 +41,11 @@ def test_text_of_strangers_is_one_line_without_controls(text: str, shown: str) -
 
 
 def test_a_body_keeps_its_lines() -> None:
-    assert seen("a\n\tb\x1b[31m\u202e") == "a\n\tb[31m"
+    assert printable_lines("a\n\tb\x1b[31m\u202e") == "a\n\tb[31m"
 
 
 def test_a_word_without_an_end_may_be_broken_and_others_stay_whole() -> None:
-    assert seen("w" * 700) == "\u200b".join(["w" * 300, "w" * 300, "w" * 100])
+    assert printable_lines("w" * 700) == "\u200b".join(["w" * 300, "w" * 300, "w" * 100])
     assert plain("https://example.org/" + "a" * 250) == "https://example.org/" + "a" * 250
 
 

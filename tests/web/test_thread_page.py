@@ -268,7 +268,9 @@ def test_a_report_of_several_threads_marks_what_it_cites_here() -> None:
     )  # fmt: skip
     made = summary(messages, (0, "We agree on this."))
     page = shown(
-        ThreadPageData(thread(message_count=1), messages, made, report, {c.id: c for c in [chunk_of(messages[0])]})
+        ThreadPageData(
+            thread(message_count=1), messages, made, report, {c.id: c for c in [chunk_of(messages[0])]}
+        )
     )
     assert page.by_id("c1").text == "We agree on this."
     assert "Marked here is what Week 3 cites" in page.text

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
-from shared.clients.outbound import shown_address
+from shared.clients.outbound import redacted_url
 from shared.core.ids import HASH_ID
 from shared.documents.archives import Archive, ArchiveStatus
 from shared.documents.containers import read_document
@@ -20,7 +20,7 @@ from shared.ingestion.unpacking.errors import ArchiveBombError, ArchiveError, Co
 from shared.ingestion.uploads import Upload, take_upload
 from shared.pipeline.progress import progress_of
 from shared.retrieval.links import page_of_archive
-from shared.retrieval.parameters import Asked, HashId, Limit, SourceName
+from shared.retrieval.parameters import HashId, Limit, QueryParameters, SourceName
 from web.api.ingestion_schemas import (
     ArchiveDetail,
     ArchiveItem,
@@ -28,12 +28,12 @@ from web.api.ingestion_schemas import (
     ArchiveUploaded,
     OperationAccepted,
 )
-from web.api.openapi import describes
+from web.api.openapi import documented
 from web.api.removals import accept_removal
 from web.caching import answer_json
 from web.multipart import form_parts, parameter
 from web.pagination import page, page_size
-from web.problems import Problem, answer, tells_problems
+from web.problems import Problem, answer, json_errors
 
 __all__ = ["blueprint"]
 
@@ -45,12 +45,12 @@ LONGEST_FILENAME = 500
 _ID = re.compile(r"[0-9a-f]{16}")
 
 
-class UploadAsked(Asked):
+class UploadAsked(QueryParameters):
     source: SourceName | None = None
     filename: str | None = Field(None, max_length=LONGEST_FILENAME)
 
 
-class ArchivesAsked(Asked):
+class ArchivesAsked(QueryParameters):
     source: SourceName | None = None
     status: ArchiveStatus | None = None
     limit: Limit = 50
@@ -74,7 +74,7 @@ def archives_query(filters: set[str]) -> NamedQuery:
 
 @blueprint.function_name("archives_upload")
 @blueprint.route(route="api/archives", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-@describes(
+@documented(
     "POST",
     "api/archives",
     {200: ArchiveUploaded, 202: ArchiveUploaded},
@@ -82,7 +82,7 @@ def archives_query(filters: set[str]) -> NamedQuery:
     body="application/octet-stream",
     needs_key=True,
 )
-@tells_problems
+@json_errors
 async def upload_archive(req: func.HttpRequest) -> func.HttpResponse:
     """Take the file in the body: 202 for a new one, 200 where it was here before."""
     connected = await clients()
@@ -94,8 +94,8 @@ async def upload_archive(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("archives_list")
 @blueprint.route(route="api/archives", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@describes("GET", "api/archives", {200: ArchiveList}, query=ArchivesAsked)
-@tells_problems
+@documented("GET", "api/archives", {200: ArchiveList}, query=ArchivesAsked)
+@json_errors
 async def list_archives(req: func.HttpRequest) -> func.HttpResponse:
     """Archives, the newest first."""
     store, size = (await clients()).store, page_size(req)
@@ -114,8 +114,8 @@ async def list_archives(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("archives_get")
 @blueprint.route(route="api/archives/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@describes("GET", "api/archives/{id}", {200: ArchiveDetail}, ids={"id": HASH_ID})
-@tells_problems
+@documented("GET", "api/archives/{id}", {200: ArchiveDetail}, ids={"id": HASH_ID})
+@json_errors
 async def get_archive(req: func.HttpRequest) -> func.HttpResponse:
     """One archive, and how far it has come through the stages."""
     connected = await clients()
@@ -127,8 +127,8 @@ async def get_archive(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("archives_delete")
 @blueprint.route(route="api/archives/{id}", methods=["DELETE"], auth_level=func.AuthLevel.FUNCTION)
-@describes("DELETE", "api/archives/{id}", {202: OperationAccepted}, ids={"id": HASH_ID}, needs_key=True)
-@tells_problems
+@documented("DELETE", "api/archives/{id}", {202: OperationAccepted}, ids={"id": HASH_ID}, needs_key=True)
+@json_errors
 async def delete_archive(req: func.HttpRequest) -> func.HttpResponse:
     """Delete it with everything that was derived from it; the operation has the receipt."""
     connected, id_ = await clients(), req.route_params["id"]
@@ -200,4 +200,4 @@ async def _found(id_: str, connected: Clients) -> Archive:
 def _shown(archive: Archive) -> dict[str, Any]:
     links = {"self": f"{PATH}/{archive.id}", "page": page_of_archive(archive.id)}
     shown = archive.model_dump(mode="json", include=set(ArchiveItem.model_fields))
-    return {**shown, "source_url": shown_address(archive.source_url), "links": links}
+    return {**shown, "source_url": redacted_url(archive.source_url), "links": links}

@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from shared.clients.connections import clients
 from shared.domain.summaries.digest_scopes import InvalidScopeError, parse_scope
 from shared.summarization.digests.refreshing import refresh_digest
-from web.api.openapi import describes
-from web.problems import Problem, answer, invalid, tells_problems
+from web.api.openapi import documented
+from web.problems import Problem, answer, invalid, json_errors
 
 __all__ = ["blueprint"]
 
@@ -37,8 +37,8 @@ class DigestMade(BaseModel):
 
 @blueprint.function_name("digests_refresh")
 @blueprint.route(route=PATH, methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-@describes("POST", PATH, {200: DigestMade}, body=DigestAsked, needs_key=True)
-@tells_problems
+@documented("POST", PATH, {200: DigestMade}, body=DigestAsked, needs_key=True)
+@json_errors
 async def refresh_one_digest(req: func.HttpRequest) -> func.HttpResponse:
     """Make a digest of a week, a month or a draft now; it is the same one where nothing is new."""
     body = req.get_body()

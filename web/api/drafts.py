@@ -3,14 +3,14 @@
 import azure.functions as func
 
 from shared.clients.connections import clients
-from shared.retrieval.drafts import drafts_talked_about, of_draft
+from shared.retrieval.drafts import count_draft_mentions, of_draft
 from shared.retrieval.links import api_of, page_of_draft
 from shared.retrieval.parameters import PATTERN
 from shared.retrieval.read_models import DraftDetail, DraftItem, DraftList, ReportItem, ThreadItem
-from web.api.openapi import describes
+from web.api.openapi import documented
 from web.caching import answer_with
 from web.parameters import draft_named
-from web.problems import tells_problems
+from web.problems import json_errors
 
 __all__ = ["blueprint"]
 
@@ -19,19 +19,19 @@ blueprint = func.Blueprint()
 
 @blueprint.function_name("drafts_list")
 @blueprint.route(route="api/drafts", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@describes("GET", "api/drafts", {200: DraftList})
-@tells_problems
+@documented("GET", "api/drafts", {200: DraftList})
+@json_errors
 async def list_drafts(req: func.HttpRequest) -> func.HttpResponse:
     """The drafts and RFCs that are mentioned most, by indexed passages."""
-    counts = await drafts_talked_about(await clients())
+    counts = await count_draft_mentions(await clients())
     items = [DraftItem(name=name, passages=count, links=_links(name)) for name, count in counts.most_common()]
     return answer_with(req, DraftList(items=items))
 
 
 @blueprint.function_name("drafts_get")
 @blueprint.route(route="api/drafts/{name}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@describes("GET", "api/drafts/{name}", {200: DraftDetail}, ids={"name": PATTERN})
-@tells_problems
+@documented("GET", "api/drafts/{name}", {200: DraftDetail}, ids={"name": PATTERN})
+@json_errors
 async def get_draft(req: func.HttpRequest) -> func.HttpResponse:
     """What was said of a draft or RFC, in any version: its latest reports and threads."""
     name = draft_named(req)

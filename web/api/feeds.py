@@ -17,12 +17,12 @@ from shared.publishing.atom import Feed, atom_feed, entry_of
 from shared.retrieval.links import page_of_draft, page_of_report, page_of_source, page_of_thread
 from shared.retrieval.listings import REPORTS
 from shared.retrieval.parameters import PATTERN
-from shared.retrieval.reports import thread_now
-from web.api.openapi import describes
+from shared.retrieval.reports import resolved_thread
+from web.api.openapi import documented
 from web.caching import answer_of, etag_of
 from web.formatting import bare_subject
 from web.parameters import draft_named, id_of
-from web.problems import Problem, tells_problems
+from web.problems import Problem, json_errors
 
 __all__ = ["blueprint"]
 
@@ -33,8 +33,8 @@ ATOM = "application/atom+xml"
 
 @blueprint.function_name("feeds_source")
 @blueprint.route(route="api/feeds/sources/{name}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@describes("GET", "api/feeds/sources/{name}", {200: ATOM}, ids={"name": NAME_PATTERN})
-@tells_problems
+@documented("GET", "api/feeds/sources/{name}", {200: ATOM}, ids={"name": NAME_PATTERN})
+@json_errors
 async def feed_of_source(req: func.HttpRequest) -> func.HttpResponse:
     """The latest reports of a list. One that has none yet has an empty feed, to be followed already."""
     name = req.route_params["name"]
@@ -46,8 +46,8 @@ async def feed_of_source(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("feeds_draft")
 @blueprint.route(route="api/feeds/drafts/{name}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@describes("GET", "api/feeds/drafts/{name}", {200: ATOM}, ids={"name": PATTERN})
-@tells_problems
+@documented("GET", "api/feeds/drafts/{name}", {200: ATOM}, ids={"name": PATTERN})
+@json_errors
 async def feed_of_draft(req: func.HttpRequest) -> func.HttpResponse:
     """The latest reports that are about a draft or RFC, in any version."""
     name = draft_named(req)
@@ -57,11 +57,11 @@ async def feed_of_draft(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("feeds_thread")
 @blueprint.route(route="api/feeds/threads/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@describes("GET", "api/feeds/threads/{id}", {200: ATOM}, ids={"id": HASH_ID})
-@tells_problems
+@documented("GET", "api/feeds/threads/{id}", {200: ATOM}, ids={"id": HASH_ID})
+@json_errors
 async def feed_of_thread(req: func.HttpRequest) -> func.HttpResponse:
     """A thread's report: one entry, updated whenever the thread has grown and was summarised anew."""
-    thread = await thread_now(await clients(), id_of(req, "id", HASH_ID, "thread"))
+    thread = await resolved_thread(await clients(), id_of(req, "id", HASH_ID, "thread"))
     title = bare_subject(thread.subject) or "A thread without a subject"
     feed = Feed("thread", thread.id, title, _own(req), page_of_thread(thread.id))
     return await _answer(req, feed, {"thread": thread.id, "type": "thread"})

@@ -9,14 +9,14 @@ from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
 from shared.documents.messages import Message
 from shared.retrieval.listings import CHUNKS
-from shared.retrieval.parameters import Asked, HashId, Limit
+from shared.retrieval.parameters import HashId, Limit, QueryParameters
 from shared.retrieval.read_models import ChunkItem, ChunkList, MessageDetail
 from shared.retrieval.reports import find_by_id
-from web.api.openapi import describes
+from web.api.openapi import documented
 from web.caching import answer_of, answer_with
 from web.pagination import next_address
-from web.parameters import asked, id_of
-from web.problems import Problem, tells_problems
+from web.parameters import id_of, parse_query
+from web.problems import Problem, json_errors
 
 __all__ = ["blueprint"]
 
@@ -30,8 +30,8 @@ AS_TEXT = {
 
 @blueprint.function_name("messages_get")
 @blueprint.route(route="api/messages/{key}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@describes("GET", "api/messages/{key}", {200: MessageDetail}, ids={"key": HASH_ID})
-@tells_problems
+@documented("GET", "api/messages/{key}", {200: MessageDetail}, ids={"key": HASH_ID})
+@json_errors
 async def get_message(req: func.HttpRequest) -> func.HttpResponse:
     """One message with its body, and which stretches of it are quotes or signatures."""
     return answer_with(req, MessageDetail.of(await _message(req)))
@@ -39,8 +39,8 @@ async def get_message(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("messages_raw")
 @blueprint.route(route="api/messages/{key}/raw", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@describes("GET", "api/messages/{key}/raw", {200: "text/plain"}, ids={"key": HASH_ID})
-@tells_problems
+@documented("GET", "api/messages/{key}/raw", {200: "text/plain"}, ids={"key": HASH_ID})
+@json_errors
 async def get_raw(req: func.HttpRequest) -> func.HttpResponse:
     """The mail as text: its headers as they were decoded, and its body."""
     message = await _message(req)
@@ -51,8 +51,8 @@ async def get_raw(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("chunks_get")
 @blueprint.route(route="api/chunks/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@describes("GET", "api/chunks/{id}", {200: ChunkItem}, ids={"id": HASH_ID})
-@tells_problems
+@documented("GET", "api/chunks/{id}", {200: ChunkItem}, ids={"id": HASH_ID})
+@json_errors
 async def get_chunk(req: func.HttpRequest) -> func.HttpResponse:
     """One chunk: a passage of a message, and where it stands in the body."""
     id_ = id_of(req, "id", HASH_ID, "chunk")
@@ -60,7 +60,7 @@ async def get_chunk(req: func.HttpRequest) -> func.HttpResponse:
     return answer_with(req, ChunkItem.of(read_document(Chunk, found)))
 
 
-class ChunksAsked(Asked):
+class ChunksAsked(QueryParameters):
     thread: HashId | None = None
     message: HashId | None = None
     limit: Limit = 50
@@ -69,11 +69,11 @@ class ChunksAsked(Asked):
 
 @blueprint.function_name("chunks_list")
 @blueprint.route(route="api/chunks", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@describes("GET", "api/chunks", {200: ChunkList}, query=ChunksAsked)
-@tells_problems
+@documented("GET", "api/chunks", {200: ChunkList}, query=ChunksAsked)
+@json_errors
 async def list_chunks(req: func.HttpRequest) -> func.HttpResponse:
     """The chunks of a thread or of a message."""
-    wanted, connected = asked(req, ChunksAsked), await clients()
+    wanted, connected = parse_query(req, ChunksAsked), await clients()
     if wanted.thread is None and wanted.message is None:
         fault = {"parameter": "thread", "detail": "name a thread or a message"}
         raise Problem(422, f"thread: {fault['detail']}", errors=[fault])

@@ -11,11 +11,11 @@ import azure.functions as func
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from shared.retrieval.parameters import Asked
+from shared.retrieval.parameters import QueryParameters
 from web.caching import answer_of
-from web.problems import tells_problems
+from web.problems import json_errors
 
-__all__ = ["OPERATIONS", "Described", "blueprint", "describes", "document"]
+__all__ = ["OPERATIONS", "Described", "blueprint", "document", "documented"]
 
 blueprint = func.Blueprint()
 JSON = "application/json"
@@ -53,7 +53,7 @@ class Described:
     name: str
     summary: str
     answers: Answers
-    query: type[Asked] | None = None
+    query: type[QueryParameters] | None = None
     body: type[BaseModel] | str | None = None
     path_parameters: Mapping[str, str] = field(default_factory=dict)
     needs_key: bool = False
@@ -62,12 +62,12 @@ class Described:
 OPERATIONS: dict[tuple[str, str], Described] = {}
 
 
-def describes(
+def documented(
     method: str,
     path: str,
     answers: Answers,
     *,
-    query: type[Asked] | None = None,
+    query: type[QueryParameters] | None = None,
     body: type[BaseModel] | str | None = None,
     ids: Mapping[str, str] | None = None,
     needs_key: bool = False,
@@ -191,8 +191,8 @@ def _flat(schema: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, A
 
 @blueprint.function_name("openapi")
 @blueprint.route(route="api/openapi.json", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@describes("GET", "api/openapi.json", {200: JSON})
-@tells_problems
+@documented("GET", "api/openapi.json", {200: JSON})
+@json_errors
 async def openapi(req: func.HttpRequest) -> func.HttpResponse:
     """The OpenAPI document of this API."""
     return answer_of(req, _as_json(), JSON)

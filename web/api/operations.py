@@ -10,9 +10,9 @@ from shared.clients.cosmos.session import Session
 from shared.documents.operations import Operation
 from shared.documents.removals import Removal
 from web.api.ingestion_schemas import OperationDetail, OperationShown, RemovalDetail
-from web.api.openapi import describes
+from web.api.openapi import documented
 from web.caching import answer_json
-from web.problems import Problem, tells_problems
+from web.problems import Problem, json_errors
 
 __all__ = ["blueprint"]
 
@@ -22,8 +22,8 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 @blueprint.function_name("operations_get")
 @blueprint.route(route="api/operations/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@describes("GET", "api/operations/{id}", {200: OperationShown}, ids={"id": r"^[0-9a-f]{32}$"})
-@tells_problems
+@documented("GET", "api/operations/{id}", {200: OperationShown}, ids={"id": r"^[0-9a-f]{32}$"})
+@json_errors
 async def get_operation(req: func.HttpRequest) -> func.HttpResponse:
     """What became of a fetch or a deletion that was asked for."""
     id_, operation = req.route_params["id"], None

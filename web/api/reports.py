@@ -12,14 +12,23 @@ from shared.documents.containers import read_document
 from shared.documents.reports import Report
 from shared.domain.summaries.models import SummaryType
 from shared.retrieval.listings import REPORTS, ConsensusFilter
-from shared.retrieval.parameters import Asked, Day, DraftName, HashId, Limit, SourceName, day_after, start_of
+from shared.retrieval.parameters import (
+    Day,
+    DraftName,
+    HashId,
+    Limit,
+    QueryParameters,
+    SourceName,
+    day_after,
+    start_of,
+)
 from shared.retrieval.read_models import ReportDetail, ReportItem, ReportList
 from shared.retrieval.reports import find_report, report_detail, summary_of
-from web.api.openapi import describes
+from web.api.openapi import documented
 from web.caching import answer_of, answer_with
 from web.pagination import next_address
-from web.parameters import asked, id_of
-from web.problems import Problem, tells_problems
+from web.parameters import id_of, parse_query
+from web.problems import Problem, json_errors
 
 __all__ = ["blueprint"]
 
@@ -28,7 +37,7 @@ PATH = "/api/reports"
 Order = Literal["-published_at", "published_at", "-last_message_date", "last_message_date"]
 
 
-class ReportsAsked(Asked):
+class ReportsAsked(QueryParameters):
     source: SourceName | None = None
     thread: HashId | None = None
     draft: DraftName | None = Field(None, description="a draft (any version of it), RFC, BCP or STD")
@@ -61,11 +70,11 @@ class ReportsAsked(Asked):
 
 @blueprint.function_name("reports_list")
 @blueprint.route(route="api/reports", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@describes("GET", "api/reports", {200: ReportList}, query=ReportsAsked)
-@tells_problems
+@documented("GET", "api/reports", {200: ReportList}, query=ReportsAsked)
+@json_errors
 async def list_reports(req: func.HttpRequest) -> func.HttpResponse:
     """Reports, the newest first; earlier versions only where they are asked for."""
-    wanted, connected = asked(req, ReportsAsked), await clients()
+    wanted, connected = parse_query(req, ReportsAsked), await clients()
     page = await REPORTS.page(
         connected.store, sort=wanted.sort, filters=wanted.filters(), after=wanted.after, size=wanted.limit
     )
@@ -75,8 +84,8 @@ async def list_reports(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("reports_get")
 @blueprint.route(route="api/reports/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@describes("GET", "api/reports/{id}", {200: ReportDetail}, ids={"id": REPORT_ID})
-@tells_problems
+@documented("GET", "api/reports/{id}", {200: ReportDetail}, ids={"id": REPORT_ID})
+@json_errors
 async def get_report(req: func.HttpRequest) -> func.HttpResponse:
     """One report with its summary: claims, stances, and citations with their places."""
     return answer_with(req, await report_detail(await clients(), id_of(req, "id", REPORT_ID, "report")))
@@ -84,8 +93,8 @@ async def get_report(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("reports_markdown")
 @blueprint.route(route="api/reports/{id}/markdown", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@describes("GET", "api/reports/{id}/markdown", {200: "text/markdown"}, ids={"id": REPORT_ID})
-@tells_problems
+@documented("GET", "api/reports/{id}/markdown", {200: "text/markdown"}, ids={"id": REPORT_ID})
+@json_errors
 async def get_markdown(req: func.HttpRequest) -> func.HttpResponse:
     """The report's text as Markdown."""
     connected = await clients()

@@ -8,17 +8,17 @@ from shared.clients.connections import clients
 from shared.retrieval.read_models import SearchAnswer
 from shared.retrieval.search import (
     DEEPEST,
-    SearchResult,
     SearchAsked,
+    SearchResult,
     as_parameters,
     find,
     found_items,
     shown_facets,
 )
-from web.api.openapi import describes
+from web.api.openapi import documented
 from web.caching import answer_with
-from web.parameters import asked
-from web.problems import tells_problems
+from web.parameters import parse_query
+from web.problems import json_errors
 
 __all__ = ["blueprint"]
 
@@ -27,11 +27,11 @@ blueprint = func.Blueprint()
 
 @blueprint.function_name("search")
 @blueprint.route(route="api/search", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@describes("GET", "api/search", {200: SearchAnswer}, query=SearchAsked)
-@tells_problems
+@documented("GET", "api/search", {200: SearchAnswer}, query=SearchAsked)
+@json_errors
 async def search(req: func.HttpRequest) -> func.HttpResponse:
     """Passages of mail, by words and by meaning, with highlights and facets."""
-    wanted = asked(req, SearchAsked)
+    wanted = parse_query(req, SearchAsked)
     found = await find(await clients(), wanted)
     answer = SearchAnswer(
         query=wanted.q,

@@ -10,7 +10,7 @@ import azure.functions as func
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
-from shared.clients.outbound import shown_address
+from shared.clients.outbound import redacted_url
 from shared.documents.containers import read_document
 from shared.documents.queries.sources import SOURCES
 from shared.documents.sources import NAME_PATTERN, Source, SourceType
@@ -22,13 +22,13 @@ from shared.ingestion.source_definitions import (
     source_of,
     updated_source,
 )
-from shared.retrieval.parameters import Asked, Limit
+from shared.retrieval.parameters import Limit, QueryParameters
 from web.api.ingestion_schemas import OperationAccepted, SourceDeleted, SourceItem, SourceList
-from web.api.openapi import describes
+from web.api.openapi import documented
 from web.api.removals import accept_removal
 from web.caching import answer_json
 from web.pagination import page, page_size
-from web.problems import Problem, answer, tells_problems
+from web.problems import Problem, answer, json_errors
 
 __all__ = ["blueprint"]
 
@@ -41,19 +41,19 @@ TRIES = 5
 CHANGED = "The source changed meanwhile: read it again, and repeat."
 
 
-class DeletionAsked(Asked):
+class DeletionAsked(QueryParameters):
     derived: bool = False
 
 
-class SourcesAsked(Asked):
+class SourcesAsked(QueryParameters):
     limit: Limit = 50
     after: str | None = None
 
 
 @blueprint.function_name("sources_create")
 @blueprint.route(route="api/sources", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-@describes("POST", PLACE, {201: SourceItem}, body=SourceDefinition, needs_key=True)
-@tells_problems
+@documented("POST", PLACE, {201: SourceItem}, body=SourceDefinition, needs_key=True)
+@json_errors
 async def create_source(req: func.HttpRequest) -> func.HttpResponse:
     """Define a source that archives are fetched from."""
     connected = await clients()
@@ -68,8 +68,8 @@ async def create_source(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("sources_list")
 @blueprint.route(route="api/sources", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@describes("GET", PLACE, {200: SourceList}, query=SourcesAsked)
-@tells_problems
+@documented("GET", PLACE, {200: SourceList}, query=SourcesAsked)
+@json_errors
 async def list_sources(req: func.HttpRequest) -> func.HttpResponse:
     """The defined sources, by name."""
     connected, size = await clients(), page_size(req)
@@ -81,8 +81,8 @@ async def list_sources(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("sources_get")
 @blueprint.route(route="api/sources/{name}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@describes("GET", ONE, {200: SourceItem}, ids=NAMED)
-@tells_problems
+@documented("GET", ONE, {200: SourceItem}, ids=NAMED)
+@json_errors
 async def get_source(req: func.HttpRequest) -> func.HttpResponse:
     """One source's definition, and how its last fetch went."""
     source = await _found(req, await clients())
@@ -91,8 +91,8 @@ async def get_source(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("sources_update")
 @blueprint.route(route="api/sources/{name}", methods=["PUT", "PATCH"], auth_level=func.AuthLevel.FUNCTION)
-@describes("PUT", ONE, {200: SourceItem}, body=SourceDefinition, ids=NAMED, needs_key=True)
-@describes(
+@documented("PUT", ONE, {200: SourceItem}, body=SourceDefinition, ids=NAMED, needs_key=True)
+@documented(
     "PATCH",
     ONE,
     {200: SourceItem},
@@ -101,7 +101,7 @@ async def get_source(req: func.HttpRequest) -> func.HttpResponse:
     needs_key=True,
     name="patch_source",
 )
-@tells_problems
+@json_errors
 async def update_source(req: func.HttpRequest) -> func.HttpResponse:
     """PUT gives the whole definition anew; PATCH is a JSON merge patch of it (RFC 7396)."""
     connected = await clients()
@@ -118,7 +118,7 @@ async def update_source(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("sources_delete")
 @blueprint.route(route="api/sources/{name}", methods=["DELETE"], auth_level=func.AuthLevel.FUNCTION)
-@describes(
+@documented(
     "DELETE",
     ONE,
     {200: SourceDeleted, 202: OperationAccepted},
@@ -126,7 +126,7 @@ async def update_source(req: func.HttpRequest) -> func.HttpResponse:
     ids=NAMED,
     needs_key=True,
 )
-@tells_problems
+@json_errors
 async def delete_source(req: func.HttpRequest) -> func.HttpResponse:
     """Delete a source's definition; with `derived` also all that came from it, which else is kept."""
     connected = await clients()
@@ -141,8 +141,8 @@ async def delete_source(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("sources_trigger")
 @blueprint.route(route="api/sources/{name}/trigger", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-@describes("POST", f"{ONE}/trigger", {202: OperationAccepted}, ids=NAMED, needs_key=True)
-@tells_problems
+@documented("POST", f"{ONE}/trigger", {202: OperationAccepted}, ids=NAMED, needs_key=True)
+@json_errors
 async def trigger_source(req: func.HttpRequest) -> func.HttpResponse:
     """Ask for a fetch now; where one is under way, that one is the answer."""
     connected = await clients()
@@ -183,7 +183,7 @@ def _merged(req: func.HttpRequest, source: Source) -> dict[str, Any]:
     body = _body(req)
     if req.method == "PATCH":
         body = _merge_patch(definition_of(source), body)
-    if body.get("url") == shown_address(source.url):
+    if body.get("url") == redacted_url(source.url):
         body["url"] = source.url  # given back as it was shown
     if body.setdefault("name", source.name) != source.name:
         fault = {"pointer": "/name", "detail": "a source cannot be renamed"}
@@ -231,4 +231,4 @@ def _check_match(req: func.HttpRequest, source: Source) -> None:
 def _shown(source: Source) -> dict[str, Any]:
     shown = source.model_dump(mode="json", include=set(SourceItem.model_fields))
     links = {"self": f"{PATH}/{source.id}", "trigger": f"{PATH}/{source.id}/trigger"}
-    return {**shown, "url": shown_address(source.url), "links": links}
+    return {**shown, "url": redacted_url(source.url), "links": links}

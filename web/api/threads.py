@@ -10,10 +10,19 @@ from shared.core.ids import HASH_ID
 from shared.documents.base import ProcessingStatus, stored_time
 from shared.documents.containers import read_document
 from shared.documents.threads import Thread
-from shared.retrieval.conversation import Placed, arrange
+from shared.retrieval.conversation import Placed, in_reading_order
 from shared.retrieval.links import api_of, page_of_message
 from shared.retrieval.listings import THREADS, ConsensusFilter
-from shared.retrieval.parameters import Asked, Day, DraftName, HashId, Limit, SourceName, day_after, start_of
+from shared.retrieval.parameters import (
+    Day,
+    DraftName,
+    HashId,
+    Limit,
+    QueryParameters,
+    SourceName,
+    day_after,
+    start_of,
+)
 from shared.retrieval.read_models import (
     MessageInThread,
     MessagesOfThread,
@@ -21,12 +30,12 @@ from shared.retrieval.read_models import (
     ThreadItem,
     ThreadList,
 )
-from shared.retrieval.reports import messages_of, thread_now
-from web.api.openapi import describes
+from shared.retrieval.reports import messages_of, resolved_thread
+from web.api.openapi import documented
 from web.caching import answer_with
 from web.pagination import next_address
-from web.parameters import asked, id_of
-from web.problems import Problem, tells_problems
+from web.parameters import id_of, parse_query
+from web.problems import Problem, json_errors
 
 __all__ = ["blueprint"]
 
@@ -34,7 +43,7 @@ blueprint = func.Blueprint()
 PATH = "/api/threads"
 
 
-class ThreadsAsked(Asked):
+class ThreadsAsked(QueryParameters):
     source: SourceName | None = None
     archive: HashId | None = None
     draft: DraftName | None = Field(None, description="a draft (any version of it), RFC, BCP or STD")
@@ -63,11 +72,11 @@ class ThreadsAsked(Asked):
 
 @blueprint.function_name("threads_list")
 @blueprint.route(route="api/threads", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@describes("GET", "api/threads", {200: ThreadList}, query=ThreadsAsked)
-@tells_problems
+@documented("GET", "api/threads", {200: ThreadList}, query=ThreadsAsked)
+@json_errors
 async def list_threads(req: func.HttpRequest) -> func.HttpResponse:
     """Threads, those with the latest messages first."""
-    wanted, connected = asked(req, ThreadsAsked), await clients()
+    wanted, connected = parse_query(req, ThreadsAsked), await clients()
     page = await THREADS.page(
         connected.store, sort=wanted.sort, filters=wanted.filters(), after=wanted.after, size=wanted.limit
     )
@@ -77,28 +86,28 @@ async def list_threads(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("threads_get")
 @blueprint.route(route="api/threads/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@describes("GET", "api/threads/{id}", {200: ThreadDetail}, ids={"id": HASH_ID})
-@tells_problems
+@documented("GET", "api/threads/{id}", {200: ThreadDetail}, ids={"id": HASH_ID})
+@json_errors
 async def get_thread(req: func.HttpRequest) -> func.HttpResponse:
     """One thread; where it was merged into another, that one."""
     return answer_with(req, ThreadDetail.of(await _thread(req)))
 
 
-class MessagesAsked(Asked):
+class MessagesAsked(QueryParameters):
     limit: Limit = 100
     after: HashId | None = Field(None, description="from `next` of the page before")
 
 
 @blueprint.function_name("threads_messages")
 @blueprint.route(route="api/threads/{id}/messages", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@describes(
+@documented(
     "GET", "api/threads/{id}/messages", {200: MessagesOfThread}, query=MessagesAsked, ids={"id": HASH_ID}
 )
-@tells_problems
+@json_errors
 async def list_messages(req: func.HttpRequest) -> func.HttpResponse:
     """A thread's messages, each answer after what it answers, with its depth; `missing` are not stored."""
-    wanted, thread = asked(req, MessagesAsked), await _thread(req)
-    placed = arrange(await messages_of(await clients(), thread.id))
+    wanted, thread = parse_query(req, MessagesAsked), await _thread(req)
+    placed = in_reading_order(await messages_of(await clients(), thread.id))
     start = _after(placed, wanted.after)
     shown = placed[start : start + wanted.limit]
     more = len(placed) > start + wanted.limit
@@ -116,7 +125,7 @@ async def list_messages(req: func.HttpRequest) -> func.HttpResponse:
 
 
 async def _thread(req: func.HttpRequest) -> Thread:
-    return await thread_now(await clients(), id_of(req, "id", HASH_ID, "thread"))
+    return await resolved_thread(await clients(), id_of(req, "id", HASH_ID, "thread"))
 
 
 def _after(placed: list[Placed], key: str | None) -> int:

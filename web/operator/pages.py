@@ -12,7 +12,7 @@ from shared.upkeep.deadletters.background import request_requeue
 from web.operator.access import Visitor, allowed_form, cookie_header, enter, visitor
 from web.operator.view import running_on, view_of
 from web.problems import Problem
-from web.rendering import show, shows_problems
+from web.rendering import html_errors, show
 
 __all__ = ["blueprint"]
 
@@ -29,7 +29,7 @@ WRONG_FORM = "The form is too old, or was not sent from this page. Load the page
 
 @blueprint.function_name("operator")
 @blueprint.route(route="operator", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@shows_problems
+@html_errors
 async def operator_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
     who = visitor(req, connected.settings)
@@ -53,7 +53,7 @@ async def operator_page(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("operator_enter")
 @blueprint.route(route="operator/enter", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-@shows_problems
+@html_errors
 async def operator_enter(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
     cookie = enter(_form(req).get("key", ""), connected.settings)
@@ -64,7 +64,7 @@ async def operator_enter(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("operator_leave")
 @blueprint.route(route="operator/leave", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-@shows_problems
+@html_errors
 async def operator_leave(req: func.HttpRequest) -> func.HttpResponse:
     _checked(req, await clients(), _form(req))
     return _back(cookie_header(req, "", seconds=0))
@@ -72,7 +72,7 @@ async def operator_leave(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("operator_requeue")
 @blueprint.route(route="operator/requeue", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-@shows_problems
+@html_errors
 async def operator_requeue(req: func.HttpRequest) -> func.HttpResponse:
     """Have a group requeued in the background. Where that is under way already, it is not asked for again."""
     connected, form = await clients(), _form(req)

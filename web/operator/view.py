@@ -10,7 +10,7 @@ from shared.clients.connections import Clients
 from shared.documents.audits import Audit, AuditStatus
 from shared.upkeep.deadletters.groups import Group, diagnosed_letters, group_letters
 from shared.upkeep.oversight.status import DocumentsStatus, StageStatus, SystemStatus, read_status
-from shared.upkeep.oversight.stuck_documents import Troubled, failed_documents, stuck_documents
+from shared.upkeep.oversight.stuck_documents import StuckDocument, failed_documents, stuck_documents
 
 __all__ = ["View", "running_on", "view_of"]
 
@@ -25,8 +25,8 @@ UNDER_WAY = frozenset({AuditStatus.ASKED, AuditStatus.RUNNING})
 class View:
     status: SystemStatus
     groups: list[Group]
-    stuck: list[Troubled]
-    failed: list[Troubled]
+    stuck: list[StuckDocument]
+    failed: list[StuckDocument]
 
     @property
     def done(self) -> dict[str, StageStatus]:
@@ -83,8 +83,8 @@ async def _read_view(clients: Clients) -> View:
     return View(status, group_letters(letters), stuck, failed)
 
 
-async def _first(found: AsyncIterator[Troubled]) -> list[Troubled]:
-    shown: list[Troubled] = []
+async def _first(found: AsyncIterator[StuckDocument]) -> list[StuckDocument]:
+    shown: list[StuckDocument] = []
     async for each in found:
         shown.append(each)
         if len(shown) == SHOWN_DOCUMENTS:

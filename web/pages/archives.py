@@ -11,7 +11,7 @@ from shared.documents.queries.archives import LATEST
 from shared.pipeline.progress import progress_of
 from web.parameters import id_of
 from web.problems import Problem
-from web.rendering import show, shows_problems
+from web.rendering import html_errors, show
 
 __all__ = ["blueprint"]
 
@@ -20,7 +20,7 @@ blueprint = func.Blueprint()
 
 @blueprint.function_name("page_archives")
 @blueprint.route(route="archives", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@shows_problems
+@html_errors
 async def archives_page(req: func.HttpRequest) -> func.HttpResponse:
     store = (await clients()).store
     found = [read_document(Archive, each) async for each in store.query(LATEST, Session())]
@@ -29,7 +29,7 @@ async def archives_page(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("page_archive")
 @blueprint.route(route="archives/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@shows_problems
+@html_errors
 async def archive_page(req: func.HttpRequest) -> func.HttpResponse:
     connected, id_ = await clients(), id_of(req, "id", HASH_ID, "archive")
     archive = await connected.store.find(Archive, id_, id_, Session())

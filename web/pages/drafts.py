@@ -4,9 +4,9 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.domain.summaries.models import SummaryType
-from shared.retrieval.drafts import drafts_talked_about, of_draft
+from shared.retrieval.drafts import count_draft_mentions, of_draft
 from web.parameters import draft_named
-from web.rendering import show, shows_problems
+from web.rendering import html_errors, show
 
 __all__ = ["blueprint"]
 
@@ -15,9 +15,9 @@ blueprint = func.Blueprint()
 
 @blueprint.function_name("page_drafts")
 @blueprint.route(route="drafts", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@shows_problems
+@html_errors
 async def drafts_page(req: func.HttpRequest) -> func.HttpResponse:
-    counts = (await drafts_talked_about(await clients())).most_common()
+    counts = (await count_draft_mentions(await clients())).most_common()
     return show(
         req,
         "pages/drafts.html",
@@ -28,7 +28,7 @@ async def drafts_page(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("page_draft")
 @blueprint.route(route="drafts/{name}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@shows_problems
+@html_errors
 async def draft_page(req: func.HttpRequest) -> func.HttpResponse:
     name = draft_named(req)
     reports, threads = await of_draft(await clients(), name)

@@ -7,7 +7,7 @@ import azure.functions as func
 from shared.clients.connections import clients
 from shared.domain.consensus.models import ConsensusType
 from shared.retrieval.latest import latest_digests, latest_reports, source_names
-from web.rendering import show, shows_problems
+from web.rendering import html_errors, show
 
 __all__ = ["blueprint"]
 
@@ -20,7 +20,7 @@ DIGESTS = 6
 # Only this route is the site's root on Azure, too: an empty one would be named after the function.
 @blueprint.function_name("page_home")
 @blueprint.route(route="{ignored:maxlength(0)?}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@shows_problems
+@html_errors
 async def home_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
     reports, digests, sources = await asyncio.gather(

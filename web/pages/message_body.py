@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
-from shared.domain.mail.models import SegmentKind, Segment
+from shared.domain.mail.models import Segment, SegmentKind
 from shared.domain.mail.normalize import NormalizedBody
 from shared.domain.summaries.models import Citation
 

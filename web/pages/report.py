@@ -11,7 +11,7 @@ from shared.retrieval.reports import cited_in, find_report, summary_of
 from web.pages.summary_view import CitedClaim, ShownSummary, shown_summary
 from web.parameters import id_of
 from web.problems import Problem
-from web.rendering import show, shows_problems
+from web.rendering import html_errors, show
 
 __all__ = ["blueprint"]
 
@@ -32,7 +32,7 @@ async def _by_thread(report: Report, shown: ShownSummary) -> list[tuple[Thread, 
 
 @blueprint.function_name("page_report")
 @blueprint.route(route="reports/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@shows_problems
+@html_errors
 async def report_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
     report = await find_report(connected, id_of(req, "id", REPORT_ID, "report"))

@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 import azure.functions as func
 
 from shared.clients.connections import clients
-from shared.retrieval.search import DEEPEST, SearchResult, SearchAsked, as_parameters, find, found_items
-from web.parameters import asked
-from web.rendering import show, shows_problems
+from shared.retrieval.search import DEEPEST, SearchAsked, SearchResult, as_parameters, find, found_items
+from web.parameters import parse_query
+from web.rendering import html_errors, show
 
 __all__ = ["blueprint"]
 
@@ -31,13 +31,13 @@ class Choice:
 
 @blueprint.function_name("page_search")
 @blueprint.route(route="search", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@shows_problems
+@html_errors
 async def search_page(req: func.HttpRequest) -> func.HttpResponse:
     if not req.params.get("q", "").strip():
         return show(req, "pages/search.html", wanted=None)
     known = {field.alias or name for name, field in SearchAsked.model_fields.items()}
     given = {name: value for name, value in req.params.items() if name in known and value}
-    wanted = asked(func.HttpRequest("GET", req.url, params=given, body=b""), SearchAsked)
+    wanted = parse_query(func.HttpRequest("GET", req.url, params=given, body=b""), SearchAsked)
     found = await find(await clients(), wanted)
     parameters = as_parameters(wanted)
     return show(

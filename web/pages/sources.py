@@ -17,7 +17,7 @@ from shared.retrieval.latest import latest_digests, source_names
 from shared.retrieval.listings import THREADS
 from web.pagination import next_address
 from web.problems import Problem
-from web.rendering import show, shows_problems
+from web.rendering import html_errors, show
 
 __all__ = ["blueprint"]
 
@@ -27,7 +27,7 @@ A_PAGE = 40
 
 @blueprint.function_name("page_sources")
 @blueprint.route(route="sources", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@shows_problems
+@html_errors
 async def sources_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
     names = await source_names(connected)
@@ -40,7 +40,7 @@ async def sources_page(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("page_source")
 @blueprint.route(route="sources/{name}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@shows_problems
+@html_errors
 async def source_page(req: func.HttpRequest) -> func.HttpResponse:
     connected, name = await clients(), req.route_params["name"]
     if not re.fullmatch(NAME_PATTERN, name):

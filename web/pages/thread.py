@@ -12,10 +12,10 @@ from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.retrieval.links import page_of_thread
-from shared.retrieval.reports import cited_chunks, find_report, messages_of, summary_of, thread_now
+from shared.retrieval.reports import cited_chunks, find_report, messages_of, resolved_thread, summary_of
 from web.pages.thread_view import ThreadPageData, thread_values
 from web.parameters import checked_id, id_of
-from web.rendering import show, shows_problems
+from web.rendering import html_errors, show
 
 __all__ = ["blueprint"]
 
@@ -24,10 +24,10 @@ blueprint = func.Blueprint()
 
 @blueprint.function_name("page_thread")
 @blueprint.route(route="threads/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@shows_problems
+@html_errors
 async def thread_page(req: func.HttpRequest) -> func.HttpResponse:
     connected, id_ = await clients(), id_of(req, "id", HASH_ID, "thread")
-    thread = await thread_now(connected, id_)
+    thread = await resolved_thread(connected, id_)
     if thread.id != id_:
         asked = f"?{urlencode(dict(req.params))}" if req.params else ""
         return func.HttpResponse(status_code=301, headers={"Location": page_of_thread(thread.id) + asked})

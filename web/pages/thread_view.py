@@ -11,7 +11,7 @@ from shared.documents.messages import Message
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary, SummaryStance
 from shared.documents.threads import Thread
-from shared.retrieval.conversation import Placed, arrange
+from shared.retrieval.conversation import Placed, in_reading_order
 from shared.retrieval.links import page_of_thread
 from web.pages.message_body import Block, TextMark, body_blocks, is_cut, marks_of_citation, marks_of_stance
 from web.pages.summary_view import ShownSummary, shown_summary
@@ -79,7 +79,7 @@ class Pages:
 
 def thread_values(reading: ThreadPageData, *, at: str | None = None, page: str = "1") -> dict[str, Any]:
     """The template's values for the page that holds message `at`, or for the page of this number."""
-    thread, placed = reading.thread, arrange(reading.messages)
+    thread, placed = reading.thread, in_reading_order(reading.messages)
     page_of = {each.message.id: 1 + index // MESSAGES_A_PAGE for index, each in enumerate(placed)}
     pages = _pages(page_of, at, page)
     waits = thread.status is ProcessingStatus.PENDING

@@ -25,7 +25,7 @@ class Storable(Protocol):
     def container(self) -> str: ...
 
     @property
-    def place(self) -> str: ...
+    def partition_value(self) -> str: ...
 
     def to_cosmos(self) -> dict[str, Any]: ...
 
@@ -38,7 +38,7 @@ class RawDocument:
     """A document as it is stored, where a model of each would cost more than it tells."""
 
     container: str
-    place: str
+    partition_value: str
     stored: dict[str, Any]
     size: int | None = None
     """Bytes at most, where that is known."""
@@ -56,7 +56,7 @@ class Patch:
     """Changes to one document: what is set, added up, or removed."""
 
     id: str
-    place: str
+    partition_value: str
     set: Mapping[str, Any] = field(default_factory=dict)
     increment: Mapping[str, float] = field(default_factory=dict)
     remove: Sequence[str] = ()
@@ -77,7 +77,7 @@ def by_partition(documents: Iterable[Some]) -> dict[tuple[str, str], list[Some]]
     groups: dict[tuple[str, str], list[Some]] = defaultdict(list)
     for document in documents:
         container = document.container
-        groups[container, document_class(container).partition_of(document.place)].append(document)
+        groups[container, document_class(container).partition_of(document.partition_value)].append(document)
     return dict(groups)
 
 

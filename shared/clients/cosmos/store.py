@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 else:
     cosmos = lazy("azure.cosmos.exceptions")
 
-__all__ = ["Conflict", "Store", "bounded"]
+__all__ = ["Conflict", "Store", "gather_limited"]
 
 log = logging.getLogger(__name__)
 Item = TypeVar("Item")
 Model = TypeVar("Model", bound=Document)
 CONCURRENT_BATCHES = 16
-READ_AT_ONCE = 100  # the SDK makes one query of them, and a long one costs more than its parts
+READ_BATCH_SIZE = 100  # the SDK makes one query of them, and a long one costs more than its parts
 PAGE_ITEMS = 1000
-LOOKED_UP_AT_ONCE = 4000  # ids in a query, which may have 512 KB
+MAX_IDS_PER_QUERY = 4000  # ids in a query, which may have 512 KB
 SESSION_HEADER = "x-ms-session-token"
 HTTP_CONFLICT = 409
 HTTP_CHANGED = (404, HTTP_CONFLICT, 412)  # gone, there already, not as it was read
@@ -55,13 +55,15 @@ class Store:
 
     # reading
 
-    async def find(self, model: type[Model], id_: str, place: str, session: Session) -> Model | None:
+    async def find(
+        self, model: type[Model], id_: str, partition_value: str, session: Session
+    ) -> Model | None:
         """The document, or None where there is none."""
         container = model.container
         async with self._calls.measured("read"):
             try:
                 stored = await self._container(container).read_item(
-                    id_, model.partition_of(place), session_token=session.token(container)
+                    id_, model.partition_of(partition_value), session_token=session.token(container)
                 )
             except cosmos.CosmosResourceNotFoundError as error:
                 if error.sub_status:  # the replica is behind, or the container is missing: not an answer
@@ -70,9 +72,9 @@ class Store:
         self._observe(container, stored, session)
         return read_document(model, stored)
 
-    async def read(self, model: type[Model], id_: str, place: str, session: Session) -> Model:
+    async def read(self, model: type[Model], id_: str, partition_value: str, session: Session) -> Model:
         """The document that an event announces."""
-        document = await self.find(model, id_, place, session)
+        document = await self.find(model, id_, partition_value, session)
         if document is None:
             raise DocumentNotFoundError(f"{model.container}/{id_} is not there")
         return document
@@ -80,10 +82,10 @@ class Store:
     async def find_many(
         self, model: type[Model], keys: Sequence[tuple[str, str]], session: Session
     ) -> dict[str, Model]:
-        """Those of the (id, place) pairs that are there, by id."""
-        wanted = [(id_, model.partition_of(place)) for id_, place in keys]
-        parts = [wanted[start : start + READ_AT_ONCE] for start in range(0, len(wanted), READ_AT_ONCE)]
-        found = await bounded([self._read_items(model.container, part, session) for part in parts])
+        """Those of the (id, partition_value) pairs that are there, by id."""
+        wanted = [(id_, model.partition_of(partition_value)) for id_, partition_value in keys]
+        parts = [wanted[start : start + READ_BATCH_SIZE] for start in range(0, len(wanted), READ_BATCH_SIZE)]
+        found = await gather_limited([self._read_items(model.container, part, session) for part in parts])
         return {each["id"]: read_document(model, each) for part in found for each in part}
 
     async def _read_items(
@@ -108,20 +110,22 @@ class Store:
         return found
 
     async def query(
-        self, query: NamedQuery, session: Session, *, place: str | None = None, **parameters: Any
+        self, query: NamedQuery, session: Session, *, partition_value: str | None = None, **parameters: Any
     ) -> AsyncIterator[dict[str, Any]]:
-        """What the query gives, page by page as it is asked for; over all partitions where no place is named.
+        """Rows of a query, fetched page by page. Without a partition value it runs over all partitions.
 
-        Where places share a partition, the query has to say which it means (its @place).
+        Where threads share a partition, the query itself must filter by its @partition_value.
         """
         options: dict[str, Any] = {}
-        if place is not None:
+        if partition_value is not None:
             model = document_class(query.container)
-            options["partition_key"] = model.partition_of(place)
-            if "@place" in query.text:
-                parameters["place"] = place
-            elif model.shelves is not None:
-                raise ValueError(f"{query.name} must say which place it means: others share its partition")
+            options["partition_key"] = model.partition_of(partition_value)
+            if "@partition_value" in query.text:
+                parameters["partition_value"] = partition_value
+            elif model.shared_partitions is not None:
+                raise ValueError(
+                    f"{query.name} must filter by @partition_value: other threads share its partition"
+                )
         options["parameters"] = [{"name": f"@{name}", "value": value} for name, value in parameters.items()]
         options["session_token"] = session.token(query.container)
         options["max_item_count"] = PAGE_ITEMS
@@ -135,7 +139,7 @@ class Store:
             for item in items:
                 yield item
 
-    async def look_up(
+    async def query_by_ids(
         self, query: NamedQuery, ids: Collection[str], session: Session
     ) -> list[dict[str, Any]]:
         """What the query gives for these ids (its @ids), wherever they are."""
@@ -145,7 +149,7 @@ class Store:
 
         return [
             each
-            for found in await bounded(some(run) for run in _runs([*ids], LOOKED_UP_AT_ONCE))
+            for found in await gather_limited(some(run) for run in batches_of([*ids], MAX_IDS_PER_QUERY))
             for each in found
         ]
 
@@ -166,7 +170,7 @@ class Store:
 
     async def create_missing(self, documents: Iterable[Storable], session: Session) -> set[str]:
         """Create those that are not there yet; the ids of the new ones."""
-        created = await bounded(
+        created = await gather_limited(
             self._creating(container, partition, batch, session)
             for (container, partition), group in by_partition(documents).items()
             for batch in in_batches(group)
@@ -187,7 +191,7 @@ class Store:
         def operation(stored: dict[str, Any]) -> tuple[Any, ...]:
             return ("create" if stored["id"] in new else "upsert", (stored,))
 
-        await bounded(
+        await gather_limited(
             self._batch(container, partition, [operation(each) for each in batch], session)
             for (container, partition), group in by_partition(documents).items()
             for batch in in_batches(group)
@@ -206,7 +210,7 @@ class Store:
                 return ("create", (stored,))
             return ("replace", (id_, stored), {"if_match_etag": etags[id_]})
 
-        conflicts = await bounded(
+        conflicts = await gather_limited(
             self._conflicts(container, partition, [operation(each) for each in batch], session)
             for (container, partition), group in by_partition(documents).items()
             for batch in in_batches(group)
@@ -214,10 +218,10 @@ class Store:
         return Conflict.CONFLICT if any(conflicts) else None
 
     async def delete_all(
-        self, model: type[Document], ids: Sequence[str], place: str, session: Session
+        self, model: type[Document], ids: Sequence[str], partition_value: str, session: Session
     ) -> None:
-        """Delete these of one place; those that are gone already do not matter."""
-        await bounded([self.delete(model, id_, place, session) for id_ in ids])
+        """Delete these of one partition_value; those that are gone already do not matter."""
+        await gather_limited([self.delete(model, id_, partition_value, session) for id_ in ids])
 
     async def replace(self, document: Model, session: Session) -> Model | Conflict:
         """Replace it as it was read; CONFLICT where it has changed or gone since."""
@@ -249,7 +253,7 @@ class Store:
             try:
                 stored = await self._container(container).patch_item(
                     patch.id,
-                    model.partition_of(patch.place),
+                    model.partition_of(patch.partition_value),
                     patch.operations(),
                     filter_predicate=f"FROM c WHERE {condition}" if condition else None,
                 )
@@ -264,19 +268,25 @@ class Store:
         """Change many, in batches per partition; all of a batch or none of it."""
         groups: dict[str, list[Patch]] = {}
         for patch in patches:
-            groups.setdefault(model.partition_of(patch.place), []).append(patch)
-        await bounded(
+            groups.setdefault(model.partition_of(patch.partition_value), []).append(patch)
+        await gather_limited(
             [
                 self._batch(
                     model.container, partition, [("patch", (p.id, p.operations())) for p in part], session
                 )
                 for partition, group in groups.items()
-                for part in _runs(group)
+                for part in batches_of(group)
             ]
         )
 
     async def delete(
-        self, model: type[Document], id_: str, place: str, session: Session, *, etag: str | None = None
+        self,
+        model: type[Document],
+        id_: str,
+        partition_value: str,
+        session: Session,
+        *,
+        etag: str | None = None,
     ) -> bool:
         """Whether it was there, and, where an etag is given, still as it was read."""
         container = model.container
@@ -287,7 +297,7 @@ class Store:
             try:
                 await self._container(container).delete_item(
                     id_,
-                    model.partition_of(place),
+                    model.partition_of(partition_value),
                     response_hook=lambda headers, _: session.observe(container, headers.get(SESSION_HEADER)),
                     **unchanged,
                 )
@@ -358,11 +368,11 @@ class Store:
         self._observe(container, results, session)
 
 
-def _runs(all_: Sequence[Item], size: int = 100) -> list[list[Item]]:
+def batches_of(all_: Sequence[Item], size: int = 100) -> list[list[Item]]:
     return [list(all_[start : start + size]) for start in range(0, len(all_), size)]
 
 
-async def bounded(work: Iterable[Awaitable[Item]]) -> list[Item]:
+async def gather_limited(work: Iterable[Awaitable[Item]]) -> list[Item]:
     """Do all of it, a bounded number at a time. The first error is raised when all have ended.
 
     Each piece is made when its turn comes, and sets off before the next is made: to write one batch out as

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from shared.clients.call_metrics import Calls
-from shared.clients.telemetry.tracing import carried
+from shared.clients.telemetry.tracing import trace_properties
 from shared.core.lazy_import import lazy
 from shared.pipeline.events.envelope import Event
 
@@ -30,7 +30,7 @@ def to_message(event: Event[Any]) -> "ServiceBusMessage":
         "idempotency_key": event.idempotency_key(),
         "attempt": event.attempt,
     }
-    properties.update(carried())  # so that one trace runs through all stages
+    properties.update(trace_properties())  # so that one trace runs through all stages
     return servicebus.ServiceBusMessage(
         event.to_json(),
         subject=event.event_type,
@@ -63,7 +63,7 @@ class Bus:
     async def send_to_queue(self, queue: str, messages: "Sequence[ServiceBusMessage]") -> None:
         """Send to one stage alone, past the topic. What was sent before stays in its own trace."""
         for message in messages:
-            trace: dict[str | bytes, Any] = dict(carried().items())
+            trace: dict[str | bytes, Any] = dict(trace_properties().items())
             message.application_properties = trace | (message.application_properties or {})
         async with self._calls.measured("requeue"), self.queue_sender(queue) as sender:
             await sender.send_messages(list(messages))

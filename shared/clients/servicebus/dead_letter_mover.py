@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from shared.clients.servicebus.bus import Bus
 from shared.clients.servicebus.dead_letters import PAGE, sequence_number
-from shared.clients.servicebus.rate_limit import Pace
+from shared.clients.servicebus.rate_limit import RateLimiter
 from shared.core.lazy_import import lazy
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 else:
     exceptions = lazy("azure.servicebus.exceptions")
 
-__all__ = ["Act", "Moved", "Mover", "Watch"]
+__all__ = ["Act", "MoveResult", "Mover", "OperationObserver"]
 
 log = logging.getLogger(__name__)
 Letters = Sequence["ServiceBusReceivedMessage"]
@@ -44,7 +44,7 @@ LOCK_MARGIN = timedelta(seconds=1)
 
 
 @dataclass
-class Watch:
+class OperationObserver:
     """Who follows an operation, and may stop it."""
 
     step: Callable[[str], None] = lambda _name: None
@@ -55,7 +55,7 @@ class Watch:
 
 
 @dataclass
-class Moved:
+class MoveResult:
     """How it went with the chosen letters of one queue."""
 
     acted: set[int] = field(default_factory=set)  # by this run, or noted by an earlier one
@@ -66,17 +66,17 @@ class Moved:
 
 
 class Mover:
-    def __init__(self, bus: Bus, pace: Pace, watch: Watch, *, patience: float) -> None:
+    def __init__(self, bus: Bus, pace: RateLimiter, watch: OperationObserver, *, patience: float) -> None:
         self._bus = bus
         self._pace = pace
         self._watch = watch
         self._patience = patience
         self._completed = 0
 
-    async def move(self, queue: str, chosen: set[int], noted: set[int], act: Act, note: Note) -> Moved:
+    async def move(self, queue: str, chosen: set[int], noted: set[int], act: Act, note: Note) -> MoveResult:
         """Move the chosen letters; `noted` are those that an earlier run has acted on already."""
         async with self._bus.dead_letters(queue) as receiver:
-            run = _MoveRun(self, receiver, act, note, left=set(chosen), moved=Moved(acted=set(noted)))
+            run = _MoveRun(self, receiver, act, note, left=set(chosen), moved=MoveResult(acted=set(noted)))
             try:
                 await run.all()
             finally:
@@ -89,11 +89,11 @@ class Mover:
         self._watch.progress(self._completed)
 
     @property
-    def pace(self) -> Pace:
+    def pace(self) -> RateLimiter:
         return self._pace
 
     @property
-    def watch(self) -> Watch:
+    def watch(self) -> OperationObserver:
         return self._watch
 
     @property
@@ -108,7 +108,7 @@ class _MoveRun:
     act: Act
     note: Note
     left: set[int]
-    moved: Moved
+    moved: MoveResult
     ready: list["ServiceBusReceivedMessage"] = field(default_factory=list)
     held: list["ServiceBusReceivedMessage"] = field(default_factory=list)
     found: bool = True  # whether the last batch had any that were chosen

@@ -4,14 +4,14 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-__all__ = ["Pace"]
+__all__ = ["RateLimiter"]
 
 BURST_SECONDS = 0.25  # a larger rate is sent in bursts of this length, so that batches pay off
 LARGEST_BURST = 100
 LONGEST_SLEEP = 0.5  # then it looks whether it was stopped
 
 
-class Pace:
+class RateLimiter:
     """`rate` a second; None is as fast as it goes."""
 
     def __init__(

@@ -12,7 +12,7 @@ from opentelemetry import baggage, context, propagate, trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
-__all__ = ["carried", "received", "set_ids", "span", "started_by", "tracer"]
+__all__ = ["set_ids", "span", "tag_with_archive", "trace_context_of", "trace_properties", "tracer"]
 
 INSTRUMENTATION = "rough-consensus"
 ARCHIVE = "pipeline.archive_id"
@@ -61,7 +61,7 @@ def set_ids(of: Span, name: str, ids: Sequence[str]) -> None:
 
 
 @contextmanager
-def started_by(archive_id: str) -> Iterator[None]:
+def tag_with_archive(archive_id: str) -> Iterator[None]:
     """What is published in here, and what follows from it, says which archive it goes back to."""
     trace.get_current_span().set_attribute(ARCHIVE, archive_id)
     with _within(baggage.set_baggage(ARCHIVE, archive_id)):
@@ -81,7 +81,7 @@ def _within(parent: Context | None) -> Iterator[None]:
         context.detach(token)
 
 
-def carried() -> dict[str, str]:
+def trace_properties() -> dict[str, str]:
     """The trace as a message's properties: `traceparent`, and where it began.
 
     The Functions host reads the parent of an invocation from `Diagnostic-Id`.
@@ -93,6 +93,6 @@ def carried() -> dict[str, str]:
     return properties
 
 
-def received(properties: Mapping[str, object]) -> Context:
+def trace_context_of(properties: Mapping[str, object]) -> Context:
     """The trace that a message carries."""
     return propagate.extract({name: str(value) for name, value in properties.items()})

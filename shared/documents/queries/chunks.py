@@ -3,6 +3,7 @@
 from shared.documents.queries.named_query import _OF_OTHER_MODELS, NamedQuery
 
 __all__ = [
+    "ALL_CHUNK_THREADS",
     "ANYWHERE",
     "CHUNKS",
     "CHUNKS_ANYWHERE",
@@ -10,7 +11,6 @@ __all__ = [
     "CHUNKS_OF_OTHER_MODELS",
     "CHUNKS_OF_THREAD",
     "CHUNK_BIRTHS",
-    "CHUNK_HOMES",
     "CHUNK_STATES",
     "CHUNK_TEXTS",
     "CHUNK_THREADS",
@@ -27,7 +27,7 @@ CHUNKS = NamedQuery(
 )
 
 
-CHUNK_HOMES = NamedQuery(
+ALL_CHUNK_THREADS = NamedQuery(
     "chunk_homes", "chunks", "SELECT c.id, c.thread_id, c.message_key, c._ts FROM c WHERE c._ts <= @before"
 )
 

@@ -3,7 +3,7 @@
 from shared.documents.queries.named_query import _OF, _OF_DIGESTS, NamedQuery
 
 __all__ = [
-    "SIGNPOSTS_TO",
+    "REDIRECTS_TO",
     "THREADS",
     "THREADS_BY_NAME",
     "THREADS_OF_ARCHIVE",
@@ -41,4 +41,4 @@ THREADS_BY_NAME = NamedQuery("threads_by_name", "threads", "SELECT * FROM c WHER
 THREADS_OF_ARCHIVE = NamedQuery("threads_of_archive", "threads", f"SELECT VALUE c.id FROM c WHERE {_OF}")  # noqa: S608
 
 
-SIGNPOSTS_TO = NamedQuery("signposts_to", "threads", "SELECT VALUE c.id FROM c WHERE c.merged_into = @thread")
+REDIRECTS_TO = NamedQuery("signposts_to", "threads", "SELECT VALUE c.id FROM c WHERE c.merged_into = @thread")

@@ -14,7 +14,7 @@ from shared.domain.chunking.tokens import WINDOW, ModelTokenizer, TokenizedText
 from shared.domain.mail.models import Segment
 from shared.domain.mail.normalize import NormalizedBody
 
-__all__ = ["TextChunk", "ChunkSettings", "Embedder", "Strategy", "chunk_body"]
+__all__ = ["ChunkSettings", "Embedder", "Strategy", "TextChunk", "chunk_body"]
 
 Embedder = Callable[[Sequence[str]], Sequence[Sequence[float]]]
 """Sentences to vectors."""

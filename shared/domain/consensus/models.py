@@ -10,11 +10,11 @@ __all__ = [
     "ConsensusCall",
     "ConsensusMessage",
     "ConsensusType",
-    "StanceCounts",
     "Evidence",
     "MessageStance",
     "Participant",
     "Stance",
+    "StanceCounts",
     "Statement",
     "ThreadConsensus",
 ]

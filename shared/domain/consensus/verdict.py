@@ -21,7 +21,9 @@ class Verdict:
     reason: str
 
 
-def judge(counts: StanceCounts, calls: Sequence[ConsensusCall], objectors: frozenset[str] = frozenset()) -> Verdict:
+def judge(
+    counts: StanceCounts, calls: Sequence[ConsensusCall], objectors: frozenset[str] = frozenset()
+) -> Verdict:
     call = _ruling(counts, calls, objectors)
     if call is None:
         return _by_voices(counts)

@@ -5,12 +5,18 @@ from bisect import bisect_right
 from functools import cached_property
 from itertools import accumulate
 
-from shared.domain.mail.models import SegmentKind, Segment
+from shared.domain.mail.models import Segment, SegmentKind
 
 __all__ = ["ATTRIBUTION", "BLANK", "FOOTER", "NEW", "QUOTE", "SIGNATURE", "MarkedLines"]
 
 NEW, QUOTE, ATTRIBUTION, SIGNATURE, FOOTER, BLANK = range(6)
-_KINDS = (SegmentKind.NEW, SegmentKind.QUOTE, SegmentKind.ATTRIBUTION, SegmentKind.SIGNATURE, SegmentKind.FOOTER)
+_KINDS = (
+    SegmentKind.NEW,
+    SegmentKind.QUOTE,
+    SegmentKind.ATTRIBUTION,
+    SegmentKind.SIGNATURE,
+    SegmentKind.FOOTER,
+)
 CODES = {kind: code for code, kind in enumerate(_KINDS)}
 # First characters to marks, for `bytes.translate`.
 _FIRST_MARKS = bytes(

@@ -10,7 +10,7 @@ from shared.domain.mail import charsets
 from shared.domain.mail.flowed import unflow
 from shared.domain.mail.headers import Headers, parameters, parse_headers, split_message, text_of
 from shared.domain.mail.html import html_to_text
-from shared.domain.mail.models import ParsedAttachment, SegmentKind, Limits
+from shared.domain.mail.models import Limits, ParsedAttachment, SegmentKind
 from shared.domain.mail.transfer import decode_transfer
 
 __all__ = ["Content", "read_content"]
@@ -145,7 +145,10 @@ class _PartReader:
             for name in ("from", "date", "subject")
             if (value := text_of(headers, name))
         )
-        content.texts = [(f"{heading}\n", SegmentKind.QUOTE), *((text, SegmentKind.QUOTE) for text, _ in content.texts)]
+        content.texts = [
+            (f"{heading}\n", SegmentKind.QUOTE),
+            *((text, SegmentKind.QUOTE) for text, _ in content.texts),
+        ]
         content.attachments.insert(0, ParsedAttachment(subject[:500], "message/rfc822", len(body)))
         content.html = None
         return content

@@ -7,7 +7,17 @@ from typing import ClassVar, NamedTuple
 
 from shared.core.ids import node_without_id
 
-__all__ = ["ParsedAddress", "ParsedAttachment", "SegmentKind", "Limits", "ParsedMail", "RawMessage", "Segment", "Share", "Skipped"]
+__all__ = [
+    "Limits",
+    "ParsedAddress",
+    "ParsedAttachment",
+    "ParsedMail",
+    "RawMessage",
+    "Segment",
+    "SegmentKind",
+    "Share",
+    "Skipped",
+]
 
 
 class SegmentKind(StrEnum):

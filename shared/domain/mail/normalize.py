@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from shared.domain.mail import footers, quotes, signatures
 from shared.domain.mail.lines import CODES, MarkedLines
-from shared.domain.mail.models import SegmentKind, Segment
+from shared.domain.mail.models import Segment, SegmentKind
 
 __all__ = ["NormalizedBody", "Piece", "normalize", "segment"]
 

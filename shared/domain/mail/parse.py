@@ -22,7 +22,7 @@ from shared.domain.mail.headers import (
 from shared.domain.mail.mbox import BinaryStream, read_archive
 from shared.domain.mail.mentions import find_mentions
 from shared.domain.mail.mime import Content, read_content
-from shared.domain.mail.models import ParsedAddress, Limits, ParsedMail, RawMessage, Segment, Share, Skipped
+from shared.domain.mail.models import Limits, ParsedAddress, ParsedMail, RawMessage, Segment, Share, Skipped
 from shared.domain.mail.normalize import normalize, segment
 
 __all__ = ["parse_archive", "parse_message"]

@@ -26,7 +26,7 @@ def find_quote(quote: str, text: str) -> tuple[int, int] | None:
     return (match.start(), match.end()) if match else None
 
 
-def says_something(quote: str, text: str) -> bool:
+def is_long_enough(quote: str, text: str) -> bool:
     """Whether a quote is long enough to show anything: three words, or a whole sentence such as "+1"."""
     words = " ".join(quote.split())
     if len(words.split()) >= _MIN_WORDS:
@@ -43,7 +43,7 @@ def verified(
     if chunk is None or message is None or chunk.message_key != message.key:
         return None
     found = find_quote(quote, chunk.text)
-    if found is None or found[1] - found[0] > 2 * MAX_QUOTE_CHARS or not says_something(quote, chunk.text):
+    if found is None or found[1] - found[0] > 2 * MAX_QUOTE_CHARS or not is_long_enough(quote, chunk.text):
         return None
     start, end = found
     return Citation(

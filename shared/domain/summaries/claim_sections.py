@@ -5,12 +5,12 @@ from dataclasses import replace
 from shared.domain.consensus.models import CallKind, Stance, ThreadConsensus
 from shared.domain.summaries.models import Claim, Section
 
-__all__ = ["filed"]
+__all__ = ["move_to_allowed_section"]
 
 _OUTCOMES = (CallKind.DECLARED, CallKind.DECLARED_AGAINST, CallKind.NO_CONSENSUS)
 
 
-def filed(claim: Claim, consensus: ThreadConsensus) -> Claim:
+def move_to_allowed_section(claim: Claim, consensus: ThreadConsensus) -> Claim:
     """The claim, moved to the key points where none of the mails it cites was found to agree or decide."""
     allowed = _messages(claim.section, consensus)
     if allowed is None or any(citation.message_key in allowed for citation in claim.citations):

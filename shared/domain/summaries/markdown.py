@@ -2,7 +2,7 @@
 
 import re
 
-from shared.domain.consensus.models import StanceCounts, Participant, Stance
+from shared.domain.consensus.models import Participant, Stance, StanceCounts
 from shared.domain.summaries.models import Citation, Claim, Section, ThreadSummary
 
 __all__ = ["escape_markdown", "render_markdown"]

@@ -87,11 +87,11 @@ def read_subject(subject: str) -> SubjectKey:
             break
     rest = _WAS.sub("", rest)
     words = _WORD.findall(rest.lower())
-    key = " ".join([*kept, *words])[:_MAX_KEY] if _says_something(words) else ""
+    key = " ".join([*kept, *words])[:_MAX_KEY] if _is_specific(words) else ""
     return SubjectKey(key, is_reply, series, is_cover)
 
 
-def _says_something(words: list[str]) -> bool:
+def _is_specific(words: list[str]) -> bool:
     telling = [word for word in words if word not in _EMPTY_WORDS and not word.isdigit()]
     return sum(map(len, telling)) >= _MIN_LETTERS
 

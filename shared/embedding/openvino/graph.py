@@ -33,7 +33,9 @@ class ModelShape:
     epsilon: float = 1e-12
 
 
-def build_graph(weights: Mapping[str, Vectors], precision: Precision, shape: ModelShape | None = None) -> ov.Model:
+def build_graph(
+    weights: Mapping[str, Vectors], precision: Precision, shape: ModelShape | None = None
+) -> ov.Model:
     shape = shape or ModelShape()
     graph = _Graph(weights, precision, shape)
     ids, mask = _input("ids", ov.Type.i32), _input("mask", ov.Type.f32)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from shared.embedding.text_limits import readable
+from shared.embedding.text_limits import clean_for_tokenizer
 
 __all__ = ["WordPieces"]
 
@@ -29,7 +29,7 @@ class WordPieces:
         return [self._cut(ids) for ids in whole], [len(ids) for ids in whole]
 
     def _all_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        encodings = self._tokenizer.encode_batch_fast([readable(text) for text in texts])
+        encodings = self._tokenizer.encode_batch_fast([clean_for_tokenizer(text) for text in texts])
         return [encoding.ids for encoding in encodings]
 
     def _cut(self, ids: list[int]) -> list[int]:

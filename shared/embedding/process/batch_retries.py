@@ -10,38 +10,38 @@ from typing import Generic, TypeVar
 
 from shared.core.errors import EncoderMemoryError, EncoderStartError, EncoderTimeoutError, PermanentError
 
-__all__ = ["Attempts", "Try"]
+__all__ = ["BatchAttempt", "BatchRetryPolicy"]
 
 Text = TypeVar("Text")
 
 
 @dataclass(frozen=True)
-class Try(Generic[Text]):
+class BatchAttempt(Generic[Text]):
     """Texts to be encoded together, and how it went with them so far."""
 
     items: tuple[Text, ...]
     failures: int = 0
     timeout_factor: float = 1.0
 
-    def of(self, items: Iterable[Text]) -> "Try[Text]":
+    def of(self, items: Iterable[Text]) -> "BatchAttempt[Text]":
         """The same for some of them."""
-        return Try(tuple(items), self.failures, self.timeout_factor)
+        return BatchAttempt(tuple(items), self.failures, self.timeout_factor)
 
 
 @dataclass(frozen=True)
-class Attempts:
+class BatchRetryPolicy:
     max_retries: int = 3
     memory_wait_seconds: float = 1.0
     memory_wait_cap_seconds: float = 15.0
 
-    def after(self, tried: Try[Text], error: Exception) -> list[Try[Text]]:
+    def after(self, tried: BatchAttempt[Text], error: Exception) -> list[BatchAttempt[Text]]:
         """The tries that follow; none where the text stood alone and its attempts are used up."""
         failures = tried.failures + 1
         alone = len(tried.items) == 1
         if alone and (failures > self.max_retries or isinstance(error, PermanentError)):
             return []
         factor = tried.timeout_factor * (2.0 if isinstance(error, EncoderTimeoutError) else 1.0)
-        return [Try(part, failures, factor) for part in self._parts(tried.items, failures)]
+        return [BatchAttempt(part, failures, factor) for part in self._parts(tried.items, failures)]
 
     def _parts(self, items: Sequence[Text], failures: int) -> list[tuple[Text, ...]]:
         """Cut so that the attempts that are left suffice to have every text alone in the last."""

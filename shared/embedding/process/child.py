@@ -23,7 +23,7 @@ from shared.embedding.process.frames import PREFIX, Frame, FrameError, body_leng
 __all__ = ["Child", "EncoderSpec"]
 
 _ROOT = Path(__file__).resolve().parents[3]
-_LAST_WORDS = 15
+LAST_STDERR_LINES = 15
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Child:
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
-        self._last_words: deque[str] = deque(maxlen=_LAST_WORDS)
+        self._last_words: deque[str] = deque(maxlen=LAST_STDERR_LINES)
         self._listener = asyncio.create_task(self._listen())
         self.description: dict[str, Any] = {}
 
@@ -81,7 +81,7 @@ class Child:
             await self.kill()
             raise EncoderTimeoutError(f"the encoder did not answer within {timeout:g} s") from error
         except (asyncio.IncompleteReadError, ConnectionError, FrameError) as error:
-            raise await self._obituary() from error
+            raise await self._exit_description() from error
         except BaseException:
             await self.kill()  # cancelled: the answer would come to the next request
             raise
@@ -99,7 +99,7 @@ class Child:
         header = await stdout.readexactly(header_bytes)
         return Frame.decode(header, await stdout.readexactly(body_bytes))
 
-    async def _obituary(self) -> PipelineError:
+    async def _exit_description(self) -> PipelineError:
         """Why the process died, as well as one can tell from outside."""
         if self.alive:
             # Its pipe has ended, so it is ending; if it is not, it is of no use.

@@ -22,12 +22,12 @@ from shared.core.errors import (
 )
 from shared.embedding.batching import MAX_TEXTS, report_truncated
 from shared.embedding.encoder import Vectors, require_texts
-from shared.embedding.port import Settled
-from shared.embedding.process.batch_retries import Attempts, Try
+from shared.embedding.port import EncodingResult
+from shared.embedding.process.batch_retries import BatchAttempt, BatchRetryPolicy
 from shared.embedding.process.child import Child, EncoderSpec
 from shared.embedding.process.frames import Frame
 from shared.embedding.process.text_queue import Call, Item, WaitingTexts
-from shared.embedding.text_limits import readable
+from shared.embedding.text_limits import clean_for_tokenizer
 
 __all__ = ["EncoderProcess", "ProcessOptions"]
 
@@ -46,7 +46,7 @@ _PATIENCE = 8.0
 class ProcessOptions:
     batch_seconds: float = 60.0
     start_seconds: float = 120.0
-    attempts: Attempts = field(default_factory=Attempts)
+    attempts: BatchRetryPolicy = field(default_factory=BatchRetryPolicy)
     token_budget: int | None = None
 
 
@@ -102,14 +102,14 @@ class EncoderProcess:
             self._child = None
 
     async def encode(self, texts: Sequence[str]) -> Vectors:
-        return (await self.settle(texts)).complete()
+        return (await self.encode_each(texts)).complete()
 
-    async def settle(self, texts: Sequence[str]) -> Settled:
+    async def encode_each(self, texts: Sequence[str]) -> EncodingResult:
         """See Embedder. Only an encoder that cannot be started, or is ill, makes the whole call fail."""
         require_texts(texts)
         counts = await self.count_tokens(texts)
         truncated = tuple(position for position, count in enumerate(counts) if count > self.window)
-        settled = Settled(np.zeros((len(texts), self.dimension), np.float32), truncated=truncated)
+        settled = EncodingResult(np.zeros((len(texts), self.dimension), np.float32), truncated=truncated)
         report_truncated(truncated, len(texts), self.window)
         if not texts:
             return settled
@@ -127,9 +127,9 @@ class EncoderProcess:
 
     async def _work(self) -> None:
         """Encode what waits, batch after batch, until nothing does. What failed goes first."""
-        again: list[Try[Item]] = []
+        again: list[BatchAttempt[Item]] = []
         while again or self._waiting:
-            tried = again.pop() if again else Try(self._next_batches())
+            tried = again.pop() if again else BatchAttempt(self._next_batches())
             tried = tried.of(item for item in tried.items if not item.call.done.done())
             if not tried.items:
                 continue
@@ -147,7 +147,7 @@ class EncoderProcess:
         batches = 1 if self._is_short_of_memory else BATCHES_AT_ONCE
         return self._waiting.take(self.token_budget * batches, MAX_TEXTS * batches)
 
-    def _fail(self, tried: Try[Item], error: Exception) -> None:
+    def _fail(self, tried: BatchAttempt[Item], error: Exception) -> None:
         """No text is to blame. Where the encoder does not even start, all that waits is told at once."""
         calls = {item.call for item in tried.items}
         if isinstance(error, EncoderStartError):
@@ -157,7 +157,7 @@ class EncoderProcess:
             if not call.done.done():
                 call.done.set_exception(error)
 
-    def _pieces(self, tried: Try[Item]) -> list[Try[Item]]:
+    def _pieces(self, tried: BatchAttempt[Item]) -> list[BatchAttempt[Item]]:
         """What was gathered before memory ran short is cut to the budget of now."""
         if not self._is_short_of_memory:
             return []
@@ -168,7 +168,7 @@ class EncoderProcess:
         starts = range(0, len(tried.items), size)
         return [tried.of(tried.items[at : at + size]) for at in starts][::-1]
 
-    async def _attempt(self, tried: Try[Item]) -> list[Try[Item]]:
+    async def _attempt(self, tried: BatchAttempt[Item]) -> list[BatchAttempt[Item]]:
         """Encode one batch, and return what is to be tried instead where it failed."""
         try:
             vectors = await self._encode_batch([item.text for item in tried.items], tried.timeout_factor)
@@ -183,8 +183,8 @@ class EncoderProcess:
         return []
 
     async def _after_failure(
-        self, tried: Try[Item], error: EncoderError | UnencodableTextError
-    ) -> list[Try[Item]]:
+        self, tried: BatchAttempt[Item], error: EncoderError | UnencodableTextError
+    ) -> list[BatchAttempt[Item]]:
         attempts = self._options.attempts
         log.warning(
             "a batch of %d texts failed (attempt %d/%d): %s",
@@ -229,7 +229,9 @@ class EncoderProcess:
         require_texts(texts)
         counts: list[int] = []
         for start in range(0, len(texts), _COUNTED_AT_ONCE):
-            counts += await self._count([readable(text) for text in texts[start : start + _COUNTED_AT_ONCE]])
+            counts += await self._count(
+                [clean_for_tokenizer(text) for text in texts[start : start + _COUNTED_AT_ONCE]]
+            )
         return counts
 
     async def _count(self, texts: list[str]) -> list[int]:
@@ -245,7 +247,7 @@ class EncoderProcess:
         return [self.window] * len(texts)
 
     async def _encode_batch(self, texts: Sequence[str], timeout_factor: float = 1.0) -> Vectors:
-        answer = await self._ask({"encode": [readable(text) for text in texts]}, timeout_factor)
+        answer = await self._ask({"encode": [clean_for_tokenizer(text) for text in texts]}, timeout_factor)
         vectors: Vectors = np.frombuffer(answer.body, np.float32).reshape(answer.header["shape"])
         if vectors.shape != (len(texts), self.dimension):
             raise UnencodableTextError(f"the encoder gave vectors of shape {vectors.shape}")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from shared.embedding.batching import MAX_TEXTS
-from shared.embedding.port import Settled
+from shared.embedding.port import EncodingResult
 
 __all__ = ["Call", "Item", "WaitingTexts"]
 
@@ -27,8 +27,8 @@ class Call:
 
     texts: Sequence[str]
     lengths: Sequence[int]  # in tokens, at most the window
-    settled: Settled
-    done: "asyncio.Future[Settled]"
+    settled: EncodingResult
+    done: "asyncio.Future[EncodingResult]"
     left: int = 0
     waiting: list[tuple[int, int]] = field(default_factory=list)  # (length, position), the longest last
 

@@ -11,7 +11,7 @@ from shared.domain.threading.assignment import Links
 from shared.domain.threading.subject_links import SubjectEntry
 from shared.ingestion.unpacking.members import SkippedMember, open_members
 
-__all__ = ["BATCH", "BATCH_SIZE", "Batch", "plain", "read_batches", "restored"]
+__all__ = ["BATCH", "BATCH_SIZE", "Batch", "batch_from_marshal", "batch_to_marshal", "read_batches"]
 
 BATCH = 100
 
@@ -36,7 +36,7 @@ def read_batches(path: Path, share: Share | None = None) -> Generator[Batch, Non
         for member in open_members(path, on_skip=on_skip)
         for each in parse_archive(member.stream, share=share)
     )
-    while some := _some(found):
+    while some := _next_batch(found):
         yield _batch(some, left_out)
         left_out.clear()
     if left_out:
@@ -47,7 +47,7 @@ def _ignore(_: SkippedMember) -> None:
     pass
 
 
-def _some(found: Iterator[ParsedMail | Skipped]) -> list[ParsedMail | Skipped]:
+def _next_batch(found: Iterator[ParsedMail | Skipped]) -> list[ParsedMail | Skipped]:
     """As many as make a batch; fewer where they are large: batches wait in memory."""
     some: list[ParsedMail | Skipped] = []
     size = 0
@@ -63,7 +63,7 @@ def _batch(found: list[ParsedMail | Skipped], left_out: list[SkippedMember]) -> 
     return Batch([arrival_of(each) for each in found if isinstance(each, ParsedMail)], skipped)
 
 
-def plain(batch: Batch) -> Any:
+def batch_to_marshal(batch: Batch) -> Any:
     """As marshal can write it."""
     arrivals = [
         ((*links[:-1], [tuple(entry) for entry in links.entries]), document, size)
@@ -72,7 +72,7 @@ def plain(batch: Batch) -> Any:
     return arrivals, [(each.index, each.offset, each.size, each.reason) for each in batch.skipped]
 
 
-def restored(values: Any) -> Batch:
+def batch_from_marshal(values: Any) -> Batch:
     """What `plain` wrote."""
     arrivals, skipped = values
     return Batch([_arrival(*each) for each in arrivals], [Skipped(*each) for each in skipped])

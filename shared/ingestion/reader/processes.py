@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from shared.domain.mail.models import Share
-from shared.ingestion.reader.batches import Batch, restored
+from shared.ingestion.reader.batches import Batch, batch_from_marshal
 from shared.ingestion.reader.errors import ReaderDiedError, UnreadableArchiveError
 from shared.ingestion.reader.worker import LENGTH_BYTES
 
-__all__ = ["Process", "close_readers", "elsewhere", "prepare_processes", "take_processes"]
+__all__ = ["Process", "close_readers", "prepare_processes", "read_in_process", "take_processes"]
 
 AT_MOST = 2
 """For one archive; fewer where there are fewer cores."""
@@ -43,13 +43,13 @@ def take_processes() -> list[Process]:
     return taken
 
 
-def elsewhere(path: Path, share: Share, process: Process) -> Generator[Batch, None, None]:
+def read_in_process(path: Path, share: Share, process: Process) -> Generator[Batch, None, None]:
     """The batches that the process reads."""
     answer: tuple[str, Any] = ("", None)
     try:
         _ask(process, path, share)
         while (answer := _answer(process))[0] == "batch":
-            yield restored(answer[1])
+            yield batch_from_marshal(answer[1])
     except (OSError, EOFError, ValueError) as error:
         _end(process)
         raise ReaderDiedError(f"the process that reads archives ended with {process.returncode}") from error

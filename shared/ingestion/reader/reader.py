@@ -16,7 +16,12 @@ from shared.domain.mail.errors import MailboxError
 from shared.domain.mail.models import Share
 from shared.ingestion.reader.batches import Batch, read_batches
 from shared.ingestion.reader.errors import ReaderStuckError, UnreadableArchiveError
-from shared.ingestion.reader.processes import close_readers, elsewhere, prepare_processes, take_processes
+from shared.ingestion.reader.processes import (
+    close_readers,
+    prepare_processes,
+    read_in_process,
+    take_processes,
+)
 from shared.ingestion.unpacking.errors import ArchiveError
 
 __all__ = ["Reader", "close_readers", "prepare_reader"]
@@ -42,7 +47,7 @@ class Reader:
         self._left = False
         self._processes = take_processes() if path.stat().st_size > small else []
         shares = [
-            elsewhere(path, Share(number, len(self._processes)), process)
+            read_in_process(path, Share(number, len(self._processes)), process)
             for number, process in enumerate(self._processes)
         ] or [read_batches(path)]
         self._threads = [

@@ -13,10 +13,10 @@ import traceback
 from pathlib import Path
 from typing import IO, Any
 
-from shared.core.garbage_collection import settle_memory
+from shared.core.garbage_collection import tune_garbage_collector
 from shared.domain.mail.errors import MailboxError
 from shared.domain.mail.models import Share
-from shared.ingestion.reader.batches import plain, read_batches
+from shared.ingestion.reader.batches import batch_to_marshal, read_batches
 from shared.ingestion.unpacking.errors import ArchiveError
 
 __all__ = ["LENGTH_BYTES", "main"]
@@ -25,7 +25,7 @@ LENGTH_BYTES = 8
 
 
 def main() -> None:
-    settle_memory()
+    tune_garbage_collector()
     answers = sys.stdout.buffer
     for line in sys.stdin:
         path, number, of = json.loads(line)
@@ -35,7 +35,7 @@ def main() -> None:
 def _read(path: Path, share: Share, answers: IO[bytes]) -> None:
     try:
         for batch in read_batches(path, share):
-            _send(answers, ("batch", plain(batch)))
+            _send(answers, ("batch", batch_to_marshal(batch)))
     except (ArchiveError, MailboxError) as error:
         _send(answers, ("unreadable", str(error)))
     except Exception:  # noqa: BLE001 - said where it can be seen, and the process can go on

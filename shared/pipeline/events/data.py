@@ -48,7 +48,7 @@ class EventData(BaseModel):
         value = getattr(self, self.ids_field)
         return list(value) if isinstance(value, list) else [value]
 
-    def told_ids(self) -> dict[str, list[str]]:
+    def trace_ids(self) -> dict[str, list[str]]:
         """What the event is about, by the name of its id: for those who follow it."""
         told: dict[str, list[Any]] = {
             "archive_id": [getattr(self, "archive_id", None)],

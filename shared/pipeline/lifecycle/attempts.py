@@ -10,7 +10,7 @@ from datetime import datetime
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict, Store
-from shared.core.errors import DocumentNotFoundError, ErrorKind, ClassifiedError
+from shared.core.errors import ClassifiedError, DocumentNotFoundError, ErrorKind
 from shared.documents.base import Document, stored_time
 from shared.pipeline.stage import Subject
 
@@ -58,7 +58,7 @@ async def remember_failure(
         patches = [
             Patch(
                 document.id,
-                document.place,
+                document.partition_value,
                 set={
                     "attemptCount": max(document.attemptCount, attempt),
                     "lastAttemptTime": stored_time(now),

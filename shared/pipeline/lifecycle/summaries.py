@@ -15,12 +15,12 @@ from shared.documents.queries.summaries import CURRENT_SUMMARIES
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 
-__all__ = ["mark_all_outdated", "revive", "settle_current"]
+__all__ = ["mark_all_outdated", "mark_superseded", "revive"]
 
 
-async def settle_current(store: Store, scope: str, session: Session) -> str | None:
+async def mark_superseded(store: Store, scope: str, session: Session) -> str | None:
     """Mark all but the latest summary, and their reports; the id of the latest."""
-    summaries = [each async for each in store.query(CURRENT_SUMMARIES, session, place=scope)]
+    summaries = [each async for each in store.query(CURRENT_SUMMARIES, session, partition_value=scope)]
     latest = max(((each["generated_at"], each["id"]) for each in summaries), default=("", None))[1]
     await _mark(store, scope, [each["id"] for each in summaries if each["id"] != latest], session)
     await _mark_reports(store, scope, latest, session)
@@ -29,7 +29,7 @@ async def settle_current(store: Store, scope: str, session: Session) -> str | No
 
 async def mark_all_outdated(store: Store, scope: str, session: Session) -> None:
     """What was said about a thread that is another one now."""
-    summaries = [each["id"] async for each in store.query(CURRENT_SUMMARIES, session, place=scope)]
+    summaries = [each["id"] async for each in store.query(CURRENT_SUMMARIES, session, partition_value=scope)]
     await _mark(store, scope, summaries, session)
     await _mark_reports(store, scope, None, session)
 
@@ -49,6 +49,6 @@ async def _mark(store: Store, scope: str, ids: list[str], session: Session) -> N
 
 
 async def _mark_reports(store: Store, scope: str, latest: str | None, session: Session) -> None:
-    reports = [each async for each in store.query(CURRENT_REPORTS, session, place=scope)]
+    reports = [each async for each in store.query(CURRENT_REPORTS, session, partition_value=scope)]
     stale = [each["id"] for each in reports if each["summary_id"] != latest]
     await store.patch_all(Report, [Patch(each, scope, set={"outdated": True}) for each in stale], session)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from shared.clients.classify import classify
-from shared.core.errors import ErrorKind, ClassifiedError, PipelineError
+from shared.core.errors import ClassifiedError, ErrorKind, PipelineError
 from shared.pipeline.retry.policies import Abandon, Backoff, RetryPolicy
 
 __all__ = ["AbandonedError", "RetryHooks", "handle_event_with_retry", "with_backoff"]

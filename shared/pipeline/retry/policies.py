@@ -11,7 +11,7 @@ import random
 from dataclasses import dataclass
 from typing import Self
 
-from shared.core.errors import ErrorKind, ClassifiedError
+from shared.core.errors import ClassifiedError, ErrorKind
 from shared.settings.app import Settings
 
 __all__ = ["Abandon", "Backoff", "Decision", "Retry", "RetryConfig", "RetryPolicy"]

@@ -18,7 +18,7 @@ from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
 from shared.domain.summaries.html import render_html
 from shared.pipeline.events.data import SummaryComplete
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.lifecycle.summaries import mark_all_outdated, revive, settle_current
+from shared.pipeline.lifecycle.summaries import mark_all_outdated, mark_superseded, revive
 from shared.summarization.digests.composing import Composed, compose, content_hash
 from shared.summarization.digests.selection import Selected, select_threads
 
@@ -95,7 +95,7 @@ async def _current(
         await clients.store.create(known, session)
     elif known.outdated:
         await revive(clients.store, known, now, session)
-    await settle_current(clients.store, scope.name, session)
+    await mark_superseded(clients.store, scope.name, session)
     return known
 
 

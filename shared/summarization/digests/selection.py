@@ -76,7 +76,7 @@ async def _is_active(clients: Clients, thread: Thread, scope: DigestScope, sessi
     if any(each and start <= each < end for each in (thread.first_message_date, thread.last_message_date)):
         return True
     period = {"start": stored_time(start), "end": stored_time(end)}
-    query = clients.store.query(MESSAGES_WITHIN, session, place=thread.id, **period)
+    query = clients.store.query(MESSAGES_WITHIN, session, partition_value=thread.id, **period)
     return any([count async for count in query])
 
 

@@ -23,7 +23,7 @@ async def touch_digests(clients: Clients, thread: Thread, session: Session) -> l
     """Have every digest that the thread belongs to made again."""
     dates = [
         datetime.fromisoformat(each["date"])
-        async for each in clients.store.query(MESSAGE_DATES, session, place=thread.id)
+        async for each in clients.store.query(MESSAGE_DATES, session, partition_value=thread.id)
     ]
     scopes = scopes_of_thread(thread, dates)
     await touch(clients.store, scopes)

@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from shared.clients.connections import Clients
-from shared.clients.servicebus.dead_letter_mover import Watch
+from shared.clients.servicebus.dead_letter_mover import OperationObserver
 from shared.core.errors import InvalidEventError
 from shared.core.lazy_import import lazy
 from shared.documents.audits import Audit, AuditStatus
 from shared.upkeep.audit import Actor
-from shared.upkeep.deadletters.operations import REQUEUE, ask, run
+from shared.upkeep.deadletters.operations import REQUEUE, request_operation, run_operation
 
 if TYPE_CHECKING:
     from azure import servicebus
@@ -33,7 +33,7 @@ RUN_SECONDS = 1200.0  # then the rest is left to another delivery
 async def request_requeue(clients: Clients, queue: str, group: str, actor: Actor) -> Audit:
     """Ask for a group to be requeued in the background, in bounded time."""
     selection = {"queues": [queue], "groups": [group], "limit": LARGEST}
-    audit = await ask(clients, REQUEUE, selection, actor, rate=RATE)
+    audit = await request_operation(clients, REQUEUE, selection, actor, rate=RATE)
     await _send(clients, audit.id, audit.id)
     return audit
 
@@ -44,7 +44,9 @@ async def run_requested(body: bytes, clients: Clients) -> Audit:
     except (ValueError, KeyError, TypeError):
         raise InvalidEventError("not a request for an operation: it has no operation_id") from None
     until = time.monotonic() + RUN_SECONDS
-    ended = await run(clients, str(operation), watch=Watch(stopped=lambda: time.monotonic() > until))
+    ended = await run_operation(
+        clients, str(operation), watch=OperationObserver(stopped=lambda: time.monotonic() > until)
+    )
     if ended.status is AuditStatus.INTERRUPTED:
         await _send(clients, ended.id, f"{ended.id}-{datetime.now(UTC).timestamp():.0f}")
     return ended

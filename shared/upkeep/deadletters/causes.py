@@ -10,7 +10,7 @@ from typing import Any
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.clients.servicebus.dead_letters import DeadLetter
-from shared.core.errors import ErrorKind, ClassifiedError
+from shared.core.errors import ClassifiedError, ErrorKind
 from shared.core.ids import failure_id, invalid_key
 from shared.documents.queries.failures import FAILURES_BY_ID
 from shared.pipeline.failures import error_hash
@@ -74,7 +74,7 @@ async def _records(store: Store, stage: str, ids: Iterable[str]) -> dict[str | N
     wanted, found = sorted(ids), dict[str | None, dict[str, Any]]()
     for start in range(0, len(wanted), IDS_A_QUERY):
         asked = wanted[start : start + IDS_A_QUERY]
-        async for record in store.query(FAILURES_BY_ID, Session(), place=stage, ids=asked):
+        async for record in store.query(FAILURES_BY_ID, Session(), partition_value=stage, ids=asked):
             found[record["id"]] = record
     return found
 

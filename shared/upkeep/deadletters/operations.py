@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
-from shared.clients.servicebus.dead_letter_mover import Act, Moved, Mover, Watch
+from shared.clients.servicebus.dead_letter_mover import Act, Mover, MoveResult, OperationObserver
 from shared.clients.servicebus.dead_letters import DeadLetter
-from shared.clients.servicebus.rate_limit import Pace
+from shared.clients.servicebus.rate_limit import RateLimiter
 from shared.clients.servicebus.resending import resubmission, send_again
 from shared.core.errors import DocumentNotFoundError, PermanentError
 from shared.documents.audits import Audit, AuditStatus
@@ -27,7 +27,7 @@ from shared.upkeep.deadletters.selection import LetterSelection, choose
 if TYPE_CHECKING:
     from azure.servicebus import ServiceBusReceivedMessage
 
-__all__ = ["PURGE", "REQUEUE", "RESTORE", "NotResumableError", "Tally", "ask", "run"]
+__all__ = ["PURGE", "REQUEUE", "RESTORE", "NotResumableError", "Tally", "request_operation", "run_operation"]
 
 REQUEUE, PURGE, RESTORE = "dlq.requeue", "dlq.purge", "dlq.restore"
 DONE_WORD = {REQUEUE: "requeued", PURGE: "purged", RESTORE: "restored"}
@@ -51,7 +51,7 @@ class Tally:
     left: int = 0
     refused: dict[int, str] = field(default_factory=dict)
 
-    def add(self, moved: Moved) -> None:
+    def add(self, moved: MoveResult) -> None:
         self.done += len(moved.acted)
         self.gone += len(moved.gone)
         self.left += len(moved.left)
@@ -79,7 +79,7 @@ class Tally:
         return "; ".join(said) or None
 
 
-async def ask(
+async def request_operation(
     clients: Clients, action: str, selection: Mapping[str, Any], actor: Actor, *, rate: float | None = None
 ) -> Audit:
     """Record that it is wanted; `run` does it, here or in the background."""
@@ -88,11 +88,15 @@ async def ask(
     return await save_audit(clients.store, audit, _now(), status=AuditStatus.ASKED)
 
 
-async def run(
-    clients: Clients, operation: str, *, watch: Watch | None = None, patience: float = PATIENCE_SECONDS
+async def run_operation(
+    clients: Clients,
+    operation: str,
+    *,
+    watch: OperationObserver | None = None,
+    patience: float = PATIENCE_SECONDS,
 ) -> Audit:
     """Do it, or what is left of it. One that has succeeded is left as it is."""
-    audit, watch = await find_audit(clients.store, operation), watch or Watch()
+    audit, watch = await find_audit(clients.store, operation), watch or OperationObserver()
     if audit.status is AuditStatus.SUCCEEDED:
         return audit
     if audit.action not in DONE_WORD:
@@ -116,7 +120,7 @@ async def run(
     )
 
 
-def _status(tally: Tally, watch: Watch) -> AuditStatus:
+def _status(tally: Tally, watch: OperationObserver) -> AuditStatus:
     if tally.left and watch.stopped():
         return AuditStatus.INTERRUPTED
     return AuditStatus.INCOMPLETE if tally.left or tally.refused else AuditStatus.SUCCEEDED
@@ -141,14 +145,14 @@ async def _tell_failure(job: "_Job", error: BaseException) -> None:
 class _Job:
     """One run of one operation."""
 
-    def __init__(self, clients: Clients, audit: Audit, watch: Watch, patience: float) -> None:
+    def __init__(self, clients: Clients, audit: Audit, watch: OperationObserver, patience: float) -> None:
         self.clients = clients
         self.audit = audit
         self.watch = watch
         self.tally = Tally()
         self.journal = Journal(clients.blobs, audit.id)
         rate = audit.selection.get("rate")
-        self._pace = Pace(rate or None, stopped=watch.stopped)
+        self._pace = RateLimiter(rate or None, stopped=watch.stopped)
         self._mover = Mover(clients.bus, self._pace, watch, patience=patience)
         self._saved = time.monotonic()
         self._running = 0

@@ -8,9 +8,9 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from shared.clients.connections import Clients
-from shared.clients.servicebus.dead_letter_mover import Watch
+from shared.clients.servicebus.dead_letter_mover import OperationObserver
 from shared.clients.servicebus.message_copy import MessageCopy
-from shared.clients.servicebus.rate_limit import Pace
+from shared.clients.servicebus.rate_limit import RateLimiter
 from shared.clients.servicebus.resending import Resubmission, send_again
 from shared.core.errors import DocumentNotFoundError, PermanentError
 from shared.documents.audits import Audit, AuditStatus
@@ -58,7 +58,9 @@ async def _missing(journal: Journal) -> AsyncIterator[dict[str, Any]]:
         return
 
 
-async def restore(clients: Clients, audit: Audit, pace: Pace, watch: Watch, tally: RestoreTally) -> None:
+async def restore(
+    clients: Clients, audit: Audit, pace: RateLimiter, watch: OperationObserver, tally: RestoreTally
+) -> None:
     """Send what is missing; the purge's journal notes it, so that nothing is restored twice."""
     asked = audit.selection
     purge = str(asked["purge"])

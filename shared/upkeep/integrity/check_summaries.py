@@ -50,7 +50,7 @@ async def _texts(clients: Clients, summary: Summary) -> dict[str, str]:
     ids = sorted({each.chunk_id for each in summary.citations})
     if not ids:
         return {}
-    found = clients.store.query(CHUNK_TEXTS, Session(), place=summary.thread_id, ids=ids)
+    found = clients.store.query(CHUNK_TEXTS, Session(), partition_value=summary.thread_id, ids=ids)
     return {each["id"]: each["text"] async for each in found}
 
 
@@ -66,7 +66,9 @@ async def check_reports(clients: Clients, before: int) -> AsyncIterator[Finding]
         for each in page:
             if each["summary_id"] not in there:
                 detail = f"summary {each['summary_id']} is not there"
-                yield Finding(FindingKind.REPORT_WITHOUT_SUMMARY, "reports", each["id"], each["scope"], detail)
+                yield Finding(
+                    FindingKind.REPORT_WITHOUT_SUMMARY, "reports", each["id"], each["scope"], detail
+                )
 
 
 async def check_entries(clients: Clients, before: int) -> AsyncIterator[Finding]:

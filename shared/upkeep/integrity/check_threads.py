@@ -10,15 +10,15 @@ from shared.clients.cosmos.session import Session
 from shared.documents.base import ProcessingStatus
 from shared.documents.messages import Message
 from shared.documents.queries.archives import PENDING_ARCHIVES
-from shared.documents.queries.chunks import CHUNK_HOMES, CHUNKS
-from shared.documents.queries.messages import MESSAGE_HOMES, MESSAGES
+from shared.documents.queries.chunks import ALL_CHUNK_THREADS, CHUNKS
+from shared.documents.queries.messages import ALL_MESSAGE_THREADS, MESSAGES
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.threads import THREADS
 from shared.documents.threads import Thread
 from shared.upkeep.integrity.findings import Finding, FindingKind
 from shared.upkeep.integrity.paging import query_pages
 
-__all__ = ["check_homeless", "check_threads"]
+__all__ = ["check_orphans", "check_threads"]
 
 THREADS_AT_ONCE = 16
 
@@ -56,7 +56,7 @@ async def check_threads(clients: Clients, before: int) -> AsyncIterator[Finding]
 
 async def _load(clients: Clients, thread: Row) -> _Held:
     async def rows(query: NamedQuery) -> list[Row]:
-        return [each async for each in clients.store.query(query, Session(), place=thread["id"])]
+        return [each async for each in clients.store.query(query, Session(), partition_value=thread["id"])]
 
     return _Held(thread, await rows(MESSAGES), await rows(CHUNKS))
 
@@ -78,7 +78,9 @@ def _structure(held: _Held) -> list[Finding]:
 
 
 def _homeless_chunk(id_: str, thread: str, key: str) -> Finding:
-    return Finding(FindingKind.CHUNK_WITHOUT_MESSAGE, "chunks", id_, thread, f"message {key} is not in its thread")
+    return Finding(
+        FindingKind.CHUNK_WITHOUT_MESSAGE, "chunks", id_, thread, f"message {key} is not in its thread"
+    )
 
 
 async def _unchunked(clients: Clients, held: _Held) -> AsyncIterator[Finding]:
@@ -110,13 +112,13 @@ async def _vectors(clients: Clients, held: list[_Held]) -> AsyncIterator[Finding
             yield Finding(FindingKind.VECTOR_MISPLACED, "chunks", id_, thread, detail)
 
 
-async def check_homeless(clients: Clients, before: int) -> AsyncIterator[Finding]:
+async def check_orphans(clients: Clients, before: int) -> AsyncIterator[Finding]:
     """Messages, and chunks without messages, in threads that are not there."""
-    async for page in query_pages(clients, MESSAGE_HOMES, before=before):
+    async for page in query_pages(clients, ALL_MESSAGE_THREADS, before=before):
         for thread, row in (await _missing_threads(clients, page)).items():
             detail = "its thread is not there"
             yield Finding(FindingKind.MESSAGE_WITHOUT_THREAD, "messages", row["id"], thread, detail)
-    async for page in query_pages(clients, CHUNK_HOMES, before=before):
+    async for page in query_pages(clients, ALL_CHUNK_THREADS, before=before):
         lost = await _missing_threads(clients, page)
         rows = [each for each in page if each["thread_id"] in lost]
         keys = [(each["message_key"], each["thread_id"]) for each in rows]

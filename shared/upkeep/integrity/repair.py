@@ -27,9 +27,17 @@ from shared.pipeline.readiness import ready_thread, summary_request
 from shared.summarization.digests.touching import touch
 from shared.upkeep.integrity.findings import Finding, FindingKind
 from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread
-from shared.upkeep.requeue.due_document import ARCHIVES, CHUNKS, MESSAGES, THREADS, Collection, Due, Why
+from shared.upkeep.requeue.due_document import (
+    ARCHIVES,
+    CHUNKS,
+    MESSAGES,
+    THREADS,
+    Collection,
+    DueDocument,
+    RetryReason,
+)
 from shared.upkeep.requeue.policy import Policy
-from shared.upkeep.requeue.rebuild import Requeue, in_events
+from shared.upkeep.requeue.rebuild import Requeue, rebuild_events
 from shared.upkeep.requeue.requeuer import Requeuer
 
 __all__ = ["Repairer"]
@@ -63,7 +71,7 @@ class Repairer:
 
     def _requeuer(self) -> Requeuer:
         """Damage can come again sooner than the topic forgets what repaired it."""
-        return Requeuer(self.clients, self.now, past_the_topic=True)
+        return Requeuer(self.clients, self.now, bypass_topic=True)
 
     # asking again
 
@@ -83,8 +91,8 @@ class Repairer:
             return False
         settings = self.clients.settings
 
-        def rebuild(dues: Sequence[Due]) -> list[Requeue]:
-            return in_events(dues, policy, settings, alone=True)
+        def rebuild(dues: Sequence[DueDocument]) -> list[Requeue]:
+            return rebuild_events(dues, policy, settings, alone=True)
 
         return bool(await self._requeuer().requeue([due], rebuild))
 
@@ -96,7 +104,7 @@ class Repairer:
         finding: Finding,
         attempts: int,
         undone: dict[str, Any],
-    ) -> Due | None:
+    ) -> DueDocument | None:
         error = f"Inconsistent: {finding.kind}: {finding.detail}"[:500]
         changes = {
             "status": ProcessingStatus.PENDING.value,
@@ -110,7 +118,9 @@ class Repairer:
             await self.clients.store.patch(collection.model, Patch(id_, partition, set=changes), Session())
         except DocumentNotFoundError:
             return None
-        return Due(collection, Why.FAILED, id_, partition, attempts, None, error, None, finding.data)
+        return DueDocument(
+            collection, RetryReason.FAILED, id_, partition, attempts, None, error, None, finding.data
+        )
 
     # threads
 
@@ -148,7 +158,7 @@ class Repairer:
         return True
 
     async def _sources(self, thread_id: str) -> dict[str, str]:
-        rows = self.clients.store.query(MESSAGE_PLACES, Session(), place=thread_id)
+        rows = self.clients.store.query(MESSAGE_PLACES, Session(), partition_value=thread_id)
         archives = {one async for each in rows for one in each.get("archive_ids") or []}
         found = await self.clients.store.find_many(
             Archive, [(each, each) for each in sorted(archives)], Session()
@@ -174,7 +184,7 @@ class Repairer:
             return False
         version, settings = ready.version, self.clients.settings
 
-        def rebuild(dues: Sequence[Due]) -> list[Requeue]:
+        def rebuild(dues: Sequence[DueDocument]) -> list[Requeue]:
             return [(summary_request(each.id, version, settings), each.next_attempt) for each in dues]
 
         noted = {thread_id: {"content_hash": version}}
@@ -211,7 +221,7 @@ class Repairer:
 
     async def _delete_chunk(self, finding: Finding) -> bool:
         """With its vector; unless the chunk is in another thread, too: then the vector is that one's."""
-        copies = await self.clients.store.look_up(CHUNK_BIRTHS, [finding.id], Session())
+        copies = await self.clients.store.query_by_ids(CHUNK_BIRTHS, [finding.id], Session())
         if all(each["thread_id"] == finding.partition for each in copies):
             await self.clients.index.delete([finding.id])
         await self.clients.store.delete(Chunk, finding.id, finding.partition, Session())

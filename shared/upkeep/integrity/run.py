@@ -13,7 +13,7 @@ from shared.clients.telemetry.metrics import SweepMetrics, sweep_metrics
 from shared.core.errors import PipelineError
 from shared.documents.runs import Run, RunStatus
 from shared.upkeep.integrity.check_summaries import check_entries, check_reports, check_summaries
-from shared.upkeep.integrity.check_threads import check_homeless, check_threads
+from shared.upkeep.integrity.check_threads import check_orphans, check_threads
 from shared.upkeep.integrity.check_vectors import check_vectors
 from shared.upkeep.integrity.findings import Finding, FindingKind
 from shared.upkeep.integrity.repair import Repairer
@@ -27,7 +27,7 @@ MAX_EXAMPLES = 100
 Check = Callable[[Clients, int], AsyncIterator[Finding]]
 CHECKS: dict[str, Check] = {
     "threads": check_threads,
-    "homeless": check_homeless,
+    "homeless": check_orphans,
     "vectors": check_vectors,
     "summaries": check_summaries,
     "reports": check_reports,

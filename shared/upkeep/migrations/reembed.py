@@ -117,7 +117,7 @@ async def _embed_page(
     session: Session,
 ) -> None:
     """Vectors first, then the flag, as in the stage: broken off between, they are made again."""
-    settled = await model.settle([each.text for each in chunks])
+    settled = await model.encode_each([each.text for each in chunks])
     threads = await _threads_of(chunks, clients, session)
     now = stored_time(datetime.now(UTC))
     items, patches = [], []

@@ -17,14 +17,14 @@ from shared.documents.queries.named_query import NEVER, OPEN, NamedQuery
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.events.splitting import split_to_fit
 from shared.pipeline.readiness import ready_thread, summary_request
-from shared.upkeep.requeue.due_document import COLLECTIONS, THREADS, Collection, Due, Why
+from shared.upkeep.requeue.due_document import COLLECTIONS, THREADS, Collection, DueDocument, RetryReason
 from shared.upkeep.requeue.policy import Policy
-from shared.upkeep.requeue.rebuild import Requeue, in_events
+from shared.upkeep.requeue.rebuild import Requeue, rebuild_events
 
 __all__ = [
-    "LeftOut",
     "BulkResult",
-    "Troubled",
+    "SkippedDocument",
+    "StuckDocument",
     "collection_named",
     "failed_documents",
     "find_anywhere",
@@ -46,7 +46,7 @@ class LeftOutError(PermanentError):
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class SkippedDocument:
     """A document that was chosen and not changed."""
 
     id: str
@@ -56,11 +56,11 @@ class LeftOut:
 @dataclass(frozen=True)
 class BulkResult:
     changed: int
-    left: list[LeftOut]
+    left: list[SkippedDocument]
 
 
 @dataclass(frozen=True)
-class Troubled:
+class StuckDocument:
     """A document that is stuck or failed."""
 
     collection: Collection
@@ -93,11 +93,11 @@ class Troubled:
             "error": self.stored.get("lastError"),
         }
 
-    def due(self) -> Due:
+    def due(self) -> DueDocument:
         """As the sweep sees it, at its first attempt again."""
-        return Due(
+        return DueDocument(
             self.collection,
-            Why.FAILED,
+            RetryReason.FAILED,
             self.id,
             self.partition,
             0,
@@ -121,31 +121,31 @@ def _names() -> str:
 
 async def stuck_documents(
     clients: Clients, collections: Sequence[Collection] = COLLECTIONS, *, now: datetime | None = None
-) -> AsyncIterator[Troubled]:
+) -> AsyncIterator[StuckDocument]:
     """Open, and nothing was heard of them for longer than the stuck threshold; oldest first."""
     policy = Policy.from_settings(clients.settings)
     old = stored_time((now or datetime.now(UTC)) - policy.stuck_after)
     for collection in collections:
         query = _query(collection, "stuck", f"{OPEN} AND {collection.alive} AND ({STUCK})", "created_at")
         async for stored in clients.store.query(query, Session(), old=old):
-            yield Troubled(collection, stored)
+            yield StuckDocument(collection, stored)
 
 
 async def failed_documents(
     clients: Clients, collections: Sequence[Collection] = COLLECTIONS
-) -> AsyncIterator[Troubled]:
+) -> AsyncIterator[StuckDocument]:
     """Given up: no sweep looks at them again."""
     for collection in collections:
         query = _query(collection, "failed", FAILED, "created_at")
         async for stored in clients.store.query(query, Session()):
-            yield Troubled(collection, stored)
+            yield StuckDocument(collection, stored)
 
 
-async def troubled_by_id(clients: Clients, collection: Collection, ids: Sequence[str]) -> list[Troubled]:
+async def troubled_by_id(clients: Clients, collection: Collection, ids: Sequence[str]) -> list[StuckDocument]:
     """These documents, whatever their state; PermanentError names one that is not there."""
     query = _query(collection, "by_id", "ARRAY_CONTAINS(@ids, c.id)", "id")
     found = {
-        str(each["id"]): Troubled(collection, each)
+        str(each["id"]): StuckDocument(collection, each)
         async for each in clients.store.query(query, Session(), ids=list(ids))
     }
     missing = [id_ for id_ in ids if id_ not in found]
@@ -161,7 +161,7 @@ def _query(collection: Collection, name: str, condition: str, order: str) -> Nam
     return NamedQuery(f"{collection.name}_{name}", collection.name, text)
 
 
-async def reset_documents(clients: Clients, documents: Sequence[Troubled]) -> BulkResult:
+async def reset_documents(clients: Clients, documents: Sequence[StuckDocument]) -> BulkResult:
     """As the specification has it: no attempt counted, pending again; the next sweep asks for them."""
     fresh = {
         "status": ProcessingStatus.PENDING.value,
@@ -173,7 +173,7 @@ async def reset_documents(clients: Clients, documents: Sequence[Troubled]) -> Bu
     return await _each(documents, lambda each: _change(clients, each, fresh))
 
 
-async def retry_documents(clients: Clients, documents: Sequence[Troubled]) -> BulkResult:
+async def retry_documents(clients: Clients, documents: Sequence[StuckDocument]) -> BulkResult:
     """Try them again at once, as attempt 1, in their own stage alone.
 
     Counted before it is sent: after a crash in between, the sweep asks for them when the backoff has elapsed.
@@ -183,20 +183,22 @@ async def retry_documents(clients: Clients, documents: Sequence[Troubled]) -> Bu
     return await _each(documents, lambda each: _retry(clients, each, moment))
 
 
-async def _each(documents: Sequence[Troubled], act: Callable[[Troubled], Awaitable[None]]) -> BulkResult:
+async def _each(
+    documents: Sequence[StuckDocument], act: Callable[[StuckDocument], Awaitable[None]]
+) -> BulkResult:
     """One that cannot be changed is left out, and holds up no other."""
-    changed, left = 0, list[LeftOut]()
+    changed, left = 0, list[SkippedDocument]()
     for each in documents:
         try:
             await act(each)
         except (PermanentError, DocumentNotFoundError) as error:
-            left.append(LeftOut(each.id, str(error)))
+            left.append(SkippedDocument(each.id, str(error)))
         else:
             changed += 1
     return BulkResult(changed, left)
 
 
-async def _retry(clients: Clients, document: Troubled, moment: str) -> None:
+async def _retry(clients: Clients, document: StuckDocument, moment: str) -> None:
     data, attempt = await _request(clients, document)
     counted = {
         "status": ProcessingStatus.PENDING.value,
@@ -210,11 +212,11 @@ async def _retry(clients: Clients, document: Troubled, moment: str) -> None:
     await _note(clients, document, moment)
 
 
-async def _request(clients: Clients, document: Troubled) -> Requeue:
+async def _request(clients: Clients, document: StuckDocument) -> Requeue:
     """What to send; asked for before anything is changed, so that what is not ready stays as it is."""
     if document.collection is not THREADS:
         policy = Policy.from_settings(clients.settings)
-        (request,) = in_events([document.due()], policy, clients.settings, alone=True)
+        (request,) = rebuild_events([document.due()], policy, clients.settings, alone=True)
         return request
     ready = await ready_thread(clients, document.id, Session())
     if ready is None:
@@ -225,14 +227,14 @@ async def _request(clients: Clients, document: Troubled) -> Requeue:
     return summary_request(document.id, ready.version, clients.settings), 1
 
 
-async def _note(clients: Clients, document: Troubled, moment: str) -> None:
+async def _note(clients: Clients, document: StuckDocument, moment: str) -> None:
     """From now on it is silent, and not failed; unless its stage was faster."""
     patch = Patch(document.id, document.partition, set={"requeued_at": moment})
     same = f"{OPEN} AND c.lastAttemptTime = '{moment}'"
     await clients.store.patch(document.collection.model, patch, Session(), condition=same)
 
 
-async def _change(clients: Clients, document: Troubled, changes: dict[str, Any]) -> None:
+async def _change(clients: Clients, document: StuckDocument, changes: dict[str, Any]) -> None:
     """Change it, unless it is done by now."""
     patch = Patch(document.id, document.partition, set=changes)
     done = await clients.store.patch(

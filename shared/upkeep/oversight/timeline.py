@@ -16,7 +16,7 @@ from shared.upkeep.deadletters.queue_names import QUEUES
 from shared.upkeep.oversight.spans import NoReceiverError, spans_about
 from shared.upkeep.oversight.stuck_documents import find_anywhere
 
-__all__ = ["Happening", "Timeline", "read_timeline"]
+__all__ = ["Timeline", "TimelineEntry", "read_timeline"]
 
 AUDITS_SEARCHED = 500
 ONLY_LOCAL = "only the local telemetry receiver can be asked; in Azure see Application Insights"
@@ -50,7 +50,7 @@ _TIMES = {
 
 
 @dataclass(frozen=True)
-class Happening:
+class TimelineEntry:
     at: datetime
     where: str
     what: str
@@ -62,13 +62,13 @@ class Happening:
 
 @dataclass(frozen=True)
 class Timeline:
-    happenings: list[Happening]  # in the order of time
+    happenings: list[TimelineEntry]  # in the order of time
     without: str | None = None  # why there are no spans, where nobody could be asked
 
 
 async def read_timeline(clients: Clients, id_: str, telemetry: str | None) -> Timeline:
     """`telemetry` is the receiver's address, where spans can be asked for."""
-    found: list[Happening] = []
+    found: list[TimelineEntry] = []
     documents = await find_anywhere(clients, id_)
     for container, stored in documents:
         found += _of_document(container, stored)
@@ -93,9 +93,9 @@ async def _asked_spans(
         return [], str(error)
 
 
-def _of_document(container: str, stored: dict[str, Any]) -> list[Happening]:
+def _of_document(container: str, stored: dict[str, Any]) -> list[TimelineEntry]:
     return [
-        Happening(_moment(stored[name]), f"{container}/{stored['id']}", _said(what, name, stored))
+        TimelineEntry(_moment(stored[name]), f"{container}/{stored['id']}", _said(what, name, stored))
         for name, what in _TIMES.items()
         if isinstance(stored.get(name), str)
     ]
@@ -108,15 +108,15 @@ def _said(what: str, name: str, stored: dict[str, Any]) -> str:
     return f"attempt {stored.get('attemptCount', '?')}, now {stored.get('status', '?')}{error}"
 
 
-async def _related(clients: Clients, query: NamedQuery, id_: str) -> list[Happening]:
+async def _related(clients: Clients, query: NamedQuery, id_: str) -> list[TimelineEntry]:
     rows = [each async for each in clients.store.query(query, Session(), id=id_)]
     return [each for row in rows for each in _of_document(query.container, row)]
 
 
-async def _failures(clients: Clients, id_: str) -> list[Happening]:
+async def _failures(clients: Clients, id_: str) -> list[TimelineEntry]:
     rows = [each async for each in clients.store.query(FAILURES_ABOUT, Session(), id=id_)]
     return [
-        Happening(
+        TimelineEntry(
             _moment(each["timestamp"]),
             each["stage"],
             f"failed ({each['error_kind']}, {each['abandoned_reason']}, attempt {each.get('attempt', 1)}):"
@@ -127,7 +127,7 @@ async def _failures(clients: Clients, id_: str) -> list[Happening]:
     ]
 
 
-async def _dead_letters(clients: Clients, id_: str) -> list[Happening]:
+async def _dead_letters(clients: Clients, id_: str) -> list[TimelineEntry]:
     wanted = id_.encode()
     found = []
     for each in await diagnosed_letters(clients, QUEUES):
@@ -141,21 +141,23 @@ async def _dead_letters(clients: Clients, id_: str) -> list[Happening]:
         )
         if id_ in named or wanted in letter.copy.data():
             what = f"dead letter {letter.sequence_number} of {letter.queue}: {each.cause.error}"
-            found.append(Happening(each.cause.seen_at, letter.queue, what, each.cause.trace_id))
+            found.append(TimelineEntry(each.cause.seen_at, letter.queue, what, each.cause.trace_id))
     return found
 
 
-async def _audits(clients: Clients, id_: str) -> list[Happening]:
+async def _audits(clients: Clients, id_: str) -> list[TimelineEntry]:
     return [
-        Happening(each.started_at, "operator", f"{each.action} by {each.actor}: {each.status} ({each.id})")
+        TimelineEntry(
+            each.started_at, "operator", f"{each.action} by {each.actor}: {each.status} ({each.id})"
+        )
         for each in await last_audits(clients.store, AUDITS_SEARCHED)
         if id_ == each.id or id_ in json.dumps(each.selection)
     ]
 
 
-def _spans(spans: Iterable[dict[str, Any]]) -> list[Happening]:
+def _spans(spans: Iterable[dict[str, Any]]) -> list[TimelineEntry]:
     return [
-        Happening(
+        TimelineEntry(
             _moment(each["start"]),
             str(each["attributes"].get("pipeline.stage") or "telemetry"),
             f"span {each['name']}: {_milliseconds(each)}, {'ok' if each['success'] else 'failed'}",

@@ -15,7 +15,7 @@ from shared.documents.prepared_message import arrival_of
 from shared.documents.queries.chunks import CHUNKS_OF_THREAD, THREAD_CHUNKS
 from shared.documents.queries.messages import MESSAGES_OF_THREAD
 from shared.documents.threads import Thread
-from shared.domain.mail.models import ParsedAddress, ParsedAttachment, SegmentKind, Segment
+from shared.domain.mail.models import ParsedAddress, ParsedAttachment, Segment, SegmentKind
 from shared.domain.mail.models import ParsedMail as ParsedMessage
 from shared.domain.threading.assignment import InMemoryThreads, ThreadState, assign
 from shared.threads.index import ThreadIndex
@@ -49,9 +49,9 @@ async def rebuild_thread(
     """
     messages = [
         read_document(Message, each)
-        async for each in clients.store.query(MESSAGES_OF_THREAD, session, place=thread_id)
+        async for each in clients.store.query(MESSAGES_OF_THREAD, session, partition_value=thread_id)
     ]
-    await _tell_vectors(clients, thread_id, messages, sources, session)
+    await _update_indexed_threads(clients, thread_id, messages, sources, session)
     places: dict[str, str] = {}
     for archive in sorted({one for each in messages for one in each.archive_ids}):
         members = [arrival_of(parsed_message(each)) for each in messages if archive in each.archive_ids]
@@ -63,7 +63,7 @@ async def rebuild_thread(
     return set(places.values())
 
 
-async def _tell_vectors(
+async def _update_indexed_threads(
     clients: Clients,
     thread_id: str,
     messages: Sequence[Message],
@@ -83,7 +83,7 @@ async def _tell_vectors(
             "thread_id": thread_of[each["message_key"]],
             "source": min(names[thread_of[each["message_key"]]], default=None),
         }
-        async for each in clients.store.query(THREAD_CHUNKS, session, place=thread_id)
+        async for each in clients.store.query(THREAD_CHUNKS, session, partition_value=thread_id)
         if each["embedding_generated"] and each["message_key"] in thread_of
     ]
     await clients.index.upsert(vectors)
@@ -100,7 +100,8 @@ async def _move(
     if not moved:
         return
     found = [
-        read_document(Chunk, each) async for each in clients.store.query(CHUNKS_OF_THREAD, session, place=old)
+        read_document(Chunk, each)
+        async for each in clients.store.query(CHUNKS_OF_THREAD, session, partition_value=old)
     ]
     chunks = [each for each in found if each.message_key in moved]
     store = clients.store
@@ -130,7 +131,9 @@ def parsed_message(message: Message) -> ParsedMessage:
         body_raw=message.body_raw,
         body_normalized=message.body_normalized,
         body_html=message.body_html,
-        segments=[Segment(SegmentKind(each["kind"]), each["start"], each["end"]) for each in message.segments],
+        segments=[
+            Segment(SegmentKind(each["kind"]), each["start"], each["end"]) for each in message.segments
+        ],
         headers=message.headers,
         attachments=[
             ParsedAttachment(each.filename or "", each.content_type, each.size_bytes)

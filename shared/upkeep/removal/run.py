@@ -266,7 +266,7 @@ class _Remover:
         return [each async for each in self._store.query(query, Session(), **parameters)]
 
     async def _rows_of(self, query: NamedQuery, thread_id: str) -> list[Any]:
-        return [each async for each in self._store.query(query, Session(), place=thread_id)]
+        return [each async for each in self._store.query(query, Session(), partition_value=thread_id)]
 
     async def _save(self) -> None:
         self._removal.updated_at = self._run.now()

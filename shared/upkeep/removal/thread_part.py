@@ -18,7 +18,7 @@ from shared.documents.queries.messages import MESSAGE_PLACES
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.reports import REPORTS_ABOUT
 from shared.documents.queries.summaries import SUMMARIES_ABOUT
-from shared.documents.queries.threads import SIGNPOSTS_TO
+from shared.documents.queries.threads import REDIRECTS_TO
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
@@ -86,7 +86,7 @@ async def find_part(clients: Clients, archive: str, thread_id: str, session: Ses
             await follow_merge(clients, old, thread.id, session)
         await store.patch(Thread, Patch(thread.id, thread.id, set={"absorbing": []}), session)
     part = ThreadPart(archive, thread_id, thread)
-    async for each in store.query(MESSAGE_PLACES, session, place=thread_id):
+    async for each in store.query(MESSAGE_PLACES, session, partition_value=thread_id):
         archives = set(each.get("archive_ids") or [each["archive_id"]])
         others = sorted(archives - {archive})
         if not others:
@@ -96,7 +96,7 @@ async def find_part(clients: Clients, archive: str, thread_id: str, session: Ses
         part.archives |= set(others)
         if archive in archives or each["archive_id"] == archive:
             part.shared[each["id"]] = others
-    async for each in store.query(THREAD_CHUNKS, session, place=thread_id):
+    async for each in store.query(THREAD_CHUNKS, session, partition_value=thread_id):
         if each["message_key"] not in part.staying:
             part.chunks_gone.append(each)
         elif each["message_key"] in part.shared or each["archive_id"] == archive:
@@ -115,7 +115,7 @@ async def _find_derived(clients: Clients, part: ThreadPart, session: Session) ->
     names = [part.thread_id]
     found: tuple[dict[str, dict[str, Any]], ...] = ({}, {}, {})
     for name in names:  # it grows
-        names += await rows(SIGNPOSTS_TO, name)
+        names += await rows(REDIRECTS_TO, name)
         for query, kept in zip((SUMMARIES_ABOUT, REPORTS_ABOUT, FAILURES_OF_THREAD), found, strict=True):
             kept.update({each["id"]: each for each in await rows(query, name)})
     part.summaries, part.reports, part.failures = (list(kept.values()) for kept in found)
@@ -203,7 +203,7 @@ async def _settle_thread(
 
 async def _tell_source(clients: Clients, thread_id: str, source: str | None, session: Session) -> None:
     """A thread's vectors say which source it has."""
-    chunks = clients.store.query(THREAD_CHUNKS, session, place=thread_id)
+    chunks = clients.store.query(THREAD_CHUNKS, session, partition_value=thread_id)
     embedded = [each["id"] async for each in chunks if each["embedding_generated"]]
     await clients.index.upsert([{"chunk_id": each, "source": source} for each in embedded])
 

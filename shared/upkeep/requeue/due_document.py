@@ -5,18 +5,27 @@ from enum import StrEnum
 from typing import Any
 
 from shared.documents.archives import Archive
-from shared.documents.base import Swept
+from shared.documents.base import RetryableDocument
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
 from shared.documents.threads import Thread
 
-__all__ = ["ARCHIVES", "CHUNKS", "COLLECTIONS", "MESSAGES", "THREADS", "Collection", "Due", "Why"]
+__all__ = [
+    "ARCHIVES",
+    "CHUNKS",
+    "COLLECTIONS",
+    "MESSAGES",
+    "THREADS",
+    "Collection",
+    "DueDocument",
+    "RetryReason",
+]
 
 
 @dataclass(frozen=True)
 class Collection:
     name: str
-    model: type[Swept]
+    model: type[RetryableDocument]
     stage: str
     fields: tuple[str, ...] = ()  # what its event is rebuilt from
     alive: str = "true"  # of documents that have a pending status and yet nothing to be done
@@ -34,18 +43,18 @@ THREADS = Collection("threads", Thread, "summarization", alive="NOT IS_STRING(c.
 COLLECTIONS = (ARCHIVES, MESSAGES, CHUNKS, THREADS)
 
 
-class Why(StrEnum):
+class RetryReason(StrEnum):
     FAILED = "failed"  # its last attempt is known to have failed
     SILENT = "silent"  # nothing was heard of its last attempt
     NEVER = "never"  # it was never attempted
 
 
 @dataclass(frozen=True)
-class Due:
+class DueDocument:
     """A document to be asked for again, or to be given up."""
 
     collection: Collection
-    why: Why
+    why: RetryReason
     id: str
     partition: str
     attempts: int

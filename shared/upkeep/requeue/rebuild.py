@@ -5,19 +5,21 @@ from datetime import datetime
 
 from shared.pipeline.events.data import ArchiveIngested, ChunksPrepared, EventData, JSONParsed
 from shared.settings.app import Settings
-from shared.upkeep.requeue.due_document import ARCHIVES, CHUNKS, MESSAGES, Due
+from shared.upkeep.requeue.due_document import ARCHIVES, CHUNKS, MESSAGES, DueDocument
 from shared.upkeep.requeue.policy import Policy
 
-__all__ = ["Requeue", "in_events"]
+__all__ = ["Requeue", "rebuild_events"]
 
 LARGEST_BATCH = 500
 
 Requeue = tuple[EventData, int]  # what to publish, as which attempt
 
 
-def in_events(dues: Iterable[Due], policy: Policy, settings: Settings, *, alone: bool) -> list[Requeue]:
+def rebuild_events(
+    dues: Iterable[DueDocument], policy: Policy, settings: Settings, *, alone: bool
+) -> list[Requeue]:
     """Their events: documents of one archive and one attempt together, each by itself where `alone`."""
-    groups: dict[tuple[str, int], list[Due]] = {}
+    groups: dict[tuple[str, int], list[DueDocument]] = {}
     for due in dues:
         groups.setdefault((str(due.fields.get("archive_id")), due.next_attempt), []).append(due)
     return [
@@ -27,18 +29,18 @@ def in_events(dues: Iterable[Due], policy: Policy, settings: Settings, *, alone:
     ]
 
 
-def _size(due: Due, policy: Policy) -> int:
+def _size(due: DueDocument, policy: Policy) -> int:
     if due.collection is ARCHIVES:
         return 1
     return policy.batch_size(due.collection.name, due.next_attempt, LARGEST_BATCH)
 
 
-def _batches(group: list[Due], size: int) -> list[list[Due]]:
+def _batches(group: list[DueDocument], size: int) -> list[list[DueDocument]]:
     group = sorted(group, key=lambda due: (due.partition, due.id))  # whole threads together
     return [group[start : start + size] for start in range(0, len(group), size)]
 
 
-def _archive(dues: Sequence[Due], settings: Settings) -> EventData:  # noqa: ARG001 - as the others
+def _archive(dues: Sequence[DueDocument], settings: Settings) -> EventData:  # noqa: ARG001 - as the others
     (due,) = dues
     stored = due.fields
     ingested = datetime.fromisoformat(stored["ingestion_date"])
@@ -55,7 +57,7 @@ def _archive(dues: Sequence[Due], settings: Settings) -> EventData:  # noqa: ARG
     )
 
 
-def _messages(dues: Sequence[Due], settings: Settings) -> EventData:  # noqa: ARG001 - as the others
+def _messages(dues: Sequence[DueDocument], settings: Settings) -> EventData:  # noqa: ARG001 - as the others
     threads = [due.partition for due in dues]
     return JSONParsed(
         archive_id=dues[0].fields["archive_id"],
@@ -68,7 +70,7 @@ def _messages(dues: Sequence[Due], settings: Settings) -> EventData:  # noqa: AR
     )
 
 
-def _chunks(dues: Sequence[Due], settings: Settings) -> EventData:
+def _chunks(dues: Sequence[DueDocument], settings: Settings) -> EventData:
     sizes = [due.fields.get("token_count") or 0 for due in dues]
     return ChunksPrepared(
         message_keys=list(dict.fromkeys(due.fields["message_key"] for due in dues)),
@@ -84,7 +86,7 @@ def _chunks(dues: Sequence[Due], settings: Settings) -> EventData:
     )
 
 
-_EVENTS: dict[str, Callable[[Sequence[Due], Settings], EventData]] = {
+_EVENTS: dict[str, Callable[[Sequence[DueDocument], Settings], EventData]] = {
     ARCHIVES.name: _archive,
     MESSAGES.name: _messages,
     CHUNKS.name: _chunks,

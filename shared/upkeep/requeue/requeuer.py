@@ -27,7 +27,7 @@ from shared.pipeline.events.catalogue import STAGE_OF
 from shared.pipeline.events.data import SummarizationRequested
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.events.splitting import split_to_fit
-from shared.upkeep.requeue.due_document import Due
+from shared.upkeep.requeue.due_document import DueDocument
 from shared.upkeep.requeue.rebuild import Requeue
 
 __all__ = ["Requeuer"]
@@ -42,12 +42,12 @@ class Requeuer:
     clients: Clients
     now: Callable[[], datetime]
     progress: Callable[[str], None] = field(default=lambda _step: None)
-    past_the_topic: bool = False  # to the stage's queue, which drops no message that it has seen before
+    bypass_topic: bool = False  # to the stage's queue, which drops no message that it has seen before
 
     async def requeue(
         self,
-        dues: Sequence[Due],
-        rebuild: Callable[[Sequence[Due]], Sequence[Requeue]],
+        dues: Sequence[DueDocument],
+        rebuild: Callable[[Sequence[DueDocument]], Sequence[Requeue]],
         **noted: dict[str, Any],
     ) -> int:
         """Ask for these again; how many were counted here. `noted` has more to note on a document, by id."""
@@ -60,7 +60,7 @@ class Requeuer:
         self.progress("noted")
         return len(counted)
 
-    async def give_up(self, dues: Sequence[Due]) -> list[Due]:
+    async def give_up(self, dues: Sequence[DueDocument]) -> list[DueDocument]:
         """Mark them as failed for good; those that were marked here."""
         session = Session()
         marked = await self._keep(dues, lambda due: self._mark_failed(due, session))
@@ -72,7 +72,7 @@ class Requeuer:
         self.progress("given_up")
         return marked
 
-    async def _count(self, due: Due, moment: str, session: Session) -> bool:
+    async def _count(self, due: DueDocument, moment: str, session: Session) -> bool:
         counted = {
             "attemptCount": due.next_attempt,
             "lastAttemptTime": moment,
@@ -81,7 +81,7 @@ class Requeuer:
         }
         return await self._patch(due, counted, _unchanged(due), session)
 
-    async def _note(self, due: Due, moment: str, more: dict[str, Any], session: Session) -> bool:
+    async def _note(self, due: DueDocument, moment: str, more: dict[str, Any], session: Session) -> bool:
         """From now on it is silent, and not failed; unless its stage was faster."""
         asked = {"requeued_at": due.requeued_at or moment, **more}
         same = (
@@ -89,11 +89,17 @@ class Requeuer:
         )
         return await self._patch(due, asked, same, session)
 
-    async def _mark_failed(self, due: Due, session: Session) -> bool:
-        given_up = {"status": ProcessingStatus.FAILED_MAX_RETRIES.value, "lastError": due.reason, "requeued_at": None}
+    async def _mark_failed(self, due: DueDocument, session: Session) -> bool:
+        given_up = {
+            "status": ProcessingStatus.FAILED_MAX_RETRIES.value,
+            "lastError": due.reason,
+            "requeued_at": None,
+        }
         return await self._patch(due, given_up, _unchanged(due), session)
 
-    async def _patch(self, due: Due, changes: dict[str, Any], condition: str, session: Session) -> bool:
+    async def _patch(
+        self, due: DueDocument, changes: dict[str, Any], condition: str, session: Session
+    ) -> bool:
         """Whether the condition held. It does not where the document has gone meanwhile."""
         patch = Patch(due.id, due.partition, set=changes)
         try:
@@ -110,7 +116,7 @@ class Requeuer:
             for data, attempt in requeues
             for part in split_to_fit(data)
         ]
-        alone = {event.event_id: event for event in events if self.past_the_topic or _may_be_dropped(event)}
+        alone = {event.event_id: event for event in events if self.bypass_topic or _may_be_dropped(event)}
         for event in alone.values():
             await self.clients.bus.send_to_queue(STAGE_OF[event.event_type], [to_message(event)])
         await self.clients.bus.publish(event for event in events if event.event_id not in alone)
@@ -139,7 +145,7 @@ def _may_be_dropped(event: Event[Any]) -> bool:
     return event.attempt == 1 and not isinstance(event.data, SummarizationRequested)
 
 
-def _unchanged(due: Due) -> str:
+def _unchanged(due: DueDocument) -> str:
     """That it is as it was read: the text of a condition, with values of ours only."""
     attempts = f"c.attemptCount = {due.attempts:d}"
     if not due.attempts:

@@ -16,7 +16,7 @@ from shared.documents.queries.named_query import NamedQuery
 from shared.upkeep.requeue.due_document import Collection
 from shared.upkeep.requeue.policy import Policy
 
-__all__ = ["FailureEvidence", "find_evidence", "judge"]
+__all__ = ["FailureEvidence", "circuit_open_reason", "find_evidence"]
 
 FEWEST_FAILURES = 5
 MOST = 0.8
@@ -31,7 +31,7 @@ class FailureEvidence:
     finished_since: int = 0
 
 
-def judge(evidence: FailureEvidence, *, was_open: bool) -> str | None:
+def circuit_open_reason(evidence: FailureEvidence, *, was_open: bool) -> str | None:
     """The error that says that the stage's dependency is down; None where it is not.
 
     Once open it stays so until something is finished, or fails with something else: the probes are few.
@@ -52,7 +52,10 @@ async def find_evidence(
 ) -> FailureEvidence:
     since = stored_time(now - 2 * policy.interval)
     found = [
-        each async for each in store.query(RECENT_FAILURES, Session(), place=collection.stage, since=since)
+        each
+        async for each in store.query(
+            RECENT_FAILURES, Session(), partition_value=collection.stage, since=since
+        )
     ]
     if len(found) < FEWEST_FAILURES and not was_open:
         return FailureEvidence(())

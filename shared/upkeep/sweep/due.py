@@ -16,7 +16,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.documents.base import stored_time
 from shared.documents.queries.named_query import FAILED, NEVER, OPEN, SILENT, NamedQuery
-from shared.upkeep.requeue.due_document import Collection, Due, Why
+from shared.upkeep.requeue.due_document import Collection, DueDocument, RetryReason
 from shared.upkeep.requeue.policy import Policy
 
 __all__ = ["Counted", "count_documents", "due_documents"]
@@ -29,17 +29,19 @@ Counted = dict[str, int]
 
 async def due_documents(
     store: Store, collection: Collection, policy: Policy, now: datetime, *, after: str = ""
-) -> AsyncIterator[Due]:
+) -> AsyncIterator[DueDocument]:
     """Those that are due, oldest first within each kind. `after` is where the never attempted ones start."""
     last = policy.max_attempts[collection.name]
     for attempts in range(last + 1):
         before = stored_time(now - policy.delay(attempts))
         query = _query(collection, "due_failed", _failed(exactly=attempts < last), "lastAttemptTime")
-        async for due in _found(store, query, collection, Why.FAILED, attempts=attempts, before=before):
+        async for due in _found(
+            store, query, collection, RetryReason.FAILED, attempts=attempts, before=before
+        ):
             yield due
     query = _query(collection, "due_silent", f"{SILENT} AND c.lastAttemptTime <= @before", "lastAttemptTime")
     before = stored_time(now - policy.stuck_after)
-    async for due in _found(store, query, collection, Why.SILENT, before=before):
+    async for due in _found(store, query, collection, RetryReason.SILENT, before=before):
         if due.last_attempt is not None and due.last_attempt <= stored_time(
             now - policy.silence(due.attempts)
         ):
@@ -47,7 +49,9 @@ async def due_documents(
     never = f"{NEVER} AND (c.created_at <= @before OR c.attemptCount >= @last) AND c.created_at > @after"
     query = _query(collection, "due_never", never, "created_at")
     grace = stored_time(now - policy.grace)
-    async for due in _found(store, query, collection, Why.NEVER, before=grace, after=after, last=last):
+    async for due in _found(
+        store, query, collection, RetryReason.NEVER, before=grace, after=after, last=last
+    ):
         yield due
 
 
@@ -88,10 +92,10 @@ def _query(collection: Collection, name: str, condition: str, order: str) -> Nam
 
 
 async def _found(
-    store: Store, query: NamedQuery, collection: Collection, why: Why, **parameters: Any
-) -> AsyncIterator[Due]:
+    store: Store, query: NamedQuery, collection: Collection, why: RetryReason, **parameters: Any
+) -> AsyncIterator[DueDocument]:
     async for each in store.query(query, Session(), **parameters):
-        yield Due(
+        yield DueDocument(
             collection,
             why,
             id=each["id"],

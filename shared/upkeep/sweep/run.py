@@ -20,11 +20,19 @@ from shared.documents.queries.runs import LATEST_RUN
 from shared.documents.runs import Run, RunStatus
 from shared.documents.threads import Thread
 from shared.pipeline.readiness import ReadyThread, ready_threads, summary_request
-from shared.upkeep.requeue.due_document import CHUNKS, COLLECTIONS, MESSAGES, THREADS, Collection, Due, Why
+from shared.upkeep.requeue.due_document import (
+    CHUNKS,
+    COLLECTIONS,
+    MESSAGES,
+    THREADS,
+    Collection,
+    DueDocument,
+    RetryReason,
+)
 from shared.upkeep.requeue.policy import Policy
-from shared.upkeep.requeue.rebuild import Requeue, in_events
+from shared.upkeep.requeue.rebuild import Requeue, rebuild_events
 from shared.upkeep.requeue.requeuer import Requeuer
-from shared.upkeep.sweep.circuit_breaker import find_evidence, judge
+from shared.upkeep.sweep.circuit_breaker import circuit_open_reason, find_evidence
 from shared.upkeep.sweep.due import count_documents, due_documents
 
 __all__ = ["KIND", "Options", "SweepFailedError", "latest_run", "sweep"]
@@ -67,7 +75,7 @@ async def sweep(clients: Clients, options: Options | None = None) -> Run | None:
 
 async def latest_run(clients: Clients, kind: str = KIND) -> Run | None:
     """The latest run that has ended."""
-    found = [each async for each in clients.store.query(LATEST_RUN, Session(), place=kind)]
+    found = [each async for each in clients.store.query(LATEST_RUN, Session(), partition_value=kind)]
     return read_document(Run, found[0]) if found else None
 
 
@@ -149,7 +157,7 @@ class _Sweep:
         now = self._options.now()
         was_open = before is not None and _waits_for_probes(before, collection)
         evidence = await find_evidence(self._clients.store, collection, self._policy, now, was_open=was_open)
-        error = judge(evidence, was_open=was_open)
+        error = circuit_open_reason(evidence, was_open=was_open)
         self._metrics.circuit_open.set(int(error is not None), {"collection": collection.name})
         if error is not None:
             self._run.circuits[collection.name] = error
@@ -159,11 +167,11 @@ class _Sweep:
             )  # fmt: skip
         return error
 
-    async def _due(self, collection: Collection, before: Run | None) -> list[Due]:
+    async def _due(self, collection: Collection, before: Run | None) -> list[DueDocument]:
         """What is due, read before anything is changed: a change would move what comes on later pages."""
         after = before.cursor.get(collection.name, "") if before is not None else ""
         limit = min(self._policy.limit, THREADS_EXAMINED) if collection is THREADS else self._policy.limit
-        dues: list[Due] = []
+        dues: list[DueDocument] = []
         found = due_documents(self._clients.store, collection, self._policy, self._options.now(), after=after)
         async for due in found:
             if len(dues) == limit:
@@ -172,7 +180,7 @@ class _Sweep:
             dues.append(due)
         return dues
 
-    async def _give_up(self, collection: Collection, dues: list[Due]) -> int:
+    async def _give_up(self, collection: Collection, dues: list[DueDocument]) -> int:
         self._show("given up", dues)
         if self._options.dry_run:
             return len(dues)
@@ -182,7 +190,7 @@ class _Sweep:
             self._loosened |= {due.partition for due in marked}
         return len(marked)
 
-    async def _requeue(self, dues: list[Due], *, alone: bool) -> tuple[int, int]:
+    async def _requeue(self, dues: list[DueDocument], *, alone: bool) -> tuple[int, int]:
         chosen = dues[: self._policy.probes] if alone else dues
         self._show("requeued", chosen)
         if self._options.dry_run:
@@ -190,19 +198,19 @@ class _Sweep:
         requeued = 0
         for page in _pages(chosen):
             requeued += await self._requeuer.requeue(
-                page, lambda some: in_events(some, self._policy, self._clients.settings, alone=alone)
+                page, lambda some: rebuild_events(some, self._policy, self._clients.settings, alone=alone)
             )
         return requeued, len(dues) - len(chosen)
 
     # threads
 
-    async def _requeue_threads(self, dues: list[Due], *, alone: bool) -> tuple[int, int]:
+    async def _requeue_threads(self, dues: list[DueDocument], *, alone: bool) -> tuple[int, int]:
         """Only a thread that is ready is asked for: else its messages or chunks are what is stuck.
 
         A thread in which something was just given up may be ready by that, and nobody else would notice.
         """
         known = {due.id for due in dues}
-        dues = [*(await self._loosened_threads(known)), *dues]
+        dues = [*(await self._unblocked_threads(known)), *dues]
         requeued, held_back = 0, 0
         for page in _pages(dues, THREADS_AT_ONCE):
             ready = await self._ready(page)
@@ -213,21 +221,21 @@ class _Sweep:
             requeued += await self._ask(page, ready)
         return requeued, held_back
 
-    async def _ask(self, page: Sequence[Due], ready: dict[str, ReadyThread]) -> int:
+    async def _ask(self, page: Sequence[DueDocument], ready: dict[str, ReadyThread]) -> int:
         chosen = [due for due in page if due.id in ready]
         if self._options.dry_run:
             return len(chosen)
         settings = self._clients.settings
         versions = {due.id: {"content_hash": ready[due.id].version, "requesting": None} for due in chosen}
 
-        def requests(some: Sequence[Due]) -> list[Requeue]:
+        def requests(some: Sequence[DueDocument]) -> list[Requeue]:
             return [
                 (summary_request(due.id, ready[due.id].version, settings), due.next_attempt) for due in some
             ]
 
         return await self._requeuer.requeue(chosen, requests, **versions)
 
-    async def _ready(self, page: Sequence[Due]) -> dict[str, ReadyThread]:
+    async def _ready(self, page: Sequence[DueDocument]) -> dict[str, ReadyThread]:
         found = await self._clients.store.find_many(Thread, [(due.id, due.id) for due in page], Session())
         alive = [each for each in found.values() if each.merged_into is None and not self._claimed(each)]
         return {each.thread.id: each for each in await ready_threads(self._clients, alive, Session())}
@@ -238,17 +246,17 @@ class _Sweep:
         claimed = (thread.requesting or {}).get("at", "")
         return str(claimed) > stored_time(self._options.now() - CLAIMED_FOR - quiet)
 
-    async def _loosened_threads(self, known: set[str]) -> list[Due]:
+    async def _unblocked_threads(self, known: set[str]) -> list[DueDocument]:
         """Threads in which something was given up, unless they are done with or were tried already."""
         wanted = sorted(self._loosened - known)
         found = await self._clients.store.find_many(Thread, [(each, each) for each in wanted], Session())
         return [
-            Due(THREADS, Why.NEVER, each.id, each.id, 0, None, each.lastError, None)
+            DueDocument(THREADS, RetryReason.NEVER, each.id, each.id, 0, None, each.lastError, None)
             for each in found.values()
             if each.status is ProcessingStatus.PENDING and each.lastAttemptTime is None
         ]
 
-    def _show(self, what: str, dues: Iterable[Due]) -> None:
+    def _show(self, what: str, dues: Iterable[DueDocument]) -> None:
         room = MAX_EXAMPLES - len(self._run.examples)
         self._run.examples += [
             {
@@ -270,11 +278,11 @@ def _waits_for_probes(before: Run, collection: Collection) -> bool:
     return is_open and bool(before.counts.get(collection.name, {}).get("requeued"))
 
 
-def _pages(dues: Sequence[Due], size: int = PAGE) -> list[Sequence[Due]]:
+def _pages(dues: Sequence[DueDocument], size: int = PAGE) -> list[Sequence[DueDocument]]:
     return [dues[start : start + size] for start in range(0, len(dues), size)]
 
 
-def _last_created(dues: Sequence[Due]) -> str:
+def _last_created(dues: Sequence[DueDocument]) -> str:
     """Where the never attempted ones were broken off; empty where they were not reached."""
-    never = [due for due in dues if due.why is Why.NEVER]
+    never = [due for due in dues if due.why is RetryReason.NEVER]
     return str(never[-1].fields.get("created_at", "")) if never else ""

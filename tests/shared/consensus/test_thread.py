@@ -5,7 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.domain.consensus.analysis import analyse_thread
-from shared.domain.consensus.models import ConsensusMessage, ConsensusType, StanceCounts, Stance, ThreadConsensus
+from shared.domain.consensus.models import (
+    ConsensusMessage,
+    ConsensusType,
+    Stance,
+    StanceCounts,
+    ThreadConsensus,
+)
 from tests.support.properties import STEADY
 
 START = datetime(2024, 1, 1, tzinfo=UTC)

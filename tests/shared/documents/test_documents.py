@@ -86,7 +86,7 @@ def test_the_sender_is_stored_as_from() -> None:
     stored = message.to_cosmos()
     assert stored["from"] == {"name": "A", "email": "a@x"}
     assert read_document(Message, stored) == message
-    assert message.place == "t"
+    assert message.partition_value == "t"
 
 
 def test_the_etag_is_read_but_not_stored() -> None:
@@ -104,7 +104,8 @@ def test_a_broken_document_is_named_with_the_path_of_the_fault() -> None:
 
 def test_every_document_has_a_container_partitioned_by_its_partition_field() -> None:
     assert {name: spec.partition_path for name, spec in CONTAINERS.items()} == {
-        name: f"/{'shelf' if model.shelves else model.partition_field}" for name, model in DOCUMENTS.items()
+        name: f"/{'shelf' if model.shared_partitions else model.partition_field}"
+        for name, model in DOCUMENTS.items()
     }
 
 

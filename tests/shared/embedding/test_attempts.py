@@ -9,7 +9,7 @@ from shared.core.errors import (
     EncoderTimeoutError,
     UnencodableTextError,
 )
-from shared.embedding.process.batch_retries import Attempts, Try
+from shared.embedding.process.batch_retries import BatchAttempt, BatchRetryPolicy
 
 CRASH = EncoderCrashError()
 
@@ -19,7 +19,7 @@ CRASH = EncoderCrashError()
 def test_a_text_has_the_initial_attempt_and_the_retries_and_the_last_it_has_alone(
     size: int, retries: int
 ) -> None:
-    attempts, tried, made = Attempts(retries), Try(tuple(range(size))), 0
+    attempts, tried, made = BatchRetryPolicy(retries), BatchAttempt(tuple(range(size))), 0
     poison = size // 2
     while True:
         made += 1
@@ -36,15 +36,15 @@ def test_a_text_has_the_initial_attempt_and_the_retries_and_the_last_it_has_alon
 
 
 def test_a_lone_text_that_is_refused_is_not_tried_again() -> None:
-    assert Attempts().after(Try((3,)), UnencodableTextError()) == []
-    assert len(Attempts().after(Try((3, 4)), UnencodableTextError())) == 2
+    assert BatchRetryPolicy().after(BatchAttempt((3,)), UnencodableTextError()) == []
+    assert len(BatchRetryPolicy().after(BatchAttempt((3, 4)), UnencodableTextError())) == 2
 
 
 def test_after_a_timeout_there_is_more_time() -> None:
-    (again,) = Attempts().after(Try((0,)), EncoderTimeoutError())
-    (later,) = Attempts().after(again, EncoderTimeoutError())
+    (again,) = BatchRetryPolicy().after(BatchAttempt((0,)), EncoderTimeoutError())
+    (later,) = BatchRetryPolicy().after(again, EncoderTimeoutError())
     assert (again.timeout_factor, later.timeout_factor) == (2.0, 4.0)
-    (crashed,) = Attempts().after(Try((0,)), CRASH)
+    (crashed,) = BatchRetryPolicy().after(BatchAttempt((0,)), CRASH)
     assert crashed.timeout_factor == 1.0
 
 
@@ -58,5 +58,5 @@ def test_after_a_timeout_there_is_more_time() -> None:
     ],
 )
 def test_the_wait_depends_on_what_failed(error: Exception, waits: list[float]) -> None:
-    assert [Attempts().wait_seconds(failures, error) for failures in (1, 2, 3)] == waits
-    assert Attempts().wait_seconds(30, error) <= 15
+    assert [BatchRetryPolicy().wait_seconds(failures, error) for failures in (1, 2, 3)] == waits
+    assert BatchRetryPolicy().wait_seconds(30, error) <= 15

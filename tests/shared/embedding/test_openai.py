@@ -178,7 +178,7 @@ async def test_a_deployment_that_does_not_exist_is_permanent_and_no_text_is_blam
 ) -> None:
     server.answers.append(refusal(status, "no such deployment"))
     with pytest.raises(Exception, match="no such deployment") as raised:
-        await embedder.settle(["one", "two"])
+        await embedder.encode_each(["one", "two"])
     assert classify(raised.value).kind is ErrorKind.PERMANENT
     assert not isinstance(raised.value, UnencodableTextError)
 
@@ -187,7 +187,7 @@ async def test_a_text_that_is_refused_stands_alone_at_the_end_and_the_others_hav
     server: OpenAIServer, embedder: OpenAIEmbedder
 ) -> None:
     texts = ["a", "bb", "poison", "dddd", "eeeee"]
-    settled = await embedder.settle(texts)
+    settled = await embedder.encode_each(texts)
     assert list(settled.failed) == [2]
     assert "filtered" in str(settled.failed[2])
     kept = [0, 1, 3, 4]
@@ -205,7 +205,7 @@ async def test_a_request_stays_within_the_limits_of_the_service(
 
 
 async def test_a_text_over_the_window_is_cut_and_reported(embedder: OpenAIEmbedder) -> None:
-    settled = await embedder.settle(["x" * 8191 * 3, "x" * (8191 * 3 + 1)])
+    settled = await embedder.encode_each(["x" * 8191 * 3, "x" * (8191 * 3 + 1)])
     assert settled.truncated == (1,)
 
 

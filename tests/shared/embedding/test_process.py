@@ -23,7 +23,7 @@ from shared.core.errors import (
     ErrorKind,
     UnencodableTextError,
 )
-from shared.embedding.process.batch_retries import Attempts
+from shared.embedding.process.batch_retries import BatchRetryPolicy
 from shared.embedding.process.child import EncoderSpec
 from shared.embedding.process.embedder import EncoderProcess, ProcessOptions
 from tests.shared.embedding.toy_encoders import SPEC
@@ -59,7 +59,7 @@ def journal(folder: Path) -> list[str]:
 async def test_vectors_come_in_the_order_of_the_texts_whatever_their_lengths(start: Start) -> None:
     embedder = await start()
     texts = ["a " * count for count in (3, 30, 1, 16, 0, 7, 2, 12)]
-    settled = await embedder.settle(texts)
+    settled = await embedder.encode_each(texts)
     vectors = settled.complete()
     assert settled.truncated == (1,)
     assert vectors.dtype == np.float32
@@ -73,7 +73,7 @@ async def test_vectors_come_in_the_order_of_the_texts_whatever_their_lengths(sta
 async def test_an_encoder_that_dies_or_hangs_is_replaced_and_nothing_is_lost(start: Start, fate: str) -> None:
     embedder = await start(batch_seconds=1.0 if "hang" in fate else 30.0)
     texts = [f"text {number}" for number in range(20)] + [fate]
-    settled = await embedder.settle(texts)
+    settled = await embedder.encode_each(texts)
     assert not settled.failed
     assert settled.vectors[:, 0].tolist() == [len(text) for text in texts]
     assert embedder.restarts == 1
@@ -89,7 +89,7 @@ async def test_a_text_that_always_fails_has_four_attempts_the_last_alone_and_the
     embedder = await start(batch_seconds=0.4 if fate == "hang" else 30.0)
     texts = [f"text {number}" for number in range(30)]
     texts[7] = fate
-    settled = await embedder.settle(texts)
+    settled = await embedder.encode_each(texts)
     assert list(settled.failed) == [7]
     assert isinstance(settled.failed[7].__cause__, cause)
     assert classify(settled.failed[7]).kind is ErrorKind.PERMANENT
@@ -105,7 +105,7 @@ async def test_a_text_that_always_fails_has_four_attempts_the_last_alone_and_the
 
 async def test_a_text_that_is_refused_is_cut_out_and_not_repeated_alone(start: Start, tmp_path: Path) -> None:
     embedder = await start()
-    settled = await embedder.settle(["one", "refuse", "two"])
+    settled = await embedder.encode_each(["one", "refuse", "two"])
     assert list(settled.failed) == [1]
     assert "this text cannot be encoded" in str(settled.failed[1])
     assert journal(tmp_path).count("refuse") == 1
@@ -115,7 +115,7 @@ async def test_a_text_that_is_refused_is_cut_out_and_not_repeated_alone(start: S
 async def test_batches_shrink_when_memory_is_short_and_grow_again_when_it_is_not(start: Start) -> None:
     embedder = await start(holds_tokens=40)
     texts = ["word " * 16 for _ in range(12)]
-    settled = await embedder.settle(texts)
+    settled = await embedder.encode_each(texts)
     assert not settled.failed
     assert embedder.token_budget == 32
     await embedder.encode(["one"] * 8 * 64)
@@ -128,7 +128,7 @@ async def test_batches_shrink_when_memory_is_short_and_grow_again_when_it_is_not
 async def test_a_text_is_not_blamed_when_the_encoder_fails_on_every_text(start: Start) -> None:
     embedder = await start(ill=True)
     with pytest.raises(EncoderCrashError) as raised:
-        await embedder.settle(["one", "two", "three"])
+        await embedder.encode_each(["one", "two", "three"])
     assert classify(raised.value).kind is ErrorKind.TRANSIENT
 
 
@@ -231,4 +231,4 @@ def _until(condition: Callable[[], bool], seconds: float = 30) -> None:
 
 
 def test_the_default_is_four_attempts() -> None:
-    assert ProcessOptions().attempts == Attempts(max_retries=3)
+    assert ProcessOptions().attempts == BatchRetryPolicy(max_retries=3)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.embedding.port import Settled
+from shared.embedding.port import EncodingResult
 from shared.embedding.process.text_queue import POOL, Call, WaitingTexts
 
 LOOP = asyncio.new_event_loop()
@@ -18,7 +18,7 @@ def call(*lengths: int) -> Call:
     return Call(
         texts,
         lengths,
-        Settled(np.zeros((len(texts), 1), np.float32)),
+        EncodingResult(np.zeros((len(texts), 1), np.float32)),
         asyncio.Future(loop=LOOP),
     )
 

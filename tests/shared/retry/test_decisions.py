@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from shared.core.errors import ErrorKind, ClassifiedError
+from shared.core.errors import ClassifiedError, ErrorKind
 from shared.pipeline.retry.policies import Abandon, Backoff, Retry, RetryConfig, RetryPolicy
 
 TRANSIENT = ClassifiedError(ErrorKind.TRANSIENT, "HttpResponseError", "503")

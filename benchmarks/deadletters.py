@@ -18,7 +18,7 @@ from shared.clients.servicebus.dead_letter_mover import OperationObserver
 from shared.upkeep.audit import Actor
 from shared.upkeep.deadletters.groups import diagnosed_letters, group_letters
 from shared.upkeep.deadletters.operations import REQUEUE, request_operation, run_operation
-from tests.ops.place import OpsPlace, ops_place
+from tests.ops.environment import OpsPlace, ops_place
 from tests.support.cloud import local_cloud, servicebus
 
 LONGEST_GROUPING = 10.0

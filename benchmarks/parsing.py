@@ -23,7 +23,7 @@ from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.assignment import InMemoryThreads, assign
 from shared.ingestion.reader.reader import close_readers
 from stages.parsing import PARSING
-from tests.pipeline.mail_in import mail, mail_in
+from tests.stages.mail_in import mail, mail_in
 from tests.support.cloud import local_cloud, servicebus
 from tests.support.mail_data import WHY_SKIPPED, data_folder
 

@@ -24,8 +24,8 @@ from shared.clients.cosmos.session import Session
 from shared.documents.queries.named_query import NamedQuery
 from shared.embedding.factory import open_embedder
 from shared.settings.app import Settings
-from tests.chaos.world import World, world
 from tests.support.mail_data import WHY_SKIPPED, data_folder, open_archive
+from tests.system.chaos.world import World, world
 
 FILES = ("git-2023-12.mbox.gz", "git-2024-01.mbox.gz")
 AFTERWARDS = ("summarization", "reporting")

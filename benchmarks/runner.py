@@ -30,8 +30,8 @@ from shared.pipeline.events.data import JSONParsed
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.runner import StageRunner
 from shared.settings.app import Settings
-from tests.heart.toy import Bench, Toy, bench, chunk_of
 from tests.support.cloud import local_cloud, servicebus
+from tests.support.toy_stages import Bench, Toy, bench, chunk_of
 
 MESSAGES_PER_EVENT = 20
 Measure = tuple[float, float]

@@ -26,9 +26,9 @@ from shared.core.ids import chunk_id
 from shared.documents.base import ProcessingStatus
 from shared.documents.chunks import Chunk
 from shared.upkeep.sweep.run import Options, sweep
-from tests.heart.toy import bench
 from tests.support.cloud import local_cloud, servicebus
-from tests.sweep.place import count_items
+from tests.support.toy_stages import bench
+from tests.upkeep.sweep.environment import count_items
 
 NOW = datetime(2026, 3, 11, 12, 0, tzinfo=UTC)
 PER_THREAD = 100

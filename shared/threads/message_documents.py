@@ -1,7 +1,7 @@
 """A message as it is stored, straight from what was parsed.
 
 Thousands are written at a time, so none is made into a model first. That it is what the model would store is
-tested over all the mail there is (tests/pipeline/test_stored_messages.py).
+tested over all the mail there is (tests/threads/test_message_documents.py).
 """
 
 from collections.abc import Mapping, Sequence

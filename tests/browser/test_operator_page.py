@@ -17,7 +17,7 @@ from shared.clients.cosmos.session import Session
 from shared.documents.archives import Archive, ArchiveStatus
 from tests.browser.conftest import Complaints
 from tests.browser.test_reading import AXE
-from tests.pipeline.mail_in import archive_of
+from tests.stages.mail_in import archive_of
 from tests.support.cloud import LocalCloud, wait_for
 from tests.web.site import Site, empty_site
 

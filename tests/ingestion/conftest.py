@@ -3,7 +3,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 
-from tests.ingestion.place import Place, a_place
+from tests.ingestion.environment import Place, a_place
 from tests.support.cloud import LocalCloud, plan_faults
 from tests.support.services import RunningService
 

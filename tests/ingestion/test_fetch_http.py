@@ -6,7 +6,7 @@ from shared.clients.cosmos.session import Session
 from shared.core.ids import file_hash
 from shared.documents.failures import FailureRecord
 from shared.documents.operations import OperationStatus
-from tests.ingestion.place import Place
+from tests.ingestion.environment import Place
 from tests.ingestion.web_server import a_site
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -24,9 +24,9 @@ from shared.ingestion.fetch_imap import _mbox_entry, fetch_imap
 from shared.ingestion.fetcher import FetchContext
 from shared.ingestion.imap_client import MailboxMessage
 from shared.pipeline.retry.loops import AbandonedError
-from tests.archives.files import mbox
+from tests.ingestion.environment import Place
 from tests.ingestion.imap_server import MailServer, a_mail_server
-from tests.ingestion.place import Place
+from tests.ingestion.unpacking.files import mbox
 from tests.support.cloud import wait_for
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

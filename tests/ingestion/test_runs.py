@@ -11,9 +11,9 @@ from shared.clients.cosmos.store import Conflict
 from shared.documents.operations import Operation, OperationStatus
 from shared.documents.sources import Source
 from shared.ingestion.fetch_requests import Requested, request_due_fetches, request_fetch
-from tests.heart.toy import Crash
-from tests.ingestion.place import Place
+from tests.ingestion.environment import Place
 from tests.ingestion.web_server import a_site
+from tests.support.toy_stages import Crash
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

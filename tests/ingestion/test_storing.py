@@ -13,9 +13,9 @@ from shared.documents.failures import FailureRecord
 from shared.ingestion.errors import ArchiveTooLargeError, HashCollisionError
 from shared.ingestion.unpacking.errors import CorruptArchiveError, UnsupportedArchiveError
 from shared.pipeline.retry.loops import AbandonedError
-from tests.heart.toy import Crash
-from tests.ingestion.place import Place
+from tests.ingestion.environment import Place
 from tests.support.cloud import LocalCloud, faults_hit, plan_faults
+from tests.support.toy_stages import Crash
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

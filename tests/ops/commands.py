@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ops.cli import main
-from tests.ops.place import OpsPlace
+from tests.ops.environment import OpsPlace
 from tests.support import kills
 
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 
-from tests.ops.place import OpsPlace, namespace_with_short_locks, ops_place
+from tests.ops.environment import OpsPlace, namespace_with_short_locks, ops_place
 from tests.support.cloud import LocalCloud, plan_faults
 from tests.support.services import RunningService
 

@@ -18,8 +18,8 @@ from shared.documents.archives import ArchiveStatus
 from shared.documents.reports import Report
 from shared.pipeline.events.envelope import parse_event
 from tests.ops.commands import Commands, Ended
-from tests.ops.place import OpsPlace, an_archive, read_archive
-from tests.pipeline.mail_in import mail
+from tests.ops.environment import OpsPlace, an_archive, read_archive
+from tests.stages.mail_in import mail
 from web.operator.view import view_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

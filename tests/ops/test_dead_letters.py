@@ -23,7 +23,7 @@ from shared.upkeep.deadletters.operations import PURGE, REQUEUE, RESTORE, reques
 from shared.upkeep.deadletters.queue_names import UnknownQueueError, queue_named
 from shared.upkeep.deadletters.restoring import NothingToRestoreError, restorable
 from shared.upkeep.deadletters.selection import LetterSelection, choose
-from tests.ops.place import FAILED_AT, OpsPlace, failure_of
+from tests.ops.environment import FAILED_AT, OpsPlace, failure_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 ME = Actor("ada@example.org")

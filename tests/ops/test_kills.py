@@ -18,7 +18,7 @@ from shared.upkeep.audit import Actor
 from shared.upkeep.deadletters.operations import PURGE, REQUEUE, RESTORE, request_operation, run_operation
 from shared.upkeep.deadletters.restoring import restorable
 from tests.ops.commands import settings_file, settings_values
-from tests.ops.place import LOCK_SECONDS, OpsPlace
+from tests.ops.environment import LOCK_SECONDS, OpsPlace
 from tests.support.kills import Killer, killer
 from tests.support.services import ROOT
 

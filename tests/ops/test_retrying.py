@@ -20,7 +20,7 @@ from shared.upkeep.oversight.stuck_documents import (
     troubled_by_id,
 )
 from tests.ops.commands import Commands
-from tests.ops.place import OpsPlace, an_archive, read_archive
+from tests.ops.environment import OpsPlace, an_archive, read_archive
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 NOW = datetime.now(UTC)

@@ -1,0 +1,509 @@
+"""The stage runner with a toy stage on the whole local cloud."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from azure.servicebus import ServiceBusMessage, ServiceBusReceivedMessage
+from azure.servicebus.aio import ServiceBusReceiver
+from opentelemetry import propagate
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import format_trace_id, get_current_span
+from pydantic import SecretStr
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.clients.servicebus.bus import to_message
+from shared.clients.telemetry.metrics import Metrics
+from shared.core.errors import PermanentError
+from shared.core.ids import invalid_key
+from shared.documents.failures import FailureRecord
+from shared.documents.messages import Message
+from shared.documents.queries.named_query import NamedQuery
+from shared.pipeline.delivery import Delivery
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.runner import Runtime, StageRunner
+from stages.preview_settlement import PreviewSettlement
+from tests.support.cloud import LocalCloud, faults_hit, plan_faults, set_replica_lag
+from tests.support.proxy import faulty_proxy
+from tests.support.services import RunningService
+from tests.support.toy_stages import RAW, Bench, Crash, Toy, bench, collect_dropped_sockets
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_place(cloud: LocalCloud, bus_service: RunningService) -> AsyncIterator[Bench]:
+    async with bench(cloud.settings(bus_service)) as ready:
+        yield ready
+
+
+@pytest.fixture
+def place(shared_place: Bench) -> Bench:
+    return shared_place.fresh()
+
+
+@pytest.fixture(autouse=True)
+def no_faults_left(cloud: LocalCloud, bus_service: RunningService) -> Iterator[None]:
+    yield
+    for service in (cloud.cosmos, cloud.search, bus_service):
+        plan_faults(service)
+    set_replica_lag(cloud.cosmos, 0)
+
+
+async def chunks_stored(place: Bench) -> list[str]:
+    """Which of the toy's chunks are there, without the test's own tag."""
+    query = NamedQuery("tagged", "chunks", "SELECT c.id FROM c WHERE ENDSWITH(c.id, @tag) ORDER BY c.id")
+    found = place.clients.store.query(query, Session(), partition_value="t1", tag=f"-{place.tag}")
+    return [each["id"].rpartition("-")[0] async for each in found]
+
+
+async def failures_of(place: Bench, key: str, attempt: int = 1) -> FailureRecord | None:
+    return await place.clients.store.find(FailureRecord, f"{key}-{attempt}", "chunking", Session())
+
+
+async def run_once(place: Bench, toy: Toy, **options: Any) -> Exception | None:
+    return await place.deliver(place.runner(toy, **options))
+
+
+async def test_a_stage_loads_works_writes_and_announces(place: Bench) -> None:
+    session = await place.store_messages("m1", "m2")
+    await place.publish(place.parsed("m1", "m2"), session)
+    assert await run_once(place, Toy()) is None
+    assert await chunks_stored(place) == ["c-m1", "c-m2"]
+    assert (await place.clients.index.get(place.name("c-m1")) or {})["text"] == f"body of {place.name('m1')}"
+    (announced,) = await place.take_all("embedding", 1)
+    assert announced.data.chunk_ids == [place.name("c-m1"), place.name("c-m2")]
+    assert set(announced.session) == {"messages", "chunks"}
+    assert place.slept == []
+
+
+async def test_idempotent_processing(place: Bench) -> None:
+    """The same event twice: no error, nothing doubled, one announcement."""
+    session = await place.store_messages("m1", "m2")
+    event = await place.publish(place.parsed("m1", "m2"), session)
+    assert await run_once(place, Toy()) is None
+    await place.clients.bus.send_to_queue(
+        "chunking", [ServiceBusMessage(event.to_json(), message_id=place.name("again"))]
+    )
+    assert await run_once(place, Toy()) is None
+    assert await chunks_stored(place) == ["c-m1", "c-m2"]
+    assert len(await place.take_all("embedding", 1)) == 1
+
+
+async def test_publishing_the_same_event_twice_has_one_effect(place: Bench) -> None:
+    session = await place.store_messages("m1")
+    await place.publish(place.parsed("m1"), session)
+    await place.publish(place.parsed("m1"), session)
+    assert len(await place.take_all("chunking", 1)) == 1
+
+
+async def test_two_runners_on_the_same_message_at_once_have_one_effect(place: Bench) -> None:
+    session = await place.store_messages("m1", "m2")
+    event = await place.publish(place.parsed("m1", "m2"), session)
+    receiver = await place.receiver()
+    (received,) = await receiver.receive_messages(max_message_count=1, max_wait_time=10)
+    await asyncio.gather(*(place.runner(Toy()).run(Delivery.from_sdk(received)) for _ in range(2)))
+    await receiver.complete_message(received)
+    assert await chunks_stored(place) == ["c-m1", "c-m2"]
+    (announced,) = await place.take_all("embedding", 1)
+    assert announced.data.chunk_count == 2
+    assert event.data.message_keys == announced.data.message_keys
+
+
+async def test_with_the_token_a_reader_sees_the_write_through_a_lagging_replica(
+    place: Bench, cloud: LocalCloud
+) -> None:
+    set_replica_lag(cloud.cosmos, 30)
+    session = await place.store_messages("m1")
+    await place.publish(place.parsed("m1"), session)
+    toy = Toy()
+    assert await run_once(place, toy) is None
+    assert len(toy.works) == 1, "the token alone must do: no retries"
+    assert len(await place.take_all("embedding", 1)) == 1
+
+
+async def test_without_the_token_the_race_is_real_and_won_by_retrying(
+    place: Bench, cloud: LocalCloud
+) -> None:
+    # Another process, which has not seen the write: its own client remembers no session.
+    other = await Clients.connect(place.clients.settings)
+    try:
+        await other.store.find(Message, "warm-up", "t1", Session())
+        toy = Toy(withhold_session=True)
+        runner = StageRunner(toy.stage(), other)
+        set_replica_lag(cloud.cosmos, 1.5)
+        await place.publish(place.parsed("m1"), await place.store_messages("m1"))
+        assert await place.deliver(runner) is None
+    finally:
+        await other.close()
+    assert len(toy.works) > 1, "the first read must miss: that is the race"
+    assert len(await place.take_all("embedding", 1)) == 1
+
+
+async def test_event_handler_reraises_for_requeue(place: Bench, cloud: LocalCloud) -> None:
+    """A transient failure that lasts is given back to the broker, and told; later it is done."""
+    session = await place.store_messages("m1")
+    event = await place.publish(place.parsed("m1"), session)
+    plan_faults(cloud.search, {**status(503, "docs.index"), "times": None})
+    error = await run_once(place, Toy())
+    assert error is not None
+    assert place.slept == [5, 10, 20]
+    failure = await failures_of(place, event.idempotency_key())
+    assert failure is not None
+    assert (failure.error_kind, failure.abandoned_reason, failure.attempt_count) == (
+        "transient",
+        "max_attempts_exceeded",
+        4,
+    )
+    (failed,) = await place.take_all("failures", 1)
+    assert (failed.event_type, failed.data.retry_count) == ("ChunkingFailed", 4)
+    stored = await place.clients.store.read(Message, place.name("m1"), "t1", Session())
+    assert (stored.attemptCount, stored.lastError is not None) == (1, True)
+    plan_faults(cloud.search)
+    assert await run_once(place, Toy()) is None
+    assert len(await place.take_all("embedding", 1)) == 1
+
+
+def status(code: int, operation: str) -> dict[str, Any]:
+    return {"kind": "status", "operation": operation, "args": {"status": code}}
+
+
+TRANSIENT: list[tuple[str, dict[str, Any]]] = [
+    *(("cosmos", status(code, "docs.batch")) for code in (408, 410, 429, 449, 500, 503)),
+    *(("cosmos", status(code, "docs.query")) for code in (408, 429, 503)),
+    ("cosmos", {"kind": "reset_before", "operation": "docs.batch"}),
+    ("cosmos", {"kind": "reset_after", "operation": "docs.batch"}),
+    ("search", status(429, "docs.index")),
+    ("search", status(503, "docs.index")),
+    ("search", {"kind": "partial", "operation": "docs.index"}),
+    ("search", {"kind": "reset", "operation": "docs.index"}),
+    ("bus", {"kind": "server-busy", "operation": "send"}),
+    ("bus", {"kind": "drop", "operation": "send"}),
+    ("bus", {"kind": "lose-ack", "operation": "send"}),
+]
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # the SDK forgets the sockets of dropped connections
+@pytest.mark.parametrize(("service", "fault"), TRANSIENT, ids=str)
+async def test_a_transient_fault_in_any_service_leaves_no_trace(
+    place: Bench, cloud: LocalCloud, bus_service: RunningService, service: str, fault: dict[str, Any]
+) -> None:
+    session = await place.store_messages("m1", "m2")
+    await place.publish(place.parsed("m1", "m2"), session)
+    target = {"cosmos": cloud.cosmos, "search": cloud.search, "bus": bus_service}[service]
+    plan_faults(target, {"times": 2, **fault})
+    assert await run_once(place, Toy()) is None
+    assert faults_hit(target) > 0, "the fault was never met: the test shows nothing"
+    assert await chunks_stored(place) == ["c-m1", "c-m2"]
+    assert len(await place.take_all("embedding", 1)) == 1
+    assert await place.take_all("failures", 0) == []
+    collect_dropped_sockets()
+
+
+async def test_a_permanent_failure_is_told_once_and_no_work_is_done_again(place: Bench) -> None:
+    session = await place.store_messages("m1")
+    event = await place.publish(place.parsed("m1"), session)
+
+    def refuse(step: str) -> None:
+        if step == "loaded":
+            raise PermanentError("this message cannot be chunked")
+
+    toy = Toy(at_step=refuse)
+    for _ in range(10):
+        assert await run_once(place, toy) is not None
+    assert len(toy.works) == 1
+    assert place.slept == []
+    failure = await failures_of(place, event.idempotency_key())
+    assert failure is not None
+    assert failure.error_kind == "permanent"
+    assert failure.original_event == json.loads(event.to_json())
+    assert (failure.service_name, failure.error_type) == ("chunking", "PermanentError")
+    assert failure.message_id == event.message_id
+    assert len(await place.take_all("failures", 1)) == 1
+    (dead,) = await place.clients.bus.peek_dead_letters("chunking")
+    assert dead.dead_letter_reason == "MaxDeliveryCountExceeded"
+    assert b"".join(dead.body) == event.to_json()
+    await place.empty_dead_letters()
+
+
+async def test_an_event_that_is_sent_again_long_after_it_failed_for_good_is_tried_until_it_is_done(
+    place: Bench,
+) -> None:
+    """Asked for again by an operator or the sweep, it may have the message id that it failed under."""
+    session = await place.store_messages("m1")
+    event = await place.publish(place.parsed("m1"), session)
+
+    def refuse(_step: str) -> None:
+        raise PermanentError("this message cannot be chunked")
+
+    earlier = datetime.now(UTC) - timedelta(hours=1)
+    assert await run_once(place, Toy(at_step=refuse), now=lambda: earlier) is not None
+    await place.take_all("failures", 1)
+
+    def die(_step: str) -> None:
+        raise Crash
+
+    with pytest.raises(Crash):
+        await run_once(place, Toy(at_step=die))
+    toy = Toy()
+    assert await run_once(place, toy) is None
+    assert toy.works == [event.event_id]
+    await place.take_all("embedding", 1)
+
+
+@pytest.mark.parametrize(
+    ("body", "error_type"),
+    [
+        (b"not json", "InvalidEventError"),
+        (b'{"event_type": "Gossip", "version": "1.0"}', "InvalidEventError"),
+    ],
+)
+async def test_a_message_that_is_no_event_is_recorded_and_set_aside(
+    place: Bench, body: bytes, error_type: str
+) -> None:
+    await place.clients.bus.send_to_queue("chunking", [ServiceBusMessage(body, message_id=place.name("bad"))])
+    toy = Toy()
+    for _ in range(10):
+        assert await run_once(place, toy) is not None
+    (dead,) = await place.clients.bus.peek_dead_letters("chunking")
+    assert b"".join(dead.body) == body
+    assert toy.works == []
+    failure = await failures_of(place, invalid_key("chunking", body))
+    assert failure is not None
+    assert failure.error_type == error_type
+    await place.empty_dead_letters()
+
+
+async def test_a_race_that_is_never_won_is_dead_lettered_with_its_reason(place: Bench) -> None:
+    event = await place.publish(place.parsed("missing"))
+    toy = Toy()
+    assert await run_once(place, toy) is not None
+    assert (len(toy.works), len(place.slept)) == (9, 8)
+    failure = await failures_of(place, event.idempotency_key())
+    assert failure is not None
+    assert (failure.error_type, failure.attempt_count) == ("DocumentNotFoundError", 8)
+    assert failure.abandoned_reason == "max_attempts_exceeded"
+    await place.take_all("failures", 1)
+    await place.take_all("chunking", 1)
+
+
+class Actions:
+    """What the preview binding hands to a function: settles over the SDK instead of the host's gRPC."""
+
+    def __init__(self, receiver: ServiceBusReceiver, loop: asyncio.AbstractEventLoop) -> None:
+        self._receiver = receiver
+        self._loop = loop
+
+    def complete(self, message: ServiceBusReceivedMessage) -> None:
+        self._wait(self._receiver.complete_message(message))
+
+    def deadletter(
+        self, message: ServiceBusReceivedMessage, deadletter_reason: str, deadletter_error_description: str
+    ) -> None:
+        self._wait(
+            self._receiver.dead_letter_message(
+                message, reason=deadletter_reason, error_description=deadletter_error_description
+            )
+        )
+
+    def _wait(self, work: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
+
+
+async def run_settling(place: Bench, toy: Toy) -> None:
+    """One delivery where settlement is on: the host leaves the message to the stage."""
+    receiver = await place.receiver()
+    (received,) = await receiver.receive_messages(max_message_count=1, max_wait_time=10)
+    settlement = PreviewSettlement(received, Actions(receiver, asyncio.get_running_loop()))
+    await place.runner(toy).run(Delivery.from_sdk(received, settlement))
+
+
+async def test_where_settlement_is_on_a_permanent_failure_is_dead_lettered_at_once(place: Bench) -> None:
+    await place.publish(place.parsed("m1"), await place.store_messages("m1"))
+
+    def refuse(_step: str) -> None:
+        raise TypeError("a bug")
+
+    await run_settling(place, Toy(at_step=refuse))
+    (dead,) = await place.clients.bus.peek_dead_letters("chunking")
+    assert dead.dead_letter_reason == "TypeError: non_retryable_error"
+    assert dead.delivery_count == 0
+    payload = json.loads(dead.dead_letter_error_description or "")
+    assert (payload["service_name"], payload["error_type"], payload["attempt_count"]) == (
+        "chunking",
+        "TypeError",
+        1,
+    )
+    await place.take_all("failures", 1)
+    await place.empty_dead_letters()
+
+
+async def test_where_settlement_is_on_success_completes_the_message(place: Bench) -> None:
+    await place.publish(place.parsed("m1"), await place.store_messages("m1"))
+    await run_settling(place, Toy())
+    assert await place.take_all("chunking", 0) == []
+    assert len(await place.take_all("embedding", 1)) == 1
+
+
+STEPS = ["started", "loaded", "stored", "indexed", "uploaded", "announced"]
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_a_crash_between_any_two_steps_loses_nothing_and_doubles_nothing(
+    place: Bench, step: str
+) -> None:
+    session = await place.store_messages("m1", "m2")
+    await place.publish(place.parsed("m1", "m2"), session)
+
+    def die(reached: str) -> None:
+        if reached == step:
+            raise Crash
+
+    with pytest.raises(Crash):
+        await run_once(place, Toy(at_step=die))
+    assert await run_once(place, Toy()) is None
+    assert await chunks_stored(place) == ["c-m1", "c-m2"]
+    assert (await place.clients.index.get(place.name("c-m2"))) is not None
+    blob = place.clients.blobs.read(RAW, f"{place.name('c-m1')}.txt")
+    assert b"".join([piece async for piece in blob]).startswith(b"body of m1")
+    assert len(await place.take_all("embedding", 1)) == 1
+
+
+async def test_when_even_the_record_cannot_be_stored_the_message_stays_with_the_broker(
+    place: Bench, cloud: LocalCloud, caplog: pytest.LogCaptureFixture
+) -> None:
+    session = await place.store_messages("m1")
+    event = await place.publish(place.parsed("m1"), session)
+    plan_faults(cloud.cosmos, {**status(503, "docs.*"), "times": None})
+    assert await run_once(place, Toy()) is not None
+    assert "could not store the failure record" in caplog.text
+    plan_faults(cloud.cosmos)
+    assert await failures_of(place, event.idempotency_key()) is None
+    assert await run_once(place, Toy()) is None
+    assert len(await place.take_all("embedding", 1)) == 1
+    await place.take_all("failures", 1)
+
+
+async def test_an_older_attempt_never_lowers_the_count(place: Bench) -> None:
+    session = await place.store_messages("m1")
+
+    def refuse(_step: str) -> None:
+        raise PermanentError("no")
+
+    for attempt, expected in ((3, 3), (2, 3)):
+        await place.publish(place.parsed("m1"), session, attempt)
+        assert await run_once(place, Toy(at_step=refuse)) is not None
+        await place.take_all("chunking", 1)
+        stored = await place.clients.store.read(Message, place.name("m1"), "t1", Session())
+        assert (stored.attemptCount, stored.lastError) == (expected, "PermanentError: no")
+    failures = [
+        await failures_of(place, Event.of(place.parsed("m1")).idempotency_key(), attempt)
+        for attempt in (2, 3)
+    ]
+    assert all(failures)
+    await place.take_all("failures", 2)
+
+
+@pytest.fixture
+def counted() -> tuple[Metrics, InMemoryMetricReader]:
+    reader = InMemoryMetricReader()
+    return Metrics.on(MeterProvider([reader]).get_meter("test")), reader
+
+
+def points(reader: InMemoryMetricReader) -> dict[str, list[tuple[dict[str, Any], Any]]]:
+    """Every metric that was recorded: its attributes with its sum."""
+    data = reader.get_metrics_data()
+    return {
+        metric.name: [
+            (dict(point.attributes or {}), getattr(point, "value", None) or getattr(point, "sum", 0.0))
+            for point in metric.data.data_points
+        ]
+        for resource in (data.resource_metrics if data else [])
+        for scope in resource.scope_metrics
+        for metric in scope.metrics
+    }
+
+
+async def test_success_and_failure_are_counted_by_the_names_of_the_specification(
+    place: Bench, counted: tuple[Metrics, InMemoryMetricReader]
+) -> None:
+    metrics, reader = counted
+    await place.publish(place.parsed("m1"), await place.store_messages("m1"))
+    assert await run_once(place, Toy(), metrics=metrics) is None
+    await place.publish(place.parsed("gone"))
+    assert await run_once(place, Toy(), metrics=metrics) is not None
+    seen = points(reader)
+    assert seen["events_processed_total"] == [({"service": "chunking", "event_type": "JSONParsed"}, 1)]
+    assert seen["failures_total"] == [({"service": "chunking", "error_type": "DocumentNotFoundError"}, 1)]
+    assert seen["event_retry_dlq_total"] == [({"service": "chunking", "reason": "max_attempts"}, 1)]
+    assert seen["event_retry_attempt_count"] == [({"service": "chunking"}, 8)]
+    assert seen["processing_duration_seconds"][0][0] == {"service": "chunking"}
+    await place.take_all("embedding", 1)
+    await place.take_all("failures", 1)
+    await place.take_all("chunking", 1)
+
+
+async def test_a_race_that_was_won_is_counted_with_its_attempts(
+    place: Bench, counted: tuple[Metrics, InMemoryMetricReader]
+) -> None:
+    metrics, reader = counted
+    await place.publish(place.parsed("late"))
+    waited = 0
+
+    async def write_after_three(_seconds: float) -> None:
+        nonlocal waited
+        waited += 1
+        if waited == 3:
+            await place.store_messages("late")
+
+    place.sleep = write_after_three  # type: ignore[method-assign, assignment]  # the writer wins in virtual time
+    assert await run_once(place, Toy(), metrics=metrics) is None
+    seen = points(reader)
+    assert seen["event_retry_success_total"] == [({"service": "chunking", "attempt": "3"}, 1)]
+    assert seen["event_retry_latency_seconds"][0][0] == {"service": "chunking"}
+    await place.take_all("embedding", 1)
+
+
+async def test_one_trace_runs_from_the_publisher_into_the_stage_and_on(place: Bench) -> None:
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    with provider.get_tracer("test").start_as_current_span("upload") as upload:
+        event = Event.of(place.parsed("m1"))
+        carried = dict(to_message(event).application_properties or {})
+        assert str(carried["traceparent"]).split("-")[1] == format_trace_id(
+            upload.get_span_context().trace_id
+        )
+    parent = propagate.extract({str(name): str(value) for name, value in carried.items()})
+    assert get_current_span(parent).get_span_context().trace_id == upload.get_span_context().trace_id
+
+
+@pytest.mark.parametrize("kind", ["reset", "unavailable"])
+async def test_a_transient_fault_in_blob_storage_leaves_no_trace(
+    place: Bench, cloud: LocalCloud, kind: str
+) -> None:
+    async with faulty_proxy(cloud.blob_endpoint) as proxy:
+        through = replace(cloud, blob_endpoint=proxy.address).storage_connection
+        settings = place.clients.settings.model_copy(update={"STORAGE_CONNECTION": SecretStr(through)})
+        clients = await Clients.connect(settings)
+        try:
+            await place.publish(place.parsed("m1", "m2"), await place.store_messages("m1", "m2"))
+            proxy.fail_next(kind, 4)
+            runner = StageRunner(Toy().stage(), clients, Runtime(sleep=place.sleep))
+            assert await place.deliver(runner) is None
+            assert proxy.hits == 4
+        finally:
+            await clients.close()
+    assert await chunks_stored(place) == ["c-m1", "c-m2"]
+    assert len(await place.take_all("embedding", 1)) == 1
+    assert await place.take_all("failures", 0) == []

@@ -1,0 +1,275 @@
+"""Reports on their way to webhooks, on the local cloud, with receivers that fail in their ways."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.clients.outbound import AddressPolicy
+from shared.core.ids import thread_id
+from shared.documents.base import stored_time
+from shared.documents.reports import Report
+from shared.pipeline.events.data import SummarizationRequested
+from shared.pipeline.events.envelope import Event
+from shared.publishing.webhooks.delivery import deliver_due
+from shared.publishing.webhooks.signing import verify_signature
+from stages.reporting import REPORTING
+from stages.summarization import SUMMARIZATION
+from tests.stages.mail_in import MailIn, mail, mail_in
+from tests.support.cloud import LocalCloud
+from tests.support.services import RunningService
+
+SECRET = "a secret of some length"
+ROOT = thread_id("<m0@example.org>")
+
+
+@dataclass
+class Receiver:
+    """A webhook's other end: what it answers, and what it got."""
+
+    statuses: list[tuple[int, dict[str, str]]] = field(default_factory=list)
+    got: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
+    port: int = 0
+
+    async def answer(self, request: web.Request) -> web.Response:
+        self.got.append((dict(request.headers), await request.read()))
+        status, headers = self.statuses.pop(0) if self.statuses else (204, {})
+        return web.Response(status=status, headers=headers)
+
+
+@asynccontextmanager
+async def receiving(*statuses: tuple[int, dict[str, str]]) -> AsyncIterator[Receiver]:
+    receiver = Receiver(list(statuses))
+    app = web.Application()
+    app.router.add_post("/hook", receiver.answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    receiver.port = runner.addresses[0][1]
+    try:
+        yield receiver
+    finally:
+        await runner.cleanup()
+
+
+def hook(name: str, port: int, **more: Any) -> dict[str, Any]:
+    return {"name": name, "url": f"http://127.0.0.1:{port}/hook", "secret": SECRET, **more}
+
+
+@asynccontextmanager
+async def reporting(
+    cloud: LocalCloud, bus: RunningService, *hooks: dict[str, Any], **settings: str
+) -> AsyncIterator[MailIn]:
+    chosen = {"WEBHOOKS": json.dumps(hooks), "WEBHOOK_ALLOWED_HOSTS": "127.0.0.1", **settings}
+    async with mail_in(cloud, bus, **chosen) as place:
+        yield place
+
+
+async def published(place: MailIn, version: str = "v1") -> Event[Any]:
+    """A report of a thread whose ids are this test's own: the broker knows no other test's events then."""
+    content = mail(0, subject="TLS", body="I propose TLS 1.3.")
+    content = content.replace(b"@example.org", f"@{place.place.tag}.org".encode())
+    if version == "v1":
+        await place.take_in(content)
+    root = thread_id(f"<m0@{place.place.tag}.org>")
+    request = SummarizationRequested(
+        thread_ids=[root],
+        top_k=12,
+        llm_backend="extractive",
+        llm_model="extractive-v1",
+        context_window_tokens=3000,
+        prompt_template="consensus-summary-v1",
+        content_hashes=[version],
+    )
+    (complete,) = await place.run(SUMMARIZATION, Event.of(request))
+    (event,) = await place.run(REPORTING, complete)
+    return event
+
+
+async def deliver(place: MailIn, **later: float) -> Report:
+    """What a run of the timer does, some time later; the newest report after it."""
+    place.now += timedelta(**later)
+    await deliver_due(place.clients, place.now)
+    (newest,) = [each for each in await place.stored("reports") if not each["outdated"]]
+    return await place.clients.store.read(Report, newest["id"], newest["scope"], Session())
+
+
+async def test_a_report_reaches_every_webhook_signed_and_once(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with receiving() as one, receiving() as other:
+        hooks = [hook("one", one.port), hook("other", other.port), hook("weekly", 1, types=["weekly"])]
+        async with reporting(cloud, bus_service, *hooks, PUBLIC_URL="https://lists.example.org") as place:
+            event = await published(place)
+            assert (event.data.notified, event.data.delivery_channels) == (False, [])
+            report = await deliver(place)
+            assert (report.notified, report.delivery_channels) == (True, ["one", "other"])
+            await deliver(place, hours=5)
+            for receiver in (one, other):
+                ((headers, body),) = receiver.got
+                signature = headers["X-Rough-Consensus-Signature"]
+                now = (place.now - timedelta(hours=5)).timestamp()
+                assert verify_signature(SECRET, body, signature, now)
+                assert not verify_signature(SECRET, body + b" ", signature, now)
+                assert not verify_signature(SECRET, body, signature, now + 301)
+                told = json.loads(body)
+                assert told["url"] == f"https://lists.example.org/api/reports/{report.id}"
+                assert (told["event"], told["title"]) == ("report.published", "TLS")
+            assert (
+                one.got[0][0]["X-Rough-Consensus-Delivery"] != (other.got[0][0]["X-Rough-Consensus-Delivery"])
+            )
+
+
+async def test_a_webhook_that_is_down_is_tried_again_with_backoff_and_the_other_is_not_held_up(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with receiving((500, {}), (503, {"Retry-After": "900"})) as down, receiving() as well:  # noqa: SIM117
+        async with reporting(cloud, bus_service, hook("down", down.port), hook("well", well.port)) as place:
+            await published(place)
+            report = await deliver(place)
+            assert (report.notified, report.delivery_channels) == (False, ["well"])
+            assert (report.deliveries[0].status, report.deliveries[0].error) == ("pending", "it answered 500")
+            await deliver(place, seconds=29)
+            assert len(down.got) == 1
+            await deliver(place, seconds=1)
+            assert len(down.got) == 2
+            await deliver(place, seconds=899)  # it asked for 900, our own backoff is shorter
+            assert len(down.got) == 2
+            report = await deliver(place, seconds=1)
+            assert (report.notified, report.delivery_channels) == (True, ["down", "well"])
+            assert len({headers["X-Rough-Consensus-Delivery"] for headers, _ in down.got}) == 1
+            assert (len(down.got), len(well.got)) == (3, 1)
+
+
+async def test_after_the_bound_it_is_given_up_and_announced(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with receiving(*[(500, {})] * 9) as receiver:
+        settings = {"WEBHOOK_MAX_ATTEMPTS": "3"}
+        async with reporting(cloud, bus_service, hook("gone", receiver.port), **settings) as place:
+            await published(place)
+            for _ in range(6):
+                report = await deliver(place, hours=2)
+            assert len(receiver.got) == 3
+            assert (report.deliveries[0].status, report.notified) == ("failed", False)
+            assert report.next_delivery_at is None
+            (failed,) = [
+                each.data
+                for each in await place.place.take_all("failures", 1)
+                if each.event_type == "ReportDeliveryFailed" and each.data.report_id == report.id
+            ]
+            assert (failed.delivery_channel, failed.retry_count) == ("gone", 2)
+            assert failed.error_message == "it answered 500"
+
+
+async def test_a_crash_in_an_attempt_counts_as_one_and_does_not_lose_the_report(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with receiving() as receiver:
+        settings = {"WEBHOOK_MAX_ATTEMPTS": "2"}
+        async with reporting(cloud, bus_service, hook("one", receiver.port), **settings) as place:
+            event = await published(place)
+            (stored,) = await place.stored("reports")
+            # As an attempt leaves it that never came back.
+            claimed = stored["deliveries"][0] | {
+                "attempts": 1,
+                "next_attempt_at": stored_time(place.now + timedelta(seconds=30)),
+            }
+            left = {"deliveries": [claimed], "next_delivery_at": claimed["next_attempt_at"]}
+            patch = Patch(event.data.report_id, stored["scope"], set=left)
+            await place.clients.store.patch(Report, patch, Session())
+            await deliver(place)
+            assert receiver.got == []
+            report = await deliver(place, seconds=31)
+            assert (report.deliveries[0].attempts, report.deliveries[0].status) == (2, "delivered")
+
+
+async def test_two_runs_at_once_deliver_once(cloud: LocalCloud, bus_service: RunningService) -> None:
+    async with receiving() as receiver, reporting(cloud, bus_service, hook("one", receiver.port)) as place:
+        await published(place)
+        arrived = await asyncio.gather(*(deliver_due(place.clients, place.now) for _ in range(3)))
+        assert (sum(arrived), len(receiver.got)) == (1, 1)
+
+
+async def test_a_report_that_is_outdated_before_it_gets_through_is_not_sent(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with receiving((500, {})) as receiver:  # noqa: SIM117
+        async with reporting(cloud, bus_service, hook("one", receiver.port)) as place:
+            await published(place)
+            await deliver(place)
+            place.now += timedelta(minutes=1)
+            await published(place, "v2")
+            report = await deliver(place, minutes=1)
+            assert report.notified
+            old = next(each for each in await place.stored("reports") if each["outdated"])
+            assert old["deliveries"][0]["status"] == "superseded"
+            sent = [json.loads(body)["report_id"] for _, body in receiver.got]
+            assert sent == [old["id"], report.id]
+
+
+async def test_an_address_that_is_not_public_is_refused_at_once_and_redirects_are_not_followed(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with receiving() as inside, receiving() as redirecting:
+        target = f"http://127.0.0.1:{inside.port}/hook"
+        redirecting.statuses = [(307, {"Location": target})] * 3
+        hooks = [
+            hook("metadata", 80, url="http://169.254.169.254/latest"),
+            hook("rebound", 80, url=f"http://rebinding.example:{inside.port}/hook"),
+            hook("redirect", 80, url=f"http://allowed.example:{redirecting.port}/hook"),
+        ]
+
+        async def resolve(_host: str, _port: int) -> list[str]:
+            return ["127.0.0.1"]
+
+        policy = AddressPolicy.parse("allowed.example", resolve, setting="WEBHOOK_ALLOWED_HOSTS")
+        async with reporting(cloud, bus_service, *hooks) as place:
+            await published(place)
+            await deliver_due(place.clients, place.now, policy=policy)
+            (report,) = await place.stored("reports")
+            states = {each["channel"]: each for each in report["deliveries"]}
+            assert inside.got == []
+            for name in ("metadata", "rebound"):
+                assert states[name]["status"] == "failed"
+                assert "add it to WEBHOOK_ALLOWED_HOSTS" in states[name]["error"]
+            assert states["redirect"]["status"] == "pending"
+            assert "redirects are not followed" in states["redirect"]["error"]
+
+
+async def test_a_webhook_that_left_the_settings_is_given_up(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with reporting(cloud, bus_service, hook("old", 9)) as place:
+        await published(place)
+        settings = place.clients.settings
+        place.clients.settings = settings.model_copy(update={"WEBHOOKS": None})
+        report = await deliver(place)
+        assert report.deliveries[0].status == "failed"
+        assert "not in the settings" in (report.deliveries[0].error or "")
+
+
+async def test_a_receiver_that_hangs_costs_its_timeout_and_no_more(
+    cloud: LocalCloud, bus_service: RunningService, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(hang, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    settings = {"WEBHOOK_TIMEOUT_SECONDS": "0.2"}
+    async with server, reporting(cloud, bus_service, hook("slow", port), **settings) as place:
+        await published(place)
+        report = await deliver(place)
+    assert "TimeoutError" in (report.deliveries[0].error or "")
+    assert SECRET not in caplog.text

@@ -1,0 +1,115 @@
+"""Archives for the tests of parsing and chunking, and what they become."""
+
+import hashlib
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from shared.clients.blobs import ARCHIVES_CONTAINER
+from shared.clients.cosmos.session import Session
+from shared.documents.archives import Archive
+from shared.documents.queries.named_query import NamedQuery
+from shared.pipeline.events.data import ArchiveIngested, EventData
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.stage import Stage, StageResult, Work
+from stages.chunking import CHUNKING
+from stages.parsing import PARSING
+from tests.support.cloud import LocalCloud
+from tests.support.services import RunningService
+from tests.support.toy_stages import Bench, bench
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+MOVING = ("created_at", "_ts", "_etag", "_rid", "_self", "_attachments", "lastAttemptTime")
+
+
+def mail(
+    number: int, *, parent: int | None = None, subject: str = "A draft", body: str = "", refs: bool = True
+) -> bytes:
+    """A message of our own: from one of three people, a day after the one before it."""
+    person = ("Ada", "Bo", "Cy")[number % 3]
+    lines = [
+        f"From {person.lower()}@example.org Mon Jan  1 00:00:00 2024",
+        f"From: {person} Example <{person.lower()}@example.org>",
+        f"Date: {datetime(2024, 1, 1, tzinfo=UTC) + timedelta(days=number):%d %b %Y} 10:00:00 +0000",
+        f"Subject: {subject}",
+        f"Message-ID: <m{number}@example.org>",
+    ]
+    if parent is not None and refs:
+        lines.append(f"In-Reply-To: <m{parent}@example.org>")
+    text = body or f"This is what message {number} says about RFC 8446.\n\n> quoted\n\nAnd more."
+    return ("\n".join([*lines, "", text, ""]) + "\n").encode()
+
+
+def archive_of(content: bytes, name: str = "list") -> Archive:
+    full = hashlib.sha256(content).hexdigest()
+    return Archive(
+        id=full[:16],
+        archive_id=full[:16],
+        file_hash=full,
+        file_size_bytes=len(content),
+        source=name,
+        source_url="upload",
+        ingestion_date=NOW,
+        file_path=f"{full[:16]}/{name}.mbox",
+    )
+
+
+def ingested(archive: Archive) -> ArchiveIngested:
+    return ArchiveIngested(
+        archive_id=archive.id,
+        source_name=archive.source,
+        source_type="upload",
+        source_url="upload",
+        file_path=archive.file_path,
+        file_size_bytes=archive.file_size_bytes,
+        file_hash_sha256=archive.file_hash,
+        ingestion_started_at=NOW,
+        ingestion_completed_at=NOW,
+    )
+
+
+class MailIn:
+    """Runs the stages' handlers on the local cloud, without the bus between them."""
+
+    def __init__(self, place: Bench) -> None:
+        self.place = place
+        self.clients = place.clients
+        self.now = NOW
+
+    async def ingest(self, content: bytes, name: str = "list") -> Event[ArchiveIngested]:
+        archive, session = archive_of(content, name), Session()
+        await self.clients.blobs.upload(ARCHIVES_CONTAINER, archive.file_path, content)
+        await self.clients.store.create(archive, session)
+        return Event.of(ingested(archive), session=session.tokens())
+
+    async def run(self, stage: Stage[Any], event: Event[Any]) -> list[Event[Any]]:
+        """The stage's work on the event; what it announces."""
+        work = Work(self.clients, Session(event.session), event.attempt, lambda: self.now)
+        outcome: StageResult = await stage.handle(event, work)
+        announced: Sequence[EventData] = outcome.announce
+        if outcome.after_announcing is not None:
+            await outcome.after_announcing()
+        return [Event.of(data, session=work.session.tokens()) for data in announced]
+
+    async def take_in(self, content: bytes, name: str = "list") -> list[Event[Any]]:
+        """From an archive to its chunks; what chunking announces."""
+        prepared = []
+        for parsed in await self.run(PARSING, await self.ingest(content, name)):
+            prepared += await self.run(CHUNKING, parsed)
+        return prepared
+
+    async def stored(self, container: str, *without: str) -> list[dict[str, Any]]:
+        """Everything in a container, without what has to differ from run to run."""
+        query = NamedQuery("everything", container, "SELECT * FROM c")
+        found = [each async for each in self.clients.store.query(query, Session())]
+        cleaned = [{k: v for k, v in each.items() if k not in (*MOVING, *without)} for each in found]
+        return sorted(cleaned, key=lambda each: str(each["id"]))
+
+
+@asynccontextmanager
+async def mail_in(cloud: LocalCloud, bus: RunningService, **settings: str) -> AsyncIterator[MailIn]:
+    """A place with a database of its own."""
+    async with bench(cloud.settings(bus, **settings)) as place:
+        await place.clients.blobs.ensure_container(ARCHIVES_CONTAINER)
+        yield MailIn(place)

@@ -1,0 +1,329 @@
+"""Summaries by a chat model through the stage, on the local cloud, with an endpoint that we script."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from localcloud.httpd import HttpServer, Request, Response, json_response
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.core.errors import PermanentError
+from shared.core.ids import thread_id
+from shared.documents.locks import Lock
+from shared.documents.summaries import Summary, TokenAccount
+from shared.domain.summaries.citations import verify_stored
+from shared.pipeline.delivery import Delivery
+from shared.pipeline.events.data import SummarizationRequested
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.runner import Runtime, StageRunner
+from shared.summarization.factory import close_chat_clients
+from shared.summarization.token_budget import StoredBudget
+from stages.summarization import SUMMARIZATION, summary_id
+from tests.stages.mail_in import MailIn, archive_of, mail, mail_in
+from tests.support.chat_endpoint import Answer, ChatEndpointServer, completion, serving
+from tests.support.cloud import LocalCloud, plan_faults
+from tests.support.services import RunningService
+
+ROOT = thread_id("<m0@example.org>")
+THREAD = b"".join(
+    [
+        mail(0, subject="Require TLS 1.3", body="I propose that we require TLS 1.3 for all new deployments."),
+        mail(1, parent=0, body="I support this proposal, as it is simple."),
+        mail(2, parent=0, body="I object. Many embedded devices cannot run it."),
+    ]
+)
+HONEST: dict[str, list[dict[str, Any]]] = {
+    "claims": [
+        {
+            "section": "dissent",
+            "text": "Cy says that embedded devices are left out.",
+            "citations": [{"chunk": "c3", "quote": "Many embedded devices cannot run it."}],
+        }
+    ]
+}
+
+
+@pytest.fixture(autouse=True)
+def no_faults_left(cloud: LocalCloud) -> Iterator[None]:
+    yield
+    plan_faults(cloud.cosmos)
+
+
+@asynccontextmanager
+async def asking(
+    cloud: LocalCloud, bus: RunningService, answer: Answer, **settings: str
+) -> AsyncIterator[tuple[MailIn, ChatEndpointServer]]:
+    """A place whose summaries come from an endpoint that answers like this."""
+    async with serving(answer) as endpoint:
+        chat = {
+            "SUMMARY_BACKEND": "openai",
+            "SUMMARY_MODEL": "toy",
+            "SUMMARY_ENDPOINT": endpoint.url,
+            "SUMMARY_CONTEXT_TOKENS": "4000",
+            **settings,
+        }
+        try:
+            async with mail_in(cloud, bus, **chat) as place:
+                yield place, endpoint
+        finally:
+            await close_chat_clients()
+
+
+def request(version: str = "v1", thread: str = ROOT, **changes: Any) -> Event[SummarizationRequested]:
+    values: dict[str, Any] = {
+        "thread_ids": [thread],
+        "top_k": 12,
+        "llm_backend": "openai",
+        "llm_model": "toy",
+        "context_window_tokens": 4000,
+        "prompt_template": "consensus-summary-v1",
+        "content_hashes": [version],
+    }
+    return Event.of(SummarizationRequested(**{**values, **changes}))
+
+
+async def stored_summary(place: MailIn, scope: str = ROOT) -> Summary:
+    (found,) = [each for each in await place.stored("summaries") if each["scope"] == scope]
+    return await place.clients.store.read(Summary, found["id"], scope, Session())
+
+
+async def test_the_model_is_asked_once_a_version_however_often_the_event_comes(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with asking(cloud, bus_service, lambda _: completion(HONEST)) as (place, endpoint):
+        await place.take_in(THREAD)
+        announced = [await place.run(SUMMARIZATION, request()) for _ in range(3)]
+        assert len(endpoint.requests) == 1
+        assert {(e.data.tokens_prompt, e.data.tokens_completion) for (e,) in announced} == {(67, 10)}
+        summary = await stored_summary(place)
+        assert (summary.generated_by, summary.prompt_template) == ("toy", "consensus-summary-v1")
+        assert "embedded devices are left out" in summary.content_markdown
+        await place.run(SUMMARIZATION, request("v2"))
+        assert len(endpoint.requests) == 2
+
+
+async def test_two_workers_with_one_event_ask_the_model_once(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with asking(cloud, bus_service, lambda _: completion(HONEST)) as (place, endpoint):
+        await place.take_in(THREAD)
+        both = await asyncio.gather(*(place.run(SUMMARIZATION, request()) for _ in range(3)))
+        assert len(endpoint.requests) == 1
+        assert len({event.message_id for (event,) in both}) == 1
+        assert [each["id"] for each in await place.stored("locks")] == ["threading"]
+
+
+async def test_a_crash_between_the_call_and_the_store_calls_again_and_stores_one(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with asking(cloud, bus_service, lambda _: completion(HONEST)) as (place, endpoint):
+        await place.take_in(THREAD)
+        original = place.clients.store.create
+
+        async def crash(document: Any, session: Session) -> bool:
+            if isinstance(document, Summary):
+                raise asyncio.CancelledError
+            return await original(document, session)
+
+        place.clients.store.create = crash  # type: ignore[method-assign]  # the process ends here
+        with pytest.raises(asyncio.CancelledError):
+            await place.run(SUMMARIZATION, request())
+        place.clients.store.create = original  # type: ignore[method-assign]
+        await place.run(SUMMARIZATION, request())
+        assert len(endpoint.requests) == 2
+        assert len(await place.stored("summaries")) == 1
+
+
+async def test_a_turn_whose_holder_is_gone_is_taken_over_when_its_time_is_over(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with asking(cloud, bus_service, lambda _: completion(HONEST)) as (place, endpoint):
+        await place.take_in(THREAD)
+        asked = request()
+        name = f"summary-{summary_id(ROOT, 'v1', asked.data)}"
+        gone = Lock(id=name, owner="a worker that is gone", expires=place.now.timestamp() + 180)
+        await place.clients.store.create(gone, Session())
+        place.now += timedelta(seconds=181)
+        await place.run(SUMMARIZATION, asked)
+        assert (len(endpoint.requests), len(await place.stored("summaries"))) == (1, 1)
+        assert name not in {each["id"] for each in await place.stored("locks")}
+
+
+LIES: dict[str, list[dict[str, Any]]] = {
+    "claims": [
+        {"section": "agreed", "text": "All agree happily.", "citations": [{"chunk": "c1", "quote": "Q1"}]},
+        {
+            "section": "agreed",
+            "text": "The chair declared consensus yesterday.",
+            "citations": [{"chunk": "c1", "quote": "The chair declares that we have rough consensus."}],
+        },
+        {
+            "section": "decisions",
+            "text": "One word was changed.",
+            "citations": [{"chunk": "c3", "quote": "I support. Many embedded devices cannot run it."}],
+        },
+        {
+            "section": "key points",
+            "text": "A quote of somebody else's mail.",
+            "citations": [{"chunk": "c2", "quote": "Many embedded devices cannot run it."}],
+        },
+        {
+            "section": "key points",
+            "text": "A true quote beside a false one.",
+            "citations": [
+                {"chunk": "c3", "quote": "Many embedded devices cannot run it."},
+                {"chunk": "c3", "quote": "Nobody needs embedded devices anyway."},
+            ],
+        },
+        {"section": "key points", "text": "No quote at all.", "citations": []},
+    ]
+}
+INVENTED = (
+    *(claim["text"] for claim in LIES["claims"]),
+    "The chair declares",
+    "I support. Many",
+    "Nobody needs embedded",
+)
+
+
+@pytest.mark.parametrize("honest_beside", [False, True])
+async def test_a_model_that_lies_gets_no_invented_quote_stored_or_shown(
+    cloud: LocalCloud, bus_service: RunningService, *, honest_beside: bool
+) -> None:
+    said = {"claims": [*LIES["claims"], *(HONEST["claims"] if honest_beside else [])]}
+    async with asking(cloud, bus_service, lambda _: completion(said)) as (place, _endpoint):
+        await place.take_in(THREAD)
+        (complete,) = await place.run(SUMMARIZATION, request())
+        summary = await stored_summary(place)
+        everything = json.dumps(summary.to_cosmos()) + complete.to_json().decode()
+        for invented in INVENTED:
+            assert invented not in everything
+        texts = {each["id"]: each["text"] for each in await place.stored("chunks")}
+        assert summary.citations
+        assert verify_stored(summary.citations, texts) == []
+        assert all(claim.citations for claim in summary.claims)
+        assert summary.metadata["rejected_claims"] >= len(LIES["claims"])
+        assert summary.generated_by == ("toy" if honest_beside else "extractive-v1")
+        assert "I object" in summary.content_markdown  # what the model kept silent about
+
+
+async def test_throttling_is_waited_out_as_long_as_the_endpoint_asks(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    answers = [json_response(429, {"error": {"message": "slow down"}}, [("Retry-After", "17")])]
+
+    def answer(_: Any) -> Response:
+        return answers.pop() if answers else completion(HONEST)
+
+    async with asking(cloud, bus_service, answer) as (place, endpoint):
+        await place.take_in(THREAD)
+        runner = StageRunner(SUMMARIZATION, place.clients, Runtime(sleep=place.place.sleep))
+        await runner.run(Delivery(request().to_json(), "id"))
+        assert place.place.slept == [17.0]
+        assert len(endpoint.requests) == 2
+        assert (await stored_summary(place)).generated_by == "toy"
+
+
+async def test_an_archives_token_budget_holds_across_workers_and_restarts(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    content = THREAD + mail(6, subject="Lunch", body="I propose that we eat at noon on Tuesday.")
+    other, archive = thread_id("<m6@example.org>"), archive_of(content).id
+    chat = {"SUMMARY_ARCHIVE_TOKENS": "3000"}
+    paid = completion(HONEST, tokens=2500)
+    async with asking(cloud, bus_service, lambda _: paid, **chat) as (place, endpoint):
+        await place.take_in(content)
+        await place.run(SUMMARIZATION, request())
+        account = await place.clients.store.read(TokenAccount, archive, archive, Session())
+        assert (account.used, account.reserved, account.calls) == (2500, 0, 1)
+        restarted = await Clients.connect(place.clients.settings)
+        try:
+            budget = StoredBudget(restarted.store, archive, 3000)
+            assert not await budget.reserve(501)
+            await place.run(SUMMARIZATION, request(thread=other))
+        finally:
+            await restarted.close()
+        assert len(endpoint.requests) == 1
+        summary = await stored_summary(place, other)
+        assert summary.generated_by == "extractive-v1"
+        assert "token budget" in summary.metadata["notes"][0]
+
+
+async def test_reservations_side_by_side_cannot_overspend_the_stored_budget(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        budget = StoredBudget(place.clients.store, "a1", 1000)
+        granted = await asyncio.gather(*(budget.reserve(300) for _ in range(8)))
+        assert sum(granted) == 3
+        await budget.settle(300, 50)
+        assert await budget.reserve(300)
+        assert not await budget.reserve(300)
+
+
+async def test_a_thread_beyond_the_window_is_read_in_part_with_everybody_heard(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    mails = [mail(0, body="I propose a registry for this.")]
+    mails += [mail(i, parent=0, body=f"Remark {i}. " + "More words on it. " * 60) for i in range(1, 27)]
+    mails.append(mail(27, parent=0, body="I strongly object to the registry as it stands."))
+    async with asking(cloud, bus_service, lambda _: completion({"claims": []})) as (place, endpoint):
+        await place.take_in(b"".join(mails))
+        chunks = await place.stored("chunks")
+        # Vectors that tell the remarks apart: a half that says the same, and three that do not.
+        await place.clients.index.upsert(
+            [
+                {"chunk_id": each["id"], "thread_id": ROOT, "embedding": [1.0, float(number % 7), 0.5, 0.0]}
+                for number, each in enumerate(chunks)
+            ]
+        )
+        await place.run(SUMMARIZATION, request())
+        (asked,) = endpoint.asked
+        excerpts = json.loads(asked["messages"][1]["content"])["excerpts"]
+        assert len(excerpts) < len(chunks)
+        assert {each["from"] for each in excerpts} == {"Ada Example", "Bo Example", "Cy Example"}
+        assert "strongly object" in excerpts[-1]["text"]
+        assert excerpts[0]["text"] == "I propose a registry for this."
+        assert sum(len(each["text"]) for each in excerpts) < 4 * 4000
+
+
+async def test_a_template_that_does_not_exist_is_refused_by_name(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with asking(cloud, bus_service, lambda _: completion(HONEST)) as (place, endpoint):
+        await place.take_in(THREAD)
+        with pytest.raises(PermanentError, match="no prompt template 'poem'"):
+            await place.run(SUMMARIZATION, request(prompt_template="poem"))
+        assert endpoint.requests == []
+
+
+async def test_azure_openai_is_asked_with_the_managed_identitys_token(
+    cloud: LocalCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def give_token(asked: Request) -> Response:
+        assert "cognitiveservices.azure.com" in asked.query
+        assert dict(asked.headers)["x-identity-header"] == "of this app"
+        token = {"access_token": "the token", "expires_on": "4102444800", "token_type": "Bearer"}
+        token["resource"] = "https://cognitiveservices.azure.com"
+        return json_response(200, token)
+
+    identity = HttpServer(give_token)
+    port = await identity.start("127.0.0.1", 0)
+    monkeypatch.setenv("IDENTITY_ENDPOINT", f"http://127.0.0.1:{port}/msi/token")
+    monkeypatch.setenv("IDENTITY_HEADER", "of this app")
+    try:
+        azure = {"SUMMARY_BACKEND": "azureopenai"}
+        async with asking(cloud, bus_service, lambda _: completion(HONEST), **azure) as (place, endpoint):
+            await place.take_in(THREAD)
+            await place.run(SUMMARIZATION, request(llm_backend="azureopenai"))
+            (asked,) = endpoint.requests
+            assert dict(asked.headers)["authorization"] == "Bearer the token"
+            assert "/openai/deployments/toy/chat/completions" in asked.path
+            assert (await stored_summary(place)).generated_by == "toy"
+    finally:
+        await identity.stop(grace_seconds=0.2)

@@ -1,0 +1,236 @@
+"""Digests of several threads, through the stages, on the local cloud."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.core.errors import InvalidDocumentError
+from shared.documents.reports import Report
+from shared.documents.summaries import Summary
+from shared.documents.threads import Thread
+from shared.domain.summaries.citations import verify_stored
+from shared.domain.summaries.digest_scopes import parse_scope
+from shared.pipeline.events.data import SummarizationRequested
+from shared.pipeline.events.envelope import Event
+from shared.summarization.digests.refreshing import announcement, refresh_digest, refresh_due
+from stages.reporting import REPORTING
+from stages.summarization import SUMMARIZATION
+from tests.stages.mail_in import MailIn, mail, mail_in
+from tests.support.cloud import LocalCloud
+from tests.support.services import RunningService
+
+# 1 January 2024 was a Monday: messages 0 to 6 are of its first week, 7 to 13 of its second.
+AGREED = [
+    mail(0, subject="Adopt draft-ietf-tls-esni-18", body="I propose that we adopt draft-ietf-tls-esni-18."),
+    mail(1, parent=0, body="I support adoption of draft-ietf-tls-esni."),
+    mail(2, parent=0, body="+1 to adoption."),
+]
+CONTESTED = [
+    mail(4, subject="A registry <script>alert(1)</script>", body="I propose a new registry for RFC 8446."),
+    mail(5, parent=4, body="I strongly object to a registry, as nobody will keep it."),
+]
+LATER = [mail(8, subject="Lunch", body="Where do we eat on Tuesday of that week?")]
+FIRST, SECOND, MONTH = "weekly:list:2024-W01", "weekly:list:2024-W02", "consensus:list:2024-01"
+
+
+async def take_in(place: MailIn, *mails: bytes) -> None:
+    """Under addresses of this test's own: the broker drops what another test has announced before."""
+    await place.take_in(b"".join(mails).replace(b"@example.org", f"@{place.place.tag}.org".encode()))
+
+
+async def report_all(place: MailIn, version: str = "v1") -> list[Event[Any]]:
+    """Summaries and reports of all threads; the events that reporting got."""
+    threads = [each["id"] for each in await place.stored("threads") if each["merged_into"] is None]
+    events = []
+    for thread in threads:
+        request = SummarizationRequested(
+            thread_ids=[thread],
+            top_k=12,
+            llm_backend="extractive",
+            llm_model="extractive-v1",
+            context_window_tokens=3000,
+            prompt_template="consensus-summary-v1",
+            content_hashes=[version],
+        )
+        (complete,) = await place.run(SUMMARIZATION, Event.of(request))
+        await place.run(REPORTING, complete)
+        events.append(complete)
+    return events
+
+
+async def make(place: MailIn) -> list[str]:
+    """As the timer does; and the reports of what it made."""
+    made = await refresh_due(place.clients, place.now)
+    for each in await place.stored("summaries"):
+        if each["scope"] in made and not each["outdated"]:
+            await place.run(REPORTING, Event.of(announcement(await digest(place, each["scope"]))))
+    return made
+
+
+async def digest(place: MailIn, scope: str) -> Summary:
+    (current,) = [each for each in await place.stored("summaries") if of(each, scope)]
+    return await place.clients.store.read(Summary, current["id"], scope, Session())
+
+
+def of(each: dict[str, Any], scope: str) -> bool:
+    return bool(each["scope"] == scope and not each["outdated"])
+
+
+async def test_threads_become_digests_of_weeks_months_and_drafts_with_verified_citations(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await take_in(place, *AGREED, *CONTESTED, *LATER)
+        await report_all(place)
+        made = await make(place)
+        assert sorted(made) == [MONTH, "draft:RFC8446", "draft:draft-ietf-tls-esni", FIRST, SECOND]
+        week = await digest(place, FIRST)
+        assert (week.summary_type, week.thread_id, len(week.thread_ids)) == ("weekly", None, 2)
+        assert "**2 threads**, 5 messages; consensus in 1" in week.content_markdown
+        assert "strongly object" in week.content_markdown
+        assert "Lunch" not in week.content_markdown
+        assert "<script" not in week.content_html
+        month = await digest(place, MONTH)
+        assert "Lunch" not in month.content_markdown  # nobody took a stance on it
+        draft = await digest(place, "draft:draft-ietf-tls-esni")
+        assert (draft.summary_type, len(draft.thread_ids)) == ("draft-focused", 1)
+        assert "registry" not in draft.content_markdown
+        texts = {each["id"]: each["text"] for each in await place.stored("chunks")}
+        for scope in made:
+            summary = await digest(place, scope)
+            assert summary.content_hash
+            assert summary.prompt_template
+            assert verify_stored(summary.citations, texts) == []
+            assert all(citation.thread_id in summary.thread_ids for citation in summary.citations)
+            assert all(summary.citations[n] for claim in summary.claims for n in claim.citations)
+            assert bool(summary.claims) is (scope != SECOND or "Where do we eat" in summary.content_markdown)
+            report = await place.clients.store.read(Report, f"rpt-{summary.id}", scope, Session())
+            assert (report.summary_type, report.thread_id) == (summary.summary_type, None)
+
+
+async def test_however_often_events_come_a_digest_is_made_once_a_content(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await take_in(place, *AGREED, *CONTESTED)
+        events = await report_all(place)
+        touched = {each["id"]: each["touches"] for each in await place.stored("digests")}
+        assert set(touched.values()) == {1}  # both threads of the week: one touch is enough
+        await make(place)
+        before = await place.stored("summaries")
+        assert await make(place) == []
+        for event in [*events, *events]:
+            await place.run(REPORTING, event)
+        place.now += timedelta(minutes=5)
+        again = await refresh_due(place.clients, place.now)
+        assert len(again) == len(touched)  # made again, and found to be the same
+        assert await refresh_due(place.clients, place.now) == []
+        assert await place.stored("summaries") == before
+
+
+async def test_a_thread_that_grows_gives_its_digests_one_new_version_and_marks_the_old(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await take_in(place, *AGREED)
+        await report_all(place)
+        await make(place)
+        old = await digest(place, FIRST)
+        await take_in(place, mail(3, parent=0, body="I object to adoption, as it leaks the name."))
+        place.now += timedelta(minutes=5)
+        await report_all(place, "v2")
+        await make(place)
+        new = await digest(place, FIRST)
+        assert new.id != old.id
+        assert "leaks the name" in new.content_markdown
+        reports = [each for each in await place.stored("reports") if each["scope"] == FIRST]
+        assert {each["summary_id"]: each["outdated"] for each in reports} == {old.id: True, new.id: False}
+
+
+async def test_a_digest_is_announced_to_reporting(cloud: LocalCloud, bus_service: RunningService) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await take_in(place, *LATER)
+        await report_all(place)
+        made = await refresh_digest(place.clients, parse_scope(SECOND), place.now)
+        assert made is not None
+        arrived = await place.place.take_all("reporting", 1)
+        data = next(each.data for each in arrived if each.data.summary_id == made.id)
+        assert (data.thread_id, data.summary_type) == (SECOND, "weekly")
+
+
+async def test_refreshes_at_once_make_one_digest(cloud: LocalCloud, bus_service: RunningService) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await take_in(place, *AGREED)
+        await report_all(place)
+        scope = parse_scope(FIRST)
+        made = await asyncio.gather(*(refresh_digest(place.clients, scope, place.now) for _ in range(4)))
+        assert len({each.id for each in made if each}) == 1
+        assert len([each for each in await place.stored("summaries") if each["scope"] == FIRST]) == 1
+
+
+async def test_news_that_come_while_a_digest_is_made_have_it_made_again(
+    cloud: LocalCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await take_in(place, *AGREED)
+        (event,) = await report_all(place)
+        published = place.clients.bus.publish
+
+        async def publish_late(events: Any) -> None:
+            await place.run(REPORTING, event)  # the thread has news while its digest is on its way
+            await published(events)
+
+        monkeypatch.setattr(place.clients.bus, "publish", publish_late)
+        await refresh_digest(place.clients, parse_scope(FIRST), place.now)
+        monkeypatch.undo()
+        assert FIRST in await refresh_due(place.clients, place.now)
+        assert await refresh_due(place.clients, place.now) == []
+
+
+async def test_a_thread_silent_in_a_week_is_not_in_its_digest(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await take_in(place, AGREED[0], mail(20, parent=0, body="I support this, late as it is."))
+        await report_all(place)
+        await make(place)
+        assert await refresh_digest(place.clients, parse_scope(SECOND), place.now) is None
+        assert (await digest(place, "weekly:list:2024-W03")).claims
+
+
+async def test_a_digest_that_has_lost_its_threads_is_outdated(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await take_in(place, *LATER)
+        await report_all(place)
+        await make(place)
+        (thread,) = await place.stored("threads")
+        store = place.clients.store
+        await store.delete(Thread, thread["id"], thread["id"], Session())
+        assert await refresh_digest(place.clients, parse_scope(SECOND), place.now) is None
+        assert not [each for each in await place.stored("summaries") if of(each, SECOND)]
+        assert not [each for each in await place.stored("reports") if of(each, SECOND)]
+
+
+async def test_a_digest_that_cannot_be_made_holds_up_no_other_and_says_why(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await take_in(place, *AGREED, *LATER)
+        await report_all(place)
+        broken = next(each for each in await place.stored("summaries") if each["title"] == "Lunch")
+        patch = Patch(broken["id"], broken["scope"], set={"claims": [{"text": "without citations"}]})
+        container = place.clients.store._container("summaries")
+        await container.patch_item(patch.id, patch.partition_value, patch.operations())
+        with pytest.raises(InvalidDocumentError):
+            await refresh_due(place.clients, place.now)
+        states = {each["scope"]: each for each in await place.stored("digests")}
+        assert states[FIRST]["made"] == states[FIRST]["touches"]
+        assert states[SECOND]["made"] < states[SECOND]["touches"]
+        assert states[SECOND]["lastError"].startswith("InvalidDocumentError: ")
+        assert (await digest(place, FIRST)).claims

@@ -1,0 +1,207 @@
+"""From chunks to vectors and threads that are ready, on the local cloud with the real encoder."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.clients.search.facets import FacetValue
+from shared.clients.search.filters import Filters
+from shared.core.ids import thread_id
+from shared.documents.archives import Archive
+from shared.documents.chunks import Chunk
+from shared.documents.messages import Message
+from shared.documents.threads import Thread
+from shared.domain.summaries.models import Citation
+from shared.embedding.instance import close_embedder, embedder
+from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
+from shared.pipeline.events.data import EmbeddingsGenerated
+from shared.pipeline.events.envelope import Event
+from shared.retrieval.patterns import search_with_context, thread_embeddings, verify_citations
+from shared.upkeep.provisioning import DEFAULT_DIMENSION
+from stages.chunking import CHUNKING
+from stages.embedding import EMBEDDING
+from stages.orchestration import ORCHESTRATION
+from stages.parsing import PARSING
+from tests.stages.mail_in import MailIn, archive_of, mail, mail_in
+from tests.support.cloud import LocalCloud
+from tests.support.services import RunningService
+
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.skipif(not DEFAULT_FOLDER.exists(), reason="the model is not built: make model"),
+]
+ROOT = thread_id("<m0@example.org>")
+FIRST = mail(0, body="We should require TLS 1.3 for all new deployments.") + mail(
+    1, parent=0, body="I object: many embedded devices cannot run it."
+)
+SECOND = mail(4, subject="Lunch", body="Where do we eat on Tuesday?")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def encoder() -> AsyncIterator[None]:
+    """One encoder for the module: starting it takes seconds."""
+    yield
+    await close_embedder()
+
+
+async def through(place: MailIn, content: bytes) -> list[Event[EmbeddingsGenerated]]:
+    return [
+        event for prepared in await place.take_in(content) for event in await place.run(EMBEDDING, prepared)
+    ]
+
+
+async def ready_index(place: MailIn) -> None:
+    """In place of the toy's: nothing is in it, so it is made anew."""
+    await place.clients.index.ensure(DEFAULT_DIMENSION)
+
+
+async def test_chunks_become_vectors_that_are_found_by_meaning(
+    cloud: LocalCloud, bus_service: RunningService, encoder: None
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await ready_index(place)
+        (event,) = await through(place, FIRST + SECOND)
+        assert (event.data.embedding_count, event.data.embedding_dimension) == (3, 384)
+        chunks = await place.stored("chunks")
+        assert {(each["embedding_generated"], each["status"]) for each in chunks} == {(True, "processed")}
+        model = await embedder(place.clients.settings)
+        (question,) = await model.encode(["a place to have a meal"])
+        hits = await place.clients.index.search(None, question.tolist(), filters=Filters(source="list"))
+        assert hits[0].payload["text"] == "Where do we eat on Tuesday?"
+        assert hits[0].payload["sender"] == "bo@example.org"
+
+
+async def test_of_an_archive_that_is_being_deleted_only_what_another_has_is_embedded(
+    cloud: LocalCloud, bus_service: RunningService, encoder: None
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await ready_index(place)
+        (prepared,) = await place.take_in(FIRST + SECOND, "first")
+        await place.take_in(FIRST, "second")
+        marked = archive_of(FIRST + SECOND, "first").id
+        await place.clients.store.patch(Archive, Patch(marked, marked, set={"removing": True}), Session())
+        (event,) = await place.run(EMBEDDING, prepared)
+        assert event.data.chunk_threads == [ROOT, ROOT]
+        embedded = {each["message_id"]: each["embedding_generated"] for each in await place.stored("chunks")}
+        assert embedded == {
+            "<m0@example.org>": True, "<m1@example.org>": True, "<m4@example.org>": False
+        }  # fmt: skip
+        assert {hit.chunk_id for hit in await place.clients.index.search("*")} == set(event.data.chunk_ids)
+
+
+async def test_a_hit_leads_back_to_its_chunk_its_message_and_its_thread(
+    cloud: LocalCloud, bus_service: RunningService, encoder: None
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await ready_index(place)
+        await through(place, FIRST + SECOND)
+        model = await embedder(place.clients.settings)
+        (question,) = await model.encode(["encryption on small hardware"])
+        found = await search_with_context(
+            place.clients, "devices", question.tolist(), filters=Filters(thread_id=ROOT), facets=["sender"]
+        )
+        first = found.hits[0]
+        assert first.chunk is not None
+        assert first.message is not None
+        assert first.thread is not None
+        assert "embedded devices" in first.message.body_normalized
+        assert (first.chunk.text, first.thread.id) == (first.hit.payload["text"], ROOT)
+        senders = [FacetValue("ada@example.org", 1), FacetValue("bo@example.org", 1)]
+        assert found.facets["sender"] == senders
+        whole = await thread_embeddings(place.clients, ROOT)
+        assert [each["text"].split()[0] for each in whole] == ["We", "I"]
+        assert all(len(each["embedding"]) == DEFAULT_DIMENSION for each in whole)
+
+
+async def test_a_hit_whose_message_is_gone_is_still_shown(
+    cloud: LocalCloud, bus_service: RunningService, encoder: None
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await ready_index(place)
+        await through(place, SECOND)
+        (chunk,) = await place.stored("chunks")
+        thread, key = chunk["thread_id"], chunk["message_key"]
+        await place.clients.store.delete(Message, key, thread, Session())
+        (hit,) = (await search_with_context(place.clients, "Tuesday")).hits
+        assert hit.message is None
+        assert hit.thread is not None
+
+
+async def test_citations_are_checked_against_their_chunks(
+    cloud: LocalCloud, bus_service: RunningService, encoder: None
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(SECOND)
+        (chunk,) = await place.stored("chunks")
+        cited = [("Where do we eat", chunk["id"]), ("Where do I sleep", chunk["id"]), ("eat", "gone")]
+        citations = [
+            Citation(chunk_id=id_, message_id="<m4@example.org>", quote=quote, relevance_score=1.0)
+            for quote, id_ in cited
+        ]
+        checks = await verify_citations(place.clients, citations, chunk["thread_id"])
+        assert [each.valid for each in checks] == [True, False, False]
+        assert checks[0].message is not None
+        assert checks[2].chunk is None
+
+
+async def test_an_event_again_embeds_nothing_again_and_announces_the_same(
+    cloud: LocalCloud, bus_service: RunningService, encoder: None
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await ready_index(place)
+        (prepared,) = await place.take_in(FIRST)
+        (first,) = await place.run(EMBEDDING, prepared)
+        before = await place.stored("chunks")
+        (second,) = await place.run(EMBEDDING, prepared)
+        assert second.message_id == first.message_id
+        assert await place.stored("chunks") == before
+
+
+async def test_a_thread_is_asked_for_once_a_version_and_again_when_it_grows(
+    cloud: LocalCloud, bus_service: RunningService, encoder: None
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await ready_index(place)
+        (event,) = await through(place, FIRST)
+        (request,) = await place.run(ORCHESTRATION, event)
+        assert request.data.thread_ids == [ROOT]
+        assert await place.run(ORCHESTRATION, event) == []
+        (grown,) = await through(place, mail(2, parent=1, body="Then let us say SHOULD."))
+        (again,) = await place.run(ORCHESTRATION, grown)
+        assert again.data.content_hashes != request.data.content_hashes
+        assert again.message_id != request.message_id
+        thread = await place.clients.store.read(Thread, ROOT, ROOT, Session())
+        assert thread.content_hash == again.data.content_hashes[0]
+
+
+async def test_a_thread_with_a_message_not_chunked_yet_waits(
+    cloud: LocalCloud, bus_service: RunningService, encoder: None
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await ready_index(place)
+        (event,) = await through(place, FIRST)
+        (parsed,) = await place.run(PARSING, await place.ingest(mail(2, parent=1)))
+        assert await place.run(ORCHESTRATION, event) == []
+        for prepared in await place.run(CHUNKING, parsed):
+            for generated in await place.run(EMBEDDING, prepared):
+                (request,) = await place.run(ORCHESTRATION, generated)
+        assert request.data.thread_ids == [ROOT]
+
+
+async def test_a_chunk_that_is_given_up_does_not_hold_its_thread_back(
+    cloud: LocalCloud, bus_service: RunningService, encoder: None
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await ready_index(place)
+        (prepared,) = await place.take_in(FIRST)
+        poison = prepared.data.chunk_ids[0]
+        given_up = {"status": "failed_max_retries", "lastError": "UnencodableTextError: no"}
+        await place.clients.store.patch(Chunk, Patch(poison, ROOT, set=given_up), Session())
+        (event,) = await place.run(EMBEDDING, prepared)
+        assert poison in event.data.chunk_ids
+        (request,) = await place.run(ORCHESTRATION, event)
+        assert request.data.thread_ids == [ROOT]
+        assert await place.clients.index.get(poison) is None

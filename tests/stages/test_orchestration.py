@@ -1,0 +1,270 @@
+"""When a thread's summary is asked for: once a version, after a quiet period, whoever races or breaks off."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.core.ids import thread_id
+from shared.documents.chunks import Chunk
+from shared.documents.messages import Message
+from shared.documents.threads import Thread
+from shared.pipeline.delivery import Delivery
+from shared.pipeline.events.data import EmbeddingsGenerated, SummarizationRequested
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.runner import Runtime, StageFailedError, StageRunner
+from shared.pipeline.stage import StageResult, Work
+from stages.orchestration import CLAIM_MINUTES, MAX_QUIET_PERIODS, ORCHESTRATION
+from tests.stages.mail_in import NOW, MailIn, mail, mail_in
+from tests.stages.test_parsing import variant_of
+from tests.support.cloud import LocalCloud, faults_hit, plan_faults
+from tests.support.services import RunningService
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+ROOT = thread_id("<m0@example.org>")
+QUIET = 30.0
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def place(cloud: LocalCloud, bus_service: RunningService) -> AsyncIterator[MailIn]:
+    async with mail_in(cloud, bus_service, ORCHESTRATION_QUIET_SECONDS=str(QUIET)) as ready:
+        yield ready
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def hasty(cloud: LocalCloud, bus_service: RunningService) -> AsyncIterator[MailIn]:
+    """Without a quiet period."""
+    async with mail_in(cloud, bus_service) as ready:
+        yield ready
+
+
+async def embedded(place: MailIn, content: bytes) -> list[Event[EmbeddingsGenerated]]:
+    """The archive's chunks, settled as embedding leaves them, and what it announces."""
+    return [await settle(place, prepared) for prepared in await place.take_in(content)]
+
+
+async def settle(place: MailIn, prepared: Event[Any]) -> Event[EmbeddingsGenerated]:
+    data, session = prepared.data, Session(prepared.session)
+    done = {"embedding_generated": True, "embedding_model": "toy", "status": "processed"}
+    places = list(zip(data.chunk_ids, data.chunk_threads, strict=True))
+    patches = [Patch(id_, thread, set=done) for id_, thread in places]
+    await place.clients.store.patch_all(Chunk, patches, session)
+    generated = EmbeddingsGenerated(
+        chunk_ids=data.chunk_ids,
+        embedding_count=len(data.chunk_ids),
+        embedding_model="toy",
+        embedding_backend="toy",
+        embedding_dimension=4,
+        vector_store_collection="x",
+        vector_store_updated=True,
+        avg_generation_time_ms=1.0,
+        chunk_threads=data.chunk_threads,
+        thread_ids=data.thread_ids,
+    )
+    return Event.of(generated, session=session.tokens())
+
+
+async def handle(
+    place: MailIn, event: Event[EmbeddingsGenerated], *, after: float = 0.0, note: bool = True
+) -> StageResult:
+    now = NOW + timedelta(seconds=after)
+    work = Work(place.clients, Session(event.session), event.attempt, lambda: now)
+    outcome = await ORCHESTRATION.handle(event, work)
+    if note and outcome.after_announcing is not None:
+        await outcome.after_announcing()
+    return outcome
+
+
+def asked(outcomes: Sequence[StageResult]) -> list[tuple[str, str]]:
+    """Which versions of which threads were asked for."""
+    requests = [each for outcome in outcomes for each in outcome.announce]
+    assert all(isinstance(each, SummarizationRequested) for each in requests)
+    return [(each.thread_ids[0], each.content_hashes[0]) for each in requests]  # type: ignore[attr-defined]
+
+
+def notes(outcome: StageResult) -> list[Event[Any]]:
+    assert all(later.seconds == QUIET for later in outcome.later)
+    return [Event.of(later.data) for later in outcome.later]
+
+
+async def test_a_ready_thread_is_asked_for_when_it_has_stayed_the_same_for_the_quiet_period(
+    place: MailIn,
+) -> None:
+    (event,) = await embedded(place, mail(0) + mail(1, parent=0))
+    first = await handle(place, event)
+    assert asked([first]) == []
+    (note,) = notes(first)
+    second = await handle(place, note, after=QUIET)
+    ((thread, version),) = asked([second])
+    stored = await place.clients.store.read(Thread, ROOT, ROOT, Session())
+    assert (thread, stored.content_hash, stored.requesting) == (ROOT, version, None)
+    assert asked([await handle(place, note, after=2 * QUIET), await handle(place, event)]) == []
+
+
+async def test_an_archive_in_flight_causes_one_summary_and_not_one_a_batch(place: MailIn) -> None:
+    outcomes, pending = [], list[Event[Any]]()
+    for number in range(4):
+        (event,) = await embedded(place, mail(number, parent=number - 1 if number else None))
+        outcomes.append(await handle(place, event, after=number))
+        pending += notes(outcomes[-1])
+    assert len(pending) == 4
+    outcomes += [await handle(place, each, after=QUIET + 4) for each in pending]
+    assert len(asked(outcomes)) == 1
+
+
+async def test_a_thread_that_never_comes_to_rest_is_asked_for_all_the_same(place: MailIn) -> None:
+    outcomes = []
+    for number in range(3):
+        (event,) = await embedded(place, mail(number, parent=number - 1 if number else None))
+        outcomes.append(await handle(place, event, after=number * QUIET * MAX_QUIET_PERIODS * 0.6))
+    assert [len(asked([each])) for each in outcomes] == [0, 0, 1]
+
+
+async def test_of_many_events_that_race_exactly_one_asks(hasty: MailIn) -> None:
+    (event,) = await embedded(hasty, mail(0) + mail(1, parent=0))
+    racing = [Event.of(event.data, session=event.session, attempt=number) for number in range(1, 9)]
+    outcomes = await asyncio.gather(*(handle(hasty, each, note=False) for each in racing))
+    assert len(asked(outcomes)) == 1
+    late = Event.of(event.data, session=event.session, attempt=9)
+    assert asked([await handle(hasty, late, after=600)]) == []
+
+
+async def test_an_event_that_breaks_off_before_the_note_asks_again_with_the_same_message(
+    hasty: MailIn,
+) -> None:
+    (event,) = await embedded(hasty, mail(0))
+    lost = await handle(hasty, event, note=False)
+    again = await handle(hasty, event, after=600)
+    assert [Event.of(each).message_id for each in lost.announce] == [
+        Event.of(each).message_id for each in again.announce
+    ]
+    assert len(asked([again])) == 1
+    assert asked([await handle(hasty, event, after=601)]) == []
+
+
+async def test_a_claim_whose_event_never_came_back_is_taken_over(hasty: MailIn) -> None:
+    (event,) = await embedded(hasty, mail(0))
+    await handle(hasty, event, note=False)
+    other = Event.of(event.data, session=event.session, attempt=2)
+    assert asked([await handle(hasty, other, after=CLAIM_MINUTES * 60 - 1)]) == []
+    assert len(asked([await handle(hasty, other, after=CLAIM_MINUTES * 60 + 1)])) == 1
+
+
+async def test_a_thread_whose_messages_have_no_text_of_their_own_gets_ready(hasty: MailIn) -> None:
+    (event,) = await embedded(hasty, mail(0, body="> only\n> quotes"))
+    bare = event.data.model_copy(update={"chunk_ids": [], "chunk_threads": [], "thread_ids": [ROOT]})
+    assert [thread for thread, _ in asked([await handle(hasty, Event.of(bare))])] == [ROOT]
+
+
+async def test_threads_in_any_order_and_many_at_once_are_each_asked_for_once(hasty: MailIn) -> None:
+    content = b"".join(mail(number, subject=f"Topic {number}") for number in range(12))
+    (event,) = await embedded(hasty, content)
+    message = (await hasty.stored("messages"))[0]
+    await hasty.clients.store.patch(
+        Message, Patch(message["id"], message["thread_id"], set={"status": "pending"}), Session()
+    )
+    first = await handle(hasty, event)
+    assert len(asked([first])) == 11
+    await hasty.clients.store.patch(
+        Message, Patch(message["id"], message["thread_id"], set={"status": "processed"}), Session()
+    )
+    second = await handle(hasty, event, after=1)
+    assert [thread for thread, _ in asked([second])] == [message["thread_id"]]
+
+
+@pytest.mark.parametrize("operation", ["docs.query", "docs.patch", "docs.read"])
+async def test_a_store_that_fails_at_any_step_leads_to_one_request_in_the_end(
+    hasty: MailIn, cloud: LocalCloud, operation: str
+) -> None:
+    (event,) = await embedded(hasty, mail(0) + mail(1, parent=0))
+    outcomes = []
+    for skip in range(4):
+        fault = {"operation": operation, "kind": "status", "skip": skip, "times": None}
+        plan_faults(cloud.cosmos, {**fault, "args": {"status": 400}})
+        try:
+            outcomes.append(await handle(hasty, event))
+        except Exception:  # noqa: BLE001 - whatever the SDK raises
+            assert faults_hit(cloud.cosmos)
+        finally:
+            plan_faults(cloud.cosmos)
+    outcomes.append(await handle(hasty, event, after=1))
+    assert len({version for _, version in asked(outcomes)}) == 1
+    stored = await hasty.clients.store.read(Thread, ROOT, ROOT, Session())
+    assert stored.content_hash == asked(outcomes)[0][1]
+
+
+async def test_a_thread_that_was_done_or_given_up_is_open_again_with_another_version(hasty: MailIn) -> None:
+    """Else nobody would ask for its summary again where making it fails."""
+    for number, status in enumerate(("processed", "failed_max_retries")):
+        (event,) = await embedded(hasty, mail(number, parent=number - 1 if number else None))
+        ended = {"status": status, "attemptCount": 5, "lastError": "X: no"}
+        await hasty.clients.store.patch(Thread, Patch(ROOT, ROOT, set=ended), Session())
+        await handle(hasty, event, note=False)
+        stored = await hasty.clients.store.read(Thread, ROOT, ROOT, Session())
+        assert (stored.status, stored.attemptCount, stored.lastError) == ("pending", 0, None)
+        await hasty.clients.store.patch(Thread, Patch(ROOT, ROOT, set=ended), Session())
+        await handle(hasty, event)  # it comes again, and the summary was faster
+        stored = await hasty.clients.store.read(Thread, ROOT, ROOT, Session())
+        assert (stored.status, stored.attemptCount) == (status, 5)
+
+
+async def test_a_message_that_gets_other_content_gives_its_thread_another_version(hasty: MailIn) -> None:
+    variants = [mail(0, body=f"Number {number} of them.") for number in range(2)]
+    last, first = sorted(variants, key=variant_of, reverse=True)
+    (event,) = await embedded(hasty, last)
+    before = asked([await handle(hasty, event)])
+    (replaced,) = await embedded(hasty, first)
+    assert replaced.data.chunk_ids == event.data.chunk_ids
+    after = asked([await handle(hasty, replaced, after=1)])
+    assert [thread for thread, _ in after] == [ROOT]
+    assert after != before
+
+
+async def test_events_of_the_same_chunks_with_other_content_are_told_apart(hasty: MailIn) -> None:
+    """The broker drops an event that it has seen in the last minutes."""
+    variants = [mail(0, body=f"Number {number} of them.") for number in range(2)]
+    last, first = sorted(variants, key=variant_of, reverse=True)
+    (before,), (after,) = await hasty.take_in(last), await hasty.take_in(first)
+    assert before.data.chunk_ids == after.data.chunk_ids
+    assert before.message_id != after.message_id
+
+
+async def test_the_note_comes_back_by_the_broker_when_the_quiet_period_is_over(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service, ORCHESTRATION_QUIET_SECONDS="1") as place:
+        (event,) = await embedded(place, mail(0) + mail(1, parent=0))
+        runner = StageRunner(ORCHESTRATION, place.clients)
+        started = time.monotonic()
+        await runner.run(Delivery(event.to_json(), "first"))
+        (note,) = await place.place.take_all("orchestration", 1)
+        assert time.monotonic() - started >= 1
+        assert (note.data.thread_ids, len(note.data.settled_versions)) == ([ROOT], 1)
+        await runner.run(Delivery(note.to_json(), "note"))
+        (request,) = await place.place.take_all("summarization", 1)
+        assert request.data.content_hashes == note.data.settled_versions
+
+
+async def test_when_the_attempts_are_used_up_the_failure_is_told(hasty: MailIn, cloud: LocalCloud) -> None:
+    (event,) = await embedded(hasty, mail(0))
+    plan_faults(
+        cloud.cosmos, {"operation": "docs.query", "kind": "status", "times": None, "args": {"status": 503}}
+    )
+    runner = StageRunner(ORCHESTRATION, hasty.clients, Runtime(sleep=hasty.place.sleep))
+    try:
+        with pytest.raises(StageFailedError):
+            await runner.run(Delivery(event.to_json(), "first"))
+    finally:
+        plan_faults(cloud.cosmos)
+    assert len(hasty.place.slept) == hasty.clients.settings.MAX_RETRIES
+    (failed,) = await hasty.place.take_all("failures", 1)
+    assert (failed.event_type, failed.data.thread_ids) == ("OrchestrationFailed", [ROOT])
+    thread = await hasty.clients.store.read(Thread, ROOT, ROOT, Session())
+    assert "CosmosHttpResponseError" in (thread.lastError or "")
+    assert {each["lastError"] for each in await hasty.stored("chunks")} == {None}

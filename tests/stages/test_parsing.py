@@ -1,0 +1,471 @@
+"""Parsing and chunking on the local cloud."""
+
+import asyncio
+import gzip
+import io
+import random
+import zipfile
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.core.errors import DocumentNotFoundError
+from shared.core.ids import thread_id
+from shared.documents.archives import Archive
+from shared.documents.chunks import Chunk
+from shared.documents.locks import Lock
+from shared.documents.messages import Message
+from shared.documents.prepared_message import arrival_of
+from shared.documents.threads import Thread
+from shared.domain.mail.models import Skipped
+from shared.domain.mail.parse import parse_archive
+from shared.ingestion.reader.errors import UnreadableArchiveError
+from shared.pipeline.delivery import Delivery
+from shared.pipeline.events.data import JSONParsed
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.runner import Runtime, StageFailedError, StageRunner
+from shared.threads.merging import resolve_thread
+from shared.threads.rechunking import MessageReplacedError, check_variants
+from stages.chunking import CHUNKING
+from stages.parsing import PARSING, NoMessagesError
+from tests.stages.mail_in import MailIn, archive_of, ingested, mail, mail_in
+from tests.support.cloud import LocalCloud, plan_faults, set_replica_lag
+from tests.support.services import RunningService
+from tests.support.toy_stages import Bench
+
+ROOT = thread_id("<m0@example.org>")
+CHAIN = [mail(0), mail(1, parent=0), mail(2, parent=1), mail(3, parent=0), mail(4, subject="Another matter")]
+
+
+@pytest.fixture(autouse=True)
+def no_faults_left(cloud: LocalCloud) -> Iterator[None]:
+    yield
+    plan_faults(cloud.cosmos)
+    plan_faults(cloud.search)
+
+
+async def test_an_archive_becomes_messages_threads_and_chunks(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        prepared = await place.take_in(b"".join(CHAIN))
+        messages = await place.stored("messages")
+        assert [each["status"] for each in messages] == ["processed"] * 5
+        threads = {each["id"]: each for each in await place.stored("threads")}
+        assert {each["message_count"] for each in threads.values()} == {4, 1}
+        root = threads[ROOT]
+        assert (root["subject"], root["root_message_id"]) == ("A draft", "<m0@example.org>")
+        assert [each["email"] for each in root["participants"]] == [
+            "ada@example.org",
+            "bo@example.org",
+            "cy@example.org",
+        ]
+        assert root["draft_mentions"] == ["RFC8446"]
+        assert root["first_message_date"] == "2024-01-01T10:00:00.000000Z"
+        chunks = await place.stored("chunks")
+        assert {each["id"] for each in chunks} == {id_ for event in prepared for id_ in event.data.chunk_ids}
+        for each in chunks:
+            body = next(m["body_raw"] for m in messages if m["id"] == each["message_key"])
+            assert "\n\n".join(body[start:end] for start, end in each["metadata"]["spans"]) == each["text"]
+            assert "quoted" not in each["text"]
+        (archive,) = await place.stored("archives")
+        assert (archive["status"], archive["message_count"], archive["thread_count"]) == ("processed", 5, 2)
+
+
+async def test_an_archive_is_unpacked_whatever_it_is_packed_as(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("2024-01.mbox", b"".join(CHAIN[:3]))
+        archive.writestr("2024-02.mbox.gz", gzip.compress(b"".join(CHAIN[3:])))
+        archive.writestr("index.html", "<p>not mail</p>")
+    async with mail_in(cloud, bus_service) as place:
+        for content in (packed.getvalue(), gzip.compress(b"".join(CHAIN))):
+            await place.take_in(content)
+            assert len(await place.stored("messages")) == 5
+
+
+async def test_whole_threads_are_announced_together(cloud: LocalCloud, bus_service: RunningService) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        content = b"".join(
+            mail(i, parent=i - 1 if i % 5 else None, subject=f"Topic {i // 5}") for i in range(25)
+        )
+        (event,) = await place.run(PARSING, await place.ingest(content))
+        assert event.data.message_count == 25
+        assert event.data.thread_count == len(event.data.thread_ids) == 5
+        assert set(event.session) >= {"messages", "threads"}
+
+
+async def documents_of(place: MailIn, *, archives: bool) -> dict[str, Any]:
+    without = () if archives else ("archive_id", "archive_ids")
+    return {name: await place.stored(name, *without) for name in ("messages", "threads", "chunks")}
+
+
+def signposts_apart(documents: dict[str, Any]) -> dict[str, Any]:
+    """Threads that came and went on the way are signposts, which another order does not leave."""
+    return {**documents, "threads": [each for each in documents["threads"] if each["merged_into"] is None]}
+
+
+async def test_any_order_partition_and_repetition_gives_the_same_documents(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    mails = [*CHAIN, mail(5, parent=4), mail(6, subject="Re: Another matter", refs=False), mail(7, parent=3)]
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(b"".join(mails))
+        expected = signposts_apart(await documents_of(place, archives=False))
+    for seed in range(4):
+        rng = random.Random(seed)
+        shuffled = rng.sample(mails, len(mails))
+        cut = sorted(rng.sample(range(1, len(mails)), 3))
+        archives = [shuffled[a:b] for a, b in zip([0, *cut], [*cut, len(mails)], strict=True)]
+        archives.append(rng.sample(mails, 4))
+        async with mail_in(cloud, bus_service) as place:
+            for archive in archives:
+                await place.take_in(b"".join(archive))
+            assert signposts_apart(await documents_of(place, archives=False)) == expected, f"seed {seed}"
+
+
+LONG = "\n\n".join(
+    f"Paragraph {i} of what this message says: {'words and more words ' * 40}." for i in range(6)
+)
+VARIANTS = [
+    mail(1, parent=0, body=LONG),
+    mail(1, parent=0, body="Short, by a list that cuts."),
+    mail(1, parent=0, body=LONG + "\n\n-- \nlist footer\n", subject="[list] A draft"),
+    mail(1, parent=0, body="> only\n> quotes"),
+]
+
+
+def variant_of(content: bytes) -> str:
+    (message,) = parse_archive(io.BytesIO(content))
+    assert not isinstance(message, Skipped)
+    return str(arrival_of(message).document["variant"])
+
+
+def shorter_mails() -> Iterator[bytes]:
+    yield from (mail(1, parent=0, body=f"Number {number} is short.") for number in range(100))
+
+
+async def test_mails_with_one_id_and_other_content_give_the_same_documents_in_any_order(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    mails = [CHAIN[0], *VARIANTS, CHAIN[2]]
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(b"".join(mails))
+        expected = await documents_of(place, archives=False)
+    for seed in range(5):
+        rng = random.Random(seed)
+        shuffled = rng.sample(mails, len(mails))
+        async with mail_in(cloud, bus_service) as place:
+            for each in [*shuffled[:4], b"".join(shuffled[3:])]:
+                await place.take_in(each)
+            documents = signposts_apart(await documents_of(place, archives=False))
+            assert documents == expected, f"seed {seed}"
+
+
+async def test_chunks_and_vectors_follow_when_another_variant_takes_a_messages_place(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    last = VARIANTS[0]
+    first = next(short for short in shorter_mails() if variant_of(short) < variant_of(last))
+    async with mail_in(cloud, bus_service) as place:
+        (earlier,) = await place.take_in(last)
+        store, index = place.clients.store, place.clients.index
+        ids, thread = earlier.data.chunk_ids, earlier.data.chunk_threads[0]
+        await store.patch_all(
+            Chunk, [Patch(id_, thread, set={"embedding_generated": True}) for id_ in ids], Session()
+        )
+        await index.upsert([{"chunk_id": id_, "thread_id": thread, "embedding": [0.5] * 4} for id_ in ids])
+        (later,) = await place.take_in(first)
+        stored = {each["id"]: each for each in await place.stored("chunks")}
+        assert set(stored) == set(later.data.chunk_ids)
+        assert not any(each["embedding_generated"] for each in stored.values())
+        gone = set(ids) - set(later.data.chunk_ids)
+        assert gone
+        assert [await index.get(id_) for id_ in gone] == [None] * len(gone)
+        (message,) = await place.stored("messages")
+        assert [each["text"] in message["body_raw"] for each in stored.values()] == [True]
+        assert len(message["archive_ids"]) == 2
+
+
+async def test_chunks_of_content_that_is_replaced_meanwhile_are_made_again(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    first, last = sorted(VARIANTS[:2], key=variant_of)
+    async with mail_in(cloud, bus_service) as place:
+        (event,) = await place.run(PARSING, await place.ingest(last))
+        loaded = Message.model_validate((await place.stored("messages"))[0])
+        await place.run(PARSING, await place.ingest(first))
+        with pytest.raises(MessageReplacedError):
+            await check_variants(place.clients, [loaded], Session(event.session))
+
+
+async def test_the_same_archives_in_another_order_give_the_same_documents(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    first, second = b"".join(CHAIN[:3]), b"".join(CHAIN[2:])
+    results = []
+    for archives in ([first, second], [second, first, second]):
+        async with mail_in(cloud, bus_service) as place:
+            for archive in archives:
+                await place.take_in(archive)
+            results.append(signposts_apart(await documents_of(place, archives=True)))
+    assert results[0] == results[1]
+    shared = next(each for each in results[0]["messages"] if each["message_id"] == "<m2@example.org>")
+    assert shared["archive_ids"] == sorted([archive_of(first).id, archive_of(second).id])
+
+
+async def test_a_late_parent_merges_threads_and_everything_follows(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        late = mail(8, subject="The first of all")
+        child = mail(9, parent=8, subject="Re: The first of all")
+        # Two threads that do not know of each other, until a message names both.
+        await place.take_in(CHAIN[0] + CHAIN[1])
+        events = await place.take_in(child + late)
+        old = thread_id("<m8@example.org>")
+        chunk_ids = [id_ for event in events for id_ in event.data.chunk_ids]
+        store, index = place.clients.store, place.clients.index
+        await store.patch_all(
+            Chunk, [Patch(id_, old, set={"embedding_generated": True}) for id_ in chunk_ids], Session()
+        )
+        await index.upsert([{"chunk_id": id_, "thread_id": old, "embedding": [0.5] * 4} for id_ in chunk_ids])
+        linking = mail(10, parent=0).replace(
+            b"In-Reply-To: <m0@example.org>", b"References: <m0@example.org> <m8@example.org>"
+        )
+        await place.take_in(linking)
+        threads = {each["id"]: each for each in await place.stored("threads")}
+        assert threads[old]["merged_into"] == ROOT
+        assert (threads[ROOT]["message_count"], threads[ROOT]["absorbing"]) == (5, [])
+        assert {each["thread_id"] for each in await place.stored("messages")} == {ROOT}
+        chunks = await place.stored("chunks")
+        assert {each["thread_id"] for each in chunks} == {ROOT}
+        assert {each["id"] for each in chunks if each["embedding_generated"]} == set(chunk_ids)
+        assert [(await index.get(id_) or {})["thread_id"] for id_ in chunk_ids] == [ROOT] * len(chunk_ids)
+        assert await resolve_thread(place.clients, old, Session()) == ROOT
+
+
+@pytest.mark.parametrize("number", range(8, 18))  # so that some lie on one shelf, and others do not
+async def test_a_message_that_comes_again_with_what_merges_its_thread_keeps_both_archives(
+    cloud: LocalCloud, bus_service: RunningService, number: int
+) -> None:
+    alone = mail(number, subject=f"Matter {number}")
+    linking = (
+        mail(0)
+        .replace(b"<m0@", b"<link@")
+        .replace(
+            b"Subject: A draft", b"References: <m0@example.org> <m%d@example.org>\nSubject: Both" % number
+        )
+    )
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(alone)
+        await place.take_in(CHAIN[0] + alone + linking)
+        messages = {each["message_id"]: each for each in await place.stored("messages")}
+        assert len(messages) == len(await place.stored("messages")) == 3
+        assert {each["thread_id"] for each in messages.values()} == {ROOT}
+        again = messages[f"<m{number}@example.org>"]
+        both = sorted([archive_of(alone).id, archive_of(CHAIN[0] + alone + linking).id])
+        assert (again["archive_ids"], again["archive_id"]) == (both, both[0])
+
+
+@pytest.mark.parametrize("order", [0, 1])
+async def test_a_mail_without_an_id_is_found_by_the_id_that_stands_for_it(
+    cloud: LocalCloud, bus_service: RunningService, order: int
+) -> None:
+    without = mail(6, subject="It has no id").replace(b"Message-ID: <m6@example.org>\n", b"")
+    (parsed,) = parse_archive(io.BytesIO(without))
+    assert not isinstance(parsed, Skipped)
+    forged = mail(7, subject="It names what nobody should know").replace(
+        b"Message-ID:",
+        f"References: {parsed.node} <a/b?#{'x' * 300}@no-message-id.invalid>\nMessage-ID:".encode(),
+    )
+    async with mail_in(cloud, bus_service) as place:
+        for content in (without, forged) if order else (forged, without):
+            await place.take_in(content)
+        (thread,) = [each for each in await place.stored("threads") if each["merged_into"] is None]
+        assert thread["message_count"] == 2
+        assert {each["thread_id"] for each in await place.stored("messages")} == {thread["id"]}
+
+
+async def test_a_worker_sees_what_the_one_before_it_threaded(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        other = await Clients.connect(place.clients.settings)
+        try:
+            events = [await place.ingest(each) for each in (CHAIN[0] + CHAIN[1], CHAIN[2], CHAIN[1])]
+            set_replica_lag(cloud.cosmos, 30)
+            elsewhere = MailIn(Bench(other, place.place.bus))
+            for worker, event in zip((place, elsewhere, place), events, strict=True):
+                await worker.run(PARSING, event)
+        finally:
+            set_replica_lag(cloud.cosmos, 0)
+            await other.close()
+        (thread,) = await place.stored("threads")
+        assert (thread["id"], thread["message_count"]) == (ROOT, 3)
+        assert len(await place.stored("messages")) == 3
+
+
+async def test_a_merge_that_breaks_off_at_the_index_leaves_no_vector_in_the_old_thread(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(CHAIN[0])
+        (event,) = await place.take_in(mail(8, subject="The first of all"))
+        old, (chunk,) = thread_id("<m8@example.org>"), event.data.chunk_ids
+        store, index = place.clients.store, place.clients.index
+        await store.patch(Chunk, Patch(chunk, old, set={"embedding_generated": True}), Session())
+        await index.upsert([{"chunk_id": chunk, "thread_id": old, "embedding": [0.5] * 4}])
+        linking = mail(10, parent=0).replace(
+            b"In-Reply-To: <m0@example.org>", b"References: <m0@example.org> <m8@example.org>"
+        )
+        archive = await place.ingest(linking)
+        fault = {"operation": "docs.index", "kind": "status", "times": None, "args": {"status": 400}}
+        plan_faults(cloud.search, fault)
+        with pytest.raises(Exception):  # noqa: B017, PT011 - whatever the SDK raises
+            await place.run(PARSING, archive)
+        plan_faults(cloud.search)
+        await place.run(PARSING, archive)
+        assert {each["thread_id"] for each in await place.stored("chunks")} == {ROOT}
+        assert (await index.get(chunk) or {})["thread_id"] == ROOT
+
+
+async def test_an_event_about_a_merged_thread_finds_its_messages_where_they_are_now(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        (early,) = await place.run(PARSING, await place.ingest(mail(1, parent=0)))
+        linking = mail(2, parent=1).replace(
+            b"In-Reply-To: <m1@example.org>",
+            b"References: <root@example.org> <m0@example.org> <m1@example.org>",
+        )
+        await place.run(PARSING, await place.ingest(linking))
+        now = thread_id("<root@example.org>")
+        assert early.data.message_threads != [now]
+        (prepared,) = await place.run(CHUNKING, early)
+        assert prepared.data.chunk_threads == [now] * prepared.data.chunk_count
+        assert {each["thread_id"] for each in await place.stored("chunks")} == {now}
+
+
+@pytest.mark.parametrize("step", range(14))
+async def test_a_parse_that_breaks_off_at_any_write_ends_as_if_it_had_not(
+    cloud: LocalCloud, bus_service: RunningService, step: int
+) -> None:
+    before = CHAIN[1] + CHAIN[3]
+    linking = CHAIN[0] + mail(5, parent=3, subject="Re: A draft")
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(before)
+        await place.take_in(linking)
+        expected = await documents_of(place, archives=True)
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(before)
+        event = await place.ingest(linking)
+        await break_off(place, cloud, event, after=step * 2)
+        for parsed in await place.run(PARSING, event):
+            await place.run(CHUNKING, parsed)
+        assert await documents_of(place, archives=True) == expected
+
+
+@pytest.mark.parametrize("step", range(12))
+async def test_a_first_parse_that_breaks_off_at_any_write_is_mended_by_the_next_archive_and_itself(
+    cloud: LocalCloud, bus_service: RunningService, step: int
+) -> None:
+    """Nothing is known yet, and before the archive is tried again another one reaches into its threads."""
+    first, second = CHAIN[1] + CHAIN[3] + CHAIN[4], CHAIN[0] + mail(5, parent=3, subject="Re: A draft")
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(second)
+        await place.take_in(first)
+        expected = signposts_apart(await documents_of(place, archives=True))
+    async with mail_in(cloud, bus_service) as place:
+        event = await place.ingest(first)
+        await break_off(place, cloud, event, after=step)
+        await place.take_in(second)
+        for parsed in await place.run(PARSING, event):
+            await place.run(CHUNKING, parsed)
+        assert signposts_apart(await documents_of(place, archives=True)) == expected
+
+
+async def break_off(place: MailIn, cloud: LocalCloud, event: Event[Any], *, after: int) -> None:
+    """Parse until the store refuses all further requests for documents."""
+    fault = {"kind": "status", "operation": "docs.*", "skip": after, "times": None, "args": {"status": 500}}
+    plan_faults(cloud.cosmos, fault)
+    try:
+        await place.run(PARSING, event)
+    except Exception:  # noqa: BLE001 - it broke off, as planned; a late step may not have been reached
+        plan_faults(cloud.cosmos)
+    plan_faults(cloud.cosmos)
+    await release_lease(place)
+
+
+async def release_lease(place: MailIn) -> None:
+    """As its time running out would."""
+    lock = await place.clients.store.find(Lock, "threading", "threading", Session())
+    if lock is not None:
+        await place.clients.store.replace(lock.model_copy(update={"expires": 0.0}), Session())
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [(b"\n\n", UnreadableArchiveError), (b"no mail at all, just words\n" * 50, UnreadableArchiveError)],
+)
+async def test_what_is_no_mailbox_is_a_clear_failure_and_not_success_with_nothing(
+    cloud: LocalCloud, bus_service: RunningService, content: bytes, error: type[Exception]
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        event = await place.ingest(content)
+        with pytest.raises((error, NoMessagesError), match=r"\.mbox: "):
+            await place.run(PARSING, event)
+        runner = StageRunner(PARSING, place.clients, Runtime(now=lambda: event.timestamp))
+        with pytest.raises(StageFailedError):
+            await runner.run(Delivery(event.to_json(), "id"))
+        archive = await place.clients.store.read(
+            Archive, event.data.archive_id, event.data.archive_id, Session()
+        )
+        assert (archive.status, archive.attemptCount) == ("failed", 1)
+        assert (archive.lastError or "").startswith(("UnreadableArchiveError", "NoMessagesError"))
+        (failed,) = [
+            each for each in await place.place.take_all("failures", 1) if each.event_type == "ParsingFailed"
+        ]
+        assert failed.data.messages_parsed_before_failure == 0
+
+
+async def test_two_workers_on_the_same_archive_at_once_have_one_effect(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        event = await place.ingest(b"".join(CHAIN))
+        first, second = await asyncio.gather(*(place.run(PARSING, event) for _ in range(2)))
+        assert [e.message_id for e in first] == [e.message_id for e in second]
+        assert len(await place.stored("messages")) == 5
+        assert sorted(each["message_count"] for each in await place.stored("threads")) == [1, 4]
+
+
+async def test_a_thread_without_any_text_of_its_own_is_announced_with_no_chunks(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        (prepared,) = await place.take_in(mail(0, body="> only quotes\n> here"))
+        assert (prepared.data.chunk_count, prepared.data.chunk_ids) == (0, [])
+        assert prepared.data.thread_ids == [ROOT]
+        assert prepared.data.message_keys == [(await place.stored("messages"))[0]["id"]]
+        assert (await place.stored("messages"))[0]["status"] == "processed"
+        assert prepared.message_id == Event.of(prepared.data).message_id
+
+
+async def test_a_message_that_is_nowhere_is_a_race(cloud: LocalCloud, bus_service: RunningService) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        data = JSONParsed(
+            archive_id="a", message_count=1, message_keys=["nowhere"], thread_count=1, thread_ids=["t"],
+            parsing_duration_seconds=0, message_threads=["t"],
+        )  # fmt: skip
+        with pytest.raises(DocumentNotFoundError):
+            await place.run(CHUNKING, Event.of(data))
+        assert ingested(archive_of(b"x")).archive_id
+        assert await place.clients.store.find(Thread, "t", "t", Session()) is None
+        assert await place.clients.store.find(Message, "nowhere", "t", Session()) is None

@@ -1,0 +1,353 @@
+"""From an archive to a published report, on the local cloud."""
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.core.ids import thread_id
+from shared.documents.reports import Report
+from shared.documents.sources import Source
+from shared.documents.summaries import Summary
+from shared.documents.threads import Thread
+from shared.domain.summaries.citations import verify_stored
+from shared.domain.summaries.models import ThreadContext
+from shared.embedding.instance import close_embedder
+from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
+from shared.pipeline.events.data import SummarizationRequested
+from shared.pipeline.events.envelope import Event
+from shared.summarization.factory import UnknownBackendError
+from shared.summarization.thread_context import load_context
+from stages import summarization
+from stages.reporting import REPORTING
+from stages.summarization import SUMMARIZATION
+from tests.stages.mail_in import MailIn, mail, mail_in
+from tests.support.cloud import LocalCloud
+from tests.support.services import RunningService
+
+ROOT = thread_id("<m0@example.org>")
+THREAD = b"".join(
+    [
+        mail(0, subject="Require TLS 1.3", body="I propose that we require TLS 1.3 for all new deployments."),
+        mail(1, parent=0, body="I support this proposal.\n\n> I propose that we require TLS 1.3"),
+        mail(2, parent=0, body="I object. Many embedded devices cannot run it."),
+        mail(3, parent=2, body="+1 to adoption. <script>alert(1)</script> [click](javascript:alert(1))"),
+    ]
+)
+
+
+def request(version: str = "v1", **changes: Any) -> SummarizationRequested:
+    values: dict[str, Any] = {
+        "thread_ids": [ROOT],
+        "top_k": 12,
+        "llm_backend": "extractive",
+        "llm_model": "extractive-v1",
+        "context_window_tokens": 3000,
+        "prompt_template": "consensus-summary-v1",
+        "content_hashes": [version],
+    }
+    return SummarizationRequested(**{**values, **changes})
+
+
+async def summarized(place: MailIn, version: str = "v1") -> Event[Any]:
+    (event,) = await place.run(SUMMARIZATION, Event.of(request(version)))
+    return event
+
+
+async def test_a_thread_becomes_a_report_whose_citations_all_verify(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD)
+        complete = await summarized(place)
+        store = place.clients.store
+        summary = await store.read(Summary, complete.data.summary_id, ROOT, Session())
+        texts = {each["id"]: each["text"] for each in await place.stored("chunks")}
+        assert summary.citations
+        assert verify_stored(summary.citations, texts) == []
+        assert "I object" in summary.content_markdown
+        thread = await store.read(Thread, ROOT, ROOT, Session())
+        assert (thread.summary_id, thread.status) == (summary.id, "processed")
+        (published,) = await place.run(REPORTING, complete)
+        report = await store.read(Report, published.data.report_id, ROOT, Session())
+        assert (report.summary_id, report.id) == (summary.id, f"rpt-{summary.id}")
+
+
+async def test_hostile_mail_injects_nothing_into_the_html(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD)
+        complete = await summarized(place)
+        summary = await place.clients.store.read(Summary, complete.data.summary_id, ROOT, Session())
+        assert "<script" not in summary.content_html
+        assert 'href="javascript' not in summary.content_html
+        targets = re.findall(r'href="#(citation-\d+)"', summary.content_html)
+        places = re.findall(r'<li id="(citation-\d+)">', summary.content_html)
+        assert len(places) == len(summary.citations) > 0
+        assert set(targets) <= set(places)
+        assert "&lt;a id" not in summary.content_html
+
+
+async def test_one_summary_and_one_report_for_each_version_however_often(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD)
+        for _ in range(3):
+            await place.run(REPORTING, await summarized(place))
+        assert (len(await place.stored("summaries")), len(await place.stored("reports"))) == (1, 1)
+
+
+async def test_the_latest_summary_and_its_report_are_current_whatever_is_repeated(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD)
+        first = await summarized(place)
+        await place.run(REPORTING, first)
+        place.now += timedelta(minutes=1)
+        second = await summarized(place, "v2")
+        await place.run(REPORTING, second)
+        for repeated in (first, second, first):  # an old event comes again, and late
+            place.now += timedelta(minutes=1)
+            await summarized(place, "v1" if repeated is first else "v2")
+            await place.run(REPORTING, repeated)
+            assert await current(place) == {"summaries": [second.data.summary_id]} | {
+                "reports": [f"rpt-{second.data.summary_id}"]
+            }
+        thread = await place.clients.store.read(Thread, ROOT, ROOT, Session())
+        assert thread.summary_id == second.data.summary_id
+
+
+async def current(place: MailIn) -> dict[str, list[str]]:
+    """The ids of the summaries and reports that are not outdated."""
+    return {
+        name: [each["id"] for each in await place.stored(name) if not each["outdated"]]
+        for name in ("summaries", "reports")
+    }
+
+
+async def test_a_thread_that_is_merged_leaves_no_current_summary_or_report_behind(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD)
+        await place.take_in(mail(8, subject="Another matter", body="I propose a registry."))
+        other = thread_id("<m8@example.org>")
+        (complete,) = await place.run(SUMMARIZATION, Event.of(request(thread_ids=[other])))
+        await place.run(REPORTING, complete)
+        linking = mail(10, parent=0).replace(
+            b"In-Reply-To: <m0@example.org>", b"References: <m0@example.org> <m8@example.org>"
+        )
+        await place.take_in(linking)
+        assert await current(place) == {"summaries": [], "reports": []}
+        await place.run(REPORTING, complete)  # the event comes again
+        assert await current(place) == {"summaries": [], "reports": []}
+        again = await place.run(SUMMARIZATION, Event.of(request(thread_ids=[other])))
+        assert [each.data.thread_id for each in again] == [ROOT]
+
+
+async def test_a_report_that_is_stored_while_a_later_summary_comes_is_outdated(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD)
+        first = await summarized(place)
+        place.now += timedelta(minutes=1)
+        second = await summarized(place, "v2")
+        await place.run(REPORTING, first)
+        assert (await current(place))["reports"] == []
+        await place.run(REPORTING, second)
+        assert (await current(place))["reports"] == [f"rpt-{second.data.summary_id}"]
+
+
+def meanwhile(monkeypatch: pytest.MonkeyPatch, happen: Callable[[], Awaitable[Any]]) -> None:
+    """Let this happen once, after the next summary has read its thread."""
+
+    async def reading(*given: Any) -> ThreadContext:
+        context = await load_context(*given)
+        monkeypatch.undo()
+        await happen()
+        return context
+
+    monkeypatch.setattr(summarization, "load_context", reading)
+
+
+async def test_of_two_summaries_that_race_the_one_that_read_more_is_current(
+    cloud: LocalCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD)
+
+        async def overtake() -> None:
+            place.now += timedelta(minutes=1)
+            await summarized(place, "v2")
+            place.now += timedelta(minutes=1)
+
+        meanwhile(monkeypatch, overtake)
+        slow = await summarized(place, "v1")
+        (left,) = (await current(place))["summaries"]
+        assert left != slow.data.summary_id
+        thread = await place.clients.store.read(Thread, ROOT, ROOT, Session())
+        assert thread.summary_id == left
+
+
+async def test_a_thread_that_grows_while_its_summary_is_made_is_not_done_with_it(
+    cloud: LocalCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD)
+        meanwhile(monkeypatch, lambda: place.take_in(mail(4, parent=2, body="I still object to this.")))
+        early = await summarized(place, "v1")
+        thread = await place.clients.store.read(Thread, ROOT, ROOT, Session())
+        assert (thread.summary_id, thread.status) == (early.data.summary_id, "pending")
+        place.now += timedelta(minutes=1)
+        whole = await summarized(place, "v2")
+        thread = await place.clients.store.read(Thread, ROOT, ROOT, Session())
+        assert (thread.summary_id, thread.status) == (whole.data.summary_id, "processed")
+
+
+async def test_a_version_that_comes_back_makes_its_summary_current_again(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    """A chunk that is given up and later embedded after all makes the thread what it was."""
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD)
+        events = {}
+        for version in ("v1", "v2", "v1"):
+            place.now += timedelta(minutes=1)
+            asked = {"content_hash": version, "status": "pending"}
+            await place.clients.store.patch(Thread, Patch(ROOT, ROOT, set=asked), Session())
+            events[version] = await summarized(place, version)
+            await place.run(REPORTING, events[version])
+        now = events["v1"].data.summary_id
+        assert await current(place) == {"summaries": [now], "reports": [f"rpt-{now}"]}
+        thread = await place.clients.store.read(Thread, ROOT, ROOT, Session())
+        assert (thread.summary_id, thread.report_id, thread.status) == (now, f"rpt-{now}", "processed")
+
+
+async def test_claims_and_stances_are_stored_with_their_places(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD)
+        complete = await summarized(place)
+        summary = await place.clients.store.read(Summary, complete.data.summary_id, ROOT, Session())
+        assert summary.claims
+        for claim in summary.claims:
+            assert all(summary.citations[position].quote for position in claim.citations)
+        bodies = {each["id"]: each["body_normalized"] for each in await place.stored("messages")}
+        assert sorted(stance.message_key for stance in summary.stances) == sorted(bodies)
+        for stance in summary.stances:
+            if stance.quote is not None:
+                assert bodies[stance.message_key][stance.start : stance.end] == stance.quote
+        counted = Counter(stance.stance for stance in summary.stances if stance.counts_now)
+        assert counted == {name: count for name, count in summary.counts.items() if count}
+        assert summary.counts["objection"] == 1
+
+
+async def test_a_report_has_what_readers_filter_by(cloud: LocalCloud, bus_service: RunningService) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD + mail(5, parent=0, body="See RFC 8446 and draft-ietf-tls-esni-18."))
+        complete = await summarized(place)
+        (published,) = await place.run(REPORTING, complete)
+        report = await place.clients.store.read(Report, published.data.report_id, ROOT, Session())
+        assert {each.email for each in report.participants} == {
+            "ada@example.org",
+            "bo@example.org",
+            "cy@example.org",
+        }
+        assert report.draft_mentions == ["RFC8446", "draft-ietf-tls-esni"]
+        assert (report.source, report.scope, report.thread_ids) == ("list", ROOT, [ROOT])
+        assert report.consensus_type == "mixed"
+        assert report.first_message_date == datetime(2024, 1, 1, 10, tzinfo=UTC)
+        assert report.last_message_date == datetime(2024, 1, 6, 10, tzinfo=UTC)
+
+
+async def test_a_thread_of_forty_messages_is_summarised_from_all_of_it(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    said = {0: "I propose a new registry.", 3: "I support the registry.", 38: "I strongly object to it."}
+    said |= {21: "I object to the registry, as nobody will keep it.", 29: "We cannot accept this registry."}
+    mails = [
+        mail(
+            number,
+            parent=number - 1 if number else None,
+            subject="Re: A registry" if number else "A registry",
+            body=said.get(number, f"Some thoughts, number {number}, on the registry and its upkeep."),
+        ).replace(b"<ada@", b"<ada%d@" % number)
+        for number in range(40)
+    ]
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(b"".join(mails))
+        complete = await summarized(place)
+        summary = await place.clients.store.read(Summary, complete.data.summary_id, ROOT, Session())
+        assert len(summary.stances) == 40
+        for objection in ("nobody will keep it", "strongly object"):
+            assert objection in summary.content_markdown
+        assert summary.counts["objection"] >= 2
+        numbers = [int(re.findall(r"<m(\d+)@", each.message_id)[0]) for each in summary.citations]
+        assert {0, 3, 21, 29, 38} <= set(numbers)
+
+
+async def test_workers_that_race_make_one_summary_and_one_report(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD)
+        announced = await asyncio.gather(*(summarized(place) for _ in range(6)))
+        assert len({event.message_id for event in announced}) == 1
+        published = await asyncio.gather(*(place.run(REPORTING, event) for event in announced))
+        assert len({event.message_id for (event,) in published}) == 1
+        assert (len(await place.stored("summaries")), len(await place.stored("reports"))) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("chairs", "ruled"), [([], True), (["cy@example.org"], False), (["BO@example.org"], True)]
+)
+async def test_where_a_source_names_its_chairs_nobody_else_rules(
+    cloud: LocalCloud, bus_service: RunningService, chairs: list[str], *, ruled: bool
+) -> None:
+    said = "As chair, I declare rough consensus to require TLS 1.3."
+    async with mail_in(cloud, bus_service) as place:
+        source = Source(id="list", name="list", source_type="upload", url="", settings={"chairs": chairs})
+        await place.clients.store.create(source, Session())
+        objected = mail(2, parent=0, body="I object. Many embedded devices cannot run it.")
+        await place.take_in(mail(0) + objected + mail(4, parent=0, body=said))
+        complete = await summarized(place)
+        summary = await place.clients.store.read(Summary, complete.data.summary_id, ROOT, Session())
+        assert summary.metadata["has_consensus"] is ruled
+
+
+async def test_a_backend_that_the_app_does_not_have_is_refused(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        with pytest.raises(UnknownBackendError, match="llm_backend 'oracle'"):
+            await place.run(SUMMARIZATION, Event.of(request(llm_backend="oracle")))
+
+
+@pytest.mark.skipif(not DEFAULT_FOLDER.exists(), reason="the model is not built: make model")
+async def test_sentences_can_be_compared_by_the_embedding_model(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    mails = THREAD + mail(5, parent=0, subject="", body="The handshake needs one round trip less than 1.2.")
+    texts = []
+    try:
+        for _ in range(2):
+            async with mail_in(cloud, bus_service, SUMMARY_SENTENCES="embeddings") as place:
+                await place.take_in(mails)
+                complete = await summarized(place)
+                summary = await place.clients.store.read(Summary, complete.data.summary_id, ROOT, Session())
+                texts.append(summary.content_markdown)
+    finally:
+        await close_embedder()
+    assert "one round trip less" in texts[0]
+    assert texts[0] == texts[1]

@@ -1,0 +1,97 @@
+"""A real chat model behind a compatible endpoint: from an archive to a report, every citation verified.
+
+`make chat-model` installs the model into an environment of its own and runs this.
+"""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from shared.clients.cosmos.session import Session
+from shared.core.ids import thread_id
+from shared.documents.reports import Report
+from shared.documents.summaries import Summary, TokenAccount
+from shared.domain.summaries.citations import verify_stored
+from shared.pipeline.events.data import SummarizationRequested
+from shared.pipeline.events.envelope import Event
+from shared.summarization.factory import close_chat_clients
+from stages.reporting import REPORTING
+from stages.summarization import SUMMARIZATION
+from tests.stages.mail_in import archive_of, mail, mail_in
+from tests.support.cloud import LocalCloud
+from tests.support.services import ROOT as PROJECT
+from tests.support.services import RunningService
+
+PYTHON = os.environ.get("CHAT_MODEL_PYTHON")
+pytestmark = pytest.mark.skipif(PYTHON is None, reason="needs a chat model: make chat-model")
+ROOT = thread_id("<m0@example.org>")
+THREAD = b"".join(
+    [
+        mail(0, subject="Require TLS 1.3", body="I propose that we require TLS 1.3 for all new deployments."),
+        mail(1, parent=0, body="I support this proposal, as it is simple."),
+        mail(2, parent=0, body="I object. Many embedded devices cannot run it."),
+    ]
+)
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    process = subprocess.Popen(
+        [PYTHON or "", "-m", "tools.chat_model"],
+        cwd=PROJECT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        yield json.loads(process.stdout.readline())["url"]
+    finally:
+        process.communicate(timeout=30)
+
+
+async def test_an_archive_becomes_a_report_through_a_real_model(
+    cloud: LocalCloud, bus_service: RunningService, endpoint: str
+) -> None:
+    settings = {
+        "SUMMARY_BACKEND": "openai",
+        "SUMMARY_MODEL": "smollm2",
+        "SUMMARY_ENDPOINT": endpoint,
+        "SUMMARY_ANSWER_TOKENS": "200",
+        "SUMMARY_TIMEOUT_SECONDS": "600",
+        "SUMMARY_ARCHIVE_TOKENS": "100000",
+    }
+    asked = SummarizationRequested(
+        thread_ids=[ROOT],
+        top_k=12,
+        llm_backend="openai",
+        llm_model="smollm2",
+        context_window_tokens=4000,
+        prompt_template="consensus-summary-v1",
+        content_hashes=["v1"],
+    )
+    try:
+        async with mail_in(cloud, bus_service, **settings) as place:
+            await place.take_in(THREAD)
+            (complete,) = await place.run(SUMMARIZATION, Event.of(asked))
+            (again,) = await place.run(SUMMARIZATION, Event.of(asked))
+            (published,) = await place.run(REPORTING, complete)
+            store, archive = place.clients.store, archive_of(THREAD).id
+            account = await store.read(TokenAccount, archive, archive, Session())
+            summary = await store.read(Summary, complete.data.summary_id, ROOT, Session())
+            report = await store.read(Report, published.data.report_id, ROOT, Session())
+            texts = {each["id"]: each["text"] for each in await place.stored("chunks")}
+    finally:
+        await close_chat_clients()
+    assert account.calls == 1
+    assert account.used == complete.data.tokens_prompt + complete.data.tokens_completion
+    assert complete.data.tokens_completion > 0
+    assert again.message_id == complete.message_id
+    assert summary.citations
+    assert verify_stored(summary.citations, texts) == []
+    assert "I object" in summary.content_markdown
+    assert report.summary_id == summary.id
+    print(f"\nby {summary.generated_by}, {summary.metadata['rejected_claims']} claims rejected")

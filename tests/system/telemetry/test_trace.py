@@ -1,0 +1,271 @@
+"""One archive through all stages: its whole trace, its metrics and logs are in the receiver, and no mail is."""
+
+import json
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from azure.servicebus import ServiceBusClient, ServiceBusMessage
+
+from localcloud.up.settings_file import AZURITE_KEY, COSMOS_KEY, SEARCH_KEY
+from shared.clients.telemetry.metric_names import COUNT_PREFIX, METRICS, SPAN_ATTRIBUTES
+from tests.ops.commands import run_command, write_settings
+from tests.stages.mail_in import mail
+from tests.support.app import RunningApp, running_app
+from tests.support.cloud import LocalCloud, wait_for
+from tests.support.kills import settings_values
+from tests.support.receiver import receiving
+from tests.support.services import RunningService
+
+STAGES = ("parsing", "chunking", "embedding", "orchestration", "summarization", "reporting")
+THREADS = 3
+BODY = "The zebracorn clause must not leave the archive: its password is swordfish-4711."
+CONNECTION = "APPLICATIONINSIGHTS_CONNECTION_STRING"
+SUBJECT = "Adoption of draft-zebracorn"
+# An address, a name, words of a body and of a subject, and the keys that the app was given.
+PRIVATE = (
+    "zebracorn", "swordfish-4711", "@example.org", "Ada Example", "mallory@", "purple monkey",
+    AZURITE_KEY, COSMOS_KEY, SEARCH_KEY, "SAS_KEY_VALUE",
+)  # fmt: skip
+
+SETTINGS = {"MAX_RETRIES": "1", "RETRY_BACKOFF_SECONDS": "0", "ALLOW_LOCAL_SOURCES": "true"}
+
+
+def archive() -> bytes:
+    first = [mail(n * 10, subject=f"{SUBJECT} {n}", body=BODY) for n in range(THREADS)]
+    answers = [
+        mail(n * 10 + 1, parent=n * 10, subject=f"Re: {SUBJECT} {n}", body=f"+1, I agree.\n\n{BODY}")
+        for n in range(THREADS)
+    ]
+    return b"".join([*first, *answers])
+
+
+@pytest.fixture(scope="module")
+def app(
+    cloud: LocalCloud, bus_service: RunningService, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningApp]:
+    folder = tmp_path_factory.mktemp("app")
+    with (
+        receiving(folder) as receiver,
+        running_app(cloud, bus_service, receiver, folder, **SETTINGS) as app,
+    ):
+        yield app
+
+
+@pytest.fixture(scope="module")
+def archive_id(app: RunningApp) -> str:
+    """An archive that has gone all the way."""
+    id_ = app.upload(archive(), "traced")
+    wait_for(
+        lambda: len(app.spans(pipeline__archive_id=id_, pipeline__stage="reporting")) >= THREADS,
+        seconds=90,
+        what="a report of each thread",
+    )
+    return id_
+
+
+@pytest.fixture(scope="module")
+def trace(app: RunningApp, archive_id: str) -> dict[str, Any]:
+    trace_ids = {each["trace_id"] for each in app.spans(pipeline__archive_id=archive_id)}
+    (trace_id,) = trace_ids
+
+    def with_its_logs() -> dict[str, Any] | None:
+        found = app.receiver.ask(f"/api/traces/{trace_id}")
+        last = [each for each in found["logs"] if each["message"].startswith("reporting processed")]
+        return found if len(last) == THREADS else None
+
+    return dict(wait_for(with_its_logs, what="the last stage's log lines"))
+
+
+def test_the_trace_of_an_archive_is_whole_from_upload_to_reports(trace: dict[str, Any]) -> None:
+    roots = [each["name"] for each in trace["spans"] if each["parent_id"] is None]
+
+    assert trace["unknown_parents"] == []
+    assert roots == ["upload"]
+    assert {each["name"] for each in trace["spans"]} == {"upload", *(f"stage {name}" for name in STAGES)}
+
+
+def test_each_stage_follows_the_one_that_announced_its_event(trace: dict[str, Any]) -> None:
+    names = {each["span_id"]: each["name"] for each in trace["spans"]}
+    order = ["upload", *(f"stage {name}" for name in STAGES)]
+
+    for each in trace["spans"]:
+        if each["parent_id"] is not None:
+            assert names[each["parent_id"]] == order[order.index(each["name"]) - 1]
+
+
+def test_a_thread_is_found_in_every_stage_that_had_it(app: RunningApp, trace: dict[str, Any]) -> None:
+    threads = {
+        each["attributes"]["pipeline.thread_id"]
+        for each in trace["spans"]
+        if each["name"] == "stage reporting"
+    }
+    assert len(threads) == THREADS
+    for thread in threads:
+        stages = {each["attributes"]["pipeline.stage"] for each in app.spans(pipeline__thread_id=thread)}
+        assert stages == set(STAGES[1:])  # parsing finds out which threads there are
+
+
+@pytest.mark.parametrize("of", ["archive", "thread", "event", "trace"])
+def test_the_timeline_of_an_operator_has_the_spans_of_every_stage(
+    app: RunningApp, archive_id: str, trace: dict[str, Any], tmp_path: Path, of: str
+) -> None:
+    reporting = next(each for each in trace["spans"] if each["name"] == "stage reporting")
+    id_ = {
+        "archive": archive_id,
+        "thread": reporting["attributes"]["pipeline.thread_id"],
+        "event": reporting["attributes"]["pipeline.event_id"],
+        "trace": trace["trace_id"],
+    }[of]
+    values = {**settings_values(app.settings), CONNECTION: app.receiver.connection_string}
+    settings = str(write_settings(tmp_path, values))
+    story = run_command("--settings", settings, "timeline", id_, "--json").json()
+    spans = [each for each in story if each["what"].startswith("span ")]
+    told = {(each["where"], each["what"].split(":")[0].removeprefix("span ")) for each in spans}
+    assert told == {("telemetry", "upload"), *((name, f"stage {name}") for name in STAGES)}
+    assert {each["trace_id"] for each in spans} == {trace["trace_id"]}
+    assert [each["at"] for each in story] == sorted(each["at"] for each in story)
+    kept = {each["where"].partition("/")[0] for each in story if "/" in each["where"]}
+    documents = {
+        "archive": {"archives", "threads"},
+        "thread": {"threads", "messages", "summaries", "reports"},  # its first message has the same id
+    }
+    assert kept == documents.get(of, set())
+    shown = run_command("--settings", settings, "timeline", id_)
+    assert (shown.code, shown.err) == (0, "")
+    assert "stage summarization" in shown.out
+
+
+def test_spans_have_only_the_attributes_of_the_list(trace: dict[str, Any]) -> None:
+    used = {name for each in trace["spans"] for name in each["attributes"]}
+
+    assert {name for name in used if not name.startswith(COUNT_PREFIX)} <= SPAN_ATTRIBUTES
+    (parsing,) = [each for each in trace["spans"] if each["name"] == "stage parsing"]
+    assert parsing["attributes"]["pipeline.count.messages"] == str(2 * THREADS)
+
+
+def test_log_lines_belong_to_their_stage(trace: dict[str, Any]) -> None:
+    names = {each["span_id"]: each["name"] for each in trace["spans"]}
+    said = {(names[each["span_id"]], each["message"].split(" in ")[0]) for each in trace["logs"]}
+
+    for stage in STAGES:
+        assert any(name == f"stage {stage}" and text.startswith(f"{stage} processed") for name, text in said)
+
+
+def test_the_metrics_of_the_stages_arrive_with_the_labels_of_the_list(
+    app: RunningApp, archive_id: str
+) -> None:
+    for stage in STAGES:
+        done = wait_for(
+            lambda stage=stage: app.receiver.ask("/api/metrics/events_processed_total", service=stage)[
+                "metrics"
+            ],
+            what=f"events of {stage}",
+        )
+        assert sum(each["total"] for each in done) >= 1
+    created = app.receiver.metric("chunks_created_total", service="chunking")
+    sizes = app.receiver.metric("chunk_size_tokens", service="chunking")
+    assert created is not None
+    assert sizes is not None
+    assert created["total"] == sizes["count"] >= 2 * THREADS
+    for each in app.receiver.ask("/api/metrics")["metrics"]:
+        assert frozenset(each["labels"]) == METRICS[each["name"]].labels, each
+
+
+def test_the_lengths_of_the_queues_arrive(app: RunningApp) -> None:
+    request = app.host.addresses["http"] + "/admin/functions/queue_depths"
+    _post(request, b'{"input": ""}', 202)
+
+    found = wait_for(
+        lambda: app.receiver.ask("/api/metrics/queue_depth")["metrics"], what="the queues' lengths"
+    )
+    assert {each["labels"]["service"] for each in found} >= {"ingestion", "failures", *STAGES}
+    assert app.receiver.ask("/api/metrics/dead_letter_depth")["metrics"]
+
+
+def test_a_fetch_that_is_asked_for_is_one_trace_from_the_request_to_the_report(
+    app: RunningApp, tmp_path: Path
+) -> None:
+    (tmp_path / "fetched.mbox").write_bytes(mail(500, subject="fetched", body="I propose to fetch it."))
+    definition = {"name": "fetched", "source_type": "local", "url": str(tmp_path)}
+    _post(f"{app.host.addresses['http']}/api/sources", json.dumps(definition).encode(), 201)
+    _post(f"{app.host.addresses['http']}/api/sources/fetched/trigger", b"", 202)
+    (stored,) = wait_for(
+        lambda: app.spans(pipeline__source="fetched", name="archive fetched"), seconds=30, what="the fetch"
+    )
+    archive_id = stored["attributes"]["pipeline.archive_id"]
+    wait_for(
+        lambda: app.spans(pipeline__archive_id=archive_id, pipeline__stage="reporting"),
+        seconds=60,
+        what="the report of what was fetched",
+    )
+
+    trace = app.receiver.ask(f"/api/traces/{stored['trace_id']}")
+    names = [each["name"] for each in trace["spans"]]
+    assert trace["unknown_parents"] == []
+    assert names[:4] == ["fetch requested", "fetch", "archive fetched", "stage parsing"]
+    assert names[-1] == "stage reporting"
+
+
+def test_a_failure_and_its_record_are_in_one_trace_and_hold_no_mail(
+    app: RunningApp, bus_service: RunningService
+) -> None:
+    """Poison with private words in it, straight into a queue: what is told about it has none of them."""
+    poison = '{"event_type": "JSONParsed", "version": "1.0", "data": {"archive_id": "purple monkey"}}'
+    with (
+        ServiceBusClient.from_connection_string(_secret(app)) as client,
+        client.get_queue_sender("chunking") as sender,
+    ):
+        sender.send_messages(ServiceBusMessage(poison))
+        sender.send_messages(ServiceBusMessage("From mallory@example.org: purple monkey is no event"))
+
+    found = wait_for(
+        lambda: app.spans(pipeline__stage="chunking", pipeline__error_type="StageFailedError"),
+        seconds=30,
+        what="a failed span",
+    )
+    assert not any(each["success"] for each in found)
+    failed = wait_for(
+        lambda: app.receiver.ask(
+            "/api/metrics/failures_total", service="chunking", error_type="InvalidEventError"
+        )["metrics"],
+        what="the count of failures",
+    )
+    assert failed[0]["total"] >= 1
+    logs = wait_for(
+        lambda: app.receiver.ask("/api/logs", exceptions="true")["logs"], what="an exception in the log"
+    )
+    assert any("chunking gave up on" in each["message"] for each in logs)
+
+
+def test_nothing_that_was_sent_holds_mail_addresses_or_secrets(app: RunningApp, archive_id: str) -> None:
+    everything = app.receiver.everything()
+    raw = b"".join(file.read_bytes() for file in app.receiver.folder.iterdir())
+
+    assert archive_id in everything
+    for private in PRIVATE:
+        assert private not in everything, private
+        assert private.encode() not in raw, private
+
+
+def test_what_is_left_is_sent_when_the_host_drains(
+    cloud: LocalCloud, bus_service: RunningService, app: RunningApp
+) -> None:
+    """The last of this module: it stops the host."""
+    app.upload(mail(900, subject="the last one", body="Short."), "drained")
+    assert app.host.stop() == 0
+
+    assert app.spans(pipeline__source="drained", name="upload")
+
+
+def _secret(app: RunningApp) -> str:
+    assert app.settings.SERVICEBUS_CONNECTION is not None
+    return app.settings.SERVICEBUS_CONNECTION.get_secret_value()
+
+
+def _post(url: str, body: bytes, expected: int) -> None:
+    request = urllib.request.Request(url, data=body, headers={"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        assert answer.status == expected

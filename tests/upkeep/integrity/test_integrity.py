@@ -1,0 +1,241 @@
+"""Each kind of damage is planted, found, repaired by the pipeline itself, and gone."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.core.ids import thread_id
+from shared.documents.chunks import Chunk
+from shared.documents.messages import Message
+from shared.documents.queries.named_query import NamedQuery
+from shared.documents.reports import Report
+from shared.documents.runs import Run, RunStatus
+from shared.documents.summaries import Summary
+from shared.documents.threads import Thread, ThreadEntry
+from shared.pipeline.events.envelope import parse_event
+from shared.pipeline.stage import Stage
+from shared.upkeep.integrity.findings import Finding, FindingKind
+from shared.upkeep.integrity.run import VerifyOptions, find_damage, verify
+from stages.chunking import CHUNKING
+from stages.parsing import PARSING
+from stages.reporting import REPORTING
+from stages.summarization import SUMMARIZATION
+from tests.stages.mail_in import MailIn, mail, mail_in
+from tests.support.cloud import LocalCloud
+from tests.support.services import RunningService
+from tests.upkeep.removal.finished import embed_all, take_all_in
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+TEXT = "I think that this is right, and here is why it is so."
+ARCHIVE = (
+    mail(0, subject="Require TLS 1.3", body=f"I propose it. {TEXT}")
+    + mail(1, parent=0, body=f"I support this. {TEXT}")
+    + mail(2, subject="Lunch", body=f"Where do we eat? {TEXT}")
+    + mail(3, parent=2, body="> only a quote")
+)
+ROOT, OTHER = thread_id("<m0@example.org>"), thread_id("<m2@example.org>")
+STAGES: dict[str, Stage[Any] | None] = {
+    "parsing": PARSING,
+    "chunking": CHUNKING,
+    "embedding": None,  # vectors of our own
+    "summarization": SUMMARIZATION,
+    "reporting": REPORTING,
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def place(cloud: LocalCloud, bus_service: RunningService) -> AsyncIterator[MailIn]:
+    async with mail_in(cloud, bus_service) as ready:
+        await take_all_in(ready, ARCHIVE)
+        yield ready
+
+
+def later() -> datetime:
+    return datetime.now(UTC) + timedelta(hours=2)
+
+
+async def found(place: MailIn) -> list[Finding]:
+    return [each async for each in find_damage(place.clients, later())]
+
+
+async def work_off(place: MailIn) -> None:
+    """What the repair published is done by the stages, until there is nothing more."""
+    worked = True
+    while worked:
+        worked = False
+        for queue, stage in STAGES.items():
+            receiver = await place.place.receiver(queue)
+            while await receiver.peek_messages(max_message_count=1):
+                for each in await receiver.receive_messages(max_message_count=20, max_wait_time=5):
+                    event = parse_event(b"".join(each.body))
+                    await receiver.complete_message(each)
+                    worked = True
+                    if stage is None:
+                        await embed_all(place)
+                    else:
+                        await place.clients.bus.publish(await place.run(stage, event))
+
+
+async def one(place: MailIn, container: str, thread: str) -> dict[str, Any]:
+    query = NamedQuery("one", container, "SELECT TOP 1 * FROM c WHERE c.thread_id = @partition_value")
+    (row,) = [each async for each in place.clients.store.query(query, Session(), partition_value=thread)]
+    return row
+
+
+def vector(chunk: str) -> dict[str, Any]:
+    now = datetime.now(UTC).isoformat()
+    return {"chunk_id": chunk, "thread_id": ROOT, "embedding": [1.0, 0, 0, 0], "embedding_date": now}
+
+
+async def lose_a_vector(place: MailIn) -> None:
+    await place.clients.index.delete([(await one(place, "chunks", ROOT))["id"]])
+
+
+async def leave_a_vector(place: MailIn) -> None:
+    await place.clients.index.upsert([vector("feedfeedfeedfeed")])
+
+
+async def misplace_a_vector(place: MailIn) -> None:
+    chunk = (await one(place, "chunks", OTHER))["id"]
+    await place.clients.index.upsert([{"chunk_id": chunk, "thread_id": ROOT}])
+
+
+async def lose_chunks(place: MailIn) -> None:
+    chunk = await one(place, "chunks", OTHER)
+    await place.clients.index.delete([chunk["id"]])
+    await place.clients.store.delete(Chunk, chunk["id"], OTHER, Session())
+
+
+async def leave_a_chunk(place: MailIn) -> None:
+    stray = {**(await one(place, "chunks", ROOT)), "id": "beef", "chunk_id": "beef", "message_key": "gone"}
+    await place.clients.store.upsert(Chunk.model_validate(stray), Session())
+    await place.clients.index.upsert([vector("beef")])
+
+
+async def lose_a_thread(place: MailIn) -> None:
+    await place.clients.store.delete(Thread, OTHER, OTHER, Session())
+
+
+async def lose_a_message(place: MailIn) -> None:
+    message = await one(place, "messages", OTHER)
+    await place.clients.store.delete(Message, message["id"], OTHER, Session())
+
+
+async def miscount(place: MailIn) -> None:
+    await place.clients.store.patch(Thread, Patch(ROOT, ROOT, set={"message_count": 1}), Session())
+
+
+async def current_summary(place: MailIn, thread: str) -> Summary:
+    thread_ = await place.clients.store.read(Thread, thread, thread, Session())
+    return await place.clients.store.read(Summary, str(thread_.summary_id), thread, Session())
+
+
+async def break_a_citation(place: MailIn) -> None:
+    summary = await current_summary(place, ROOT)
+    wrong = [{**each.model_dump(), "quote": "nobody said this"} for each in summary.citations]
+    await place.clients.store.patch(Summary, Patch(summary.id, ROOT, set={"citations": wrong}), Session())
+
+
+async def leave_a_summary(place: MailIn) -> None:
+    summary = await current_summary(place, ROOT)
+    stray = summary.model_copy(
+        update={"id": "stray", "summary_id": "stray", "thread_id": "gone", "scope": "gone"}
+    )
+    await place.clients.store.upsert(stray, Session())
+
+
+async def lose_a_report(place: MailIn) -> None:
+    summary = await current_summary(place, ROOT)
+    await place.clients.store.delete(Report, f"rpt-{summary.id}", ROOT, Session())
+
+
+async def leave_a_report(place: MailIn) -> None:
+    report = await one(place, "reports", ROOT)
+    stray = {**report, "id": "rpt-stray", "report_id": "rpt-stray", "summary_id": "gone"}
+    await place.clients.store.upsert(Report.model_validate(stray), Session())
+
+
+async def leave_an_entry(place: MailIn) -> None:
+    await place.clients.store.upsert(
+        ThreadEntry(id="stray", bucket="3", threads={"gone": [], ROOT: []}), Session()
+    )
+
+
+Plant = Callable[[MailIn], Awaitable[None]]
+STRAYS: dict[Plant, FindingKind] = {
+    leave_a_vector: FindingKind.VECTOR_WITHOUT_CHUNK,
+    leave_a_chunk: FindingKind.CHUNK_WITHOUT_MESSAGE,
+    leave_a_summary: FindingKind.SUMMARY_WITHOUT_THREAD,
+    leave_a_report: FindingKind.REPORT_WITHOUT_SUMMARY,
+    leave_an_entry: FindingKind.ENTRY_WITHOUT_THREAD,
+}
+LOSSES: dict[Plant, FindingKind] = {
+    lose_a_vector: FindingKind.CHUNK_WITHOUT_VECTOR,
+    misplace_a_vector: FindingKind.VECTOR_MISPLACED,
+    lose_a_report: FindingKind.SUMMARY_WITHOUT_REPORT,
+}
+MAILS: dict[Plant, FindingKind] = {
+    lose_a_message: FindingKind.THREAD_COUNT_WRONG,
+    break_a_citation: FindingKind.CITATION_BROKEN,
+}
+CHUNKS: dict[Plant, FindingKind] = {
+    lose_chunks: FindingKind.MESSAGE_WITHOUT_CHUNKS,
+    miscount: FindingKind.THREAD_COUNT_WRONG,
+}
+THREADS: dict[Plant, FindingKind] = {lose_a_thread: FindingKind.MESSAGE_WITHOUT_THREAD}
+
+
+async def test_nothing_is_wrong_with_what_the_pipeline_made(place: MailIn) -> None:
+    assert await found(place) == []
+
+
+@pytest.mark.parametrize("damage", [STRAYS, LOSSES, MAILS, CHUNKS, THREADS], ids=range(5))
+async def test_damage_is_found_and_repaired_and_then_gone(
+    place: MailIn, damage: dict[Plant, FindingKind]
+) -> None:
+    for plant in damage:
+        await plant(place)
+    assert [each async for each in find_damage(place.clients, datetime.now(UTC))] == []  # may be under way
+    streamed: list[Finding] = []
+    done = await verify(
+        place.clients, VerifyOptions(repair=True, now=later, found=streamed.append, requested_by="test")
+    )
+    assert {each.kind for each in streamed} >= set(damage.values())
+    assert done.errors == []
+    for kind in damage.values():
+        assert done.counts[kind]["repaired"] == done.counts[kind]["found"] >= 1
+    await work_off(place)
+    if await found(place):  # a summary made of what was damaged is found by the next run
+        await verify(place.clients, VerifyOptions(repair=True, now=later))
+        await work_off(place)
+    assert await found(place) == []
+
+
+async def test_a_stray_copy_of_a_chunk_goes_without_the_vector_of_the_real_one(place: MailIn) -> None:
+    chunk = await one(place, "chunks", ROOT)
+    await place.clients.store.upsert(Chunk.model_validate({**chunk, "thread_id": "gone"}), Session())
+    done = await verify(place.clients, VerifyOptions(repair=True, now=later, requested_by="test"))
+    assert done.counts[FindingKind.CHUNK_WITHOUT_MESSAGE] == {"found": 1, "repaired": 1}
+    assert await place.clients.index.get(chunk["id"]) is not None
+    assert await found(place) == []
+
+
+async def test_a_look_without_repair_leaves_its_report_and_changes_nothing(place: MailIn) -> None:
+    await leave_a_vector(place)
+    for _ in range(2):
+        done = await verify(place.clients, VerifyOptions(now=later, requested_by="ops"))
+        assert done.counts[FindingKind.VECTOR_WITHOUT_CHUNK] == {"found": 1, "repaired": 0}
+    kept = await place.clients.store.read(Run, done.id, "verify", Session())
+    assert (kept.status, kept.dry_run, kept.counts) == (RunStatus.SUCCEEDED, True, done.counts)
+    assert kept.examples == [
+        {
+            "kind": "vector_without_chunk", "container": "index", "id": "feedfeedfeedfeed",
+            "partition": ROOT, "detail": "there is no such chunk",
+        }
+    ]  # fmt: skip
+    await place.clients.index.delete(["feedfeedfeedfeed"])

@@ -1,0 +1,200 @@
+"""Another model: everything is embedded again into an index of its own, which then goes live."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shared.clients.classify import classify
+from shared.clients.connections import Clients
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.clients.search.definition import index_definition
+from shared.clients.search.filters import Filters
+from shared.clients.search.index import IndexMissingError
+from shared.clients.search.payload import indexed_chunk
+from shared.clients.search.versions import version_name
+from shared.core.errors import ErrorKind, RejectedItemsError, UnencodableTextError
+from shared.documents.chunks import Chunk
+from shared.embedding.port import EncodingResult
+from shared.embedding.process.child import EncoderSpec
+from shared.embedding.process.embedder import EncoderProcess
+from shared.upkeep.migrations.reembed import main, reembed
+from tests.embedding.toy_encoders import SPEC
+from tests.stages.mail_in import MailIn, mail, mail_in
+from tests.support.cloud import LocalCloud, plan_faults
+from tests.support.services import RunningService
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+DIMENSION = 4  # of the toy encoder, and of the index that a bench makes
+OLD = "all-MiniLM-L6-v2"
+CONTENT = b"".join(mail(number, subject=f"Topic {number}") for number in range(6))
+
+
+@asynccontextmanager
+async def toy(folder: Path) -> AsyncIterator[EncoderProcess]:
+    model = await EncoderProcess.start(EncoderSpec(SPEC, {"journal": str(folder / "journal")}))
+    try:
+        yield model
+    finally:
+        await model.close()
+
+
+@asynccontextmanager
+async def with_model(place: MailIn, model: str) -> AsyncIterator[Clients]:
+    """The clients of an app whose settings name this model."""
+    connected = await Clients.connect(place.clients.settings.model_copy(update={"EMBEDDING_MODEL": model}))
+    try:
+        yield connected
+    finally:
+        await connected.close()
+
+
+async def embed_with_old_model(place: MailIn) -> list[Chunk]:
+    """As the stage leaves them, with vectors that are told apart from the new ones."""
+    await place.take_in(CONTENT)
+    chunks = [Chunk.model_validate(each) for each in await place.stored("chunks")]
+    vector = np.array([0, 1, 0, 0], np.float32)
+    await place.clients.index.upsert(
+        [indexed_chunk(each, vector, None, OLD, "2026-01-01T00:00:00Z") for each in chunks]
+    )
+    done = {"embedding_generated": True, "embedding_model": OLD, "status": "processed"}
+    patches = [Patch(each.id, each.thread_id, set=done) for each in chunks]
+    await place.clients.store.patch_all(Chunk, patches, Session())
+    return chunks
+
+
+async def models_of(place: MailIn) -> set[str]:
+    return {each["embedding_model"] for each in await place.stored("chunks")}
+
+
+async def test_every_chunk_moves_to_the_new_model_and_its_index_goes_live_at_the_end(
+    cloud: LocalCloud, bus_service: RunningService, tmp_path: Path
+) -> None:
+    async with mail_in(cloud, bus_service) as place, with_model(place, "toy") as new, toy(tmp_path) as model:
+        chunks = await embed_with_old_model(place)
+        planned = await reembed(new, model, dry_run=True)
+        assert (planned.total, planned.outstanding, planned.embedded) == (len(chunks), len(chunks), 0)
+        assert await models_of(place) == {OLD}
+        done = await reembed(new, model)
+        assert (done.embedded, done.failed, done.switched) == (len(chunks), 0, True)
+        assert await models_of(place) == {"toy"}
+        assert await new.index.versions.look_up() == version_name(new.index.name, "toy")
+        hits = await new.index.search(None, [1, 0, 0, 0], filters=Filters(sender="bo@example.org"))
+        assert {hit.payload["embedding_model"] for hit in hits} == {"toy"}
+        again = await reembed(new, model)
+        assert (again.outstanding, again.embedded, again.switched) == (0, 0, False)
+
+
+async def test_until_the_switch_searches_find_words_in_the_old_index_and_no_foreign_vector_is_compared(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place, with_model(place, "toy") as new:
+        await embed_with_old_model(place)
+        await new.index.ensure(DIMENSION)
+        by_words = await new.index.search("message", [0, 1, 0, 0], top=50)
+        assert {hit.payload["embedding_model"] for hit in by_words} == {OLD}
+        assert await new.index.search(None, [0, 1, 0, 0]) == []
+
+
+async def test_broken_off_it_goes_on_where_it_was_and_searches_never_saw_half_of_it(
+    cloud: LocalCloud, bus_service: RunningService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shared.upkeep.migrations.reembed.PAGE", 2)
+    async with mail_in(cloud, bus_service) as place, with_model(place, "toy") as new, toy(tmp_path) as model:
+        chunks = await embed_with_old_model(place)
+        await new.index.ensure(DIMENSION)
+        plan_faults(
+            cloud.search,
+            {"operation": "docs.index", "kind": "status", "skip": 1, "times": None, "args": {"status": 503}},
+        )
+        try:
+            with pytest.raises(Exception) as raised:  # noqa: PT011 - whatever the SDK raises is sorted
+                await reembed(new, model)
+        finally:
+            plan_faults(cloud.search)
+        assert classify(raised.value).kind is ErrorKind.TRANSIENT
+        assert await models_of(place) == {OLD, "toy"}
+        assert await new.index.versions.look_up() == place.clients.index.versions.own
+        done = await reembed(new, model, delete_old=True)
+        assert 0 < done.embedded < len(chunks)
+        assert (done.switched, done.deleted) == (True, True)
+        assert await models_of(place) == {"toy"}
+
+
+class Refusing:
+    """A model that does not take one of the texts."""
+
+    model, backend, dimension, window = "toy", "toy", DIMENSION, 16
+
+    def __init__(self, refused: str) -> None:
+        self._refused = refused
+
+    async def encode_each(self, texts: Any) -> EncodingResult:
+        failed = {at: UnencodableTextError("no") for at, text in enumerate(texts) if text == self._refused}
+        return EncodingResult(np.ones((len(texts), DIMENSION), np.float32), dict(failed))
+
+
+async def test_a_chunk_that_the_new_model_refuses_is_counted_and_does_not_hold_up_the_rest(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place, with_model(place, "toy") as new:
+        chunks = await embed_with_old_model(place)
+        done = await reembed(new, Refusing(chunks[0].text))  # type: ignore[arg-type] # it is asked for no more
+        assert (done.failed, done.embedded, done.switched) == (1, len(chunks) - 1, True)
+
+
+async def test_an_index_from_before_versions_and_one_of_an_older_definition_are_taken_over(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        index, admin = place.clients.index, place.clients.index._admin
+        name, own = index.name, index.versions.own
+        older = f"{own.rpartition('-')[0]}-0"
+        await admin.delete_alias(name)
+        await admin.delete_index(own)
+        for earlier in (name, older):
+            await admin.create_index(index_definition(earlier, DIMENSION))
+            row = {"chunk_id": f"c-{earlier}", "text": earlier, "embedding": [1.0, 0.0, 0.0, 0.0]}
+            await index._documents(earlier).upload_documents([row])
+        await index.ensure(DIMENSION)
+        assert [each async for each in admin.list_index_names() if each.startswith(name)] == [own]
+        assert await index.versions.look_up() == own
+        assert {hit.chunk_id for hit in await index.search("*")} == {f"c-{name}", f"c-{older}"}
+        await index.ensure(DIMENSION)
+
+
+async def test_a_missing_index_blames_no_chunk_and_says_what_to_do(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place, with_model(place, "never-made") as other:
+        with pytest.raises(IndexMissingError, match=r"python -m shared\.upkeep\.provisioning") as raised:
+            await other.index.upsert([{"chunk_id": "c", "embedding": [1.0, 0.0, 0.0, 0.0]}])
+        assert classify(raised.value).kind is ErrorKind.TRANSIENT
+        with pytest.raises(RejectedItemsError):
+            await place.clients.index.upsert([{"chunk_id": "c", "embedding": [1.0]}])
+
+
+async def test_the_live_index_is_not_deleted(cloud: LocalCloud, bus_service: RunningService) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        versions = place.clients.index.versions
+        with pytest.raises(ValueError, match="is live"):
+            await versions.delete(versions.own)
+
+
+async def test_two_models_never_share_an_index() -> None:
+    names = {version_name("m", model) for model in ("a/b", "a-b", "A-B", "a b", "ü", "x" * 90, "x" * 91)}
+    assert len(names) == 6  # a-b and A-B are one
+    assert version_name("message_embeddings", OLD) == "message_embeddings-all-minilm-l6-v2-1"
+
+
+async def test_the_command_says_which_settings_are_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("COSMOS_ENDPOINT", raising=False)
+    assert await asyncio.to_thread(main, ["--dry-run"]) == 2
+    assert "COSMOS_ENDPOINT: missing" in capsys.readouterr().err

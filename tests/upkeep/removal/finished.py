@@ -1,0 +1,128 @@
+"""Archives all the way to their reports, with vectors of our own instead of the model's."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.documents.base import ProcessingStatus
+from shared.documents.chunks import Chunk
+from shared.documents.failures import FailureRecord
+from shared.documents.queries.named_query import NamedQuery
+from shared.documents.threads import Thread
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.readiness import ready_thread, summary_request
+from stages.reporting import REPORTING
+from stages.summarization import SUMMARIZATION
+from tests.stages.mail_in import MailIn, mail
+
+PENDING = NamedQuery("pending", "chunks", "SELECT * FROM c WHERE c.embedding_generated = false")
+WAITING = NamedQuery("waiting", "threads", "SELECT * FROM c WHERE c.status = 'pending'")
+CONTAINERS = ("archives", "messages", "threads", "chunks", "thread_index", "summaries", "reports")
+
+NOW = datetime(2026, 3, 11, 12, 0, tzinfo=UTC)
+LONG = "I think that this is right, and here is why it is so."
+SHARED = mail(1, parent=0, body=f"I support this. {LONG}")
+FIRST = (
+    mail(0, subject="Require TLS 1.3", body=f"I propose TLS 1.3. {LONG}")
+    + SHARED
+    + mail(5, subject="Lunch", body=f"Where do we eat? {LONG}")
+)
+SECOND = SHARED + mail(2, parent=1, body=f"I object. {LONG}") + mail(7, subject="Other", body=LONG)
+# Without m6, which names them all, m3 and m4 have nothing to do with each other.
+APART = mail(3, subject="One", body=LONG) + mail(4, subject="Two", body=LONG)
+BRIDGE = mail(6, parent=3, subject="Both", body=LONG).replace(
+    b"In-Reply-To: <m3@example.org>",
+    b"In-Reply-To: <m3@example.org>\nReferences: <m4@example.org> <m3@example.org>",
+)
+STEPS = [
+    "marked", "counted", "vectors", "chunks", "shared", "derived", "messages", "thread_dropped",
+    "thread_rebuilt", "thread", "failures_counted", "failures", "blob", "recorded", "archive",
+]  # fmt: skip
+
+
+# Of the deletion of FIRST where SECOND stays, with a failure put in: m0 and m5 go, m1 stays.
+RECEIPT = {
+    "messages": 2, "messages_kept": 1, "chunks": 2, "vectors": 2, "threads": 1, "threads_rebuilt": 1,
+    "summaries": 3, "reports": 3, "failures": 1, "archives": 1, "blobs": 1,
+}  # fmt: skip
+
+
+class Clock:
+    def __init__(self, start: datetime = NOW) -> None:
+        self.now = start
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(seconds=1)
+        return self.now
+
+
+async def embed_all(place: MailIn) -> None:
+    async for each in place.clients.store.query(PENDING, Session()):
+        thread = await place.clients.store.read(Thread, each["thread_id"], each["thread_id"], Session())
+        named = ("message_key", "message_id", "thread_id", "archive_id", "chunk_index", "text", "token_count")
+        vector = {
+            "chunk_id": each["id"],
+            "embedding": [1.0, 0.0, 0.0, 0.5],
+            "source": thread.source,
+            "embedding_date": datetime.now(UTC).isoformat(),
+        }
+        await place.clients.index.upsert([{**vector, **{name: each[name] for name in named}}])
+        done = {
+            "embedding_generated": True,
+            "embedding_model": "toy",
+            "status": ProcessingStatus.PROCESSED.value,
+        }
+        await place.clients.store.patch(Chunk, Patch(each["id"], each["thread_id"], set=done), Session())
+
+
+async def finish(place: MailIn) -> None:
+    """Embed, summarise and report whatever waits for it."""
+    await embed_all(place)
+    waiting = [each["id"] async for each in place.clients.store.query(WAITING, Session())]
+    for thread in waiting:
+        ready = await ready_thread(place.clients, thread, Session())
+        assert ready is not None, f"thread {thread} is not ready"
+        request = Event.of(summary_request(thread, ready.version, place.clients.settings))
+        for complete in await place.run(SUMMARIZATION, request):
+            await place.run(REPORTING, complete)
+
+
+async def take_all_in(place: MailIn, content: bytes, name: str = "list") -> str:
+    """The archive's id."""
+    await place.take_in(content, name)
+    await finish(place)
+    (archive,) = [each["id"] for each in await place.stored("archives") if each["source"] == name]
+    return str(archive)
+
+
+async def everything(place: MailIn) -> dict[str, Any]:
+    """All that is stored, and where each vector says that it belongs."""
+    found: dict[str, Any] = {
+        name: await place.stored(name, "attemptCount", "content_hash", "generated_at", "published_at")
+        for name in CONTAINERS
+    }
+    hits = await place.clients.index.search("*", top=1000)
+    found["vectors"] = sorted(
+        (hit.chunk_id, hit.payload["thread_id"], hit.payload["archive_id"], hit.payload["source"])
+        for hit in hits
+    )
+    return found
+
+
+async def drain(place: MailIn) -> None:
+    """What removals ask for by the bus, nobody is there to do in these tests."""
+    for queue in ("removal", "summarization"):
+        receiver = await place.place.receiver(queue)
+        while await receiver.peek_messages(max_message_count=1):
+            for each in await receiver.receive_messages(max_message_count=20, max_wait_time=5):
+                await receiver.complete_message(each)
+
+
+async def put_failure(place: MailIn, archive: str) -> None:
+    failure = FailureRecord(
+        id=f"parsing-{archive}-1", stage="parsing", original_event={"data": {"archive_id": archive}},
+        idempotency_key=f"parsing-{archive}", attempt_count=1, last_error="X: y", error_type="X",
+        error_kind="permanent", error_hash="h", abandoned_reason="r", service_name="parsing", timestamp=NOW,
+    )  # fmt: skip
+    await place.clients.store.upsert(failure, Session())

@@ -1,0 +1,341 @@
+"""Deleting archives and sources with everything derived, on the local cloud."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from azure.cosmos import CosmosClient
+
+from localcloud.up.settings_file import COSMOS_KEY
+from shared.clients.blobs import ARCHIVES_CONTAINER
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.core.errors import DocumentNotFoundError
+from shared.core.ids import thread_id
+from shared.documents.archives import Archive
+from shared.documents.operations import OperationStatus
+from shared.documents.removals import Removal
+from shared.documents.sources import Source
+from shared.documents.summaries import Summary
+from shared.documents.threads import Thread
+from shared.ingestion.errors import SourceRemovedError
+from shared.ingestion.storing import Incoming, store_archive
+from shared.pipeline.events.envelope import Event
+from shared.threads.locating import ThreadMovedError
+from shared.upkeep.removal.requests import request_removal, resume_removals
+from shared.upkeep.removal.run import RemovalRun, run_removal
+from stages.chunking import CHUNKING
+from stages.embedding import EMBEDDING
+from stages.parsing import PARSING
+from stages.summarization import SUMMARIZATION
+from tests.stages.mail_in import MailIn, archive_of, ingested, mail, mail_in
+from tests.stages.test_reporting import meanwhile, request
+from tests.support.cloud import LocalCloud
+from tests.support.services import RunningService
+from tests.support.toy_stages import Crash
+from tests.upkeep.removal.finished import (
+    APART,
+    BRIDGE,
+    FIRST,
+    LONG,
+    NOW,
+    RECEIPT,
+    SECOND,
+    SHARED,
+    STEPS,
+    Clock,
+    drain,
+    everything,
+    finish,
+    put_failure,
+    take_all_in,
+)
+
+LUNCH = thread_id("<m5@example.org>")
+
+
+async def remove(place: MailIn, kind: str, target: str, **options: Any) -> Removal:
+    asked = await request_removal(place.clients, kind, target, requested_by="test", now=NOW)
+    assert asked is not None
+    return await run_removal(asked.id, place.clients, RemovalRun(now=Clock(), **options))
+
+
+async def test_without_an_archive_everything_is_as_if_it_had_never_come_in(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as fresh:
+        await take_all_in(fresh, SECOND, "second")
+        expected = await everything(fresh)
+    async with mail_in(cloud, bus_service) as place:
+        archive = await take_all_in(place, FIRST, "first")
+        await take_all_in(place, SECOND, "second")
+        await put_failure(place, archive)
+        done = await remove(place, "archive", archive)
+        assert (done.status, done.error) == (OperationStatus.SUCCEEDED, None)
+        assert done.counts == RECEIPT
+        assert set(done.left.values()) == {0}
+        root = thread_id("<m0@example.org>")
+        receiver = await place.place.receiver("summarization")
+        (asked,) = await receiver.receive_messages(max_message_count=5, max_wait_time=10)
+        assert root in str(asked)
+        await receiver.complete_message(asked)
+        await finish(place)
+        assert await everything(place) == expected
+        with pytest.raises(DocumentNotFoundError):
+            async for _ in place.clients.blobs.read(ARCHIVES_CONTAINER, archive_of(FIRST, "first").file_path):
+                pass
+        await drain(place)
+
+
+async def test_a_summary_that_was_written_meanwhile_goes_too_and_the_receipt_says_that_nothing_is_left(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        archive = await take_all_in(place, FIRST, "first")
+        settings = place.clients.settings
+        (lunch,) = [each for each in await place.stored("summaries") if each["thread_id"] == LUNCH]
+        with CosmosClient(settings.COSMOS_ENDPOINT, COSMOS_KEY) as client:
+            summaries = client.get_database_client(settings.COSMOS_DATABASE).get_container_client("summaries")
+
+            def summarise(step: str) -> None:
+                if step == "thread":
+                    summaries.upsert_item({**lunch, "id": "late", "summary_id": "late"})
+
+            done = await remove(place, "archive", archive, progress=summarise)
+        assert (done.status, done.left["summaries"]) == (OperationStatus.SUCCEEDED, 0)
+        assert await place.stored("summaries") == []
+        await drain(place)
+
+
+async def test_killed_at_every_step_it_goes_on_to_the_same_end_and_the_same_receipt(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    crashed: list[str] = []
+
+    def crash(step: str) -> None:
+        if step not in crashed:
+            crashed.append(step)
+            raise Crash
+
+    async with mail_in(cloud, bus_service) as fresh:
+        await take_all_in(fresh, SECOND, "second")
+        expected = await everything(fresh)
+    async with mail_in(cloud, bus_service) as place:
+        archive = await take_all_in(place, FIRST, "first")
+        await take_all_in(place, SECOND, "second")
+        await put_failure(place, archive)
+        for _ in range(len(STEPS)):
+            with pytest.raises(Crash):
+                await remove(place, "archive", archive, progress=crash)
+        done = await remove(place, "archive", archive, progress=crash)
+        assert sorted(crashed) == sorted(STEPS)
+        assert done.status is OperationStatus.SUCCEEDED
+        assert done.counts == RECEIPT
+        await finish(place)
+        assert await everything(place) == expected
+        await drain(place)
+
+
+async def test_a_summary_that_read_its_thread_before_the_deletion_is_not_kept(
+    cloud: LocalCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        archive = await take_all_in(place, FIRST, "first")
+        await take_all_in(place, SECOND, "second")
+        root = thread_id("<m0@example.org>")
+        meanwhile(monkeypatch, lambda: remove(place, "archive", archive))
+        with pytest.raises(ThreadMovedError):
+            await place.run(SUMMARIZATION, Event.of(request("late", thread_ids=[root])))
+        assert [each for each in await place.stored("summaries") if each["thread_id"] == root] == []
+        await drain(place)
+
+
+async def test_a_thread_that_only_a_removed_message_held_together_comes_apart(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as fresh:
+        await take_all_in(fresh, APART, "apart")
+        expected = await everything(fresh)
+    async with mail_in(cloud, bus_service) as place:
+        await take_all_in(place, APART, "apart")
+        bridge = await take_all_in(place, BRIDGE, "bridge")
+        assert len({each["thread_id"] for each in await place.stored("messages")}) == 1
+        await remove(place, "archive", bridge)
+        await finish(place)
+        found = await everything(place)
+        for name in ("messages", "chunks", "vectors", "summaries", "reports"):
+            assert found[name] == expected[name], name
+        assert [each["id"] for each in found["threads"]] == [each["id"] for each in expected["threads"]]
+        await drain(place)
+
+
+async def test_the_index_over_threads_forgets_what_had_become_one_thread(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        apart = await take_all_in(place, APART, "apart")
+        bridge = await take_all_in(place, BRIDGE, "bridge")
+        for archive in (apart, bridge):
+            done = await remove(place, "archive", archive)
+            assert set(done.left.values()) == {0}
+        found = await everything(place)
+        assert not any(found.values()), found
+        await drain(place)
+
+
+async def test_an_entry_that_was_written_meanwhile_goes_too(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        archive = await take_all_in(place, FIRST, "first")
+        settings = place.clients.settings
+        late = {"id": "late", "bucket": archive, "threads": {LUNCH: []}, "schema_version": 1}
+        with CosmosClient(settings.COSMOS_ENDPOINT, COSMOS_KEY) as client:
+            entries = client.get_database_client(settings.COSMOS_DATABASE).get_container_client(
+                "thread_index"
+            )
+
+            def enter(step: str) -> None:
+                if step == "failures":
+                    entries.upsert_item(late)
+
+            done = await remove(place, "archive", archive, progress=enter)
+        assert (done.status, done.left["thread_index"]) == (OperationStatus.SUCCEEDED, 0)
+        assert await place.stored("thread_index") == []
+        await drain(place)
+
+
+async def test_a_source_goes_with_all_its_archives(cloud: LocalCloud, bus_service: RunningService) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        source = Source(id="first", name="first", source_type="http", url="https://example.org/x.mbox")
+        await place.clients.store.create(source, Session())
+        await take_all_in(place, FIRST, "first")
+        await take_all_in(place, SECOND, "second")
+        done = await remove(place, "source", "first")
+        assert (done.counts["sources"], done.counts["archives"], done.counts["messages"]) == (1, 1, 2)
+        assert await place.stored("sources") == []
+        assert {each["source"] for each in await place.stored("threads")} == {"second"}
+        again = await request_removal(place.clients, "source", "first", requested_by="test", now=NOW)
+        assert again is None
+        await drain(place)
+
+
+async def test_a_long_deletion_is_done_in_several_runs(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        archive = await take_all_in(place, FIRST, "first")
+        assert (await remove(place, "archive", archive, seconds=-1)).status is OperationStatus.RUNNING
+        assert len(await place.stored("messages")) == 3
+        assert await resume_removals(place.clients, NOW) == []
+        (resumed,) = await resume_removals(place.clients, NOW + timedelta(hours=1))
+        done = await run_removal(resumed, place.clients)
+        assert (done.status, done.counts["messages"]) == (OperationStatus.SUCCEEDED, 3)
+        found = await everything(place)
+        assert not any(found.values()), found
+        await drain(place)
+
+
+# what is under way
+
+
+async def test_events_of_a_deleted_archive_bring_nothing_back(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        arrived = await place.ingest(FIRST, "first")
+        (parsed,) = await place.run(PARSING, arrived)
+        (prepared,) = await place.run(CHUNKING, parsed)
+        archive = arrived.data.archive_id
+        await place.clients.store.patch(Archive, Patch(archive, archive, set={"removing": True}), Session())
+        assert await place.run(PARSING, arrived) == []  # marked, and not gone yet
+        assert await place.run(EMBEDDING, prepared) == []
+        assert {each["status"] for each in await place.stored("chunks")} == {"pending"}
+        await remove(place, "archive", archive)
+        assert await place.run(PARSING, arrived) == []
+        assert await place.run(CHUNKING, parsed) == []
+        # As an embedding does that had begun before the deletion.
+        late = {"chunk_id": prepared.data.chunk_ids[0], "archive_id": archive, "embedding": [1.0, 0, 0, 0]}
+        await place.clients.index.upsert([late])
+        assert await place.run(EMBEDDING, prepared) == []
+        assert not any((await everything(place)).values())
+        unknown = Event.of(ingested(archive_of(b"never seen")))
+        with pytest.raises(DocumentNotFoundError):  # a race, as ever
+            await place.run(PARSING, unknown)
+        await drain(place)
+
+
+async def test_chunking_goes_on_with_what_another_archive_has(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        (first,) = await place.run(PARSING, await place.ingest(FIRST, "first"))
+        await place.run(PARSING, await place.ingest(SECOND, "second"))
+        await remove(place, "archive", archive_of(FIRST, "first").id)
+        (prepared,) = await place.run(CHUNKING, first)
+        assert len(prepared.data.chunk_ids) == 1
+        (kept,) = [each for each in await place.stored("messages") if each["status"] == "processed"]
+        assert kept["message_id"] == "<m1@example.org>"
+        await drain(place)
+
+
+async def test_nothing_comes_into_a_source_that_is_being_deleted_and_afterwards_it_does(
+    cloud: LocalCloud, bus_service: RunningService, tmp_path: Any
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        archive = await take_all_in(place, FIRST, "first")
+        full = archive_of(FIRST, "first")
+        (tmp_path / "x.mbox").write_bytes(FIRST)
+        incoming = Incoming(
+            path=tmp_path / "x.mbox", sha256=full.file_hash, size=len(FIRST), filename="x.mbox",
+            source="first", source_type="upload", source_url="upload", started_at=NOW,
+        )  # fmt: skip
+        asked = await request_removal(place.clients, "source", "first", requested_by="test", now=NOW)
+        assert asked is not None
+        with pytest.raises(SourceRemovedError, match="is being deleted"):
+            await store_archive(incoming, place.clients)
+        await run_removal(asked.id, place.clients)
+        stored = await store_archive(incoming, place.clients)
+        assert (stored.archive.id, stored.duplicate) == (archive, False)
+        receiver = await place.place.receiver("parsing")
+        (event,) = await receiver.receive_messages(max_message_count=5, max_wait_time=10)
+        await receiver.complete_message(event)
+        await drain(place)
+
+
+async def test_digests_that_told_of_a_removed_thread_are_made_again_without_it(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        lunch = mail(5, subject="Lunch", body=f"Where do we eat? {LONG}")
+        await take_all_in(place, SECOND)
+        archive = await take_all_in(place, lunch, "other")
+        store = place.clients.store
+        (told,) = [each for each in await place.stored("summaries") if each["thread_id"] == LUNCH]
+        scope = "weekly:other:2024-W01"
+        digest = Summary.model_validate(
+            {**told, "id": "d", "summary_id": "d", "scope": scope, "thread_id": None, "thread_ids": [LUNCH]}
+        )
+        await store.create(digest, Session())
+        done = await remove(place, "archive", archive)
+        assert done.counts["summaries"] == 2
+        assert scope not in {each["scope"] for each in await place.stored("summaries")}
+        touched = {each["scope"] for each in await place.stored("digests") if each["touches"] > each["made"]}
+        assert scope in touched
+        await drain(place)
+
+
+async def test_a_thread_that_changes_no_member_keeps_its_summary(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await take_all_in(place, FIRST, "first")
+        twice = await take_all_in(place, SHARED, "twice")
+        before = await place.stored("summaries")
+        done = await remove(place, "archive", twice)
+        assert (done.counts["messages"], done.counts["messages_kept"]) == (0, 1)
+        assert await place.stored("summaries") == before
+        root = thread_id("<m0@example.org>")
+        thread = await place.clients.store.read(Thread, root, root, Session())
+        assert (thread.archive_ids, thread.sources) == ([archive_of(FIRST, "first").id], ["first"])
+        await drain(place)

@@ -1,0 +1,153 @@
+"""An archive's progress, read while the stages work on it, on the local cloud."""
+
+from typing import Any
+
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.documents.archives import Archive
+from shared.documents.chunks import Chunk
+from shared.documents.threads import Thread
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.progress import STAGES, ArchiveProgress, archive_progress
+from stages.chunking import CHUNKING
+from stages.parsing import PARSING
+from stages.reporting import REPORTING
+from stages.summarization import SUMMARIZATION
+from tests.stages.mail_in import MailIn, mail, mail_in
+from tests.stages.test_parsing import variant_of
+from tests.stages.test_reporting import ROOT, THREAD, request
+from tests.support.cloud import LocalCloud
+from tests.support.services import RunningService
+
+
+async def progress(place: MailIn, archive: Event[Any]) -> ArchiveProgress:
+    return await archive_progress(place.clients, archive.data.archive_id)
+
+
+def figures(found: ArchiveProgress) -> dict[str, tuple[int, int, int]]:
+    return {stage.name: (stage.done, stage.total, stage.failed) for stage in found.stages}
+
+
+async def embed(place: MailIn) -> None:
+    done = {"embedding_generated": True, "status": "processed"}
+    chunks = [
+        Patch(each["id"], each["thread_id"], set=done)
+        for each in await place.stored("chunks")
+        if not each["embedding_generated"]
+    ]
+    await place.clients.store.patch_all(Chunk, chunks, Session())
+
+
+async def report(place: MailIn, version: str) -> None:
+    """As the later stages do, without an encoder."""
+    await embed(place)
+    asked = Patch(ROOT, ROOT, set={"content_hash": version})
+    await place.clients.store.patch(Thread, asked, Session())
+    for complete in await place.run(SUMMARIZATION, Event.of(request(version))):
+        await place.run(REPORTING, complete)
+
+
+async def test_progress_follows_an_archive_through_all_stages(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        archive = await place.ingest(THREAD)
+        found = await progress(place, archive)
+        assert tuple(stage.name for stage in found.stages) == STAGES
+        assert (found.percent, found.complete, figures(found)["parsing"]) == (0, False, (0, 1, 0))
+
+        (parsed,) = await place.run(PARSING, archive)
+        found = await progress(place, archive)
+        assert figures(found)["parsing"] == (1, 1, 0)
+        assert figures(found)["chunking"] == (0, 4, 0)
+        seen = [found.percent]
+
+        await place.run(CHUNKING, parsed)
+        found = await progress(place, archive)
+        assert figures(found)["chunking"] == (4, 4, 0)
+        assert figures(found)["embedding"] == (0, 4, 0)
+        assert figures(found)["orchestration"] == (0, 1, 0)
+        seen.append(found.percent)
+
+        await embed(place)
+        seen.append((await progress(place, archive)).percent)
+        await place.clients.store.patch(Thread, Patch(ROOT, ROOT, set={"content_hash": "v1"}), Session())
+        found = await progress(place, archive)
+        assert figures(found)["orchestration"] == (1, 1, 0)
+        seen.append(found.percent)
+
+        (complete,) = await place.run(SUMMARIZATION, Event.of(request("v1")))
+        found = await progress(place, archive)
+        assert (figures(found)["summarization"], found.complete) == ((1, 1, 0), False)
+        seen.append(found.percent)
+        await place.run(REPORTING, complete)
+        found = await progress(place, archive)
+        assert (figures(found)["reporting"], found.complete, found.gaps) == ((1, 1, 0), True, [])
+        assert [*seen, found.percent] == [16, 33, 50, 66, 83, 100]
+
+
+async def test_a_thread_that_grows_is_not_reported_until_its_new_summary_is(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD)
+        await report(place, "v1")
+        more = await place.ingest(mail(4, parent=2, body="I still object to this."))
+        (parsed,) = await place.run(PARSING, more)
+        found = await progress(place, more)
+        assert (figures(found)["reporting"], found.complete) == ((0, 1, 0), False)
+        await place.run(CHUNKING, parsed)
+        await report(place, "v2")
+        assert (await progress(place, more)).complete
+
+
+async def test_an_archive_that_brings_other_content_of_a_message_is_not_complete_before_that_is_embedded(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    bodies = [mail(0, body=f"I propose number {number}.") for number in range(2)]
+    last, first = sorted(bodies, key=variant_of, reverse=True)
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(last)
+        await report(place, "v1")
+        archive = await place.ingest(first)
+        (parsed,) = await place.run(PARSING, archive)
+        found = await progress(place, archive)
+        assert (figures(found)["reporting"], found.complete) == ((0, 1, 0), False)
+        await place.run(CHUNKING, parsed)
+        assert not (await progress(place, archive)).complete
+        await report(place, "v2")
+        assert (await progress(place, archive)).complete
+
+
+async def test_what_was_given_up_is_counted_and_named_and_holds_nothing_up(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        archive = await place.ingest(THREAD)
+        (parsed,) = await place.run(PARSING, archive)
+        await place.run(CHUNKING, parsed)
+        await embed(place)
+        given_up = {"status": "failed_max_retries", "lastError": "X: no"}
+        await place.clients.store.patch(Thread, Patch(ROOT, ROOT, set=given_up), Session())
+        chunk = (await place.stored("chunks"))[0]["id"]
+        lost = {**given_up, "embedding_generated": False}
+        await place.clients.store.patch(Chunk, Patch(chunk, ROOT, set=lost), Session())
+        found = await progress(place, archive)
+        assert found.complete
+        assert figures(found)["embedding"] == (3, 4, 1)
+        assert found.gaps == [
+            "1 chunk given up: searches by meaning do not find them",
+            "1 thread given up: they have no current report",
+        ]
+
+
+async def test_an_archive_that_could_not_be_read_says_so(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        archive = await place.ingest(b"no mail at all")
+        id_ = archive.data.archive_id
+        await place.clients.store.patch(Archive, Patch(id_, id_, set={"status": "failed"}), Session())
+        found = await progress(place, archive)
+        assert (found.failed, found.complete, found.percent) == (True, False, 0)
+        assert found.gaps == ["1 archive could not be parsed"]

@@ -1,0 +1,57 @@
+"""An archive's page, made of its progress alone."""
+
+import pytest
+
+from shared.documents.archives import Archive
+from shared.pipeline.progress import STAGES, ArchiveProgress, StageProgress
+from tests.stages.mail_in import archive_of
+from tests.web.markup import Page, check
+from web.rendering import render
+
+
+def archive(**more: object) -> Archive:
+    return archive_of(b"x").model_copy(update=more)
+
+
+def progress(status: str = "processed", done: int = 1, failed: int = 0, skipped: int = 0) -> ArchiveProgress:
+    stages = [StageProgress(name, "thread", done, 2, failed) for name in STAGES[1:]]
+    return ArchiveProgress("a", status, skipped, (StageProgress("parsing", "archive", 1, 1), *stages))
+
+
+def shown(found: ArchiveProgress, of: Archive | None = None) -> Page:
+    return check(render("pages/archive.html", path="/", query="", archive=of or archive(), progress=found))
+
+
+def test_an_archive_under_way_has_bars_a_script_and_without_scripts_a_reload() -> None:
+    page = shown(progress())
+    assert len(page.all("script")) == 1
+    (reload,) = [each for each in page.all("meta") if "http-equiv" in each.attributes]
+    assert reload.attributes == {"http-equiv": "refresh", "content": "5"}
+    assert "Under way" in page.text
+    assert "1 of 2 threads" in page.text
+    assert [each.attributes["value"] for each in page.all("progress")][1:] == ["1"] * 6
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (progress(done=2), "All its threads are reported."),
+        (progress(done=1, failed=1), "All its threads are reported, with gaps that are named below."),
+        (progress("failed", done=0), "This archive could not be read."),
+        (progress("failed_max_retries", done=0), "This archive could not be read."),
+    ],
+)
+def test_an_archive_that_is_done_or_failed_asks_no_more(found: ArchiveProgress, said: str) -> None:
+    page = shown(found, archive(lastError="UnreadableArchiveError: <b>no</b>"))
+    assert page.all("script") == []
+    assert said in page.text
+
+
+def test_gaps_are_named() -> None:
+    page = shown(
+        progress(done=1, failed=1, skipped=3),
+        archive(skipped=[{"index": 0, "offset": 12, "size": 5, "reason": "too large <x>"}]),
+    )
+    assert "3 messages could not be read in the archive" in page.text
+    assert "1 thread given up" in page.text
+    assert "too large <x>, at byte 12" in page.text

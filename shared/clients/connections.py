@@ -4,7 +4,7 @@ import asyncio
 import urllib.request
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,6 +18,7 @@ from shared.clients.servicebus.bus import Bus
 from shared.clients.telemetry.setup import telemetry_ready
 from shared.core.garbage_collection import tune_garbage_collector
 from shared.core.lazy_import import lazy
+from shared.core.runtime import Runtime
 from shared.documents.containers import CONTAINERS, ContainerSpec
 from shared.settings.app import Settings, settings
 
@@ -64,6 +65,7 @@ class Clients:
     blobs: Blobs
     _cosmos: "cosmos_aio.CosmosClient"
     _exit: AsyncExitStack
+    runtime: Runtime = field(default_factory=Runtime)
 
     @classmethod
     async def connect(cls, settings: Settings) -> Self:

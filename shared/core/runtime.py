@@ -1,0 +1,25 @@
+"""Clock, sleep, randomness and new ids, injected so that tests and the simulation control them.
+
+Production code takes a `Runtime` (every `Clients` has one) and calls `runtime.now()` instead of
+`datetime.now()`, `runtime.new_id()` instead of `uuid4()`, and draws from `runtime.random`. With a virtual
+clock and a seeded source the same schedule then happens again, step by step.
+"""
+
+import asyncio
+import random
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+__all__ = ["Runtime"]
+
+
+@dataclass(frozen=True)
+class Runtime:
+    now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    random: random.Random = field(default_factory=random.SystemRandom)
+    new_id: Callable[[], str] = field(default=lambda: str(uuid.uuid4()))

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from shared.clients.connections import Clients
 from shared.core.errors import PermanentError
 from shared.documents.threads import Thread
-from shared.domain.summaries.extractive import ExtractiveSummarizer
 from shared.domain.summaries.models import Summarizer
 from shared.pipeline.events.data import SummarizationRequested
 from shared.settings.app import Settings
+from shared.summarization.offline_summarizer import OfflineSummarizer
 from shared.summarization.token_budget import StoredBudget
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def check_backend(data: SummarizationRequested, settings: Settings) -> None:
 
 def summarizer_for(clients: Clients, data: SummarizationRequested, thread: Thread) -> Summarizer:
     if data.llm_backend == EXTRACTIVE:
-        return ExtractiveSummarizer()
+        return OfflineSummarizer()
     settings = clients.settings
     from shared.summarization.chat_summarizer import ChatSettings, ChatSummarizer  # noqa: PLC0415 - a second to import
 

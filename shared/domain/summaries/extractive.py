@@ -1,6 +1,5 @@
 """The default summarizer: the thread's own sentences, chosen and put in order. Offline and deterministic."""
 
-import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -50,10 +49,6 @@ _DENIALS = (CallKind.NO_CONSENSUS, CallKind.DECLARED_AGAINST)
 class ExtractiveSummarizer:
     lengths: Lengths = Lengths()
     name: str = "extractive-v1"
-
-    async def summarize(self, context: ThreadContext) -> ThreadSummary:
-        # In a thread of its own: a long discussion takes its time to read.
-        return await asyncio.to_thread(self.summary, context)
 
     def summary(self, context: ThreadContext) -> ThreadSummary:
         stated = consensus_claims(context, self.lengths)

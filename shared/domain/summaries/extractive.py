@@ -132,11 +132,11 @@ def _candidates(
     messages: Sequence[ContextMessage], limit: int, shown: set[str]
 ) -> list[tuple[ContextMessage, Sentence, Candidate]]:
     """The sentences to choose from, in the thread's order; every message has its share of the limit."""
-    each = max(1, limit // max(1, len(messages)))
+    per_message = max(1, limit // max(1, len(messages)))
     found = []
     for number, message in enumerate(messages[:limit]):
         sentences = own_sentences(message.text)
-        for position, sentence in enumerate(sentences[:each]):
+        for position, sentence in enumerate(sentences[:per_message]):
             if sentence.text not in shown and _is_prose(sentence.text):
                 candidate = Candidate(sentence.text, number, position, len(sentences))
                 found.append((message, sentence, candidate))

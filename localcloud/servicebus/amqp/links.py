@@ -15,14 +15,23 @@ __all__ = [
     "Link",
     "Outcome",
     "OutgoingLink",
+    "still_granted",
 ]
 
 INCOMING_CREDIT = 1000
 MAX_TRANSFER_BYTES = 256 * 1024
-_WRAP = 2**32
+_WRAP = 2**32  # serial numbers count modulo this (AMQP 1.0, 2.8.10)
 
 
 Outcome = bytes  # an encoded delivery state
+
+
+def still_granted(granted: int, *, since: int, sent: int) -> int:
+    """What is left of a credit or window that a peer granted when it had seen up to serial number `since`.
+
+    What we sent after that is outstanding: the peer did not know of it, so it counts against the grant.
+    """
+    return max(0, granted - (sent - since) % _WRAP)
 
 
 class Endpoint(Protocol):
@@ -96,9 +105,9 @@ class OutgoingLink(Link):
         self.is_presettled = attach.snd_settle_mode == 1
 
     def take_flow(self, flow: Flow) -> None:
-        seen = flow.delivery_count or 0
-        credit = (flow.link_credit or 0) + seen - self.delivery_count
-        self.credit = credit % _WRAP if credit % _WRAP < _WRAP // 2 else 0
+        self.credit = still_granted(
+            flow.link_credit or 0, since=flow.delivery_count or 0, sent=self.delivery_count
+        )
         self.drain = bool(flow.drain)
 
     def use_credit(self) -> None:

@@ -12,6 +12,7 @@ from localcloud.servicebus.amqp.links import (
     Link,
     Outcome,
     OutgoingLink,
+    still_granted,
 )
 from localcloud.servicebus.amqp.performatives import (
     ACCEPTED,
@@ -100,7 +101,7 @@ class Session:
             ATTACH,
             codec.string(attach.name),
             codec.uint(attach.handle),
-            codec.boolean(not attach.role),
+            codec.boolean(not we_send),
             codec.ubyte(attach.snd_settle_mode) if attach.snd_settle_mode in {0, 1, 2} else NULL,
             codec.ubyte(attach.rcv_settle_mode) if attach.rcv_settle_mode in {0, 1} else NULL,
             source,
@@ -108,7 +109,8 @@ class Session:
             NULL,
             NULL,
             codec.uint(0) if we_send else NULL,
-            codec.ulong(MAX_TRANSFER_BYTES),
+            # The limit of what the announcing side receives: a .NET client holds us to it otherwise.
+            NULL if we_send else codec.ulong(MAX_TRANSFER_BYTES),
         )
 
     def _refuse(self, attach: Attach, error: BrokerError) -> None:
@@ -151,9 +153,9 @@ class Session:
 
     def on_flow(self, flow: Flow) -> None:
         was_shut = not self._has_room
-        seen = flow.next_incoming_id or 0
-        window = (seen + flow.incoming_window - self._next_outgoing_id) % _WRAP
-        self._peer_window = window if window < _WRAP // 2 else 0
+        self._peer_window = still_granted(
+            flow.incoming_window, since=flow.next_incoming_id or 0, sent=self._next_outgoing_id
+        )
         self._send_blocked()
         link = self.links.get(flow.handle) if flow.handle is not None else None
         if isinstance(link, OutgoingLink):

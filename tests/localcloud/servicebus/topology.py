@@ -40,6 +40,7 @@ TOPOLOGY = topology(
         entity("async-work"),
         entity("js-work"),
         entity("raw"),
+        entity("raw-types"),
         entity("fuzz"),
         entity("raw-windows"),
         entity("faulty"),

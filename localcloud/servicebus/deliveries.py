@@ -22,21 +22,21 @@ _FACTS = struct.Struct(
     f">{len(_SEQUENCE_KEY)}sq{len(_ORIGINAL_KEY)}sq{len(_ENQUEUED_KEY)}sq{len(_STATE_KEY)}si"
 )
 _FACTS_COUNT = 8
-_HEADER_WITHOUT_TTL = struct.Struct(">11sI")
-_HEADER_WITH_TTL = struct.Struct(">9sI2sI")
+_TTL_AND_COUNT = struct.Struct(">BI2sI")
+_COUNT = struct.Struct(">3sI")
 _ANNOTATIONS = struct.Struct(">4sII")
 _SECTION = b"\x00\x53\x72\xd1"
 _LOCKED = struct.Struct(f">{len(_LOCKED_KEY)}sq")
-_PLAIN_HEADER = b"\x00\x53\x70\xc0\x0a\x05\x40\x40\x40\x40\x70"
-_TTL_HEADER = b"\x00\x53\x70\xc0\x0e\x05\x40\x40\x70"
 
 
 def _header(message: Message) -> bytes:
-    """Header: durable, priority and first-acquirer null, then the time to live and the delivery count."""
-    if not message.ttl:
-        return _HEADER_WITHOUT_TTL.pack(_PLAIN_HEADER, message.delivery_count)
-    ttl = min(message.ttl, MAX_TTL)
-    return _HEADER_WITH_TTL.pack(_TTL_HEADER, ttl, b"\x40\x70", message.delivery_count)
+    """Durable and priority of the sender; then time to live, first-acquirer (null) and delivery count."""
+    if message.ttl:
+        ttl = min(message.ttl, MAX_TTL)
+        fields = message.header + _TTL_AND_COUNT.pack(0x70, ttl, b"\x40\x70", message.delivery_count)
+    else:
+        fields = message.header + _COUNT.pack(b"\x40\x40\x70", message.delivery_count)
+    return b"\x00\x53\x70\xc0%c\x05%b" % (len(fields) + 1, fields)
 
 
 def _annotated(message: Message, extra: bytes, extra_count: int) -> bytes:

@@ -2,12 +2,13 @@
 
 import struct
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 
 import apsw
 
-from localcloud.servicebus.changes import Changes
-from localcloud.servicebus.messages import Message
+from localcloud.servicebus.changes import SEQUENCE_BITS, Changes
+from localcloud.servicebus.messages import EMPTY_HEADER, Message
 
 __all__ = ["Journal", "JournalError"]
 
@@ -27,9 +28,19 @@ CREATE TABLE IF NOT EXISTS messages (
     bare BLOB NOT NULL
 );
 """
-# enqueued, expires, due, original sequence, time to live, delivery count, state, hops
+_FACT_NAMES = (
+    "enqueued_at",
+    "expires_at",
+    "due_at",
+    "original_sequence",
+    "ttl",
+    "delivery_count",
+    "state",
+    "hops",
+)
 _FACTS = struct.Struct("<qqqqqIBB")
-_SEQUENCE_MASK = (1 << 40) - 1
+_facts_of = attrgetter(*_FACT_NAMES)
+_SEQUENCE_MASK = (1 << SEQUENCE_BITS) - 1
 FORGET_EVERY = 60_000
 
 
@@ -115,31 +126,15 @@ class Journal:
 
 
 def _values(row: int, message: Message) -> tuple[int, bytes, str | None, bytes, bytes]:
-    facts = _FACTS.pack(
-        message.enqueued_at,
-        message.expires_at,
-        message.due_at,
-        message.original_sequence,
-        message.ttl,
-        message.delivery_count,
-        message.state,
-        message.hops,
-    )
+    facts = _FACTS.pack(*_facts_of(message)) + message.header
     return row, facts, message.source, message.annotations, message.bare
 
 
 def _message(row: int, facts: bytes, source: str | None, annotations: bytes, bare: bytes) -> Message:
-    message = Message(bare, annotations=annotations)
-    (
-        message.enqueued_at,
-        message.expires_at,
-        message.due_at,
-        message.original_sequence,
-        message.ttl,
-        message.delivery_count,
-        message.state,
-        message.hops,
-    ) = _FACTS.unpack(facts)
+    header = facts[_FACTS.size :] or EMPTY_HEADER  # journals from before headers were kept have none
+    message = Message(bare, annotations=annotations, header=header)
+    for name, value in zip(_FACT_NAMES, _FACTS.unpack_from(facts), strict=True):
+        setattr(message, name, value)
     message.source = source
     message.sequence = row & _SEQUENCE_MASK
     return message

@@ -2,7 +2,7 @@
 
 What the sender wrote from `properties` on is never encoded again unless the broker has to change it (a
 dead-letter reason, properties modified on abandon). Header and message annotations are rebuilt for each
-delivery from the broker's facts.
+delivery from the broker's facts and the sender's own fields in them.
 """
 
 from collections.abc import Mapping
@@ -11,11 +11,12 @@ from typing import Any
 from uuid import uuid4
 
 from localcloud.servicebus.amqp import codec
-from localcloud.servicebus.amqp.codec import DecodeError
+from localcloud.servicebus.amqp.codec import NULL, DecodeError
 from localcloud.servicebus.errors import DecodeFailed, MessageTooLarge
 
 __all__ = [
     "BATCH_FORMAT",
+    "EMPTY_HEADER",
     "MAX_MESSAGE_BYTES",
     "Message",
     "MessageState",
@@ -30,6 +31,8 @@ MAX_MESSAGE_BYTES = 256 * 1024
 MAX_PROPERTIES_BYTES = 64 * 1024
 BATCH_FORMAT = 0x80013700
 MAX_TTL = 2**32 - 1
+MAX_PRIORITY = 255
+EMPTY_HEADER = NULL + NULL
 END_OF_TIME = 253_402_300_799_999  # the last millisecond that clients can show
 
 HEADER, DELIVERY_ANNOTATIONS, MESSAGE_ANNOTATIONS = 0x70, 0x71, 0x72
@@ -70,6 +73,7 @@ class Message:
         "due_at",
         "enqueued_at",
         "expires_at",
+        "header",
         "hops",
         "lock",
         "locked_until",
@@ -80,9 +84,18 @@ class Message:
         "ttl",
     )
 
-    def __init__(self, bare: bytes, *, annotations: bytes = b"", ttl: int = 0, due_at: int = 0) -> None:
+    def __init__(
+        self,
+        bare: bytes,
+        *,
+        annotations: bytes = b"",
+        header: bytes = EMPTY_HEADER,
+        ttl: int = 0,
+        due_at: int = 0,
+    ) -> None:
         self.bare = bare  # properties, application properties, body and footer, as the sender wrote them
         self.annotations = annotations  # the sender's own, as encoded keys and values
+        self.header = header  # durable and priority, encoded; the other fields are the broker's
         self.ttl = ttl
         self.due_at = due_at
         self.sequence = 0
@@ -97,7 +110,9 @@ class Message:
         self.hops = 0
 
     def copy(self) -> "Message":
-        twin = Message(self.bare, annotations=self.annotations, ttl=self.ttl, due_at=self.due_at)
+        twin = Message(
+            self.bare, annotations=self.annotations, header=self.header, ttl=self.ttl, due_at=self.due_at
+        )
         twin.original_sequence = self.original_sequence
         twin.source = self.source
         twin.hops = self.hops
@@ -158,6 +173,7 @@ def _sections(payload: bytes) -> list[tuple[int, int, int, int]]:
 def _parse(payload: bytes) -> Message:
     """Clients order sections differently, so they are gathered by kind; the order that is kept is AMQP's."""
     ttl = due_at = 0
+    header = EMPTY_HEADER
     annotations = properties = application = footer = b""
     bodies: list[bytes] = []
     for code, section, start, end in _sections(payload):
@@ -168,7 +184,7 @@ def _parse(payload: bytes) -> Message:
         elif code == APPLICATION_PROPERTIES:
             application = _checked_application_properties(payload, section, start, end)
         elif code == HEADER:
-            ttl = _time_to_live(payload, start)
+            header, ttl = _kept_header(payload, start)
         elif code == MESSAGE_ANNOTATIONS:
             annotations, due_at = _kept_annotations(payload, start)
         elif code == FOOTER:
@@ -178,17 +194,26 @@ def _parse(payload: bytes) -> Message:
     if not properties:
         properties = _with_message_id([])
     bare = b"".join((properties, application, *bodies, footer))
-    return Message(bare, annotations=annotations, ttl=ttl, due_at=due_at)
+    return Message(bare, annotations=annotations, header=header, ttl=ttl, due_at=due_at)
 
 
-def _time_to_live(payload: bytes, start: int) -> int:
+def _kept_header(payload: bytes, start: int) -> tuple[bytes, int]:
+    """Durable and priority as they are kept, and the time to live."""
     fields = codec.decode(payload, start)[0]
     if not isinstance(fields, list):
         raise DecodeError("a header is a list")
-    ttl = fields[2] if len(fields) > 2 else None  # noqa: PLR2004 - the third field of a header
+    durable, priority, ttl = (*fields, None, None, None)[:3]
     if ttl is not None and (type(ttl) is not int or not 0 <= ttl <= MAX_TTL):
         raise DecodeError("the time to live is a number of milliseconds, an AMQP uint")
-    return ttl or 0
+    if durable is not None and type(durable) is not bool:
+        raise DecodeError("durable is a boolean")
+    if priority is not None and (type(priority) is not int or not 0 <= priority <= MAX_PRIORITY):
+        raise DecodeError("priority is a number from 0 to 255, an AMQP ubyte")
+    header = (
+        NULL if durable is None else codec.boolean(durable),
+        NULL if priority is None else codec.ubyte(priority),
+    )
+    return b"".join(header), ttl or 0
 
 
 def _checked_properties(payload: bytes, section: int, start: int, end: int) -> bytes:

@@ -1,11 +1,13 @@
 """What AMQP 1.0 promises to every client, beyond what the Python and JavaScript SDKs make use of."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from localcloud.servicebus.amqp import codec
-from localcloud.servicebus.amqp.performatives import DISPOSITION, FLOW, TRANSFER
+from localcloud.servicebus.amqp.codec import NULL
+from localcloud.servicebus.amqp.performatives import DISPOSITION, FLOW, TRANSFER, encode_performative
 from tests.localcloud.servicebus.conftest import Bus
 from tests.support.raw_amqp import RawClient, message
 
@@ -68,3 +70,57 @@ def test_only_a_link_on_which_the_server_receives_has_a_maximum_message_size(raw
     assert raw.attach_sender(QUEUE, 5)[10] == 256 * 1024
     for address in (QUEUE, f"{QUEUE}/$management"):
         assert raw.attach_receiver(address, 6 + len(address))[10:11] in ([], [None])
+
+
+def received_sections(raw: RawClient, *, received: int = 0) -> dict[int, bytes]:
+    """The encoded value of every section of the next message, by its descriptor."""
+    grant(raw, received=received, window=1000, credit=1)
+    _, payload = raw.expect(TRANSFER)
+    return sections(payload)
+
+
+def sections(payload: bytes) -> dict[int, bytes]:
+    found, position = {}, 0
+    while position < len(payload):
+        end = codec.skip(payload, position)
+        found[payload[position + 2]] = payload[position + 3 : end]
+        position = end
+    return found
+
+
+def header(*fields: bytes) -> bytes:
+    return codec.described(0x70, codec.list_(fields))
+
+
+@pytest.mark.parametrize(
+    ("sent", "expected"),
+    [
+        ([], [None, None]),
+        ([codec.TRUE], [True, None]),
+        ([codec.FALSE, codec.ubyte(9)], [False, 9]),
+        ([NULL, codec.ubyte(0), NULL, codec.TRUE, codec.uint(7)], [None, 0]),
+    ],
+)
+def test_durable_and_priority_arrive_as_they_were_sent(
+    raw: RawClient, sent: list[bytes], expected: list[Any]
+) -> None:
+    """The time to live is the shorter one, and first-acquirer and delivery-count are the broker's own."""
+    send(raw, header(*sent) + message(b"x", "m"))
+    fields, _ = codec.decode(received_sections(raw)[0x70])
+    assert fields == [*expected, 3_600_000, None, 0]
+    raw.send(DISPOSITION, codec.TRUE, codec.uint(0), NULL, codec.TRUE, modified())
+    fields, _ = codec.decode(received_sections(raw, received=1)[0x70])
+    assert fields == [*expected, 3_600_000, None, 1]
+
+
+@pytest.mark.parametrize(
+    "fields", [[codec.string("yes")], [NULL, codec.string("high")], [NULL, codec.uint(256)]]
+)
+def test_a_header_with_wrong_types_is_rejected(raw: RawClient, fields: list[bytes]) -> None:
+    raw.send_bytes(raw.transfer(0, header(*fields) + message(b"x", "m")))
+    state = raw.expect(DISPOSITION)[0][4]
+    assert state.value[0].value[0] == "amqp:decode-error"
+
+
+def modified(*, undeliverable: bool = False, changes: bytes = NULL) -> bytes:
+    return encode_performative(0x27, codec.TRUE, codec.boolean(undeliverable), changes)

@@ -4,7 +4,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
 
 from localcloud.servicebus.amqp import codec
-from localcloud.servicebus.amqp.codec import DecodeError, Described
+from localcloud.servicebus.amqp.codec import NULL, Described
 from localcloud.servicebus.amqp.links import IncomingLink, Link, Outcome, OutgoingLink
 from localcloud.servicebus.amqp.performatives import ACCEPTED, Transfer, encode_error, encode_performative
 from localcloud.servicebus.deliveries import encode_delivery
@@ -134,27 +134,26 @@ class Receivers(_Silent):
         return True
 
     def settled(self, link: OutgoingLink, tag: bytes, state: Any) -> Outcome | None:
-        descriptor = state.descriptor if isinstance(state, Described) else None
-        fields = state.value if isinstance(state, Described) and isinstance(state.value, list) else []
+        if not isinstance(state, Described) or not isinstance(state.value, list):
+            state = _NO_OUTCOME
         try:
-            outcome = self._settle(link, tag, descriptor, fields)
+            outcome = self._settle(link, tag, state)
         except BrokerError as error:
             return rejected(error)
         self._broker.end_turn_soon()
         return outcome
 
-    def _settle(self, link: OutgoingLink, tag: bytes, descriptor: Any, fields: list[Any]) -> Outcome:
+    def _settle(self, link: OutgoingLink, tag: bytes, state: Described) -> Outcome:
+        descriptor = state.descriptor
         if descriptor == _ACCEPTED:
             self._strike(link, "complete")
             self._queue.complete(tag)
             return ACCEPTED
         if descriptor == _MODIFIED:
-            return self._modify(link, tag, fields)
+            return self._modify(link, tag, state)
         if descriptor == _REJECTED:
             self._strike(link, "dead-letter")
-            error = fields[0].value if fields and isinstance(fields[0], Described) else []
-            info = error[2] if isinstance(error, list) and len(error) > 2 else None  # noqa: PLR2004
-            dead_letter(self._queue, tag, info if isinstance(info, dict) else {})
+            self._dead_letter(tag, state)
             return REJECTED
         if descriptor == _TRANSACTIONAL:
             raise NotSupported("The local Service Bus has no transactions.")
@@ -162,10 +161,20 @@ class Receivers(_Silent):
         self._queue.release(tag)
         return RELEASED
 
-    def _modify(self, link: OutgoingLink, tag: bytes, fields: list[Any]) -> Outcome:
+    def _dead_letter(self, tag: bytes, state: Described) -> None:
+        """The error's info has the reason and description; the rest of it becomes properties."""
+        error = state.value[0] if state.value else None
+        info = _map_field(error, 2) if isinstance(error, Described) else {}
+        reason, description = (
+            as_text(codec.decode(info.pop(name, NULL))[0])
+            for name in (DEAD_LETTER_REASON, DEAD_LETTER_DESCRIPTION)
+        )
+        self._queue.dead_letter(tag, reason, description, info)
+
+    def _modify(self, link: OutgoingLink, tag: bytes, state: Described) -> Outcome:
         """Abandon, or defer where the message is not to be delivered to this link again."""
-        failed, undeliverable, properties = (*fields, None, None, None)[:3]
-        changes = encode_properties(properties if isinstance(properties, dict) else {})
+        failed, undeliverable = (*state.value, None, None)[:2]
+        changes = _map_field(state, 2)
         if undeliverable:
             self._strike(link, "defer")
             self._queue.defer(tag, changes)
@@ -179,26 +188,28 @@ class Receivers(_Silent):
             self._broker.strike(link, operation)
 
 
-def encode_properties(properties: dict[Any, Any]) -> dict[str, bytes]:
-    try:
-        return {str(name): codec.encode_plain(value) for name, value in properties.items()}
-    except DecodeError as error:
-        raise ArgumentInvalid(f"Properties to modify: {error}.") from error
+_NO_OUTCOME = Described(None, [])
 
 
-def dead_letter(queue: Queue, token: bytes, info: dict[Any, Any]) -> None:
-    """Dead-letter with the reason and description among `info`; the rest of it becomes properties."""
-    others = {name: value for name, value in info.items() if name not in _DEAD_LETTER_FIELDS}
-    reason, description = (info.get(name) for name in _DEAD_LETTER_FIELDS)
-    queue.dead_letter(
-        token,
-        None if reason is None else str(reason),
-        None if description is None else str(description),
-        encode_properties(others),
-    )
+def _map_field(composite: Described, index: int) -> dict[str, bytes]:
+    """The properties in a field of a composite value, if it has that field and it is a map."""
+    fields = composite.value if isinstance(composite.value, list) else []
+    if len(fields) <= index or not isinstance(fields[index], dict):
+        return {}
+    return properties_to_modify(codec.encoded_items(composite.encoded)[index])
 
 
-_DEAD_LETTER_FIELDS = (DEAD_LETTER_REASON, DEAD_LETTER_DESCRIPTION)
+def properties_to_modify(encoded: bytes) -> dict[str, bytes]:
+    """Application properties from an encoded map. They stay encoded, so that they keep their AMQP types."""
+    properties = {str(name): value for name, value in codec.encoded_map(encoded).items()}
+    for name, value in properties.items():
+        if not codec.is_simple(value):
+            raise ArgumentInvalid(f"Properties to modify: '{name}' is not a simple value.")
+    return properties
+
+
+def as_text(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 class Node(Protocol):

@@ -6,9 +6,9 @@ from uuid import UUID
 
 from localcloud.servicebus.amqp import codec
 from localcloud.servicebus.deliveries import encode_browsed, encode_delivery
-from localcloud.servicebus.endpoints import dead_letter, encode_properties
+from localcloud.servicebus.endpoints import as_text, properties_to_modify
 from localcloud.servicebus.engine import Namespace, Subscription, Topic
-from localcloud.servicebus.entities import DEAD_LETTER_DESCRIPTION, DEAD_LETTER_REASON, Queue
+from localcloud.servicebus.entities import Queue
 from localcloud.servicebus.errors import ArgumentInvalid, LockLost, NotAllowed, NotSupported
 from localcloud.servicebus.messages import Message, parse_message
 from localcloud.servicebus.requests import Reply, Request
@@ -126,8 +126,9 @@ class ManagementNode:
 
     def _settlement(self, status: str, request: Request) -> Callable[[bytes], None]:
         queue = self._queue
-        given = request.field("properties-to-modify", dict, default={})
-        changes = encode_properties(given)
+        request.field("properties-to-modify", dict, default={})
+        encoded = codec.encoded_map(request.encoded_body).get("properties-to-modify")
+        changes = properties_to_modify(encoded) if encoded is not None else {}
         if status == "completed":
             return queue.complete
         if status == "abandoned":
@@ -135,13 +136,10 @@ class ManagementNode:
         if status == "defered":  # as Service Bus spells it
             return lambda token: queue.defer(token, changes)
         if status == "suspended":
-            body: dict[Any, Any] = request.body
-            info = {
-                **given,
-                DEAD_LETTER_REASON: body.get("deadletter-reason"),
-                DEAD_LETTER_DESCRIPTION: body.get("deadletter-description"),
-            }
-            return lambda token: dead_letter(queue, token, info)
+            reason, description = (
+                as_text(request.body.get(name)) for name in ("deadletter-reason", "deadletter-description")
+            )
+            return lambda token: queue.dead_letter(token, reason, description, changes)
         raise ArgumentInvalid(f"update-disposition: there is no disposition '{status}'.")
 
 

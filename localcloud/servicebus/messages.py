@@ -222,7 +222,7 @@ def _checked_properties(payload: bytes, section: int, start: int, end: int) -> b
         raise DecodeError("message properties are a list of at most 13 fields")
     if fields and fields[0] is not None:
         return payload[section:end]
-    return _with_message_id(_raw_items(payload, start)[1:])
+    return _with_message_id(codec.encoded_items(payload, start)[1:])
 
 
 def _with_message_id(other_fields: list[bytes]) -> bytes:
@@ -236,7 +236,7 @@ def _checked_application_properties(payload: bytes, section: int, start: int, en
     values = codec.decode(payload, start)[0]
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
         raise DecodeError("application properties are a map with string keys")
-    if len(_raw_items(payload, start)) != 2 * len(values):
+    if len(codec.encoded_items(payload, start)) != 2 * len(values):
         raise DecodeError("an application property is given twice")
     return payload[section:end] if values else b""
 
@@ -249,26 +249,11 @@ def _kept_annotations(payload: bytes, start: int) -> tuple[bytes, int]:
     due_at = values.get(SCHEDULED_TIME) or 0
     if type(due_at) is not int or not 0 <= due_at <= END_OF_TIME:
         raise DecodeError(f"{SCHEDULED_TIME} is a timestamp before the year 10000")
-    items = _raw_items(payload, start)
+    items = codec.encoded_items(payload, start)
     if len(items) != 2 * len(values):
         raise DecodeError("a message annotation is given twice")
     pairs = zip(values, items[::2], items[1::2], strict=True)
     return b"".join(key + value for name, key, value in pairs if name not in _BROKER_OWNED), due_at
-
-
-def _raw_items(buffer: bytes, start: int) -> list[bytes]:
-    """The encoded elements of the list or map at `start`."""
-    code = buffer[start]
-    if code == 0x45:  # noqa: PLR2004 - the empty list
-        return []
-    position = start + (3 if code < 0xD0 else 9)  # noqa: PLR2004 - 8-bit sizes and counts below this code
-    end = codec.skip(buffer, start)
-    items = []
-    while position < end:
-        after = codec.skip(buffer, position)
-        items.append(buffer[position:after])
-        position = after
-    return items
 
 
 # Looking into a stored message
@@ -315,9 +300,7 @@ def with_application_properties(message: Message, changes: Mapping[str, bytes]) 
     before, after, kept = b"", b"", {}
     for code, section, start, end in _sections(message.bare):
         if code == APPLICATION_PROPERTIES:
-            names = codec.decode(message.bare, start)[0]
-            items = _raw_items(message.bare, start)
-            kept = dict(zip(names, items[1::2], strict=False))
+            kept = codec.encoded_map(message.bare, start)
         elif code == PROPERTIES:
             before += message.bare[section:end]
         else:

@@ -1,5 +1,7 @@
 """The rules of a subscription as `enumerate-rules` tells them."""
 
+from typing import Any
+
 from localcloud.servicebus.amqp import codec
 from localcloud.servicebus.amqp.codec import NULL
 from localcloud.servicebus.filters import CorrelationFilter, Filter, Rule, SqlFilter
@@ -43,5 +45,14 @@ def _encode_filter(given: Filter) -> bytes:
 def _correlation_fields(given: CorrelationFilter) -> list[bytes]:
     values = (given.system.get(name) for name in _CORRELATION_FIELDS)
     fields = [NULL if value is None else codec.string(value) for value in values]
-    pairs = [(codec.string(name), codec.encode_plain(value)) for name, value in given.application.items()]
+    pairs = [(codec.string(name), _encode_value(value)) for name, value in given.application.items()]
     return [*fields, codec.map_(pairs)]
+
+
+def _encode_value(value: Any) -> bytes:
+    """A value of Config.json, which has no other types."""
+    if isinstance(value, bool):
+        return codec.boolean(value)
+    if isinstance(value, int):
+        return codec.long(value)
+    return codec.double(value) if isinstance(value, float) else codec.string(value)

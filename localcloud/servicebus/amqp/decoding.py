@@ -9,7 +9,16 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 from uuid import UUID
 
-__all__ = ["DecodeError", "Described", "Symbol", "decode", "skip"]
+__all__ = [
+    "DecodeError",
+    "Described",
+    "Symbol",
+    "decode",
+    "encoded_items",
+    "encoded_map",
+    "is_simple",
+    "skip",
+]
 
 MAX_DEPTH = 24
 # An array of a zero-width type costs its sender nothing per element.
@@ -29,6 +38,7 @@ class Symbol(str):
 class Described(NamedTuple):
     descriptor: Any
     value: Any
+    encoded: bytes = b""  # the value as it was sent; not known for elements of an array
 
 
 Decoder = Callable[[bytes, int, int], tuple[Any, int]]
@@ -66,6 +76,39 @@ def skip(buffer: bytes, position: int, depth: int = 0) -> int:
         raise DecodeError("truncated AMQP value")
     return position
 
+
+def encoded_items(buffer: bytes, start: int = 0) -> list[bytes]:
+    """The elements of the list or map at `start`, still encoded: a decoded value has lost its AMQP type."""
+    code = buffer[start] if start < len(buffer) else None
+    if code == _EMPTY_LIST:
+        return []
+    if code not in _HEAD_SIZES:
+        raise DecodeError("expected an AMQP list or map")
+    position, end = start + _HEAD_SIZES[code], skip(buffer, start)
+    items = []
+    while position < end:
+        after = skip(buffer, position)
+        items.append(buffer[position:after])
+        position = after
+    return items
+
+
+def encoded_map(buffer: bytes, start: int = 0) -> dict[Any, bytes]:
+    """The map at `start` with its values still encoded."""
+    items = encoded_items(buffer, start)
+    return {decode(key)[0]: value for key, value in zip(items[::2], items[1::2], strict=True)}
+
+
+def is_simple(encoded: bytes) -> bool:
+    """Whether a value is neither a list, a map nor an array, described or not."""
+    position = 0
+    while encoded[position] == 0:
+        position = skip(encoded, position + 1)  # past a descriptor
+    return encoded[position] != _EMPTY_LIST and encoded[position] < _FIRST_COMPOUND
+
+
+_EMPTY_LIST, _FIRST_COMPOUND = 0x45, 0xC0
+_HEAD_SIZES = {0xC0: 3, 0xC1: 3, 0xD0: 9, 0xD1: 9}  # of lists and maps: constructor, size and count
 
 _CONSTANTS = {0x40: None, 0x41: True, 0x42: False, 0x43: 0, 0x44: 0}
 _ONE_BYTE_NUMBERS = frozenset({0x50, 0x52, 0x53})
@@ -275,9 +318,9 @@ def _elements(buffer: bytes, position: int, depth: int, count: int, end: int) ->
 def _described(buffer: bytes, position: int, depth: int) -> tuple[Described, int]:
     if depth > MAX_DEPTH:
         raise DecodeError("AMQP value nested too deeply")
-    descriptor, position = decode(buffer, position, depth + 1)
-    value, position = decode(buffer, position, depth + 1)
-    return Described(descriptor, value), position
+    descriptor, start = decode(buffer, position, depth + 1)
+    value, end = decode(buffer, start, depth + 1)
+    return Described(descriptor, value, buffer[start:end]), end
 
 
 _KNOWN: dict[int, Decoder] = {

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from localcloud.servicebus.filters import CorrelationFilter, Filter, Rule, SqlFilter
+from localcloud.servicebus.messages import SYSTEM_PROPERTIES
 from localcloud.servicebus.options import EntityOptions
 from localcloud.servicebus.sql import SqlError
 
@@ -117,16 +118,6 @@ _TYPES: dict[str, type] = {
     "RequiresDuplicateDetection": bool,
     "RequiresSession": bool,
     "MaxDeliveryCount": int,
-}
-_CORRELATION_FIELDS = {
-    "ContentType": "content_type",
-    "CorrelationId": "correlation_id",
-    "Label": "subject",
-    "MessageId": "message_id",
-    "ReplyTo": "reply_to",
-    "ReplyToSessionId": "reply_to_group_id",
-    "SessionId": "group_id",
-    "To": "to",
 }
 
 
@@ -276,10 +267,8 @@ class _Reader:
         return self._correlation(body, where) if kind == "Correlation" else self._sql(body, where)
 
     def _correlation(self, body: dict[str, Any], where: str) -> Filter:
-        self._known(body, {*_CORRELATION_FIELDS, "Properties"}, where)
-        system = {
-            _CORRELATION_FIELDS[name]: value for name, value in body.items() if name in _CORRELATION_FIELDS
-        }
+        self._known(body, {*SYSTEM_PROPERTIES, "Properties"}, where)
+        system = {SYSTEM_PROPERTIES[name]: value for name, value in body.items() if name in SYSTEM_PROPERTIES}
         application = body.get("Properties") or {}
         simple = isinstance(application, dict) and all(
             isinstance(value, str | int | float | bool) for value in application.values()

@@ -18,6 +18,7 @@ __all__ = [
     "BATCH_FORMAT",
     "EMPTY_HEADER",
     "MAX_MESSAGE_BYTES",
+    "SYSTEM_PROPERTIES",
     "Message",
     "MessageState",
     "MessageView",
@@ -273,6 +274,19 @@ _PROPERTY_NAMES = (
     "group_sequence",
     "reply_to_group_id",
 )
+
+
+# What Service Bus calls these properties, in the order in which correlation filters have them on the wire.
+SYSTEM_PROPERTIES = {
+    "CorrelationId": "correlation_id",
+    "MessageId": "message_id",
+    "To": "to",
+    "ReplyTo": "reply_to",
+    "Label": "subject",
+    "SessionId": "group_id",
+    "ReplyToSessionId": "reply_to_group_id",
+    "ContentType": "content_type",
+}
 
 
 class MessageView:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from localcloud.servicebus.messages import MessageView
+from localcloud.servicebus.messages import SYSTEM_PROPERTIES, MessageView
 
 __all__ = ["Expression", "SqlError", "parse_sql"]
 
@@ -43,17 +43,7 @@ _TOKEN = re.compile(
 _KEYWORDS = frozenset(
     {"AND", "OR", "NOT", "IN", "LIKE", "ESCAPE", "IS", "NULL", "EXISTS", "TRUE", "FALSE", "BETWEEN"}
 )
-_SYSTEM = {
-    "messageid": "message_id",
-    "to": "to",
-    "label": "subject",
-    "subject": "subject",
-    "replyto": "reply_to",
-    "correlationid": "correlation_id",
-    "contenttype": "content_type",
-    "sessionid": "group_id",
-    "replytosessionid": "reply_to_group_id",
-}
+_SYSTEM = {name.lower(): field for name, field in SYSTEM_PROPERTIES.items()} | {"subject": "subject"}
 
 
 def parse_sql(text: str) -> Expression:

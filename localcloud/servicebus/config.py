@@ -97,7 +97,6 @@ def parse_duration(text: str) -> int:
     return round(((days * 24 + hours) * 60 + minutes) * 60_000 + seconds * 1000)
 
 
-_DURATIONS = ("DefaultMessageTimeToLive", "DuplicateDetectionHistoryTimeWindow", "LockDuration")
 _TOPIC_PROPERTIES = frozenset(
     {"DefaultMessageTimeToLive", "DuplicateDetectionHistoryTimeWindow", "RequiresDuplicateDetection"}
 )
@@ -198,11 +197,13 @@ class _Reader:
         values = {name: self._value(properties, name, where) for name in allowed}
         if values.get("RequiresSession"):
             self.problems.append(f"{where}: RequiresSession: the local Service Bus has no sessions")
-        window = self._duration(values, _DURATIONS[1], where, 5 * MINUTE, DUPLICATE_WINDOW_RANGE)
+        window = self._duration(
+            values, "DuplicateDetectionHistoryTimeWindow", where, 5 * MINUTE, DUPLICATE_WINDOW_RANGE
+        )
         return EntityOptions(
             lock_duration=self._duration(values, "LockDuration", where, MINUTE, lock_range),
             max_delivery_count=self._max_delivery_count(values, where),
-            default_ttl=self._duration(values, _DURATIONS[0], where, 60 * MINUTE, TTL_RANGE),
+            default_ttl=self._duration(values, "DefaultMessageTimeToLive", where, 60 * MINUTE, TTL_RANGE),
             dead_letter_on_expiration=bool(values.get("DeadLetteringOnMessageExpiration")),
             duplicate_window=window if values.get("RequiresDuplicateDetection") else 0,
             forward_to=values.get("ForwardTo"),

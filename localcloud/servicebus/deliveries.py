@@ -8,16 +8,12 @@ from localcloud.servicebus.messages import DEAD_LETTER_SOURCE, MAX_TTL, Message
 __all__ = ["encode_browsed", "encode_delivery"]
 
 
-def _key(name: str) -> bytes:
-    return codec.symbol(name)
-
-
-_SEQUENCE_KEY = _key("x-opt-sequence-number") + b"\x81"
-_ORIGINAL_KEY = _key("x-opt-enqueue-sequence-number") + b"\x81"
-_ENQUEUED_KEY = _key("x-opt-enqueued-time") + b"\x83"
-_STATE_KEY = _key("x-opt-message-state") + b"\x71"
-_LOCKED_KEY = _key("x-opt-locked-until") + b"\x83"
-_SOURCE_KEY = _key(DEAD_LETTER_SOURCE)
+_SEQUENCE_KEY = codec.symbol("x-opt-sequence-number") + b"\x81"
+_ORIGINAL_KEY = codec.symbol("x-opt-enqueue-sequence-number") + b"\x81"
+_ENQUEUED_KEY = codec.symbol("x-opt-enqueued-time") + b"\x83"
+_STATE_KEY = codec.symbol("x-opt-message-state") + b"\x71"
+_LOCKED_KEY = codec.symbol("x-opt-locked-until") + b"\x83"
+_SOURCE_KEY = codec.symbol(DEAD_LETTER_SOURCE)
 _FACTS = struct.Struct(
     f">{len(_SEQUENCE_KEY)}sq{len(_ORIGINAL_KEY)}sq{len(_ENQUEUED_KEY)}sq{len(_STATE_KEY)}si"
 )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from localcloud.servicebus.amqp import codec
 from localcloud.servicebus.amqp.codec import NULL, Described
-from localcloud.servicebus.amqp.links import IncomingLink, Link, Outcome, OutgoingLink
+from localcloud.servicebus.amqp.links import Endpoint, IncomingLink, Link, Outcome, OutgoingLink
 from localcloud.servicebus.amqp.performatives import ACCEPTED, Transfer, encode_error, encode_performative
 from localcloud.servicebus.deliveries import encode_delivery
 from localcloud.servicebus.entities import DEAD_LETTER_DESCRIPTION, DEAD_LETTER_REASON, Queue
@@ -35,24 +35,7 @@ def rejected(error: BrokerError) -> Outcome:
     return encode_performative(_REJECTED, encode_error(error.condition, error.description))
 
 
-class _Silent:
-    """The parts of an endpoint that do not concern it."""
-
-    def received(self, link: IncomingLink, transfer: Transfer, payload: bytes) -> Outcome | None:  # noqa: ARG002
-        return None
-
-    def credited(self, link: OutgoingLink) -> None: ...
-
-    def settled(self, link: OutgoingLink, tag: bytes, state: Any) -> Outcome | None:  # noqa: ARG002
-        return None
-
-    def has_more(self) -> bool:
-        return False
-
-    def detached(self, link: Link) -> None: ...
-
-
-class SendEndpoint(_Silent):
+class SendEndpoint(Endpoint):
     def __init__(self, broker: "Broker", queue: Queue) -> None:
         self._broker = broker
         self._queue = queue
@@ -75,7 +58,7 @@ class SendEndpoint(_Silent):
         return ACCEPTED
 
 
-class Receivers(_Silent):
+class Receivers(Endpoint):
     """All receivers of one entity: they take turns."""
 
     def __init__(self, broker: "Broker", queue: Queue) -> None:
@@ -221,7 +204,7 @@ class Node(Protocol):
         """What faults call this request."""
 
 
-class RequestEndpoint(_Silent):
+class RequestEndpoint(Endpoint):
     def __init__(self, broker: "Broker", path: str, node: Node) -> None:
         self._broker = broker
         self._path = path
@@ -266,7 +249,7 @@ def _target_address(link: OutgoingLink) -> Any:
     return target.value[0] if isinstance(target, Described) and target.value else None
 
 
-class ReplyEndpoint(_Silent):
+class ReplyEndpoint(Endpoint):
     """Replies wait here until the peer has credit for them."""
 
     def __init__(self, broker: "Broker", path: str) -> None:

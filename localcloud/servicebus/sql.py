@@ -306,23 +306,23 @@ def _compute(compute: Callable[[Any, Any], Any], left: Expression, right: Expres
 
 
 def _both(left: Expression, right: Expression) -> Expression:
-    def both(view: MessageView) -> bool | None:
-        a, b = _truth(left(view)), _truth(right(view))
-        if a is False or b is False:
-            return False
-        return None if a is None or b is None else True
-
-    return both
+    return _combine(left, right, decisive=False)
 
 
 def _either(left: Expression, right: Expression) -> Expression:
-    def either(view: MessageView) -> bool | None:
-        a, b = _truth(left(view)), _truth(right(view))
-        if a is True or b is True:
-            return True
-        return None if a is None or b is None else False
+    return _combine(left, right, decisive=True)
 
-    return either
+
+def _combine(left: Expression, right: Expression, *, decisive: bool) -> Expression:
+    """One False decides AND, one True decides OR; otherwise an unknown operand leaves the result unknown."""
+
+    def combined(view: MessageView) -> bool | None:
+        operands = _truth(left(view)), _truth(right(view))
+        if decisive in operands:
+            return decisive
+        return None if None in operands else not decisive
+
+    return combined
 
 
 def _negate(inner: Expression) -> Expression:

@@ -175,7 +175,7 @@ def _uuid(buffer: bytes, position: int, _depth: int) -> tuple[UUID, int]:
     return UUID(bytes=_slice(buffer, position, 16)), position + 16
 
 
-def _variable(wide: bool, convert: Callable[[bytes], Any] | None) -> Decoder:  # noqa: FBT001
+def _variable(*, wide: bool, convert: Callable[[bytes], Any] | None = None) -> Decoder:
     def read(buffer: bytes, position: int, _depth: int) -> tuple[Any, int]:
         if wide:
             size, start = _U32.unpack_from(buffer, position)[0], position + 4
@@ -205,7 +205,7 @@ def _symbol(raw: bytes) -> Symbol:
 
 
 def _bounds(buffer: bytes, position: int, depth: int, *, wide: bool) -> tuple[int, int, int]:
-    """Element count, where the elements start and where they end; never more elements than bytes."""
+    """Element count, and where the elements start and end."""
     if depth > MAX_DEPTH:
         raise DecodeError("AMQP value nested too deeply")
     if wide:
@@ -214,12 +214,12 @@ def _bounds(buffer: bytes, position: int, depth: int, *, wide: bool) -> tuple[in
     else:
         size, count = buffer[position], buffer[position + 1]
         start, end = position + 2, position + 1 + size
-    if end > len(buffer) or start > end or count > end - start:
+    if end > len(buffer) or start > end:
         raise DecodeError("the size of an AMQP list, map or array does not fit its content")
     return count, start, end
 
 
-def _list(wide: bool) -> Decoder:  # noqa: FBT001
+def _list(*, wide: bool) -> Decoder:
     def read(buffer: bytes, position: int, depth: int) -> tuple[list[Any], int]:
         count, position, end = _bounds(buffer, position, depth, wide=wide)
         return _list_elements(buffer, position, depth + 1, count, end), end
@@ -263,7 +263,7 @@ def _list_elements(buffer: bytes, position: int, depth: int, count: int, end: in
     return values
 
 
-def _map(wide: bool) -> Decoder:  # noqa: FBT001
+def _map(*, wide: bool) -> Decoder:
     def read(buffer: bytes, position: int, depth: int) -> tuple[dict[Any, Any], int]:
         count, position, end = _bounds(buffer, position, depth, wide=wide)
         if count % 2:
@@ -283,22 +283,15 @@ def _map(wide: bool) -> Decoder:  # noqa: FBT001
     return read
 
 
-def _array(wide: bool) -> Decoder:  # noqa: FBT001
+def _array(*, wide: bool) -> Decoder:
     def read(buffer: bytes, position: int, depth: int) -> tuple[list[Any], int]:
-        if wide:
-            size, count = _U32.unpack_from(buffer, position)[0], _U32.unpack_from(buffer, position + 4)[0]
-            position, end = position + 8, position + 4 + size
-        else:
-            size, count = buffer[position], buffer[position + 1]
-            position, end = position + 2, position + 1 + size
-        if end > len(buffer) or position >= end or depth > MAX_DEPTH:
-            raise DecodeError("the size of an AMQP array does not fit its content")
-        return _elements(buffer, position, depth, count, end), end
+        count, position, end = _bounds(buffer, position, depth, wide=wide)
+        return _array_elements(buffer, position, depth, count, end), end
 
     return read
 
 
-def _elements(buffer: bytes, position: int, depth: int, count: int, end: int) -> list[Any]:
+def _array_elements(buffer: bytes, position: int, depth: int, count: int, end: int) -> list[Any]:
     descriptor: Any = None
     is_described = buffer[position] == 0
     if is_described:
@@ -352,17 +345,17 @@ _KNOWN: dict[int, Decoder] = {
     0x84: _opaque(8),
     0x94: _opaque(16),
     0x98: _uuid,
-    0xA0: _variable(False, None),  # noqa: FBT003
-    0xB0: _variable(True, None),  # noqa: FBT003
-    0xA1: _variable(False, _utf8),  # noqa: FBT003
-    0xB1: _variable(True, _utf8),  # noqa: FBT003
-    0xA3: _variable(False, _symbol),  # noqa: FBT003
-    0xB3: _variable(True, _symbol),  # noqa: FBT003
+    0xA0: _variable(wide=False),
+    0xB0: _variable(wide=True),
+    0xA1: _variable(wide=False, convert=_utf8),
+    0xB1: _variable(wide=True, convert=_utf8),
+    0xA3: _variable(wide=False, convert=_symbol),
+    0xB3: _variable(wide=True, convert=_symbol),
     0xC0: _list8,
-    0xD0: _list(True),  # noqa: FBT003
-    0xC1: _map(False),  # noqa: FBT003
-    0xD1: _map(True),  # noqa: FBT003
-    0xE0: _array(False),  # noqa: FBT003
-    0xF0: _array(True),  # noqa: FBT003
+    0xD0: _list(wide=True),
+    0xC1: _map(wide=False),
+    0xD1: _map(wide=True),
+    0xE0: _array(wide=False),
+    0xF0: _array(wide=True),
 }
 _DECODERS.extend(_KNOWN.get(code, _unknown) for code in range(256))

@@ -1,6 +1,6 @@
 """Links: one direction of messages between a peer and an endpoint of ours."""
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from localcloud.servicebus.amqp.performatives import Attach, Flow, Transfer
 
@@ -34,22 +34,26 @@ def still_granted(granted: int, *, since: int, sent: int) -> int:
     return max(0, granted - (sent - since) % _WRAP)
 
 
-class Endpoint(Protocol):
-    """What stands behind a link."""
+class Endpoint:
+    """What a link is attached to. An endpoint overrides what its direction of messages needs."""
 
-    def received(self, link: "IncomingLink", transfer: Transfer, payload: bytes) -> Outcome | None:
-        """A message arrived, whole; its outcome, or None for no answer at all."""
+    def received(self, link: "IncomingLink", transfer: Transfer, payload: bytes) -> Outcome | None:  # noqa: ARG002
+        """Take a complete delivery; the outcome to answer with, or None for no answer."""
+        return None
 
     def credited(self, link: "OutgoingLink") -> None:
-        """The peer is ready for more."""
+        """The peer granted credit, or there is room for deliveries again."""
 
-    def settled(self, link: "OutgoingLink", tag: bytes, state: Any) -> Outcome | None:
-        """The peer says what became of a delivery; the outcome to confirm."""
+    def settled(self, link: "OutgoingLink", tag: bytes, state: Any) -> Outcome | None:  # noqa: ARG002
+        """Settle a delivery as the peer asks; the outcome to confirm."""
+        return None
 
     def has_more(self) -> bool:
-        """Whether there is something that a receiver could still be given."""
+        """Whether a message is ready for a receiver."""
+        return False
 
-    def detached(self, link: "Link") -> None: ...
+    def detached(self, link: "Link") -> None:
+        """The link is gone."""
 
 
 class Link:

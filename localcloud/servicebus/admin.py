@@ -1,7 +1,7 @@
-"""The administration site: health, faults, and the read side of Service Bus's HTTP API.
+"""The administration port: health, faults, and the read operations of Service Bus's HTTP API.
 
-ServiceBusAdministrationClient always speaks HTTPS, the official emulator's users HTTP: the port takes both.
-The certificate is made at the first start; clients trust it through `ca.pem` in the data folder.
+ServiceBusAdministrationClient always uses HTTPS, health checks for the official emulator use HTTP: the port
+takes both. The certificate is made at the first start; clients trust it through `ca.pem` in the data folder.
 """
 
 import re

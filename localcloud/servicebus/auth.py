@@ -1,4 +1,4 @@
-"""Shared access signatures: who may use the namespace."""
+"""Shared access signatures, and what they grant access to."""
 
 import base64
 import hashlib
@@ -27,7 +27,7 @@ class AccessKey:
     key: str = DEFAULT_KEY
 
     def check_token(self, token: str, audience: str, now: float) -> float:
-        """When the token ends; raises if it is not ours, over, or for something else."""
+        """When the token expires; raises if it is invalid, expired or for another entity."""
         fields = _fields(token)
         if fields["skn"] != self.name:
             raise Unauthorized(f"There is no shared access key named '{fields['skn']}'.")
@@ -52,7 +52,7 @@ class AccessKey:
 
 
 def covers(granted: str, wanted: str) -> bool:
-    """A grant for an entity holds for what is under it; one for the namespace holds for everything."""
+    """A grant for an entity covers what is under it; one for the namespace covers everything."""
     return not granted or wanted == granted or wanted.startswith(f"{granted}/")
 
 

@@ -1,6 +1,6 @@
 """The namespace as the official emulator's Config.json describes it, so that one file serves both.
 
-Everything wrong with a file is told at once. The official emulator's limits hold too, unless they are
+All problems of a file are reported together. The official emulator's limits apply too, unless they are
 lifted for tests: a file that works here must not fail there.
 """
 
@@ -132,7 +132,7 @@ class _Reader:
             self.problems.append("UserConfig.Namespaces holds exactly one namespace")
             return NamespaceConfig()
         given = namespaces[0]
-        self._known(given, {"Name", "Queues", "Topics"}, "the namespace")
+        self._check_known(given, {"Name", "Queues", "Topics"}, "the namespace")
         if self.clamp and given.get("Name") != "sbemulatorns":
             self.problems.append("the namespace is named sbemulatorns")
         queues = tuple(self._entity(item, "queue") for item in self._list(given, "Queues", "the namespace"))
@@ -142,7 +142,7 @@ class _Reader:
         self._check_forwarding(config)
         return config
 
-    def _known(self, given: dict[str, Any], allowed: set[str] | frozenset[str], where: str) -> None:
+    def _check_known(self, given: dict[str, Any], allowed: set[str] | frozenset[str], where: str) -> None:
         for name in sorted(set(given) - allowed):
             self.problems.append(f"{where}: {name} is not known here; {', '.join(sorted(allowed))} are")
 
@@ -163,7 +163,7 @@ class _Reader:
     def _topic(self, given: dict[str, Any]) -> TopicConfig:
         name = self._name(given, "topic")
         where = f"topic {name}"
-        self._known(given, {"Name", "Properties", "Subscriptions"}, where)
+        self._check_known(given, {"Name", "Properties", "Subscriptions"}, where)
         options = self._options(given, where, _TOPIC_PROPERTIES, LOCK_RANGE)
         subscriptions = tuple(
             self._entity(item, f"subscription {name}/") for item in self._list(given, "Subscriptions", where)
@@ -179,9 +179,9 @@ class _Reader:
         name = self._name(given, kind)
         where = f"{kind}{name}" if kind.endswith("/") else f"{kind} {name}"
         if kind == "queue":
-            self._known(given, {"Name", "Properties"}, where)
+            self._check_known(given, {"Name", "Properties"}, where)
             return EntityConfig(name, self._options(given, where, _QUEUE_PROPERTIES, LOCK_RANGE))
-        self._known(given, {"Name", "Properties", "Rules"}, where)
+        self._check_known(given, {"Name", "Properties", "Rules"}, where)
         options = self._options(given, where, _SUBSCRIPTION_PROPERTIES, SUBSCRIPTION_LOCK_RANGE)
         rules = tuple(self._rule(item, where) for item in self._list(given, "Rules", where))
         return EntityConfig(name, options, rules or (Rule("$Default", SqlFilter.parse("1=1")),))
@@ -193,7 +193,7 @@ class _Reader:
         if not isinstance(properties, dict):
             self.problems.append(f"{where}: Properties is an object")
             properties = {}
-        self._known(properties, allowed, where)
+        self._check_known(properties, allowed, where)
         values = {name: self._value(properties, name, where) for name in allowed}
         if values.get("RequiresSession"):
             self.problems.append(f"{where}: RequiresSession: the local Service Bus has no sessions")
@@ -256,7 +256,7 @@ class _Reader:
             return Rule(name, CorrelationFilter())
         if properties.get("Action"):
             self.problems.append(f"{where}: the local Service Bus has no rule actions")
-        self._known(properties, {"FilterType", "CorrelationFilter", "SqlFilter", "Action"}, where)
+        self._check_known(properties, {"FilterType", "CorrelationFilter", "SqlFilter", "Action"}, where)
         return Rule(name, self._filter(properties, where))
 
     def _filter(self, properties: dict[str, Any], where: str) -> Filter:
@@ -268,7 +268,7 @@ class _Reader:
         return self._correlation(body, where) if kind == "Correlation" else self._sql(body, where)
 
     def _correlation(self, body: dict[str, Any], where: str) -> Filter:
-        self._known(body, {*SYSTEM_PROPERTIES, "Properties"}, where)
+        self._check_known(body, {*SYSTEM_PROPERTIES, "Properties"}, where)
         system = {SYSTEM_PROPERTIES[name]: value for name, value in body.items() if name in SYSTEM_PROPERTIES}
         application = body.get("Properties") or {}
         simple = isinstance(application, dict) and all(
@@ -284,7 +284,7 @@ class _Reader:
         return CorrelationFilter(system, application)
 
     def _sql(self, body: dict[str, Any], where: str) -> Filter:
-        self._known(body, {"SqlExpression"}, where)
+        self._check_known(body, {"SqlExpression"}, where)
         text = body.get("SqlExpression")
         try:
             return SqlFilter.parse(text if isinstance(text, str) else "")
@@ -315,5 +315,5 @@ class _Reader:
 
 
 def _names(config: NamespaceConfig) -> list[str]:
-    """Of queues and topics, which share one space of names."""
+    """Lower-case names of queues and topics, which must differ from one another."""
     return [queue.name.lower() for queue in config.queues] + [topic.name.lower() for topic in config.topics]

@@ -1,4 +1,4 @@
-"""A stored message as bytes for a receiver: header and annotations from the broker's facts, then the rest."""
+"""Encodes a stored message for a receiver: header and annotations from the broker's facts, then the rest."""
 
 import struct
 
@@ -65,11 +65,11 @@ def _count_values(encoded: bytes) -> int:
 
 
 def encode_delivery(message: Message) -> bytes:
-    """The message as it goes to a receiver."""
+    """The message for its receiver, with the time at which the lock expires."""
     locked = _LOCKED.pack(_LOCKED_KEY, message.locked_until) if message.lock is not None else b""
     return _header(message) + _annotated(message, locked, 2 if locked else 0) + message.bare
 
 
 def encode_browsed(message: Message) -> bytes:
-    """The message as peek shows it: no lock, whoever holds one."""
+    """The message for peek: without the lock, which belongs to another receiver."""
     return _header(message) + _annotated(message, b"", 0) + message.bare

@@ -1,4 +1,4 @@
-"""What stands behind a link: an entity that takes messages, one that gives them, or a node with requests."""
+"""Endpoints of links: senders and receivers of an entity, and the request and reply links of a node."""
 
 from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from localcloud.servicebus.amqp.connection import Connection
     from localcloud.servicebus.broker import Broker
 
-__all__ = ["Node", "Receivers", "ReplyEndpoint", "RequestEndpoint", "SendEndpoint"]
+__all__ = ["Node", "ReceiveEndpoint", "ReplyEndpoint", "RequestEndpoint", "SendEndpoint"]
 
 _ACCEPTED, _REJECTED, _RELEASED, _MODIFIED, _TRANSACTIONAL = 0x24, 0x25, 0x26, 0x27, 0x34
 REJECTED = codec.described(_REJECTED, b"\x45")
@@ -43,8 +43,7 @@ class SendEndpoint(Endpoint):
     def received(self, link: IncomingLink, transfer: Transfer, payload: bytes) -> Outcome | None:
         broker = self._broker
         try:
-            if broker.faults.faults:
-                broker.strike(link, "send")
+            broker.inject_fault(link, "send")
             if transfer.state is not None:
                 raise NotSupported("The local Service Bus has no transactions.")
             if transfer.message_format == BATCH_FORMAT:
@@ -58,8 +57,8 @@ class SendEndpoint(Endpoint):
         return ACCEPTED
 
 
-class Receivers(Endpoint):
-    """All receivers of one entity: they take turns."""
+class ReceiveEndpoint(Endpoint):
+    """Shared by all receivers of one entity, which get ready messages in turn."""
 
     def __init__(self, broker: "Broker", queue: Queue) -> None:
         self._broker = broker
@@ -79,13 +78,13 @@ class Receivers(Endpoint):
             self._waiting.remove(link)  # type: ignore[arg-type]  # what waits is an OutgoingLink
 
     def has_more(self) -> bool:
-        return self._queue.may_have_ready
+        return self._queue.has_ready_entries
 
-    def hand_out(self) -> "set[Connection]":
-        """Give ready messages to whoever waits, one each in turn; the connections that got some."""
+    def deliver_ready(self) -> "set[Connection]":
+        """Deliver ready messages to the waiting receivers in turn; the connections that got some."""
         served: set[Connection] = set()
         waiting, blocked = self._waiting, 0
-        while waiting and blocked < len(waiting) and self._queue.may_have_ready:
+        while waiting and blocked < len(waiting) and self._queue.has_ready_entries:
             link = waiting[0]
             if link.credit <= 0:
                 waiting.popleft()
@@ -99,13 +98,11 @@ class Receivers(Endpoint):
         return served
 
     def _deliver_next(self, link: OutgoingLink) -> bool:
-        fault = None
-        if self._broker.faults.faults:
-            try:
-                fault = self._broker.strike(link, "receive")
-            except BrokerError as error:
-                link.session.detach(link, error)
-                return True
+        try:
+            fault = self._broker.inject_fault(link, "receive")
+        except BrokerError as error:
+            link.session.detach(link, error)
+            return True
         queue = self._queue
         message = queue.take_and_delete() if link.is_presettled else queue.take()
         if message is None:
@@ -113,7 +110,7 @@ class Receivers(Endpoint):
         tag = message.lock or new_lock_token()
         link.session.deliver(link, tag, encode_delivery(message))
         if fault is not None and fault.kind == "deliver-twice" and message.lock is not None:
-            queue.lose_lock(message.lock)
+            queue.expire_lock(message.lock)
         return True
 
     def settled(self, link: OutgoingLink, tag: bytes, state: Any) -> Outcome | None:
@@ -129,18 +126,18 @@ class Receivers(Endpoint):
     def _settle(self, link: OutgoingLink, tag: bytes, state: Described) -> Outcome:
         descriptor = state.descriptor
         if descriptor == _ACCEPTED:
-            self._strike(link, "complete")
+            self._broker.inject_fault(link, "complete")
             self._queue.complete(tag)
             return ACCEPTED
         if descriptor == _MODIFIED:
             return self._modify(link, tag, state)
         if descriptor == _REJECTED:
-            self._strike(link, "dead-letter")
+            self._broker.inject_fault(link, "dead-letter")
             self._dead_letter(tag, state)
             return REJECTED
         if descriptor == _TRANSACTIONAL:
             raise NotSupported("The local Service Bus has no transactions.")
-        self._strike(link, "release")
+        self._broker.inject_fault(link, "release")
         self._queue.release(tag)
         return RELEASED
 
@@ -159,16 +156,12 @@ class Receivers(Endpoint):
         failed, undeliverable = (*state.value, None, None)[:2]
         changes = _map_field(state, 2)
         if undeliverable:
-            self._strike(link, "defer")
+            self._broker.inject_fault(link, "defer")
             self._queue.defer(tag, changes)
         else:
-            self._strike(link, "abandon")
+            self._broker.inject_fault(link, "abandon")
             self._queue.abandon(tag, changes)
         return encode_performative(_MODIFIED, codec.boolean(bool(failed)), codec.boolean(bool(undeliverable)))
-
-    def _strike(self, link: OutgoingLink, operation: str) -> None:
-        if self._broker.faults.faults:
-            self._broker.strike(link, operation)
 
 
 _NO_OUTCOME = Described(None, [])
@@ -196,12 +189,12 @@ def as_text(value: Any) -> str | None:
 
 
 class Node(Protocol):
-    """Something that answers requests."""
+    """Answers requests: $management of an entity, or $cbs."""
 
     def answer(self, request: Request) -> Reply: ...
 
     def operation_name(self, request: Request) -> str:
-        """What faults call this request."""
+        """The name of this request in fault plans."""
 
 
 class RequestEndpoint(Endpoint):
@@ -224,15 +217,14 @@ class RequestEndpoint(Endpoint):
 
     def _answer(self, link: IncomingLink, request: Request) -> Reply:
         try:
-            if self._broker.faults.faults:
-                self._broker.strike(link, self._node.operation_name(request))
+            self._broker.inject_fault(link, self._node.operation_name(request))
             return self._node.answer(request)
         except BrokerError as error:
             return Reply.refused(error)
 
 
 def _reply_link(link: IncomingLink, path: str, reply_to: str | None) -> OutgoingLink | None:
-    """Where the reply goes: the receiver on the same node that the request names, or else any of them."""
+    """The receiver on the same node that the request names in reply-to, or else any receiver there."""
     found = [
         other
         for other in link.session.links.values()
@@ -250,7 +242,7 @@ def _target_address(link: OutgoingLink) -> Any:
 
 
 class ReplyEndpoint(Endpoint):
-    """Replies wait here until the peer has credit for them."""
+    """Holds replies until the peer grants credit."""
 
     def __init__(self, broker: "Broker", path: str) -> None:
         self._broker = broker

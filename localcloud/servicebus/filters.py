@@ -1,4 +1,4 @@
-"""Subscription rules: correlation filters, and the dispatch to SQL filters."""
+"""Subscription rules: correlation filters and SQL filters."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -44,11 +44,11 @@ class SqlFilter:
 
     @property
     def constant(self) -> bool | None:
-        """Clients have filters of their own for what is always true, or never."""
+        """True or False for the expressions that clients show as a TrueFilter or FalseFilter."""
         return {"1=1": True, "1=0": False}.get(self.text.replace(" ", ""))
 
     def matches(self, view: MessageView) -> bool:
-        """Unknown (a comparison with something absent) is no match."""
+        """Unknown, as a comparison with an absent property is, does not match."""
         return self.expression(view) is True
 
 

@@ -1,4 +1,4 @@
-"""Keeps a namespace on disk: SQLite in WAL mode, one transaction for all that an event-loop turn changed."""
+"""Stores a namespace on disk: SQLite in WAL mode, one transaction for all changes of an event-loop turn."""
 
 import struct
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ _FACT_NAMES = (
 _FACTS = struct.Struct("<qqqqqIBB")
 _facts_of = attrgetter(*_FACT_NAMES)
 _SEQUENCE_MASK = (1 << SEQUENCE_BITS) - 1
-FORGET_EVERY = 60_000
+FORGET_EVERY = 60_000  # milliseconds between deletions of expired duplicate ids
 
 
 class JournalError(ValueError):
@@ -77,7 +77,7 @@ class Journal:
         self._cursor = database.cursor()
 
     def number_of(self, path: str) -> int:
-        """The number of an entity, given once and kept."""
+        """The number of an entity, assigned at its first use."""
         found = self._cursor.execute("SELECT number FROM entities WHERE path = ?", (path,)).fetchone()
         if found is None:
             self._cursor.execute("INSERT INTO entities (path) VALUES (?)", (path,))
@@ -85,7 +85,7 @@ class Journal:
         return int(found[0])
 
     def commit(self, changes: Changes, now: int) -> None:
-        """Everything or nothing; when this returns, it survives the process."""
+        """Write all changes or none. When this returns, they survive a crash of the process."""
         stored, gone = [], []
         for row, message in changes.rows.items():
             if message is None:

@@ -1,4 +1,4 @@
-"""$management: what an entity does on request rather than on a link."""
+"""$management: the request-response operations of an entity."""
 
 from collections.abc import Callable
 from typing import Any
@@ -59,7 +59,7 @@ class ManagementNode:
         return operation(request)
 
     def _renew_lock(self, request: Request) -> Reply:
-        """All of them or none."""
+        """Renew all locks or none."""
         tokens = _lock_tokens(request)
         if any(token not in self._queue.locked for token in tokens):
             raise LockLost
@@ -86,7 +86,7 @@ class ManagementNode:
     def _schedule(self, request: Request) -> Reply:
         if self._queue.is_dead_letter_queue:
             raise NotAllowed("Messages cannot be sent to a dead-letter queue.")
-        messages = [_scheduled(item) for item in _bounded(request.items("messages", dict))]
+        messages = [_message_to_schedule(item) for item in _bounded(request.items("messages", dict))]
         numbers = self._namespace.send(self._queue, messages)
         return _ok([("sequence-numbers", codec.array(_LONG, map(_int64, numbers)))])
 
@@ -98,10 +98,10 @@ class ManagementNode:
         numbers = _bounded(request.items("sequence-numbers", int))
         delete = request.field("receiver-settle-mode", int) == 0
         messages = self._queue.receive_deferred(numbers, delete=delete)
-        return _ok([("messages", codec.list_(_with_lock(message) for message in messages))])
+        return _ok([("messages", codec.list_(_encode_deferred(message) for message in messages))])
 
     def _update_disposition(self, request: Request) -> Reply:
-        """All of them or none."""
+        """Settle all messages or none."""
         status = request.field("disposition-status", str)
         tokens = _lock_tokens(request)
         settle = self._settlement(status, request)
@@ -164,14 +164,14 @@ def _lock_tokens(request: Request) -> list[bytes]:
     return tokens
 
 
-def _scheduled(item: dict[Any, Any]) -> Message:
+def _message_to_schedule(item: dict[Any, Any]) -> Message:
     payload = item.get("message")
     if not isinstance(payload, bytes):
         raise ArgumentInvalid("schedule-message: an item has a binary 'message'.")
     return parse_message(payload)
 
 
-def _with_lock(message: Message) -> bytes:
+def _encode_deferred(message: Message) -> bytes:
     pairs = [(codec.string("message"), codec.binary(encode_delivery(message)))]
     if message.lock is not None:
         pairs.append((codec.string("lock-token"), codec.uuid_(UUID(bytes_le=message.lock))))

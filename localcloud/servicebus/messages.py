@@ -1,4 +1,4 @@
-"""A message as the broker keeps it: the sender's bytes, and the few facts that the broker owns.
+"""A message as the broker stores it: the sender's bytes, and the few facts that the broker owns.
 
 What the sender wrote from `properties` on is never encoded again unless the broker has to change it (a
 dead-letter reason, properties modified on abandon). Header and message annotations are rebuilt for each
@@ -24,11 +24,10 @@ __all__ = [
     "MessageView",
     "parse_batch",
     "parse_message",
-    "with_application_properties",
+    "set_application_properties",
 ]
 
 MAX_MESSAGE_BYTES = 256 * 1024
-# The broker's own header and annotations may make a delivery a little larger than what was sent.
 MAX_PROPERTIES_BYTES = 64 * 1024
 BATCH_FORMAT = 0x80013700
 MAX_TTL = 2**32 - 1
@@ -106,24 +105,25 @@ class Message:
         self.delivery_count = 0
         self.lock: bytes | None = None
         self.locked_until = 0
-        self.source: str | None = None  # where it was dead-lettered, once it is forwarded from there
+        self.source: str | None = None  # of a forwarded dead letter: where it was dead-lettered
         self.hops = 0
 
     def copy(self) -> "Message":
-        twin = Message(
+        """For another entity: without sequence number, lock and delivery count."""
+        duplicate = Message(
             self.bare, annotations=self.annotations, header=self.header, ttl=self.ttl, due_at=self.due_at
         )
-        twin.original_sequence = self.original_sequence
-        twin.source = self.source
-        twin.hops = self.hops
-        return twin
+        duplicate.original_sequence = self.original_sequence
+        duplicate.source = self.source
+        duplicate.hops = self.hops
+        return duplicate
 
     @property
     def size(self) -> int:
         return len(self.bare) + len(self.annotations)
 
 
-# Reading what a sender wrote
+# Parsing what a sender wrote
 
 
 def parse_message(payload: bytes) -> Message:
@@ -171,7 +171,7 @@ def _sections(payload: bytes) -> list[tuple[int, int, int, int]]:
 
 
 def _parse(payload: bytes) -> Message:
-    """Clients order sections differently, so they are gathered by kind; the order that is kept is AMQP's."""
+    """Clients order sections differently, so they are collected by kind and stored in AMQP's order."""
     ttl = due_at = 0
     header = EMPTY_HEADER
     annotations = properties = application = footer = b""
@@ -226,7 +226,7 @@ def _checked_properties(payload: bytes, section: int, start: int, end: int) -> b
 
 
 def _with_message_id(other_fields: list[bytes]) -> bytes:
-    """The JS client fails on a message without an id, so the broker gives it one."""
+    """The JavaScript client fails on a message without an id, so the broker adds one."""
     return codec.described(PROPERTIES, codec.list_([codec.string(uuid4().hex), *other_fields]))
 
 
@@ -256,7 +256,7 @@ def _kept_annotations(payload: bytes, start: int) -> tuple[bytes, int]:
     return b"".join(key + value for name, key, value in pairs if name not in _BROKER_OWNED), due_at
 
 
-# Looking into a stored message
+# Reading and changing a stored message
 
 _PROPERTY_NAMES = (
     "message_id",
@@ -306,8 +306,8 @@ class MessageView:
         return str(self.properties["message_id"])
 
 
-def with_application_properties(message: Message, changes: Mapping[str, bytes]) -> None:
-    """Set application properties, given encoded, and leave every other byte of the message alone."""
+def set_application_properties(message: Message, changes: Mapping[str, bytes]) -> None:
+    """Set application properties, given encoded; all other bytes of the message stay as they are."""
     if not changes:
         return
     before, after, kept = b"", b"", {}

@@ -1,4 +1,4 @@
-"""Requests and replies of the nodes $management and $cbs: AMQP messages with a value for a body."""
+"""Requests to $management and $cbs, and their replies: AMQP messages whose body is a value."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +22,7 @@ class Request:
     properties: dict[str, Any]
     body: Any
     encoded_body: bytes
-    message_id: bytes  # encoded: a reply names it with its very type
+    message_id: bytes  # encoded: the reply's correlation-id has the same type
     reply_to: str | None
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The rules of a subscription as `enumerate-rules` tells them."""
+"""Encodes rules for `enumerate-rules`."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from localcloud.servicebus.messages import SYSTEM_PROPERTIES
 __all__ = ["encode_rule"]
 
 _RULE, _EMPTY_ACTION = 0x13700000004, 0x13700000005
-# Filters have one zero less than rules and actions, in the service and so in its clients.
+# The service's own inconsistency: descriptors of filters have one zero less than those of rules and actions.
 _SQL, _TRUE, _FALSE, _CORRELATION = 0x1370000006, 0x1370000007, 0x1370000008, 0x1370000009
 
 

@@ -8,7 +8,7 @@
     sum         := product { (+ | -) product }     product := unary { (* | / | %) unary }
     unary       := (+ | -) unary | ( or ) | literal | [sys. | user.] name
 
-Logic has three values: True, False, and None where something is absent or of another type.
+Logic is three-valued as in SQL: None is unknown, for a property that is absent or of another type.
 """
 
 import operator
@@ -338,7 +338,7 @@ def _truth(value: Any) -> bool | None:
 
 
 def _like_matcher(pattern: str, escape: str) -> Callable[[str], bool]:
-    """% is any text, _ any character. Matched without a regular expression: patterns come from outside."""
+    """% is any text, _ any character. No regular expression, as some patterns would take exponential time."""
     parts: list[str | None] = []  # None stands for %, "" for _, else a literal character
     characters = iter(pattern)
     for character in characters:

@@ -1,7 +1,6 @@
 """AMQP 1.0 bytes to Python values.
 
-Decoding is generic and bounded: what a peer sends can be truncated, nested or counted at will, and ends in
-a DecodeError.
+Decoding is bounded: input that is truncated, nested too deeply or lies about its size ends in a DecodeError.
 """
 
 import struct
@@ -21,7 +20,7 @@ __all__ = [
 ]
 
 MAX_DEPTH = 24
-# An array of a zero-width type costs its sender nothing per element.
+# Elements of a zero-width type take no bytes, so the size of an array does not bound their number.
 MAX_EMPTY_ELEMENTS = 1024
 
 
@@ -53,7 +52,7 @@ def decode(buffer: bytes, position: int = 0, depth: int = 0) -> tuple[Any, int]:
 
 
 def skip(buffer: bytes, position: int, depth: int = 0) -> int:
-    """Where the value that starts at `position` ends, by its constructor and size alone."""
+    """Where the value that starts at `position` ends; its content is not decoded."""
     try:
         code = buffer[position]
         position += 1
@@ -153,7 +152,7 @@ def _packed(form: str) -> Decoder:
 
 
 def _opaque(width: int) -> Decoder:
-    """Decimals: nobody computes with them here, so they stay bytes."""
+    """Decimals stay bytes: nothing here computes with them."""
     return lambda buffer, position, _depth: (_slice(buffer, position, width), position + width)
 
 
@@ -228,7 +227,7 @@ def _list(*, wide: bool) -> Decoder:
 
 
 def _list8(buffer: bytes, position: int, depth: int) -> tuple[list[Any], int]:
-    """Almost every list is short, so its bounds are read without a call."""
+    """Most lists are short, so their bounds are read inline for speed."""
     count, end = buffer[position + 1], position + 1 + buffer[position]
     if end > len(buffer) or count > end - position - 2 or depth > MAX_DEPTH:
         raise DecodeError("the size of an AMQP list does not fit its content")
@@ -236,7 +235,7 @@ def _list8(buffer: bytes, position: int, depth: int) -> tuple[list[Any], int]:
 
 
 def _list_elements(buffer: bytes, position: int, depth: int, count: int, end: int) -> list[Any]:
-    """Lists are most of what is decoded: their commonest elements are read without a call."""
+    """Lists are most of what is decoded, so their commonest elements are read inline for speed."""
     values: list[Any] = []
     append = values.append
     for _ in range(count):

@@ -1,4 +1,4 @@
-"""Links: one direction of messages between a peer and an endpoint of ours."""
+"""Links: one direction of messages between a peer and an endpoint."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ __all__ = [
     "Link",
     "Outcome",
     "OutgoingLink",
-    "still_granted",
+    "remaining_grant",
 ]
 
 INCOMING_CREDIT = 1000
@@ -26,10 +26,10 @@ _WRAP = 2**32  # serial numbers count modulo this (AMQP 1.0, 2.8.10)
 Outcome = bytes  # an encoded delivery state
 
 
-def still_granted(granted: int, *, since: int, sent: int) -> int:
-    """What is left of a credit or window that a peer granted when it had seen up to serial number `since`.
+def remaining_grant(granted: int, *, since: int, sent: int) -> int:
+    """What is left of a window or link credit that the peer granted at serial number `since`.
 
-    What we sent after that is outstanding: the peer did not know of it, so it counts against the grant.
+    What was sent since then is outstanding: the peer did not know of it, so it counts against the grant.
     """
     return max(0, granted - (sent - since) % _WRAP)
 
@@ -79,7 +79,7 @@ class IncomingLink(Link):
         self.partial_bytes = 0
 
     def gather(self, payload: bytes) -> None:
-        """Keep a part. Of a delivery that is too large only enough is kept to see that it is."""
+        """Keep a frame's payload. Of a delivery that is too large only enough is kept to reject it."""
         if payload and self.partial_bytes <= MAX_TRANSFER_BYTES:
             self._parts.append(payload)
             self.partial_bytes += len(payload)
@@ -95,21 +95,21 @@ class IncomingLink(Link):
         self.partial_bytes = 0
 
     def replenish(self) -> None:
-        """Give the peer its full credit again; what it used counts as delivered."""
+        """Grant the full credit again; the delivery-count advances by what was used."""
         self.delivery_count = (self.delivery_count + INCOMING_CREDIT - self.credit) % _WRAP
         self.credit = INCOMING_CREDIT
 
 
 class OutgoingLink(Link):
-    """The peer receives, as much as it gave credit for."""
+    """The peer receives, as many messages as it granted credit for."""
 
     def __init__(self, session: "Session", attach: Attach) -> None:
         super().__init__(session, attach)
         self.drain = False
         self.is_presettled = attach.snd_settle_mode == 1
 
-    def take_flow(self, flow: Flow) -> None:
-        self.credit = still_granted(
+    def apply_flow(self, flow: Flow) -> None:
+        self.credit = remaining_grant(
             flow.link_credit or 0, since=flow.delivery_count or 0, sent=self.delivery_count
         )
         self.drain = bool(flow.drain)
@@ -119,7 +119,7 @@ class OutgoingLink(Link):
         self.delivery_count = (self.delivery_count + 1) % _WRAP
 
     def use_up_credit(self) -> None:
-        """There is nothing more for a peer that drains."""
+        """End a drain: the delivery-count advances by the unused credit (AMQP 1.0, 2.6.7)."""
         self.delivery_count = (self.delivery_count + self.credit) % _WRAP
         self.credit = 0
         self.drain = False
@@ -133,8 +133,8 @@ class OutgoingLink(Link):
         return self.credit > 0 and self.session.can_deliver
 
     @property
-    def is_held_up(self) -> bool:
-        """Something that the peer gave credit for cannot go out yet: part of a message, or messages."""
+    def is_blocked(self) -> bool:
+        """A message or part of one is ready and has credit, but the session or connection has no room."""
         session = self.session
         if session.is_mid_delivery:
             return True

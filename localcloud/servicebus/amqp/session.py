@@ -12,7 +12,7 @@ from localcloud.servicebus.amqp.links import (
     Link,
     Outcome,
     OutgoingLink,
-    still_granted,
+    remaining_grant,
 )
 from localcloud.servicebus.amqp.performatives import (
     ACCEPTED,
@@ -57,7 +57,7 @@ class Session:
         self._next_outgoing_id = 0  # counts frames, as windows do
         self._next_delivery_id = 0
         self._peer_window = begin.incoming_window
-        self._blocked: deque[bytes] = deque()  # frames of a delivery that the peer's window has no room for
+        self._blocked: deque[bytes] = deque()  # frames of one delivery that wait for the peer's window
         self._accepted: tuple[int, int] | None = None  # deliveries to acknowledge together
         self._received = 0
         self.send(
@@ -114,7 +114,7 @@ class Session:
         )
 
     def _refuse(self, attach: Attach, error: BrokerError) -> None:
-        """As AMQP wants it: an attach without source and target, and a detach that says why."""
+        """Answer with an attach without source and target, then detach with the error (AMQP 1.0, 2.6.3)."""
         self._send_attach(attach, NULL, NULL)
         self._send_detach(attach.handle, error)
 
@@ -125,17 +125,17 @@ class Session:
     def on_detach(self, detach: Detach) -> None:
         link = self.links.pop(detach.handle, None)
         if link is None:
-            return  # the answer to a detach of ours, or a second one
-        self._forget(link)
+            return  # the answer to our own detach, or a repeated one
+        self._detach_endpoint(link)
         self._send_detach(detach.handle, None)
 
     def detach(self, link: Link, error: BrokerError) -> None:
         if self.links.pop(link.handle, None) is not None:
-            self._forget(link)
+            self._detach_endpoint(link)
             self._send_detach(link.handle, error)
 
-    def _forget(self, link: Link) -> None:
-        """Locks outlive the link that the messages came on, as in Service Bus."""
+    def _detach_endpoint(self, link: Link) -> None:
+        """The locks of delivered messages stay: in Service Bus they outlive the link."""
         if link.endpoint is not None:
             link.endpoint.detached(link)
         gone = [number for number, (owner, _) in self._unsettled.items() if owner is link]
@@ -153,16 +153,16 @@ class Session:
 
     def on_flow(self, flow: Flow) -> None:
         was_shut = not self._has_room
-        self._peer_window = still_granted(
+        self._peer_window = remaining_grant(
             flow.incoming_window, since=flow.next_incoming_id or 0, sent=self._next_outgoing_id
         )
         self._send_blocked()
         link = self.links.get(flow.handle) if flow.handle is not None else None
         if isinstance(link, OutgoingLink):
-            link.take_flow(flow)
+            link.apply_flow(flow)
         if flow.echo:
             self._send_flow(link)
-        # The window is the whole session's: where it was shut, every link may go on.
+        # The window belongs to the session: if it was shut, every link may continue.
         for waiting in (link,) if link is not None and not was_shut else tuple(self.links.values()):
             if isinstance(waiting, OutgoingLink) and waiting.endpoint is not None:
                 waiting.endpoint.credited(waiting)
@@ -186,23 +186,23 @@ class Session:
         link.use_up_credit()
         self._send_flow(link, drained=True)
 
-    # the peer sends
+    # deliveries from the peer
 
     def on_transfer(self, transfer: Transfer, payload: bytes) -> None:
         self._next_incoming_id = (self._next_incoming_id + 1) % _WRAP
         self._received += 1
         link = self.links.get(transfer.handle)
-        if isinstance(link, IncomingLink):  # else it was detached while its transfers were under way
+        if isinstance(link, IncomingLink):  # else it was detached while transfers were in flight
             if transfer.more or transfer.aborted or link.current is not None:
                 self._gather(link, transfer, payload)
             else:
-                self._arrived(link, transfer, payload)
+                self._on_delivery(link, transfer, payload)
         if self._received >= INCOMING_WINDOW // 2:
             self._received = 0
             self._send_flow(None)
 
     def _gather(self, link: IncomingLink, transfer: Transfer, payload: bytes) -> None:
-        """A frame of a delivery of several."""
+        """Handle one frame of a delivery that has several."""
         if transfer.aborted:
             link.discard_partial()
             return
@@ -212,10 +212,10 @@ class Session:
         if not transfer.more:
             settled, state = first.settled or transfer.settled, first.state or transfer.state
             whole = link.take_gathered()
-            self._arrived(link, first._replace(settled=settled, state=state), whole)
+            self._on_delivery(link, first._replace(settled=settled, state=state), whole)
 
-    def _arrived(self, link: IncomingLink, transfer: Transfer, payload: bytes) -> None:
-        """A delivery is complete."""
+    def _on_delivery(self, link: IncomingLink, transfer: Transfer, payload: bytes) -> None:
+        """Pass a complete delivery to the endpoint and answer with its outcome."""
         number = transfer.delivery_id
         if number is None:
             raise NotAllowed("The first transfer of a delivery has a delivery-id.")
@@ -244,11 +244,11 @@ class Session:
             self.connection.send(encode_disposition(self.channel, first, last, ACCEPTED, role=True))
             self._accepted = None
 
-    # the peer receives
+    # deliveries to the peer
 
     @property
     def is_mid_delivery(self) -> bool:
-        """Frames of a delivery still wait for the peer's window."""
+        """Whether frames of a delivery still wait for the peer's window."""
         return bool(self._blocked)
 
     @property
@@ -260,7 +260,7 @@ class Session:
         return self._has_room and self.connection.can_write
 
     def deliver(self, link: OutgoingLink, tag: bytes, payload: bytes) -> None:
-        """Send one message; what the peer's window has no room for waits, and everything behind it."""
+        """Send one message. Frames beyond the peer's window wait, and so do all later deliveries."""
         number = self._next_delivery_id
         self._next_delivery_id = (number + 1) % _WRAP
         settled = link.is_presettled
@@ -295,12 +295,12 @@ class Session:
         self._next_outgoing_id = (self._next_outgoing_id + 1) % _WRAP
 
     def on_disposition(self, disposition: Disposition) -> None:
-        """The peer settles what we delivered; each outcome is confirmed if it asked for that."""
+        """Settle deliveries, and confirm the outcomes unless the peer has settled already."""
         if not disposition.role:
-            return  # about deliveries that the peer itself sent
+            return  # about deliveries that the peer sent
         first, last = disposition.first, disposition.first if disposition.last is None else disposition.last
         confirmed: list[tuple[int, Outcome]] = []
-        for number in self._named(first, last):
+        for number in self._unsettled_between(first, last):
             link, tag = self._unsettled.pop(number)
             if link.endpoint is not None:
                 outcome = link.endpoint.settled(link, tag, disposition.state)
@@ -309,8 +309,8 @@ class Session:
         if not disposition.settled:
             self._confirm(confirmed)
 
-    def _named(self, first: int, last: int) -> list[int]:
-        """Peers choose the range, so a wide one is not walked."""
+    def _unsettled_between(self, first: int, last: int) -> list[int]:
+        """The peer chooses the range, so a wide one is not iterated."""
         if first == last:
             return [first] if first in self._unsettled else []
         if last - first > len(self._unsettled):
@@ -318,7 +318,7 @@ class Session:
         return [number for number in range(first, last + 1) if number in self._unsettled]
 
     def _confirm(self, confirmed: list[tuple[int, Outcome]]) -> None:
-        """One frame for each run of neighbours with the same outcome."""
+        """Send one disposition for every run of consecutive deliveries with the same outcome."""
         at = 0
         while at < len(confirmed):
             first, outcome = confirmed[at]
@@ -330,7 +330,7 @@ class Session:
 
 
 def _echo_terminus(terminus: Any) -> bytes:
-    """Source or target with the peer's own address, to the letter."""
+    """Source or target with the peer's address unchanged: clients compare it."""
     if not isinstance(terminus, codec.Described) or not isinstance(terminus.value, list):
         return NULL
     address = terminus.value[0] if terminus.value else None

@@ -18,6 +18,8 @@ _FACTS = struct.Struct(
     f">{len(_SEQUENCE_KEY)}sq{len(_ORIGINAL_KEY)}sq{len(_ENQUEUED_KEY)}sq{len(_STATE_KEY)}si"
 )
 _FACTS_COUNT = 8
+# The start of a header section, a list of five fields, by the size of the fields.
+_HEADER_STARTS = [b"\x00\x53\x70\xc0" + bytes((size + 1, 5)) for size in range(20)]
 _TTL_AND_COUNT = struct.Struct(">BI2sI")
 _COUNT = struct.Struct(">3sI")
 _ANNOTATIONS = struct.Struct(">4sII")
@@ -32,7 +34,7 @@ def _header(message: Message) -> bytes:
         fields = message.header + _TTL_AND_COUNT.pack(0x70, ttl, b"\x40\x70", message.delivery_count)
     else:
         fields = message.header + _COUNT.pack(b"\x40\x40\x70", message.delivery_count)
-    return b"\x00\x53\x70\xc0%c\x05%b" % (len(fields) + 1, fields)
+    return _HEADER_STARTS[len(fields)] + fields
 
 
 def _annotated(message: Message, extra: bytes, extra_count: int) -> bytes:

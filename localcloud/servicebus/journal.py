@@ -2,7 +2,6 @@
 
 import struct
 from collections.abc import Iterator
-from operator import attrgetter
 from pathlib import Path
 
 import apsw
@@ -28,18 +27,7 @@ CREATE TABLE IF NOT EXISTS messages (
     bare BLOB NOT NULL
 );
 """
-_FACT_NAMES = (
-    "enqueued_at",
-    "expires_at",
-    "due_at",
-    "original_sequence",
-    "ttl",
-    "delivery_count",
-    "state",
-    "hops",
-)
 _FACTS = struct.Struct("<qqqqqIBB")
-_facts_of = attrgetter(*_FACT_NAMES)
 _SEQUENCE_MASK = (1 << SEQUENCE_BITS) - 1
 FORGET_EVERY = 60_000  # milliseconds between deletions of expired duplicate ids
 
@@ -126,15 +114,32 @@ class Journal:
 
 
 def _values(row: int, message: Message) -> tuple[int, bytes, str | None, bytes, bytes]:
-    facts = _FACTS.pack(*_facts_of(message)) + message.header
-    return row, facts, message.source, message.annotations, message.bare
+    facts = _FACTS.pack(
+        message.enqueued_at,
+        message.expires_at,
+        message.due_at,
+        message.original_sequence,
+        message.ttl,
+        message.delivery_count,
+        message.state,
+        message.hops,
+    )
+    return row, facts + message.header, message.source, message.annotations, message.bare
 
 
 def _message(row: int, facts: bytes, source: str | None, annotations: bytes, bare: bytes) -> Message:
     header = facts[_FACTS.size :] or EMPTY_HEADER  # journals from before headers were kept have none
     message = Message(bare, annotations=annotations, header=header)
-    for name, value in zip(_FACT_NAMES, _FACTS.unpack_from(facts), strict=True):
-        setattr(message, name, value)
+    (
+        message.enqueued_at,
+        message.expires_at,
+        message.due_at,
+        message.original_sequence,
+        message.ttl,
+        message.delivery_count,
+        message.state,
+        message.hops,
+    ) = _FACTS.unpack_from(facts)
     message.source = source
     message.sequence = row & _SEQUENCE_MASK
     return message

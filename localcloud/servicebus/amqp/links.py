@@ -29,9 +29,11 @@ Outcome = bytes  # an encoded delivery state
 def remaining_grant(granted: int, *, since: int, sent: int) -> int:
     """What is left of a window or link credit that the peer granted at serial number `since`.
 
-    What was sent since then is outstanding: the peer did not know of it, so it counts against the grant.
+    What was sent since then is outstanding: the peer did not know of it, so it counts against the grant. The
+    difference of serial numbers is signed, as `sent` may have wrapped around.
     """
-    return max(0, granted - (sent - since) % _WRAP)
+    outstanding = (sent - since + _WRAP // 2) % _WRAP - _WRAP // 2
+    return max(0, granted - outstanding)
 
 
 class Endpoint:

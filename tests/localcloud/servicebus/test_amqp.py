@@ -8,6 +8,7 @@ import pytest
 
 from localcloud.servicebus.amqp import codec
 from localcloud.servicebus.amqp.codec import NULL
+from localcloud.servicebus.amqp.links import remaining_grant
 from localcloud.servicebus.amqp.performatives import DISPOSITION, FLOW, TRANSFER, encode_performative
 from tests.localcloud.servicebus.conftest import Bus
 from tests.support.raw_amqp import RawClient, message, request
@@ -49,6 +50,23 @@ def test_windows_and_credit_use_all_32_bits(raw: RawClient, window: int, credit:
     grant(raw, received=1, window=window, credit=credit)
     raw.send_bytes(raw.transfer(1, message(b"x", "m")))
     raw.expect(TRANSFER)
+
+
+@pytest.mark.parametrize(
+    ("granted", "since", "sent", "expected"),
+    [
+        (10, 5, 5, 10),
+        (10, 5, 8, 7),
+        (10, 5, 20, 0),
+        (10, MAX_UINT, 2, 7),
+        (MAX_UINT, MAX_UINT, 2, MAX_UINT - 3),
+        (MAX_UINT, 0, 0, MAX_UINT),
+    ],
+)
+def test_what_is_outstanding_counts_against_a_grant(
+    granted: int, since: int, sent: int, expected: int
+) -> None:
+    assert remaining_grant(granted, since=since, sent=sent) == expected
 
 
 def test_a_window_that_outstanding_frames_fill_is_shut(raw: RawClient) -> None:

@@ -10,10 +10,11 @@ from typing import Any
 from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, tostring
 
+from localcloud.servicebus.amqp.links import MAX_TRANSFER_BYTES
 from localcloud.servicebus.engine import Namespace, Subscription, Topic
 from localcloud.servicebus.entities import MAX_ENTITY_BYTES, Queue
 from localcloud.servicebus.filters import CorrelationFilter, Rule, SqlFilter
-from localcloud.servicebus.messages import MAX_MESSAGE_BYTES, SYSTEM_PROPERTIES
+from localcloud.servicebus.messages import SYSTEM_PROPERTIES
 from localcloud.servicebus.options import EntityOptions
 
 __all__ = ["AtomDescriptions", "error", "feed", "to_bytes"]
@@ -126,7 +127,7 @@ def _sending_fields(options: EntityOptions) -> dict[str, Any]:
     """Of what senders can be attached to: queues and topics."""
     return {
         "MaxSizeInMegabytes": MAX_ENTITY_BYTES // 2**20,
-        "MaxMessageSizeInKilobytes": MAX_MESSAGE_BYTES // 1024,
+        "MaxMessageSizeInKilobytes": MAX_TRANSFER_BYTES // 1024,
         "RequiresDuplicateDetection": bool(options.duplicate_window),
         "DuplicateDetectionHistoryTimeWindow": _duration(options.duplicate_window or 600_000),
         "EnablePartitioning": False,

@@ -10,6 +10,7 @@ from localcloud.servicebus.errors import Unauthorized
 
 __all__ = ["DEFAULT_KEY", "DEFAULT_KEY_NAME", "AccessKey", "entity_path"]
 
+# As in the connection string of the official emulator.
 DEFAULT_KEY_NAME = "RootManageSharedAccessKey"
 DEFAULT_KEY = "SAS_KEY_VALUE"
 _FIELDS = ("sr", "sig", "se", "skn")
@@ -64,4 +65,5 @@ def _fields(token: str) -> dict[str, str]:
             "MalformedToken: this namespace takes shared access signatures: "
             "SharedAccessSignature sr=...&sig=...&se=...&skn=..."
         )
+    # The signature covers the resource as it is encoded in the token, so `sr` stays encoded.
     return {"sr": raw["sr"], **{name: unquote(raw[name]) for name in ("sig", "se", "skn")}}

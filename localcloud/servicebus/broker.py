@@ -46,7 +46,7 @@ MAX_CONNECTIONS = 1000
 KEEP_ALIVE_SECONDS = 1.0
 MANAGEMENT_SUFFIX = "/$management"
 SESSION_FILTER = "com.microsoft:session-filter"
-_SOURCE, _TARGET, _COORDINATOR = 0x28, 0x29, 0x30
+_SOURCE, _TARGET, _COORDINATOR = 0x28, 0x29, 0x30  # descriptors of termini
 
 
 class DroppedError(BrokerError):
@@ -123,7 +123,7 @@ class Broker:
         """$cbs and $management take requests on one link, and answer them on another."""
         if isinstance(link, OutgoingLink):
             link.endpoint = ReplyEndpoint(self, path)
-            link.is_presettled = True
+            link.is_presettled = True  # nobody settles a reply
         else:
             link.endpoint = RequestEndpoint(self, path, node)
 
@@ -231,7 +231,7 @@ class Broker:
     def _set_timer(self) -> None:
         deadline = self.namespace.next_deadline()
         if deadline is None or deadline == self._timer_at:
-            return
+            return  # set already: this runs every turn
         if self._timer is not None:
             self._timer.cancel()
         self._timer_at = deadline
@@ -276,7 +276,7 @@ def _address(link: Link) -> str:
     return address
 
 
-_FILTER_FIELD = 7
+_FILTER_FIELD = 7  # index in a source
 
 
 def _check_filters(link: OutgoingLink) -> None:

@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 MINUTE = 60_000
+# The official emulator's limits, in milliseconds where they are durations.
 TTL_RANGE = (5 * MINUTE, 60 * MINUTE)
 LOCK_RANGE = (5_000, 5 * MINUTE)
 SUBSCRIPTION_LOCK_RANGE = (MINUTE, 5 * MINUTE)
@@ -33,7 +34,7 @@ DUPLICATE_WINDOW_RANGE = (5_000, 5 * MINUTE)
 MAX_DELIVERY_COUNT = 10
 MAX_ENTITIES = 50
 MAX_SUBSCRIPTIONS = 50
-UNCLAMPED = (1, 2**53)
+UNCLAMPED = (1, 2**53)  # for tests: anything that is positive
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,258}[A-Za-z0-9])?")
 _DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
@@ -184,6 +185,7 @@ class _Reader:
         self._check_known(given, {"Name", "Properties", "Rules"}, where)
         options = self._options(given, where, _SUBSCRIPTION_PROPERTIES, SUBSCRIPTION_LOCK_RANGE)
         rules = tuple(self._rule(item, where) for item in self._list(given, "Rules", where))
+        # As in Azure, a subscription without rules gets one that selects everything.
         return EntityConfig(name, options, rules or (Rule("$Default", SqlFilter.parse("1=1")),))
 
     def _options(
@@ -213,7 +215,7 @@ class _Reader:
     def _value(self, properties: dict[str, Any], name: str, where: str) -> Any:
         value = properties.get(name)
         wanted = _TYPES.get(name, str)
-        if value is None or value == "":
+        if value is None or value == "":  # the emulator's sample files have "" for no forwarding
             return None
         if type(value) is not wanted:
             self.problems.append(f"{where}: {name} is a {wanted.__name__}, not {value!r}")
@@ -253,7 +255,7 @@ class _Reader:
         properties = given.get("Properties")
         if not isinstance(given.get("Name"), str) or not isinstance(properties, dict):
             self.problems.append(f"{where}: a rule has a Name and Properties")
-            return Rule(name, CorrelationFilter())
+            return Rule(name, CorrelationFilter())  # a placeholder: the file is refused anyway
         if properties.get("Action"):
             self.problems.append(f"{where}: the local Service Bus has no rule actions")
         self._check_known(properties, {"FilterType", "CorrelationFilter", "SqlFilter", "Action"}, where)

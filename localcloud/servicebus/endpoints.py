@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Node", "ReceiveEndpoint", "ReplyEndpoint", "RequestEndpoint", "SendEndpoint"]
 
+# Descriptors of delivery states.
 _ACCEPTED, _REJECTED, _RELEASED, _MODIFIED, _TRANSACTIONAL = 0x24, 0x25, 0x26, 0x27, 0x34
+# Confirms a dead-lettering: clients take an error in it for a failure.
 REJECTED = codec.described(_REJECTED, b"\x45")
 RELEASED = codec.described(_RELEASED, b"\x45")
 MAX_WAITING_REPLIES = 1000
@@ -89,7 +91,7 @@ class ReceiveEndpoint(Endpoint):
             if link.credit <= 0:
                 waiting.popleft()
             elif not link.can_deliver:
-                blocked += 1
+                blocked += 1  # once all in a row are blocked, nobody can be served
                 waiting.rotate(-1)
             elif self._deliver_next(link):
                 served.add(link.session.connection)
@@ -107,7 +109,7 @@ class ReceiveEndpoint(Endpoint):
         message = queue.take_and_delete() if link.is_presettled else queue.take()
         if message is None:
             return False
-        tag = message.lock or new_lock_token()
+        tag = message.lock or new_lock_token()  # the tag is the lock token; a deleted message needs some tag
         link.session.deliver(link, tag, encode_delivery(message))
         if fault is not None and fault.kind == "deliver-twice" and message.lock is not None:
             queue.expire_lock(message.lock)
@@ -115,7 +117,7 @@ class ReceiveEndpoint(Endpoint):
 
     def settled(self, link: OutgoingLink, tag: bytes, state: Any) -> Outcome | None:
         if not isinstance(state, Described) or not isinstance(state.value, list):
-            state = _NO_OUTCOME
+            state = _NO_OUTCOME  # settled without an outcome is released
         try:
             outcome = self._settle(link, tag, state)
         except BrokerError as error:

@@ -61,7 +61,7 @@ class Namespace:
         self._clock = clock
         self.started_at = self.now()
         self._number_of = number_of
-        self._wakes: list[tuple[int, int]] = []
+        self._wakes: list[tuple[int, int]] = []  # a heap of (when, entity number), with stale entries
         for topic in config.topics:
             self._add_topic(topic)
         for queue in config.queues:

@@ -26,7 +26,7 @@ from localcloud.servicebus.ready import ReadyMessages
 __all__ = ["MAX_HOPS", "Queue", "TimeSource"]
 
 MAX_HOPS = 4  # auto-forwarding, as in Azure
-MAX_ENTITY_BYTES = 1024**3
+MAX_ENTITY_BYTES = 1024**3  # the smallest quota that Azure has
 
 ACTIVE, DEFERRED, SCHEDULED = MessageState.ACTIVE, MessageState.DEFERRED, MessageState.SCHEDULED
 
@@ -59,9 +59,9 @@ class Queue:
         self.forward_dead_letters_to: Queue | None = None
         self.last_sequence = 0
         self.bytes = 0
-        self.wake_at = 0
+        self.wake_at = 0  # what the timer is set to; 0 if it is not set
         self.messages: dict[int, Message] = {}
-        self.locked = Locks()
+        self.locked = Locks()  # locked messages stay in `messages` too
         self.scheduled_count = 0
         self.deferred_count = 0
         self.history = DuplicateHistory(options.duplicate_window) if options.duplicate_window else None

@@ -11,7 +11,7 @@ __all__ = ["Deadlines", "DuplicateHistory", "SequenceIndex"]
 class SequenceIndex:
     """Sorted sequence numbers, for peeking from any of them: a list of sorted runs, split as they grow."""
 
-    RUN = 512
+    RUN = 512  # short enough that an insertion or removal in the middle of a run is cheap
 
     def __init__(self) -> None:
         self._runs: list[list[int]] = []

@@ -52,7 +52,7 @@ class Journal:
         database.set_busy_timeout(2000)
         database.execute("PRAGMA page_size = 8192")
         database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA wal_autocheckpoint = 2000")
+        database.execute("PRAGMA wal_autocheckpoint = 2000")  # pages: a longer WAL, but fewer checkpoints
         database.execute(f"PRAGMA synchronous = {synchronous}")
         # One process owns a journal: a second one would hand out the same sequence numbers.
         database.execute("PRAGMA locking_mode = EXCLUSIVE")

@@ -17,9 +17,9 @@ from localcloud.servicebus.rules import encode_rule
 __all__ = ["ManagementNode"]
 
 PREFIX = "com.microsoft:"
-MAX_REPLY_BYTES = 2 * 1024 * 1024
+MAX_REPLY_BYTES = 2 * 1024 * 1024  # of peeked messages; a client peeks again for more
 MAX_ITEMS = 1000
-_TIMESTAMP, _LONG = 0x83, 0x81
+_TIMESTAMP, _LONG = 0x83, 0x81  # constructors of array elements
 _UNSUPPORTED = {
     "renew-session-lock": "sessions",
     "get-session-state": "sessions",
@@ -158,6 +158,7 @@ def _bounded(items: list[Any]) -> list[Any]:
 
 
 def _lock_tokens(request: Request) -> list[bytes]:
+    # A delivery-tag has the bytes of a .NET Guid, an AMQP uuid those of the network order.
     tokens = [token.bytes_le for token in _bounded(request.items("lock-tokens", UUID))]
     if len(set(tokens)) != len(tokens):
         raise ArgumentInvalid(f"{request.operation}: a lock token is given twice.")

@@ -12,12 +12,12 @@ from uuid import uuid4
 
 from localcloud.servicebus.amqp import codec
 from localcloud.servicebus.amqp.codec import NULL, DecodeError
+from localcloud.servicebus.amqp.links import MAX_TRANSFER_BYTES
 from localcloud.servicebus.errors import DecodeFailed, MessageTooLarge
 
 __all__ = [
     "BATCH_FORMAT",
     "EMPTY_HEADER",
-    "MAX_MESSAGE_BYTES",
     "SYSTEM_PROPERTIES",
     "Message",
     "MessageState",
@@ -27,20 +27,21 @@ __all__ = [
     "set_application_properties",
 ]
 
-MAX_MESSAGE_BYTES = 256 * 1024
-MAX_PROPERTIES_BYTES = 64 * 1024
-BATCH_FORMAT = 0x80013700
+MAX_PROPERTIES_BYTES = 64 * 1024  # of application properties, as in Azure
+BATCH_FORMAT = 0x80013700  # the message-format of Service Bus batches
 MAX_TTL = 2**32 - 1
 MAX_PRIORITY = 255
-EMPTY_HEADER = NULL + NULL
+EMPTY_HEADER = NULL + NULL  # neither durable nor priority given
 END_OF_TIME = 253_402_300_799_999  # the last millisecond that clients can show
 
+# Descriptors of message sections (AMQP 1.0, 3.2).
 HEADER, MESSAGE_ANNOTATIONS, PROPERTIES, APPLICATION_PROPERTIES = 0x70, 0x72, 0x73, 0x74
 DATA, SEQUENCE, VALUE, FOOTER = 0x75, 0x76, 0x77, 0x78
 _BODIES = frozenset({DATA, SEQUENCE, VALUE})
 
 SCHEDULED_TIME = "x-opt-scheduled-enqueue-time"
 DEAD_LETTER_SOURCE = "x-opt-deadletter-source"
+# Dropped from what a sender writes: a message that is resent still carries those of its last delivery.
 _BROKER_OWNED = frozenset(
     {
         "x-opt-sequence-number",
@@ -147,8 +148,8 @@ def parse_batch(payload: bytes) -> list[Message]:
 
 
 def _check_size(payload: bytes) -> None:
-    if len(payload) > MAX_MESSAGE_BYTES:
-        raise MessageTooLarge(f"A message or batch has at most {MAX_MESSAGE_BYTES} bytes here.")
+    if len(payload) > MAX_TRANSFER_BYTES:
+        raise MessageTooLarge(f"A message or batch has at most {MAX_TRANSFER_BYTES} bytes here.")
 
 
 def _sections(payload: bytes) -> list[tuple[int, int, int, int]]:

@@ -5,15 +5,16 @@ from typing import Any
 
 from localcloud.servicebus.amqp import codec
 from localcloud.servicebus.amqp.codec import NULL, DecodeError, Described
+from localcloud.servicebus.amqp.links import MAX_TRANSFER_BYTES
 from localcloud.servicebus.errors import ArgumentInvalid, BrokerError, DecodeFailed, MessageTooLarge
+from localcloud.servicebus.messages import APPLICATION_PROPERTIES, DATA, PROPERTIES, VALUE
 
 __all__ = ["Reply", "Request"]
 
-_PROPERTIES, _APPLICATION_PROPERTIES, _DATA, _VALUE = 0x73, 0x74, 0x75, 0x77
-_REPLY_TO = 4
+_REPLY_TO = 4  # index in the properties of a message
+# The two nodes spell the status of a reply differently.
 _MANAGEMENT_STATUS = ("statusCode", "statusDescription")
 _CBS_STATUS = ("status-code", "status-description")
-MAX_REQUEST_BYTES = 256 * 1024
 
 
 @dataclass
@@ -27,7 +28,7 @@ class Request:
 
     @classmethod
     def parse(cls, payload: bytes) -> "Request":
-        if len(payload) > MAX_REQUEST_BYTES:
+        if len(payload) > MAX_TRANSFER_BYTES:
             raise MessageTooLarge
         try:
             return cls._parse(payload)
@@ -44,12 +45,12 @@ class Request:
             section, position = codec.decode(payload, position)
             if not isinstance(section, Described):
                 raise DecodeError("a message is a series of described sections")
-            if section.descriptor == _PROPERTIES and isinstance(section.value, list):
+            if section.descriptor == PROPERTIES and isinstance(section.value, list):
                 properties = section.value
                 message_id = next(iter(codec.encoded_items(section.encoded)), NULL)
-            elif section.descriptor == _APPLICATION_PROPERTIES and isinstance(section.value, dict):
+            elif section.descriptor == APPLICATION_PROPERTIES and isinstance(section.value, dict):
                 application = section.value
-            elif section.descriptor in {_VALUE, _DATA}:
+            elif section.descriptor in {VALUE, DATA}:
                 body, encoded_body = section.value, section.encoded
         reply_to = properties[_REPLY_TO] if len(properties) > _REPLY_TO else None
         operation = str(application.get("operation"))
@@ -92,7 +93,7 @@ class Reply:
             pairs.append((codec.string("errorCondition"), codec.symbol(self.condition)))
         properties = codec.list_([NULL, NULL, NULL, NULL, NULL, request.message_id])
         return (
-            codec.described(_PROPERTIES, properties)
-            + codec.described(_APPLICATION_PROPERTIES, codec.map_(pairs))
-            + codec.described(_VALUE, self.body)
+            codec.described(PROPERTIES, properties)
+            + codec.described(APPLICATION_PROPERTIES, codec.map_(pairs))
+            + codec.described(VALUE, self.body)
         )

@@ -23,8 +23,8 @@ __all__ = ["Expression", "SqlError", "parse_sql"]
 
 Expression = Callable[[MessageView], Any]
 
-MAX_EXPRESSION = 1024
-MAX_DEPTH = 32
+MAX_EXPRESSION = 1024  # characters, as in Azure
+MAX_DEPTH = 32  # of nesting, so that a filter cannot exhaust the stack
 
 
 class SqlError(ValueError):

@@ -5,7 +5,6 @@ Frames are buffered. The host calls `flush` to write them once the journal holds
 
 import asyncio
 import logging
-import struct
 from typing import Protocol, cast
 
 from localcloud.servicebus.amqp import codec
@@ -15,6 +14,7 @@ from localcloud.servicebus.amqp.performatives import (
     AMQP_FRAME,
     CLOSE,
     END,
+    FRAME_HEADER,
     OPEN,
     SASL_FRAME,
     SASL_MECHANISMS,
@@ -45,17 +45,17 @@ log = logging.getLogger(__name__)
 
 AMQP_HEADER = b"AMQP\x00\x01\x00\x00"
 SASL_HEADER = b"AMQP\x03\x01\x00\x00"
-EMPTY_FRAME = b"\x00\x00\x00\x08\x02\x00\x00\x00"
+EMPTY_FRAME = b"\x00\x00\x00\x08\x02\x00\x00\x00"  # a heartbeat
 MAX_FRAME = 65_536
-MIN_MAX_FRAME = 512
+MIN_MAX_FRAME = 512  # the least that AMQP lets a peer announce
 CHANNEL_MAX = 255
+# Limits of what one peer can make the server hold in memory.
 MAX_LINKS = 1024
 MAX_PARTIAL_BYTES = 16 * 1024 * 1024
 MAX_OUTPUT_BYTES = 4 * 1024 * 1024
 HANDSHAKE_SECONDS = 20.0
-IDLE_SECONDS = 120.0
+IDLE_SECONDS = 120.0  # announced as idle-time-out
 MECHANISMS = ("MSSBCBS", "PLAIN", "ANONYMOUS", "EXTERNAL")
-_HEAD = struct.Struct(">IBBH")
 
 
 class FramingError(BrokerError):
@@ -188,7 +188,7 @@ class Connection(asyncio.Protocol):
         data, position, end = self._input, 0, len(self._input)
         try:
             while end - position >= 8 and not self._is_closing and not self._expects_header:  # noqa: PLR2004
-                size, offset, kind, channel = _HEAD.unpack_from(data, position)
+                size, offset, kind, channel = FRAME_HEADER.unpack_from(data, position)
                 if size > MAX_FRAME or size < 8 or not 2 <= offset <= size // 4:  # noqa: PLR2004
                     raise FramingError(f"A frame has 8 to {MAX_FRAME} bytes, not {size}.")
                 if end - position < size or self._output_bytes > MAX_OUTPUT_BYTES:
@@ -276,7 +276,7 @@ class Connection(asyncio.Protocol):
                 raise NotAllowed(f"The maximum frame size is at least {MIN_MAX_FRAME}.")
             self.peer_max_frame = min(peer.max_frame_size, MAX_FRAME)
         if peer.idle_time_out:
-            self._heartbeat_seconds = max(peer.idle_time_out, 0) / 2000
+            self._heartbeat_seconds = max(peer.idle_time_out, 0) / 2000  # half of it, and in seconds
         self._send_open()
 
     def _send_open(self) -> None:
@@ -346,6 +346,7 @@ class Connection(asyncio.Protocol):
         self.acknowledging.clear()
         if self._transport is None:
             return
+        # Injected faults first: a lost acknowledgement closes the connection, a delay holds everything back.
         if self.discard_output:
             self._transport.abort()
             return

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 __all__ = [
     "INCOMING_CREDIT",
     "MAX_TRANSFER_BYTES",
+    "SERIAL_NUMBERS",
     "Endpoint",
     "IncomingLink",
     "Link",
@@ -18,9 +19,9 @@ __all__ = [
     "remaining_grant",
 ]
 
-INCOMING_CREDIT = 1000
-MAX_TRANSFER_BYTES = 256 * 1024
-_WRAP = 2**32  # serial numbers count modulo this (AMQP 1.0, 2.8.10)
+INCOMING_CREDIT = 1000  # granted to a sender, and again when half of it is used
+MAX_TRANSFER_BYTES = 256 * 1024  # the Standard tier's limit for a message, a batch or a request
+SERIAL_NUMBERS = 2**32  # the modulus of ids and counts (AMQP 1.0, 2.8.10)
 
 
 Outcome = bytes  # an encoded delivery state
@@ -32,7 +33,7 @@ def remaining_grant(granted: int, *, since: int, sent: int) -> int:
     What was sent since then is outstanding: the peer did not know of it, so it counts against the grant. The
     difference of serial numbers is signed, as `sent` may have wrapped around.
     """
-    outstanding = (sent - since + _WRAP // 2) % _WRAP - _WRAP // 2
+    outstanding = (sent - since + SERIAL_NUMBERS // 2) % SERIAL_NUMBERS - SERIAL_NUMBERS // 2
     return max(0, granted - outstanding)
 
 
@@ -98,7 +99,7 @@ class IncomingLink(Link):
 
     def replenish(self) -> None:
         """Grant the full credit again; the delivery-count advances by what was used."""
-        self.delivery_count = (self.delivery_count + INCOMING_CREDIT - self.credit) % _WRAP
+        self.delivery_count = (self.delivery_count + INCOMING_CREDIT - self.credit) % SERIAL_NUMBERS
         self.credit = INCOMING_CREDIT
 
 
@@ -118,11 +119,11 @@ class OutgoingLink(Link):
 
     def use_credit(self) -> None:
         self.credit -= 1
-        self.delivery_count = (self.delivery_count + 1) % _WRAP
+        self.delivery_count = (self.delivery_count + 1) % SERIAL_NUMBERS
 
     def use_up_credit(self) -> None:
         """End a drain: the delivery-count advances by the unused credit (AMQP 1.0, 2.6.7)."""
-        self.delivery_count = (self.delivery_count + self.credit) % _WRAP
+        self.delivery_count = (self.delivery_count + self.credit) % SERIAL_NUMBERS
         self.credit = 0
         self.drain = False
 

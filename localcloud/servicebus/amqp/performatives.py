@@ -9,6 +9,7 @@ from localcloud.servicebus.amqp.codec import FALSE, NULL, TRUE, DecodeError
 __all__ = [
     "ACCEPTED",
     "AMQP_FRAME",
+    "FRAME_HEADER",
     "SASL_FRAME",
     "TRANSFER_OVERHEAD",
     "Attach",
@@ -32,7 +33,7 @@ __all__ = [
     "parse_plain_transfer",
 ]
 
-AMQP_FRAME, SASL_FRAME = 0, 1
+AMQP_FRAME, SASL_FRAME = 0, 1  # frame types
 
 
 class Open(NamedTuple):
@@ -165,6 +166,7 @@ _FIELD_TYPES = {
     for kind in (*_AMQP_KINDS.values(), *_SASL_KINDS.values())
 }
 _MISSING: dict[type[Any], list[None]] = {kind: [None] * len(types) for kind, types in _FIELD_TYPES.items()}
+# Type signatures that passed `_check`: clients send the same few over and over.
 _checked: dict[type[Any], set[tuple[type, ...]]] = {kind: set() for kind in _FIELD_TYPES}
 MAX_CHECKED = 500
 
@@ -251,11 +253,11 @@ def _is_allowed(value: Any, allowed: tuple[type, ...]) -> bool:
 
 # Outgoing
 
-_FRAME = struct.Struct(">IBBH")
+FRAME_HEADER = struct.Struct(">IBBH")  # size, data offset in words of four bytes, type, channel
 
 
 def encode_frame(channel: int, body: bytes, kind: int = AMQP_FRAME) -> bytes:
-    return _FRAME.pack(len(body) + 8, 2, kind, channel) + body
+    return FRAME_HEADER.pack(len(body) + 8, 2, kind, channel) + body
 
 
 def encode_performative(descriptor: int, *fields: bytes) -> bytes:

@@ -8,6 +8,7 @@ from localcloud.servicebus.amqp.codec import NULL
 from localcloud.servicebus.amqp.links import (
     INCOMING_CREDIT,
     MAX_TRANSFER_BYTES,
+    SERIAL_NUMBERS,
     IncomingLink,
     Link,
     Outcome,
@@ -42,9 +43,8 @@ if TYPE_CHECKING:
 __all__ = ["HANDLE_MAX", "Session"]
 
 HANDLE_MAX = 255
-INCOMING_WINDOW = 5000
-OUTGOING_WINDOW = 5000
-_WRAP = 2**32
+INCOMING_WINDOW = 5000  # in transfers; renewed when half of it is used
+OUTGOING_WINDOW = 5000  # only announced: nothing is kept for a resend
 
 
 class Session:
@@ -52,14 +52,14 @@ class Session:
         self.connection = connection
         self.channel = channel
         self.links: dict[int, Link] = {}
-        self._unsettled: dict[int, tuple[OutgoingLink, bytes]] = {}
-        self._next_incoming_id = begin.next_outgoing_id % _WRAP
+        self._unsettled: dict[int, tuple[OutgoingLink, bytes]] = {}  # link and tag by delivery-id
+        self._next_incoming_id = begin.next_outgoing_id % SERIAL_NUMBERS
         self._next_outgoing_id = 0  # counts frames, as windows do
         self._next_delivery_id = 0
-        self._peer_window = begin.incoming_window
+        self._peer_window = begin.incoming_window  # how many more frames the peer takes
         self._blocked: deque[bytes] = deque()  # frames of one delivery that wait for the peer's window
         self._accepted: tuple[int, int] | None = None  # deliveries to acknowledge together
-        self._received = 0
+        self._received = 0  # transfers since the window was last renewed
         self.send(
             BEGIN,
             codec.ushort(channel),
@@ -189,7 +189,7 @@ class Session:
     # deliveries from the peer
 
     def on_transfer(self, transfer: Transfer, payload: bytes) -> None:
-        self._next_incoming_id = (self._next_incoming_id + 1) % _WRAP
+        self._next_incoming_id = (self._next_incoming_id + 1) % SERIAL_NUMBERS
         self._received += 1
         link = self.links.get(transfer.handle)
         if isinstance(link, IncomingLink):  # else it was detached while transfers were in flight
@@ -210,6 +210,7 @@ class Session:
         link.gather(payload)
         self.connection.check_partial()
         if not transfer.more:
+            # These two fields may come with any frame of the delivery.
             settled, state = first.settled or transfer.settled, first.state or transfer.state
             whole = link.take_gathered()
             self._on_delivery(link, first._replace(settled=settled, state=state), whole)
@@ -222,12 +223,13 @@ class Session:
         if link.endpoint is not None:
             outcome = link.endpoint.received(link, transfer, payload)
             if outcome is not None and not transfer.settled:
-                self._answer(number % _WRAP, outcome)
+                self._answer(number % SERIAL_NUMBERS, outcome)
         link.credit -= 1
         if link.credit <= INCOMING_CREDIT // 2 and link.handle in self.links:
             self._send_flow(link)
 
     def _answer(self, number: int, outcome: Outcome) -> None:
+        # Accepted deliveries in a row get one disposition, sent when the turn's changes are committed.
         if outcome is ACCEPTED:
             if self._accepted is not None and self._accepted[1] + 1 == number:
                 self._accepted = (self._accepted[0], number)
@@ -262,7 +264,7 @@ class Session:
     def deliver(self, link: OutgoingLink, tag: bytes, payload: bytes) -> None:
         """Send one message. Frames beyond the peer's window wait, and so do all later deliveries."""
         number = self._next_delivery_id
-        self._next_delivery_id = (number + 1) % _WRAP
+        self._next_delivery_id = (number + 1) % SERIAL_NUMBERS
         settled = link.is_presettled
         if not settled:
             self._unsettled[number] = (link, tag)
@@ -292,7 +294,7 @@ class Session:
 
     def _count_frame(self) -> None:
         self._peer_window -= 1
-        self._next_outgoing_id = (self._next_outgoing_id + 1) % _WRAP
+        self._next_outgoing_id = (self._next_outgoing_id + 1) % SERIAL_NUMBERS
 
     def on_disposition(self, disposition: Disposition) -> None:
         """Settle deliveries, and confirm the outcomes unless the peer has settled already."""

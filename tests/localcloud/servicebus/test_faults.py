@@ -126,7 +126,8 @@ def test_an_answer_can_be_delayed(faulty: Bus, raw: RawClient) -> None:
     faulty.plan_faults({"kind": "delay", "operation": "send", "args": {"ms": 400}})
     started = time.monotonic()
     assert send(raw) == 0x24
-    assert time.monotonic() - started >= 0.4
+    # The server's event loop counts whole milliseconds, so its timer may fire a fraction of one early.
+    assert time.monotonic() - started >= 0.398
 
 
 def test_a_completion_whose_answer_is_lost_has_still_happened(faulty: Bus, raw: RawClient) -> None:

@@ -93,9 +93,6 @@ class Broker:
         self._to_flush.add(connection)
         self.end_turn_soon()
 
-    def check_plain(self, user: str, password: str) -> bool:
-        return self.access_key.check_plain(user, password)
-
     def open_link(self, link: Link) -> None:
         path = entity_path(_address(link))
         if path == "$cbs":
@@ -123,7 +120,7 @@ class Broker:
         """$cbs and $management take requests on one link, and answer them on another."""
         if isinstance(link, OutgoingLink):
             link.endpoint = ReplyEndpoint(self, path)
-            link.is_presettled = True  # nobody settles a reply
+            link.is_presettled = True  # replies are not settled
         else:
             link.endpoint = RequestEndpoint(self, path, node)
 

@@ -5,7 +5,7 @@ import struct
 from localcloud.servicebus.amqp import codec
 from localcloud.servicebus.messages import DEAD_LETTER_SOURCE, MAX_TTL, Message
 
-__all__ = ["encode_browsed", "encode_delivery"]
+__all__ = ["encode_delivery"]
 
 
 _SEQUENCE_KEY = codec.symbol("x-opt-sequence-number") + b"\x81"
@@ -66,12 +66,8 @@ def _count_values(encoded: bytes) -> int:
     return count
 
 
-def encode_delivery(message: Message) -> bytes:
-    """The message for its receiver, with the time at which the lock expires."""
-    locked = _LOCKED.pack(_LOCKED_KEY, message.locked_until) if message.lock is not None else b""
+def encode_delivery(message: Message, *, is_peeked: bool = False) -> bytes:
+    """The message for a receiver. Peek shows no lock, which belongs to another receiver."""
+    is_locked = message.lock is not None and not is_peeked
+    locked = _LOCKED.pack(_LOCKED_KEY, message.locked_until) if is_locked else b""
     return _header(message) + _annotated(message, locked, 2 if locked else 0) + message.bare
-
-
-def encode_browsed(message: Message) -> bytes:
-    """The message for peek: without the lock, which belongs to another receiver."""
-    return _header(message) + _annotated(message, b"", 0) + message.bare

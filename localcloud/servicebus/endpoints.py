@@ -91,7 +91,7 @@ class ReceiveEndpoint(Endpoint):
             if link.credit <= 0:
                 waiting.popleft()
             elif not link.can_deliver:
-                blocked += 1  # once all in a row are blocked, nobody can be served
+                blocked += 1  # when all receivers are, the loop ends
                 waiting.rotate(-1)
             elif self._deliver_next(link):
                 served.add(link.session.connection)

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from localcloud.servicebus.amqp import codec
-from localcloud.servicebus.deliveries import encode_browsed, encode_delivery
+from localcloud.servicebus.deliveries import encode_delivery
 from localcloud.servicebus.endpoints import as_text, properties_to_modify
 from localcloud.servicebus.engine import Namespace, Subscription, Topic
 from localcloud.servicebus.entities import Queue
@@ -74,7 +74,7 @@ class ManagementNode:
         found: list[bytes] = []
         size = 0
         for message in self._queue.peek(first, count):
-            encoded = encode_browsed(message)
+            encoded = encode_delivery(message, is_peeked=True)
             size += len(encoded)
             if found and size > MAX_REPLY_BYTES:
                 break

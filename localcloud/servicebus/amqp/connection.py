@@ -37,6 +37,7 @@ from localcloud.servicebus.amqp.performatives import (
     parse_plain_transfer,
 )
 from localcloud.servicebus.amqp.session import Session
+from localcloud.servicebus.auth import AccessKey
 from localcloud.servicebus.errors import BrokerError, DecodeFailed, NotAllowed, QuotaExceeded
 
 __all__ = ["Connection", "FramingError", "Host"]
@@ -67,6 +68,8 @@ class FramingError(BrokerError):
 class Host(Protocol):
     """What a connection needs of the broker."""
 
+    access_key: AccessKey
+
     def connection_opened(self, connection: "Connection") -> None: ...
 
     def connection_closed(self, connection: "Connection") -> None: ...
@@ -76,8 +79,6 @@ class Host(Protocol):
 
     def open_link(self, link: Link) -> None:
         """Attach an endpoint to the link; a BrokerError refuses the link."""
-
-    def check_plain(self, user: str, password: str) -> bool: ...
 
 
 class Connection(asyncio.Protocol):
@@ -105,7 +106,7 @@ class Connection(asyncio.Protocol):
     # transport callbacks
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transports do not derive from asyncio's, so only the type checker is told.
+        # uvloop's transports do not derive from asyncio's, so this is a cast and no check.
         self._transport = cast("asyncio.Transport", transport)
         self._host.connection_opened(self)
 
@@ -220,7 +221,7 @@ class Connection(asyncio.Protocol):
             raise FramingError("SASL is over.")
         if init.mechanism == "PLAIN":
             parts = (init.initial_response or b"").decode("utf-8", "replace").split("\0")
-            self.is_trusted = len(parts) == 3 and self._host.check_plain(*parts[1:])  # noqa: PLR2004
+            self.is_trusted = len(parts) == 3 and self._host.access_key.check_plain(*parts[1:])  # noqa: PLR2004
         refused = init.mechanism not in MECHANISMS or (init.mechanism == "PLAIN" and not self.is_trusted)
         self.send(encode_frame(0, encode_performative(SASL_OUTCOME, codec.ubyte(int(refused))), SASL_FRAME))
         self._expects_header = True

@@ -4,6 +4,7 @@ import http.server
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,7 +21,7 @@ import yaml
 from localcloud.search.service import ADMIN_KEY
 from shared.index.versions import version_name
 from tests.infra.conftest import ROOT
-from tests.infra.plans import planned
+from tests.infra.plans import of_type, planned
 from tests.support.services import running_service
 
 AZURE: dict[str, Any] = yaml.safe_load((ROOT / "azure.yaml").read_text())
@@ -259,6 +260,57 @@ def answering(statuses: list[int], body: bytes = b"{}") -> Iterator[str]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+# the budget
+
+AZD = """#!/bin/sh
+echo "$*" >> "$CALLS"
+[ "$1" = auth ] && echo '{"token": "t"}'
+exit 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("known", "status", "kept"),
+    [
+        ({"BUDGET_AMOUNT": "100"}, 200, ["env set BUDGET_START_DATE 2026-03-01T00:00:00Z"]),
+        ({"BUDGET_AMOUNT": "100"}, 404, []),  # there is none yet
+        ({"BUDGET_AMOUNT": "100", "BUDGET_START_DATE": "2026-01-01T00:00:00Z"}, 200, []),
+        ({"BUDGET_AMOUNT": "0"}, 200, []),
+        ({"BUDGET_AMOUNT": ""}, 200, []),
+    ],
+)
+def test_a_pipeline_asks_for_the_first_day_of_the_budget_that_is_there(
+    known: dict[str, str], status: int, kept: list[str], clone: Path, tmp_path: Path
+) -> None:
+    calls, tools = tmp_path / "calls", tmp_path / "tools"
+    tools.mkdir()
+    (tools / "azd").write_text(AZD)
+    (tools / "azd").chmod(0o755)
+    calls.touch()
+    body = json.dumps({"properties": {"timePeriod": {"startDate": "2026-03-01T00:00:00Z"}}}).encode()
+    with answering([status], body) as address:
+        done = run(
+            AZURE["hooks"]["preprovision"], clone, **known,
+            AZURE_ENV_NAME="demo", AZURE_SUBSCRIPTION_ID="sub", AZURE_RESOURCE_MANAGER=address,
+            CALLS=str(calls), PATH=f"{tools}:{os.environ['PATH']}",
+        )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert [line for line in calls.read_text().splitlines() if not line.startswith("auth")] == kept
+
+
+def test_the_hook_asks_for_the_budget_that_is_deployed() -> None:
+    (budget,) = of_type("longest-name", "Microsoft.Consumption/budgets")
+
+    assert budget.name == f"{'e' * 64}-monthly"[: module_text("preprovision", "LONGEST_NAME")]
+
+
+def module_text(name: str, constant: str) -> int:
+    found = re.search(rf"^{constant} = (\d+)", (ROOT / f"infra/hooks/{name}.py").read_text(), re.MULTILINE)
+    assert found is not None
+    return int(found[1])
 
 
 # the app

@@ -49,6 +49,12 @@ var queryPanels = [
   }
   {
     tab: 'Pipeline'
+    title: 'The search index, where it is missing or of another shape'
+    view: 'table'
+    query: loadTextContent('../infra/kql/pipeline-index.kql')
+  }
+  {
+    tab: 'Pipeline'
     title: 'Calls to other services'
     view: 'table'
     query: loadTextContent('../infra/kql/pipeline-dependencies.kql')

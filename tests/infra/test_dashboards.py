@@ -218,6 +218,28 @@ def test_one_archive_can_be_watched_by_its_id() -> None:
     assert {row["error_type"]: row["Failures"] for row in errors} == {"Broken": 1, "Down": 1}
 
 
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        ("IndexMissingError", "postprovision.py"),
+        ("IndexMismatchError", "migrate index"),
+        ("TransientError", None),
+    ],
+)
+def test_an_index_that_is_missing_or_wrong_is_said_in_one_line(error: str, remedy: str | None) -> None:
+    row = {
+        "TimeGenerated": 1.0,
+        "Name": "failures_total",
+        "Properties": {"service": "embedding", "error_type": error},
+        "Sum": 2.0,
+    }
+    (panel,) = [panel for panel in panels() if "IndexMissingError" in panel["content"].get("query", "")]
+    found = run_kql(panel["content"]["query"], {"AppMetrics": [row]}, 9.0)
+
+    assert [remedy in each["Remedy"] for each in found if remedy] == ([True] if remedy else [])
+    assert len(found) == (remedy is not None)
+
+
 def run_of(archive: str, event: str, at: int, error: str | None = None) -> dict[str, Any]:
     """A row of AppRequests: one run of a stage."""
     properties = {

@@ -62,10 +62,10 @@ class Resources:
         self._all, _ = plan(ROOT / "infra/main.bicep", parameters)
 
     def of_type(self, type_: str) -> list[Planned]:
-        return [each for each in self._all if each.type == type_]
+        return [resource for resource in self._all if resource.type == type_]
 
     def the(self, type_: str, name: str = "") -> Planned:
-        return next(each for each in self.of_type(type_) if each.name.startswith(name))
+        return next(resource for resource in self.of_type(type_) if resource.name.startswith(name))
 
 
 def estimate(
@@ -105,7 +105,7 @@ def _functions(resources: Resources, messages: int, events: float) -> Iterator[t
     busy = messages * MEASURED.cpu_ms / 1000 * WAITING
     yield "functions.on-demand", (TIMER_RUNS * SHORTEST_SECONDS + busy) * memory
     yield "functions.executions", TIMER_RUNS + events
-    warm = sum(each["instanceCount"] for each in scale["alwaysReady"])
+    warm = sum(group["instanceCount"] for group in scale["alwaysReady"])
     yield "functions.always-ready", warm * MONTH * memory
 
 

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 MAIN = ROOT / "infra/main.bicep"
-DECLARED: dict[str, Parameter] = {each.name: each for each in read_file(MAIN).all(Parameter)}
+DECLARED: dict[str, Parameter] = {found.name: found for found in read_file(MAIN).all(Parameter)}
 WRITTEN: dict[str, Any] = json.loads((ROOT / "infra/main.parameters.json").read_text())["parameters"]
 _VARIABLE = re.compile(r"\$\{(\w+)(?:=([^}]*))?\}")
 _TRUE, _FALSE = {"1", "t", "T", "TRUE", "true", "True"}, {"0", "f", "F", "FALSE", "false", "False"}
@@ -82,7 +82,11 @@ def parameters_of(environment: Mapping[str, str], who: Provider) -> dict[str, An
 
 def effective(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """With the template's own defaults where azd left a parameter out."""
-    defaults = {name: literal(each.default) for name, each in DECLARED.items() if each.default is not None}
+    defaults = {
+        name: literal(parameter.default)
+        for name, parameter in DECLARED.items()
+        if parameter.default is not None
+    }
     return {**defaults, **parameters}
 
 

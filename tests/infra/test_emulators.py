@@ -144,7 +144,7 @@ def containers_of(settings: dict[str, str]) -> set[str]:
 
     client = CosmosClient(settings["COSMOS_ENDPOINT"], settings["COSMOS_KEY"])
     database = client.get_database_client(settings["COSMOS_DATABASE"])
-    return {each["id"] for each in database.list_containers()}
+    return {container["id"] for container in database.list_containers()}
 
 
 def test_settings_are_written_where_there_are_none_and_left_alone_where_there_are(tmp_path: Path) -> None:
@@ -208,7 +208,9 @@ def test_images_are_pinned_by_digest_and_ports_are_open_to_this_machine_only() -
 def test_the_sample_settings_are_the_addresses_of_the_emulators() -> None:
     values = json.loads((ROOT / "local.settings.sample.json").read_text())["Values"]
     ports = {
-        int(port.split(":")[1]) for each in COMPOSE["services"].values() for port in each.get("ports", [])
+        int(port.split(":")[1])
+        for service in COMPOSE["services"].values()
+        for port in service.get("ports", [])
     }
 
     assert urlsplit(values["COSMOS_ENDPOINT"]).port in ports

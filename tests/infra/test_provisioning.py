@@ -296,7 +296,8 @@ def test_secrets_are_in_the_vault_and_the_app_may_read_them() -> None:
     deployed = provision(dict(CHANGED))
     vault = deployed.the("Microsoft.KeyVault/vaults")
     kept = {
-        each.properties["contentType"]: each for each in deployed.of_type("Microsoft.KeyVault/vaults/secrets")
+        secret.properties["contentType"]: secret
+        for secret in deployed.of_type("Microsoft.KeyVault/vaults/secrets")
     }
 
     assert kept.keys() == {"OPERATOR_KEY", "EMBEDDING_API_KEY", "SUMMARY_API_KEY", "WEBHOOKS"}
@@ -339,7 +340,7 @@ def test_a_vault_can_be_made_anew_unless_it_was_asked_to_be_kept() -> None:
 def test_a_person_who_deploys_operates_and_a_pipeline_does_not() -> None:
     def documents_of(deployment: Deployment) -> set[str]:
         assignments = deployment.of_type("Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments")
-        return {each.properties["principalId"] for each in assignments} - {
+        return {assignment.properties["principalId"] for assignment in assignments} - {
             "[id-abcdefghijklm.properties.principalId]"
         }
 
@@ -356,12 +357,12 @@ def test_whoever_deploys_may_make_the_index_and_the_app_may_not(who: Provider) -
     roles = json.loads((ROOT / "infra/roles.json").read_text())
     deployed = provision({**FRESH, "OPERATOR_PRINCIPAL_ID": PERSON.principal_id}, who)
     search = [
-        each.properties
-        for each in deployed.of_type("Microsoft.Authorization/roleAssignments")
-        if each.scope.type == "Microsoft.Search/searchServices"
+        assignment.properties
+        for assignment in deployed.of_type("Microsoft.Authorization/roleAssignments")
+        if assignment.scope.type == "Microsoft.Search/searchServices"
     ]
     holders = {
-        name: {each["principalId"] for each in search if each["roleDefinitionId"].endswith(id_)}
+        name: {grant["principalId"] for grant in search if grant["roleDefinitionId"].endswith(id_)}
         for name, id_ in roles.items()
     }
     app = "[id-abcdefghijklm.properties.principalId]"
@@ -369,14 +370,14 @@ def test_whoever_deploys_may_make_the_index_and_the_app_may_not(who: Provider) -
     assert holders["Search Service Contributor"] == {who.principal_id, PERSON.principal_id}
     assert holders["Search Index Data Contributor"] == {app, who.principal_id, PERSON.principal_id}
     assert holders["Reader"] == {app}
-    assert len({json.dumps(each, sort_keys=True) for each in search}) == len(search)
+    assert len({json.dumps(grant, sort_keys=True) for grant in search}) == len(search)
 
 
 def test_cosmos_roles_are_given_one_after_the_other() -> None:
     assignments = provision(dict(FRESH)).of_type("Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments")
 
     assert len(assignments) == 2
-    assert all(each.serial for each in assignments)
+    assert all(assignment.serial for assignment in assignments)
 
 
 # names and places
@@ -401,7 +402,7 @@ def test_the_longest_environment_name_still_fits() -> None:
     for type_, limit in limits.items():
         found = deployed.of_type(type_)
         assert found, type_
-        assert {each.name for each in found if len(each.name) > limit} == set()
+        assert {resource.name for resource in found if len(resource.name) > limit} == set()
 
 
 def test_a_region_is_one_of_the_list_and_archives_are_copied_to_zones_where_it_has_some() -> None:
@@ -410,7 +411,9 @@ def test_a_region_is_one_of_the_list_and_archives_are_copied_to_zones_where_it_h
     assert DECLARED["location"].allowed == list(regions)
     for name in ("swedencentral", "westus"):
         deployed = provision({**FRESH, "AZURE_LOCATION": name})
-        skus = {each.body["sku"]["name"] for each in deployed.of_type("Microsoft.Storage/storageAccounts")}
+        skus = {
+            account.body["sku"]["name"] for account in deployed.of_type("Microsoft.Storage/storageAccounts")
+        }
         assert ("Standard_ZRS" in skus) is regions[name]["zones"], name
     assert regions["swedencentral"]["zones"] is not regions["westus"]["zones"]
 
@@ -423,7 +426,7 @@ def test_the_low_cost_profile_keeps_nothing_warm_and_copies_nothing_to_zones() -
     scale = low.the("Microsoft.Web/sites").properties["functionAppConfig"]["scaleAndConcurrency"]
 
     assert scale["alwaysReady"] == []
-    assert {each.body["sku"]["name"] for each in low.of_type("Microsoft.Storage/storageAccounts")} == {
+    assert {account.body["sku"]["name"] for account in low.of_type("Microsoft.Storage/storageAccounts")} == {
         "Standard_LRS"
     }
     assert low.the("Microsoft.Search/searchServices").body["sku"]["name"] == "basic"

@@ -153,13 +153,15 @@ class DocumentsApi:
 
     def query(self, call: Call) -> Response | Awaitable[Response]:
         container = self._container(call)
-        text, parameters = query_in(call)
-        scope = self._query_scope(call, container, text, parameters)
+        spec = query_in(call)
+        scope = self._query_scope(call, container, spec.text, spec.parameters)
         view = self._view(call, container, _ranges(container, scope))
         work = self.account.queries.prepare(
-            container, view, scope, text, parameters,
+            container, view, scope, spec.text, spec.parameters, resume=spec.resume,
             max_items=page_size(call), continuation=call.header("x-ms-continuation"),
         )  # fmt: skip
+        if order_by := parse_query(spec.text).order_by:
+            call.headers.append(("x-ms-cosmos-query-execution-info", _tie_order(order_by[0].descending)))
         return self._run(call, container, view, scope, work, self._page)
 
     def _run(
@@ -201,10 +203,10 @@ class DocumentsApi:
 
     def plan(self, call: Call) -> Response:
         self._container(call)
-        text, parameters = query_in(call)
+        spec = query_in(call)
         given = call.header("x-ms-cosmos-supported-query-features")
         features = frozenset(name.strip() for name in given.split(",")) if given else None
-        plan = query_plan(parse_query(text), parameters, features)
+        plan = query_plan(parse_query(spec.text), spec.parameters, features)
         return answer(call, 200, orjson.dumps(plan), charge=1.0)
 
     def read_feed(self, call: Call) -> Response | Awaitable[Response]:
@@ -343,6 +345,11 @@ class DocumentsApi:
 def _wants_minimal(call: Call) -> bool:
     """Whether the client has no use for the documents that it wrote."""
     return "return=minimal" in (call.header("prefer") or "").lower()
+
+
+def _tie_order(descending: bool) -> str:  # noqa: FBT001 - the whole argument
+    """In which direction of their rids tied rows come: without it, each SDK has a guess of its own."""
+    return orjson.dumps({"reverseRidEnabled": False, "reverseIndexScan": descending}).decode()
 
 
 def _feed_start(etag: str | None, newest: int) -> int:

@@ -22,7 +22,7 @@ from localcloud.cosmos.keys import PartitionKey
 from localcloud.cosmos.patch import apply_patch
 from localcloud.cosmos.rids import document_rid, new_etag
 from localcloud.cosmos.sessions import Replica, View
-from localcloud.cosmos.sql_compiler import TABLE, compile_query
+from localcloud.cosmos.sql_compiler import compile_query
 from localcloud.cosmos.sql_parser import parse_condition
 from localcloud.cosmos.store import Row, Store
 
@@ -279,7 +279,7 @@ class Documents:
         if not isinstance(condition, str):
             raise bad_request("a patch's condition is text: from c where ...")
         program = compile_query(parse_condition(condition), {}, ["d.k = :k"])
-        sql = program.sql.replace(TABLE, container.table)
+        sql = program.sql_from(container.table, [])
         if not self._store.rows(sql, {**program.bindings({}), "k": row.k}):
             raise precondition_failed("the document does not meet the patch's condition")
 

@@ -325,14 +325,17 @@ class DocumentsApi:
         view = self.account.replica.view(container)
         # The JavaScript client names no activity, and its retry comes without the token.
         identity = call.header("x-ms-activity-id") or call.request.target
-        if self.account.replica.lag and self.retries.is_retry(identity):
-            view = self.account.replica.primary(container)
-        # The primary has all there is: a token ahead of it can only be of a container that is no more.
-        if token and level == "Session" and view.table != container.table:
+        lagging = view.table != container.table
+        if lagging and self.retries.is_retry(identity):
+            view, lagging = self.account.replica.primary(container), False
+        if token and level == "Session":
+            seen = parse_token(token)
             try:
-                view.check(parse_token(token), ranges)
+                view.check(seen, ranges)
             except CosmosError:
-                self.retries.remember(identity)
+                # Only the primary may know more: what it has not seen either was never written.
+                if lagging:
+                    self.retries.remember(identity)
                 raise
         return view
 

@@ -221,7 +221,13 @@ class DocumentsApi:
 
     def read_changes(self, call: Call) -> Response | Awaitable[Response]:
         if (call.header("a-im") or "").lower() not in ("incremental feed", "incremental_feed"):
-            raise not_implemented(f"The change feed mode {call.header('a-im')!r}")
+            raise not_implemented(
+                f"The change feed mode {call.header('a-im')!r}", "use LatestVersion (A-IM: Incremental Feed)"
+            )
+        if call.header("x-ms-cosmos-changefeed-wire-format-version"):
+            raise not_implemented(
+                "The change feed's wire format with metadata", "read LatestVersion with the pull model"
+            )
         container = self._container(call)
         scope = self._scope(call, container)
         if scope.key is not None:
@@ -361,7 +367,13 @@ def _feed_start(etag: str | None, newest: int) -> int:
         return 0
     if etag.strip() == "*":
         return newest
-    return small_number(etag.strip().strip('"'), 0)
+    lsn = etag.strip().strip('"')
+    if not lsn.isascii() or not lsn.isdigit():
+        raise bad_request(
+            f"a change feed goes on from the etag of an earlier page, not {etag[:60]!r}: pass one on, or "
+            "* for what changes from now on"
+        )
+    return small_number(lsn, 0)
 
 
 def _ranges(container: Container, scope: Scope) -> tuple[int, ...]:

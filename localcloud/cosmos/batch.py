@@ -12,7 +12,7 @@ import orjson
 from localcloud.cosmos.charges import read_charge, write_charge
 from localcloud.cosmos.container import Container
 from localcloud.cosmos.documents import MAX_DOCUMENT_BYTES, Conditions, Documents, Written
-from localcloud.cosmos.errors import CosmosError, bad_request, too_large
+from localcloud.cosmos.errors import CosmosError, bad_request, not_json, too_large
 from localcloud.cosmos.keys import PartitionKey
 from localcloud.cosmos.sessions import Replica
 from localcloud.cosmos.store import Row, Store
@@ -113,7 +113,7 @@ def _parse(body: bytes) -> list[dict[str, Any]]:
     try:
         operations = orjson.loads(body)
     except ValueError as error:
-        raise bad_request(f"the batch is not JSON: {error}") from None
+        raise not_json(body, error) from None
     if not isinstance(operations, list) or not all(isinstance(operation, dict) for operation in operations):
         raise bad_request("a batch is a JSON array of operations")
     if not operations:

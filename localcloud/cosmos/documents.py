@@ -15,6 +15,7 @@ from localcloud.cosmos.errors import (
     bad_request,
     conflict,
     not_found,
+    not_json,
     precondition_failed,
     too_large,
 )
@@ -74,7 +75,7 @@ def parse_document(body: bytes) -> dict[str, Any]:
     try:
         document = orjson.loads(body)
     except ValueError as error:
-        raise bad_request(f"the body is not JSON: {error}") from None
+        raise not_json(body, error) from None
     if not isinstance(document, dict):
         raise bad_request("a document is a JSON object")
     if body.count(b"[") + body.count(b"{") > MAX_NESTING and _nesting(document) > MAX_NESTING:

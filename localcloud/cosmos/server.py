@@ -13,7 +13,7 @@ import orjson
 from localcloud.cosmos.account import Account
 from localcloud.cosmos.api import Api
 from localcloud.cosmos.auth import Authenticator, Resource
-from localcloud.cosmos.errors import CosmosError, bad_request
+from localcloud.cosmos.errors import CosmosError, bad_request, not_implemented
 from localcloud.cosmos.wire import Call, session_headers
 from localcloud.faults import FAULTS_PATH, Fault, FaultPlan
 from localcloud.httpd import HttpServer, Limits, Request, Response, json_response
@@ -76,6 +76,11 @@ class CosmosService:
         resource = Resource(request.raw_path)
         call = Call(request, resource.parts)
         try:
+            if resource.parts[:1] == ["addresses"]:
+                raise not_implemented(
+                    "Direct mode (RNTBD over TCP)",
+                    "use ConnectionMode.Gateway (.NET) or gatewayMode() (Java)",
+                )
             self._authenticator.check(request, resource)
             self._api.route(call)
         except CosmosError as error:

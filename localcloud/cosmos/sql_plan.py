@@ -70,6 +70,7 @@ def query_plan(query: Query, parameters: dict[str, Any], features: frozenset[str
             "the requested features, or give the query a partition key:\n"
             + "\n".join(
                 f"Query contained {name}, which the calling client does not support."
+                + (" Ask for SUM and COUNT instead of AVG." if name == "CompositeAggregate" else "")
                 for name in sorted(missing)
             )
         )

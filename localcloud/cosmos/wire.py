@@ -10,7 +10,7 @@ import orjson
 
 from localcloud.cosmos.container import Container
 from localcloud.cosmos.documents import MAX_NESTING, Conditions, parse_document
-from localcloud.cosmos.errors import bad_request
+from localcloud.cosmos.errors import bad_request, not_json
 from localcloud.cosmos.positions import ResumeFilter
 from localcloud.cosmos.sessions import session_token
 from localcloud.httpd import Request, Response
@@ -56,7 +56,7 @@ class Call:
         try:
             value = orjson.loads(self.request.body)
         except ValueError as error:
-            raise bad_request(f"the body is not JSON: {error}") from None
+            raise not_json(self.request.body, error) from None
         return value
 
 

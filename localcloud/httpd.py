@@ -26,7 +26,17 @@ from urllib.parse import unquote
 
 import httptools
 
-__all__ = ["Handler", "HttpServer", "Limits", "Request", "Response", "encode_response", "json_response"]
+__all__ = [
+    "Handler",
+    "HttpServer",
+    "Limits",
+    "Request",
+    "Response",
+    "encode_response",
+    "json_response",
+    "listen",
+    "port_of",
+]
 
 log = logging.getLogger(__name__)
 
@@ -181,7 +191,7 @@ class _Connection(asyncio.Protocol):
         self._count_head(incoming, len(name) + len(value) + 4)
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
         known = incoming.headers.get(key)
-        incoming.headers[key] = text if known is None else f"{known}, {text}"
+        incoming.headers[key] = text if known is None else f"{known},{text}"
 
     def on_headers_complete(self) -> None:
         incoming = self._current()
@@ -312,6 +322,18 @@ _MALFORMED = _Refused(400, "malformed HTTP request")
 _TLS_HANDSHAKE = b"\x16"
 
 
+def listen(host: str, port: int) -> socket.socket:
+    """Take the port; 0 is a free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.create_server((host, port), family=family, backlog=512)
+    listener.setblocking(False)  # noqa: FBT003 - the socket module's signature
+    return listener
+
+
+def port_of(listener: socket.socket) -> int:
+    return int(listener.getsockname()[1])
+
+
 class HttpServer:
     """Serves one handler on one address."""
 
@@ -326,30 +348,24 @@ class HttpServer:
 
     async def start(self, host: str, port: int, *, tls: ssl.SSLContext | None = None) -> int:
         """Listen and serve; the port (the one the system chose, for port 0)."""
-        bound = self.bind(host, port)
-        await self.serve(tls=tls)
-        return bound
+        listener = listen(host, port)
+        await self.serve(listener, tls=tls)
+        return port_of(listener)
 
-    def bind(self, host: str, port: int) -> int:
-        """Take the port, so that its number is known, and serve later."""
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._listener = socket.create_server((host, port), family=family, backlog=512)
-        self._listener.setblocking(False)  # noqa: FBT003 - the socket module's signature
-        return int(self._listener.getsockname()[1])
-
-    async def serve(self, *, tls: ssl.SSLContext | None = None) -> None:
+    async def serve(self, listener: socket.socket, *, tls: ssl.SSLContext | None = None) -> None:
+        self._listener = listener
         self._keep(self._reap())
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
-            lambda: _Connection(self), sock=self._listener, ssl=tls, backlog=512
+            lambda: _Connection(self), sock=listener, ssl=tls, backlog=512
         )
 
     async def start_mixed(self, host: str, port: int, *, tls: ssl.SSLContext) -> int:
         """Listen for HTTP and HTTPS on one port: a TLS client's first byte tells it."""
-        bound = self.bind(host, port)
+        self._listener = listen(host, port)
         self._keep(self._reap())
         self._keep(self._accept(tls))
-        return bound
+        return port_of(self._listener)
 
     def _keep(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -92,22 +92,6 @@ class Queries:
     query_seconds: float = QUERY_SECONDS
     _programs: dict[Any, Program] = field(default_factory=dict)
 
-    def query(
-        self,
-        container: Container,
-        view: View,
-        scope: Scope,
-        text: str,
-        parameters: dict[str, Any],
-        *,
-        max_items: int | None = None,
-        continuation: str | None = None,
-    ) -> Page:
-        work = self.prepare(
-            container, view, scope, text, parameters, max_items=max_items, continuation=continuation
-        )
-        return work(self.store.connection, self.query_seconds)
-
     def prepare(
         self,
         container: Container,

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from localcloud.cosmos import sql_ast as ast
 from localcloud.cosmos.errors import bad_request
 from localcloud.cosmos.positions import Column, ResumeFilter, at_or_after
-from localcloud.cosmos.sql_ast import ArrayOf, Expr, Member, Name, Query, Source, Subquery
 from localcloud.cosmos.sql_expressions import Expressions
 from localcloud.cosmos.sql_pieces import Binder, Parameters, State, Value, literal, path, type_of
 from localcloud.cosmos.sql_values import ARRAY, rank
@@ -61,7 +61,7 @@ class Program:
 
 
 def compile_query(
-    query: Query,
+    query: ast.Query,
     parameters: Parameters,
     filters: Iterable[str] = (),
     explicit: frozenset[str] = frozenset(),
@@ -77,7 +77,7 @@ def compile_query(
         raise bad_request("the query is too complex: its expressions are nested too deeply") from None
 
 
-def _compile(query: Query, state: State, filters: list[str]) -> Program:
+def _compile(query: ast.Query, state: State, filters: list[str]) -> Program:
     scope = Scope(state, {}, top=True)
     body = scope.select(query, filters)
     limits = [scope.count(bound) for bound in (query.top, query.limit) if bound is not None]
@@ -105,7 +105,7 @@ class Scope(Expressions):
 
     # clauses
 
-    def select(self, query: Query, filters: list[str]) -> str:
+    def select(self, query: ast.Query, filters: list[str]) -> str:
         tables, conditions = self.sources(query.sources)
         conditions += filters if self.has_rows else []
         if query.where is not None:
@@ -128,13 +128,13 @@ class Scope(Expressions):
         directed = [f"{column.sql}{' DESC' if column.descending else ''}" for column in order]
         return sql + (f" ORDER BY {', '.join(directed)}" if directed else "")
 
-    def grouping(self, query: Query, result: str) -> str:
+    def grouping(self, query: ast.Query, result: str) -> str:
         if query.group_by:
             keys = [f"c_canon({self.value(key.expr).j})" for key in query.group_by]
             return f" GROUP BY {', '.join(keys)}"
         return f" GROUP BY c_canon({result})" if query.distinct and not query.aggregates else ""
 
-    def ordering(self, query: Query) -> list[Column]:
+    def ordering(self, query: ast.Query) -> list[Column]:
         """The columns that the rows are sorted by; with the documents' number last, as Azure has the rid."""
         if query.order_by and query.group_by:
             raise bad_request("ORDER BY does not go with GROUP BY")
@@ -149,7 +149,7 @@ class Scope(Expressions):
             columns.append(Column("d.k", bool(columns) and columns[0].descending))
         return columns
 
-    def sortable(self, expr: Expr) -> list[str]:
+    def sortable(self, expr: ast.Expr) -> list[str]:
         """ORDER BY leaves out what the path's index does not hold: the documents without the property.
 
         Only a path that the indexing policy names has them too.
@@ -157,12 +157,12 @@ class Scope(Expressions):
         value = self.value(expr)
         return [] if value.indexed and value.steps in self.state.explicit else [f"{value.t} IS NOT NULL"]
 
-    def order(self, expr: Expr) -> tuple[str, ...]:
+    def order(self, expr: ast.Expr) -> tuple[str, ...]:
         value = self.value(expr)
         self.index(value)
         return (value.v,) if value.rank else (value.t, value.v)
 
-    def sources(self, sources: tuple[Source, ...]) -> tuple[list[str], list[str]]:
+    def sources(self, sources: tuple[ast.Source, ...]) -> tuple[list[str], list[str]]:
         tables: list[str] = []
         conditions: list[str] = []
         for source in sources:
@@ -177,10 +177,10 @@ class Scope(Expressions):
                 conditions.append(f"{value.j} IS NOT NULL")
         return tables, conditions
 
-    def source_value(self, source: Source, tables: list[str]) -> Value:
+    def source_value(self, source: ast.Source, tables: list[str]) -> Value:
         """In the first source, a name that is not known yet is the container."""
         if source.expr is None:
-            return self.value(Name(source.alias))
+            return self.value(ast.Name(source.alias))
         if self.top and not self.has_rows:
             root = _root(source.expr)
             if root is not None and root not in self.names:
@@ -206,7 +206,7 @@ class Scope(Expressions):
         array = f"CASE WHEN json_type({place}) = 'array' THEN {document} END"
         return f"json_each({array}, {literal(steps)}) AS {alias}"
 
-    def result(self, query: Query) -> str:
+    def result(self, query: ast.Query) -> str:
         if query.select is None:
             return self.whole(self.only_document())
         if query.select_value:
@@ -219,13 +219,13 @@ class Scope(Expressions):
     def only_document(self) -> Value:
         return next(reversed(self.names.values()))
 
-    def count(self, expr: Expr) -> int:
+    def count(self, expr: ast.Expr) -> int:
         number = self.constant(expr)
         if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= 2**31 - 1:
             raise bad_request("TOP, OFFSET and LIMIT take a whole number from 0 to 2147483647")
         return number
 
-    def nested(self, query: Query) -> str:
+    def nested(self, query: ast.Query) -> str:
         scope = Scope(self.state, self.names, top=False)
         sql = scope.select(query, [])
         limits = [scope.count(bound) for bound in (query.top, query.limit) if bound is not None]
@@ -235,20 +235,20 @@ class Scope(Expressions):
         return sql
 
 
-def _resumes_by_value(query: Query) -> bool:
+def _resumes_by_value(query: ast.Query) -> bool:
     """Whether the sort columns tell the rows apart; those of DISTINCT do if they are what it selects."""
     if not query.distinct:
         return not (query.group_by or query.aggregates)
     return [item.expr for item in query.select or ()] == [key.expr for key in query.order_by]
 
 
-def _root(expr: Expr | None) -> str | None:
+def _root(expr: ast.Expr | None) -> str | None:
     """The name that a source starts from: the container, unless it is an alias."""
-    while isinstance(expr, Member):
+    while isinstance(expr, ast.Member):
         expr = expr.base
-    if isinstance(expr, Name):
+    if isinstance(expr, ast.Name):
         return expr.name
-    if not isinstance(expr, ArrayOf | Subquery) or not expr.query.sources:
+    if not isinstance(expr, ast.ArrayOf | ast.Subquery) or not expr.query.sources:
         return None
     first = expr.query.sources[0]
     if expr.query.needs_plan:

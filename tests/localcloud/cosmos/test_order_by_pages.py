@@ -13,7 +13,7 @@ from localcloud.cosmos.account import Account, Throughput
 from localcloud.cosmos.container import Container
 from localcloud.cosmos.errors import CosmosError
 from localcloud.cosmos.queries import Scope
-from tests.localcloud.cosmos.conftest import RANGES, MakeContainer
+from tests.localcloud.cosmos.conftest import RANGES, MakeContainer, engine_page
 from tests.localcloud.cosmos.raw import RawClient
 from tests.support.services import RunningService
 
@@ -48,10 +48,8 @@ def add(account: Account, container: Container, **fields: Any) -> None:
 def page_of(
     account: Account, container: Container, text: str, token: str | None, size: int = 3
 ) -> tuple[list[Any], str | None]:
-    page = account.queries.query(
-        container, account.replica.view(container), Scope(container.key.of_values(["p"])), text, {},
-        max_items=size, continuation=token,
-    )  # fmt: skip
+    scope = Scope(container.key.of_values(["p"]))
+    page = engine_page(account, container, scope, text, max_items=size, continuation=token)
     return [json.loads(item) for item in page.items], page.continuation
 
 

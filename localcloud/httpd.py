@@ -382,9 +382,9 @@ class HttpServer:
                 await asyncio.sleep(0.1)
                 continue
             accepted.setblocking(False)  # noqa: FBT003 - the socket module's signature
-            self._keep(self._welcome(accepted, tls))
+            self._keep(self._admit(accepted, tls))
 
-    async def _welcome(self, accepted: socket.socket, tls: ssl.SSLContext) -> None:
+    async def _admit(self, accepted: socket.socket, tls: ssl.SSLContext) -> None:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self.limits.request_seconds):

@@ -15,7 +15,7 @@ from localcloud.cosmos.metrics import INDEX_METRICS, query_metrics
 from localcloud.cosmos.queries import Page, Scope, SlowQueryError, Work
 from localcloud.cosmos.rids import document_k
 from localcloud.cosmos.sessions import RetryMemory, View, parse_token, session_token
-from localcloud.cosmos.slow_queries import LOOP_SECONDS, SlowLane
+from localcloud.cosmos.slow_queries import LOOP_SECONDS, SlowQueryThread
 from localcloud.cosmos.sql_parser import parse_query
 from localcloud.cosmos.sql_plan import needs_client, pinned_values, query_plan
 from localcloud.cosmos.wire import (
@@ -42,7 +42,7 @@ class DocumentsApi:
     def __init__(self, account: Account, *, rate: float = 0) -> None:
         self.account = account
         self.retries = RetryMemory()
-        self.slow = SlowLane(account.store)
+        self.slow = SlowQueryThread(account.store)
         self._rate = rate
         self._budgets: dict[int, Budget] = {}
 

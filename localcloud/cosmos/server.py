@@ -87,7 +87,7 @@ class CosmosService:
             return _refusal(call, error)
         fault = self._faults.take(call.operation)
         if fault is not None:
-            return self._act_out(fault, call)
+            return self._inject(fault, call)
         return self._perform(call)
 
     def _perform(self, call: Call) -> Response | Awaitable[Response]:
@@ -126,7 +126,7 @@ class CosmosService:
 
     # faults
 
-    async def _act_out(self, fault: Fault, call: Call) -> Response:
+    async def _inject(self, fault: Fault, call: Call) -> Response:
         if fault.kind == "status":
             return _refusal(call, _planned_error(fault.args))
         if fault.kind == "reset_before":

@@ -128,7 +128,7 @@ class Expressions(Operands):
         if left.const and not right.const:
             op, left, right = _MIRRORED[op], right, left
         if right.const and right.rank is not None and right.rank <= STRING:
-            return self.againstalways(op, left, right, exact=exact)
+            return self.against_constant(op, left, right, exact=exact)
         if left.rank == right.rank and left.rank in (NUMBER, STRING, BOOLEAN):
             return f"({left.v} {op} {right.v})"
         if op in (">", ">="):
@@ -136,7 +136,7 @@ class Expressions(Operands):
         function = {"=": "c_eq", "!=": "NOT c_eq", "<": "c_lt", "<=": "c_le"}[op]
         return f"({function}({left.j}, {right.j}))"
 
-    def againstalways(self, op: str, left: Value, right: Value, *, exact: bool) -> str:
+    def against_constant(self, op: str, left: Value, right: Value, *, exact: bool) -> str:
         self.index(left)
         matches = f"{left.v} {op if op != '!=' else '='} {right.v}" if right.rank != NULL else _null_test(op)
         if op in ("=", "!="):

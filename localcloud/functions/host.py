@@ -29,7 +29,13 @@ from localcloud.functions.routes import Router
 from localcloud.functions.schedule import parse_schedule
 from localcloud.functions.servicebus import ServiceBusListener, connector
 from localcloud.functions.settings import find_connection
-from localcloud.functions.timers import ClockWaiter, ScheduleMonitor, TimerListener, Timework, timer_argument
+from localcloud.functions.timers import (
+    ClockWaiter,
+    ScheduleMonitor,
+    TimerListener,
+    TimerRules,
+    timer_argument,
+)
 from localcloud.httpd import HttpServer, Request, listen, port_of
 
 __all__ = ["FunctionsHost", "HostOptions"]
@@ -121,7 +127,7 @@ class FunctionsHost:
         schedule = parse_schedule(trigger.schedule, os.environ.get("WEBSITE_TIME_ZONE"))
         now = datetime.fromtimestamp(self._clock.now(), UTC)
         monitored = trigger.use_monitor and not schedule.is_sub_minute(now)
-        work = Timework(schedule, run_on_startup=trigger.run_on_startup, monitored=monitored)
+        work = TimerRules(schedule, run_on_startup=trigger.run_on_startup, monitored=monitored)
 
         async def invoke(argument: Any) -> None:
             reason = f"Timer fired at {datetime.fromtimestamp(self._clock.now(), UTC).isoformat()}"

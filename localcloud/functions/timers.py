@@ -20,7 +20,7 @@ __all__ = [
     "ScheduleMonitor",
     "ScheduleStatus",
     "TimerListener",
-    "Timework",
+    "TimerRules",
     "Waiter",
     "timer_argument",
 ]
@@ -50,7 +50,7 @@ class Firing:
     on_startup: bool = False
 
 
-class Timework:
+class TimerRules:
     """The real host's rules for one timer, without I/O: `status` is what the monitor has to keep."""
 
     def __init__(self, schedule: Schedule, *, run_on_startup: bool, monitored: bool) -> None:
@@ -140,7 +140,7 @@ class TimerListener:
     def __init__(
         self,
         function: str,
-        work: Timework,
+        work: TimerRules,
         invoke: Callable[[Any], Awaitable[None]],
         monitor: ScheduleMonitor,
         clock: Clock,

@@ -101,7 +101,7 @@ class SearchService:
         self, operation: Operation, call: Call, fault: Fault | None, started: float
     ) -> Response:
         if fault is not None:
-            broken = await self._act_out(fault, call)
+            broken = await self._inject(fault, call)
             if broken is not None:
                 return self._respond(call.request, broken, started) if isinstance(broken, Answer) else broken
         executor = self._threads.get(operation.thread)
@@ -113,7 +113,7 @@ class SearchService:
             return Response(0, drop=True)
         return self._respond(call.request, answer, started)
 
-    async def _act_out(self, fault: Fault, call: Call) -> Answer | Response | None:
+    async def _inject(self, fault: Fault, call: Call) -> Answer | Response | None:
         """What to answer instead, or None where the operation is still to run."""
         if fault.kind == "latency":
             await asyncio.sleep(float(fault.args.get("seconds", 1.0)))

@@ -140,7 +140,7 @@ def _take(envelope: dict[str, Any], received: Received) -> None:
             received.logs.append(_exception(time, tags, base))
         case "MetricData":
             received.values += [
-                _value(time, base, each) for each in base["metrics"] if each["name"] != RESOURCE_METRIC
+                _value(time, base, point) for point in base["metrics"] if point["name"] != RESOURCE_METRIC
             ]
         case "EventData" | "AvailabilityData" | "PageViewData":
             pass  # nothing of ours sends them, and a sender must not fail for them

@@ -32,8 +32,8 @@ async def show_archives(base: str, archives: Path, console: Console) -> int:
 
 
 async def _show(app: App, archives: Path, console: Console) -> int:
-    taken = [each for archive in archives_at(archives) for each in await app.take_in(archive)]
-    names = ", ".join(each.name + (" (known already)" if each.duplicate else "") for each in taken)
+    taken = [archive for file in archives_at(archives) for archive in await app.take_in(file)]
+    names = ", ".join(f"{archive.name}{' (known already)' if archive.duplicate else ''}" for archive in taken)
     console.print(_text(f"\nTaking in {names}"))
     outcome = await follow(app, taken, console)
     for gap in outcome.gaps:
@@ -43,12 +43,12 @@ async def _show(app: App, archives: Path, console: Console) -> int:
 
 
 async def _print_a_report(app: App, taken: Sequence[Taken], console: Console) -> None:
-    sources = {(await app.get(f"/api/archives/{each.archive_id}"))["source"] for each in taken}
+    sources = {(await app.get(f"/api/archives/{archive.archive_id}"))["source"] for archive in taken}
     pages = [await app.get("/api/reports", source=source, type="thread", limit="200") for source in sources]
     found = [report for page in pages for report in page["items"]]
     if not found:
         return
-    report = await app.get(f"/api/reports/{max(found, key=_tells)['report_id']}")
+    report = await app.get(f"/api/reports/{max(found, key=_report_interest)['report_id']}")
     console.print()
     console.rule(_text(f"The report on: {report['title']}"), align="left", style="dim")
     console.print(Padding(Markdown(_printable(report["summary"]["content_markdown"])), (0, 2)))
@@ -65,6 +65,6 @@ def _printable(text: str) -> str:
     return _UNPRINTABLE.sub("\ufffd", text)
 
 
-def _tells(report: dict[str, Any]) -> tuple[bool, int, str]:
+def _report_interest(report: dict[str, Any]) -> tuple[bool, int, str]:
     """How much a report shows at a glance: an outcome, and many voices."""
     return bool(report["has_consensus"]), len(report["participants"]), report["report_id"]

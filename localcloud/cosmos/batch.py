@@ -4,6 +4,7 @@ A transactional batch is on one partition key, all or nothing, and one write to 
 `atomic` (the JavaScript client's bulk mode) each operation names its own key and stands for itself.
 """
 
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
@@ -30,25 +31,25 @@ class _Failed(Exception):  # noqa: N818 - carries the answer out of the transact
         self.result = result
 
 
+@dataclass
 class Batches:
-    def __init__(self, store: Store, replica: Replica, documents: Documents) -> None:
-        self._store = store
-        self._replica = replica
-        self._documents = documents
+    store: Store
+    replica: Replica
+    documents: Documents
 
     def run_atomic(
         self, container: Container, key: PartitionKey, body: bytes, *, minimal: bool = False
     ) -> tuple[int, list[dict[str, Any]]]:
         """The status of the whole and the result of each operation; a minimal one has only what was read."""
         operations = _parse(body)
-        before = container.lsn, list(container.lsns), container.next_k, self._replica.position()
+        before = container.lsn, list(container.lsns), container.next_k, self.replica.position()
         container.batch_lsn = container.lsn + 1
         try:
-            with self._store.all_or_nothing():
+            with self.store.all_or_nothing():
                 results = [self._step(container, key, *item) for item in enumerate(operations)]
         except _Failed as failure:
             container.lsn, container.lsns[:], container.next_k, position = before
-            self._replica.rewind(position)
+            self.replica.rewind(position)
             results = [_FAILED_DEPENDENCY] * len(operations)
             results[failure.position] = failure.result
             return 207, results
@@ -82,7 +83,7 @@ class Batches:
             raise _Failed(position, _error_result(error)) from None
 
     def _perform(self, container: Container, key: PartitionKey, operation: dict[str, Any]) -> dict[str, Any]:
-        documents = self._documents
+        documents = self.documents
         kind, doc_id = operation.get("operationType"), operation.get("id")
         body: Any = operation.get("resourceBody")
         conditions = Conditions(operation.get("ifMatch"), operation.get("ifNoneMatch"))
@@ -102,7 +103,7 @@ class Batches:
             case "Delete":
                 return _written(documents.delete(container, key, str(doc_id), conditions))
             case "Read":
-                return _read(documents.read(container, self._replica.primary(container), str(doc_id), key))
+                return _read(documents.read(container, self.replica.primary(container), str(doc_id), key))
             case _:
                 raise bad_request(f"the operation type {kind!r} is not one of a batch")
 

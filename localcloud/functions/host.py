@@ -127,14 +127,14 @@ class FunctionsHost:
         schedule = parse_schedule(trigger.schedule, os.environ.get("WEBSITE_TIME_ZONE"))
         now = datetime.fromtimestamp(self._clock.now(), UTC)
         monitored = trigger.use_monitor and not schedule.is_sub_minute(now)
-        work = TimerRules(schedule, run_on_startup=trigger.run_on_startup, monitored=monitored)
+        rules = TimerRules(schedule, run_on_startup=trigger.run_on_startup, monitored=monitored)
 
         async def invoke(argument: Any) -> None:
             reason = f"Timer fired at {datetime.fromtimestamp(self._clock.now(), UTC).isoformat()}"
             await invoke_with_retries(self._invoker, function, argument, reason)
 
         monitor = ScheduleMonitor(self._options.data / "timers")
-        return TimerListener(function.name, work, invoke, monitor, self._clock, ClockWaiter(self._clock))
+        return TimerListener(function.name, rules, invoke, monitor, self._clock, ClockWaiter(self._clock))
 
     def _listener(self, function: Function, trigger: ServiceBusTrigger) -> ServiceBusListener:
         options = self._app.config.service_bus

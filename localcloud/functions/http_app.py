@@ -5,6 +5,7 @@ import functools
 import re
 import time
 from collections.abc import Awaitable
+from dataclasses import dataclass
 from email.utils import formatdate
 from typing import Any
 
@@ -27,21 +28,15 @@ _OWN_HOST = re.compile(r"(?:[a-z0-9_-]{0,63}|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5}
 _OWN_ORIGIN = re.compile("https?://" + _OWN_HOST.pattern, re.IGNORECASE)
 
 
+@dataclass
 class HttpApp:
-    def __init__(
-        self,
-        functions: dict[str, Function],
-        router: Router,
-        invoker: Invoker,
-        keys: AccessKeys | None,
-        admin: AdminApi,
-    ) -> None:
-        """Without keys every request is let in, as `func start` does unless it is told --enableAuth."""
-        self._functions = functions
-        self._router = router
-        self._invoker = invoker
-        self._keys = keys
-        self._admin = admin
+    """Without keys every request is let in, as `func start` does unless it is told --enableAuth."""
+
+    functions: dict[str, Function]
+    router: Router
+    invoker: Invoker
+    keys: AccessKeys | None
+    admin: AdminApi
 
     def handle(self, request: Request) -> Response | Awaitable[Response]:
         """Answer at once, or by a future when the function has ended."""
@@ -49,13 +44,13 @@ class HttpApp:
         return _dated(response) if isinstance(response, Response) else response
 
     def _begin(self, request: Request) -> Response | Awaitable[Response]:
-        if self._keys is None and _is_from_elsewhere(request.headers):
+        if self.keys is None and _is_from_elsewhere(request.headers):
             return Response(403, FROM_ELSEWHERE, [("content-type", "text/plain")])
         method, path = request.method, request.raw_path
         if path[:7].lower() == "/admin/":
-            allowed = self._keys is None or self._keys.allow_admin(_key(request))
-            return self._admin.answer(method, path, request.body, allowed=allowed)
-        found = self._router.find(method, path)
+            allowed = self.keys is None or self.keys.allow_admin(_key(request))
+            return self.admin.answer(method, path, request.body, allowed=allowed)
+        found = self.router.find(method, path)
         if found is not None:
             return self._call(found, request)
         if path == "/" and method in {"GET", "HEAD"}:
@@ -63,8 +58,8 @@ class HttpApp:
         return Response(404)
 
     def _call(self, match: Match, request: Request) -> Response | Awaitable[Response]:
-        function = self._functions[match.function]
-        if self._keys is not None and not self._keys.allow(_key(request), _level(function), function.name):
+        function = self.functions[match.function]
+        if self.keys is not None and not self.keys.allow(_key(request), _level(function), function.name):
             return Response(401)
         try:
             argument = decode_request(request, match.values)
@@ -73,7 +68,7 @@ class HttpApp:
         encode = encode_response if function.plan.http_out_parameter is None else _encode_output
         call = Call(argument, REASON, _trace(request), encode=encode)
         done: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
-        self._invoker.start(function, call, functools.partial(_finish, done))
+        self.invoker.start(function, call, functools.partial(_finish, done))
         return done
 
 

@@ -26,18 +26,6 @@ from urllib.parse import unquote
 
 import httptools
 
-__all__ = [
-    "Handler",
-    "HttpServer",
-    "Limits",
-    "Request",
-    "Response",
-    "encode_response",
-    "json_response",
-    "listen",
-    "port_of",
-]
-
 log = logging.getLogger(__name__)
 
 

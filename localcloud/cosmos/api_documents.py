@@ -31,8 +31,6 @@ from localcloud.cosmos.wire import (
 )
 from localcloud.httpd import Response
 
-__all__ = ["DocumentsApi"]
-
 _PRE_TRIGGERS = "x-ms-documentdb-pre-trigger-include"
 _POST_TRIGGERS = "x-ms-documentdb-post-trigger-include"
 Show = Callable[[Call, Container, View, Scope, Page], Response]  # a page to the client

@@ -19,9 +19,6 @@ from localcloud.cosmos.wire import (
 )
 from localcloud.httpd import Response
 
-__all__ = ["MetadataApi"]
-
-
 _DATABASE = 2  # parts of the path of a database: dbs and its name
 
 

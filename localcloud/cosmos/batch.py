@@ -18,8 +18,6 @@ from localcloud.cosmos.keys import PartitionKey
 from localcloud.cosmos.sessions import Replica
 from localcloud.cosmos.store import Row, Store
 
-__all__ = ["Batches"]
-
 MAX_OPERATIONS = 100
 _FAILED_DEPENDENCY = {"statusCode": 424, "requestCharge": 0}
 

@@ -27,8 +27,6 @@ from localcloud.cosmos.sql_compiler import compile_query
 from localcloud.cosmos.sql_parser import parse_condition
 from localcloud.cosmos.store import Row, Store
 
-__all__ = ["MAX_NAME_LENGTH", "Conditions", "Documents", "Written", "check_id"]
-
 MAX_DOCUMENT_BYTES = 2 * 1024 * 1024
 MAX_NESTING = 128
 MAX_ID_LENGTH = 1023

@@ -2,20 +2,6 @@
 
 from typing import Any
 
-__all__ = [
-    "CosmosError",
-    "bad_request",
-    "conflict",
-    "cross_partition_disabled",
-    "not_found",
-    "not_implemented",
-    "not_json",
-    "precondition_failed",
-    "session_not_available",
-    "throttled",
-    "too_large",
-]
-
 _CODES = {
     400: "BadRequest",
     401: "Unauthorized",

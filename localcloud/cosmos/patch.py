@@ -5,8 +5,6 @@ from typing import Any
 
 from localcloud.cosmos.errors import bad_request
 
-__all__ = ["apply_patch"]
-
 MAX_OPERATIONS = 10
 MAX_INDEX_DIGITS = 10
 _SYSTEM = frozenset({"_rid", "_self", "_etag", "_attachments", "_ts"})

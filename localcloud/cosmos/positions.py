@@ -15,8 +15,6 @@ import orjson
 
 from localcloud.cosmos.errors import bad_request
 
-__all__ = ["Column", "Position", "ResumeFilter", "at_or_after"]
-
 MAX_TOKEN_BYTES = 16 * 1024  # a token is a header, and clients take no longer ones
 
 

@@ -23,8 +23,6 @@ from localcloud.cosmos.sql_parser import parse_query
 from localcloud.cosmos.sql_values import STRING, rank
 from localcloud.cosmos.store import Store
 
-__all__ = ["Page", "Queries", "Scope", "SlowQueryError", "Work"]
-
 MAX_PAGE_ITEMS = 1000
 DEFAULT_PAGE_ITEMS = 100
 MAX_PAGE_BYTES = 4 * 1024 * 1024

@@ -18,8 +18,6 @@ from localcloud.cosmos.wire import Call, session_headers
 from localcloud.faults import FAULTS_PATH, Fault, FaultPlan
 from localcloud.httpd import HttpServer, Limits, Request, Response, json_response
 
-__all__ = ["FAULT_KINDS", "CosmosService"]
-
 log = logging.getLogger(__name__)
 
 FAULT_KINDS = ("status", "status_after", "latency", "reset_before", "reset_after")

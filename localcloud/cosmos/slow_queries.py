@@ -13,8 +13,6 @@ from localcloud.cosmos.errors import throttled
 from localcloud.cosmos.queries import Page, Work
 from localcloud.cosmos.store import Store
 
-__all__ = ["LOOP_SECONDS", "SlowQueryThread"]
-
 LOOP_SECONDS = 0.2
 MAX_WAITING = 50
 _RETRY_MS = 1000

@@ -11,8 +11,6 @@ from localcloud.cosmos.sql_expressions import Expressions
 from localcloud.cosmos.sql_pieces import Binder, Parameters, State, Value, literal, path, type_of
 from localcloud.cosmos.sql_values import ARRAY, rank
 
-__all__ = ["TABLE", "Program", "compile_query"]
-
 TABLE = "$TABLE"  # stands for the table of documents until the query runs
 _RESUME = "$RESUME"  # stands for the condition by which a page starts where the last one ended
 

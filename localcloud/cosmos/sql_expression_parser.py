@@ -4,8 +4,6 @@ from localcloud.cosmos import sql_ast as ast
 from localcloud.cosmos.errors import CosmosError, bad_request
 from localcloud.cosmos.sql_lexer import KEYWORDS, Token, syntax_error, tokenize
 
-__all__ = ["ExpressionParser"]
-
 MAX_DEPTH = 64
 _LITERALS = {"TRUE": ast.Const(value=True), "FALSE": ast.Const(value=False), "NULL": ast.Const(None)}
 _COMPARISONS = frozenset({"=", "!=", "<>", "<", "<=", ">", ">="})

@@ -33,8 +33,6 @@ from localcloud.cosmos.sql_values import (
     rank,
 )
 
-__all__ = ["Expressions"]
-
 _PLAIN_KEY = re.compile(r'[^"\\\x00-\x1f\x7f]+')
 _IS_TYPE = {"IS_NULL": NULL, "IS_BOOL": BOOLEAN, "IS_NUMBER": NUMBER, "IS_STRING": STRING, "IS_ARRAY": ARRAY,
             "IS_OBJECT": OBJECT}  # fmt: skip

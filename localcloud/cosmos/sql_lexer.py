@@ -7,8 +7,6 @@ from typing import Any
 
 from localcloud.cosmos.errors import CosmosError, bad_request
 
-__all__ = ["KEYWORDS", "MAX_QUERY_LENGTH", "Token", "syntax_error", "tokenize"]
-
 MAX_QUERY_LENGTH = 512 * 1024
 MAX_HEXADECIMAL = 18  # with its prefix: 64 bits
 

@@ -9,8 +9,6 @@ from localcloud.cosmos.sql_ast import ArrayLiteral, Const, Expr, Param
 from localcloud.cosmos.sql_pieces import Binder, State, Value, typed
 from localcloud.cosmos.sql_values import ARRAY, NULL, OBJECT, UNDEFINED, rank
 
-__all__ = ["Operands", "always"]
-
 
 class Operands:
     def __init__(self, state: State, names: dict[str, Value]) -> None:

@@ -7,8 +7,6 @@ from localcloud.cosmos.errors import bad_request
 from localcloud.cosmos.sql_expression_parser import ExpressionParser
 from localcloud.cosmos.sql_lexer import KEYWORDS
 
-__all__ = ["parse_condition", "parse_query"]
-
 
 @lru_cache(maxsize=512)
 def parse_query(text: str) -> ast.Query:

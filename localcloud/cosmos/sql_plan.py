@@ -11,8 +11,6 @@ import orjson
 from localcloud.cosmos import sql_ast as ast
 from localcloud.cosmos.errors import CosmosError, bad_request
 
-__all__ = ["needs_client", "pinned_values", "query_plan"]
-
 _KINDS = {"COUNT": "Count", "COUNTIF": "CountIf", "SUM": "Sum", "AVG": "Average", "MIN": "Min", "MAX": "Max"}
 _FILTER = "({documentdb-formattableorderbyquery-filter})"
 _WHOLE_RANGE = {"min": "", "max": "FF", "isMinInclusive": True, "isMaxInclusive": False}

@@ -15,21 +15,6 @@ from localcloud.cosmos.positions import ResumeFilter
 from localcloud.cosmos.sessions import session_token
 from localcloud.httpd import Request, Response
 
-__all__ = [
-    "Call",
-    "QuerySpec",
-    "all_tokens",
-    "answer",
-    "conditions_in",
-    "feed_body",
-    "http_date",
-    "is_query",
-    "page_size",
-    "query_in",
-    "session_headers",
-    "small_number",
-]
-
 _JSON = ("Content-Type", "application/json")
 
 

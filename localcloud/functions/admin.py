@@ -10,8 +10,6 @@ from urllib.parse import unquote
 from localcloud.functions.definitions import Function, HttpTrigger
 from localcloud.httpd import Response, json_response
 
-__all__ = ["NOT_REPRODUCED", "AdminApi"]
-
 NOT_REPRODUCED = ("scale-out", "dynamic concurrency", "Easy Auth", "worker recycling")
 VERSION = "4.0-localcloud"
 

@@ -10,8 +10,6 @@ from typing import Any
 import azure.functions as func
 from azure.functions._abc import RetryContext, RpcException, TraceContext
 
-__all__ = ["InvocationContext", "Output", "Retry", "Trace", "thread_local_storage"]
-
 thread_local_storage = threading.local()
 
 

@@ -38,8 +38,6 @@ from localcloud.functions.timers import (
 )
 from localcloud.httpd import HttpServer, Request, listen, port_of
 
-__all__ = ["FunctionsHost", "HostOptions"]
-
 log = logging.getLogger(__name__)
 
 ADDRESS = "127.0.0.1"

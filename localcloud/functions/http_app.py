@@ -18,8 +18,6 @@ from localcloud.functions.keys import AccessKeys
 from localcloud.functions.routes import Match, Router
 from localcloud.httpd import Limits, Request, Response
 
-__all__ = ["LIMITS", "HttpApp"]
-
 LIMITS = Limits(body_bytes=100 * 1024 * 1024)  # as the real host
 REASON = "This function was programmatically called via the host APIs."
 FROM_ELSEWHERE = b"Without keys this host answers to localhost alone, and to no page of another site.\n"

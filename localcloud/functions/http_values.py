@@ -11,8 +11,6 @@ from azure.functions.meta import Datum, get_binding_registry
 
 from localcloud.httpd import Request, Response
 
-__all__ = ["decode_request", "encode_response", "parse_query"]
-
 WITHOUT_BODY = frozenset({204, 304})
 _PLAIN_TEXT = ("content-type", "text/plain; charset=utf-8")
 _SET_BY_SERVER = frozenset({"content-length", "transfer-encoding", "connection", "keep-alive"})

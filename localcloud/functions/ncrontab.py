@@ -5,8 +5,6 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from croniter import CroniterBadCronError, CroniterBadDateError, croniter
 
-__all__ = ["MINUTE", "CronSchedule", "ScheduleError", "is_cron", "parse_cron"]
-
 MINUTE = timedelta(minutes=1)
 _FIELD_COUNTS = (5, 6)
 _PART = re.compile(r"(?:\*|(\w+)(?:-(\w+))?)(?:/(\d{1,2}))?", re.ASCII)

@@ -7,8 +7,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from localcloud.functions.ncrontab import MINUTE, ScheduleError, is_cron, parse_cron
 from localcloud.functions.timespan import format_timespan, parse_timespan
 
-__all__ = ["Schedule", "ScheduleError", "parse_schedule"]
-
 
 class Schedule(Protocol):
     def next_after(self, moment: datetime) -> datetime:

@@ -11,8 +11,6 @@ from typing import Any, Protocol
 
 from azure.servicebus import ServiceBusReceivedMessage
 
-__all__ = ["Receiver", "Settlement", "keep_locked"]
-
 log = logging.getLogger(__name__)
 
 RENEW_AHEAD_SECONDS = 10.0

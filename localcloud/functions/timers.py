@@ -14,17 +14,6 @@ from azure.functions.meta import Datum, get_binding_registry
 from localcloud.clock import Clock
 from localcloud.functions.schedule import Schedule
 
-__all__ = [
-    "ClockWaiter",
-    "Firing",
-    "ScheduleMonitor",
-    "ScheduleStatus",
-    "TimerListener",
-    "TimerRules",
-    "Waiter",
-    "timer_argument",
-]
-
 log = logging.getLogger(__name__)
 
 NEVER = datetime(1, 1, 1, tzinfo=UTC)

@@ -12,8 +12,6 @@ from localcloud.search.index import Index
 from localcloud.search.schema import Schema, check_name, check_update, parse_index
 from localcloud.search.store import Store
 
-__all__ = ["Catalog", "Conditions"]
-
 MAX_INDEXES = 200
 
 

@@ -8,8 +8,6 @@ from localcloud.search.errors import DocumentError, SearchError, bad_request, sh
 from localcloud.search.schema import Schema
 from localcloud.search.values import check_vector, key_problem, merge_documents, normalise_document
 
-__all__ = ["Action", "Outcome", "parse_batch", "plan"]
-
 ACTIONS = ("upload", "merge", "mergeOrUpload", "delete")
 MAX_ACTIONS = 32_000
 MAX_KEY_PROBLEMS = 20  # reported in one answer

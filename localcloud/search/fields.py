@@ -8,18 +8,6 @@ from typing import Any
 from localcloud.search.analysis import ANALYZERS, DEFAULT_ANALYZER
 from localcloud.search.errors import bad_request, shown, unsupported
 
-__all__ = [
-    "COMPLEX",
-    "MAX_FIELDS",
-    "STRING",
-    "Field",
-    "as_list",
-    "as_object",
-    "echo_field",
-    "parse_field",
-    "refuse_unknown",
-]
-
 STRING, COMPLEX, SINGLE = "Edm.String", "Edm.ComplexType", "Edm.Single"
 SCALARS = frozenset({STRING, "Edm.Int32", "Edm.Int64", "Edm.Double", "Edm.Boolean", "Edm.DateTimeOffset"})
 MAX_DEPTH = 10

@@ -27,8 +27,6 @@ from localcloud.search.errors import DocumentError, SearchError, bad_request
 from localcloud.search.operations import Answer, Call, Operation, find_operation
 from localcloud.search.tls import server_context
 
-__all__ = ["ADMIN_KEY", "QUERY_KEY", "SearchService", "Settings"]
-
 log = logging.getLogger(__name__)
 
 # Well known on purpose: the service listens on loopback, and holds nothing but test data.

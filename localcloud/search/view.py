@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from localcloud.search.columns import Column, Mask, Rows
 from localcloud.search.segment import Segment
 
-__all__ = ["Part", "View"]
-
 SMALL = 1024
 MERGE_FACTOR = 8
 

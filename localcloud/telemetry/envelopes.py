@@ -12,18 +12,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-__all__ = [
-    "BodyError",
-    "EnvelopeError",
-    "Log",
-    "Received",
-    "Refused",
-    "Span",
-    "Value",
-    "read_envelopes",
-    "unpack",
-]
-
 LEVELS = ("debug", "info", "warning", "error", "critical")
 RESOURCE_METRIC = "_OTELRESOURCE_"  # describes the sender, and measures nothing
 _DURATION = re.compile(r"(?:(\d+)\.)?(\d+):(\d\d):(\d\d(?:\.\d+)?)")

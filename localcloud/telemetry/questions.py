@@ -8,8 +8,6 @@ from urllib.parse import parse_qsl, unquote
 from localcloud.telemetry.envelopes import LEVELS
 from localcloud.telemetry.store import Store
 
-__all__ = ["PREFIX", "TelemetryQueryError", "answer"]
-
 PREFIX = "/api/"
 LIMIT = 200
 MOST = 5_000

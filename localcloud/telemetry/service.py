@@ -15,8 +15,6 @@ from localcloud.telemetry.envelopes import BodyError, read_envelopes, unpack
 from localcloud.telemetry.questions import PREFIX, TelemetryQueryError, answer
 from localcloud.telemetry.store import Store
 
-__all__ = ["PORT", "Settings", "TelemetryService"]
-
 log = logging.getLogger(__name__)
 
 PORT = 4319

@@ -10,8 +10,6 @@ from typing import Any
 
 import aiohttp
 
-__all__ = ["App", "AppError", "ArchiveFile", "Taken", "archives_at", "open_app"]
-
 LARGEST_UPLOAD = 90 * 1024 * 1024  # the host takes no larger body; a local source reads the file itself
 TIMEOUT = aiohttp.ClientTimeout(total=120)
 LONGEST_NAME = 63

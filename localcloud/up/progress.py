@@ -9,8 +9,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from localcloud.up.app import App, Taken
 
-__all__ = ["Outcome", "follow"]
-
 POLL_SECONDS = 0.4
 
 

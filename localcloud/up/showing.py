@@ -13,8 +13,6 @@ from rich.text import Text
 from localcloud.up.app import App, AppError, Taken, archives_at, open_app
 from localcloud.up.progress import follow
 
-__all__ = ["show_archives"]
-
 # Control characters, direction marks and lone surrogates: mail must not steer the terminal.
 _UNPRINTABLE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]"

@@ -101,7 +101,8 @@ class Batches:
             case "Delete":
                 return _written(documents.delete(container, key, str(doc_id), conditions))
             case "Read":
-                return _read(documents.read(container, self.replica.primary(container), str(doc_id), key))
+                row = documents.read(container, self.replica.primary(container), str(doc_id), key)
+                return _result(200, row, read_charge(len(row.body)))
             case _:
                 raise bad_request(f"the operation type {kind!r} is not one of a batch")
 
@@ -127,21 +128,12 @@ def _parse(body: bytes) -> list[dict[str, Any]]:
 def _written(written: Written) -> dict[str, Any]:
     if written.row is None:
         return {"statusCode": written.status, "requestCharge": write_charge(0)}
-    return {
-        "statusCode": written.status,
-        "requestCharge": write_charge(len(written.row.body)),
-        "eTag": written.row.etag,
-        "resourceBody": orjson.Fragment(written.row.body),
-    }
+    return _result(written.status, written.row, write_charge(len(written.row.body)))
 
 
-def _read(row: Row) -> dict[str, Any]:
-    return {
-        "statusCode": 200,
-        "requestCharge": read_charge(len(row.body)),
-        "eTag": row.etag,
-        "resourceBody": orjson.Fragment(row.body),
-    }
+def _result(status: int, row: Row, charge: float) -> dict[str, Any]:
+    body = orjson.Fragment(row.body)
+    return {"statusCode": status, "requestCharge": charge, "eTag": row.etag, "resourceBody": body}
 
 
 def _error_result(error: CosmosError) -> dict[str, Any]:

@@ -61,23 +61,10 @@ class Expressions(Operands):
     def truth(self, expr: ast.Expr) -> str:
         """SQL that holds exactly where the expression is true; in a form that can use an index."""
         match expr:
-            case ast.Logic(op, operands):
-                return balanced([self.truth(operand) for operand in operands], f" {op} ")
-            case ast.Binary(op, left, right) if op in _MIRRORED:
-                return self.comparison(op, self.value(left), self.value(right), exact=False)
-            case ast.Between(operand, low, high):
-                value = self.value(operand)
-                return balanced(
-                    [
-                        self.comparison(">=", value, self.value(low), exact=False),
-                        self.comparison("<=", value, self.value(high), exact=False),
-                    ],
-                    " AND ",
-                )
             case ast.Call("STARTSWITH", (operand, prefix)) | ast.Like(operand, prefix, None):
                 return balanced([*self.prefix(expr, operand, prefix), self.boolean(expr)], " AND ")
             case _:
-                return self.boolean(expr)
+                return self.boolean(expr, exact=False)
 
     def prefix(self, expr: ast.Expr, operand: ast.Expr, pattern: ast.Expr) -> list[str]:
         """The range that a text with this prefix lies in: it narrows the search, and the rest decides."""
@@ -94,20 +81,21 @@ class Expressions(Operands):
         high = self.bound("", lambda parameters: start(parameters) + _LAST_CHARACTERS)
         return [self.comparison(op, value, bound, exact=False) for op, bound in ((">=", low), ("<=", high))]
 
-    def boolean(self, expr: ast.Expr) -> str:
-        """SQL that is 1, 0 or NULL: true, false, and neither."""
+    def boolean(self, expr: ast.Expr, *, exact: bool = True) -> str:
+        """SQL that is 1, 0 or NULL: true, false, and neither; where not `exact`, the last two may be one."""
         match expr:
             case ast.Logic(op, operands):
-                return balanced([self.boolean(operand) for operand in operands], f" {op} ")
+                part = self.boolean if exact else self.truth
+                return balanced([part(operand) for operand in operands], f" {op} ")
             case ast.Unary("NOT", operand):
                 return f"(NOT {self.boolean(operand)})"
             case ast.Binary(op, left, right) if op in _MIRRORED:
-                return self.comparison(op, self.value(left), self.value(right), exact=True)
+                return self.comparison(op, self.value(left), self.value(right), exact=exact)
             case ast.Between(operand, low, high):
                 value = self.value(operand)
                 bounds = ((">=", self.value(low)), ("<=", self.value(high)))
                 return balanced(
-                    [self.comparison(op, value, bound, exact=True) for op, bound in bounds], " AND "
+                    [self.comparison(op, value, bound, exact=exact) for op, bound in bounds], " AND "
                 )
             case ast.In(operand, choices):
                 return self.membership(self.value(operand), choices)

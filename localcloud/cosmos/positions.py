@@ -15,6 +15,7 @@ import orjson
 
 from localcloud.cosmos.errors import bad_request
 
+MAX_ROWS = 2**62
 MAX_TOKEN_BYTES = 16 * 1024  # a token is a header, and clients take no longer ones
 
 
@@ -73,10 +74,8 @@ class Position:
         if len(bound) != columns:
             raise bad_request("the continuation token is of another query: pass it on with its own")
         numbers = [rows, taken, *(part for part in bound if isinstance(part, int))]
-        if (
-            not all(isinstance(number, int) and abs(number) < 2**62 for number in numbers)
-            or min(rows, taken) < 0
-        ):
+        in_range = all(isinstance(number, int) and -(2**63) <= number < 2**63 for number in numbers)
+        if not in_range or not 0 <= rows < MAX_ROWS or not 0 <= taken < MAX_ROWS:
             raise bad_request("the continuation token is out of range")
         return cls(tuple(bound), rows, taken)
 

@@ -8,6 +8,7 @@ from localcloud.cosmos import sql_ast as ast
 from localcloud.cosmos.errors import bad_request
 from localcloud.cosmos.positions import Column, ResumeFilter, at_or_after
 from localcloud.cosmos.sql_expressions import Expressions
+from localcloud.cosmos.sql_operands import storable
 from localcloud.cosmos.sql_pieces import Binder, Parameters, State, Value, literal, path, type_of
 from localcloud.cosmos.sql_values import ARRAY, rank
 
@@ -52,8 +53,7 @@ class Program:
                     "resumeFilter with an array or object as ORDER BY value is not supported here: resume "
                     "with the continuation token alone"
                 )
-            scalar = int(value) if isinstance(value, bool) else value
-            pair = (None, None) if undefined else (rank(value), scalar)
+            pair = (None, None) if undefined else (rank(value), storable(value))
             bound += pair[-length:]
         return (*bound, k) if k is not None else tuple(bound)
 

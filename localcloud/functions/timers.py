@@ -1,4 +1,4 @@
-"""Timer triggers: a clockwork that says when to fire and why, the record it keeps, and the loop around it."""
+"""Timer triggers: the rules for when to fire and why, the record that is kept, and the loop around them."""
 
 import asyncio
 import json

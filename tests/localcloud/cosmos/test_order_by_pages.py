@@ -18,7 +18,7 @@ from tests.localcloud.cosmos.raw import RawClient
 from tests.support.services import RunningService
 
 MIXED: list[Any] = [
-    None, True, False, 3, 2.5, -1, "b", "a", "", [1], [0], {"x": 1}, 3, "b", None, [1], True, 2**53,
+    None, True, False, 3, 2.5, -1, "b", "a", "", [1], [0], {"x": 1}, 3, "b", None, [1], True, 2**63 - 1,
 ]  # fmt: skip
 MISSING = object()
 
@@ -263,13 +263,13 @@ def test_a_resume_filter_knows_null_undefined_and_booleans(
 ) -> None:
     policy = {"includedPaths": [{"path": "/*"}, {"path": "/x/?"}]}
     container = make_container(indexing_policy=policy)
-    values: list[Any] = [MISSING, None, False, True, 5, "s"]
+    values: list[Any] = [MISSING, None, False, True, 5, 1.5 * 2**64, "s"]
     for number, value in enumerate(values):
         body: dict[str, Any] = {} if value is MISSING else {"x": value}
         container.create_item({"id": str(number), "pk": "p", **body})
     query = RangeQuery(raw, container, "SELECT * FROM c ORDER BY c.x")
     number = next(number for number in range(RANGES) if query.rows(number, None)[1])
-    for position, value in enumerate([[], *values[1:]]):
+    for position, value in enumerate([[], *values[1:5], 3 * 2**63, *values[6:]]):
         rows = query.rows(number, {"value": [value], "exclude": True})[1]
         assert ids(rows) == [str(later) for later in range(position + 1, len(values))]
 

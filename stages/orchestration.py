@@ -16,13 +16,14 @@ import azure.functions as func
 
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.store import Conflict
-from shared.core.errors import ClassifiedError
 from shared.documents.base import ProcessingStatus, stored_time
 from shared.documents.threads import Thread
-from shared.pipeline.events.data import EmbeddingsGenerated, OrchestrationFailed
+from shared.pipeline import topology
+from shared.pipeline.events.builders import summary_request
+from shared.pipeline.events.data import EmbeddingsGenerated
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.readiness import ReadyThread, ready_threads, summary_request
-from shared.pipeline.stage import ScheduledEvent, Stage, StageResult, Subject, Work
+from shared.pipeline.readiness import ReadyThread, ready_threads
+from shared.pipeline.stage import ScheduledEvent, Stage, StageResult, Work
 from shared.threads.merging import resolve_thread
 from shared.threads.thread_documents import RESET_ATTEMPTS
 from stages.registration import register_stage
@@ -165,26 +166,11 @@ async def _together(work: Iterable[Awaitable[Result]]) -> list[Result]:
     return await asyncio.gather(*(one(each) for each in work))
 
 
-def _failed(
-    event: Event[EmbeddingsGenerated],
-    failure: ClassifiedError,
-    attempts: int,
-    now: datetime,  # noqa: ARG001 - this event has no time of its own
-) -> OrchestrationFailed:
-    threads = sorted({*event.data.chunk_threads, *event.data.thread_ids})
-    return OrchestrationFailed(
-        thread_ids=threads or event.data.chunk_ids[:1] or [event.event_id],
-        error_message=failure.message,
-        error_type=failure.error_type,
-        retry_count=attempts,
-    )
-
-
-def _subjects(data: EmbeddingsGenerated) -> list[Subject]:
+def _documents(data: EmbeddingsGenerated) -> list[tuple[str, str]]:
     """The threads: their chunks are done, and what is left of an error goes with the next summary."""
-    return [Subject(Thread, each, each) for each in sorted({*data.chunk_threads, *data.thread_ids})]
+    return [(thread_id, thread_id) for thread_id in sorted({*data.chunk_threads, *data.thread_ids})]
 
 
-ORCHESTRATION = Stage("orchestration", EmbeddingsGenerated, orchestrate, _failed, _subjects)
+ORCHESTRATION = Stage(topology.ORCHESTRATION, orchestrate, _documents)
 
 register_stage(blueprint, ORCHESTRATION)

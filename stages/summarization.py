@@ -7,32 +7,25 @@ however often it is asked for. Earlier versions stay, marked as outdated.
 import json
 import time
 import uuid
-from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
-from datetime import datetime
-from typing import Any
 
 import azure.functions as func
 
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.lease import Lease
 from shared.clients.cosmos.store import Conflict
-from shared.core.errors import ClassifiedError
 from shared.documents.base import ProcessingStatus
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.domain.summaries.models import SummaryType
 from shared.embedding.sentence_embedder import sentence_embedder
-from shared.pipeline.events.data import (
-    EventCitation,
-    SummarizationFailed,
-    SummarizationRequested,
-    SummaryComplete,
-)
+from shared.pipeline import topology
+from shared.pipeline.events.builders import summary_complete
+from shared.pipeline.events.data import SummarizationRequested, SummaryComplete
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.summaries import mark_all_outdated, mark_superseded, revive
-from shared.pipeline.stage import Stage, StageResult, Subject, Work
+from shared.pipeline.stage import Stage, StageResult, Work
 from shared.summarization.factory import EXTRACTIVE, check_backend, summarizer_for
 from shared.summarization.summary_document import summary_fields
 from shared.summarization.thread_context import ContextOptions, load_context
@@ -43,7 +36,6 @@ from stages.registration import register_stage
 __all__ = ["SUMMARIZATION", "blueprint", "summary_id"]
 
 blueprint = func.Blueprint()
-MARKDOWN_IN_EVENT = 4000
 STORING_SECONDS = 60.0
 POLL_SECONDS = 0.5
 _NAMESPACE = uuid.UUID("6f1c1c62-6a3e-4f0a-9b57-2d6f3a5f0c11")
@@ -169,46 +161,20 @@ async def _note_on_thread(thread: Thread, summary: Summary, work: Work) -> None:
 
 
 def _announcement(summary: Summary, data: SummarizationRequested, milliseconds: float) -> SummaryComplete:
-    return SummaryComplete(
-        thread_id=str(summary.thread_id),
-        summary_id=summary.id,
-        summary_markdown=summary.content_markdown[:MARKDOWN_IN_EVENT],
-        citations=_cited(summary.citations),
-        llm_backend=data.llm_backend,
-        llm_model=data.llm_model,
-        tokens_prompt=summary.metadata.get("tokens_prompt", 0),
-        tokens_completion=summary.metadata.get("tokens_completion", 0),
-        latency_ms=round(milliseconds, 1),
+    return summary_complete(
+        summary,
+        backend=data.llm_backend,
+        model=data.llm_model,
+        citations=summary.citations,
+        usage=summary.metadata,
+        latency_ms=milliseconds,
     )
 
 
-def _cited(citations: Sequence[Any]) -> list[EventCitation]:
-    return [
-        EventCitation(message_id=each.message_id, chunk_id=each.chunk_id, offset=each.offset or 0)
-        for each in citations[:100]
-    ]
+def _documents(data: SummarizationRequested) -> list[tuple[str, str]]:
+    return [(thread_id, thread_id) for thread_id in data.thread_ids]
 
 
-def _failed(
-    event: Event[SummarizationRequested],
-    failure: ClassifiedError,
-    attempts: int,
-    now: datetime,  # noqa: ARG001 - this event has no time of its own
-) -> SummarizationFailed:
-    return SummarizationFailed(
-        thread_id=event.data.thread_ids[0],
-        error_message=failure.message,
-        error_type=failure.error_type,
-        retry_count=attempts,
-    )
-
-
-def _subjects(data: SummarizationRequested) -> list[Subject]:
-    return [Subject(Thread, each, each) for each in data.thread_ids]
-
-
-SUMMARIZATION = Stage(
-    "summarization", SummarizationRequested, summarize, _failed, _subjects, counts_attempt_first=True
-)
+SUMMARIZATION = Stage(topology.SUMMARIZATION, summarize, _documents, counts_attempt_first=True)
 
 register_stage(blueprint, SUMMARIZATION)

@@ -22,15 +22,15 @@ from shared.documents.containers import read_document
 from shared.documents.operations import Operation
 from shared.documents.queries.sources import DUE_SOURCES
 from shared.documents.sources import Source
+from shared.pipeline.topology import INGESTION
 
 if TYPE_CHECKING:
     from azure import servicebus
 else:
     servicebus = lazy("azure.servicebus")
 
-__all__ = ["INGESTION_QUEUE", "Requested", "due_sources", "request_due_fetches", "request_fetch"]
+__all__ = ["Requested", "due_sources", "request_due_fetches", "request_fetch"]
 
-INGESTION_QUEUE = "ingestion"
 WAITING_LEASE = timedelta(minutes=10)  # for a message that waits in the queue
 
 
@@ -60,7 +60,7 @@ async def request_fetch(
 async def _send(operation: Operation, session: Session, clients: Clients) -> None:
     body = json.dumps({"operation_id": operation.id, "session": session.tokens()})
     message = servicebus.ServiceBusMessage(body, message_id=operation.id, content_type="application/json")
-    await clients.bus.send_to_queue(INGESTION_QUEUE, [message])
+    await clients.bus.send_to_queue(INGESTION.name, [message])
 
 
 async def due_sources(clients: Clients, now: datetime) -> AsyncIterator[Source]:

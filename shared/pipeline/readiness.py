@@ -1,4 +1,4 @@
-"""Whether a thread is ready for its summary, and the request for it.
+"""Whether a thread is ready for its summary.
 
 A thread is ready when all its messages are chunked and all its chunks are settled: embedded, or given up.
 Its version is a hash of what it is made of.
@@ -17,10 +17,8 @@ from shared.documents.queries.chunks import CHUNK_STATES
 from shared.documents.queries.messages import MESSAGE_STATES
 from shared.documents.queries.named_query import states_of_threads
 from shared.documents.threads import Thread
-from shared.pipeline.events.data import SummarizationRequested
-from shared.settings.app import Settings
 
-__all__ = ["ReadyThread", "ready_thread", "ready_threads", "summary_request"]
+__all__ = ["ReadyThread", "ready_thread", "ready_threads"]
 
 ASKED_AT_ONCE = 100
 
@@ -86,16 +84,3 @@ def _version_part(state: Mapping[str, Any]) -> str:
 
 def _version(parts: Iterable[str]) -> str:
     return hashlib.sha256(json.dumps(sorted(parts)).encode()).hexdigest()[:16]
-
-
-def summary_request(thread_id: str, version: str, settings: Settings) -> SummarizationRequested:
-    """The same thread and version give the same request, whoever makes it."""
-    return SummarizationRequested(
-        thread_ids=[thread_id],
-        top_k=settings.SUMMARY_TOP_K,
-        llm_backend=settings.SUMMARY_BACKEND,
-        llm_model=settings.SUMMARY_MODEL,
-        context_window_tokens=settings.SUMMARY_CONTEXT_TOKENS,
-        prompt_template=settings.SUMMARY_TEMPLATE,
-        content_hashes=[version],
-    )

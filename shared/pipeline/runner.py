@@ -27,6 +27,7 @@ from shared.core.errors import ErrorKind, InvalidEventError, PermanentError, Pip
 from shared.core.ids import failure_id
 from shared.documents.failures import FailureRecord
 from shared.pipeline.delivery import Delivery
+from shared.pipeline.events.builders import failed_event
 from shared.pipeline.events.data import EventData
 from shared.pipeline.events.envelope import Event, parse_event
 from shared.pipeline.events.splitting import split_to_fit
@@ -115,8 +116,8 @@ class StageRunner(Generic[Data]):
 
     def _validated(self, body: bytes) -> Event[Data]:
         event = parse_event(body)
-        if not isinstance(event.data, self._stage.consumes):
-            wanted = self._stage.consumes.__name__
+        if not isinstance(event.data, self._stage.row.consumes):
+            wanted = self._stage.row.consumes.__name__
             raise InvalidEventError(f"{event.event_type} is not for {self._stage.name}: it takes {wanted}")
         return event
 
@@ -211,9 +212,9 @@ class StageRunner(Generic[Data]):
         now = self._runtime.now()
         record = failure_record(
             self._stage.name,
-            delivery,
-            event,
             abandoned.failure,
+            event=event,
+            delivery=delivery,
             reason=abandoned.reason,
             attempt_count=abandoned.attempt_count,
             now=now,
@@ -236,8 +237,10 @@ class StageRunner(Generic[Data]):
                 failed_status=self._stage.failed_status,
             ),
         )
-        told = self._stage.failed(event, abandoned.failure, abandoned.attempt_count, now)
-        failed = Event.of(told, session=session.tokens(), attempt=event.attempt, now=now)
+        data = failed_event(
+            self._stage.row, event, abandoned.failure, attempts=abandoned.attempt_count, now=now
+        )
+        failed = Event.of(data, session=session.tokens(), attempt=event.attempt, now=now)
         await self._best_effort(failed.event_type, self._clients.bus.publish([failed]))
 
     async def _best_effort(self, what: str, work: Awaitable[None]) -> None:

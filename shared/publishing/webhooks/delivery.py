@@ -17,7 +17,7 @@ from shared.clients.outbound import AddressPolicy
 from shared.documents.base import stored_time
 from shared.documents.queries.reports import DUE_DELIVERIES
 from shared.documents.reports import DeliveryStatus, Report, ReportDelivery
-from shared.pipeline.events.data import ReportDeliveryFailed
+from shared.pipeline.events.builders import report_delivery_failed
 from shared.pipeline.events.envelope import Event
 from shared.publishing.webhooks.planning import webhooks_of
 from shared.publishing.webhooks.sending import NotDeliveredError, SendOptions, send
@@ -138,15 +138,14 @@ class _DeliveryRun:
     async def _give_up(self, report: Report, place: int, why: str) -> Report:
         """Say so first: the same event is dropped by the broker if a crash makes this repeat."""
         delivery = report.deliveries[place]
-        told = ReportDeliveryFailed(
-            report_id=report.id,
-            thread_id=report.thread_id or report.scope,
-            delivery_channel=delivery.channel,
-            error_message=why,
+        failed = report_delivery_failed(
+            report,
+            channel=delivery.channel,
             error_type=NotDeliveredError.__name__,
-            retry_count=max(delivery.attempts - 1, 0),
+            error_message=why,
+            retries=max(delivery.attempts - 1, 0),
         )
-        await self.clients.bus.publish([Event.of(told, now=self.now)])
+        await self.clients.bus.publish([Event.of(failed, now=self.now)])
         return await self._note(report, place, status=DeliveryStatus.FAILED, error=why, next_attempt_at=None)
 
     async def _note(self, report: Report, place: int, **changes: object) -> Report:

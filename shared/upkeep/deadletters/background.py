@@ -14,6 +14,7 @@ from shared.clients.servicebus.dead_letter_mover import OperationObserver
 from shared.core.errors import InvalidEventError
 from shared.core.lazy_import import lazy
 from shared.documents.audits import Audit, AuditStatus
+from shared.pipeline.topology import OPERATIONS
 from shared.upkeep.audit import Actor
 from shared.upkeep.deadletters.operations import REQUEUE, request_operation, run_operation
 
@@ -22,9 +23,8 @@ if TYPE_CHECKING:
 else:
     servicebus = lazy("azure.servicebus")
 
-__all__ = ["OPERATIONS_QUEUE", "request_requeue", "run_requested"]
+__all__ = ["request_requeue", "run_requested"]
 
-OPERATIONS_QUEUE = "operations"
 LARGEST = 5000
 RATE = 50.0
 RUN_SECONDS = 1200.0  # then the rest is left to another delivery
@@ -55,4 +55,4 @@ async def run_requested(body: bytes, clients: Clients) -> Audit:
 async def _send(clients: Clients, operation: str, message_id: str) -> None:
     body = json.dumps({"operation_id": operation})
     message = servicebus.ServiceBusMessage(body, message_id=message_id, content_type="application/json")
-    await clients.bus.send_to_queue(OPERATIONS_QUEUE, [message])
+    await clients.bus.send_to_queue(OPERATIONS.name, [message])

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.clients.servicebus.administration import QUEUES, queue_counts
+from shared.clients.servicebus.administration import queue_counts
 from shared.core.lazy_import import lazy
 from shared.documents.audits import Audit
 from shared.documents.base import stored_time
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.runs import Run
+from shared.pipeline.topology import CHUNKING, EMBEDDING, PARSING, QUEUES, REPORTING, SUMMARIZATION
 from shared.upkeep.audit import last_audits
 from shared.upkeep.requeue.due_document import COLLECTIONS
 from shared.upkeep.requeue.policy import Policy
@@ -107,7 +108,7 @@ async def read_status(clients: Clients, *, now: datetime | None = None, operatio
 
 async def _queues(clients: Clients) -> list[QueueStatus]:
     try:
-        counted = await queue_counts(clients.settings)
+        counted = await queue_counts(clients.settings, QUEUES)
     except exceptions.AzureError:  # no administration here: what can be peeked can be counted
         counted = None
     if counted is None:
@@ -165,11 +166,11 @@ async def _documents(clients: Clients, position: int, now: datetime) -> Document
 
 # What a stage finishes, as it can be counted: its unit, the container, and which of it is new.
 _DONE: dict[str, tuple[str, str, str]] = {
-    "parsing": ("archives", "archives", "c.status = 'processed' AND c.lastAttemptTime >= @since"),
-    "chunking": ("messages", "messages", "c.status = 'processed' AND c.lastAttemptTime >= @since"),
-    "embedding": ("chunks", "chunks", "c.status = 'processed' AND c.lastAttemptTime >= @since"),
-    "summarization": ("summaries", "summaries", "c.generated_at >= @since"),
-    "reporting": ("reports", "reports", "c.published_at >= @since"),
+    PARSING.name: ("archives", "archives", "c.status = 'processed' AND c.lastAttemptTime >= @since"),
+    CHUNKING.name: ("messages", "messages", "c.status = 'processed' AND c.lastAttemptTime >= @since"),
+    EMBEDDING.name: ("chunks", "chunks", "c.status = 'processed' AND c.lastAttemptTime >= @since"),
+    SUMMARIZATION.name: ("summaries", "summaries", "c.generated_at >= @since"),
+    REPORTING.name: ("reports", "reports", "c.published_at >= @since"),
 }
 
 

@@ -14,9 +14,10 @@ from shared.core.errors import DocumentNotFoundError, PermanentError
 from shared.documents.base import ProcessingStatus, stored_time
 from shared.documents.containers import DOCUMENTS
 from shared.documents.queries.named_query import NEVER, OPEN, NamedQuery
+from shared.pipeline.events.builders import summary_request
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.events.splitting import split_to_fit
-from shared.pipeline.readiness import ready_thread, summary_request
+from shared.pipeline.readiness import ready_thread
 from shared.upkeep.requeue.due_document import COLLECTIONS, THREADS, Collection, DueDocument, RetryReason
 from shared.upkeep.requeue.policy import Policy
 from shared.upkeep.requeue.rebuild import Requeue, rebuild_events

@@ -10,9 +10,9 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.queries.failures import FAILURES_ABOUT
 from shared.documents.queries.named_query import NamedQuery
+from shared.pipeline.topology import QUEUES
 from shared.upkeep.audit import last_audits
 from shared.upkeep.deadletters.groups import diagnosed_letters
-from shared.upkeep.deadletters.queue_names import QUEUES
 from shared.upkeep.oversight.spans import NoReceiverError, spans_about
 from shared.upkeep.oversight.stuck_documents import find_anywhere
 

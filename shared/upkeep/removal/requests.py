@@ -21,15 +21,15 @@ from shared.documents.queries.removals import UNFINISHED
 from shared.documents.removals import Removal
 from shared.documents.sources import Source
 from shared.pipeline.tombstones import DONE
+from shared.pipeline.topology import REMOVAL
 
 if TYPE_CHECKING:
     from azure import servicebus
 else:
     servicebus = lazy("azure.servicebus")
 
-__all__ = ["REMOVAL_QUEUE", "ask_again", "request_removal", "resume_removals"]
+__all__ = ["ask_again", "request_removal", "resume_removals"]
 
-REMOVAL_QUEUE = "removal"
 SILENT_FOR = timedelta(minutes=45)  # longer than a run may take
 
 
@@ -62,7 +62,7 @@ async def ask_again(clients: Clients, removal: Removal, now: datetime) -> None:
         message_id=f"{removal.id}-{now.timestamp():.6f}",
         content_type="application/json",
     )
-    await clients.bus.send_to_queue(REMOVAL_QUEUE, [message])
+    await clients.bus.send_to_queue(REMOVAL.name, [message])
 
 
 async def resume_removals(clients: Clients, now: datetime) -> list[str]:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
-from shared.pipeline.progress import STAGES
+from shared.pipeline.topology import STAGES
 from shared.upkeep.provisioning import provision
 from tests.ingestion.unpacking.files import mbox, zip_bytes
 from tests.localcloud.functions.support import Answer, Host, running_host
@@ -72,7 +72,7 @@ def test_a_file_is_uploaded_found_listed_and_known_again(host: Host, tag: str) -
     shown = host.get(first.headers["location"]).json()
     assert (shown["archive_id"], shown["file_size_bytes"]) == (body["archive_id"], len(content))
     assert shown["status"] in {"pending", "processed"}
-    assert [each["name"] for each in shown["progress"]["stages"]] == list(STAGES)
+    assert [each["name"] for each in shown["progress"]["stages"]] == [row.name for row in STAGES]
     listed = host.get(f"/api/archives?source=quic-{tag}").json()
     assert [each["archive_id"] for each in listed["items"]] == [body["archive_id"]]
     assert listed["next"] is None

@@ -4,7 +4,7 @@ Locally anybody may ask. In Azure the app may where it owns the queues' data (PR
 docs/deploy.md); where it may not, the namespace's own metrics are all there is, and they say the same.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -33,7 +33,7 @@ class QueueCounts:
     dead_lettered: int
 
 
-async def queue_counts(settings: Settings) -> dict[str, QueueCounts] | None:
+async def queue_counts(settings: Settings, queues: Iterable[str]) -> dict[str, QueueCounts] | None:
     """By queue; None where the app may not ask."""
     from azure.identity.aio import DefaultAzureCredential  # noqa: PLC0415 - once a minute, and not for a start
 
@@ -42,7 +42,7 @@ async def queue_counts(settings: Settings) -> dict[str, QueueCounts] | None:
         _administration(settings, identity) as administration,
     ):
         try:
-            return {queue: await _counts(administration, queue) for queue in QUEUES}
+            return {queue: await _counts(administration, queue) for queue in queues}
         except ClientAuthenticationError:
             return None
         except HttpResponseError as error:

@@ -75,7 +75,7 @@ async def _embed(event: Event[ChunksPrepared], work: Work) -> StageResult:
     chunks = await load_retained_chunks(work.clients, event.data, work.session)
     if event.data.chunk_ids and not chunks:  # all of them go with their archive, or went
         return StageResult(counts={"removed": len(event.data.chunk_ids)})
-    model = await embedder(work.clients.settings)
+    model = await embedder(work.clients)
     await work.clients.index.versions.check(model.dimension)
     thread_ids = {each.thread_id for each in chunks}
     threads = await ensure_not_merged(work.clients, thread_ids, work.session)
@@ -169,7 +169,9 @@ def _vectors(
 ) -> list[dict[str, Any]]:
     now = stored_time(work.now())
     return [
-        indexed_chunk(chunk, encoded.vectors[chunk.id], threads.get(chunk.thread_id), model.model, now)
+        indexed_chunk(
+            chunk, encoded.vectors[chunk.id].tolist(), threads.get(chunk.thread_id), model.model, now
+        )
         for chunk in encoded.chunks
         if chunk.id not in encoded.failed
     ]

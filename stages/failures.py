@@ -3,12 +3,11 @@
 from typing import Any
 
 import azure.functions as func
-from opentelemetry.trace import SpanKind
 
 from shared.clients.connections import clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
-from shared.clients.telemetry.tracing import span, trace_context_of
+from shared.clients.telemetry.tracing import consumer_span
 from shared.core.errors import ClassifiedError, ErrorKind
 from shared.documents.failures import FailureRecord
 from shared.pipeline.events.envelope import Event, parse_event
@@ -27,9 +26,7 @@ async def failures(msg: func.ServiceBusMessage) -> None:
     event, connected = parse_event(msg.get_body()), await clients()
     properties = msg.application_properties or {}
     attributes = {"pipeline.stage": "failures", "pipeline.event_id": event.event_id}
-    with span(
-        "stage failures", parent=trace_context_of(properties), kind=SpanKind.CONSUMER, attributes=attributes
-    ):
+    with consumer_span("stage failures", properties, attributes=attributes):
         await record_failure(event, connected.store)
 
 

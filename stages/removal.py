@@ -5,10 +5,9 @@ import logging
 from datetime import UTC, datetime
 
 import azure.functions as func
-from opentelemetry.trace import SpanKind
 
 from shared.clients.connections import clients
-from shared.clients.telemetry.tracing import span, trace_context_of
+from shared.clients.telemetry.tracing import consumer_span
 from shared.core.errors import InvalidEventError
 from shared.pipeline.tombstones import DONE
 from shared.pipeline.topology import REMOVAL
@@ -26,8 +25,7 @@ log = logging.getLogger(__name__)
 @blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=REMOVAL.name, connection=CONNECTION)
 async def removal(msg: func.ServiceBusMessage) -> None:
     connected, id_ = await clients(), _removal_id(msg.get_body())
-    parent = trace_context_of(msg.application_properties or {})
-    with span("removal", parent=parent, kind=SpanKind.CONSUMER) as removing:
+    with consumer_span("removal", msg.application_properties or {}) as removing:
         removing.set_attribute("pipeline.operation_id", id_)
         done = await run_removal(id_, connected)
         removing.set_attribute("pipeline.outcome", done.status)

@@ -107,11 +107,11 @@ async def _made_once(
 
 async def _make(id_: str, thread: Thread, version: str, data: SummarizationRequested, work: Work) -> Summary:
     clients, read_at = work.clients, work.now()
-    summarizer = summarizer_for(clients, data, thread)
+    summarizer = await summarizer_for(clients, data, thread)
     how = ContextOptions(
         data.context_window_tokens,
         data.top_k,
-        embed=await sentence_embedder(clients.settings),
+        embed=await sentence_embedder(clients),
         with_vectors=data.llm_backend != EXTRACTIVE,
     )
     context = await load_context(clients, thread, work.session, how)

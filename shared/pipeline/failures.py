@@ -6,8 +6,7 @@ import re
 from datetime import datetime
 from typing import Any
 
-from opentelemetry import trace
-
+from shared.clients.telemetry.tracing import current_trace_id
 from shared.core.errors import ClassifiedError
 from shared.core.ids import failure_id, invalid_key
 from shared.documents.failures import FailureRecord
@@ -60,7 +59,7 @@ def failure_record(
         timestamp=now,
         message_id=delivery.message_id if delivery is not None else message_id,
         delivery_count=delivery.delivery_count if delivery is not None else 1,
-        trace_id=_trace_id() if delivery is not None else None,
+        trace_id=current_trace_id() if delivery is not None else None,
     )
 
 
@@ -73,8 +72,3 @@ def _original(body: bytes) -> dict[str, Any] | str:
     if isinstance(parsed, dict) and len(body) <= MAX_KEPT_BODY:
         return parsed
     return body[:MAX_KEPT_BODY].decode("utf-8", "replace")
-
-
-def _trace_id() -> str | None:
-    context = trace.get_current_span().get_span_context()
-    return trace.format_trace_id(context.trace_id) if context.is_valid else None

@@ -16,13 +16,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, TypeVar
 
-from opentelemetry.trace import Span, SpanKind
-
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.telemetry.metrics import Metrics, pipeline_metrics
-from shared.clients.telemetry.tracing import set_ids, span, trace_context_of
+from shared.clients.telemetry.tracing import Span, consumer_span, set_ids
 from shared.core.errors import ErrorKind, InvalidEventError, PermanentError, PipelineError
 from shared.core.ids import failure_id
 from shared.documents.failures import FailureRecord
@@ -83,10 +81,8 @@ class StageRunner(Generic[Data]):
             "pipeline.stage": self._stage.name,
             "pipeline.delivery_count": delivery.delivery_count,
         }
-        parent = trace_context_of(delivery.properties)
-        with span(
-            f"stage {self._stage.name}", parent=parent, kind=SpanKind.CONSUMER, attributes=attributes
-        ) as started:
+        name = f"stage {self._stage.name}"
+        with consumer_span(name, delivery.properties, attributes=attributes) as started:
             await self._run(delivery, started)
 
     async def _run(self, delivery: Delivery, span: Span) -> None:

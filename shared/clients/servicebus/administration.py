@@ -4,7 +4,7 @@ Locally anybody may ask. In Azure the app may where it owns the queues' data (PR
 docs/deploy.md); where it may not, the namespace's own metrics are all there is, and they say the same.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -28,7 +28,7 @@ class QueueCounts:
     dead_lettered: int
 
 
-async def queue_counts(settings: Settings, queues: Sequence[str]) -> dict[str, QueueCounts] | None:
+async def queue_counts(settings: Settings, queues: Iterable[str]) -> dict[str, QueueCounts] | None:
     """By queue; None where the app may not ask."""
     from azure.identity.aio import DefaultAzureCredential  # noqa: PLC0415 - once a minute, and not for a start
 

@@ -7,21 +7,14 @@ again, and goes on where it was.
 import json
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from shared.clients.connections import Clients
 from shared.clients.servicebus.dead_letter_mover import OperationObserver
 from shared.core.errors import InvalidEventError
-from shared.core.lazy_import import lazy
 from shared.documents.audits import Audit, AuditStatus
 from shared.pipeline.topology import OPERATIONS
 from shared.upkeep.audit import Actor
 from shared.upkeep.deadletters.operations import REQUEUE, request_operation, run_operation
-
-if TYPE_CHECKING:
-    from azure import servicebus
-else:
-    servicebus = lazy("azure.servicebus")
 
 __all__ = ["request_requeue", "run_requested"]
 
@@ -53,6 +46,4 @@ async def run_requested(body: bytes, clients: Clients) -> Audit:
 
 
 async def _send(clients: Clients, operation: str, message_id: str) -> None:
-    body = json.dumps({"operation_id": operation})
-    message = servicebus.ServiceBusMessage(body, message_id=message_id, content_type="application/json")
-    await clients.bus.send_to_queue(OPERATIONS.name, [message])
+    await clients.bus.send_request(OPERATIONS.name, {"operation_id": operation}, message_id)

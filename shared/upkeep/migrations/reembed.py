@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from azure.core.exceptions import AzureError
-
+from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
@@ -127,7 +126,7 @@ async def _embed_page(
             state.failed += 1
             continue
         thread = threads.get(chunk.thread_id)
-        items.append(indexed_chunk(chunk, settled.vectors[position], thread, model.model, now))
+        items.append(indexed_chunk(chunk, settled.vectors[position].tolist(), thread, model.model, now))
         patches.append(Patch(chunk.id, chunk.thread_id, set={"embedding_model": model.model}))
     await clients.index.upsert(items)
     await clients.store.patch_all(Chunk, patches, session)
@@ -177,7 +176,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SettingsError as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    except (AzureError, PipelineError) as error:
+    except (*SDK_ERRORS, PipelineError) as error:
         sys.stderr.write(f"{type(error).__name__}: {' '.join(str(error).split())}\n")
         return 1
     _say(state)

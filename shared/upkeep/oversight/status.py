@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.administration import queue_counts
-from shared.core.lazy_import import lazy
 from shared.documents.audits import Audit
 from shared.documents.base import stored_time
 from shared.documents.queries.named_query import NamedQuery
@@ -20,11 +20,6 @@ from shared.upkeep.requeue.due_document import COLLECTIONS
 from shared.upkeep.requeue.policy import Policy
 from shared.upkeep.sweep.due import count_documents
 from shared.upkeep.sweep.run import latest_run
-
-if TYPE_CHECKING:
-    from azure.core import exceptions
-else:
-    exceptions = lazy("azure.core.exceptions")
 
 __all__ = ["DocumentsStatus", "QueueStatus", "StageStatus", "SystemStatus", "read_status"]
 
@@ -109,7 +104,7 @@ async def read_status(clients: Clients, *, now: datetime | None = None, operatio
 async def _queues(clients: Clients) -> list[QueueStatus]:
     try:
         counted = await queue_counts(clients.settings, QUEUES)
-    except exceptions.AzureError:  # no administration here: what can be peeked can be counted
+    except SDK_ERRORS:  # no administration here: what can be peeked can be counted
         counted = None
     if counted is None:
         return list(await asyncio.gather(*(_peeked(clients, queue) for queue in QUEUES)))

@@ -7,7 +7,6 @@ it leaves a document whose last attempt failed, due again when its backoff has e
 publishing leads to the same event once more, under its own number, which idempotency absorbs.
 """
 
-import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,6 +19,7 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
 from shared.clients.servicebus.bus import to_message
+from shared.core.concurrency import gather_limited
 from shared.core.errors import DocumentNotFoundError
 from shared.documents.base import ProcessingStatus, stored_time
 from shared.documents.queries.named_query import NEVER, OPEN
@@ -34,7 +34,6 @@ __all__ = ["Requeuer"]
 
 log = logging.getLogger(__name__)
 Item = TypeVar("Item")
-AT_ONCE = 16
 
 
 @dataclass
@@ -124,16 +123,7 @@ class Requeuer:
     @staticmethod
     async def _keep(items: Sequence[Item], holds: Callable[[Item], Awaitable[bool]]) -> list[Item]:
         """Those for which it held, a few at a time."""
-        gate = asyncio.Semaphore(AT_ONCE)
-
-        async def one(item: Item) -> bool:
-            async with gate:
-                return await holds(item)
-
-        results = await asyncio.gather(*(one(each) for each in items), return_exceptions=True)
-        for result in results:
-            if isinstance(result, BaseException):
-                raise result
+        results = await gather_limited(holds(item) for item in items)
         return [item for item, held in zip(items, results, strict=True) if held]
 
 

@@ -10,15 +10,12 @@ import hashlib
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
 
 import azure.functions as func
 
-from shared.clients.cosmos.batches import Patch
 from shared.clients.telemetry.metrics import pipeline_metrics
 from shared.core.errors import ClassifiedError, DocumentNotFoundError
 from shared.core.ids import chunk_id
-from shared.documents.base import ProcessingStatus, stored_time
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
 from shared.domain.chunking.chunker import ChunkSettings, Strategy, chunk_body
@@ -27,6 +24,7 @@ from shared.domain.chunking.tokens import ModelTokenizer
 from shared.domain.mail.models import Segment, SegmentKind
 from shared.pipeline.events.data import ChunkingFailed, ChunksPrepared, JSONParsed
 from shared.pipeline.events.envelope import Event
+from shared.pipeline.lifecycle.messages import messages_processed
 from shared.pipeline.stage import Stage, StageResult, Subject, Work
 from shared.pipeline.tombstones import was_removed
 from shared.threads.locating import ensure_not_merged, load_following_merges
@@ -53,7 +51,9 @@ async def chunk(event: Event[JSONParsed], work: Work) -> StageResult:
     created = await work.clients.store.create_missing(chunks, work.session)
     _count(chunks, created)
     await sync_stored_chunks(work.clients, messages, chunks, created, work.session)
-    await _mark_processed(messages, work)
+    await messages_processed(
+        work.clients.store, messages, attempt=work.attempt, now=work.now(), session=work.session
+    )
     await ensure_not_merged(work.clients, {message.thread_id for message in messages}, work.session)
     await check_variants(work.clients, messages, work.session)
     return StageResult(
@@ -127,22 +127,6 @@ def _document(message: Message, piece: Piece) -> Chunk:
             "spans": [list(span) for span in piece.spans],
         },
     )
-
-
-async def _mark_processed(messages: Sequence[Message], work: Work) -> None:
-    """Messages come in batches: their attempt is counted together with the outcome."""
-    now = stored_time(work.now())
-    done: dict[str, Any] = {
-        "status": ProcessingStatus.PROCESSED.value,
-        "lastAttemptTime": now,
-        "lastError": None,
-    }
-    patches = [
-        Patch(each.id, each.thread_id, set={**done, "attemptCount": max(each.attemptCount, work.attempt)})
-        for each in messages
-        if each.status is not ProcessingStatus.PROCESSED
-    ]
-    await work.clients.store.patch_all(Message, patches, work.session)
 
 
 def _announcements(

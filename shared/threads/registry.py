@@ -11,12 +11,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict, gather_limited
 from shared.core.errors import TransientError
 from shared.core.ids import thread_id
-from shared.documents.base import ProcessingStatus
 from shared.documents.containers import read_document
 from shared.documents.messages import Message
 from shared.documents.prepared_message import PreparedMessage
@@ -24,10 +22,11 @@ from shared.documents.queries.messages import STORED_MESSAGES
 from shared.documents.queries.threads import THREADS_BY_NAME
 from shared.documents.threads import Thread
 from shared.domain.threading.assignment import Links, ThreadingResult, ThreadState, assign_links
+from shared.pipeline.lifecycle.threads import merge_finished, thread_merged, threads_changed
 from shared.threads.index import IndexLookup, ThreadIndex
 from shared.threads.merging import follow_merge
 from shared.threads.message_documents import merge_into_stored, message_documents
-from shared.threads.thread_documents import RESET_ATTEMPTS, thread_documents
+from shared.threads.thread_documents import thread_documents
 
 __all__ = ["Registry", "Threaded"]
 
@@ -159,20 +158,8 @@ class Registry:
     async def _write_redirects(
         self, known: dict[str, Thread], renamed: dict[str, str], session: Session
     ) -> None:
-        await self._store.upsert_all(
-            [
-                known[old].model_copy(
-                    update={
-                        "merged_into": new,
-                        "threading": {},
-                        "absorbing": [],
-                        "status": ProcessingStatus.PROCESSED,  # there is nothing to be done with a signpost
-                    }
-                )
-                for old, new in renamed.items()
-            ],
-            session,
-        )
+        redirects = [thread_merged(known[old], into=new) for old, new in renamed.items()]
+        await self._store.upsert_all(redirects, session)
 
     async def _store_messages(self, slice_: "_Slice", session: Session) -> None:
         archive_id = slice_.archive_id
@@ -183,19 +170,14 @@ class Registry:
         here = [each for each in stored if each["shelf"] == documents[each["id"]].stored["shelf"]]
         patches, replaced = merge_into_stored(here, documents, archive_id)
         await self._store.patch_all(Message, patches, session)
-        # With other content, too, what was made of the thread is out of date.
-        outdated = sorted({each.partition_value for each in replaced})
-        await self._store.patch_all(
-            Thread, [Patch(name, name, set=RESET_ATTEMPTS) for name in outdated], session
-        )
+        await threads_changed(self._store, sorted({each.partition_value for each in replaced}), session)
         await self._store.upsert_all(replaced, session)
 
     async def _absorb(self, thread: Thread, session: Session) -> None:
         if thread.absorbing:
             for old in thread.absorbing:
                 await follow_merge(self._clients, old, thread.id, session)
-            patch = Patch(thread.id, thread.id, set={"absorbing": []})
-            await self._store.patch(Thread, patch, session)
+            await merge_finished(self._store, thread.id, session)
 
 
 def _own_names(links: Sequence[Links]) -> set[str]:

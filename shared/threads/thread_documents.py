@@ -6,22 +6,15 @@ Everything is a union, a minimum or a maximum: so any order of archives gives th
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from shared.documents.base import ProcessingStatus
 from shared.documents.messages import Address
 from shared.documents.prepared_message import PreparedMessage
 from shared.documents.threads import Thread
 from shared.domain.threading.assignment import ThreadingResult, ThreadState
+from shared.pipeline.lifecycle.attempts import RESET_ATTEMPTS
 
 __all__ = ["thread_documents"]
 
 MAX_PARTICIPANTS = 500
-RESET_ATTEMPTS = {
-    "status": ProcessingStatus.PENDING,
-    "attemptCount": 0,
-    "lastAttemptTime": None,
-    "lastError": None,
-    "requeued_at": None,
-}
 
 
 def thread_documents(

@@ -22,7 +22,7 @@ from shared.core.errors import DocumentNotFoundError, ErrorKind, RejectedItemsEr
 from shared.documents.messages import Message
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.threads import Thread
-from shared.pipeline.lifecycle.attempts import count_attempt
+from shared.pipeline.lifecycle.attempts import attempt_counted
 from shared.pipeline.stage import Subject
 from shared.settings.app import load_settings
 from tests.support.cloud import LocalCloud, plan_faults, set_replica_lag
@@ -220,7 +220,7 @@ class TestStore:
         await store.create(thread, session)
         subject = Subject(Thread, thread.id, thread.id)
         for attempt, expected in ((1, 1), (3, 3), (2, 3), (3, 3)):
-            await count_attempt(store, subject, attempt=attempt, now=NOW, session=session)
+            await attempt_counted(store, subject, attempt=attempt, now=NOW, session=session)
             found = await store.read(Thread, thread.id, thread.id, session)
             assert (found.attemptCount, found.lastAttemptTime) == (expected, NOW)
 

@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.documents.digests import Digest
 from shared.documents.queries.messages import MESSAGE_DATES
 from shared.documents.threads import Thread
 from shared.domain.summaries.digest_scopes import DigestScope, scopes_of_thread
+from shared.pipeline.lifecycle.digests import digest_touched
 
 __all__ = ["touch", "touch_digests"]
 
@@ -37,7 +37,7 @@ async def touch(store: Store, scopes: Iterable[DigestScope]) -> None:
     await store.create_missing(new, Session())
     for id_ in wanted:
         if id_ not in known or not _is_waiting(known[id_]):
-            await store.patch(Digest, Patch(id_, id_, increment={"touches": 1}), Session())
+            await digest_touched(store, id_)
 
 
 def _is_waiting(digest: Digest) -> bool:

@@ -1,18 +1,15 @@
 """What is found is repaired by asking for it again, or by deleting what belongs to nothing."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
-from shared.core.errors import DocumentNotFoundError
 from shared.documents.archives import Archive
-from shared.documents.base import ProcessingStatus
 from shared.documents.chunks import Chunk
 from shared.documents.queries.chunks import CHUNK_BIRTHS
 from shared.documents.queries.messages import MESSAGE_PLACES
@@ -23,7 +20,11 @@ from shared.domain.summaries.digest_scopes import parse_scope
 from shared.pipeline.events.catalogue import STAGE_OF
 from shared.pipeline.events.data import SummaryComplete
 from shared.pipeline.events.envelope import Event
+from shared.pipeline.lifecycle.attempts import reopened
+from shared.pipeline.lifecycle.chunks import NOT_EMBEDDED
+from shared.pipeline.lifecycle.threads import NO_SUMMARY, requested_version
 from shared.pipeline.readiness import ready_thread, summary_request
+from shared.pipeline.stage import Subject
 from shared.summarization.digests.touching import touch
 from shared.upkeep.integrity.findings import Finding, FindingKind
 from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread
@@ -76,13 +77,12 @@ class Repairer:
     # asking again
 
     async def _embed_again(self, finding: Finding) -> bool:
-        undone = {"embedding_generated": False, "embedding_model": None}
-        return await self._ask_again(CHUNKS, finding, undone)
+        return await self._ask_again(CHUNKS, finding, NOT_EMBEDDED)
 
     async def _chunk_again(self, finding: Finding) -> bool:
         return await self._ask_again(MESSAGES, finding, {})
 
-    async def _ask_again(self, collection: Collection, finding: Finding, undone: dict[str, Any]) -> bool:
+    async def _ask_again(self, collection: Collection, finding: Finding, undone: Mapping[str, Any]) -> bool:
         """Make the document pending, then requeue it: a crash in between leaves it to the sweep."""
         policy = Policy.from_settings(self.clients.settings)
         attempts = min(finding.data.get("attemptCount") or 1, policy.max_attempts[collection.name] - 1)
@@ -103,20 +103,13 @@ class Repairer:
         partition: str,
         finding: Finding,
         attempts: int,
-        undone: dict[str, Any],
+        undone: Mapping[str, Any],
     ) -> DueDocument | None:
         error = f"Inconsistent: {finding.kind}: {finding.detail}"[:500]
-        changes = {
-            "status": ProcessingStatus.PENDING.value,
-            "attemptCount": attempts,
-            "lastAttemptTime": None,
-            "lastError": error,
-            "requeued_at": None,
-            **undone,
-        }
-        try:
-            await self.clients.store.patch(collection.model, Patch(id_, partition, set=changes), Session())
-        except DocumentNotFoundError:
+        subject = Subject(collection.model, id_, partition)
+        if not await reopened(
+            self.clients.store, subject, Session(), attempts=attempts, error=error, also=undone
+        ):
             return None
         return DueDocument(
             collection, RetryReason.FAILED, id_, partition, attempts, None, error, None, finding.data
@@ -179,7 +172,7 @@ class Repairer:
         if ready is None:
             return True  # it is asked for when it is ready
         attempts = min(ready.thread.attemptCount, self.clients.settings.RETRY_JOB_MAX_ATTEMPTS_THREADS - 1)
-        due = await self._pending(THREADS, thread_id, thread_id, finding, attempts, {"summary_id": None})
+        due = await self._pending(THREADS, thread_id, thread_id, finding, attempts, NO_SUMMARY)
         if due is None:
             return False
         version, settings = ready.version, self.clients.settings
@@ -187,7 +180,7 @@ class Repairer:
         def rebuild(dues: Sequence[DueDocument]) -> list[Requeue]:
             return [(summary_request(each.id, version, settings), each.next_attempt) for each in dues]
 
-        noted = {thread_id: {"content_hash": version}}
+        noted = {thread_id: requested_version(version, ends_claim=False)}
         return bool(await self._requeuer().requeue([due], rebuild, **noted))
 
     async def _publish_again(self, finding: Finding) -> bool:

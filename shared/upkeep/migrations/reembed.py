@@ -18,7 +18,6 @@ from typing import Any
 from azure.core.exceptions import AzureError
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.search.payload import indexed_chunk
 from shared.core.errors import PipelineError
@@ -30,6 +29,7 @@ from shared.documents.queries.named_query import NamedQuery
 from shared.documents.threads import Thread
 from shared.embedding.factory import open_embedder
 from shared.embedding.port import Embedder
+from shared.pipeline.lifecycle.chunks import chunk_reembedded
 from shared.settings.app import SettingsError, load_settings
 
 __all__ = ["Reembedded", "reembed"]
@@ -128,7 +128,7 @@ async def _embed_page(
             continue
         thread = threads.get(chunk.thread_id)
         items.append(indexed_chunk(chunk, settled.vectors[position], thread, model.model, now))
-        patches.append(Patch(chunk.id, chunk.thread_id, set={"embedding_model": model.model}))
+        patches.append(chunk_reembedded(chunk, model=model.model))
     await clients.index.upsert(items)
     await clients.store.patch_all(Chunk, patches, session)
     state.embedded += len(items)

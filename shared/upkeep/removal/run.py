@@ -20,11 +20,10 @@ from typing import Any
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.search.filters import Filters
-from shared.core.errors import DocumentNotFoundError, PipelineError
+from shared.core.errors import PipelineError
 from shared.core.ids import removal_id
 from shared.documents.archives import Archive
 from shared.documents.failures import FailureRecord
@@ -42,6 +41,7 @@ from shared.documents.reports import Report
 from shared.documents.sources import Source
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
+from shared.pipeline.lifecycle.archives import archive_removing
 from shared.pipeline.tombstones import DONE
 from shared.threads.index import ThreadIndex
 from shared.upkeep.removal.thread_part import find_part, remove_part
@@ -136,10 +136,7 @@ class _Remover:
         self._run.progress("archive")
 
     async def _mark(self, archive_id: str) -> None:
-        try:
-            patch = Patch(archive_id, archive_id, set={"removing": True})
-            await self._store.patch(Archive, patch, Session())
-        except DocumentNotFoundError:
+        if not await archive_removing(self._store, archive_id, Session()):
             log.info("archive %s is gone already: what is left of it goes now", archive_id)
         if self._removal.target_kind != "archive":
             await self._store.upsert(self._tombstone(archive_id), Session())

@@ -24,6 +24,7 @@ from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
 from shared.pipeline.events.envelope import Event
+from shared.pipeline.lifecycle.threads import merge_finished, summary_requested
 from shared.pipeline.readiness import ready_thread, summary_request
 from shared.summarization.digests.touching import touch
 from shared.threads.merging import follow_merge
@@ -84,7 +85,7 @@ async def find_part(clients: Clients, archive: str, thread_id: str, session: Ses
     if thread is not None and thread.absorbing:
         for old in thread.absorbing:
             await follow_merge(clients, old, thread.id, session)
-        await store.patch(Thread, Patch(thread.id, thread.id, set={"absorbing": []}), session)
+        await merge_finished(store, thread.id, session)
     part = ThreadPart(archive, thread_id, thread)
     async for each in store.query(MESSAGE_PLACES, session, partition_value=thread_id):
         archives = set(each.get("archive_ids") or [each["archive_id"]])
@@ -217,9 +218,7 @@ async def _ask_for_summary(
         return
     request = summary_request(thread_id, ready.version, clients.settings)
     await clients.bus.publish([Event.of(request, session=session.tokens(), now=now())])
-    await clients.store.patch(
-        Thread, Patch(thread_id, thread_id, set={"content_hash": ready.version}), session
-    )
+    await summary_requested(clients.store, thread_id, ready.version, session, ends_claim=False)
 
 
 async def _sources(clients: Clients, archives: set[str], session: Session) -> dict[str, str]:

@@ -9,6 +9,8 @@ from shared.documents.base import RetryableDocument
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
 from shared.documents.threads import Thread
+from shared.pipeline.lifecycle.attempts import SeenAttempt
+from shared.pipeline.stage import Subject
 
 __all__ = [
     "ARCHIVES",
@@ -62,6 +64,14 @@ class DueDocument:
     last_error: str | None
     requeued_at: str | None
     fields: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def subject(self) -> Subject:
+        return Subject(self.collection.model, self.id, self.partition)
+
+    @property
+    def seen(self) -> SeenAttempt:
+        return SeenAttempt(self.attempts, self.last_attempt)
 
     @property
     def next_attempt(self) -> int:

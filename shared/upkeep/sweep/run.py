@@ -19,6 +19,7 @@ from shared.documents.containers import read_document
 from shared.documents.queries.runs import LATEST_RUN
 from shared.documents.runs import Run, RunStatus
 from shared.documents.threads import Thread
+from shared.pipeline.lifecycle.threads import CLAIM_LIFETIME, requested_version
 from shared.pipeline.readiness import ReadyThread, ready_threads, summary_request
 from shared.upkeep.requeue.due_document import (
     CHUNKS,
@@ -43,7 +44,6 @@ PAGE = 500
 THREADS_AT_ONCE = 100
 THREADS_EXAMINED = 1000  # a run; the next one goes on from there
 MAX_EXAMPLES = 20
-CLAIMED_FOR = timedelta(minutes=30)  # as long as orchestration's claims hold
 
 
 class SweepFailedError(PipelineError):
@@ -226,7 +226,7 @@ class _Sweep:
         if self._options.dry_run:
             return len(chosen)
         settings = self._clients.settings
-        versions = {due.id: {"content_hash": ready[due.id].version, "requesting": None} for due in chosen}
+        versions = {due.id: requested_version(ready[due.id].version, ends_claim=True) for due in chosen}
 
         def requests(some: Sequence[DueDocument]) -> list[Requeue]:
             return [
@@ -244,7 +244,7 @@ class _Sweep:
         """Whether orchestration is about to ask for it: it waits for the thread to come to rest."""
         quiet = timedelta(seconds=self._clients.settings.ORCHESTRATION_QUIET_SECONDS)
         claimed = (thread.requesting or {}).get("at", "")
-        return str(claimed) > stored_time(self._options.now() - CLAIMED_FOR - quiet)
+        return str(claimed) > stored_time(self._options.now() - CLAIM_LIFETIME - quiet)
 
     async def _unblocked_threads(self, known: set[str]) -> list[DueDocument]:
         """Threads in which something was given up, unless they are done with or were tried already."""

@@ -6,12 +6,12 @@ clock and a seeded source the same schedule then happens again, step by step.
 """
 
 import asyncio
-import random
 import time
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from random import Random, SystemRandom
 
 __all__ = ["Runtime"]
 
@@ -21,5 +21,5 @@ class Runtime:
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    random: random.Random = field(default_factory=random.SystemRandom)
+    random: Random = field(default_factory=SystemRandom)
     new_id: Callable[[], str] = field(default=lambda: str(uuid.uuid4()))

@@ -10,7 +10,7 @@ from shared.documents.messages import Address
 from shared.documents.prepared_message import PreparedMessage
 from shared.documents.threads import Thread
 from shared.domain.threading.assignment import ThreadingResult, ThreadState
-from shared.pipeline.lifecycle.attempts import RESET_ATTEMPTS
+from shared.pipeline.lifecycle.threads import thread_changed
 
 __all__ = ["thread_documents"]
 
@@ -62,7 +62,7 @@ def _document(
     sources = {one for each in earlier for one in each.sources} | ({origin[1]} if members else set())
     subject, at = _subject(earlier, members)
     dates = _dates(earlier, members)
-    return thread.model_copy(
+    document = thread.model_copy(
         update={
             "root_message_id": state.root,
             "archive_ids": sorted(archives),
@@ -81,10 +81,9 @@ def _document(
                 - {name}
             ),
             "threading": state.to_document(),
-            # With new messages, what was made of the thread is out of date, and its attempts start again.
-            **(RESET_ATTEMPTS if changed else {}),
         }
     )
+    return thread_changed(document) if changed else document
 
 
 def _dates(earlier: Sequence[Thread], members: Sequence[PreparedMessage]) -> list[datetime]:

@@ -1,7 +1,7 @@
 """Changes of a thread's state: its summary is claimed, requested, made and published; or it is merged."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,6 +20,7 @@ __all__ = [
     "merge_finished",
     "requested_version",
     "summary_requested",
+    "thread_changed",
     "thread_claimed",
     "thread_merged",
     "thread_reported",
@@ -33,8 +34,16 @@ CLAIM_LIFETIME = timedelta(minutes=30)
 NO_SUMMARY = {"summary_id": None}
 
 
-async def threads_changed(store: Store, thread_ids: list[str], session: Session) -> None:
-    """Precondition: a message of each gets other content, so what was made of the thread is out of date."""
+def thread_changed(thread: Thread) -> Thread:
+    """Precondition: it got messages, or other threads, so what was made of it is out of date.
+
+    Its attempts start again. The version that was last requested stays: the next one differs from it.
+    """
+    return thread.model_copy(update=dict(RESET_ATTEMPTS))
+
+
+async def threads_changed(store: Store, thread_ids: Sequence[str], session: Session) -> None:
+    """The same, where a message of each is about to get other content. Precondition: they are stored."""
     patches = [Patch(thread_id, thread_id, set=RESET_ATTEMPTS) for thread_id in thread_ids]
     await store.patch_all(Thread, patches, session)
 

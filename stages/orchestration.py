@@ -7,13 +7,12 @@ asked for, and after that the version is noted. An event that breaks off anywher
 claim is its own.
 """
 
-import asyncio
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import TypeVar
 
 import azure.functions as func
 
+from shared.core.concurrency import batches_of, gather_limited
 from shared.core.errors import ClassifiedError
 from shared.documents.base import stored_time
 from shared.documents.threads import Thread
@@ -32,7 +31,6 @@ blueprint = func.Blueprint()
 MAX_QUIET_PERIODS = 10
 CLAIMED_AT_ONCE = 8
 NOTED_AT_ONCE = 500
-Result = TypeVar("Result")
 
 
 async def orchestrate(event: Event[EmbeddingsGenerated], work: Work) -> StageResult:
@@ -45,7 +43,7 @@ async def orchestrate(event: Event[EmbeddingsGenerated], work: Work) -> StageRes
     waiting = await _claimed(stirring, claimer, work)
 
     async def note() -> None:
-        await _together(_record_request(each, work) for each in requested)
+        await gather_limited((_record_request(each, work) for each in requested), CLAIMED_AT_ONCE)
 
     settings = work.clients.settings
     return StageResult(
@@ -83,7 +81,7 @@ def _is_quiet(ready: ReadyThread, data: EmbeddingsGenerated, work: Work) -> bool
 
 async def _claimed(wanted: Sequence[ReadyThread], claimer: str, work: Work) -> list[ReadyThread]:
     """Those that are this event's to ask for: claimed by it, or by the event whose note it is."""
-    claims = await _together(_claim(each, claimer, work) for each in wanted)
+    claims = await gather_limited((_claim(each, claimer, work) for each in wanted), CLAIMED_AT_ONCE)
     return [each for each, claimed in zip(wanted, claims, strict=True) if claimed]
 
 
@@ -102,7 +100,6 @@ def _recheck(
     data: EmbeddingsGenerated, waiting: Sequence[ReadyThread], claimer: str, quiet: float
 ) -> list[ScheduledEvent]:
     """The notes to ourselves: these threads, with the versions that they have now."""
-    parts = [waiting[start : start + NOTED_AT_ONCE] for start in range(0, len(waiting), NOTED_AT_ONCE)]
     same = {"chunk_ids": [], "chunk_threads": [], "embedding_count": 0, "claimed_by": claimer, "contents": ""}
     return [
         ScheduledEvent(
@@ -115,24 +112,13 @@ def _recheck(
                 }
             ),
         )
-        for part in parts
+        for part in batches_of(waiting, NOTED_AT_ONCE)
     ]
 
 
 async def _record_request(ready: ReadyThread, work: Work) -> None:
     store = work.clients.store
     await summary_requested(store, ready.thread.id, ready.version, work.session, ends_claim=True)
-
-
-async def _together(work: Iterable[Awaitable[Result]]) -> list[Result]:
-    """All of it, a bounded number at a time."""
-    gate = asyncio.Semaphore(CLAIMED_AT_ONCE)
-
-    async def one(awaitable: Awaitable[Result]) -> Result:
-        async with gate:
-            return await awaitable
-
-    return await asyncio.gather(*(one(each) for each in work))
 
 
 def _failed(

@@ -16,6 +16,7 @@ from openai import APIConnectionError, APIError, APIStatusError, AsyncAzureOpenA
 
 from shared.clients.call_metrics import Calls
 from shared.core.errors import PermanentError, TransientError, UnencodableTextError
+from shared.core.retry_after import retry_after_seconds
 from shared.embedding.batching import plan_batches, report_truncated
 from shared.embedding.encoder import Vectors, normalised, require_texts
 from shared.embedding.port import EncodingResult
@@ -157,7 +158,7 @@ class OpenAIEmbedder:
             self._calls.throttled()
         if status in _WAIT_A_WHILE or status >= 500:  # noqa: PLR2004 - the server's errors
             transient = TransientError(message)
-            transient.retry_after = _retry_after(error)
+            transient.retry_after = retry_after_seconds(error.response.headers)
             return transient
         return UnencodableTextError(message) if status in _REFUSED else PermanentError(message)
 
@@ -176,15 +177,3 @@ def _within_window(text: str) -> str:
     limit = WINDOW * _TOKEN_BYTES
     encoded = text.encode()
     return text if len(encoded) <= limit else encoded[:limit].decode("utf-8", "ignore")
-
-
-def _retry_after(error: APIStatusError) -> float | None:
-    headers = error.response.headers
-    for name, factor in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        try:
-            seconds = float(headers.get(name, "")) * factor
-        except ValueError:
-            continue
-        if 0 <= seconds < float("inf"):
-            return seconds
-    return None

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.clients.cosmos.store import batches_of
+from shared.core.concurrency import batches_of
 from shared.documents.base import ProcessingStatus
 from shared.documents.queries.chunks import CHUNK_STATES
 from shared.documents.queries.messages import MESSAGE_STATES

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.clients.cosmos.store import Conflict, gather_limited
+from shared.clients.cosmos.store import Conflict
+from shared.core.concurrency import gather_limited
 from shared.core.errors import TransientError
 from shared.core.ids import thread_id
 from shared.documents.containers import read_document

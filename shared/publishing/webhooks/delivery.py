@@ -4,7 +4,6 @@ What is to be done stands on the report. An attempt is counted before it is made
 it repeat for ever; a receiver tells a repeat by its delivery id.
 """
 
-import asyncio
 import logging
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -12,6 +11,7 @@ from datetime import datetime, timedelta
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.outbound import AddressPolicy
+from shared.core.concurrency import gather_limited
 from shared.documents.base import stored_time
 from shared.documents.queries.reports import DUE_DELIVERIES
 from shared.documents.reports import DeliveryStatus, Report, ReportDelivery
@@ -24,6 +24,7 @@ from shared.pipeline.lifecycle.deliveries import (
     delivery_given_up,
     delivery_superseded,
 )
+from shared.pipeline.retry.delays import exponential
 from shared.publishing.webhooks.planning import webhooks_of
 from shared.publishing.webhooks.sending import NotDeliveredError, SendOptions, send
 from shared.settings.webhooks import Webhook
@@ -45,16 +46,7 @@ async def deliver_due(
     due = clients.store.query(DUE_DELIVERIES, Session(), now=stored_time(now), limit=limit)
     reports = [(each["id"], each["scope"]) async for each in due]
     run = _DeliveryRun(clients, now, policy or _policy(clients))
-    gate = asyncio.Semaphore(AT_ONCE)
-
-    async def one(id_: str, scope: str) -> None:
-        async with gate:
-            await run.deliver(id_, scope)
-
-    results = await asyncio.gather(*(one(id_, scope) for id_, scope in reports), return_exceptions=True)
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
+    await gather_limited((run.deliver(id_, scope) for id_, scope in reports), AT_ONCE)
     return run.delivered
 
 
@@ -103,8 +95,7 @@ class _DeliveryRun:
         return await delivery_attempted(self.clients.store, report, place, now=self.now, retry_at=retry_at)
 
     def _delay(self, attempts: int) -> float:
-        base = self.clients.settings.WEBHOOK_BASE_DELAY_SECONDS
-        return float(min(base * 2 ** (attempts - 1), LONGEST_DELAY))
+        return exponential(self.clients.settings.WEBHOOK_BASE_DELAY_SECONDS, attempts, LONGEST_DELAY)
 
     async def _send(self, hook: Webhook, report: Report, place: int) -> Report:
         settings = self.clients.settings

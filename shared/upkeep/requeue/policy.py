@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+from shared.pipeline.retry.delays import exponential
 from shared.settings.app import Settings
 
 __all__ = ["Policy"]
@@ -42,9 +43,8 @@ class Policy:
         """How long after its last attempt a document that failed is tried again."""
         if attempts < 1:
             return timedelta(0)
-        # Beyond any real limit the power would be too large for a duration; the cap decides long before.
-        factor: int = 2 ** min(attempts - 1, 20)
-        return min(self.base_delay * factor, self.max_delay)
+        base, cap = self.base_delay.total_seconds(), self.max_delay.total_seconds()
+        return timedelta(seconds=exponential(base, attempts, cap))
 
     def silence(self, attempts: int) -> timedelta:
         """How long after its last attempt a document that nothing was heard of is tried again."""

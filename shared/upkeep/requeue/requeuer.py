@@ -7,7 +7,6 @@ it leaves a document whose last attempt failed, due again when its backoff has e
 publishing leads to the same event once more, under its own number, which idempotency absorbs.
 """
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from typing import Any, TypeVar
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
+from shared.core.concurrency import gather_limited
 from shared.documents.base import stored_time
 from shared.pipeline.events.catalogue import STAGE_OF
 from shared.pipeline.events.data import SummarizationRequested
@@ -30,7 +30,6 @@ __all__ = ["Requeuer"]
 
 log = logging.getLogger(__name__)
 Item = TypeVar("Item")
-AT_ONCE = 16
 
 
 @dataclass
@@ -101,16 +100,7 @@ class Requeuer:
     @staticmethod
     async def _keep(items: Sequence[Item], holds: Callable[[Item], Awaitable[bool]]) -> list[Item]:
         """Those for which it held, a few at a time."""
-        gate = asyncio.Semaphore(AT_ONCE)
-
-        async def one(item: Item) -> bool:
-            async with gate:
-                return await holds(item)
-
-        results = await asyncio.gather(*(one(each) for each in items), return_exceptions=True)
-        for result in results:
-            if isinstance(result, BaseException):
-                raise result
+        results = await gather_limited(holds(item) for item in items)
         return [item for item, held in zip(items, results, strict=True) if held]
 
 

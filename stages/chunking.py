@@ -47,7 +47,7 @@ async def chunk(event: Event[JSONParsed], work: Work) -> StageResult:
     messages = await _load(event.data, work)
     if not messages:  # all of them were deleted with their archive
         return StageResult()
-    chunks = await asyncio.to_thread(_chunks_of, messages, settings)
+    chunks = await asyncio.to_thread(_chunks_of, messages, settings, work.now())
     created = await work.clients.store.create_missing(chunks, work.session)
     _count(chunks, created)
     await sync_stored_chunks(work.clients, messages, chunks, created, work.session)
@@ -90,10 +90,10 @@ async def _load(data: JSONParsed, work: Work) -> list[Message]:
     return list(there.values())
 
 
-def _chunks_of(messages: Sequence[Message], settings: ChunkSettings) -> list[Chunk]:
+def _chunks_of(messages: Sequence[Message], settings: ChunkSettings, now: datetime) -> list[Chunk]:
     tokenizer = _tokenizer()
     return [
-        _document(message, piece)
+        _document(message, piece, now)
         for message in messages
         for piece in chunk_body(message.body_raw, _segments(message), tokenizer, settings)
     ]
@@ -103,7 +103,7 @@ def _segments(message: Message) -> list[Segment]:
     return [Segment(SegmentKind(each["kind"]), each["start"], each["end"]) for each in message.segments]
 
 
-def _document(message: Message, piece: Piece) -> Chunk:
+def _document(message: Message, piece: Piece, now: datetime) -> Chunk:
     id_ = chunk_id(message.id, piece.index)
     return Chunk(
         id=id_,
@@ -112,6 +112,7 @@ def _document(message: Message, piece: Piece) -> Chunk:
         message_id=message.message_id,
         thread_id=message.thread_id,
         archive_id=message.archive_id,
+        created_at=now,
         chunk_index=piece.index,
         text=piece.text,
         token_count=piece.token_count,

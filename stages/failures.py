@@ -66,4 +66,5 @@ def _record(event: Event[Any]) -> FailureRecord:
         abandoned_reason="told_by_event",
         service_name=stage,
         timestamp=event.timestamp,
+        created_at=event.timestamp,
     )

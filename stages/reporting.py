@@ -65,6 +65,7 @@ def _report(summary: Summary, now: datetime) -> Report:
         source=known.get("source"),
         title=summary.title,
         published_at=now,
+        created_at=now,
         participants=known.get("participants", []),
         draft_mentions=sorted({draft_base(each) for each in known.get("draft_mentions", [])}),
         has_consensus=bool(known.get("has_consensus")),

@@ -131,6 +131,7 @@ async def _make(id_: str, thread: Thread, version: str, data: SummarizationReque
         thread_ids=[thread.id],
         summary_type=SummaryType.THREAD,
         generated_at=read_at,  # the later one has read more, however long each took to be made
+        created_at=work.now(),
         content_hash=version,
         prompt_template=data.prompt_template,
         **summary_fields(made, thread, context.messages),

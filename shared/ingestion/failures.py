@@ -72,5 +72,6 @@ def _record(
         abandoned_reason=reason,
         service_name=STAGE,
         timestamp=now,
+        created_at=now,
         message_id=event.message_id,
     )

@@ -52,6 +52,7 @@ def failure_record(
         abandoned_reason=reason,
         service_name=stage,
         timestamp=now,
+        created_at=now,
         message_id=delivery.message_id,
         delivery_count=delivery.delivery_count,
         trace_id=_trace_id(),

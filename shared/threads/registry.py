@@ -86,7 +86,7 @@ class Registry:
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
         self._store = clients.store
-        self._index = ThreadIndex(clients.store)
+        self._index = ThreadIndex(clients.store, clients.runtime.now)
 
     async def add(
         self, messages: Sequence[PreparedMessage], archive_id: str, source: str, session: Session
@@ -99,7 +99,9 @@ class Registry:
             known = loaded.threads
             states = {name: ThreadState.from_document(known[name].threading) for name in known}
             result = assign_links(links, _Known(states.values()))
-            threads = thread_documents(result, known, messages, archive_id, source)
+            threads = thread_documents(
+                result, known, messages, archive_id, source, self._clients.runtime.now()
+            )
             touched = {name: result.threads.get(name) or states[name] for name in result.assignments.values()}
             write = self._write_merging if _is_merging(result, threads) else self._write_plainly
             if await write(_Slice(messages, archive_id, loaded, result, threads, touched), session):
@@ -164,7 +166,9 @@ class Registry:
 
     async def _store_messages(self, slice_: "_Slice", session: Session) -> None:
         archive_id = slice_.archive_id
-        documents = message_documents(slice_.messages, slice_.result.assignments, archive_id)
+        documents = message_documents(
+            slice_.messages, slice_.result.assignments, archive_id, self._clients.runtime.now()
+        )
         created = await self._store.create_missing(list(documents.values()), session)
         there = [key for key in documents if key not in created]
         stored = await self._store.query_by_ids(STORED_MESSAGES, there, session)

@@ -23,6 +23,7 @@ def thread_documents(
     messages: Sequence[PreparedMessage],
     archive_id: str,
     source: str,
+    now: datetime,
 ) -> list[Thread]:
     """The thread documents that change: by new messages, or by threads that they take over."""
     taken_over: dict[str, list[Thread]] = {}
@@ -42,6 +43,7 @@ def thread_documents(
             taken_over.get(name, []),
             members.get(name, []),
             (archive_id, source),
+            now,
         )
         for name in sorted({*result.threads, *members, *unfinished} - gone)
     ]
@@ -54,10 +56,13 @@ def _document(
     taken_over: Sequence[Thread],
     members: Sequence[PreparedMessage],
     origin: tuple[str, str],
+    now: datetime,
 ) -> Thread:
     state = changed or ThreadState.from_document(base.threading if base else {"nodes": [], "subjects": []})
     earlier = [*([base] if base else []), *taken_over]
-    thread = base or Thread(id=name, thread_id=name, root_message_id=state.root, archive_id=origin[0])
+    thread = base or Thread(
+        id=name, thread_id=name, root_message_id=state.root, archive_id=origin[0], created_at=now
+    )
     archives = {one for each in earlier for one in each.archive_ids} | ({origin[0]} if members else set())
     sources = {one for each in earlier for one in each.sources} | ({origin[1]} if members else set())
     subject, at = _subject(earlier, members)

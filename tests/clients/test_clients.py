@@ -26,6 +26,7 @@ from shared.pipeline.lifecycle.attempts import attempt_counted
 from shared.pipeline.stage import Subject
 from shared.settings.app import load_settings
 from tests.support.cloud import LocalCloud, plan_faults, set_replica_lag
+from tests.support.documents import CREATED
 from tests.support.proxy import faulty_proxy
 from tests.support.services import RunningService
 from tests.support.toy_stages import DIMENSIONS, RAW, Bench, bench, collect_dropped_sockets, message
@@ -54,7 +55,9 @@ def no_faults_left(cloud: LocalCloud, bus_service: RunningService) -> Iterator[N
 
 
 def thread_called(name: str) -> Thread:
-    return Thread(id=name, thread_id=name, root_message_id="<r@x>", archive_id="a", subject="new")
+    return Thread(
+        created_at=CREATED, id=name, thread_id=name, root_message_id="<r@x>", archive_id="a", subject="new"
+    )
 
 
 def messages(place: Bench, count: int, thread: str = "t1", body: str = "x") -> list[Message]:

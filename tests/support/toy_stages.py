@@ -26,6 +26,7 @@ from shared.pipeline.events.envelope import Event, parse_event
 from shared.pipeline.runner import Runtime, StageFailedError, StageRunner
 from shared.pipeline.stage import Stage, StageResult, Subject, Work
 from shared.settings.app import Settings
+from tests.support.documents import CREATED
 
 DIMENSIONS = 4
 RAW = "raw"
@@ -80,6 +81,7 @@ class Toy:
 
 def chunk_of(message: Message) -> Chunk:
     return Chunk(
+        created_at=CREATED,
         id=f"c-{message.id}",
         chunk_id=f"c-{message.id}",
         message_key=message.id,
@@ -123,6 +125,7 @@ def _subjects(data: JSONParsed) -> list[Subject]:
 
 def message(key: str) -> Message:
     return Message(
+        created_at=CREATED,
         id=key,
         message_key=key,
         message_id=f"<{key}@example.org>",

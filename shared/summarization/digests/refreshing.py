@@ -49,7 +49,7 @@ async def refresh_due(clients: Clients, now: datetime, limit: int = MAX_A_RUN) -
 
 async def refresh_digest(clients: Clients, scope: DigestScope, now: datetime) -> Summary | None:
     """The digest as it has to be now; None where there is nothing to say. It is announced if it is new."""
-    digest, session = await _begin(clients, scope), Session()
+    digest, session = await _begin(clients, scope, now), Session()
     selected = await select_threads(clients, scope, session)
     summary = None
     if selected.shown:
@@ -61,10 +61,10 @@ async def refresh_digest(clients: Clients, scope: DigestScope, now: datetime) ->
     return summary
 
 
-async def _begin(clients: Clients, scope: DigestScope) -> Digest:
+async def _begin(clients: Clients, scope: DigestScope, now: datetime) -> Digest:
     """Note which touches this refresh has seen, before it looks at any thread."""
     store = clients.store
-    await store.create(Digest(id=scope.id, scope=scope.name), Session())
+    await store.create(Digest(id=scope.id, scope=scope.name, created_at=now), Session())
     digest = await store.read(Digest, scope.id, scope.id, Session())
     await digest_started(store, digest)
     return digest
@@ -122,6 +122,7 @@ def _document(
         claims=composed.claims,
         generated_by=MODEL,
         generated_at=now,
+        created_at=now,
         content_hash=version,
         prompt_template=_template(scope),
         metadata={

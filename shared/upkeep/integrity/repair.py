@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from shared.clients.connections import Clients
@@ -47,7 +46,6 @@ __all__ = ["Repairer"]
 @dataclass
 class Repairer:
     clients: Clients
-    now: Callable[[], datetime]
     done: set[str] = field(default_factory=set)  # archives and threads that were seen to already
 
     async def repair(self, finding: Finding) -> bool:
@@ -72,7 +70,7 @@ class Repairer:
 
     def _requeuer(self) -> Requeuer:
         """Damage can come again sooner than the topic forgets what repaired it."""
-        return Requeuer(self.clients, self.now, bypass_topic=True)
+        return Requeuer(self.clients, bypass_topic=True)
 
     # asking again
 
@@ -141,7 +139,7 @@ class Repairer:
         if place in self.done:
             return True
         self.done.add(place)
-        async with Lease(self.clients.store, THREADING, self.now).held():
+        async with Lease(self.clients.store, THREADING, self.clients.runtime.now).held():
             thread = await self.clients.store.find(Thread, place, place, session)
             if thread is not None:
                 await drop_thread(self.clients, thread, session)
@@ -163,7 +161,7 @@ class Repairer:
         thread_id = finding.data["thread_id"]
         await self._delete_summary(finding)
         if thread_id is None:  # a digest: its scope is its partition
-            await touch(self.clients.store, [parse_scope(finding.partition)])
+            await touch(self.clients, [parse_scope(finding.partition)])
             return True
         return await self._ask_for_summary(thread_id, finding)
 
@@ -198,7 +196,7 @@ class Repairer:
             tokens_completion=0,
             latency_ms=0.0,
         )
-        message = to_message(Event.of(complete, now=self.now()))
+        message = to_message(Event.of(complete, now=self.clients.runtime.now()))
         await self.clients.bus.send_to_queue(STAGE_OF[SummaryComplete.__name__], [message])
         return True
 
@@ -231,7 +229,7 @@ class Repairer:
     async def _forget_threads(self, finding: Finding) -> bool:
         """Under the threading lock: entries are read, and written whole."""
         store, session = self.clients.store, Session()
-        async with Lease(store, THREADING, self.now).held():
+        async with Lease(store, THREADING, self.clients.runtime.now).held():
             entry = await store.find(ThreadEntry, finding.id, finding.partition, session)
             if entry is None:
                 return True

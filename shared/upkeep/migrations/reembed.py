@@ -12,7 +12,6 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from azure.core.exceptions import AzureError
@@ -119,7 +118,7 @@ async def _embed_page(
     """Vectors first, then the flag, as in the stage: broken off between, they are made again."""
     settled = await model.encode_each([each.text for each in chunks])
     threads = await _threads_of(chunks, clients, session)
-    now = stored_time(datetime.now(UTC))
+    now = stored_time(clients.runtime.now())
     items, patches = [], []
     for position, chunk in enumerate(chunks):
         if position in settled.failed:

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from shared.clients.connections import Clients
@@ -126,7 +126,7 @@ async def stuck_documents(
 ) -> AsyncIterator[StuckDocument]:
     """Open, and nothing was heard of them for longer than the stuck threshold; oldest first."""
     policy = Policy.from_settings(clients.settings)
-    old = stored_time((now or datetime.now(UTC)) - policy.stuck_after)
+    old = stored_time((now or clients.runtime.now()) - policy.stuck_after)
     for collection in collections:
         query = _query(collection, "stuck", f"{OPEN} AND {collection.alive} AND ({STUCK})", "created_at")
         async for stored in clients.store.query(query, Session(), old=old):
@@ -174,7 +174,7 @@ async def retry_documents(clients: Clients, documents: Sequence[StuckDocument]) 
     Each is reset first, then requeued as the sweep does: after a crash in between, the next sweep finds it.
     The event goes to the stage's queue: the topic would drop one that it has seen lately.
     """
-    requeuer = Requeuer(clients, clients.runtime.now, bypass_topic=True)
+    requeuer = Requeuer(clients, bypass_topic=True)
     return await _change_all(documents, lambda document: _retry(requeuer, document))
 
 

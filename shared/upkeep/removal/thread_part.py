@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from shared.clients.connections import Clients
@@ -123,12 +122,10 @@ async def _find_derived(clients: Clients, part: ThreadPart, session: Session) ->
     part.signposts = names[1:]
 
 
-async def remove_part(
-    clients: Clients, part: ThreadPart, now: Callable[[], datetime], progress: Callable[[str], None]
-) -> None:
+async def remove_part(clients: Clients, part: ThreadPart, progress: Callable[[str], None]) -> None:
     """Remove it, each thing before what it would be found by. The caller holds the threading lock."""
     session, store = Session(), clients.store
-    await touch(store, part.digests())
+    await touch(clients, part.digests())
     chunks = [each["id"] for each in part.chunks_gone]
     await clients.index.delete(chunks)
     progress("vectors")
@@ -145,8 +142,8 @@ async def remove_part(
     progress("derived")
     await store.delete_all(Message, part.gone, part.thread_id, session)
     progress("messages")
-    await _settle_thread(clients, part, sources, now, progress)
-    await touch(store, part.digests())  # one may have been made since the first touch
+    await _settle_thread(clients, part, sources, progress)
+    await touch(clients, part.digests())  # one may have been made since the first touch
 
 
 async def _keep_shared(clients: Clients, part: ThreadPart, session: Session) -> None:
@@ -177,7 +174,6 @@ async def _settle_thread(
     clients: Clients,
     part: ThreadPart,
     sources: Mapping[str, str],
-    now: Callable[[], datetime],
     progress: Callable[[str], None],
 ) -> None:
     session, thread = Session(), part.thread
@@ -199,7 +195,7 @@ async def _settle_thread(
         rebuilt = await rebuild_thread(clients, part.thread_id, sources, session)
         progress("thread_rebuilt")
         for each in sorted(rebuilt):
-            await _ask_for_summary(clients, each, now, session)
+            await _ask_for_summary(clients, each, session)
 
 
 async def _tell_source(clients: Clients, thread_id: str, source: str | None, session: Session) -> None:
@@ -209,15 +205,13 @@ async def _tell_source(clients: Clients, thread_id: str, source: str | None, ses
     await clients.index.upsert([{"chunk_id": each, "source": source} for each in embedded])
 
 
-async def _ask_for_summary(
-    clients: Clients, thread_id: str, now: Callable[[], datetime], session: Session
-) -> None:
+async def _ask_for_summary(clients: Clients, thread_id: str, session: Session) -> None:
     """Where it is not ready yet, orchestration asks when it is; where this is lost, the sweep does."""
     ready = await ready_thread(clients, thread_id, session)
     if ready is None:
         return
     request = summary_request(thread_id, ready.version, clients.settings)
-    await clients.bus.publish([Event.of(request, session=session.tokens(), now=now())])
+    await clients.bus.publish([Event.of(request, session=session.tokens(), now=clients.runtime.now())])
     await summary_requested(clients.store, thread_id, ready.version, session, ends_claim=False)
 
 

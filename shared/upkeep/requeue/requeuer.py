@@ -10,7 +10,6 @@ publishing leads to the same event once more, under its own number, which idempo
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, TypeVar
 
 from shared.clients.connections import Clients
@@ -35,7 +34,6 @@ Item = TypeVar("Item")
 @dataclass
 class Requeuer:
     clients: Clients
-    now: Callable[[], datetime]
     progress: Callable[[str], None] = field(default=lambda _step: None)
     bypass_topic: bool = False  # to the stage's queue, which drops no message that it has seen before
 
@@ -46,7 +44,7 @@ class Requeuer:
         **noted: dict[str, Any],
     ) -> int:
         """Ask for these again; how many were counted here. `noted` has more to note on a document, by id."""
-        moment, session = stored_time(self.now()), Session()
+        moment, session = stored_time(self.clients.runtime.now()), Session()
         counted = await self._keep(dues, lambda due: self._count(due, moment, session))
         self.progress("counted")
         await self._publish(rebuild(counted), session)
@@ -88,7 +86,7 @@ class Requeuer:
 
     async def _publish(self, requeues: Sequence[Requeue], session: Session) -> None:
         events = [
-            Event.of(part, session=session.tokens(), attempt=attempt, now=self.now())
+            Event.of(part, session=session.tokens(), attempt=attempt, now=self.clients.runtime.now())
             for data, attempt in requeues
             for part in split_to_fit(data)
         ]

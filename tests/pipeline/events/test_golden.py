@@ -55,6 +55,7 @@ from stages.orchestration import ORCHESTRATION
 from stages.parsing import PARSING
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
+from tests.support.documents import CREATED
 
 GOLDEN = Path(__file__).with_name("golden.json")
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
@@ -197,6 +198,7 @@ def archive() -> Archive:
 def messages() -> list[Message]:
     return [
         Message(
+            created_at=CREATED,
             id=key,
             message_key=key,
             message_id=f"<{key}@example.org>",
@@ -211,6 +213,7 @@ def messages() -> list[Message]:
 def chunks() -> list[Chunk]:
     return [
         Chunk(
+            created_at=CREATED,
             id=id_,
             chunk_id=id_,
             message_key=key,
@@ -229,6 +232,7 @@ def chunks() -> list[Chunk]:
 
 def summary(**changes: Any) -> Summary:
     return Summary(
+        created_at=CREATED,
         id=SUMMARY,
         summary_id=SUMMARY,
         scope=changes.get("scope", THREADS[0]),
@@ -253,6 +257,7 @@ def digest() -> Summary:
 
 def report(**changes: Any) -> Report:
     return Report(
+        created_at=CREATED,
         id=f"rpt-{SUMMARY}",
         report_id=f"rpt-{SUMMARY}",
         scope=THREADS[0],

@@ -20,7 +20,7 @@ FORBIDDEN = {
     ("datetime", "now"), ("datetime", "utcnow"), ("date", "today"), ("time", "time"), ("time", "monotonic"),
     ("time", "perf_counter"), ("uuid", "uuid1"), ("uuid", "uuid4"), ("asyncio", "sleep"),
 }  # fmt: skip
-FORBIDDEN_MODULES = {"random", "secrets"}
+SOURCES = {"Random", "SystemRandom", "token_hex", "token_bytes"}  # as a type they are allowed, as a call not
 
 
 def drawn_from_the_machine(source: str) -> Iterator[str]:
@@ -28,12 +28,12 @@ def drawn_from_the_machine(source: str) -> Iterator[str]:
         match node:
             case ast.Attribute(value=ast.Name(id=owner), attr=name) if (owner, name) in FORBIDDEN:
                 yield f"{node.lineno}: {owner}.{name}"
-            case ast.Import(names=names):
-                yield from (f"{node.lineno}: {n.name}" for n in names if n.name in FORBIDDEN_MODULES)
             case ast.ImportFrom(module=module, names=names):
-                if module in FORBIDDEN_MODULES:
-                    yield f"{node.lineno}: {module}"
                 yield from (f"{node.lineno}: {n.name}" for n in names if (module, n.name) in FORBIDDEN)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="random" | "secrets"))):
+                yield f"{node.lineno}: a random number of the machine's"
+            case ast.Call(func=ast.Name(id=name)) if name in SOURCES:
+                yield f"{node.lineno}: {name}()"
             case _:
                 continue
 
@@ -57,8 +57,8 @@ def test_these_rooms_take_their_time_and_ids_from_the_runtime(room: str) -> None
         "field(default_factory=lambda: datetime.now(UTC))",
         "id_ = uuid.uuid4().hex",
         "from uuid import uuid4",
-        "import random",
-        "from random import Random",
+        "delay = random.random()",
+        "rng = Random()",
         "started = time.monotonic()",
     ],
 )

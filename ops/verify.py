@@ -47,7 +47,7 @@ async def _verified(clients: "Clients", *, repair: bool) -> "Run":
     options = VerifyOptions(repair=repair, requested_by=actor().name)
     if not repair:
         return await run_checks(clients, options)
-    async with audited(clients.store, "verify.repair", actor(), {}) as counts:
+    async with audited(clients, "verify.repair", actor(), {}) as counts:
         done = await run_checks(clients, options)
         counts.update({kind: each["repaired"] for kind, each in done.counts.items() if each["repaired"]})
     return done

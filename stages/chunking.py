@@ -8,16 +8,14 @@ variant of it gets other chunks: those that differ are written anew, and those t
 import asyncio
 import hashlib
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from functools import lru_cache
-from typing import Any
 
 import azure.functions as func
 
-from shared.clients.cosmos.batches import Patch
 from shared.clients.telemetry.metrics import pipeline_metrics
 from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import chunk_id
-from shared.documents.base import ProcessingStatus, stored_time
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
 from shared.domain.chunking.chunker import ChunkSettings, Strategy, chunk_body
@@ -28,6 +26,7 @@ from shared.pipeline import topology
 from shared.pipeline.events.builders import PreparedChunk, chunks_prepared
 from shared.pipeline.events.data import ChunksPrepared, JSONParsed
 from shared.pipeline.events.envelope import Event
+from shared.pipeline.lifecycle.messages import messages_processed
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.pipeline.tombstones import was_removed
 from shared.threads.locating import ensure_not_merged, load_following_merges
@@ -50,11 +49,13 @@ async def chunk(event: Event[JSONParsed], work: Work) -> StageResult:
     messages = await _load(event.data, work)
     if not messages:  # all of them were deleted with their archive
         return StageResult()
-    chunks = await asyncio.to_thread(_chunks_of, messages, settings)
+    chunks = await asyncio.to_thread(_chunks_of, messages, settings, work.now())
     created = await work.clients.store.create_missing(chunks, work.session)
     _count(chunks, created)
     await sync_stored_chunks(work.clients, messages, chunks, created, work.session)
-    await _mark_processed(messages, work)
+    await messages_processed(
+        work.clients.store, messages, attempt=work.attempt, now=work.now(), session=work.session
+    )
     await ensure_not_merged(work.clients, {message.thread_id for message in messages}, work.session)
     await check_variants(work.clients, messages, work.session)
     return StageResult(
@@ -91,10 +92,10 @@ async def _load(data: JSONParsed, work: Work) -> list[Message]:
     return list(there.values())
 
 
-def _chunks_of(messages: Sequence[Message], settings: ChunkSettings) -> list[Chunk]:
+def _chunks_of(messages: Sequence[Message], settings: ChunkSettings, now: datetime) -> list[Chunk]:
     tokenizer = _tokenizer()
     return [
-        _document(message, piece)
+        _document(message, piece, now)
         for message in messages
         for piece in chunk_body(message.body_raw, _segments(message), tokenizer, settings)
     ]
@@ -104,7 +105,7 @@ def _segments(message: Message) -> list[Segment]:
     return [Segment(SegmentKind(each["kind"]), each["start"], each["end"]) for each in message.segments]
 
 
-def _document(message: Message, piece: Piece) -> Chunk:
+def _document(message: Message, piece: Piece, now: datetime) -> Chunk:
     id_ = chunk_id(message.id, piece.index)
     return Chunk(
         id=id_,
@@ -113,6 +114,7 @@ def _document(message: Message, piece: Piece) -> Chunk:
         message_id=message.message_id,
         thread_id=message.thread_id,
         archive_id=message.archive_id,
+        created_at=now,
         chunk_index=piece.index,
         text=piece.text,
         token_count=piece.token_count,
@@ -128,22 +130,6 @@ def _document(message: Message, piece: Piece) -> Chunk:
             "spans": [list(span) for span in piece.spans],
         },
     )
-
-
-async def _mark_processed(messages: Sequence[Message], work: Work) -> None:
-    """Messages come in batches: their attempt is counted together with the outcome."""
-    now = stored_time(work.now())
-    done: dict[str, Any] = {
-        "status": ProcessingStatus.PROCESSED.value,
-        "lastAttemptTime": now,
-        "lastError": None,
-    }
-    patches = [
-        Patch(each.id, each.thread_id, set={**done, "attemptCount": max(each.attemptCount, work.attempt)})
-        for each in messages
-        if each.status is not ProcessingStatus.PROCESSED
-    ]
-    await work.clients.store.patch_all(Message, patches, work.session)
 
 
 def _announcement(

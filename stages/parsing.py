@@ -10,12 +10,10 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import azure.functions as func
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.lease import THREADING, Lease
 from shared.core.errors import DocumentNotFoundError, PermanentError, add_details
 from shared.documents.archives import Archive, ArchiveStatus
@@ -25,6 +23,7 @@ from shared.pipeline import topology
 from shared.pipeline.events.builders import json_parsed
 from shared.pipeline.events.data import ArchiveIngested, JSONParsed
 from shared.pipeline.events.envelope import Event
+from shared.pipeline.lifecycle.archives import archive_processed
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.pipeline.tombstones import find_removal, is_removing
 from shared.threads.registry import Registry
@@ -141,17 +140,17 @@ def _announcements(archive_id: str, parsed: Parsed, duration: float) -> list[JSO
 
 
 async def _mark_processed(archive: Archive, parsed: Parsed, work: Work) -> None:
-    done: dict[str, Any] = {
-        "status": ArchiveStatus.PROCESSED.value,
-        "message_count": len(parsed.threads),
-        "thread_count": len(set(parsed.threads.values())),
-        "skipped_count": parsed.skipped_count,
-        "skipped": [
+    await archive_processed(
+        work.clients.store,
+        archive.id,
+        work.session,
+        message_count=len(parsed.threads),
+        thread_count=len(set(parsed.threads.values())),
+        skipped_count=parsed.skipped_count,
+        skipped=[
             {"index": s.index, "offset": s.offset, "size": s.size, "reason": s.reason} for s in parsed.skipped
         ],
-        "lastError": None,
-    }
-    await work.clients.store.patch(Archive, Patch(archive.id, archive.id, set=done), work.session)
+    )
 
 
 def _documents(data: ArchiveIngested) -> list[tuple[str, str]]:

@@ -1,11 +1,9 @@
 """Reporting: a summary is published as a report."""
 
-import uuid
 from datetime import datetime
 
 import azure.functions as func
 
-from shared.clients.cosmos.batches import Patch
 from shared.core.errors import InvalidEventError
 from shared.core.ids import report_id
 from shared.documents.reports import Report
@@ -17,7 +15,8 @@ from shared.pipeline import topology
 from shared.pipeline.events.builders import report_published
 from shared.pipeline.events.data import SummaryComplete
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.lifecycle.summaries import mark_superseded
+from shared.pipeline.lifecycle.summaries import summaries_superseded
+from shared.pipeline.lifecycle.threads import thread_reported
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.publishing.webhooks.planning import planned_deliveries
 from shared.summarization.digests.touching import touch_digests
@@ -41,18 +40,9 @@ async def publish(event: Event[SummaryComplete], work: Work) -> StageResult:
     if not await store.create(report, session):
         report = await store.read(Report, report.id, report.scope, session)
     # A later summary may have come between reading this one and storing its report.
-    await mark_superseded(store, summary.scope, session)
-    await _note_on_thread(report, work)
+    await summaries_superseded(store, summary.scope, session)
+    await thread_reported(store, report, session)
     return StageResult([report_published(report)], counts={"reports": 1})
-
-
-async def _note_on_thread(report: Report, work: Work) -> None:
-    """What an archive's progress counts. A thread that has a newer summary by now waits for that one's."""
-    if report.thread_id is None:
-        return
-    patch = Patch(report.thread_id, report.thread_id, set={"report_id": report.id})
-    condition = f"c.summary_id = '{uuid.UUID(report.summary_id)}'"
-    await work.clients.store.patch(Thread, patch, work.session, condition=condition)
 
 
 async def _touch_digests(summary: Summary, work: Work) -> None:
@@ -77,6 +67,7 @@ def _report(summary: Summary, now: datetime) -> Report:
         source=known.get("source"),
         title=summary.title,
         published_at=now,
+        created_at=now,
         participants=known.get("participants", []),
         draft_mentions=sorted({draft_base(each) for each in known.get("draft_mentions", [])}),
         has_consensus=bool(known.get("has_consensus")),

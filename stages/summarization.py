@@ -12,10 +12,7 @@ from dataclasses import replace
 
 import azure.functions as func
 
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.lease import Lease
-from shared.clients.cosmos.store import Conflict
-from shared.documents.base import ProcessingStatus
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.domain.summaries.models import SummaryType
@@ -24,7 +21,8 @@ from shared.pipeline import topology
 from shared.pipeline.events.builders import summary_complete
 from shared.pipeline.events.data import SummarizationRequested, SummaryComplete
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.lifecycle.summaries import mark_all_outdated, mark_superseded, revive
+from shared.pipeline.lifecycle.summaries import all_outdated, summaries_superseded, summary_revived
+from shared.pipeline.lifecycle.threads import thread_summarized
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.summarization.factory import EXTRACTIVE, check_backend, summarizer_for
 from shared.summarization.summary_document import summary_fields
@@ -63,9 +61,9 @@ async def _summarize_thread(
             summary = await _made_once(id_, thread, version, data, work)
         await _check_place(thread, summary, work)
     elif summary.outdated and _is_asked_for(thread, version):
-        await revive(work.clients.store, summary, work.now(), session)
-    if await mark_superseded(work.clients.store, place, session) == summary.id:
-        await _note_on_thread(thread, summary, work)
+        await summary_revived(work.clients.store, summary, work.now(), session)
+    if await summaries_superseded(work.clients.store, place, session) == summary.id:
+        await thread_summarized(work.clients.store, thread, summary, session)
     return _announcement(summary, data, (time.perf_counter() - started) * 1000)
 
 
@@ -125,6 +123,7 @@ async def _make(id_: str, thread: Thread, version: str, data: SummarizationReque
         thread_ids=[thread.id],
         summary_type=SummaryType.THREAD,
         generated_at=read_at,  # the later one has read more, however long each took to be made
+        created_at=work.now(),
         content_hash=version,
         prompt_template=data.prompt_template,
         **summary_fields(made, thread, context.messages),
@@ -140,24 +139,8 @@ async def _check_place(thread: Thread, summary: Summary, work: Work) -> None:
         await store.delete(Summary, summary.id, thread.id, session)
         raise ThreadMovedError(f"thread {thread.id} was made anew")
     if now.merged_into is not None:
-        await mark_all_outdated(store, thread.id, session)
+        await all_outdated(store, thread.id, session)
         raise ThreadMovedError(f"thread {thread.id} was merged into another")
-
-
-async def _note_on_thread(thread: Thread, summary: Summary, work: Work) -> None:
-    """With it the thread is done; one that has grown since it was read waits for its next summary."""
-    store = work.clients.store
-    said = {
-        "summary_id": summary.id,
-        "has_consensus": summary.metadata["has_consensus"],
-        "consensus_type": summary.metadata["consensus_type"],
-    }
-    done = Patch(
-        thread.id, thread.id, set={**said, "status": ProcessingStatus.PROCESSED.value, "lastError": None}
-    )
-    same = f"c.message_count = {thread.message_count:d}"
-    if await store.patch(Thread, done, work.session, condition=same) is Conflict.CONFLICT:
-        await store.patch(Thread, Patch(thread.id, thread.id, set=said), work.session)
 
 
 def _announcement(summary: Summary, data: SummarizationRequested, milliseconds: float) -> SummaryComplete:

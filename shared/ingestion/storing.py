@@ -75,7 +75,7 @@ async def store_archive(
     await _check_source(incoming, clients)
     known = await _find(incoming, clients, session)
     if known is None:
-        archive = await _prepare(incoming, clients)
+        archive = await _prepare(incoming, clients, now())
         progress("checked")
         with incoming.path.open("rb") as file:
             await clients.blobs.upload(ARCHIVES_CONTAINER, archive.file_path, file)
@@ -116,7 +116,7 @@ async def _find(incoming: Incoming, clients: Clients, session: Session) -> Archi
     return await clients.store.find(Archive, id_, id_, session)
 
 
-async def _prepare(incoming: Incoming, clients: Clients) -> Archive:
+async def _prepare(incoming: Incoming, clients: Clients, now: datetime) -> Archive:
     format_ = await asyncio.to_thread(check_archive, incoming.path, unpack_limits(clients.settings))
     id_ = archive_id(incoming.sha256)
     return Archive(
@@ -129,6 +129,7 @@ async def _prepare(incoming: Incoming, clients: Clients) -> Archive:
         source_url=incoming.source_url,
         format=str(format_),
         ingestion_date=incoming.started_at,
+        created_at=now,
         file_path=f"{id_}/{safe_filename(incoming.filename)}",
     )
 

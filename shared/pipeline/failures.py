@@ -57,6 +57,7 @@ def failure_record(
         abandoned_reason=reason,
         service_name=stage,
         timestamp=now,
+        created_at=now,
         message_id=delivery.message_id if delivery is not None else message_id,
         delivery_count=delivery.delivery_count if delivery is not None else 1,
         trace_id=current_trace_id() if delivery is not None else None,

@@ -30,7 +30,7 @@ from shared.pipeline.events.data import EventData
 from shared.pipeline.events.envelope import Event, parse_event
 from shared.pipeline.events.splitting import split_to_fit
 from shared.pipeline.failures import failure_record
-from shared.pipeline.lifecycle.attempts import count_attempt, remember_failure
+from shared.pipeline.lifecycle.attempts import attempt_counted, attempt_failed
 from shared.pipeline.retry.loops import AbandonedError, RetryHooks, handle_event_with_retry, with_backoff
 from shared.pipeline.retry.policies import (
     MAX_ATTEMPTS_EXCEEDED,
@@ -161,7 +161,7 @@ class StageRunner(Generic[Data]):
 
     async def _count_attempt(self, event: Event[Data], work: Work) -> None:
         for subject in self._stage.subjects(event.data):
-            await count_attempt(
+            await attempt_counted(
                 self._clients.store, subject, attempt=event.attempt, now=work.now(), session=work.session
             )
 
@@ -223,7 +223,7 @@ class StageRunner(Generic[Data]):
         session = Session(event.session)
         await self._best_effort(
             "last error",
-            remember_failure(
+            attempt_failed(
                 store,
                 subjects,
                 attempt=event.attempt,

@@ -15,7 +15,7 @@ from shared.documents.queries.chunks import CHUNKS_OF_THREAD
 from shared.documents.queries.messages import MESSAGES_OF_THREAD
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.threads import Thread
-from shared.pipeline.lifecycle.summaries import mark_all_outdated
+from shared.pipeline.lifecycle.summaries import all_outdated
 
 __all__ = ["follow_merge", "resolve_thread"]
 
@@ -36,7 +36,7 @@ async def follow_merge(clients: Clients, old: str, new: str, session: Session) -
     """Move what belongs to the old thread."""
     await _move(clients, Message, MESSAGES_OF_THREAD, old, new, session)
     await _move(clients, Chunk, CHUNKS_OF_THREAD, old, new, session)
-    await mark_all_outdated(clients.store, old, session)
+    await all_outdated(clients.store, old, session)
 
 
 async def _move(

@@ -16,18 +16,21 @@ from shared.documents.prepared_message import PreparedMessage
 __all__ = ["merge_into_stored", "message_documents", "stored_message"]
 
 OF_OURS = 1000  # bytes at most that we add to what was parsed
-_EMPTY = Message(id="-", message_key="-", message_id="-", archive_id="-", thread_id="-").to_cosmos()
+_REPLACED = datetime.min.replace(tzinfo=UTC)  # by the time that the message is stored
+_EMPTY = Message(
+    id="-", message_key="-", message_id="-", archive_id="-", thread_id="-", created_at=_REPLACED
+).to_cosmos()
 """What a new message has besides what was parsed."""
 
 
 def message_documents(
-    arrivals: Sequence[PreparedMessage], places: Mapping[str, str], archive_id: str
+    arrivals: Sequence[PreparedMessage], places: Mapping[str, str], archive_id: str, now: datetime
 ) -> dict[str, RawDocument]:
     """Each message's document by its key; `places` has each node's thread."""
-    now = stored_time(datetime.now(UTC))
+    created = stored_time(now)
     # In reverse, so that of several with the same id the first variant stays.
     ordered = sorted(arrivals, key=lambda each: each.document["variant"], reverse=True)
-    return {each.key: _ready(each, places[each.links.node], archive_id, now) for each in ordered}
+    return {each.key: _ready(each, places[each.links.node], archive_id, created) for each in ordered}
 
 
 def _ready(arrival: PreparedMessage, thread_id: str, archive_id: str, now: str) -> RawDocument:

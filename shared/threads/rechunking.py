@@ -9,12 +9,13 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
-from shared.documents.base import ProcessingStatus, UtcTime
+from shared.documents.base import UtcTime
 from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
 from shared.documents.messages import Message
 from shared.documents.queries.chunks import CHUNK_BIRTHS, CHUNKS_OF_MESSAGES
 from shared.documents.queries.messages import STORED_MESSAGES
+from shared.pipeline.lifecycle.chunks import chunks_reset
 
 __all__ = [
     "ChunkReplacedError",
@@ -115,11 +116,5 @@ async def ensure_texts_unchanged(clients: Clients, chunks: Sequence[Chunk], sess
     born = {(each.id, each.thread_id): each.created_at for each in chunks}
     replaced = [place for place, at in born.items() if now.get(place, at) != at]
     if replaced:
-        undone = {
-            "embedding_generated": False,
-            "embedding_model": None,
-            "status": ProcessingStatus.PENDING.value,
-        }
-        patches = [Patch(id_, thread, set=undone) for id_, thread in replaced]
-        await clients.store.patch_all(Chunk, patches, session)
+        await chunks_reset(clients.store, replaced, session)
         raise ChunkReplacedError(f"{len(replaced)} chunks were replaced, among them {replaced[0][0]}")

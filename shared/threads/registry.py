@@ -11,13 +11,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
 from shared.core.concurrency import gather_limited
 from shared.core.errors import TransientError
 from shared.core.ids import thread_id
-from shared.documents.base import ProcessingStatus
 from shared.documents.containers import read_document
 from shared.documents.messages import Message
 from shared.documents.prepared_message import PreparedMessage
@@ -25,10 +23,11 @@ from shared.documents.queries.messages import STORED_MESSAGES
 from shared.documents.queries.threads import THREADS_BY_NAME
 from shared.documents.threads import Thread
 from shared.domain.threading.assignment import Links, ThreadingResult, ThreadState, assign_links
+from shared.pipeline.lifecycle.threads import merge_finished, thread_merged, threads_changed
 from shared.threads.index import IndexLookup, ThreadIndex
 from shared.threads.merging import follow_merge
 from shared.threads.message_documents import merge_into_stored, message_documents
-from shared.threads.thread_documents import RESET_ATTEMPTS, thread_documents
+from shared.threads.thread_documents import thread_documents
 
 __all__ = ["Registry", "Threaded"]
 
@@ -87,7 +86,7 @@ class Registry:
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
         self._store = clients.store
-        self._index = ThreadIndex(clients.store)
+        self._index = ThreadIndex(clients.store, clients.runtime.now)
 
     async def add(
         self, messages: Sequence[PreparedMessage], archive_id: str, source: str, session: Session
@@ -100,7 +99,9 @@ class Registry:
             known = loaded.threads
             states = {name: ThreadState.from_document(known[name].threading) for name in known}
             result = assign_links(links, _Known(states.values()))
-            threads = thread_documents(result, known, messages, archive_id, source)
+            threads = thread_documents(
+                result, known, messages, archive_id, source, self._clients.runtime.now()
+            )
             touched = {name: result.threads.get(name) or states[name] for name in result.assignments.values()}
             write = self._write_merging if _is_merging(result, threads) else self._write_plainly
             if await write(_Slice(messages, archive_id, loaded, result, threads, touched), session):
@@ -160,43 +161,28 @@ class Registry:
     async def _write_redirects(
         self, known: dict[str, Thread], renamed: dict[str, str], session: Session
     ) -> None:
-        await self._store.upsert_all(
-            [
-                known[old].model_copy(
-                    update={
-                        "merged_into": new,
-                        "threading": {},
-                        "absorbing": [],
-                        "status": ProcessingStatus.PROCESSED,  # there is nothing to be done with a signpost
-                    }
-                )
-                for old, new in renamed.items()
-            ],
-            session,
-        )
+        redirects = [thread_merged(known[old], into=new) for old, new in renamed.items()]
+        await self._store.upsert_all(redirects, session)
 
     async def _store_messages(self, slice_: "_Slice", session: Session) -> None:
         archive_id = slice_.archive_id
-        documents = message_documents(slice_.messages, slice_.result.assignments, archive_id)
+        documents = message_documents(
+            slice_.messages, slice_.result.assignments, archive_id, self._clients.runtime.now()
+        )
         created = await self._store.create_missing(list(documents.values()), session)
         there = [key for key in documents if key not in created]
         stored = await self._store.query_by_ids(STORED_MESSAGES, there, session)
         here = [each for each in stored if each["shelf"] == documents[each["id"]].stored["shelf"]]
         patches, replaced = merge_into_stored(here, documents, archive_id)
         await self._store.patch_all(Message, patches, session)
-        # With other content, too, what was made of the thread is out of date.
-        outdated = sorted({each.partition_value for each in replaced})
-        await self._store.patch_all(
-            Thread, [Patch(name, name, set=RESET_ATTEMPTS) for name in outdated], session
-        )
+        await threads_changed(self._store, sorted({each.partition_value for each in replaced}), session)
         await self._store.upsert_all(replaced, session)
 
     async def _absorb(self, thread: Thread, session: Session) -> None:
         if thread.absorbing:
             for old in thread.absorbing:
                 await follow_merge(self._clients, old, thread.id, session)
-            patch = Patch(thread.id, thread.id, set={"absorbing": []})
-            await self._store.patch(Thread, patch, session)
+            await merge_finished(self._store, thread.id, session)
 
 
 def _own_names(links: Sequence[Links]) -> set[str]:

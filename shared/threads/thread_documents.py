@@ -6,22 +6,15 @@ Everything is a union, a minimum or a maximum: so any order of archives gives th
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from shared.documents.base import ProcessingStatus
 from shared.documents.messages import Address
 from shared.documents.prepared_message import PreparedMessage
 from shared.documents.threads import Thread
 from shared.domain.threading.assignment import ThreadingResult, ThreadState
+from shared.pipeline.lifecycle.threads import thread_changed
 
 __all__ = ["thread_documents"]
 
 MAX_PARTICIPANTS = 500
-RESET_ATTEMPTS = {
-    "status": ProcessingStatus.PENDING,
-    "attemptCount": 0,
-    "lastAttemptTime": None,
-    "lastError": None,
-    "requeued_at": None,
-}
 
 
 def thread_documents(
@@ -30,6 +23,7 @@ def thread_documents(
     messages: Sequence[PreparedMessage],
     archive_id: str,
     source: str,
+    now: datetime,
 ) -> list[Thread]:
     """The thread documents that change: by new messages, or by threads that they take over."""
     taken_over: dict[str, list[Thread]] = {}
@@ -49,6 +43,7 @@ def thread_documents(
             taken_over.get(name, []),
             members.get(name, []),
             (archive_id, source),
+            now,
         )
         for name in sorted({*result.threads, *members, *unfinished} - gone)
     ]
@@ -61,15 +56,18 @@ def _document(
     taken_over: Sequence[Thread],
     members: Sequence[PreparedMessage],
     origin: tuple[str, str],
+    now: datetime,
 ) -> Thread:
     state = changed or ThreadState.from_document(base.threading if base else {"nodes": [], "subjects": []})
     earlier = [*([base] if base else []), *taken_over]
-    thread = base or Thread(id=name, thread_id=name, root_message_id=state.root, archive_id=origin[0])
+    thread = base or Thread(
+        id=name, thread_id=name, root_message_id=state.root, archive_id=origin[0], created_at=now
+    )
     archives = {one for each in earlier for one in each.archive_ids} | ({origin[0]} if members else set())
     sources = {one for each in earlier for one in each.sources} | ({origin[1]} if members else set())
     subject, at = _subject(earlier, members)
     dates = _dates(earlier, members)
-    return thread.model_copy(
+    document = thread.model_copy(
         update={
             "root_message_id": state.root,
             "archive_ids": sorted(archives),
@@ -88,10 +86,9 @@ def _document(
                 - {name}
             ),
             "threading": state.to_document(),
-            # With new messages, what was made of the thread is out of date, and its attempts start again.
-            **(RESET_ATTEMPTS if changed else {}),
         }
     )
+    return thread_changed(document) if changed else document
 
 
 def _dates(earlier: Sequence[Thread], members: Sequence[PreparedMessage]) -> list[datetime]:

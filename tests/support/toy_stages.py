@@ -25,6 +25,7 @@ from shared.pipeline.runner import Runtime, StageFailedError, StageRunner
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.pipeline.topology import CHUNKING
 from shared.settings.app import Settings
+from tests.support.documents import CREATED
 
 DIMENSIONS = 4
 RAW = "raw"
@@ -79,6 +80,7 @@ class Toy:
 
 def chunk_of(message: Message) -> Chunk:
     return Chunk(
+        created_at=CREATED,
         id=f"c-{message.id}",
         chunk_id=f"c-{message.id}",
         message_key=message.id,
@@ -109,6 +111,7 @@ def _documents(data: JSONParsed) -> list[tuple[str, str]]:
 
 def message(key: str) -> Message:
     return Message(
+        created_at=CREATED,
         id=key,
         message_key=key,
         message_id=f"<{key}@example.org>",

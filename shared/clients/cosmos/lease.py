@@ -128,7 +128,7 @@ class Lease:
         mine = {"owner": self._owner, "expires": now + self._seconds}
         known = await self._store.find(Lock, self._name, self._name, session)
         if known is None:
-            await self._store.create(Lock(id=self._name), session)
+            await self._store.create(Lock(id=self._name, created_at=self._now()), session)
             known = await self._store.read(Lock, self._name, self._name, session)
         if known.owner and known.expires > now:
             return None

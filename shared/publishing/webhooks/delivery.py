@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
-from shared.clients.cosmos.store import Conflict
 from shared.clients.outbound import AddressPolicy
 from shared.core.concurrency import gather_limited
 from shared.documents.base import stored_time
@@ -19,6 +17,13 @@ from shared.documents.queries.reports import DUE_DELIVERIES
 from shared.documents.reports import DeliveryStatus, Report, ReportDelivery
 from shared.pipeline.events.builders import report_delivery_failed
 from shared.pipeline.events.envelope import Event
+from shared.pipeline.lifecycle.deliveries import (
+    delivery_arrived,
+    delivery_attempted,
+    delivery_failed,
+    delivery_given_up,
+    delivery_superseded,
+)
 from shared.pipeline.retry.delays import exponential
 from shared.publishing.webhooks.planning import webhooks_of
 from shared.publishing.webhooks.sending import NotDeliveredError, SendOptions, send
@@ -75,7 +80,7 @@ class _DeliveryRun:
         if hook is None:
             return await self._give_up(report, place, "the webhook is not in the settings any more")
         if report.outdated:
-            return await self._note(report, place, status=DeliveryStatus.SUPERSEDED, next_attempt_at=None)
+            return await delivery_superseded(self.clients.store, report, place)
         if delivery.attempts >= self.clients.settings.WEBHOOK_MAX_ATTEMPTS:
             return await self._give_up(report, place, delivery.error or "its last attempt was cut off")
         if self._failures.get(hook.name, 0) >= FAILURES_UNTIL_LEFT_ALONE:
@@ -85,15 +90,9 @@ class _DeliveryRun:
 
     async def _claim(self, report: Report, place: int) -> Report | None:
         """Count the attempt before it is made; None where somebody else was faster."""
-        delivery = report.deliveries[place]
-        attempts = delivery.attempts + 1
-        after = self.now + timedelta(seconds=self._delay(attempts))
-        changes = {"attempts": attempts, "last_attempt_at": self.now, "next_attempt_at": after}
-        changed = _with(report, place, **changes)
-        patch = Patch(report.id, report.scope, set=_stored(changed, place))
-        condition = f"c.deliveries[{place:d}].attempts = {delivery.attempts:d}"
-        stored = await self.clients.store.patch(Report, patch, Session(), condition=condition)
-        return None if stored is Conflict.CONFLICT else stored
+        attempts = report.deliveries[place].attempts + 1
+        retry_at = self.now + timedelta(seconds=self._delay(attempts))
+        return await delivery_attempted(self.clients.store, report, place, now=self.now, retry_at=retry_at)
 
     def _delay(self, attempts: int) -> float:
         return exponential(self.clients.settings.WEBHOOK_BASE_DELAY_SECONDS, attempts, LONGEST_DELAY)
@@ -108,14 +107,7 @@ class _DeliveryRun:
             return await self._failed(report, place, error)
         self._failures.pop(hook.name, None)
         self.delivered += 1
-        return await self._note(
-            report,
-            place,
-            status=DeliveryStatus.DELIVERED,
-            delivered_at=self.now,
-            next_attempt_at=None,
-            error=None,
-        )
+        return await delivery_arrived(self.clients.store, report, place, self.now)
 
     async def _failed(self, report: Report, place: int, error: NotDeliveredError) -> Report:
         delivery = report.deliveries[place]
@@ -123,8 +115,8 @@ class _DeliveryRun:
         if error.for_good or delivery.attempts >= self.clients.settings.WEBHOOK_MAX_ATTEMPTS:
             return await self._give_up(report, place, str(error))
         wait = max(self._delay(delivery.attempts), error.retry_after or 0.0)
-        after = self.now + timedelta(seconds=wait)
-        return await self._note(report, place, error=str(error), next_attempt_at=after)
+        retry_at = self.now + timedelta(seconds=wait)
+        return await delivery_failed(self.clients.store, report, place, error=str(error), retry_at=retry_at)
 
     async def _give_up(self, report: Report, place: int, why: str) -> Report:
         """Say so first: the same event is dropped by the broker if a crash makes this repeat."""
@@ -137,29 +129,4 @@ class _DeliveryRun:
             retries=max(delivery.attempts - 1, 0),
         )
         await self.clients.bus.publish([Event.of(failed, now=self.now)])
-        return await self._note(report, place, status=DeliveryStatus.FAILED, error=why, next_attempt_at=None)
-
-    async def _note(self, report: Report, place: int, **changes: object) -> Report:
-        changed = _with(report, place, **changes)
-        patch = Patch(report.id, report.scope, set=_stored(changed, place))
-        stored = await self.clients.store.patch(Report, patch, Session())
-        return changed if isinstance(stored, Conflict) else stored
-
-
-def _with(report: Report, place: int, **changes: object) -> Report:
-    deliveries = list(report.deliveries)
-    deliveries[place] = deliveries[place].model_copy(update=changes)
-    return report.model_copy(update={"deliveries": deliveries})
-
-
-def _stored(report: Report, place: int) -> dict[str, object]:
-    """What a delivery changes of a report; the rest is others' to write."""
-    arrived = [each.channel for each in report.deliveries if each.status is DeliveryStatus.DELIVERED]
-    pending = [each.next_attempt_at for each in report.deliveries if each.status is DeliveryStatus.PENDING]
-    times = [each for each in pending if each is not None]
-    return {
-        f"deliveries/{place:d}": report.to_cosmos()["deliveries"][place],
-        "delivery_channels": arrived,
-        "notified": bool(arrived) and len(arrived) == len(report.deliveries),
-        "next_delivery_at": stored_time(min(times)) if times else None,
-    }
+        return await delivery_given_up(self.clients.store, report, place, why)

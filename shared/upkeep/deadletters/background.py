@@ -5,8 +5,6 @@ again, and goes on where it was.
 """
 
 import json
-import time
-from datetime import UTC, datetime
 
 from shared.clients.connections import Clients
 from shared.clients.servicebus.dead_letter_mover import OperationObserver
@@ -36,12 +34,13 @@ async def run_requested(body: bytes, clients: Clients) -> Audit:
         operation = json.loads(body)["operation_id"]
     except (ValueError, KeyError, TypeError):
         raise InvalidEventError("not a request for an operation: it has no operation_id") from None
-    until = time.monotonic() + RUN_SECONDS
+    runtime = clients.runtime
+    until = runtime.monotonic() + RUN_SECONDS
     ended = await run_operation(
-        clients, str(operation), watch=OperationObserver(stopped=lambda: time.monotonic() > until)
+        clients, str(operation), watch=OperationObserver(stopped=lambda: runtime.monotonic() > until)
     )
     if ended.status is AuditStatus.INTERRUPTED:
-        await _send(clients, ended.id, f"{ended.id}-{datetime.now(UTC).timestamp():.0f}")
+        await _send(clients, ended.id, f"{ended.id}-{runtime.now().timestamp():.0f}")
     return ended
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from shared.clients.classify import SDK_ERRORS
@@ -87,7 +87,7 @@ class SystemStatus:
 
 
 async def read_status(clients: Clients, *, now: datetime | None = None, operations: int = 5) -> SystemStatus:
-    moment = now or datetime.now(UTC)
+    moment = now or clients.runtime.now()
     queues, documents, stages, audits, run = await asyncio.gather(
         _queues(clients),
         asyncio.gather(*(_documents(clients, name, moment) for name in range(len(COLLECTIONS)))),

@@ -6,9 +6,7 @@ A deletion whose message was lost, or whose runs broke off, is found by its docu
 from datetime import datetime, timedelta
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
-from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import removal_id
 from shared.documents.archives import Archive
 from shared.documents.base import stored_time
@@ -17,6 +15,7 @@ from shared.documents.queries.archives import ARCHIVES_OF_SOURCE
 from shared.documents.queries.removals import UNFINISHED
 from shared.documents.removals import Removal
 from shared.documents.sources import Source
+from shared.pipeline.lifecycle.archives import archive_removing
 from shared.pipeline.tombstones import DONE
 from shared.pipeline.topology import REMOVAL
 
@@ -39,11 +38,8 @@ async def request_removal(
         id=id_, target_kind=kind, target=target, requested_by=requested_by, created_at=now, updated_at=now
     )
     await store.upsert(removal, session)
-    if kind == "archive":
-        try:
-            await store.patch(Archive, Patch(target, target, set={"removing": True}), session)
-        except DocumentNotFoundError:
-            return None
+    if kind == "archive" and not await archive_removing(store, target, session):
+        return None
     await ask_again(clients, removal, now)
     return removal
 

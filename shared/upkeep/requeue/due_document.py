@@ -5,6 +5,8 @@ from enum import StrEnum
 from typing import Any
 
 from shared.documents.base import RetryableDocument
+from shared.pipeline.lifecycle.attempts import SeenAttempt
+from shared.pipeline.stage import Subject
 from shared.pipeline.topology import SWEPT
 
 __all__ = [
@@ -56,6 +58,14 @@ class DueDocument:
     last_error: str | None
     requeued_at: str | None
     fields: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def subject(self) -> Subject:
+        return Subject(self.collection.model, self.id, self.partition)
+
+    @property
+    def seen(self) -> SeenAttempt:
+        return SeenAttempt(self.attempts, self.last_attempt)
 
     @property
     def next_attempt(self) -> int:

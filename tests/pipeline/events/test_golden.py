@@ -47,6 +47,7 @@ from shared.upkeep.requeue.policy import Policy
 from shared.upkeep.requeue.rebuild import rebuild_events
 from stages import chunking, summarization
 from stages.failures import ledger_record
+from tests.support.documents import CREATED
 
 GOLDEN = Path(__file__).with_name("golden.json")
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
@@ -191,6 +192,7 @@ def archive() -> Archive:
 def messages() -> list[Message]:
     return [
         Message(
+            created_at=CREATED,
             id=key,
             message_key=key,
             message_id=f"<{key}@example.org>",
@@ -205,6 +207,7 @@ def messages() -> list[Message]:
 def chunks() -> list[Chunk]:
     return [
         Chunk(
+            created_at=CREATED,
             id=id_,
             chunk_id=id_,
             message_key=key,
@@ -223,6 +226,7 @@ def chunks() -> list[Chunk]:
 
 def summary(**changes: Any) -> Summary:
     return Summary(
+        created_at=CREATED,
         id=SUMMARY,
         summary_id=SUMMARY,
         scope=changes.get("scope", THREADS[0]),
@@ -247,6 +251,7 @@ def digest() -> Summary:
 
 def report(**changes: Any) -> Report:
     return Report(
+        created_at=CREATED,
         id=f"rpt-{SUMMARY}",
         report_id=f"rpt-{SUMMARY}",
         scope=THREADS[0],

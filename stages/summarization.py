@@ -5,7 +5,6 @@ however often it is asked for. Earlier versions stay, marked as outdated.
 """
 
 import json
-import time
 import uuid
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
@@ -51,7 +50,7 @@ async def summarize(event: Event[SummarizationRequested], work: Work) -> StageRe
 async def _summarize_thread(
     thread_id: str, version: str, data: SummarizationRequested, work: Work
 ) -> SummaryComplete:
-    started, session = time.perf_counter(), work.session
+    started, session = work.runtime.monotonic(), work.session
     place = await resolve_thread(work.clients, thread_id, session)
     thread = await work.clients.store.read(Thread, place, place, session)
     id_ = summary_id(place, version, data)
@@ -64,7 +63,7 @@ async def _summarize_thread(
         await summary_revived(work.clients.store, summary, work.now(), session)
     if await summaries_superseded(work.clients.store, place, session) == summary.id:
         await thread_summarized(work.clients.store, thread, summary, session)
-    return _announcement(summary, data, (time.perf_counter() - started) * 1000)
+    return _announcement(summary, data, (work.runtime.monotonic() - started) * 1000)
 
 
 def _is_asked_for(thread: Thread, version: str) -> bool:

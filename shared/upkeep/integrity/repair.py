@@ -139,7 +139,7 @@ class Repairer:
         if place in self.done:
             return True
         self.done.add(place)
-        async with Lease(self.clients.store, THREADING, self.clients.runtime.now).held():
+        async with Lease(self.clients.store, THREADING, self.clients.runtime).held():
             thread = await self.clients.store.find(Thread, place, place, session)
             if thread is not None:
                 await drop_thread(self.clients, thread, session)
@@ -229,7 +229,7 @@ class Repairer:
     async def _forget_threads(self, finding: Finding) -> bool:
         """Under the threading lock: entries are read, and written whole."""
         store, session = self.clients.store, Session()
-        async with Lease(store, THREADING, self.clients.runtime.now).held():
+        async with Lease(store, THREADING, self.clients.runtime).held():
             entry = await store.find(ThreadEntry, finding.id, finding.partition, session)
             if entry is None:
                 return True

@@ -180,7 +180,7 @@ class _Remover:
     async def _thread(self, archive_id: str, thread_id: str) -> None:
         if self._runtime.monotonic() > self._until:
             raise _OutOfTimeError
-        async with Lease(self._store, THREADING, self._runtime.now).held():
+        async with Lease(self._store, THREADING, self._runtime).held():
             part = await find_part(self._clients, archive_id, thread_id, Session())
             if self._removal.unit != thread_id:
                 counts = self._removal.counts
@@ -216,7 +216,7 @@ class _Remover:
                 left = await self._rows_of(query, thread_id)
                 await self._store.delete_all(model, left, thread_id, Session())
         if await self._stray_entries(archive_id):
-            async with Lease(self._store, THREADING, self._runtime.now).held():
+            async with Lease(self._store, THREADING, self._runtime).held():
                 gone = await self._gone()
                 await self._index.forget(archive_id, gone, Session())
 

@@ -63,7 +63,7 @@ async def sweep(clients: Clients, options: Options | None = None) -> Run | None:
     options = options or Options()
     if not options.exclusive or options.dry_run:
         return await _Sweep(clients, options).run()
-    async with Lease(clients.store, KIND, clients.runtime.now).held_if_free() as held:
+    async with Lease(clients.store, KIND, clients.runtime).held_if_free() as held:
         if not held:
             log.warning("another sweep is under way: this one does nothing")
             return None

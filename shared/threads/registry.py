@@ -92,7 +92,7 @@ class Registry:
         self, messages: Sequence[PreparedMessage], archive_id: str, source: str, session: Session
     ) -> Threaded:
         """Thread and store these messages. The caller holds the lease."""
-        links = [each.links for each in messages]
+        links = [message.links for message in messages]
         names: Collection[str] = _own_names(links)
         for _ in range(MAX_WRITE_ATTEMPTS):
             loaded = await self._load(links, names, session)
@@ -133,8 +133,8 @@ class Registry:
 
     async def _load(self, links: Sequence[Links], names: Collection[str], session: Session) -> _Loaded:
         """The threads that can matter, and those of these names. A signpost stands for where it points to."""
-        ids = {one for each in links for one in (each.node, *each.chain, *each.parents)}
-        subjects = [entry for each in links for entry in each.entries]
+        ids = {one for link in links for one in (link.node, *link.chain, *link.parents)}
+        subjects = [entry for link in links for entry in link.entries]
         found, threads = await asyncio.gather(
             self._index.find(ids, subjects, session), self._find(names, session)
         )
@@ -150,7 +150,7 @@ class Registry:
     async def _find(self, names: Collection[str], session: Session) -> dict[str, Thread]:
         """Those that are there. They lie on all shelves, so one question to all is less than one to each."""
         found = await self._store.query_by_ids(THREADS_BY_NAME, names, session)
-        return {each["id"]: read_document(Thread, each) for each in found}
+        return {row["id"]: read_document(Thread, row) for row in found}
 
     async def _enter(self, slice_: "_Slice", session: Session) -> None:
         loaded, renamed = slice_.loaded, _renamed(slice_.result)
@@ -172,10 +172,12 @@ class Registry:
         created = await self._store.create_missing(list(documents.values()), session)
         there = [key for key in documents if key not in created]
         stored = await self._store.query_by_ids(STORED_MESSAGES, there, session)
-        here = [each for each in stored if each["shelf"] == documents[each["id"]].stored["shelf"]]
+        here = [row for row in stored if row["shelf"] == documents[row["id"]].stored["shelf"]]
         patches, replaced = merge_into_stored(here, documents, archive_id)
         await self._store.patch_all(Message, patches, session)
-        await threads_changed(self._store, sorted({each.partition_value for each in replaced}), session)
+        await threads_changed(
+            self._store, sorted({document.partition_value for document in replaced}), session
+        )
         await self._store.upsert_all(replaced, session)
 
     async def _absorb(self, thread: Thread, session: Session) -> None:
@@ -188,8 +190,8 @@ class Registry:
 def _own_names(links: Sequence[Links]) -> set[str]:
     """What threads of these messages alone can be called, but for those that run in circles."""
     roots: set[str] = set()
-    for each in links:
-        roots.update([*each.chain[:1], *each.parents] or [each.node])
+    for link in links:
+        roots.update([*link.chain[:1], *link.parents] or [link.node])
     return set(map(thread_id, roots))
 
 
@@ -202,7 +204,7 @@ def _renamed(result: ThreadingResult) -> dict[str, str]:
 
 
 def _redirect_targets(threads: Mapping[str, Thread]) -> set[str]:
-    return {each.merged_into for each in threads.values() if each.merged_into}
+    return {thread.merged_into for thread in threads.values() if thread.merged_into}
 
 
 def _follow_redirects(name: str, threads: dict[str, Thread]) -> str:

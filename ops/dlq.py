@@ -1,12 +1,13 @@
 """Dead letters: see them, group them by cause, requeue, purge and restore them."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ops.command import run_command
 from ops.exit_codes import Code, CommandError
-from ops.options import DryRun, Json, Limit, Yes, moment
+from ops.options import DryRun, Json, Limit, Yes, moment, shared_options
 from ops.output import ago, clean, fields, print_json, print_note, table
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ Rate = Annotated[
 Resume = Annotated[
     str | None, typer.Option(metavar="OPERATION", help="Go on with this operation.", show_default=False)
 ]
+Select = Callable[[], "LetterSelection"]
 DEFAULT_RATE = 100.0
 SHOWN_BODY = 4000
 
@@ -173,10 +175,8 @@ def export(
             print_note(f"{len(records):,} dead letters written to {output}.")
 
 
-@app.command()
-def requeue(
+def _selection(
     queues: Queues = None,
-    *,
     group: Groups = None,
     sequence: Sequences = None,
     event_type: EventTypes = None,
@@ -184,6 +184,31 @@ def requeue(
     before: Before = None,
     everything: All = False,
     limit: AtMost = None,
+) -> "LetterSelection":
+    from shared.upkeep.deadletters.selection import LetterSelection
+
+    if not (queues or group or everything):
+        raise CommandError(Code.USAGE, "Say which: name a queue, a --group, or --all.")
+    if sequence and len(queues or []) != 1:
+        raise CommandError(
+            Code.USAGE, "Sequence numbers are a queue's own: name the one queue that they are of."
+        )
+    return LetterSelection(
+        queues=_named(queues),
+        groups=group or [],
+        sequence_numbers=sequence or [],
+        event_types=event_type or [],
+        since=moment(since, "--since"),
+        before=moment(before, "--before"),
+        limit=limit,
+    )
+
+
+@app.command()
+@shared_options(select=_selection)
+def requeue(
+    select: Select,
+    *,
     rate: Rate = DEFAULT_RATE,
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -197,35 +222,18 @@ def requeue(
     """
     from ops.dlq_operations import carry_out
 
-    selection = None
-    if resume is None:
-        selection = _selection(queues, group, sequence, event_type, since, before, everything, limit)
-    carry_out("dlq.requeue", selection, rate=rate, dry_run=dry_run, yes=yes, resume=resume, json=json)
+    carry_out("dlq.requeue", select, rate=rate, dry_run=dry_run, yes=yes, resume=resume, json=json)
 
 
 @app.command()
+@shared_options(select=_selection)
 def purge(
-    queues: Queues = None,
-    *,
-    group: Groups = None,
-    sequence: Sequences = None,
-    event_type: EventTypes = None,
-    since: Since = None,
-    before: Before = None,
-    everything: All = False,
-    limit: AtMost = None,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    resume: Resume = None,
-    json: Json = False,
+    select: Select, *, dry_run: DryRun = False, yes: Yes = False, resume: Resume = None, json: Json = False
 ) -> None:
     """Take dead letters out of their queue. They are archived first: `dlq restore` brings them back."""
     from ops.dlq_operations import carry_out
 
-    selection = None
-    if resume is None:
-        selection = _selection(queues, group, sequence, event_type, since, before, everything, limit)
-    carry_out("dlq.purge", selection, rate=0, dry_run=dry_run, yes=yes, resume=resume, json=json)
+    carry_out("dlq.purge", select, rate=0, dry_run=dry_run, yes=yes, resume=resume, json=json)
 
 
 @app.command()
@@ -272,35 +280,6 @@ def _chosen(
         event_types=event_type or [],
     )
     return run_command(lambda clients: choose(clients, selection))
-
-
-def _selection(
-    queues: list[str] | None,
-    group: list[str] | None,
-    sequence: list[int] | None,
-    event_type: list[str] | None,
-    since: str | None,
-    before: str | None,
-    everything: bool,
-    limit: int | None,
-) -> "LetterSelection":
-    from shared.upkeep.deadletters.selection import LetterSelection
-
-    if not (queues or group or everything):
-        raise CommandError(Code.USAGE, "Say which: name a queue, a --group, or --all.")
-    if sequence and len(queues or []) != 1:
-        raise CommandError(
-            Code.USAGE, "Sequence numbers are a queue's own: name the one queue that they are of."
-        )
-    return LetterSelection(
-        queues=_named(queues),
-        groups=group or [],
-        sequence_numbers=sequence or [],
-        event_types=event_type or [],
-        since=moment(since, "--since"),
-        before=moment(before, "--before"),
-        limit=limit,
-    )
 
 
 def _row(each: "Diagnosed") -> dict[str, Any]:

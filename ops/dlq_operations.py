@@ -10,7 +10,7 @@ from ops.exit_codes import Code, CommandError
 from ops.output import confirm, print_json, print_note, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from shared.clients.connections import Clients
     from shared.clients.servicebus.dead_letter_mover import OperationObserver
@@ -26,7 +26,7 @@ ENDED = {"dlq.requeue": "requeued", "dlq.purge": "purged", "dlq.restore": "resto
 
 def carry_out(
     action: str,
-    selection: "LetterSelection | None",
+    select: "Callable[[], LetterSelection]",
     *,
     rate: float,
     dry_run: bool,
@@ -34,7 +34,8 @@ def carry_out(
     resume: str | None,
     json: bool,
 ) -> None:
-    interrupt = Interrupt()
+    """Of what is selected; an operation that goes on has its own selection on record."""
+    interrupt, selection = Interrupt(), None if resume is not None else select()
 
     async def work(clients: "Clients") -> "Audit | None":
         from shared.upkeep.deadletters.operations import request_operation

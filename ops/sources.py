@@ -1,5 +1,6 @@
 """Sources: where archives come from."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -7,7 +8,7 @@ import typer
 
 from ops.command import actor, run_command
 from ops.exit_codes import Code, CommandError
-from ops.options import Json
+from ops.options import Json, shared_options
 from ops.output import ago, fields, print_json, print_note, table
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ Setting = Annotated[
     list[str] | None,
     typer.Option("--setting", metavar="NAME=VALUE", help="Such as username_setting=SOURCE_SECRET_USER"),
 ]
-TRIES = 5
+ReadGiven = Callable[[], dict[str, Any]]
+MAX_WRITE_ATTEMPTS = 5  # optimistic concurrency: a fetch writes to the same source
 HIDDEN = {"etag", "id", "schema_version", "attemptCount", "lastAttemptTime", "lastError"}
 
 
@@ -80,18 +82,31 @@ def show(name: Name, json: Json = False) -> None:
     return None
 
 
-@app.command()
-def add(
-    name: Name,
+def _given(
     source_type: Type = None,
     url: Url = None,
     schedule: Schedule = None,
     enabled: Enabled = None,
     setting: Setting = None,
-    json: Json = False,
-) -> None:
+) -> dict[str, Any]:
+    """What the options give; what they do not give is not in it."""
+    options = {"source_type": source_type or None, "url": url, "enabled": enabled}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    if schedule is not None:
+        given["schedule"] = schedule or None
+    if setting:
+        pairs = [pair.partition("=") for pair in setting]
+        if any(not equals for _, equals, _ in pairs):
+            raise CommandError(Code.USAGE, "--setting: is of the form NAME=VALUE")
+        given["settings"] = {name: value for name, _, value in pairs}
+    return given
+
+
+@app.command()
+@shared_options(read_given=_given)
+def add(name: Name, read_given: ReadGiven, json: Json = False) -> None:
     """Define a source."""
-    given = {"source_type": source_type or "http", **_given(url, schedule, enabled, setting)}
+    given = {"source_type": "http", **read_given()}
 
     async def work(clients: "Clients") -> "Source":
         from shared.clients.cosmos.session import Session
@@ -111,17 +126,10 @@ def add(
 
 
 @app.command()
-def update(
-    name: Name,
-    source_type: Type = None,
-    url: Url = None,
-    schedule: Schedule = None,
-    enabled: Enabled = None,
-    setting: Setting = None,
-    json: Json = False,
-) -> None:
+@shared_options(read_given=_given)
+def update(name: Name, read_given: ReadGiven, json: Json = False) -> None:
     """Change a source; what is not given stays."""
-    given = _given(url, schedule, enabled, setting) | ({"source_type": source_type} if source_type else {})
+    given = read_given()
 
     async def work(clients: "Clients") -> "Source":
         from shared.clients.cosmos.session import Session
@@ -130,7 +138,7 @@ def update(
         from shared.upkeep.audit import audited
 
         async with audited(clients.store, "source.update", actor(), {"source": name}) as counts:
-            for _ in range(TRIES):
+            for _ in range(MAX_WRITE_ATTEMPTS):
                 source = await _found(clients, name)
                 defined = _checked({**definition_of(source), **given}, clients)
                 _check_login(source, defined, given)
@@ -154,7 +162,7 @@ def trigger(name: Name, json: Json = False) -> None:
         from shared.upkeep.audit import audited
 
         async with audited(clients.store, "source.trigger", actor(), {"source": name}) as counts:
-            for _ in range(TRIES):
+            for _ in range(MAX_WRITE_ATTEMPTS):
                 source = await _found(clients, name)
                 if source.source_type == "upload":
                     raise CommandError(
@@ -207,27 +215,6 @@ def _check_login(source: "Source", defined: "SourceDefinition", given: dict[str,
         check_login_given(source, defined, given.get("settings"))
     except ValueError as error:
         raise CommandError(Code.USAGE, str(error)) from None
-
-
-def _given(
-    url: str | None,
-    schedule: str | None,
-    enabled: bool | None,
-    settings: list[str] | None,
-) -> dict[str, Any]:
-    given: dict[str, Any] = {}
-    if url is not None:
-        given["url"] = url
-    if schedule is not None:
-        given["schedule"] = schedule or None
-    if enabled is not None:
-        given["enabled"] = enabled
-    if settings:
-        pairs = [each.partition("=") for each in settings]
-        if any(not equals for _, equals, _ in pairs):
-            raise CommandError(Code.USAGE, "--setting: is of the form NAME=VALUE")
-        given["settings"] = {name: value for name, _, value in pairs}
-    return given
 
 
 def _shown(source: "Source") -> dict[str, Any]:

@@ -110,7 +110,7 @@ def _watching(audit: "Audit", interrupt: Interrupt) -> "Iterator[OperationObserv
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
     )  # fmt: skip
-    told = False
+    said_waiting = False
     with Progress(*columns, console=console, disable=not sys.stderr.isatty()) as progress:
         bar = progress.add_task(ENDED[audit.action], total=None)
 
@@ -121,19 +121,19 @@ def _watching(audit: "Audit", interrupt: Interrupt) -> "Iterator[OperationObserv
             progress.update(bar, completed=count)
 
         def waiting(left: int) -> None:
-            nonlocal told
-            if not told:
+            nonlocal said_waiting
+            if not said_waiting:
                 print_note(
                     f"{left:,} are held by another receiver: waiting for their locks to end (Ctrl-C stops)"
                 )
-            told = True
+            said_waiting = True
 
         yield OperationObserver(progress=done, planned=planned, waiting=waiting, stopped=interrupt.stopped)
 
 
 def _announce(action: str, chosen: "list[Diagnosed]", *, dry_run: bool, json: bool) -> None:
     counted: Counter[tuple[str, str, str]] = Counter(
-        (each.letter.queue, each.group, each.cause.error) for each in chosen
+        (diagnosed.letter.queue, diagnosed.group, diagnosed.cause.error) for diagnosed in chosen
     )
     by_group: Counter[tuple[str, str]] = Counter()
     errors: dict[tuple[str, str], str] = {}

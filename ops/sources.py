@@ -52,20 +52,20 @@ def list_(json: Json = False) -> None:
 
     found = run_command(work)
     if json:
-        return print_json([_shown(each) for each in found])
+        return print_json([_shown(source) for source in found])
     table(
         ["name", "type", "on", "schedule", "fetched>", "next", "url*"],
         [
             (
-                each.name,
-                each.source_type,
-                "yes" if each.enabled else "no",
-                each.schedule or "-",
-                ago(each.last_success_at),
-                f"{each.next_fetch_at:%m-%d %H:%M}" if each.next_fetch_at else "-",
-                f"{each.url}{'  ! ' + each.last_fetch_error if each.last_fetch_error else ''}",
+                source.name,
+                source.source_type,
+                "yes" if source.enabled else "no",
+                source.schedule or "-",
+                ago(source.last_success_at),
+                f"{source.next_fetch_at:%m-%d %H:%M}" if source.next_fetch_at else "-",
+                f"{source.url}{'  ! ' + source.last_fetch_error if source.last_fetch_error else ''}",
             )
-            for each in found
+            for source in found
         ],
         empty="There are no sources: `source add` defines one.",
     )
@@ -142,12 +142,12 @@ def update(name: Name, read_given: ReadGiven, json: Json = False) -> None:
                 source = await _found(clients, name)
                 defined = _checked({**definition_of(source), **given}, clients)
                 _check_login(source, defined, given)
-                kept = await clients.store.replace(
+                stored = await clients.store.replace(
                     updated_source(source, defined, datetime.now(UTC)), Session()
                 )
-                if kept is not Conflict.CONFLICT:
+                if stored is not Conflict.CONFLICT:
                     counts["sources"] = 1
-                    return kept
+                    return stored
         raise CommandError(Code.FAILED, f"{name} changes all the time: try again.")
 
     _print_source(run_command(work), "changed", json=json)
@@ -201,7 +201,7 @@ def _checked(given: dict[str, Any], clients: "Clients") -> "SourceDefinition":
         defined = SourceDefinition.model_validate(given)
         check_reachable(defined, clients.settings)
     except ValidationError as error:
-        faults = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+        faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
         raise CommandError(Code.USAGE, "; ".join(fault.removeprefix(": ") for fault in faults)) from None
     except ValueError as error:
         raise CommandError(Code.USAGE, str(error)) from None

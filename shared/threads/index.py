@@ -90,8 +90,8 @@ class ThreadIndex:
             self._store.query_by_ids(THREAD_ENTRIES, [*found.ids.values(), *found.times], session),
             self._store.query_by_ids(THREADS_OF_MESSAGES, [*found.ids.values()], session),
         )
-        for entry in entries:
-            found.add(entry)
+        for row in entries:
+            found.add(row)
         found.homes |= {row["thread_id"] for row in stored}
         return found
 

@@ -20,7 +20,7 @@ from shared.documents.containers import read_document
 from shared.documents.messages import Message
 from shared.documents.prepared_message import PreparedMessage
 from shared.documents.queries.messages import STORED_MESSAGES
-from shared.documents.queries.threads import THREADS_BY_NAME
+from shared.documents.queries.threads import THREADS_BY_ID
 from shared.documents.threads import Thread
 from shared.domain.threading.assignment import Links, ThreadingResult, ThreadState, assign_links
 from shared.pipeline.lifecycle.threads import merge_finished, thread_merged, threads_changed
@@ -149,7 +149,7 @@ class Registry:
 
     async def _find(self, names: Collection[str], session: Session) -> dict[str, Thread]:
         """Those that are there. They lie on all shelves, so one question to all is less than one to each."""
-        found = await self._store.query_by_ids(THREADS_BY_NAME, names, session)
+        found = await self._store.query_by_ids(THREADS_BY_ID, names, session)
         return {row["id"]: read_document(Thread, row) for row in found}
 
     async def _enter(self, slice_: "_Slice", session: Session) -> None:

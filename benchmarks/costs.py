@@ -29,7 +29,6 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.containers import CONTAINERS
 from shared.documents.queries.named_query import NamedQuery
-from shared.embedding.instance import close_embedder
 from shared.ingestion.uploads import Upload, take_upload
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.runner import StageRunner
@@ -172,7 +171,6 @@ async def measure(settings: Settings, content: bytes) -> tuple[dict[str, Cost], 
         for stage in STAGES:
             costs[stage.name] = await pipeline.run(stage)
         sizes = await stored_bytes(clients)
-    await close_embedder()
     await clients.close()
     return costs, sizes
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 import azure.functions as func
 
 from shared.clients.telemetry.metrics import pipeline_metrics
-from shared.core.errors import ClassifiedError, DocumentNotFoundError
+from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import chunk_id
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
@@ -22,10 +22,12 @@ from shared.domain.chunking.chunker import ChunkSettings, Strategy, chunk_body
 from shared.domain.chunking.chunker import TextChunk as Piece
 from shared.domain.chunking.tokens import ModelTokenizer
 from shared.domain.mail.models import Segment, SegmentKind
-from shared.pipeline.events.data import ChunkingFailed, ChunksPrepared, JSONParsed
+from shared.pipeline import topology
+from shared.pipeline.events.builders import PreparedChunk, chunks_prepared
+from shared.pipeline.events.data import ChunksPrepared, JSONParsed
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.messages import messages_processed
-from shared.pipeline.stage import Stage, StageResult, Subject, Work
+from shared.pipeline.stage import Stage, StageResult, Work
 from shared.pipeline.tombstones import was_removed
 from shared.threads.locating import ensure_not_merged, load_following_merges
 from shared.threads.rechunking import check_variants, sync_stored_chunks
@@ -57,7 +59,7 @@ async def chunk(event: Event[JSONParsed], work: Work) -> StageResult:
     await ensure_not_merged(work.clients, {message.thread_id for message in messages}, work.session)
     await check_variants(work.clients, messages, work.session)
     return StageResult(
-        _announcements(event.data.archive_id, messages, chunks, settings.strategy),
+        [_announcement(event.data.archive_id, messages, chunks, settings.strategy)],
         counts={"messages": len(messages), "chunks": len(chunks)},
     )
 
@@ -130,25 +132,18 @@ def _document(message: Message, piece: Piece, now: datetime) -> Chunk:
     )
 
 
-def _announcements(
+def _announcement(
     archive_id: str, messages: Sequence[Message], chunks: Sequence[Chunk], strategy: Strategy
-) -> list[ChunksPrepared]:
+) -> ChunksPrepared:
     """Also where there is no chunk: the threads are as ready as they will be, and somebody waits for that."""
-    return [
-        ChunksPrepared(
-            message_keys=[message.id for message in messages],
-            chunk_count=len(chunks),
-            chunk_ids=[each.id for each in chunks],
-            chunks_ready=True,
-            chunking_strategy=strategy.value,
-            avg_chunk_size_tokens=round(sum(each.token_count for each in chunks) / max(len(chunks), 1), 1),
-            chunk_threads=[each.thread_id for each in chunks],
-            chunk_messages=[each.message_key for each in chunks],
-            thread_ids=sorted({message.thread_id for message in messages}),
-            contents=_contents(messages),
-            archive_id=archive_id,
-        )
-    ]
+    return chunks_prepared(
+        [PreparedChunk(chunk.id, chunk.thread_id, chunk.message_key, chunk.token_count) for chunk in chunks],
+        message_keys=[message.id for message in messages],
+        thread_ids={message.thread_id for message in messages},
+        strategy=strategy.value,
+        archive_id=archive_id,
+        contents=_contents(messages),
+    )
 
 
 def _contents(messages: Sequence[Message]) -> str:
@@ -156,23 +151,10 @@ def _contents(messages: Sequence[Message]) -> str:
     return hashlib.sha256("\n".join(each.variant for each in messages).encode()).hexdigest()[:16]
 
 
-def _failed(
-    event: Event[JSONParsed], failure: ClassifiedError, attempts: int, now: datetime
-) -> ChunkingFailed:
-    return ChunkingFailed(
-        message_keys=event.data.message_keys,
-        error_message=failure.message,
-        error_type=failure.error_type,
-        retry_count=attempts,
-        failed_at=now,
-    )
+def _documents(data: JSONParsed) -> list[tuple[str, str]]:
+    return list(zip(data.message_keys, data.message_threads, strict=False))
 
 
-def _subjects(data: JSONParsed) -> list[Subject]:
-    places = zip(data.message_keys, data.message_threads, strict=False)
-    return [Subject(Message, key, thread) for key, thread in places]
-
-
-CHUNKING = Stage("chunking", JSONParsed, chunk, _failed, _subjects)
+CHUNKING = Stage(topology.CHUNKING, chunk, _documents)
 
 register_stage(blueprint, CHUNKING)

@@ -9,7 +9,6 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 import azure.functions as func
@@ -17,7 +16,7 @@ import azure.functions as func
 from shared.clients.classify import classify
 from shared.clients.cosmos.batches import Patch
 from shared.clients.search.payload import indexed_chunk
-from shared.core.errors import ClassifiedError, PermanentError, RejectedItemsError, add_details
+from shared.core.errors import PermanentError, RejectedItemsError, add_details
 from shared.documents.base import stored_time
 from shared.documents.chunks import Chunk
 from shared.documents.threads import Thread
@@ -25,11 +24,13 @@ from shared.embedding.encoder import Vectors
 from shared.embedding.instance import embedder
 from shared.embedding.port import Embedder
 from shared.embedding.vector_cache import VectorCache
-from shared.pipeline.events.data import ChunksPrepared, EmbeddingGenerationFailed, EmbeddingsGenerated
+from shared.pipeline import topology
+from shared.pipeline.events.builders import embeddings_generated
+from shared.pipeline.events.data import ChunksPrepared, EmbeddingsGenerated
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.isolation import isolate_poison
 from shared.pipeline.lifecycle.chunks import chunk_embedded, chunk_given_up, chunks_recovered, is_settled
-from shared.pipeline.stage import Stage, StageResult, Subject, Work
+from shared.pipeline.stage import Stage, StageResult, Work
 from shared.threads.locating import ensure_not_merged
 from shared.threads.rechunking import ensure_texts_unchanged
 from shared.threads.staying_chunks import load_retained_chunks
@@ -74,7 +75,7 @@ async def _embed(event: Event[ChunksPrepared], work: Work) -> StageResult:
     chunks = await load_retained_chunks(work.clients, event.data, work.session)
     if event.data.chunk_ids and not chunks:  # all of them go with their archive, or went
         return StageResult(counts={"removed": len(event.data.chunk_ids)})
-    model = await embedder(work.clients.settings)
+    model = await embedder(work.clients)
     await work.clients.index.versions.check(model.dimension)
     thread_ids = {each.thread_id for each in chunks}
     threads = await ensure_not_merged(work.clients, thread_ids, work.session)
@@ -156,7 +157,9 @@ def _vectors(
 ) -> list[dict[str, Any]]:
     now = stored_time(work.now())
     return [
-        indexed_chunk(chunk, encoded.vectors[chunk.id], threads.get(chunk.thread_id), model.model, now)
+        indexed_chunk(
+            chunk, encoded.vectors[chunk.id].tolist(), threads.get(chunk.thread_id), model.model, now
+        )
         for chunk in encoded.chunks
         if chunk.id not in encoded.failed
     ]
@@ -176,44 +179,23 @@ def _outcomes(encoded: Encoded, model: Embedder, work: Work) -> list[Patch]:
 def _announcement(
     data: ChunksPrepared, chunks: Sequence[Chunk], done: Done, model: Embedder, work: Work
 ) -> EmbeddingsGenerated:
-    """All chunks that are settled now, those that were before and those given up included.
-
-    Threads whose messages have no text of their own are named as well: nobody else safe_to_log for them.
-    """
-    count = len(chunks) - done.given_up
-    return EmbeddingsGenerated(
-        chunk_ids=[each.id for each in chunks],
-        embedding_count=count,
-        embedding_model=model.model,
-        embedding_backend=model.backend,
-        embedding_dimension=model.dimension,
-        vector_store_collection=work.clients.index.name,
-        vector_store_updated=count > 0,
-        avg_generation_time_ms=round(done.milliseconds / max(done.embedded, 1), 2),
-        chunk_threads=[each.thread_id for each in chunks],
-        thread_ids=data.thread_ids,
-        contents=data.contents,
+    """All chunks that are settled now: those that were before and those given up included."""
+    return embeddings_generated(
+        data,
+        chunks,
+        count=len(chunks) - done.given_up,
+        model=model.model,
+        backend=model.backend,
+        dimension=model.dimension,
+        collection=work.clients.index.name,
+        milliseconds_per_chunk=done.milliseconds / max(done.embedded, 1),
     )
 
 
-def _failed(
-    event: Event[ChunksPrepared], failure: ClassifiedError, attempts: int, now: datetime
-) -> EmbeddingGenerationFailed:
-    return EmbeddingGenerationFailed(
-        chunk_ids=event.data.chunk_ids,
-        error_message=failure.message,
-        error_type=failure.error_type,
-        embedding_backend=failure.details.get("backend", ""),
-        retry_count=attempts,
-        failed_at=now,
-    )
+def _documents(data: ChunksPrepared) -> list[tuple[str, str]]:
+    return list(zip(data.chunk_ids, data.chunk_threads, strict=False))
 
 
-def _subjects(data: ChunksPrepared) -> list[Subject]:
-    places = zip(data.chunk_ids, data.chunk_threads, strict=False)
-    return [Subject(Chunk, id_, thread) for id_, thread in places]
-
-
-EMBEDDING = Stage("embedding", ChunksPrepared, embed, _failed, _subjects)
+EMBEDDING = Stage(topology.EMBEDDING, embed, _documents)
 
 register_stage(blueprint, EMBEDDING)

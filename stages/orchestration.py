@@ -8,19 +8,20 @@ claim is its own.
 """
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import azure.functions as func
 
 from shared.core.concurrency import batches_of, gather_limited
-from shared.core.errors import ClassifiedError
 from shared.documents.base import stored_time
 from shared.documents.threads import Thread
-from shared.pipeline.events.data import EmbeddingsGenerated, OrchestrationFailed
+from shared.pipeline import topology
+from shared.pipeline.events.builders import summary_request
+from shared.pipeline.events.data import EmbeddingsGenerated
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.threads import summary_requested, thread_claimed
-from shared.pipeline.readiness import ReadyThread, ready_threads, summary_request
-from shared.pipeline.stage import ScheduledEvent, Stage, StageResult, Subject, Work
+from shared.pipeline.readiness import ReadyThread, ready_threads
+from shared.pipeline.stage import ScheduledEvent, Stage, StageResult, Work
 from shared.threads.merging import resolve_thread
 from stages.registration import register_stage
 
@@ -121,26 +122,11 @@ async def _record_request(ready: ReadyThread, work: Work) -> None:
     await summary_requested(store, ready.thread.id, ready.version, work.session, ends_claim=True)
 
 
-def _failed(
-    event: Event[EmbeddingsGenerated],
-    failure: ClassifiedError,
-    attempts: int,
-    now: datetime,  # noqa: ARG001 - this event has no time of its own
-) -> OrchestrationFailed:
-    threads = sorted({*event.data.chunk_threads, *event.data.thread_ids})
-    return OrchestrationFailed(
-        thread_ids=threads or event.data.chunk_ids[:1] or [event.event_id],
-        error_message=failure.message,
-        error_type=failure.error_type,
-        retry_count=attempts,
-    )
-
-
-def _subjects(data: EmbeddingsGenerated) -> list[Subject]:
+def _documents(data: EmbeddingsGenerated) -> list[tuple[str, str]]:
     """The threads: their chunks are done, and what is left of an error goes with the next summary."""
-    return [Subject(Thread, each, each) for each in sorted({*data.chunk_threads, *data.thread_ids})]
+    return [(thread_id, thread_id) for thread_id in sorted({*data.chunk_threads, *data.thread_ids})]
 
 
-ORCHESTRATION = Stage("orchestration", EmbeddingsGenerated, orchestrate, _failed, _subjects)
+ORCHESTRATION = Stage(topology.ORCHESTRATION, orchestrate, _documents)
 
 register_stage(blueprint, ORCHESTRATION)

@@ -4,18 +4,20 @@ from datetime import datetime
 
 import azure.functions as func
 
-from shared.core.errors import ClassifiedError, InvalidEventError
+from shared.core.errors import InvalidEventError
 from shared.core.ids import report_id
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.domain.mail.mentions import draft_base
 from shared.domain.summaries.models import SummaryType
-from shared.pipeline.events.data import ReportDeliveryFailed, ReportPublished, SummaryComplete
+from shared.pipeline import topology
+from shared.pipeline.events.builders import report_published
+from shared.pipeline.events.data import SummaryComplete
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.summaries import summaries_superseded
 from shared.pipeline.lifecycle.threads import thread_reported
-from shared.pipeline.stage import Stage, StageResult, Subject, Work
+from shared.pipeline.stage import Stage, StageResult, Work
 from shared.publishing.webhooks.delivery import planned_deliveries
 from shared.summarization.digests.touching import touch_digests
 from stages.registration import register_stage
@@ -40,7 +42,7 @@ async def publish(event: Event[SummaryComplete], work: Work) -> StageResult:
     # A later summary may have come between reading this one and storing its report.
     await summaries_superseded(store, summary.scope, session)
     await thread_reported(store, report, session)
-    return StageResult([_announcement(report)], counts={"reports": 1})
+    return StageResult([report_published(report)], counts={"reports": 1})
 
 
 async def _touch_digests(summary: Summary, work: Work) -> None:
@@ -85,38 +87,11 @@ def _with_deliveries(report: Report, work: Work) -> Report:
     return report.model_copy(update={"deliveries": planned, "next_delivery_at": due})
 
 
-def _announcement(report: Report) -> ReportPublished:
-    return ReportPublished(
-        thread_id=report.thread_id or report.scope,
-        report_id=report.id,
-        format=report.format,
-        notified=report.notified,
-        delivery_channels=report.delivery_channels,
-        summary_url=f"/api/reports/{report.id}",
-    )
-
-
-def _failed(
-    event: Event[SummaryComplete],
-    failure: ClassifiedError,
-    attempts: int,
-    now: datetime,  # noqa: ARG001 - this event has no time of its own
-) -> ReportDeliveryFailed:
-    return ReportDeliveryFailed(
-        report_id=report_id(event.data.summary_id or "unknown"),
-        thread_id=event.data.thread_id,
-        delivery_channel="api",
-        error_message=failure.message,
-        error_type=failure.error_type,
-        retry_count=attempts,
-    )
-
-
-def _subjects(data: SummaryComplete) -> list[Subject]:
+def _documents(data: SummaryComplete) -> list[tuple[str, str]]:
     is_thread = data.summary_type == SummaryType.THREAD
-    return [Subject(Thread, data.thread_id, data.thread_id)] if is_thread else []
+    return [(data.thread_id, data.thread_id)] if is_thread else []
 
 
-REPORTING = Stage("reporting", SummaryComplete, publish, _failed, _subjects)
+REPORTING = Stage(topology.REPORTING, publish, _documents)
 
 register_stage(blueprint, REPORTING)

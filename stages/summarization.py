@@ -7,30 +7,23 @@ however often it is asked for. Earlier versions stay, marked as outdated.
 import json
 import time
 import uuid
-from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
-from datetime import datetime
-from typing import Any
 
 import azure.functions as func
 
 from shared.clients.cosmos.lease import Lease
-from shared.core.errors import ClassifiedError
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.domain.summaries.models import SummaryType
 from shared.embedding.sentence_embedder import sentence_embedder
-from shared.pipeline.events.data import (
-    EventCitation,
-    SummarizationFailed,
-    SummarizationRequested,
-    SummaryComplete,
-)
+from shared.pipeline import topology
+from shared.pipeline.events.builders import summary_complete
+from shared.pipeline.events.data import SummarizationRequested, SummaryComplete
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.summaries import all_outdated, summaries_superseded, summary_revived
 from shared.pipeline.lifecycle.threads import thread_summarized
-from shared.pipeline.stage import Stage, StageResult, Subject, Work
+from shared.pipeline.stage import Stage, StageResult, Work
 from shared.summarization.factory import EXTRACTIVE, check_backend, summarizer_for
 from shared.summarization.summary_document import summary_fields
 from shared.summarization.thread_context import ContextOptions, load_context
@@ -41,7 +34,6 @@ from stages.registration import register_stage
 __all__ = ["SUMMARIZATION", "blueprint", "summary_id"]
 
 blueprint = func.Blueprint()
-MARKDOWN_IN_EVENT = 4000
 STORING_SECONDS = 60.0
 POLL_SECONDS = 0.5
 _NAMESPACE = uuid.UUID("6f1c1c62-6a3e-4f0a-9b57-2d6f3a5f0c11")
@@ -118,11 +110,11 @@ async def _made_once(
 
 async def _make(id_: str, thread: Thread, version: str, data: SummarizationRequested, work: Work) -> Summary:
     clients, read_at = work.clients, work.now()
-    summarizer = summarizer_for(clients, data, thread)
+    summarizer = await summarizer_for(clients, data, thread)
     how = ContextOptions(
         data.context_window_tokens,
         data.top_k,
-        embed=await sentence_embedder(clients.settings),
+        embed=await sentence_embedder(clients),
         with_vectors=data.llm_backend != EXTRACTIVE,
     )
     context = await load_context(clients, thread, work.session, how)
@@ -157,46 +149,20 @@ async def _check_place(thread: Thread, summary: Summary, work: Work) -> None:
 
 
 def _announcement(summary: Summary, data: SummarizationRequested, milliseconds: float) -> SummaryComplete:
-    return SummaryComplete(
-        thread_id=str(summary.thread_id),
-        summary_id=summary.id,
-        summary_markdown=summary.content_markdown[:MARKDOWN_IN_EVENT],
-        citations=_cited(summary.citations),
-        llm_backend=data.llm_backend,
-        llm_model=data.llm_model,
-        tokens_prompt=summary.metadata.get("tokens_prompt", 0),
-        tokens_completion=summary.metadata.get("tokens_completion", 0),
-        latency_ms=round(milliseconds, 1),
+    return summary_complete(
+        summary,
+        backend=data.llm_backend,
+        model=data.llm_model,
+        citations=summary.citations,
+        usage=summary.metadata,
+        latency_ms=milliseconds,
     )
 
 
-def _cited(citations: Sequence[Any]) -> list[EventCitation]:
-    return [
-        EventCitation(message_id=each.message_id, chunk_id=each.chunk_id, offset=each.offset or 0)
-        for each in citations[:100]
-    ]
+def _documents(data: SummarizationRequested) -> list[tuple[str, str]]:
+    return [(thread_id, thread_id) for thread_id in data.thread_ids]
 
 
-def _failed(
-    event: Event[SummarizationRequested],
-    failure: ClassifiedError,
-    attempts: int,
-    now: datetime,  # noqa: ARG001 - this event has no time of its own
-) -> SummarizationFailed:
-    return SummarizationFailed(
-        thread_id=event.data.thread_ids[0],
-        error_message=failure.message,
-        error_type=failure.error_type,
-        retry_count=attempts,
-    )
-
-
-def _subjects(data: SummarizationRequested) -> list[Subject]:
-    return [Subject(Thread, each, each) for each in data.thread_ids]
-
-
-SUMMARIZATION = Stage(
-    "summarization", SummarizationRequested, summarize, _failed, _subjects, counts_attempt_first=True
-)
+SUMMARIZATION = Stage(topology.SUMMARIZATION, summarize, _documents, counts_attempt_first=True)
 
 register_stage(blueprint, SUMMARIZATION)

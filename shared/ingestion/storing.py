@@ -24,7 +24,7 @@ from shared.ingestion.errors import HashCollisionError, SourceRemovedError
 from shared.ingestion.unpacking.file_names import safe_filename
 from shared.ingestion.unpacking.limits import UnpackLimits
 from shared.ingestion.unpacking.members import check_archive
-from shared.pipeline.events.data import ArchiveIngested
+from shared.pipeline.events.builders import archive_ingested
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.tombstones import DONE, find_removal
 from shared.settings.app import Settings
@@ -137,16 +137,8 @@ async def _prepare(incoming: Incoming, clients: Clients, now: datetime) -> Archi
 async def _announce(
     archive: Archive, incoming: Incoming, clients: Clients, session: Session, now: datetime
 ) -> None:
-    ingested = ArchiveIngested(
-        archive_id=archive.id,
-        source_name=archive.source,
-        source_type=archive.source_type,
-        source_url=archive.source_url,
-        file_path=archive.file_path,
-        file_size_bytes=archive.file_size_bytes,
-        file_hash_sha256=archive.file_hash,
-        ingestion_started_at=incoming.started_at,
-        ingestion_completed_at=now,
+    ingested = archive_ingested(
+        archive.id, archive.to_cosmos(), started_at=incoming.started_at, completed_at=now
     )
     # The broker may still know the event of the same file that was deleted: this one is another.
     again = await find_removal(clients.store, "archive", archive.id) is not None

@@ -1,4 +1,4 @@
-"""Whether a thread is ready for its summary, and the request for it.
+"""Whether a thread is ready for its summary.
 
 A thread is ready when all its messages are stored and chunked, and all its chunks are settled: embedded, or
 given up. Its version is a hash of what it is made of.
@@ -18,8 +18,6 @@ from shared.documents.queries.chunks import CHUNK_STATES
 from shared.documents.queries.messages import MESSAGE_STATES
 from shared.documents.queries.several_containers import states_of_threads
 from shared.documents.threads import Thread
-from shared.pipeline.events.data import SummarizationRequested
-from shared.settings.app import Settings
 
 __all__ = [
     "MemberState",
@@ -29,7 +27,6 @@ __all__ = [
     "is_ready",
     "ready_thread",
     "ready_threads",
-    "summary_request",
     "version_of",
 ]
 
@@ -124,16 +121,3 @@ async def _states(
         async for row in clients.store.query(query, session, **names):
             states[row["thread_id"]].append(MemberState.of(row))
     return states
-
-
-def summary_request(thread_id: str, version: str, settings: Settings) -> SummarizationRequested:
-    """The same thread and version give the same request, whoever makes it."""
-    return SummarizationRequested(
-        thread_ids=[thread_id],
-        top_k=settings.SUMMARY_TOP_K,
-        llm_backend=settings.SUMMARY_BACKEND,
-        llm_model=settings.SUMMARY_MODEL,
-        context_window_tokens=settings.SUMMARY_CONTEXT_TOKENS,
-        prompt_template=settings.SUMMARY_TEMPLATE,
-        content_hashes=[version],
-    )

@@ -491,3 +491,21 @@ async def test_one_set_of_clients_serves_the_process(place: Bench, monkeypatch: 
     first, second = await asyncio.gather(clients(), clients())
     assert first is second
     await first.close()
+
+
+class Engine:
+    closed = False
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+async def test_what_was_started_on_a_set_of_clients_is_closed_with_it(place: Bench) -> None:
+    engine, connected = Engine(), await Clients.connect(place.clients.settings)
+
+    async def start() -> Engine:
+        return engine
+
+    assert await connected.resources.get("engine", start) is engine
+    await connected.close()
+    assert engine.closed

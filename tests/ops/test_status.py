@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ops import status as command
-from shared.clients.servicebus.administration import QUEUES
 from shared.documents.audits import Audit, AuditStatus
 from shared.documents.runs import Run, RunStatus
+from shared.pipeline.topology import QUEUES
 from shared.upkeep.oversight.status import DocumentsStatus, QueueStatus, StageStatus, SystemStatus
 from shared.upkeep.requeue.due_document import COLLECTIONS
 from tests.support.documents import CREATED

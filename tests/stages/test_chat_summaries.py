@@ -21,7 +21,6 @@ from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.data import SummarizationRequested
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.runner import Runtime, StageRunner
-from shared.summarization.factory import close_chat_clients
 from shared.summarization.token_budget import StoredBudget
 from stages.summarization import SUMMARIZATION, summary_id
 from tests.stages.mail_in import MailIn, archive_of, mail, mail_in
@@ -69,11 +68,8 @@ async def asking(
             "SUMMARY_CONTEXT_TOKENS": "4000",
             **settings,
         }
-        try:
-            async with mail_in(cloud, bus, **chat) as place:
-                yield place, endpoint
-        finally:
-            await close_chat_clients()
+        async with mail_in(cloud, bus, **chat) as place:
+            yield place, endpoint
 
 
 def request(version: str = "v1", thread: str = ROOT, **changes: Any) -> Event[SummarizationRequested]:

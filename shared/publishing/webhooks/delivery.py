@@ -16,7 +16,7 @@ from shared.core.concurrency import gather_limited
 from shared.documents.base import stored_time
 from shared.documents.queries.reports import DUE_DELIVERIES
 from shared.documents.reports import DeliveryStatus, Report, ReportDelivery
-from shared.pipeline.events.data import ReportDeliveryFailed
+from shared.pipeline.events.builders import report_delivery_failed
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.deliveries import (
     delivery_arrived,
@@ -133,13 +133,12 @@ class _DeliveryRun:
     async def _give_up(self, report: Report, index: int, why: str) -> Report:
         """Announce it first: if a crash makes this repeat, the broker drops the duplicate event."""
         delivery = report.deliveries[index]
-        failed = ReportDeliveryFailed(
-            report_id=report.id,
-            thread_id=report.thread_id or report.scope,
-            delivery_channel=delivery.channel,
-            error_message=why,
+        failed = report_delivery_failed(
+            report,
+            channel=delivery.channel,
             error_type=NotDeliveredError.__name__,
-            retry_count=max(delivery.attempts - 1, 0),
+            error_message=why,
+            retries=max(delivery.attempts - 1, 0),
         )
         await self.clients.bus.publish([Event.of(failed, now=self.now)])
         return await delivery_given_up(self.clients.store, report, index, why)

@@ -15,6 +15,7 @@ from shared.documents.queries.digests import TOUCHED_DIGESTS
 from shared.documents.summaries import Summary
 from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
 from shared.domain.summaries.html import render_html
+from shared.pipeline.events.builders import summary_complete
 from shared.pipeline.events.data import SummaryComplete
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.digests import digest_failed, digest_made, digest_started
@@ -28,7 +29,6 @@ log = logging.getLogger(__name__)
 MODEL = "digest-v1"
 MAX_A_RUN = 200
 _NAMESPACE = uuid.UUID("0b8f8b64-6a0f-4c0e-8f55-55b1f60d6a3e")
-_MARKDOWN_IN_EVENT = 4000
 
 
 async def refresh_due(clients: Clients, now: datetime, limit: int = MAX_A_RUN) -> list[str]:
@@ -138,15 +138,4 @@ def _document(
 
 
 def announcement(summary: Summary) -> SummaryComplete:
-    return SummaryComplete(
-        thread_id=summary.scope,
-        summary_id=summary.id,
-        summary_type=summary.summary_type.value,
-        summary_markdown=summary.content_markdown[:_MARKDOWN_IN_EVENT],
-        citations=[],
-        llm_backend="extractive",
-        llm_model=summary.generated_by,
-        tokens_prompt=0,
-        tokens_completion=0,
-        latency_ms=0.0,
-    )
+    return summary_complete(summary, backend="extractive", model=summary.generated_by)

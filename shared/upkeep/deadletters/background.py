@@ -5,24 +5,17 @@ again, and goes on where it was.
 """
 
 import json
-from typing import TYPE_CHECKING
 
 from shared.clients.connections import Clients
 from shared.clients.servicebus.dead_letter_mover import OperationObserver
 from shared.core.errors import InvalidEventError
-from shared.core.lazy_import import lazy
 from shared.documents.audits import Audit, AuditStatus
+from shared.pipeline.topology import OPERATIONS
 from shared.upkeep.audit import Actor
 from shared.upkeep.deadletters.operations import REQUEUE, request_operation, run_operation
 
-if TYPE_CHECKING:
-    from azure import servicebus
-else:
-    servicebus = lazy("azure.servicebus")
+__all__ = ["request_requeue", "run_requested"]
 
-__all__ = ["OPERATIONS_QUEUE", "request_requeue", "run_requested"]
-
-OPERATIONS_QUEUE = "operations"
 LARGEST = 5000
 RATE = 50.0
 RUN_SECONDS = 1200.0  # then the rest is left to another delivery
@@ -52,6 +45,4 @@ async def run_requested(body: bytes, clients: Clients) -> Audit:
 
 
 async def _send(clients: Clients, operation: str, message_id: str) -> None:
-    body = json.dumps({"operation_id": operation})
-    message = servicebus.ServiceBusMessage(body, message_id=message_id, content_type="application/json")
-    await clients.bus.send_to_queue(OPERATIONS_QUEUE, [message])
+    await clients.bus.send_request(OPERATIONS.name, {"operation_id": operation}, message_id)

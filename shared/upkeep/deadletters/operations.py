@@ -7,10 +7,11 @@ far it has come. To resume is to run it again.
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
+from shared.clients.servicebus.bus import ReceivedMessage
 from shared.clients.servicebus.dead_letter_mover import Act, Mover, MoveResult, OperationObserver
 from shared.clients.servicebus.dead_letters import DeadLetter
 from shared.clients.servicebus.rate_limit import RateLimiter
@@ -21,9 +22,6 @@ from shared.upkeep.audit import Actor, find_audit, new_audit, save_audit
 from shared.upkeep.deadletters.journal import Journal, JournalState
 from shared.upkeep.deadletters.restoring import restore
 from shared.upkeep.deadletters.selection import LetterSelection, choose
-
-if TYPE_CHECKING:
-    from azure.servicebus import ServiceBusReceivedMessage
 
 __all__ = ["PURGE", "REQUEUE", "RESTORE", "NotResumableError", "Tally", "request_operation", "run_operation"]
 
@@ -201,13 +199,13 @@ class _Job:
             return
         async with self.clients.bus.queue_sender(queue) as sender:
 
-            async def send(letters: Sequence["ServiceBusReceivedMessage"]) -> Mapping[int, str]:
+            async def send(letters: Sequence[ReceivedMessage]) -> Mapping[int, str]:
                 again = [resubmission(DeadLetter.of(queue, each)) for each in letters]
                 return await send_again(sender, queue, self.audit.id, again)
 
             yield send
 
-    async def _archive(self, queue: str, letters: Sequence["ServiceBusReceivedMessage"]) -> Mapping[int, str]:
+    async def _archive(self, queue: str, letters: Sequence[ReceivedMessage]) -> Mapping[int, str]:
         await self.journal.archive(DeadLetter.of(queue, each).record() for each in letters)
         return {}
 

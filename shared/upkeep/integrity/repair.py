@@ -16,14 +16,14 @@ from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread, ThreadEntry
 from shared.domain.summaries.digest_scopes import parse_scope
-from shared.pipeline.events.catalogue import STAGE_OF
-from shared.pipeline.events.data import SummaryComplete
+from shared.pipeline.events.builders import summary_complete, summary_request
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.attempts import reopened
 from shared.pipeline.lifecycle.chunks import NOT_EMBEDDED
 from shared.pipeline.lifecycle.threads import NO_SUMMARY, requested_version
-from shared.pipeline.readiness import ready_thread, summary_request
+from shared.pipeline.readiness import ready_thread
 from shared.pipeline.stage import Subject
+from shared.pipeline.topology import REPORTING
 from shared.summarization.digests.touching import touch
 from shared.upkeep.integrity.findings import Finding, FindingKind
 from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread
@@ -185,19 +185,10 @@ class Repairer:
         summary = await self.clients.store.find(Summary, finding.id, finding.partition, Session())
         if summary is None or summary.thread_id is None:
             return False
-        complete = SummaryComplete(
-            thread_id=summary.thread_id,
-            summary_id=summary.id,
-            summary_markdown=summary.content_markdown[:4000],
-            citations=[],
-            llm_backend=str(summary.metadata.get("llm_backend") or summary.generated_by),
-            llm_model=summary.generated_by,
-            tokens_prompt=0,
-            tokens_completion=0,
-            latency_ms=0.0,
-        )
+        backend = str(summary.metadata.get("llm_backend") or summary.generated_by)
+        complete = summary_complete(summary, backend=backend, model=summary.generated_by)
         message = to_message(Event.of(complete, now=self.clients.runtime.now()))
-        await self.clients.bus.send_to_queue(STAGE_OF[SummaryComplete.__name__], [message])
+        await self.clients.bus.send_to_queue(REPORTING.name, [message])
         return True
 
     # deleting

@@ -14,8 +14,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from azure.core.exceptions import AzureError
-
+from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.search.payload import indexed_chunk
@@ -130,7 +129,7 @@ async def _embed_page(
             state.failed += 1
             continue
         thread = threads.get(chunk.thread_id)
-        items.append(indexed_chunk(chunk, settled.vectors[position], thread, model.model, now))
+        items.append(indexed_chunk(chunk, settled.vectors[position].tolist(), thread, model.model, now))
         patches.append(chunk_reembedded(chunk, model=model.model))
     await clients.index.upsert(items)
     await clients.store.patch_all(Chunk, patches, session)
@@ -180,7 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SettingsError as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    except (AzureError, PipelineError) as error:
+    except (*SDK_ERRORS, PipelineError) as error:
         sys.stderr.write(f"{type(error).__name__}: {' '.join(str(error).split())}\n")
         return 1
     _say(state)

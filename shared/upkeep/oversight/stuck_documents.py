@@ -12,8 +12,9 @@ from shared.documents.base import stored_time
 from shared.documents.containers import DOCUMENTS
 from shared.documents.queries import retryable
 from shared.documents.queries.several_containers import documents_with_id
+from shared.pipeline.events.builders import summary_request
 from shared.pipeline.lifecycle.attempts import reset
-from shared.pipeline.readiness import ready_thread, summary_request
+from shared.pipeline.readiness import ready_thread
 from shared.upkeep.requeue.due_document import COLLECTIONS, THREADS, Collection, DueDocument, RetryReason
 from shared.upkeep.requeue.policy import Policy
 from shared.upkeep.requeue.rebuild import Requeue, rebuild_events

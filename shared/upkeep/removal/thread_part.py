@@ -22,9 +22,10 @@ from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
+from shared.pipeline.events.builders import summary_request
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.threads import merge_finished, summary_requested
-from shared.pipeline.readiness import ready_thread, summary_request
+from shared.pipeline.readiness import ready_thread
 from shared.summarization.digests.touching import touch
 from shared.threads.merging import follow_merge
 from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread

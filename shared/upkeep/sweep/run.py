@@ -17,8 +17,9 @@ from shared.documents.containers import read_document
 from shared.documents.queries.runs import LATEST_RUN
 from shared.documents.runs import Run, RunStatus
 from shared.documents.threads import Thread
+from shared.pipeline.events.builders import summary_request
 from shared.pipeline.lifecycle.threads import CLAIM_LIFETIME, requested_version
-from shared.pipeline.readiness import ReadyThread, ready_threads, summary_request
+from shared.pipeline.readiness import ReadyThread, ready_threads
 from shared.upkeep.requeue.due_document import (
     CHUNKS,
     COLLECTIONS,

@@ -23,15 +23,13 @@ from shared.documents.summaries import Summary
 from shared.domain.chunking.chunker import Strategy
 from shared.domain.summaries.digest_scopes import parse_scope
 from shared.domain.summaries.models import Citation, SummaryType
-from shared.ingestion.failures import _record as ingestion_record
 from shared.pipeline.delivery import Delivery
-from shared.pipeline.events import data
+from shared.pipeline.events import builders, data
 from shared.pipeline.events.catalogue import CATALOGUE
 from shared.pipeline.events.data import EventData
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.failures import failure_record
-from shared.pipeline.readiness import summary_request
-from shared.pipeline.stage import Stage
+from shared.pipeline.topology import ORCHESTRATION, REPORTING, STAGES, StageRow
 from shared.publishing.atom import _urn
 from shared.publishing.webhooks.sending import delivery_id
 from shared.settings.app import Settings
@@ -47,14 +45,8 @@ from shared.upkeep.requeue.due_document import (
 )
 from shared.upkeep.requeue.policy import Policy
 from shared.upkeep.requeue.rebuild import rebuild_events
-from stages import chunking, parsing, reporting, summarization
-from stages.chunking import CHUNKING
-from stages.embedding import EMBEDDING
-from stages.failures import _record as ledger_record
-from stages.orchestration import ORCHESTRATION
-from stages.parsing import PARSING
-from stages.reporting import REPORTING
-from stages.summarization import SUMMARIZATION
+from stages import chunking, summarization
+from stages.failures import ledger_record
 from tests.support.documents import CREATED
 
 GOLDEN = Path(__file__).with_name("golden.json")
@@ -66,6 +58,8 @@ KEYS = [f"{number:016x}" for number in range(0xA0, 0xA5)]
 THREADS = ["00000000000000b0"] * 3 + ["00000000000000b1"] * 2
 IDS = [f"{number:016x}" for number in range(0xC0, 0xC5)]
 SETTINGS = Settings.model_construct(
+    COSMOS_ENDPOINT="",
+    SEARCH_ENDPOINT="",
     CHUNKING_STRATEGY="recursive",
     SUMMARY_TOP_K=12,
     SUMMARY_BACKEND="extractive",
@@ -284,82 +278,65 @@ def rebuilt(collection: Collection, documents: list[Any]) -> EventData:
 
 def built() -> dict[str, EventData]:
     """Each event as its publishers make it."""
-    members = {THREADS[0]: KEYS[:3], THREADS[3]: KEYS[3:]}
+    members = list(zip(KEYS, THREADS, strict=True))
     request = SAMPLE["SummarizationRequested"]
-    stored, ended = archive(), report(thread_id=None)
+    stored = archive()
     return {
-        "archive ingested": data.ArchiveIngested(
-            archive_id=stored.id,
-            source_name=stored.source,
-            source_type=stored.source_type,
-            source_url=stored.source_url,
-            file_path=stored.file_path,
-            file_size_bytes=stored.file_size_bytes,
-            file_hash_sha256=stored.file_hash,
-            ingestion_started_at=EARLIER,
-            ingestion_completed_at=NOW,
+        "archive ingested": builders.archive_ingested(
+            stored.id, stored.to_cosmos(), started_at=EARLIER, completed_at=NOW
         ),
-        "embeddings generated": data.EmbeddingsGenerated(
-            chunk_ids=[chunk.id for chunk in chunks()],
-            embedding_count=4,
-            embedding_model="all-MiniLM-L6-v2",
-            embedding_backend="openvino",
-            embedding_dimension=384,
-            vector_store_collection="chunks-v1",
-            vector_store_updated=True,
-            avg_generation_time_ms=round(12.3456 / max(3, 1), 2),
-            chunk_threads=[chunk.thread_id for chunk in chunks()],
-            thread_ids=sorted(set(THREADS)),
-            contents="0123456789abcdef",
+        "embeddings generated": builders.embeddings_generated(
+            SAMPLE["ChunksPrepared"],
+            chunks(),
+            count=4,
+            model="all-MiniLM-L6-v2",
+            backend="openvino",
+            dimension=384,
+            collection="chunks-v1",
+            milliseconds_per_chunk=12.3456 / 3,
         ),
-        "summary again": data.SummaryComplete(
-            thread_id=THREADS[0],
-            summary_id=SUMMARY,
-            summary_markdown=summary().content_markdown[:4000],
-            citations=[],
-            llm_backend="openai",
-            llm_model="extractive-v1",
-            tokens_prompt=0,
-            tokens_completion=0,
-            latency_ms=0.0,
-        ),
-        "delivery failed": data.ReportDeliveryFailed(
-            report_id=ended.id,
-            thread_id=ended.scope,
-            delivery_channel="chat",
-            error_message="it answered 503",
+        "summary again": builders.summary_complete(summary(), backend="openai", model="extractive-v1"),
+        "delivery failed": builders.report_delivery_failed(
+            report(thread_id=None),
+            channel="chat",
             error_type="NotDeliveredError",
-            retry_count=2,
+            error_message="it answered 503",
+            retries=2,
         ),
         "archive again": rebuilt(ARCHIVES, [archive()]),
-        "messages parsed": parsing._announcement(ARCHIVE, members, 1.23456),
+        "messages parsed": builders.json_parsed(ARCHIVE, members, seconds=1.23456),
         "messages again": rebuilt(MESSAGES, messages()),
-        "chunks prepared": chunking._announcements(ARCHIVE, messages(), chunks(), Strategy.RECURSIVE)[0],
-        "chunks none": chunking._announcements(ARCHIVE, messages(), [], Strategy.RECURSIVE)[0],
+        "chunks prepared": chunking._announcement(ARCHIVE, messages(), chunks(), Strategy.RECURSIVE),
+        "chunks none": chunking._announcement(ARCHIVE, messages(), [], Strategy.RECURSIVE),
         "chunks again": rebuilt(CHUNKS, chunks()),
-        "summary requested": summary_request(THREADS[0], "fedcba9876543210", SETTINGS),
+        "summary requested": builders.summary_request(THREADS[0], "fedcba9876543210", SETTINGS),
         "summary complete": summarization._announcement(summary(), request, 12.3456),
         "digest complete": digest_complete(digest()),
-        "report published": reporting._announcement(report()),
-        "digest published": reporting._announcement(report(thread_id=None)),
+        "report published": builders.report_published(report()),
+        "digest published": builders.report_published(report(thread_id=None)),
     }
 
 
 def failed() -> dict[str, EventData]:
     """Each stage's own failure event."""
-    stages: tuple[Stage[Any], ...] = (PARSING, CHUNKING, EMBEDDING, ORCHESTRATION, SUMMARIZATION, REPORTING)
     plain = ClassifiedError(ErrorKind.TRANSIENT, "TimeoutError", "slow")
-    found = {}
-    for stage in stages:
-        event = Event.of(SAMPLE[stage.consumes.__name__], now=NOW)
-        found[stage.name] = stage.failed(event, FAILURE, 4, NOW)
-        found[f"{stage.name} plain"] = stage.failed(event, plain, 1, NOW)
+
+    def failure(
+        stage: StageRow[Any], sample: EventData, error: ClassifiedError, attempts: int = 1
+    ) -> EventData:
+        return builders.failed_event(stage, Event.of(sample, now=NOW), error, attempts=attempts, now=NOW)
+
+    found: dict[str, EventData] = {}
+    for stage in STAGES:
+        sample = SAMPLE[stage.consumes.__name__]
+        found[stage.name] = failure(stage, sample, FAILURE, 4)
+        found[f"{stage.name} plain"] = failure(stage, sample, plain)
     bare = SAMPLE["EmbeddingsGenerated"].model_copy(update={"chunk_threads": [], "thread_ids": []})
-    found["orchestration bare"] = ORCHESTRATION.failed(Event.of(bare, now=NOW), FAILURE, 1, NOW)
     empty = bare.model_copy(update={"chunk_ids": []})
-    found["orchestration empty"] = ORCHESTRATION.failed(Event.of(empty, now=NOW), FAILURE, 1, NOW)
     unknown = SAMPLE["SummaryComplete"].model_copy(update={"summary_id": None})
-    found["reporting unknown"] = REPORTING.failed(Event.of(unknown, now=NOW), FAILURE, 1, NOW)
+    found["orchestration bare"] = failure(ORCHESTRATION, bare, FAILURE)
+    found["orchestration empty"] = failure(ORCHESTRATION, empty, FAILURE)
+    found["reporting unknown"] = failure(REPORTING, unknown, FAILURE)
     return found
 
 
@@ -369,13 +346,25 @@ def records() -> dict[str, FailureRecord]:
     how: dict[str, Any] = {"reason": "non_retryable_error", "attempt_count": 4, "now": NOW}
     ingestion = Event.of(SAMPLE["ArchiveIngestionFailed"], now=NOW)
     found = {
-        "runner": failure_record("chunking", delivery, parsed, FAILURE, **how),
-        "not an event": failure_record("chunking", Delivery(b"\xff{", "m-2"), None, FAILURE, **how),
-        "not an object": failure_record("parsing", Delivery(b"[1]", None, 2), None, FAILURE, **how),
-        "ingestion": ingestion_record(ingestion, FAILURE, 4, "max_attempts_exceeded", NOW),
+        "runner": failure_record("chunking", FAILURE, event=parsed, delivery=delivery, **how),
+        "not an event": failure_record(
+            "chunking", FAILURE, event=None, delivery=Delivery(b"\xff{", "m-2"), **how
+        ),
+        "not an object": failure_record(
+            "parsing", FAILURE, event=None, delivery=Delivery(b"[1]", None, 2), **how
+        ),
+        "ingestion": failure_record(
+            "ingestion",
+            FAILURE,
+            event=ingestion,
+            message_id=ingestion.message_id,
+            reason="max_attempts_exceeded",
+            attempt_count=4,
+            now=NOW,
+        ),
     }
     for sample in SAMPLES:
-        if type(sample).__name__.endswith("Failed"):
+        if isinstance(sample, data.FailureData):
             found[f"ledger {type(sample).__name__}"] = ledger_record(Event.of(sample, attempt=2, now=NOW))
     return found
 

@@ -35,6 +35,7 @@ CONSTRUCTORS = {
 # Modules in which the name means something else, or is read and shown.
 MODULES = {
     ("shared/ingestion/fetch_runs.py", "status"): "the status of an Operation",
+    ("shared/pipeline/events/builders.py", "report_id"): "a field of ReportDeliveryFailed",
     ("shared/pipeline/events/data.py", "summary_id"): "the name of a span's attribute",
     ("shared/pipeline/events/data.py", "report_id"): "the name of a span's attribute",
     ("shared/retrieval/listings.py", "status"): "a filter of a list",

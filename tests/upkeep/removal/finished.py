@@ -10,8 +10,9 @@ from shared.documents.chunks import Chunk
 from shared.documents.failures import FailureRecord
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.threads import Thread
+from shared.pipeline.events.builders import summary_request
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.readiness import ready_thread, summary_request
+from shared.pipeline.readiness import ready_thread
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, mail

@@ -15,7 +15,7 @@ import pytest
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.sources import Source
-from shared.pipeline.progress import STAGES
+from shared.pipeline.topology import STAGES
 from shared.settings.app import Settings
 from shared.upkeep.provisioning import provision
 from tests.ingestion.unpacking.files import mbox, zip_bytes
@@ -86,7 +86,7 @@ def test_a_file_is_uploaded_found_listed_and_known_again(host: Host, tag: str) -
     shown = host.get(first.headers["location"]).json()
     assert (shown["archive_id"], shown["file_size_bytes"]) == (body["archive_id"], len(content))
     assert shown["status"] in {"pending", "processed"}
-    assert [each["name"] for each in shown["progress"]["stages"]] == list(STAGES)
+    assert [each["name"] for each in shown["progress"]["stages"]] == [row.name for row in STAGES]
     listed = host.get(f"/api/archives?source=quic-{tag}").json()
     assert [each["archive_id"] for each in listed["items"]] == [body["archive_id"]]
     assert listed["next"] is None

@@ -49,7 +49,7 @@ def _webhooks(settings: Settings) -> Sequence[Webhook]:
 async def deliver_due(
     clients: Clients, now: datetime, *, policy: AddressPolicy | None = None, limit: int = MAX_A_RUN
 ) -> int:
-    """Attempt what is due; how many arrived."""
+    """Attempt all due deliveries. Returns how many arrived."""
     due = clients.store.query(DUE_DELIVERIES, Session(), now=stored_time(now), limit=limit)
     reports = [(row["id"], row["scope"]) async for row in due]
     run = _DeliveryRun(clients, now, policy or _policy(clients))
@@ -88,7 +88,7 @@ class _DeliveryRun:
         return delivery.next_attempt_at is None or delivery.next_attempt_at <= self.now
 
     async def _attempt(self, report: Report, index: int) -> Report | None:
-        """The report as it is afterwards; None where it was left alone."""
+        """The report after the attempt; None if no attempt was made."""
         delivery = report.deliveries[index]
         hooks = {hook.name: hook for hook in _webhooks(self.clients.settings)}
         hook = hooks.get(delivery.channel)
@@ -104,7 +104,7 @@ class _DeliveryRun:
         return await self._send(hook, claimed, index) if claimed else None
 
     async def _claim(self, report: Report, index: int) -> Report | None:
-        """Count the attempt before it is made; None where somebody else was faster."""
+        """Count the attempt before it is made; None if another instance claimed it first."""
         delivery = report.deliveries[index]
         attempts = delivery.attempts + 1
         after = self.now + timedelta(seconds=self._delay(attempts))

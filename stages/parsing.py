@@ -105,7 +105,7 @@ async def _removed(archive_id: str, work: Work) -> StageResult:
 
 
 async def _parse_all(path: Path, archive: Archive, work: Work, parsed: Parsed) -> None:
-    registry, lease = Registry(work.clients), Lease(work.clients.store, THREADING, work.now)
+    registry, lease = Registry(work.clients), Lease(work.clients.store, THREADING, work.clients.runtime)
     async with Reader(path, archive.file_path) as reader:
         async for batch in reader.slices(SLICE):
             parsed.skip(batch.skipped)

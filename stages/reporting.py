@@ -18,7 +18,7 @@ from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.summaries import summaries_superseded
 from shared.pipeline.lifecycle.threads import thread_reported
 from shared.pipeline.stage import Stage, StageResult, Work
-from shared.publishing.webhooks.planning import planned_deliveries
+from shared.publishing.webhooks.delivery import planned_deliveries
 from shared.summarization.digests.touching import touch_digests
 from stages.registration import register_stage
 

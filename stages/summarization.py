@@ -85,7 +85,12 @@ def _turn(id_: str, data: SummarizationRequested, work: Work) -> AbstractAsyncCo
         return nullcontext()
     longest = work.clients.settings.SUMMARY_TIMEOUT_SECONDS + STORING_SECONDS
     lease = Lease(
-        work.clients.store, f"summary-{id_}", work.now, seconds=longest, patience=longest, poll=POLL_SECONDS
+        work.clients.store,
+        f"summary-{id_}",
+        work.clients.runtime,
+        seconds=longest,
+        patience=longest,
+        poll=POLL_SECONDS,
     )
     return lease.held(for_good=True)
 

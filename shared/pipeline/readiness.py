@@ -16,7 +16,7 @@ from shared.core.concurrency import batches_of
 from shared.documents.base import ProcessingStatus
 from shared.documents.queries.chunks import CHUNK_STATES
 from shared.documents.queries.messages import MESSAGE_STATES
-from shared.documents.queries.named_query import states_of_threads
+from shared.documents.queries.several_containers import states_of_threads
 from shared.documents.threads import Thread
 
 __all__ = [

@@ -90,9 +90,9 @@ class ThreadIndex:
             self._store.query_by_ids(THREAD_ENTRIES, [*found.ids.values(), *found.times], session),
             self._store.query_by_ids(THREADS_OF_MESSAGES, [*found.ids.values()], session),
         )
-        for each in entries:
-            found.add(each)
-        found.homes |= {each["thread_id"] for each in stored}
+        for row in entries:
+            found.add(row)
+        found.homes |= {row["thread_id"] for row in stored}
         return found
 
     async def enter(
@@ -139,7 +139,7 @@ class ThreadIndex:
     async def naming(self, bucket: str, names: Collection[str], session: Session) -> list[dict[str, Any]]:
         """The bucket's entries that name one of these threads."""
         stored = self._store.query(ENTRIES_OF_BUCKET, session, partition_value=bucket)
-        return [each async for each in stored if not each["threads"].keys().isdisjoint(names)]
+        return [row async for row in stored if not row["threads"].keys().isdisjoint(names)]
 
     async def _forget(
         self, names: Collection[str], entries: Iterable[Mapping[str, Any]], session: Session

@@ -26,6 +26,7 @@ from shared.summarization.token_budget import StoredBudget
 from stages.summarization import SUMMARIZATION, summary_id
 from tests.stages.mail_in import MailIn, archive_of, mail, mail_in
 from tests.support.chat_endpoint import Answer, ChatEndpointServer, completion, serving
+from tests.support.clock import with_clock
 from tests.support.cloud import LocalCloud, plan_faults
 from tests.support.documents import CREATED
 from tests.support.events import event_of
@@ -145,6 +146,7 @@ async def test_a_turn_whose_holder_is_gone_is_taken_over_when_its_time_is_over(
         await place.take_in(THREAD)
         asked = request()
         name = f"summary-{summary_id(ROOT, 'v1', asked.data)}"
+        place.clients = with_clock(place.clients, lambda: place.now)
         gone = Lock(
             created_at=CREATED, id=name, owner="a worker that is gone", expires=place.now.timestamp() + 180
         )

@@ -15,7 +15,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict, Store
 from shared.core.errors import ClassifiedError, DocumentNotFoundError, ErrorKind
 from shared.documents.base import Document, ProcessingStatus, stored_time
-from shared.documents.queries.named_query import NEVER, OPEN
+from shared.documents.queries.conditions import NEVER, OPEN
 from shared.pipeline.stage import Subject
 
 __all__ = [

@@ -22,7 +22,11 @@ from shared.core.errors import PipelineError
 from shared.documents.base import stored_time
 from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
-from shared.documents.queries.chunks import CHUNKS_OF_OTHER_MODELS, EMBEDDED_CHUNKS, OTHER_MODELS
+from shared.documents.queries.chunks import (
+    CHUNKS_OF_OTHER_MODELS,
+    COUNT_OF_EMBEDDED_CHUNKS,
+    COUNT_OF_OTHER_MODELS,
+)
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.threads import Thread
 from shared.embedding.factory import open_embedder
@@ -71,8 +75,8 @@ async def reembed(
     """
     versions, session = clients.index.versions, Session()
     state = Reembedded(model.model, versions.own, live_before=await versions.look_up())
-    state.total = await _count(clients, EMBEDDED_CHUNKS)
-    state.outstanding = await _count(clients, OTHER_MODELS, model=model.model)
+    state.total = await _count(clients, COUNT_OF_EMBEDDED_CHUNKS)
+    state.outstanding = await _count(clients, COUNT_OF_OTHER_MODELS, model=model.model)
     if dry_run:
         return state
     await clients.index.ensure(model.dimension)
@@ -91,7 +95,7 @@ async def reembed(
 
 async def _count(clients: Clients, query: NamedQuery, **parameters: str) -> int:
     found: AsyncIterator[Any] = clients.store.query(query, Session(), **parameters)
-    return sum([int(each) async for each in found])
+    return sum([int(row) async for row in found])
 
 
 async def _pages(clients: Clients, model: str, refused: set[str]) -> AsyncIterator[list[Chunk]]:
@@ -115,7 +119,7 @@ async def _embed_page(
     session: Session,
 ) -> None:
     """Vectors first, then the flag, as in the stage: broken off between, they are made again."""
-    settled = await model.encode_each([each.text for each in chunks])
+    settled = await model.encode_each([chunk.text for chunk in chunks])
     threads = await _threads_of(chunks, clients, session)
     now = stored_time(clients.runtime.now())
     items, patches = [], []
@@ -133,7 +137,7 @@ async def _embed_page(
 
 
 async def _threads_of(chunks: Sequence[Chunk], clients: Clients, session: Session) -> Mapping[str, Thread]:
-    keys = [(each, each) for each in {chunk.thread_id for chunk in chunks}]
+    keys = [(thread_id, thread_id) for thread_id in {chunk.thread_id for chunk in chunks}]
     return await clients.store.find_many(Thread, keys, session)
 
 

@@ -10,7 +10,8 @@ from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError, PermanentError
 from shared.documents.base import stored_time
 from shared.documents.containers import DOCUMENTS
-from shared.documents.queries.named_query import NEVER, OPEN, NamedQuery
+from shared.documents.queries import retryable
+from shared.documents.queries.several_containers import documents_with_id
 from shared.pipeline.events.builders import summary_request
 from shared.pipeline.lifecycle.attempts import reset
 from shared.pipeline.readiness import ready_thread
@@ -31,12 +32,6 @@ __all__ = [
     "stuck_documents",
     "troubled_by_id",
 ]
-
-FAILED = "c.status IN ('failed_max_retries', 'failed')"
-STUCK = f"c.lastAttemptTime <= @old OR ({NEVER} AND c.created_at <= @old) OR c.requeued_at <= @old"
-COMMON = (
-    "id", "status", "attemptCount", "lastAttemptTime", "lastError", "requeued_at", "created_at"
-)  # fmt: skip
 
 
 class LeftOutError(PermanentError):
@@ -129,7 +124,7 @@ async def stuck_documents(
     policy = Policy.from_settings(clients.settings)
     old = stored_time((now or clients.runtime.now()) - policy.stuck_after)
     for collection in collections:
-        query = _query(collection, "stuck", f"{OPEN} AND {collection.alive} AND ({STUCK})", "created_at")
+        query = retryable.stuck_documents(collection)
         async for stored in clients.store.query(query, Session(), old=old):
             yield StuckDocument(collection, stored)
 
@@ -139,29 +134,21 @@ async def failed_documents(
 ) -> AsyncIterator[StuckDocument]:
     """Given up: no sweep looks at them again."""
     for collection in collections:
-        query = _query(collection, "failed", FAILED, "created_at")
-        async for stored in clients.store.query(query, Session()):
+        async for stored in clients.store.query(retryable.failed_documents(collection), Session()):
             yield StuckDocument(collection, stored)
 
 
 async def troubled_by_id(clients: Clients, collection: Collection, ids: Sequence[str]) -> list[StuckDocument]:
     """These documents, whatever their state; PermanentError names one that is not there."""
-    query = _query(collection, "by_id", "ARRAY_CONTAINS(@ids, c.id)", "id")
+    query = retryable.documents_by_ids(collection)
     found = {
-        str(each["id"]): StuckDocument(collection, each)
-        async for each in clients.store.query(query, Session(), ids=list(ids))
+        str(row["id"]): StuckDocument(collection, row)
+        async for row in clients.store.query(query, Session(), ids=list(ids))
     }
     missing = [id_ for id_ in ids if id_ not in found]
     if missing:
         raise PermanentError(f"there is no document {missing[0]!r} in {collection.name}")
     return [found[id_] for id_ in dict.fromkeys(ids)]
-
-
-def _query(collection: Collection, name: str, condition: str, order: str) -> NamedQuery:
-    names = dict.fromkeys((*COMMON, collection.model.partition_field, *collection.fields))
-    fields = ", ".join(f"c.{each}" for each in names)
-    text = f"SELECT {fields} FROM c WHERE {condition} ORDER BY c.{order}"  # noqa: S608 - names and conditions of ours
-    return NamedQuery(f"{collection.name}_{name}", collection.name, text)
 
 
 async def reset_documents(clients: Clients, documents: Sequence[StuckDocument]) -> BulkResult:
@@ -226,6 +213,6 @@ async def find_anywhere(clients: Clients, id_: str) -> list[tuple[str, dict[str,
     """Every document with this id, with the container that has it."""
     found = []
     for container in DOCUMENTS:
-        query = NamedQuery("by_id", container, "SELECT * FROM c WHERE c.id = @id")
-        found += [(container, each) async for each in clients.store.query(query, Session(), id=id_)]
+        query = documents_with_id(container)
+        found += [(container, row) async for row in clients.store.query(query, Session(), id=id_)]
     return found

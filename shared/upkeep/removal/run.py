@@ -25,14 +25,14 @@ from shared.core.ids import removal_id
 from shared.documents.archives import Archive
 from shared.documents.failures import FailureRecord
 from shared.documents.operations import OperationStatus
-from shared.documents.queries.archives import ARCHIVES_OF_SOURCE
-from shared.documents.queries.chunks import CHUNK_THREADS
+from shared.documents.queries.archives import ARCHIVE_IDS_OF_SOURCE
+from shared.documents.queries.chunks import CHUNK_THREADS_OF_ARCHIVE
 from shared.documents.queries.failures import FAILURES_OF_ARCHIVE
-from shared.documents.queries.messages import MESSAGE_THREADS
+from shared.documents.queries.messages import MESSAGE_THREADS_OF_ARCHIVE
 from shared.documents.queries.named_query import NamedQuery
-from shared.documents.queries.reports import REPORTS_OF
-from shared.documents.queries.summaries import SUMMARIES_OF
-from shared.documents.queries.threads import THREADS_OF_ARCHIVE
+from shared.documents.queries.reports import REPORT_IDS_OF_SCOPE
+from shared.documents.queries.summaries import SUMMARY_IDS_OF_SCOPE
+from shared.documents.queries.threads import THREAD_IDS_OF_ARCHIVE
 from shared.documents.removals import Removal
 from shared.documents.reports import Report
 from shared.documents.sources import Source
@@ -47,7 +47,7 @@ __all__ = ["RemovalRun", "StillThereError", "run_removal"]
 
 log = logging.getLogger(__name__)
 MAX_ROUNDS = 5
-DERIVED = ((Summary, SUMMARIES_OF), (Report, REPORTS_OF))
+DERIVED = ((Summary, SUMMARY_IDS_OF_SCOPE), (Report, REPORT_IDS_OF_SCOPE))
 FAILURES = "failures, round "  # as a unit of the removal, with the number
 SETTLING_SECONDS = 1.0  # between rounds, for the search index to catch up
 
@@ -114,7 +114,7 @@ class _Remover:
     async def _source(self) -> None:
         name = self._removal.target
         await self._store.delete(Source, name, name, Session())
-        while archives := await self._ids(ARCHIVES_OF_SOURCE, source=name):
+        while archives := await self._ids(ARCHIVE_IDS_OF_SOURCE, source=name):
             for archive in sorted(archives):
                 await self._archive(archive)
         self._removal.counts["sources"] = 1
@@ -173,14 +173,14 @@ class _Remover:
         unit = self._removal.unit
         if unit is not None and not unit.startswith(FAILURES):
             yield unit
-        for query in (THREADS_OF_ARCHIVE, MESSAGE_THREADS, CHUNK_THREADS):
+        for query in (THREAD_IDS_OF_ARCHIVE, MESSAGE_THREADS_OF_ARCHIVE, CHUNK_THREADS_OF_ARCHIVE):
             for thread_id in await self._ids(query, archive=archive_id):
                 yield thread_id
 
     async def _thread(self, archive_id: str, thread_id: str) -> None:
         if self._runtime.monotonic() > self._until:
             raise _OutOfTimeError
-        async with Lease(self._store, THREADING, self._runtime.now).held():
+        async with Lease(self._store, THREADING, self._runtime).held():
             part = await find_part(self._clients, archive_id, thread_id, Session())
             if self._removal.unit != thread_id:
                 counts = self._removal.counts
@@ -203,8 +203,8 @@ class _Remover:
             removal.unit = unit
             await self._save()
             self._run.progress("failures_counted")
-        for each in found:
-            await self._store.delete(FailureRecord, each["id"], each["stage"], Session())
+        for row in found:
+            await self._store.delete(FailureRecord, row["id"], row["stage"], Session())
         self._run.progress("failures")
 
     async def _delete_strays(self, archive_id: str) -> None:
@@ -216,7 +216,7 @@ class _Remover:
                 left = await self._rows_of(query, thread_id)
                 await self._store.delete_all(model, left, thread_id, Session())
         if await self._stray_entries(archive_id):
-            async with Lease(self._store, THREADING, self._runtime.now).held():
+            async with Lease(self._store, THREADING, self._runtime).held():
                 gone = await self._gone()
                 await self._index.forget(archive_id, gone, Session())
 
@@ -229,9 +229,9 @@ class _Remover:
     async def _left(self, archive_id: str) -> dict[str, int]:
         """What there still is, by container and in the index."""
         queries = {
-            "messages": MESSAGE_THREADS,
-            "chunks": CHUNK_THREADS,
-            "threads": THREADS_OF_ARCHIVE,
+            "messages": MESSAGE_THREADS_OF_ARCHIVE,
+            "chunks": CHUNK_THREADS_OF_ARCHIVE,
+            "threads": THREAD_IDS_OF_ARCHIVE,
             "failures": FAILURES_OF_ARCHIVE,
         }
         left = {name: len(await self._rows(query, archive=archive_id)) for name, query in queries.items()}
@@ -248,21 +248,21 @@ class _Remover:
         """How many of those that the archive brought in name a thread that went."""
         entries = await self._index.naming(archive_id, self._emptied, Session())
         gone = await self._gone() if entries else set()
-        return sum(not gone.isdisjoint(each["threads"]) for each in entries)
+        return sum(not gone.isdisjoint(entry["threads"]) for entry in entries)
 
     async def _gone(self) -> set[str]:
         """The emptied threads, without those that messages of another archive have brought back since."""
-        keys = [(each, each) for each in sorted(self._emptied)]
+        keys = [(thread_id, thread_id) for thread_id in sorted(self._emptied)]
         return self._emptied - set(await self._store.find_many(Thread, keys, Session()))
 
     async def _ids(self, query: NamedQuery, **parameters: str) -> set[str]:
-        return {str(each) for each in await self._rows(query, **parameters)}
+        return {str(row) for row in await self._rows(query, **parameters)}
 
     async def _rows(self, query: NamedQuery, **parameters: str) -> list[Any]:
-        return [each async for each in self._store.query(query, Session(), **parameters)]
+        return [row async for row in self._store.query(query, Session(), **parameters)]
 
     async def _rows_of(self, query: NamedQuery, thread_id: str) -> list[Any]:
-        return [each async for each in self._store.query(query, Session(), partition_value=thread_id)]
+        return [row async for row in self._store.query(query, Session(), partition_value=thread_id)]
 
     async def _save(self) -> None:
         self._removal.updated_at = self._runtime.now()

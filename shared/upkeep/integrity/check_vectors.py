@@ -6,10 +6,11 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
+from shared.core.concurrency import in_pages
 from shared.documents.chunks import Chunk
-from shared.documents.queries.chunks import ANYWHERE
+from shared.documents.queries.chunks import EXISTING_CHUNK_IDS
 from shared.upkeep.integrity.findings import Finding, FindingKind
-from shared.upkeep.integrity.paging import in_pages
+from shared.upkeep.integrity.paging import PAGE
 
 __all__ = ["check_vectors"]
 
@@ -32,7 +33,7 @@ def _between(prefix: str) -> str:
 
 async def _stretch(clients: Clients, condition: str, before: int) -> AsyncIterator[Finding]:
     for part in await _parts(clients, condition):
-        async for page in in_pages(clients.index.listed(part)):
+        async for page in in_pages(clients.index.listed(part), PAGE):
             for finding in await _without_chunk(clients, page, before):
                 yield finding
 
@@ -48,11 +49,11 @@ async def _parts(clients: Clients, condition: str) -> list[str]:
 
 
 async def _without_chunk(clients: Clients, page: list[dict[str, Any]], before: int) -> list[Finding]:
-    old = [each for each in page if _is_old(each.get("embedding_date"), before)]
-    missing = await _missing(clients, {each["chunk_id"]: each.get("thread_id") or "" for each in old})
+    old = [vector for vector in page if _is_old(vector.get("embedding_date"), before)]
+    missing = await _missing(clients, {vector["chunk_id"]: vector.get("thread_id") or "" for vector in old})
     if missing:  # its chunk may be in another thread: that is for the check of threads to tell
         elsewhere = {
-            str(each) async for each in clients.store.query(ANYWHERE, Session(), ids=sorted(missing))
+            str(row) async for row in clients.store.query(EXISTING_CHUNK_IDS, Session(), ids=sorted(missing))
         }
         missing = {id_: thread for id_, thread in missing.items() if id_ not in elsewhere}
     return [

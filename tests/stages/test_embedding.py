@@ -209,3 +209,17 @@ async def test_a_chunk_that_is_given_up_does_not_hold_its_thread_back(
         (request,) = await place.run(ORCHESTRATION, event)
         assert request.data.thread_ids == [ROOT]
         assert await place.clients.index.get(poison) is None
+
+
+async def test_the_semantic_strategy_chunks_with_the_real_encoder(
+    cloud: LocalCloud, bus_service: RunningService, encoder: None
+) -> None:
+    change_of_subject = (
+        "The handshake of TLS 1.3 needs one round trip. The handshake of TLS 1.2 needs two round trips."
+        " For lunch we could eat pizza on Tuesday. Pizza is what everybody eats for lunch here."
+    )
+    async with mail_in(cloud, bus_service, CHUNKING_STRATEGY="semantic") as place:
+        (prepared,) = await place.take_in(mail(0, body=change_of_subject))
+        assert prepared.data.chunking_strategy == "semantic"
+        texts = [chunk["text"] for chunk in await place.stored("chunks")]
+    assert " ".join(texts) == change_of_subject

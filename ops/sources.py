@@ -42,11 +42,11 @@ def list_(json: Json = False) -> None:
     async def work(clients: "Clients") -> "list[Source]":
         from shared.clients.cosmos.session import Session
         from shared.documents.containers import read_document
-        from shared.documents.queries.named_query import NamedQuery
+        from shared.documents.queries.sources import ALL_SOURCES
         from shared.documents.sources import Source
 
-        query = NamedQuery("all_sources", "sources", "SELECT * FROM c ORDER BY c.id")
-        return [read_document(Source, each) async for each in clients.store.query(query, Session())]
+        rows = clients.store.query(ALL_SOURCES, Session())
+        return [read_document(Source, row) async for row in rows]
 
     found = run_command(work)
     if json:
@@ -133,6 +133,7 @@ def update(
             for _ in range(TRIES):
                 source = await _found(clients, name)
                 defined = _checked({**definition_of(source), **given}, clients)
+                _check_login(source, defined, given)
                 kept = await clients.store.replace(
                     updated_source(source, defined, datetime.now(UTC)), Session()
                 )
@@ -197,6 +198,15 @@ def _checked(given: dict[str, Any], clients: "Clients") -> "SourceDefinition":
     except ValueError as error:
         raise CommandError(Code.USAGE, str(error)) from None
     return defined
+
+
+def _check_login(source: "Source", defined: "SourceDefinition", given: dict[str, Any]) -> None:
+    from shared.ingestion.source_definitions import check_login_given
+
+    try:
+        check_login_given(source, defined, given.get("settings"))
+    except ValueError as error:
+        raise CommandError(Code.USAGE, str(error)) from None
 
 
 def _given(

@@ -7,17 +7,14 @@ does not, still could not do anything.
 
 import functools
 import hashlib
-import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import azure.functions as func
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from pydantic import ValidationError
 
 from shared.domain.mail.mentions import draft_base
-from shared.settings.app import SettingsError
 from web.caching import answer_of
 from web.formatting import (
     OUTCOMES,
@@ -41,7 +38,6 @@ from web.problems import TITLES, Handler, Problem, as_problem
 
 __all__ = ["ASSETS", "SECURITY_HEADERS", "blueprint", "html_errors", "problem_page", "render", "show"]
 
-log = logging.getLogger(__name__)
 blueprint = func.Blueprint()
 HERE = Path(__file__).parent
 TYPES = {
@@ -144,12 +140,8 @@ def html_errors(handler: Handler) -> Handler:
     async def shown(req: func.HttpRequest) -> func.HttpResponse:
         try:
             return await handler(req)
-        except (Problem, ValidationError, SettingsError) as error:
-            problem = as_problem(error)
-        except Exception as error:
-            log.exception("a page failed")
-            problem = as_problem(error)
-        return problem_page(req, problem)
+        except Exception as error:  # noqa: BLE001 - as_problem logs what it does not know
+            return problem_page(req, as_problem(error))
 
     return shown
 

@@ -13,37 +13,11 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.archives import Archive, ArchiveStatus
 from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.several_containers import ARCHIVE_PROGRESS_COUNTS
 
 __all__ = ["STAGES", "ArchiveProgress", "StageProgress", "archive_progress", "progress_of"]
 
 STAGES = ("parsing", "chunking", "embedding", "orchestration", "summarization", "reporting")
-GIVEN_UP = "c.status = 'failed_max_retries'"
-_OF_ARCHIVE = "ARRAY_CONTAINS(c.archive_ids, @archive)"
-_THREADS = f"{_OF_ARCHIVE} AND IS_NULL(c.merged_into)"
-_DONE = "c.status = 'processed'"
-_REPORTED = "IS_STRING(c.summary_id) AND c.report_id = CONCAT('rpt-', c.summary_id)"
-# A thread that grew keeps the version that was last asked for until its new summary is there.
-_ASKED = f"({_DONE} OR (NOT IS_NULL(c.content_hash) AND IS_NULL(c.summary_id) AND NOT {GIVEN_UP}))"
-
-
-def _count(name: str, container: str, condition: str) -> NamedQuery:
-    text = f"SELECT VALUE COUNT(1) FROM c WHERE {condition}"  # noqa: S608 - conditions of ours; values are parameters
-    return NamedQuery(f"archive_{name}", container, text)
-
-
-COUNTS = (
-    _count("messages", "messages", _OF_ARCHIVE),
-    _count("messages_chunked", "messages", f"{_OF_ARCHIVE} AND {_DONE}"),
-    _count("messages_given_up", "messages", f"{_OF_ARCHIVE} AND {GIVEN_UP}"),
-    _count("chunks", "chunks", "c.archive_id = @archive"),
-    _count("chunks_embedded", "chunks", "c.archive_id = @archive AND c.embedding_generated = true"),
-    _count("chunks_given_up", "chunks", f"c.archive_id = @archive AND {GIVEN_UP}"),
-    _count("threads", "threads", _THREADS),
-    _count("threads_asked_for", "threads", f"{_THREADS} AND {_ASKED}"),
-    _count("threads_summarized", "threads", f"{_THREADS} AND {_DONE}"),
-    _count("threads_reported", "threads", f"{_THREADS} AND {_DONE} AND {_REPORTED}"),
-    _count("threads_given_up", "threads", f"{_THREADS} AND {GIVEN_UP}"),
-)
 
 
 @dataclass(frozen=True)
@@ -132,8 +106,13 @@ async def archive_progress(clients: Clients, archive_id: str) -> ArchiveProgress
 
 
 async def progress_of(archive: Archive, clients: Clients) -> ArchiveProgress:
-    counted = await asyncio.gather(*(_counted(query, archive.id, clients) for query in COUNTS))
-    n = {query.name.removeprefix("archive_"): count for query, count in zip(COUNTS, counted, strict=True)}
+    counted = await asyncio.gather(
+        *(_counted(query, archive.id, clients) for query in ARCHIVE_PROGRESS_COUNTS)
+    )
+    n = {
+        query.name.removeprefix("archive_"): count
+        for query, count in zip(ARCHIVE_PROGRESS_COUNTS, counted, strict=True)
+    }
     threads, given_up = n["threads"], n["threads_given_up"]
     parsed = archive.status is ArchiveStatus.PROCESSED
     failed = archive.status in {ArchiveStatus.FAILED, ArchiveStatus.FAILED_MAX_RETRIES}

@@ -15,7 +15,7 @@ from shared.clients.cosmos.session import Session
 from shared.documents.base import ProcessingStatus
 from shared.documents.queries.chunks import CHUNK_STATES
 from shared.documents.queries.messages import MESSAGE_STATES
-from shared.documents.queries.named_query import states_of_threads
+from shared.documents.queries.several_containers import states_of_threads
 from shared.documents.threads import Thread
 from shared.pipeline.events.data import SummarizationRequested
 from shared.settings.app import Settings

@@ -2,18 +2,17 @@
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.containers import read_document
 from shared.documents.queries.archives import SOURCE_NAMES
 from shared.documents.reports import Report
-from shared.retrieval.listings import REPORTS
+from shared.retrieval.listing import REPORTS
 
 __all__ = ["latest_digests", "latest_reports", "source_names"]
 
 
 async def source_names(connected: Clients) -> list[str]:
     """The lists that archives came from, whether they are defined as sources or not."""
-    found: list[object] = [each async for each in connected.store.query(SOURCE_NAMES, Session())]
-    return sorted({str(each) for each in found})
+    found: list[object] = [name async for name in connected.store.query(SOURCE_NAMES, Session())]
+    return sorted({str(name) for name in found})
 
 
 async def latest_reports(connected: Clients, size: int, **filters: object) -> list[Report]:
@@ -22,13 +21,12 @@ async def latest_reports(connected: Clients, size: int, **filters: object) -> li
         connected.store,
         sort="-last_message_date",
         filters={"current": True, **filters},
-        after=None,
         size=size,
     )
-    return [read_document(Report, each) for each in page.rows]
+    return page.items
 
 
 async def latest_digests(connected: Clients, size: int, **filters: object) -> list[Report]:
     """Of weeks and months, the latest first: by the label in their scope."""
     found = await latest_reports(connected, size, digests=True, **filters)
-    return sorted(found, key=lambda each: each.scope.rpartition(":")[2], reverse=True)
+    return sorted(found, key=lambda report: report.scope.rpartition(":")[2], reverse=True)

@@ -2,7 +2,7 @@
 
 import re
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -14,6 +14,8 @@ __all__ = [
     "DEFAULT_SIZE",
     "LARGEST_SIZE",
     "PATTERN",
+    "After",
+    "ConsensusFilter",
     "Day",
     "DraftName",
     "HashId",
@@ -22,28 +24,19 @@ __all__ = [
     "QueryParameters",
     "SourceName",
     "day_after",
+    "draft_name",
     "start_of",
 ]
 
 DEFAULT_SIZE = 50
-
-
 LARGEST_SIZE = 200
-
-
 _DRAFT = re.compile(r"draft-[a-z0-9]+(?:-[a-z0-9]+)+|(?:RFC|BCP|STD)[1-9][0-9]{0,5}")
-
-
 _LONGEST_DRAFT = 156
-
-
 HashId = Annotated[str, Field(pattern=HASH_ID)]
-
-
 SourceName = Annotated[str, Field(pattern=NAME_PATTERN)]
-
-
 Limit = Annotated[int, Field(ge=1, le=LARGEST_SIZE)]
+After = Annotated[str | None, Field(description="from `next` of the page before")]
+ConsensusFilter = Literal["agreement", "dissent", "mixed", "none"]
 
 
 def _mention(text: str) -> str:
@@ -54,7 +47,8 @@ def _mention(text: str) -> str:
     return name
 
 
-def _draft(text: str) -> str:
+def draft_name(text: str) -> str:
+    """A draft without its version, or an RFC, BCP or STD, in the spelling that is stored."""
     return draft_base(_mention(text))
 
 
@@ -65,12 +59,8 @@ def _day(value: Any) -> Any:
     return value
 
 
-DraftName = Annotated[str, AfterValidator(_draft)]
-
-
+DraftName = Annotated[str, AfterValidator(draft_name)]
 Mention = Annotated[str, AfterValidator(_mention)]
-
-
 Day = Annotated[date, BeforeValidator(_day)]
 
 

@@ -13,7 +13,7 @@ from shared.documents.base import ProcessingStatus, UtcTime
 from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
 from shared.documents.messages import Message
-from shared.documents.queries.chunks import CHUNK_BIRTHS, CHUNKS_OF_MESSAGES
+from shared.documents.queries.chunks import CHUNK_CREATION_TIMES, CHUNKS_OF_MESSAGES
 from shared.documents.queries.messages import STORED_MESSAGES
 
 __all__ = [
@@ -106,7 +106,7 @@ async def check_variants(clients: Clients, messages: Sequence[Message], session:
 
 async def ensure_texts_unchanged(clients: Clients, chunks: Sequence[Chunk], session: Session) -> None:
     """A chunk that was written anew while it was embedded may have the old text's vector as its own."""
-    stored = await clients.store.query_by_ids(CHUNK_BIRTHS, [each.id for each in chunks], session)
+    stored = await clients.store.query_by_ids(CHUNK_CREATION_TIMES, [each.id for each in chunks], session)
     now = {
         (each["id"], each["thread_id"]): _TIME.validate_python(each["created_at"])
         for each in stored

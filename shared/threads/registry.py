@@ -22,7 +22,7 @@ from shared.documents.containers import read_document
 from shared.documents.messages import Message
 from shared.documents.prepared_message import PreparedMessage
 from shared.documents.queries.messages import STORED_MESSAGES
-from shared.documents.queries.threads import THREADS_BY_NAME
+from shared.documents.queries.threads import THREADS_BY_ID
 from shared.documents.threads import Thread
 from shared.domain.threading.assignment import Links, ThreadingResult, ThreadState, assign_links
 from shared.threads.index import IndexLookup, ThreadIndex
@@ -148,7 +148,7 @@ class Registry:
 
     async def _find(self, names: Collection[str], session: Session) -> dict[str, Thread]:
         """Those that are there. They lie on all shelves, so one question to all is less than one to each."""
-        found = await self._store.query_by_ids(THREADS_BY_NAME, names, session)
+        found = await self._store.query_by_ids(THREADS_BY_ID, names, session)
         return {each["id"]: read_document(Thread, each) for each in found}
 
     async def _enter(self, slice_: "_Slice", session: Session) -> None:

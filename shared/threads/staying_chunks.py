@@ -5,7 +5,7 @@ from shared.clients.cosmos.session import Session
 from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
 from shared.documents.messages import Message
-from shared.documents.queries.chunks import CHUNKS_ANYWHERE
+from shared.documents.queries.chunks import CHUNKS_BY_ID
 from shared.pipeline.events.data import ChunksPrepared
 from shared.pipeline.tombstones import was_removed
 from shared.threads.locating import load_following_merges
@@ -28,7 +28,7 @@ async def load_retained_chunks(clients: Clients, data: ChunksPrepared, session: 
 
 async def _staying(clients: Clients, archive: str, ids: list[str], session: Session) -> dict[str, Chunk]:
     """Wherever they are: what is left of a thread may have come apart."""
-    rows = await clients.store.query_by_ids(CHUNKS_ANYWHERE, ids, session)
+    rows = await clients.store.query_by_ids(CHUNKS_BY_ID, ids, session)
     chunks = [read_document(Chunk, each) for each in rows]
     keys = sorted({(each.message_key, each.thread_id) for each in chunks})
     messages = await clients.store.find_many(Message, keys, session)

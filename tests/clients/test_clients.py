@@ -20,7 +20,7 @@ from shared.clients.search.facets import Facet, FacetValue
 from shared.clients.search.filters import Filters
 from shared.core.errors import DocumentNotFoundError, ErrorKind, RejectedItemsError
 from shared.documents.messages import Message
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.named_query import NamedQuery, Partitions
 from shared.documents.threads import Thread
 from shared.pipeline.lifecycle.attempts import count_attempt
 from shared.pipeline.stage import Subject
@@ -170,12 +170,17 @@ class TestStore:
     async def test_a_query_comes_page_by_page_with_its_parameters(self, place: Bench) -> None:
         thread = place.name("pages")
         await place.clients.store.create_missing(messages(place, 230, thread), Session())
-        query = NamedQuery("of_thread", "messages", "SELECT c.id FROM c WHERE c.thread_id = @partition_value")
+        query = NamedQuery(
+            "of_thread", "messages", "SELECT c.id FROM c WHERE c.thread_id = @partition_value", Partitions.ONE
+        )
         one = [each async for each in place.clients.store.query(query, Session(), partition_value=thread)]
         assert len(one) == 230
         query = NamedQuery("of_thread", "messages", "SELECT c.id FROM c WHERE c.thread_id = @thread")
         everywhere = [each async for each in place.clients.store.query(query, Session(), thread=thread)]
         assert len(everywhere) == 230
+        with pytest.raises(ValueError, match="of_thread is a query of all partition"):
+            await anext(place.clients.store.query(query, Session(), partition_value=thread, thread=thread))
+        query = replace(query, partitions=Partitions.ONE)
         with pytest.raises(ValueError, match="of_thread must filter by @partition_value"):
             await anext(place.clients.store.query(query, Session(), partition_value=thread, thread=thread))
 

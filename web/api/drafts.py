@@ -38,8 +38,8 @@ async def get_draft(req: func.HttpRequest) -> func.HttpResponse:
     reports, threads = await of_draft(await clients(), name)
     shown = DraftDetail(
         name=name,
-        reports=[ReportItem.of(each) for each in reports],
-        threads=[ThreadItem.of(each) for each in threads],
+        reports=[ReportItem.of(report) for report in reports],
+        threads=[ThreadItem.of(thread) for thread in threads],
         links=_links(name),
     )
     return answer_with(req, shown)

@@ -9,17 +9,16 @@ import azure.functions as func
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
 from shared.core.ids import HASH_ID
-from shared.documents.containers import read_document
 from shared.documents.reports import Report
 from shared.documents.sources import NAME_PATTERN
 from shared.documents.summaries import Summary
 from shared.publishing.atom import Feed, atom_feed, entry_of
 from shared.retrieval.links import page_of_draft, page_of_report, page_of_source, page_of_thread
-from shared.retrieval.listings import REPORTS
+from shared.retrieval.listing import REPORTS
 from shared.retrieval.parameters import PATTERN
 from shared.retrieval.reports import resolved_thread
 from web.api.openapi import documented
-from web.caching import answer_of, etag_of
+from web.caching import NOT_SNIFFED, answer_of, etag_of
 from web.formatting import bare_subject
 from web.parameters import draft_named, id_of
 from web.problems import Problem, json_errors
@@ -69,26 +68,20 @@ async def feed_of_thread(req: func.HttpRequest) -> func.HttpResponse:
 
 async def _answer(req: func.HttpRequest, feed: Feed, filters: dict[str, object]) -> func.HttpResponse:
     connected = await clients()
-    page = await REPORTS.page(
-        connected.store,
-        sort="-published_at",
-        filters={**filters, "current": True},
-        after=None,
-        size=ENTRIES,
-    )
-    reports = [read_document(Report, each) for each in page.rows]
-    summaries = await _summaries(connected, reports)
-    entries = [entry_of(each, summaries.get(each.summary_id), page_of_report(each.id)) for each in reports]
+    page = await REPORTS.page(connected.store, filters={**filters, "current": True}, size=ENTRIES)
+    summaries = await _summaries(connected, page.items)
+    entries = [
+        entry_of(report, summaries.get(report.summary_id), page_of_report(report.id)) for report in page.items
+    ]
     origin = connected.settings.PUBLIC_URL or _origin(req)
     body = atom_feed(feed, entries, origin, datetime.now(UTC))
-    # An empty feed bears the time of asking: it is the same feed all the same.
+    # An empty feed holds the time of the request, so its content would give a new ETag every time.
     etag = None if entries else etag_of(feed.self_path.encode())
-    kept = {"X-Content-Type-Options": "nosniff"}
-    return answer_of(req, body, ATOM, headers=kept, etag=etag)
+    return answer_of(req, body, ATOM, headers=NOT_SNIFFED, etag=etag)
 
 
 async def _summaries(connected: Clients, reports: list[Report]) -> dict[str, Summary]:
-    keys = [(each.summary_id, each.scope) for each in reports]
+    keys = [(report.summary_id, report.scope) for report in reports]
     return await connected.store.find_many(Summary, keys, Session())
 
 

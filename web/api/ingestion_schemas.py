@@ -17,10 +17,12 @@ __all__ = [
     "OperationAccepted",
     "OperationDetail",
     "OperationShown",
+    "PublicSource",
     "RemovalDetail",
     "SourceDeleted",
     "SourceItem",
     "SourceList",
+    "SourceShown",
 ]
 
 
@@ -102,8 +104,24 @@ class SourceItem(_Shape):
     links: dict[str, str]
 
 
+class PublicSource(_Shape):
+    """A source as a reader sees it."""
+
+    name: str
+    source_type: str
+    url: str
+    enabled: bool
+    schedule: str | None
+    last_success_at: UtcTime | None
+    links: dict[str, str]
+
+
+class SourceShown(RootModel[SourceItem | PublicSource]):
+    """All of it for an operator, else what is public."""
+
+
 class SourceList(_Shape):
-    items: list[SourceItem]
+    items: list[SourceItem | PublicSource]
     next: str | None
 
 

@@ -8,12 +8,14 @@ from pydantic import Field
 from shared.clients.connections import clients
 from shared.core.ids import HASH_ID
 from shared.documents.base import ProcessingStatus, stored_time
-from shared.documents.containers import read_document
 from shared.documents.threads import Thread
 from shared.retrieval.conversation import Placed, in_reading_order
+from shared.retrieval.errors import InvalidCursorError
 from shared.retrieval.links import api_of, page_of_message
-from shared.retrieval.listings import THREADS, ConsensusFilter
+from shared.retrieval.listing import THREADS
 from shared.retrieval.parameters import (
+    After,
+    ConsensusFilter,
     Day,
     DraftName,
     HashId,
@@ -35,7 +37,7 @@ from web.api.openapi import documented
 from web.caching import answer_with
 from web.pagination import next_address
 from web.parameters import id_of, parse_query
-from web.problems import Problem, json_errors
+from web.problems import json_errors
 
 __all__ = ["blueprint"]
 
@@ -54,7 +56,7 @@ class ThreadsAsked(QueryParameters):
     status: ProcessingStatus | None = None
     sort: Literal["-last_message_date", "last_message_date"] = "-last_message_date"
     limit: Limit = 50
-    after: str | None = Field(None, description="from `next` of the page before")
+    after: After = None
 
     def filters(self) -> dict[str, object]:
         since, until = start_of(self.since), day_after(self.until)
@@ -80,7 +82,7 @@ async def list_threads(req: func.HttpRequest) -> func.HttpResponse:
     page = await THREADS.page(
         connected.store, sort=wanted.sort, filters=wanted.filters(), after=wanted.after, size=wanted.limit
     )
-    items = [ThreadItem.of(read_document(Thread, each)) for each in page.rows]
+    items = [ThreadItem.of(thread) for thread in page.items]
     return answer_with(req, ThreadList(items=items, next=next_address(req, PATH, page.cursor)))
 
 
@@ -118,7 +120,7 @@ async def list_messages(req: func.HttpRequest) -> func.HttpResponse:
             thread_id=thread.id,
             message_count=len(placed),
             missing=max(thread.message_count - len(placed), 0),
-            items=[_in_thread(each) for each in shown],
+            items=[_in_thread(reply) for reply in shown],
             next=next_address(req, path, shown[-1].message.id if more else None),
         ),
     )
@@ -131,11 +133,10 @@ async def _thread(req: func.HttpRequest) -> Thread:
 def _after(placed: list[Placed], key: str | None) -> int:
     if key is None:
         return 0
-    for position, each in enumerate(placed):
-        if each.message.id == key:
+    for position, reply in enumerate(placed):
+        if reply.message.id == key:
             return position + 1
-    fault = {"parameter": "after", "detail": "is not a message of this thread"}
-    raise Problem(422, f"after: {fault['detail']}", errors=[fault])
+    raise InvalidCursorError("is not a message of this thread")
 
 
 def _in_thread(placed: Placed) -> MessageInThread:

@@ -9,7 +9,7 @@ import azure.functions as func
 from shared.clients.connections import Clients, clients
 from shared.upkeep.audit import Actor
 from shared.upkeep.deadletters.background import request_requeue
-from web.operator.access import Visitor, allowed_form, cookie_header, enter, visitor
+from web.access import Visitor, allowed_form, cookie_header, enter, visitor
 from web.operator.view import running_on, view_of
 from web.problems import Problem
 from web.rendering import html_errors, show

@@ -15,7 +15,7 @@ from shared.retrieval.conversation import Placed, in_reading_order
 from shared.retrieval.links import page_of_thread
 from web.pages.message_body import Block, TextMark, body_blocks, is_cut, marks_of_citation, marks_of_stance
 from web.pages.summary_view import ShownSummary, shown_summary
-from web.problems import Problem
+from web.problems import bad_parameter
 
 __all__ = ["MESSAGES_A_PAGE", "ThreadPageData", "thread_values"]
 
@@ -104,8 +104,7 @@ def _pages(page_of: Mapping[str, int], at: str | None, page: str) -> Pages:
     if at is not None and at in page_of:
         return Pages(page_of[at], page_of)
     if not (re.fullmatch(r"[0-9]{1,6}", page) and 1 <= int(page) <= count):
-        fault = {"parameter": "page", "detail": f"must be a number from 1 to {count}"}
-        raise Problem(422, "There is no such page of this thread.", errors=[fault])
+        raise bad_parameter("page", f"must be a number from 1 to {count}")
     return Pages(int(page), page_of)
 
 

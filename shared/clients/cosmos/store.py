@@ -19,7 +19,7 @@ from shared.core.errors import DocumentNotFoundError
 from shared.core.lazy_import import lazy
 from shared.documents.base import Document
 from shared.documents.containers import document_class, read_document
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.named_query import NamedQuery, Partitions
 
 if TYPE_CHECKING:
     from azure.cosmos import exceptions as cosmos
@@ -116,6 +116,10 @@ class Store:
 
         Where threads share a partition, the query itself must filter by its @partition_value.
         """
+        if (partition_value is not None) != (query.partitions is Partitions.ONE):
+            raise ValueError(
+                f"{query.name} is a query of {query.partitions} partition(s): see where it is named"
+            )
         options: dict[str, Any] = {}
         if partition_value is not None:
             model = document_class(query.container)

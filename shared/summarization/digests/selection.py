@@ -8,7 +8,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.base import stored_time
 from shared.documents.containers import read_document
-from shared.documents.queries.messages import MESSAGES_WITHIN
+from shared.documents.queries.messages import COUNT_OF_MESSAGES_WITHIN
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.threads import THREADS_OF_DRAFT, THREADS_WITHIN
 from shared.documents.summaries import Summary
@@ -76,7 +76,7 @@ async def _is_active(clients: Clients, thread: Thread, scope: DigestScope, sessi
     if any(each and start <= each < end for each in (thread.first_message_date, thread.last_message_date)):
         return True
     period = {"start": stored_time(start), "end": stored_time(end)}
-    query = clients.store.query(MESSAGES_WITHIN, session, partition_value=thread.id, **period)
+    query = clients.store.query(COUNT_OF_MESSAGES_WITHIN, session, partition_value=thread.id, **period)
     return any([count async for count in query])
 
 

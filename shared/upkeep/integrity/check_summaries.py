@@ -7,9 +7,9 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.containers import read_document
 from shared.documents.queries.chunks import CHUNK_TEXTS
-from shared.documents.queries.reports import REPORTS
-from shared.documents.queries.summaries import SUMMARIES
-from shared.documents.queries.thread_index import ENTRIES
+from shared.documents.queries.reports import REPORTS_TO_CHECK
+from shared.documents.queries.summaries import SUMMARIES_TO_CHECK
+from shared.documents.queries.thread_index import ENTRIES_TO_CHECK
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
@@ -21,7 +21,7 @@ __all__ = ["check_entries", "check_reports", "check_summaries"]
 
 
 async def check_summaries(clients: Clients, before: int) -> AsyncIterator[Finding]:
-    async for page in query_pages(clients, SUMMARIES, 50, before=before):
+    async for page in query_pages(clients, SUMMARIES_TO_CHECK, 50, before=before):
         summaries = [read_document(Summary, each) for each in page]
         threads = await _threads(clients, [each.thread_id for each in summaries if each.thread_id])
         for summary in summaries:
@@ -60,7 +60,7 @@ def _about(kind: FindingKind, summary: Summary, detail: str) -> Finding:
 
 
 async def check_reports(clients: Clients, before: int) -> AsyncIterator[Finding]:
-    async for page in query_pages(clients, REPORTS, before=before):
+    async for page in query_pages(clients, REPORTS_TO_CHECK, before=before):
         keys = [(each["summary_id"], each["scope"]) for each in page]
         there = await clients.store.find_many(Summary, keys, Session())
         for each in page:
@@ -73,7 +73,7 @@ async def check_reports(clients: Clients, before: int) -> AsyncIterator[Finding]
 
 async def check_entries(clients: Clients, before: int) -> AsyncIterator[Finding]:
     """The index over threads may name one that never came about; nothing follows from it, and it can go."""
-    async for page in query_pages(clients, ENTRIES, before=before):
+    async for page in query_pages(clients, ENTRIES_TO_CHECK, before=before):
         there = await _threads(clients, [name for each in page for name in each["threads"]])
         for each in page:
             lost = [name for name in each["threads"] if name not in there]

@@ -9,11 +9,11 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.base import ProcessingStatus
 from shared.documents.messages import Message
-from shared.documents.queries.archives import PENDING_ARCHIVES
-from shared.documents.queries.chunks import ALL_CHUNK_THREADS, CHUNKS
-from shared.documents.queries.messages import ALL_MESSAGE_THREADS, MESSAGES
+from shared.documents.queries.archives import PENDING_ARCHIVE_IDS
+from shared.documents.queries.chunks import ALL_CHUNK_THREADS, CHUNKS_TO_CHECK
+from shared.documents.queries.messages import ALL_MESSAGE_THREADS, MESSAGES_TO_CHECK
 from shared.documents.queries.named_query import NamedQuery
-from shared.documents.queries.threads import THREADS
+from shared.documents.queries.threads import THREADS_TO_CHECK
 from shared.documents.threads import Thread
 from shared.upkeep.integrity.findings import Finding, FindingKind
 from shared.upkeep.integrity.paging import query_pages
@@ -35,8 +35,8 @@ class _Held:
 
 async def check_threads(clients: Clients, before: int) -> AsyncIterator[Finding]:
     """Only what has not changed since `before` (in seconds) is judged: the rest may be under way."""
-    in_flight = {str(each) async for each in clients.store.query(PENDING_ARCHIVES, Session())}
-    async for page in query_pages(clients, THREADS, THREADS_AT_ONCE):
+    in_flight = {str(each) async for each in clients.store.query(PENDING_ARCHIVE_IDS, Session())}
+    async for page in query_pages(clients, THREADS_TO_CHECK, THREADS_AT_ONCE):
         quiet = [each for each in page if each["_ts"] <= before and not in_flight & set(each["archive_ids"])]
         held = await asyncio.gather(*(_load(clients, each) for each in quiet))
         settled = [
@@ -58,7 +58,7 @@ async def _load(clients: Clients, thread: Row) -> _Held:
     async def rows(query: NamedQuery) -> list[Row]:
         return [each async for each in clients.store.query(query, Session(), partition_value=thread["id"])]
 
-    return _Held(thread, await rows(MESSAGES), await rows(CHUNKS))
+    return _Held(thread, await rows(MESSAGES_TO_CHECK), await rows(CHUNKS_TO_CHECK))
 
 
 def _structure(held: _Held) -> list[Finding]:

@@ -8,7 +8,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.concurrency import in_pages
 from shared.documents.chunks import Chunk
-from shared.documents.queries.chunks import ANYWHERE
+from shared.documents.queries.chunks import EXISTING_CHUNK_IDS
 from shared.upkeep.integrity.findings import Finding, FindingKind
 from shared.upkeep.integrity.paging import PAGE
 
@@ -53,7 +53,8 @@ async def _without_chunk(clients: Clients, page: list[dict[str, Any]], before: i
     missing = await _missing(clients, {each["chunk_id"]: each.get("thread_id") or "" for each in old})
     if missing:  # its chunk may be in another thread: that is for the check of threads to tell
         elsewhere = {
-            str(each) async for each in clients.store.query(ANYWHERE, Session(), ids=sorted(missing))
+            str(each)
+            async for each in clients.store.query(EXISTING_CHUNK_IDS, Session(), ids=sorted(missing))
         }
         missing = {id_: thread for id_, thread in missing.items() if id_ not in elsewhere}
     return [

@@ -14,8 +14,8 @@ from shared.core.errors import DocumentNotFoundError
 from shared.documents.archives import Archive
 from shared.documents.base import ProcessingStatus
 from shared.documents.chunks import Chunk
-from shared.documents.queries.chunks import CHUNK_BIRTHS
-from shared.documents.queries.messages import MESSAGE_PLACES
+from shared.documents.queries.chunks import CHUNK_CREATION_TIMES
+from shared.documents.queries.messages import MESSAGE_ARCHIVES_OF_THREAD
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread, ThreadEntry
@@ -158,7 +158,7 @@ class Repairer:
         return True
 
     async def _sources(self, thread_id: str) -> dict[str, str]:
-        rows = self.clients.store.query(MESSAGE_PLACES, Session(), partition_value=thread_id)
+        rows = self.clients.store.query(MESSAGE_ARCHIVES_OF_THREAD, Session(), partition_value=thread_id)
         archives = {one async for each in rows for one in each.get("archive_ids") or []}
         found = await self.clients.store.find_many(
             Archive, [(each, each) for each in sorted(archives)], Session()
@@ -221,7 +221,7 @@ class Repairer:
 
     async def _delete_chunk(self, finding: Finding) -> bool:
         """With its vector; unless the chunk is in another thread, too: then the vector is that one's."""
-        copies = await self.clients.store.query_by_ids(CHUNK_BIRTHS, [finding.id], Session())
+        copies = await self.clients.store.query_by_ids(CHUNK_CREATION_TIMES, [finding.id], Session())
         if all(each["thread_id"] == finding.partition for each in copies):
             await self.clients.index.delete([finding.id])
         await self.clients.store.delete(Chunk, finding.id, finding.partition, Session())

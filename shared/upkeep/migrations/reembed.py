@@ -24,7 +24,11 @@ from shared.core.errors import PipelineError
 from shared.documents.base import stored_time
 from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
-from shared.documents.queries.chunks import CHUNKS_OF_OTHER_MODELS, EMBEDDED_CHUNKS, OTHER_MODELS
+from shared.documents.queries.chunks import (
+    CHUNKS_OF_OTHER_MODELS,
+    COUNT_OF_EMBEDDED_CHUNKS,
+    COUNT_OF_OTHER_MODELS,
+)
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.threads import Thread
 from shared.embedding.factory import open_embedder
@@ -72,8 +76,8 @@ async def reembed(
     """
     versions, session = clients.index.versions, Session()
     state = Reembedded(model.model, versions.own, live_before=await versions.look_up())
-    state.total = await _count(clients, EMBEDDED_CHUNKS)
-    state.outstanding = await _count(clients, OTHER_MODELS, model=model.model)
+    state.total = await _count(clients, COUNT_OF_EMBEDDED_CHUNKS)
+    state.outstanding = await _count(clients, COUNT_OF_OTHER_MODELS, model=model.model)
     if dry_run:
         return state
     await clients.index.ensure(model.dimension)

@@ -1,23 +1,22 @@
 """How it stands: queues, dead letters, documents, throughput, and what operators and the sweep did last."""
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.administration import QUEUES, queue_counts
 from shared.documents.audits import Audit
 from shared.documents.base import stored_time
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.retryable import count_open, count_refused
+from shared.documents.queries.several_containers import finished_count
 from shared.documents.runs import Run
 from shared.upkeep.audit import last_audits
 from shared.upkeep.requeue.due_document import COLLECTIONS
 from shared.upkeep.requeue.policy import Policy
-from shared.upkeep.sweep.due import count_documents
+from shared.upkeep.sweep.due import count, count_documents
 from shared.upkeep.sweep.run import latest_run
 
 __all__ = ["DocumentsStatus", "QueueStatus", "StageStatus", "SystemStatus", "read_status"]
@@ -144,10 +143,8 @@ def _time(messages: list[Any]) -> datetime | None:
 async def _documents(clients: Clients, position: int, now: datetime) -> DocumentsStatus:
     collection, policy = COLLECTIONS[position], Policy.from_settings(clients.settings)
     counts = await count_documents(clients.store, collection, policy, now)
-    opened = await _count(
-        clients, collection.name, f"c.status IN ('pending', 'processing') AND {collection.alive}", {}
-    )
-    refused = await _count(clients, collection.name, "c.status = 'failed'", {})
+    opened = await count(clients.store, count_open(collection))
+    refused = await count(clients.store, count_refused(collection))
     return DocumentsStatus(
         collection.name,
         collection.stage,
@@ -158,25 +155,17 @@ async def _documents(clients: Clients, position: int, now: datetime) -> Document
     )
 
 
-# What a stage finishes, as it can be counted: its unit, the container, and which of it is new.
-_DONE: dict[str, tuple[str, str, str]] = {
-    "parsing": ("archives", "archives", "c.status = 'processed' AND c.lastAttemptTime >= @since"),
-    "chunking": ("messages", "messages", "c.status = 'processed' AND c.lastAttemptTime >= @since"),
-    "embedding": ("chunks", "chunks", "c.status = 'processed' AND c.lastAttemptTime >= @since"),
-    "summarization": ("summaries", "summaries", "c.generated_at >= @since"),
-    "reporting": ("reports", "reports", "c.published_at >= @since"),
+# The container that a stage finishes documents in.
+_DONE: dict[str, str] = {
+    "parsing": "archives",
+    "chunking": "messages",
+    "embedding": "chunks",
+    "summarization": "summaries",
+    "reporting": "reports",
 }
 
 
 async def _throughput(clients: Clients, stage: str, now: datetime) -> StageStatus:
-    unit, container, condition = _DONE[stage]
-    done = await _count(clients, container, condition, {"since": stored_time(now - WINDOW)})
-    return StageStatus(stage, unit, done, round(done / (WINDOW.total_seconds() / 60), 2))
-
-
-async def _count(clients: Clients, container: str, condition: str, values: Mapping[str, Any]) -> int:
-    text = f"SELECT VALUE COUNT(1) FROM c WHERE {condition}"  # noqa: S608 - conditions of ours; values are parameters
-    found: list[Any] = [
-        each async for each in clients.store.query(NamedQuery("status", container, text), Session(), **values)
-    ]
-    return sum(found)
+    container = _DONE[stage]
+    done = await count(clients.store, finished_count(container), since=stored_time(now - WINDOW))
+    return StageStatus(stage, container, done, round(done / (WINDOW.total_seconds() / 60), 2))

@@ -13,7 +13,9 @@ from shared.clients.servicebus.bus import to_message
 from shared.core.errors import DocumentNotFoundError, PermanentError
 from shared.documents.base import ProcessingStatus, stored_time
 from shared.documents.containers import DOCUMENTS
-from shared.documents.queries.named_query import NEVER, OPEN, NamedQuery
+from shared.documents.queries import retryable
+from shared.documents.queries.conditions import OPEN
+from shared.documents.queries.several_containers import documents_with_id
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.events.splitting import split_to_fit
 from shared.pipeline.readiness import ready_thread, summary_request
@@ -33,12 +35,6 @@ __all__ = [
     "stuck_documents",
     "troubled_by_id",
 ]
-
-FAILED = "c.status IN ('failed_max_retries', 'failed')"
-STUCK = f"c.lastAttemptTime <= @old OR ({NEVER} AND c.created_at <= @old) OR c.requeued_at <= @old"
-COMMON = (
-    "id", "status", "attemptCount", "lastAttemptTime", "lastError", "requeued_at", "created_at"
-)  # fmt: skip
 
 
 class LeftOutError(PermanentError):
@@ -126,7 +122,7 @@ async def stuck_documents(
     policy = Policy.from_settings(clients.settings)
     old = stored_time((now or datetime.now(UTC)) - policy.stuck_after)
     for collection in collections:
-        query = _query(collection, "stuck", f"{OPEN} AND {collection.alive} AND ({STUCK})", "created_at")
+        query = retryable.stuck_documents(collection)
         async for stored in clients.store.query(query, Session(), old=old):
             yield StuckDocument(collection, stored)
 
@@ -136,14 +132,13 @@ async def failed_documents(
 ) -> AsyncIterator[StuckDocument]:
     """Given up: no sweep looks at them again."""
     for collection in collections:
-        query = _query(collection, "failed", FAILED, "created_at")
-        async for stored in clients.store.query(query, Session()):
+        async for stored in clients.store.query(retryable.failed_documents(collection), Session()):
             yield StuckDocument(collection, stored)
 
 
 async def troubled_by_id(clients: Clients, collection: Collection, ids: Sequence[str]) -> list[StuckDocument]:
     """These documents, whatever their state; PermanentError names one that is not there."""
-    query = _query(collection, "by_id", "ARRAY_CONTAINS(@ids, c.id)", "id")
+    query = retryable.documents_by_ids(collection)
     found = {
         str(each["id"]): StuckDocument(collection, each)
         async for each in clients.store.query(query, Session(), ids=list(ids))
@@ -152,13 +147,6 @@ async def troubled_by_id(clients: Clients, collection: Collection, ids: Sequence
     if missing:
         raise PermanentError(f"there is no document {missing[0]!r} in {collection.name}")
     return [found[id_] for id_ in dict.fromkeys(ids)]
-
-
-def _query(collection: Collection, name: str, condition: str, order: str) -> NamedQuery:
-    names = dict.fromkeys((*COMMON, collection.model.partition_field, *collection.fields))
-    fields = ", ".join(f"c.{each}" for each in names)
-    text = f"SELECT {fields} FROM c WHERE {condition} ORDER BY c.{order}"  # noqa: S608 - names and conditions of ours
-    return NamedQuery(f"{collection.name}_{name}", collection.name, text)
 
 
 async def reset_documents(clients: Clients, documents: Sequence[StuckDocument]) -> BulkResult:
@@ -248,6 +236,6 @@ async def find_anywhere(clients: Clients, id_: str) -> list[tuple[str, dict[str,
     """Every document with this id, with the container that has it."""
     found = []
     for container in DOCUMENTS:
-        query = NamedQuery("by_id", container, "SELECT * FROM c WHERE c.id = @id")
+        query = documents_with_id(container)
         found += [(container, each) async for each in clients.store.query(query, Session(), id=id_)]
     return found

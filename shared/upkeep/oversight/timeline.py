@@ -10,6 +10,9 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.queries.failures import FAILURES_ABOUT
 from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.reports import REPORTS_OF_THREAD
+from shared.documents.queries.summaries import SUMMARIES_OF_THREAD
+from shared.documents.queries.threads import THREADS_WITH_ARCHIVE
 from shared.upkeep.audit import last_audits
 from shared.upkeep.deadletters.groups import diagnosed_letters
 from shared.upkeep.deadletters.queue_names import QUEUES
@@ -22,17 +25,8 @@ AUDITS_SEARCHED = 500
 ONLY_LOCAL = "only the local telemetry receiver can be asked; in Azure see Application Insights"
 
 RELATED = {
-    "archives": (
-        NamedQuery(
-            "threads_of_archive",
-            "threads",
-            "SELECT c.id, c.created_at, c.subject FROM c WHERE ARRAY_CONTAINS(c.archive_ids, @id)",
-        ),
-    ),
-    "threads": (
-        NamedQuery("summaries_of_thread", "summaries", "SELECT * FROM c WHERE c.thread_id = @id"),
-        NamedQuery("reports_of_thread", "reports", "SELECT * FROM c WHERE c.thread_id = @id"),
-    ),
+    "archives": (THREADS_WITH_ARCHIVE,),
+    "threads": (SUMMARIES_OF_THREAD, REPORTS_OF_THREAD),
 }
 # The times that a document keeps, and what happened then.
 _TIMES = {

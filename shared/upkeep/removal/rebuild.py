@@ -12,7 +12,7 @@ from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
 from shared.documents.messages import Message
 from shared.documents.prepared_message import prepare_message
-from shared.documents.queries.chunks import CHUNKS_OF_THREAD, THREAD_CHUNKS
+from shared.documents.queries.chunks import CHUNK_ARCHIVES_OF_THREAD, CHUNKS_OF_THREAD
 from shared.documents.queries.messages import MESSAGES_OF_THREAD
 from shared.documents.threads import Thread
 from shared.domain.mail.models import ParsedAddress, ParsedAttachment, Segment, SegmentKind
@@ -83,7 +83,7 @@ async def _update_indexed_threads(
             "thread_id": thread_of[each["message_key"]],
             "source": min(names[thread_of[each["message_key"]]], default=None),
         }
-        async for each in clients.store.query(THREAD_CHUNKS, session, partition_value=thread_id)
+        async for each in clients.store.query(CHUNK_ARCHIVES_OF_THREAD, session, partition_value=thread_id)
         if each["embedding_generated"] and each["message_key"] in thread_of
     ]
     await clients.index.upsert(vectors)

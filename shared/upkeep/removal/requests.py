@@ -13,8 +13,8 @@ from shared.core.ids import removal_id
 from shared.documents.archives import Archive
 from shared.documents.base import stored_time
 from shared.documents.containers import read_document
-from shared.documents.queries.archives import ARCHIVES_OF_SOURCE
-from shared.documents.queries.removals import UNFINISHED
+from shared.documents.queries.archives import ARCHIVE_IDS_OF_SOURCE
+from shared.documents.queries.removals import UNFINISHED_REMOVALS
 from shared.documents.removals import Removal
 from shared.documents.sources import Source
 from shared.pipeline.tombstones import DONE
@@ -58,7 +58,7 @@ async def resume_removals(clients: Clients, now: datetime) -> list[str]:
     before = stored_time(now - SILENT_FOR)
     silent = [
         read_document(Removal, each)
-        async for each in clients.store.query(UNFINISHED, Session(), before=before)
+        async for each in clients.store.query(UNFINISHED_REMOVALS, Session(), before=before)
     ]
     for removal in silent:
         await ask_again(clients, removal, now)
@@ -71,6 +71,6 @@ async def _exists(clients: Clients, kind: str, target: str, session: Session) ->
     if await clients.store.find(Source, target, target, session) is not None:
         return True
     # Uploads name sources that nobody defined.
-    async for _ in clients.store.query(ARCHIVES_OF_SOURCE, session, source=target):
+    async for _ in clients.store.query(ARCHIVE_IDS_OF_SOURCE, session, source=target):
         return True
     return False

@@ -29,14 +29,14 @@ from shared.core.ids import removal_id
 from shared.documents.archives import Archive
 from shared.documents.failures import FailureRecord
 from shared.documents.operations import OperationStatus
-from shared.documents.queries.archives import ARCHIVES_OF_SOURCE
-from shared.documents.queries.chunks import CHUNK_THREADS
+from shared.documents.queries.archives import ARCHIVE_IDS_OF_SOURCE
+from shared.documents.queries.chunks import CHUNK_THREADS_OF_ARCHIVE
 from shared.documents.queries.failures import FAILURES_OF_ARCHIVE
-from shared.documents.queries.messages import MESSAGE_THREADS
+from shared.documents.queries.messages import MESSAGE_THREADS_OF_ARCHIVE
 from shared.documents.queries.named_query import NamedQuery
-from shared.documents.queries.reports import REPORTS_OF
-from shared.documents.queries.summaries import SUMMARIES_OF
-from shared.documents.queries.threads import THREADS_OF_ARCHIVE
+from shared.documents.queries.reports import REPORT_IDS_OF_SCOPE
+from shared.documents.queries.summaries import SUMMARY_IDS_OF_SCOPE
+from shared.documents.queries.threads import THREAD_IDS_OF_ARCHIVE
 from shared.documents.removals import Removal
 from shared.documents.reports import Report
 from shared.documents.sources import Source
@@ -50,7 +50,7 @@ __all__ = ["RemovalRun", "StillThereError", "run_removal"]
 
 log = logging.getLogger(__name__)
 MAX_ROUNDS = 5
-DERIVED = ((Summary, SUMMARIES_OF), (Report, REPORTS_OF))
+DERIVED = ((Summary, SUMMARY_IDS_OF_SCOPE), (Report, REPORT_IDS_OF_SCOPE))
 FAILURES = "failures, round "  # as a unit of the removal, with the number
 SETTLING_SECONDS = 1.0  # between rounds, for the search index to catch up
 
@@ -117,7 +117,7 @@ class _Remover:
     async def _source(self) -> None:
         name = self._removal.target
         await self._store.delete(Source, name, name, Session())
-        while archives := await self._ids(ARCHIVES_OF_SOURCE, source=name):
+        while archives := await self._ids(ARCHIVE_IDS_OF_SOURCE, source=name):
             for archive in sorted(archives):
                 await self._archive(archive)
         self._removal.counts["sources"] = 1
@@ -177,7 +177,7 @@ class _Remover:
         unit = self._removal.unit
         if unit is not None and not unit.startswith(FAILURES):
             yield unit
-        for query in (THREADS_OF_ARCHIVE, MESSAGE_THREADS, CHUNK_THREADS):
+        for query in (THREAD_IDS_OF_ARCHIVE, MESSAGE_THREADS_OF_ARCHIVE, CHUNK_THREADS_OF_ARCHIVE):
             for thread_id in await self._ids(query, archive=archive_id):
                 yield thread_id
 
@@ -233,9 +233,9 @@ class _Remover:
     async def _left(self, archive_id: str) -> dict[str, int]:
         """What there still is, by container and in the index."""
         queries = {
-            "messages": MESSAGE_THREADS,
-            "chunks": CHUNK_THREADS,
-            "threads": THREADS_OF_ARCHIVE,
+            "messages": MESSAGE_THREADS_OF_ARCHIVE,
+            "chunks": CHUNK_THREADS_OF_ARCHIVE,
+            "threads": THREAD_IDS_OF_ARCHIVE,
             "failures": FAILURES_OF_ARCHIVE,
         }
         left = {name: len(await self._rows(query, archive=archive_id)) for name, query in queries.items()}

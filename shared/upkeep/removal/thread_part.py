@@ -12,9 +12,9 @@ from shared.documents.archives import Archive
 from shared.documents.chunks import Chunk
 from shared.documents.failures import FailureRecord
 from shared.documents.messages import Message
-from shared.documents.queries.chunks import THREAD_CHUNKS
+from shared.documents.queries.chunks import CHUNK_ARCHIVES_OF_THREAD
 from shared.documents.queries.failures import FAILURES_OF_THREAD
-from shared.documents.queries.messages import MESSAGE_PLACES
+from shared.documents.queries.messages import MESSAGE_ARCHIVES_OF_THREAD
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.reports import REPORTS_ABOUT
 from shared.documents.queries.summaries import SUMMARIES_ABOUT
@@ -86,7 +86,7 @@ async def find_part(clients: Clients, archive: str, thread_id: str, session: Ses
             await follow_merge(clients, old, thread.id, session)
         await store.patch(Thread, Patch(thread.id, thread.id, set={"absorbing": []}), session)
     part = ThreadPart(archive, thread_id, thread)
-    async for each in store.query(MESSAGE_PLACES, session, partition_value=thread_id):
+    async for each in store.query(MESSAGE_ARCHIVES_OF_THREAD, session, partition_value=thread_id):
         archives = set(each.get("archive_ids") or [each["archive_id"]])
         others = sorted(archives - {archive})
         if not others:
@@ -96,7 +96,7 @@ async def find_part(clients: Clients, archive: str, thread_id: str, session: Ses
         part.archives |= set(others)
         if archive in archives or each["archive_id"] == archive:
             part.shared[each["id"]] = others
-    async for each in store.query(THREAD_CHUNKS, session, partition_value=thread_id):
+    async for each in store.query(CHUNK_ARCHIVES_OF_THREAD, session, partition_value=thread_id):
         if each["message_key"] not in part.staying:
             part.chunks_gone.append(each)
         elif each["message_key"] in part.shared or each["archive_id"] == archive:
@@ -203,7 +203,7 @@ async def _settle_thread(
 
 async def _tell_source(clients: Clients, thread_id: str, source: str | None, session: Session) -> None:
     """A thread's vectors say which source it has."""
-    chunks = clients.store.query(THREAD_CHUNKS, session, partition_value=thread_id)
+    chunks = clients.store.query(CHUNK_ARCHIVES_OF_THREAD, session, partition_value=thread_id)
     embedded = [each["id"] async for each in chunks if each["embedding_generated"]]
     await clients.index.upsert([{"chunk_id": each, "source": source} for each in embedded])
 

@@ -22,7 +22,7 @@ from shared.clients.servicebus.bus import to_message
 from shared.core.concurrency import gather_limited
 from shared.core.errors import DocumentNotFoundError
 from shared.documents.base import ProcessingStatus, stored_time
-from shared.documents.queries.named_query import NEVER, OPEN
+from shared.documents.queries.conditions import NEVER, OPEN
 from shared.pipeline.events.catalogue import STAGE_OF
 from shared.pipeline.events.data import SummarizationRequested
 from shared.pipeline.events.envelope import Event

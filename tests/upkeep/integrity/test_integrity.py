@@ -12,7 +12,7 @@ from shared.clients.cosmos.session import Session
 from shared.core.ids import thread_id
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.named_query import NamedQuery, Partitions
 from shared.documents.reports import Report
 from shared.documents.runs import Run, RunStatus
 from shared.documents.summaries import Summary
@@ -82,7 +82,9 @@ async def work_off(place: MailIn) -> None:
 
 
 async def one(place: MailIn, container: str, thread: str) -> dict[str, Any]:
-    query = NamedQuery("one", container, "SELECT TOP 1 * FROM c WHERE c.thread_id = @partition_value")
+    query = NamedQuery(
+        "one", container, "SELECT TOP 1 * FROM c WHERE c.thread_id = @partition_value", Partitions.ONE
+    )
     (row,) = [each async for each in place.clients.store.query(query, Session(), partition_value=thread)]
     return row
 

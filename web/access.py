@@ -1,4 +1,4 @@
-"""Who may see the operator's page, and whether a form was really sent from it.
+"""Who is an operator, and whether a form was really sent from the operator's page.
 
 The functions are anonymous to the host, because a browser cannot send a function key with a link or a form;
 so the check is here. Let in is, in this order:
@@ -28,7 +28,7 @@ import azure.functions as func
 
 from shared.settings.app import Settings
 
-__all__ = ["COOKIE", "Visitor", "allowed_form", "cookie_header", "enter", "visitor"]
+__all__ = ["COOKIE", "Visitor", "allowed_form", "cookie_header", "enter", "is_operator", "visitor"]
 
 COOKIE = "operator"
 ROLE = "operator"
@@ -69,6 +69,11 @@ def visitor(req: func.HttpRequest, settings: Settings) -> Visitor | None:
     return Visitor(name, cookie=made, token=_token(cookie, name, settings))
 
 
+def is_operator(req: func.HttpRequest, settings: Settings) -> bool:
+    """For answers that show an operator more than a reader. The page's cookie is not sent outside of it."""
+    return visitor(req, settings) is not None
+
+
 def enter(given: str, settings: Settings) -> str | None:
     """The cookie of a session for who has the key."""
     return _signed(KEY, settings) if _key_fits(given, settings) else None
@@ -95,7 +100,7 @@ def _key_fits(given: str | None, settings: Settings) -> bool:
     wanted = settings.OPERATOR_KEY
     if not given or wanted is None:
         return False
-    digests = [hashlib.sha256(each.encode()).digest() for each in (given, wanted.get_secret_value())]
+    digests = [hashlib.sha256(key.encode()).digest() for key in (given, wanted.get_secret_value())]
     return hmac.compare_digest(*digests)
 
 
@@ -164,7 +169,7 @@ def _principal(headers: Mapping[str, str]) -> str | None:
         return None
     try:
         principal = json.loads(base64.b64decode(headers.get("x-ms-client-principal", ""), validate=True))
-        claims = [(str(each["typ"]), str(each["val"])) for each in principal["claims"]]
+        claims = [(str(claim["typ"]), str(claim["val"])) for claim in principal["claims"]]
     except (ValueError, KeyError, TypeError):
         return None
     kinds = ROLE_CLAIMS | {str(principal.get("role_typ"))}

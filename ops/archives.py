@@ -85,8 +85,8 @@ def progress(
     table(
         ["stage", "done>", "of>", "unit", "given up>"],
         [
-            (each.name, f"{each.done:,}", f"{each.total:,}", f"{each.unit}s", f"{each.failed:,}")
-            for each in found.stages
+            (stage.name, f"{stage.done:,}", f"{stage.total:,}", f"{stage.unit}s", f"{stage.failed:,}")
+            for stage in found.stages
         ],
         empty="",
     )

@@ -110,7 +110,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: st
 
     made = _table(columns)
     for row in rows:
-        made.add_row(*(each if isinstance(each, Text) else Text(line(each)) for each in row))
+        made.add_row(*(cell if isinstance(cell, Text) else Text(line(cell)) for cell in row))
     if made.row_count:
         _console().print(made)
     else:

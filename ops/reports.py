@@ -50,13 +50,13 @@ def _list(source: str | None, limit: int, *, json: bool) -> None:
         ["published", "list", "kind", "consensus", "title and id*"],
         [
             (
-                str(each.get("published_at", ""))[:10],
-                each.get("source") or "-",
-                each.get("summary_type") or "-",
-                each.get("consensus_type") or "-",
-                two_lines(each.get("title"), each["id"]),
+                str(report.get("published_at", ""))[:10],
+                report.get("source") or "-",
+                report.get("summary_type") or "-",
+                report.get("consensus_type") or "-",
+                two_lines(report.get("title"), report["id"]),
             )
-            for each in found
+            for report in found
         ],
         empty="There are no reports yet.",
     )

@@ -17,7 +17,7 @@ from shared.pipeline.events.data import ReportDeliveryFailed, ReportPublished, S
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.summaries import mark_superseded
 from shared.pipeline.stage import Stage, StageResult, Subject, Work
-from shared.publishing.webhooks.planning import planned_deliveries
+from shared.publishing.webhooks.delivery import planned_deliveries
 from shared.summarization.digests.touching import touch_digests
 from stages.registration import register_stage
 

@@ -164,5 +164,5 @@ def static(req: func.HttpRequest) -> func.HttpResponse:
     if found is None:
         return problem_page(req, Problem(404, "There is no such file; the page that named it may be old."))
     content, content_type = found
-    kept = {**SECURITY_HEADERS, "Cache-Control": FOR_EVER}
-    return func.HttpResponse(content, status_code=200, mimetype=content_type, headers=kept)
+    headers = {**SECURITY_HEADERS, "Cache-Control": FOR_EVER}
+    return func.HttpResponse(content, status_code=200, mimetype=content_type, headers=headers)

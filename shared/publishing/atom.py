@@ -56,7 +56,7 @@ def entry_of(report: Report, summary: Summary | None, path: str) -> FeedEntry:
         report.published_at,
         path,
         summary.content_html if summary else "",
-        tuple(dict.fromkeys(each for each in categories if each)),
+        tuple(dict.fromkeys(category for category in categories if category)),
     )
 
 
@@ -66,36 +66,36 @@ def atom_feed(feed: Feed, entries: Sequence[FeedEntry], base_url: str, now: date
     root = ET.Element(f"{{{ATOM}}}feed", {XML_BASE: _base(base_url)})
     _text(root, "id", _urn("feed", feed.kind, feed.name))
     _text(root, "title", feed.title)
-    _text(root, "updated", _time(max((each.published for each in entries), default=now)))
+    _text(root, "updated", _time(max((entry.published for entry in entries), default=now)))
     _text(ET.SubElement(root, f"{{{ATOM}}}author"), "name", "Rough Consensus")
     _link(root, "self", feed.self_path, base_url, MEDIA_TYPE)
     _link(root, "alternate", feed.page_path, base_url, "text/html")
-    for each in _latest(entries):
-        _entry(root, each, base_url)
+    for entry in _latest(entries):
+        _entry(root, entry, base_url)
     return bytes(ET.tostring(root, encoding="utf-8", xml_declaration=True))
 
 
 def _latest(entries: Sequence[FeedEntry]) -> list[FeedEntry]:
     """One entry a scope, the newest first."""
-    ordered = sorted(entries, key=lambda each: each.published, reverse=True)
+    ordered = sorted(entries, key=lambda entry: entry.published, reverse=True)
     found: dict[str, FeedEntry] = {}
-    for each in ordered:
-        found.setdefault(each.scope, each)
+    for entry in ordered:
+        found.setdefault(entry.scope, entry)
     return list(found.values())
 
 
-def _entry(root: ET.Element, each: FeedEntry, base_url: str) -> None:
-    entry = ET.SubElement(root, f"{{{ATOM}}}entry")
-    _text(entry, "id", _urn("report", each.scope))
-    _text(entry, "title", each.title)
-    _text(entry, "updated", _time(each.published))
-    _link(entry, "alternate", each.path, base_url, "text/html")
-    for category in each.categories:
-        ET.SubElement(entry, f"{{{ATOM}}}category", {"term": _fit(category)})
-    if each.html:
-        content = ET.SubElement(entry, f"{{{ATOM}}}content", {"type": "html"})
-        content.set(XML_BASE, _absolute(each.path, base_url))  # its citations are links within the page
-        content.text = _fit(each.html)
+def _entry(root: ET.Element, entry: FeedEntry, base_url: str) -> None:
+    element = ET.SubElement(root, f"{{{ATOM}}}entry")
+    _text(element, "id", _urn("report", entry.scope))
+    _text(element, "title", entry.title)
+    _text(element, "updated", _time(entry.published))
+    _link(element, "alternate", entry.path, base_url, "text/html")
+    for category in entry.categories:
+        ET.SubElement(element, f"{{{ATOM}}}category", {"term": _fit(category)})
+    if entry.html:
+        content = ET.SubElement(element, f"{{{ATOM}}}content", {"type": "html"})
+        content.set(XML_BASE, _absolute(entry.path, base_url))  # its citations are links within the page
+        content.text = _fit(entry.html)
 
 
 def _text(parent: ET.Element, name: str, text: str) -> None:

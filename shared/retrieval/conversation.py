@@ -20,38 +20,38 @@ class Placed:
 
 def in_reading_order(messages: Sequence[Message]) -> list[Placed]:
     """Depth first, without recursion: a chain of answers may be hundreds long, or, forged, a circle."""
-    in_time = sorted(messages, key=lambda each: (each.date or _NEVER, each.id))
-    by_id = {each.message_id: each for each in reversed(in_time)}
-    parents = {each.id: _parent(each, by_id) for each in in_time}
+    in_time = sorted(messages, key=lambda message: (message.date or _NEVER, message.id))
+    by_id = {message.message_id: message for message in reversed(in_time)}
+    parents = {message.id: _parent(message, by_id) for message in in_time}
     _break_circles(in_time, parents)
     answers: dict[str, list[Message]] = {}
-    for each in in_time:
-        above = parents[each.id]
-        answers.setdefault(above.id if above else "", []).append(each)
+    for message in in_time:
+        above = parents[message.id]
+        answers.setdefault(above.id if above else "", []).append(message)
     placed: list[Placed] = []
-    waiting = [(each, 0) for each in reversed(answers.get("", []))]
+    waiting = [(message, 0) for message in reversed(answers.get("", []))]
     while waiting:
         message, depth = waiting.pop()
         placed.append(Placed(message, parents[message.id], depth))
-        waiting += [(each, depth + 1) for each in reversed(answers.get(message.id, []))]
+        waiting += [(reply, depth + 1) for reply in reversed(answers.get(message.id, []))]
     return placed
 
 
 def _parent(message: Message, by_id: dict[str, Message]) -> Message | None:
     named = [message.in_reply_to, *reversed(message.references)]
-    for each in named:
-        if each and each != message.message_id and each in by_id:
-            return by_id[each]
+    for name in named:
+        if name and name != message.message_id and name in by_id:
+            return by_id[name]
     return None
 
 
 def _break_circles(messages: Sequence[Message], parents: dict[str, Message | None]) -> None:
     """Of messages that answer each other in a circle, the earliest becomes a first one."""
-    rank = {each.id: position for position, each in enumerate(messages)}
+    rank = {message.id: position for position, message in enumerate(messages)}
     reaches_top: set[str] = set()
-    for each in messages:
+    for message in messages:
         path: dict[str, None] = {}
-        at: Message | None = each
+        at: Message | None = message
         while at is not None and at.id not in reaches_top:
             if at.id in path:
                 circle = list(path)[list(path).index(at.id) :]

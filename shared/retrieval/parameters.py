@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from shared.core.ids import HASH_ID
+from shared.core.times import stored_time
 from shared.documents.sources import NAME_PATTERN
 from shared.domain.mail.mentions import draft_base
 
@@ -14,6 +15,7 @@ __all__ = [
     "DEFAULT_SIZE",
     "LARGEST_SIZE",
     "PATTERN",
+    "AboutDraft",
     "After",
     "ConsensusFilter",
     "Day",
@@ -21,11 +23,15 @@ __all__ = [
     "HashId",
     "Limit",
     "Mention",
+    "Participant",
     "QueryParameters",
+    "Since",
     "SourceName",
+    "Until",
     "day_after",
     "draft_name",
     "start_of",
+    "stored_period",
 ]
 
 DEFAULT_SIZE = 50
@@ -64,6 +70,12 @@ Mention = Annotated[str, AfterValidator(_mention)]
 Day = Annotated[date, BeforeValidator(_day)]
 
 
+AboutDraft = Annotated[DraftName | None, Field(description="a draft (any version of it), RFC, BCP or STD")]
+Since = Annotated[Day | None, Field(alias="from", description="last message on this day or later")]
+Until = Annotated[Day | None, Field(alias="to", description="last message on this day or earlier")]
+Participant = Annotated[str | None, Field(min_length=1, max_length=320, description="an address, or a name")]
+
+
 class QueryParameters(BaseModel):
     """The parameters of an endpoint. One that it does not know is an error: a filter must not go unheard."""
 
@@ -77,6 +89,12 @@ def start_of(day: date | None) -> datetime | None:
 def day_after(day: date | None) -> datetime | None:
     """A period includes its last day."""
     return datetime.combine(day, time(), UTC) + timedelta(days=1) if day and day < date.max else None
+
+
+def stored_period(since: date | None, until: date | None) -> dict[str, str | None]:
+    """The filters of a period, as times are stored."""
+    start, end = start_of(since), day_after(until)
+    return {"since": stored_time(start) if start else None, "until": stored_time(end) if end else None}
 
 
 PATTERN = r"^(draft-[a-z0-9]+(-[a-z0-9]+)+|(RFC|BCP|STD)[1-9][0-9]*)$"

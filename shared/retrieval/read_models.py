@@ -135,7 +135,7 @@ class MessageDetail(ReadModel):
     def of(cls, message: Message) -> "MessageDetail":
         taken = _taken(message, cls)
         return cls(
-            **{**taken, "segments": [SegmentOfBody(**each) for each in message.segments]},
+            **{**taken, "segments": [SegmentOfBody(**segment) for segment in message.segments]},
             sender=message.from_,
             last_error=message.lastError,
             links={

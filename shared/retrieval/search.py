@@ -106,7 +106,7 @@ async def find(clients: Clients, wanted: SearchAsked) -> SearchResult:
 async def _vector(clients: Clients, text: str) -> list[float]:
     model = await embedder(clients)
     vectors = await model.encode([text])
-    return [float(each) for each in vectors[0]]
+    return [float(number) for number in vectors[0]]
 
 
 def found_items(hits: Sequence[Hit]) -> list[FoundItem]:
@@ -127,7 +127,7 @@ def _item(hit: Hit) -> FoundItem:
         sender=Address(name=payload.get("sender_name") or "", email=payload.get("sender") or ""),
         date=datetime.fromisoformat(date) if isinstance(date, str) else date,
         text=payload.get("text") or "",
-        highlights=[_stretches(each) for each in hit.highlights],
+        highlights=[_stretches(passage) for passage in hit.highlights],
         draft_mentions=payload.get("draft_mentions") or [],
         links={
             "chunk": api_of("chunks", hit.chunk_id),
@@ -152,7 +152,7 @@ def _stretches(marked: str) -> list[Highlight]:
 
 def shown_facets(facets: dict[str, list[FacetValue]]) -> dict[str, list[FacetCount]]:
     return {
-        name: [FacetCount(value=each.value, count=each.count) for each in values if each.count]
+        name: [FacetCount(value=facet.value, count=facet.count) for facet in values if facet.count]
         for name, values in facets.items()
     }
 

@@ -43,8 +43,8 @@ async def get_raw(req: func.HttpRequest) -> func.HttpResponse:
     """The mail as text: its headers as they were decoded, and its body."""
     message = await _message(req)
     headers = "".join(f"{name}: {value}\n" for name, value in message.headers.items())
-    kept = {**AS_TEXT, "Content-Disposition": f'attachment; filename="{message.id}.txt"'}
-    return answer_of(req, f"{headers}\n{message.body_raw}".encode(), "text/plain", headers=kept)
+    more = {**AS_TEXT, "Content-Disposition": f'attachment; filename="{message.id}.txt"'}
+    return answer_of(req, f"{headers}\n{message.body_raw}".encode(), "text/plain", headers=more)
 
 
 @blueprint.function_name("chunks_get")

@@ -7,20 +7,20 @@ from pydantic import Field
 
 from shared.clients.connections import clients
 from shared.core.ids import REPORT_ID
-from shared.documents.base import stored_time
 from shared.domain.summaries.models import SummaryType
 from shared.retrieval.listing import REPORTS
 from shared.retrieval.parameters import (
+    AboutDraft,
     After,
     ConsensusFilter,
-    Day,
-    DraftName,
     HashId,
     Limit,
+    Participant,
     QueryParameters,
+    Since,
     SourceName,
-    day_after,
-    start_of,
+    Until,
+    stored_period,
 )
 from shared.retrieval.read_models import ReportDetail, ReportItem, ReportList
 from shared.retrieval.reports import report_and_summary, report_detail
@@ -40,10 +40,10 @@ Order = Literal["-published_at", "published_at", "-last_message_date", "last_mes
 class ReportsAsked(QueryParameters):
     source: SourceName | None = None
     thread: HashId | None = None
-    draft: DraftName | None = Field(None, description="a draft (any version of it), RFC, BCP or STD")
-    since: Day | None = Field(None, alias="from", description="last message on this day or later")
-    until: Day | None = Field(None, alias="to", description="last message on this day or earlier")
-    participant: str | None = Field(None, min_length=1, max_length=320, description="an address, or a name")
+    draft: AboutDraft = None
+    since: Since = None
+    until: Until = None
+    participant: Participant = None
     consensus: ConsensusFilter | None = None
     type: SummaryType | None = None
     outdated: bool = Field(default=False, description="earlier versions as well")
@@ -52,13 +52,11 @@ class ReportsAsked(QueryParameters):
     after: After = None
 
     def filters(self) -> dict[str, object]:
-        since, until = start_of(self.since), day_after(self.until)
         return {
+            **stored_period(self.since, self.until),
             "source": self.source,
             "thread": self.thread,
             "draft": self.draft,
-            "since": since and stored_time(since),
-            "until": until and stored_time(until),
             "participant": self.participant,
             "consensus": self.consensus,
             "type": self.type and self.type.value,

@@ -48,7 +48,7 @@ PATH = "/api/sources"
 PLACE, ONE = "api/sources", "api/sources/{name}"
 NAMED = {"name": NAME_PATTERN}
 LARGEST_BODY = 64 * 1024
-TRIES = 5
+MAX_WRITE_ATTEMPTS = 5  # optimistic concurrency: a fetch writes to the same source
 BY_CALLER = {"Cache-Control": "private, no-cache", "Vary": "x-operator-key, x-ms-client-principal"}
 _USER = re.compile(r"//[^/@]*@")
 CHANGED = "The source changed meanwhile: read it again, and repeat."
@@ -84,7 +84,7 @@ async def create_source(req: func.HttpRequest) -> func.HttpResponse:
 @documented("GET", PLACE, {200: SourceList}, query=SourcesAsked)
 @json_errors
 async def list_sources(req: func.HttpRequest) -> func.HttpResponse:
-    """The defined sources, by name. An operator sees all of them, a reader what is public."""
+    """The defined sources, by name; to an operator also their settings, and how their last fetches went."""
     wanted, connected = parse_query(req, SourcesAsked), await clients()
     page = await SOURCES.page(connected.store, after=wanted.after, size=wanted.limit)
     show = _view_for(req, connected)
@@ -120,16 +120,16 @@ async def get_source(req: func.HttpRequest) -> func.HttpResponse:
 async def update_source(req: func.HttpRequest) -> func.HttpResponse:
     """PUT gives the whole definition anew; PATCH is a JSON merge patch of it (RFC 7396)."""
     connected = await clients()
-    for _ in range(TRIES):
+    for _ in range(MAX_WRITE_ATTEMPTS):
         source = await _found(req, connected)
         _check_match(req, source)
         now = datetime.now(UTC)
         definition = _checked(_merged(req, source), connected)
         _check_login(req, source, definition)
         updated = updated_source(source, definition, now)
-        kept = await connected.store.replace(updated, Session())
-        if kept is not Conflict.CONFLICT:
-            return answer(200, _shown(kept), ETag=kept.etag or "")
+        stored = await connected.store.replace(updated, Session())
+        if stored is not Conflict.CONFLICT:
+            return answer(200, _shown(stored), ETag=stored.etag or "")
     raise Problem(409, CHANGED)
 
 
@@ -152,8 +152,8 @@ async def delete_source(req: func.HttpRequest) -> func.HttpResponse:
     if wanted.derived:
         return await accept_removal(connected, "source", source.name)
     await connected.store.delete(Source, source.id, source.id, Session())
-    kept = "Only the source itself was deleted; archives, messages and reports that came from it are kept."
-    return answer(200, {"name": source.name, "deleted": True, "cascade": False, "detail": kept})
+    detail = "Only the source itself was deleted; archives, messages and reports that came from it are kept."
+    return answer(200, {"name": source.name, "deleted": True, "cascade": False, "detail": detail})
 
 
 @blueprint.function_name("sources_trigger")
@@ -163,7 +163,7 @@ async def delete_source(req: func.HttpRequest) -> func.HttpResponse:
 async def trigger_source(req: func.HttpRequest) -> func.HttpResponse:
     """Ask for a fetch now; where one is under way, that one is the answer."""
     connected = await clients()
-    for _ in range(TRIES):
+    for _ in range(MAX_WRITE_ATTEMPTS):
         source = await _found(req, connected)
         if source.source_type == SourceType.UPLOAD:
             raise Problem(409, "This source takes uploads and has nothing to fetch: use POST /api/archives.")

@@ -7,23 +7,24 @@ from pydantic import Field
 
 from shared.clients.connections import clients
 from shared.core.ids import HASH_ID
-from shared.documents.base import ProcessingStatus, stored_time
+from shared.documents.base import ProcessingStatus
 from shared.documents.threads import Thread
 from shared.retrieval.conversation import Placed, in_reading_order
 from shared.retrieval.errors import InvalidCursorError
 from shared.retrieval.links import api_of, page_of_message
 from shared.retrieval.listing import THREADS
 from shared.retrieval.parameters import (
+    AboutDraft,
     After,
     ConsensusFilter,
-    Day,
-    DraftName,
     HashId,
     Limit,
+    Participant,
     QueryParameters,
+    Since,
     SourceName,
-    day_after,
-    start_of,
+    Until,
+    stored_period,
 )
 from shared.retrieval.read_models import (
     MessageInThread,
@@ -48,10 +49,10 @@ PATH = "/api/threads"
 class ThreadsAsked(QueryParameters):
     source: SourceName | None = None
     archive: HashId | None = None
-    draft: DraftName | None = Field(None, description="a draft (any version of it), RFC, BCP or STD")
-    since: Day | None = Field(None, alias="from", description="last message on this day or later")
-    until: Day | None = Field(None, alias="to", description="last message on this day or earlier")
-    participant: str | None = Field(None, min_length=1, max_length=320, description="an address, or a name")
+    draft: AboutDraft = None
+    since: Since = None
+    until: Until = None
+    participant: Participant = None
     consensus: ConsensusFilter | None = None
     status: ProcessingStatus | None = None
     sort: Literal["-last_message_date", "last_message_date"] = "-last_message_date"
@@ -59,13 +60,11 @@ class ThreadsAsked(QueryParameters):
     after: After = None
 
     def filters(self) -> dict[str, object]:
-        since, until = start_of(self.since), day_after(self.until)
         return {
+            **stored_period(self.since, self.until),
             "source": self.source,
             "archive": self.archive,
             "draft": self.draft,
-            "since": since and stored_time(since),
-            "until": until and stored_time(until),
             "participant": self.participant,
             "consensus": self.consensus,
             "status": self.status and self.status.value,

@@ -37,7 +37,7 @@ async def operator_page(req: func.HttpRequest) -> func.HttpResponse:
         return _login(req, connected)
     asked = req.params.get("asked", "")
     view = await view_of(connected, fresh=bool(asked))
-    running = {each.id: running_on(view.status, each.id) for each in view.groups}
+    running = {group.id: running_on(view.status, group.id) for group in view.groups}
     headers = {**NEVER_KEPT, **(cookie_header(req, who.cookie) if who.cookie else {})}
     return show(
         req,
@@ -81,7 +81,7 @@ async def operator_requeue(req: func.HttpRequest) -> func.HttpResponse:
     if not GROUP.fullmatch(wanted):
         raise Problem(422, "group: must be a group's id")
     view = await view_of(connected, fresh=True)
-    group = next((each for each in view.groups if each.id == wanted), None)
+    group = next((found for found in view.groups if found.id == wanted), None)
     if group is None:
         raise Problem(404, "There are no dead letters of this group any more.")
     audit = running_on(view.status, group.id) or await request_requeue(

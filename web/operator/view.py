@@ -30,16 +30,16 @@ class View:
 
     @property
     def done(self) -> dict[str, StageStatus]:
-        return {each.stage: each for each in self.status.stages}
+        return {stage.stage: stage for stage in self.status.stages}
 
     @property
     def kept(self) -> dict[str, DocumentsStatus]:
-        return {each.stage: each for each in self.status.documents}
+        return {counts.stage: counts for counts in self.status.documents}
 
     @property
     def partial(self) -> bool:
         """Whether there are more dead letters than were looked at."""
-        return any(each.dead > LETTERS_A_QUEUE for each in self.status.queues)
+        return any(queue.dead > LETTERS_A_QUEUE for queue in self.status.queues)
 
 
 def running_on(status: SystemStatus, group: str) -> Audit | None:
@@ -78,15 +78,17 @@ async def _read_view(clients: Clients) -> View:
         _first(stuck_documents(clients)),
         _first(failed_documents(clients)),
     )
-    queues = [each.queue for each in status.queues if each.dead]  # a link to each of the others costs time
+    queues = [
+        queue.queue for queue in status.queues if queue.dead
+    ]  # opening a link to the empty ones costs time
     letters = await diagnosed_letters(clients, queues, most=LETTERS_A_QUEUE)
     return View(status, group_letters(letters), stuck, failed)
 
 
 async def _first(found: AsyncIterator[StuckDocument]) -> list[StuckDocument]:
     shown: list[StuckDocument] = []
-    async for each in found:
-        shown.append(each)
+    async for document in found:
+        shown.append(document)
         if len(shown) == SHOWN_DOCUMENTS:
             break
     return shown

@@ -77,13 +77,16 @@ def body_blocks(message: Message, marks: Iterable[TextMark] = ()) -> list[Block]
 
 
 def is_cut(message: Message, blocks: Sequence[Block]) -> bool:
-    return len(message.body_raw) > MOST_CHARS and sum(len(each.text) for each in blocks) < len(
+    return len(message.body_raw) > MOST_CHARS and sum(len(block.text) for block in blocks) < len(
         message.body_raw.strip()
     )
 
 
 def _segments(message: Message) -> list[Segment]:
-    found = [Segment(SegmentKind(each["kind"]), each["start"], each["end"]) for each in message.segments]
+    found = [
+        Segment(SegmentKind(segment["kind"]), segment["start"], segment["end"])
+        for segment in message.segments
+    ]
     return found or [Segment(SegmentKind.NEW, 0, len(message.body_raw))]
 
 
@@ -133,7 +136,7 @@ def _runs(body: str, start: int, end: int, marks: Sequence[TextMark]) -> Iterato
 def _apart(marks: Iterable[TextMark]) -> list[TextMark]:
     """Marks that overlap become one, with the anchors of all."""
     apart: list[TextMark] = []
-    for mark in sorted(marks, key=lambda each: (each.start, each.end)):
+    for mark in sorted(marks, key=lambda mark: (mark.start, mark.end)):
         if apart and mark.start < apart[-1].end:
             last = apart.pop()
             anchors = tuple(dict.fromkeys((*last.anchors, *mark.anchors)))

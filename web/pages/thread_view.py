@@ -80,7 +80,7 @@ class Pages:
 def thread_values(reading: ThreadPageData, *, at: str | None = None, page: str = "1") -> dict[str, Any]:
     """The template's values for the page that holds message `at`, or for the page of this number."""
     thread, placed = reading.thread, in_reading_order(reading.messages)
-    page_of = {each.message.id: 1 + index // MESSAGES_A_PAGE for index, each in enumerate(placed)}
+    page_of = {reply.message.id: 1 + index // MESSAGES_A_PAGE for index, reply in enumerate(placed)}
     pages = _pages(page_of, at, page)
     waits = thread.status is ProcessingStatus.PENDING
     return {
@@ -90,7 +90,9 @@ def thread_values(reading: ThreadPageData, *, at: str | None = None, page: str =
         "messages": _views(placed[pages.positions()], reading),
         "pages": pages,
         "missing": max(thread.message_count - len(reading.messages), 0),
-        "given_up": [each for each in reading.messages if each.status is ProcessingStatus.FAILED_MAX_RETRIES],
+        "given_up": [
+            message for message in reading.messages if message.status is ProcessingStatus.FAILED_MAX_RETRIES
+        ],
         "grows": waits and thread.summary_id is not None,
         "waiting": waits and thread.summary_id is None,
         "failed": thread.status is ProcessingStatus.FAILED_MAX_RETRIES,
@@ -110,33 +112,34 @@ def _pages(page_of: Mapping[str, int], at: str | None, page: str) -> Pages:
 
 def _shown(summary: Summary, pages: Pages) -> ShownSummary:
     citations = [
-        pages.address(each.message_key, f"c{number}") for number, each in enumerate(summary.citations, 1)
+        pages.address(citation.message_key, f"c{number}")
+        for number, citation in enumerate(summary.citations, 1)
     ]
     stances = {
-        each.message_key: pages.address(each.message_key, f"s-{each.message_key}")
-        for each in summary.stances
-        if each.start is not None
+        stance.message_key: pages.address(stance.message_key, f"s-{stance.message_key}")
+        for stance in summary.stances
+        if stance.start is not None
     }
     return shown_summary(summary, citations, stances)
 
 
 def _views(placed: Sequence[Placed], reading: ThreadPageData) -> list[MessageView]:
     marks = _marks_of_citations(reading)
-    stances = {each.message_key: each for each in reading.summary.stances} if reading.summary else {}
+    stances = {stance.message_key: stance for stance in reading.summary.stances} if reading.summary else {}
     views = []
-    for each in placed:
-        message, stance = each.message, stances.get(each.message.id)
+    for reply in placed:
+        message, stance = reply.message, stances.get(reply.message.id)
         own = marks.get(message.id, [])
         if stance is not None and stance.start is not None and stance.end is not None:
             own = [*own, *marks_of_stance(message, stance.start, stance.end, f"s-{message.id}")]
         blocks = body_blocks(message, own)
-        views.append(MessageView(each, blocks, is_cut(message, blocks), stance))
+        views.append(MessageView(reply, blocks, is_cut(message, blocks), stance))
     return views
 
 
 def _marks_of_citations(reading: ThreadPageData) -> dict[str, list[TextMark]]:
     """By message: where the sentences stand that the summary cites."""
-    messages = {each.id: each for each in reading.messages}
+    messages = {message.id: message for message in reading.messages}
     found: dict[str, list[TextMark]] = {}
     for number, citation in enumerate(reading.summary.citations if reading.summary else [], 1):
         chunk = reading.chunks.get(citation.chunk_id)

@@ -1,10 +1,11 @@
-"""Brings reports to their webhooks: at least once, a bounded number of times, without holding anything up.
+"""Delivers reports to webhooks: at least once, with a bounded number of attempts, outside of the stages.
 
-What is to be done stands on the report. An attempt is counted before it is made, so that a crash cannot make
-it repeat for ever; a receiver tells a repeat by its delivery id.
+The deliveries are planned on the report itself (an outbox). An attempt is counted before it is made, so that
+a crash cannot repeat it for ever; a receiver recognises a repeat by its delivery id.
 """
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -20,18 +21,30 @@ from shared.documents.reports import DeliveryStatus, Report, ReportDelivery
 from shared.pipeline.events.data import ReportDeliveryFailed
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.retry.delays import exponential
-from shared.publishing.webhooks.planning import webhooks_of
 from shared.publishing.webhooks.sending import NotDeliveredError, SendOptions, send
-from shared.settings.webhooks import Webhook
+from shared.settings.app import Settings
+from shared.settings.webhooks import Webhook, parse_webhooks
 
-__all__ = ["deliver_due"]
+__all__ = ["deliver_due", "planned_deliveries"]
 
 log = logging.getLogger(__name__)
 MAX_A_RUN = 200
 AT_ONCE = 8
 LONGEST_DELAY = 3600.0
+# In a row, in one run: a receiver that is down is not asked again for every one of a thousand reports.
 FAILURES_UNTIL_LEFT_ALONE = 3
-"""In a row, in one run: who is down is not asked for each of a thousand reports."""
+
+
+def planned_deliveries(settings: Settings, report: Report, now: datetime) -> list[ReportDelivery]:
+    return [
+        ReportDelivery(channel=hook.name, next_attempt_at=now)
+        for hook in _webhooks(settings)
+        if hook.wants(report.summary_type, report.source)
+    ]
+
+
+def _webhooks(settings: Settings) -> Sequence[Webhook]:
+    return parse_webhooks(settings.WEBHOOKS.get_secret_value() if settings.WEBHOOKS else "")
 
 
 async def deliver_due(
@@ -39,7 +52,7 @@ async def deliver_due(
 ) -> int:
     """Attempt what is due; how many arrived."""
     due = clients.store.query(DUE_DELIVERIES, Session(), now=stored_time(now), limit=limit)
-    reports = [(each["id"], each["scope"]) async for each in due]
+    reports = [(row["id"], row["scope"]) async for row in due]
     run = _DeliveryRun(clients, now, policy or _policy(clients))
     await gather_limited((run.deliver(id_, scope) for id_, scope in reports), AT_ONCE)
     return run.delivered
@@ -59,77 +72,76 @@ class _DeliveryRun:
 
     async def deliver(self, id_: str, scope: str) -> None:
         report = await self.clients.store.find(Report, id_, scope, Session())
-        for place, delivery in enumerate(report.deliveries if report else []):
+        for index, delivery in enumerate(report.deliveries if report else []):
             if report and delivery.status is DeliveryStatus.PENDING and self._is_due(delivery):
-                report = await self._attempt(report, place) or report
+                report = await self._attempt(report, index) or report
 
     def _is_due(self, delivery: ReportDelivery) -> bool:
         return delivery.next_attempt_at is None or delivery.next_attempt_at <= self.now
 
-    async def _attempt(self, report: Report, place: int) -> Report | None:
+    async def _attempt(self, report: Report, index: int) -> Report | None:
         """The report as it is afterwards; None where it was left alone."""
-        delivery = report.deliveries[place]
-        hook = next(
-            (each for each in webhooks_of(self.clients.settings) if each.name == delivery.channel), None
-        )
+        delivery = report.deliveries[index]
+        hooks = {hook.name: hook for hook in _webhooks(self.clients.settings)}
+        hook = hooks.get(delivery.channel)
         if hook is None:
-            return await self._give_up(report, place, "the webhook is not in the settings any more")
+            return await self._give_up(report, index, "the webhook is not in the settings any more")
         if report.outdated:
-            return await self._note(report, place, status=DeliveryStatus.SUPERSEDED, next_attempt_at=None)
+            return await self._note(report, index, status=DeliveryStatus.SUPERSEDED, next_attempt_at=None)
         if delivery.attempts >= self.clients.settings.WEBHOOK_MAX_ATTEMPTS:
-            return await self._give_up(report, place, delivery.error or "its last attempt was cut off")
+            return await self._give_up(report, index, delivery.error or "its last attempt was cut off")
         if self._failures.get(hook.name, 0) >= FAILURES_UNTIL_LEFT_ALONE:
             return None
-        claimed = await self._claim(report, place)
-        return await self._send(hook, claimed, place) if claimed else None
+        claimed = await self._claim(report, index)
+        return await self._send(hook, claimed, index) if claimed else None
 
-    async def _claim(self, report: Report, place: int) -> Report | None:
+    async def _claim(self, report: Report, index: int) -> Report | None:
         """Count the attempt before it is made; None where somebody else was faster."""
-        delivery = report.deliveries[place]
+        delivery = report.deliveries[index]
         attempts = delivery.attempts + 1
         after = self.now + timedelta(seconds=self._delay(attempts))
         changes = {"attempts": attempts, "last_attempt_at": self.now, "next_attempt_at": after}
-        changed = _with(report, place, **changes)
-        patch = Patch(report.id, report.scope, set=_stored(changed, place))
-        condition = f"c.deliveries[{place:d}].attempts = {delivery.attempts:d}"
+        changed = _with(report, index, **changes)
+        patch = Patch(report.id, report.scope, set=_stored(changed, index))
+        condition = f"c.deliveries[{index:d}].attempts = {delivery.attempts:d}"
         stored = await self.clients.store.patch(Report, patch, Session(), condition=condition)
         return None if stored is Conflict.CONFLICT else stored
 
     def _delay(self, attempts: int) -> float:
         return exponential(self.clients.settings.WEBHOOK_BASE_DELAY_SECONDS, attempts, LONGEST_DELAY)
 
-    async def _send(self, hook: Webhook, report: Report, place: int) -> Report:
+    async def _send(self, hook: Webhook, report: Report, index: int) -> Report:
         settings = self.clients.settings
         options = SendOptions(self.now, settings.WEBHOOK_TIMEOUT_SECONDS, settings.PUBLIC_URL)
         try:
             await send(hook, report, self.policy, options=options)
         except NotDeliveredError as error:
             self._failures[hook.name] = self._failures.get(hook.name, 0) + 1
-            return await self._failed(report, place, error)
+            return await self._failed(report, index, error)
         self._failures.pop(hook.name, None)
         self.delivered += 1
         return await self._note(
             report,
-            place,
+            index,
             status=DeliveryStatus.DELIVERED,
             delivered_at=self.now,
             next_attempt_at=None,
             error=None,
         )
 
-    async def _failed(self, report: Report, place: int, error: NotDeliveredError) -> Report:
-        delivery = report.deliveries[place]
+    async def _failed(self, report: Report, index: int, error: NotDeliveredError) -> Report:
+        delivery = report.deliveries[index]
         log.warning("Report %s did not reach webhook %s: %s", report.id, delivery.channel, error)
         if error.for_good or delivery.attempts >= self.clients.settings.WEBHOOK_MAX_ATTEMPTS:
-            return await self._give_up(report, place, str(error))
+            return await self._give_up(report, index, str(error))
         wait = max(self._delay(delivery.attempts), error.retry_after or 0.0)
         after = self.now + timedelta(seconds=wait)
-        return await self._note(report, place, error=str(error), next_attempt_at=after)
+        return await self._note(report, index, error=str(error), next_attempt_at=after)
 
-    async def _give_up(self, report: Report, place: int, why: str) -> Report:
-        """Say so first: the same event is dropped by the broker if a crash makes this repeat."""
-        delivery = report.deliveries[place]
-        told = ReportDeliveryFailed(
+    async def _give_up(self, report: Report, index: int, why: str) -> Report:
+        """Announce it first: if a crash makes this repeat, the broker drops the duplicate event."""
+        delivery = report.deliveries[index]
+        failed = ReportDeliveryFailed(
             report_id=report.id,
             thread_id=report.thread_id or report.scope,
             delivery_channel=delivery.channel,
@@ -137,29 +149,34 @@ class _DeliveryRun:
             error_type=NotDeliveredError.__name__,
             retry_count=max(delivery.attempts - 1, 0),
         )
-        await self.clients.bus.publish([Event.of(told, now=self.now)])
-        return await self._note(report, place, status=DeliveryStatus.FAILED, error=why, next_attempt_at=None)
+        await self.clients.bus.publish([Event.of(failed, now=self.now)])
+        return await self._note(report, index, status=DeliveryStatus.FAILED, error=why, next_attempt_at=None)
 
-    async def _note(self, report: Report, place: int, **changes: object) -> Report:
-        changed = _with(report, place, **changes)
-        patch = Patch(report.id, report.scope, set=_stored(changed, place))
+    async def _note(self, report: Report, index: int, **changes: object) -> Report:
+        changed = _with(report, index, **changes)
+        patch = Patch(report.id, report.scope, set=_stored(changed, index))
         stored = await self.clients.store.patch(Report, patch, Session())
         return changed if isinstance(stored, Conflict) else stored
 
 
-def _with(report: Report, place: int, **changes: object) -> Report:
+def _with(report: Report, index: int, **changes: object) -> Report:
     deliveries = list(report.deliveries)
-    deliveries[place] = deliveries[place].model_copy(update=changes)
+    deliveries[index] = deliveries[index].model_copy(update=changes)
     return report.model_copy(update={"deliveries": deliveries})
 
 
-def _stored(report: Report, place: int) -> dict[str, object]:
-    """What a delivery changes of a report; the rest is others' to write."""
-    arrived = [each.channel for each in report.deliveries if each.status is DeliveryStatus.DELIVERED]
-    pending = [each.next_attempt_at for each in report.deliveries if each.status is DeliveryStatus.PENDING]
-    times = [each for each in pending if each is not None]
+def _stored(report: Report, index: int) -> dict[str, object]:
+    """The fields of a report that a delivery changes; other stages write the rest."""
+    arrived = [
+        delivery.channel for delivery in report.deliveries if delivery.status is DeliveryStatus.DELIVERED
+    ]
+    times = [
+        delivery.next_attempt_at
+        for delivery in report.deliveries
+        if delivery.status is DeliveryStatus.PENDING and delivery.next_attempt_at is not None
+    ]
     return {
-        f"deliveries/{place:d}": report.to_cosmos()["deliveries"][place],
+        f"deliveries/{index:d}": report.to_cosmos()["deliveries"][index],
         "delivery_channels": arrived,
         "notified": bool(arrived) and len(arrived) == len(report.deliveries),
         "next_delivery_at": stored_time(min(times)) if times else None,

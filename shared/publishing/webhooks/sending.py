@@ -52,7 +52,7 @@ def payload(report: Report, public_url: str) -> bytes:
     """What happened, and where to read it: no text of mails."""
     path = f"/api/reports/{report.id}"
     stored = report.to_cosmos()
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         name: stored[name]
         for name in (
             "report_id", "summary_id", "summary_type", "scope", "thread_id", "thread_ids", "source", "title",
@@ -60,7 +60,7 @@ def payload(report: Report, public_url: str) -> bytes:
             "first_message_date", "last_message_date",
         )
     }  # fmt: skip
-    body = {"event": "report.published", **told, "url": f"{public_url.rstrip('/')}{path}"}
+    body = {"event": "report.published", **facts, "url": f"{public_url.rstrip('/')}{path}"}
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
 

@@ -16,8 +16,9 @@ from shared.clients.connections import clients
 from shared.clients.cosmos.session import Session
 from shared.clients.telemetry.tracing import consumer_span
 from shared.core.errors import InvalidEventError
-from shared.ingestion.fetch_requests import INGESTION_QUEUE, request_due_fetches
+from shared.ingestion.fetch_requests import request_due_fetches
 from shared.ingestion.fetch_runs import run_operation
+from shared.pipeline.topology import INGESTION
 from stages.registration import CONNECTION
 
 __all__ = ["blueprint"]
@@ -35,7 +36,7 @@ async def sources_due(timer: func.TimerRequest) -> None:  # noqa: ARG001 - the b
 
 
 @blueprint.function_name("ingestion")
-@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=INGESTION_QUEUE, connection=CONNECTION)
+@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=INGESTION.name, connection=CONNECTION)
 async def ingestion(msg: func.ServiceBusMessage) -> None:
     request, connected = _request(msg.get_body()), await clients()
     with consumer_span("fetch", msg.application_properties or {}) as fetching:

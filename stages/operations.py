@@ -4,7 +4,8 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.clients.telemetry.tracing import consumer_span
-from shared.upkeep.deadletters.background import OPERATIONS_QUEUE, run_requested
+from shared.pipeline.topology import OPERATIONS
+from shared.upkeep.deadletters.background import run_requested
 from stages.registration import CONNECTION
 
 __all__ = ["blueprint"]
@@ -13,7 +14,7 @@ blueprint = func.Blueprint()
 
 
 @blueprint.function_name("operations")
-@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=OPERATIONS_QUEUE, connection=CONNECTION)
+@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=OPERATIONS.name, connection=CONNECTION)
 async def operations(msg: func.ServiceBusMessage) -> None:
     connected = await clients()
     with consumer_span("operation", msg.application_properties or {}):

@@ -5,8 +5,9 @@ import logging
 import azure.functions as func
 
 from shared.clients.connections import clients
-from shared.clients.servicebus.administration import QUEUES, queue_counts
+from shared.clients.servicebus.administration import queue_counts
 from shared.clients.telemetry.metrics import pipeline_metrics
+from shared.pipeline.topology import QUEUES
 
 __all__ = ["blueprint", "measure_queues"]
 

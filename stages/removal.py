@@ -10,7 +10,8 @@ from shared.clients.connections import clients
 from shared.clients.telemetry.tracing import consumer_span
 from shared.core.errors import InvalidEventError
 from shared.pipeline.tombstones import DONE
-from shared.upkeep.removal.requests import REMOVAL_QUEUE, ask_again, resume_removals
+from shared.pipeline.topology import REMOVAL
+from shared.upkeep.removal.requests import ask_again, resume_removals
 from shared.upkeep.removal.run import run_removal
 from stages.registration import CONNECTION
 
@@ -21,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 @blueprint.function_name("removal")
-@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=REMOVAL_QUEUE, connection=CONNECTION)
+@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=REMOVAL.name, connection=CONNECTION)
 async def removal(msg: func.ServiceBusMessage) -> None:
     connected, id_ = await clients(), _removal_id(msg.get_body())
     with consumer_span("removal", msg.application_properties or {}) as removing:

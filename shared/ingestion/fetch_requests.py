@@ -19,10 +19,10 @@ from shared.documents.containers import read_document
 from shared.documents.operations import Operation
 from shared.documents.queries.sources import DUE_SOURCES
 from shared.documents.sources import Source
+from shared.pipeline.topology import INGESTION
 
-__all__ = ["INGESTION_QUEUE", "Requested", "due_sources", "request_due_fetches", "request_fetch"]
+__all__ = ["Requested", "due_sources", "request_due_fetches", "request_fetch"]
 
-INGESTION_QUEUE = "ingestion"
 WAITING_LEASE = timedelta(minutes=10)  # for a message that waits in the queue
 
 
@@ -46,7 +46,7 @@ async def request_fetch(
     await clients.store.create(operation, session)
     with span("fetch requested", attributes={"pipeline.source": source.name}):
         request = {"operation_id": operation.id, "session": session.tokens()}
-        await clients.bus.send_request(INGESTION_QUEUE, request, operation.id)
+        await clients.bus.send_request(INGESTION.name, request, operation.id)
     return Requested(operation.id, is_new=True)
 
 

@@ -42,7 +42,7 @@ async def summarizer_for(clients: Clients, data: SummarizationRequested, thread:
             answer_limit=settings.SUMMARY_ANSWER_LIMIT,
             json_mode=settings.SUMMARY_JSON_MODE,
         ),
-        StoredBudget(clients.store, thread.archive_id, settings.SUMMARY_ARCHIVE_TOKENS),
+        StoredBudget(clients.store, thread.archive_id, settings.SUMMARY_ARCHIVE_TOKENS, clients.runtime.now),
     )
 
 

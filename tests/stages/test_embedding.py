@@ -8,6 +8,7 @@ import pytest_asyncio
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.search.facets import FacetValue
+from shared.clients.search.filters import Filters
 from shared.core.ids import thread_id
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
@@ -18,6 +19,7 @@ from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
 from shared.embedding.port import Embedder
 from shared.pipeline.events.data import EmbeddingsGenerated
 from shared.pipeline.events.envelope import Event
+from shared.pipeline.lifecycle.archives import archive_removing
 from shared.retrieval.errors import NotFoundError
 from shared.retrieval.reports import find_by_id, resolved_thread
 from shared.retrieval.search import SearchAsked, find, found_items
@@ -28,7 +30,7 @@ from stages.embedding import EMBEDDING
 from stages.orchestration import ORCHESTRATION
 from stages.parsing import PARSING
 from tests.settings.test_app import LOCAL
-from tests.stages.mail_in import MailIn, mail, mail_in
+from tests.stages.mail_in import MailIn, archive_of, mail, mail_in
 from tests.support.cloud import LocalCloud
 from tests.support.services import RunningService
 
@@ -72,6 +74,36 @@ async def test_chunks_become_vectors_that_are_found_by_meaning(
         assert (event.data.embedding_count, event.data.embedding_dimension) == (3, 384)
         chunks = await place.stored("chunks")
         assert {(each["embedding_generated"], each["status"]) for each in chunks} == {(True, "processed")}
+        (question,) = await encoder.encode(["a place to have a meal"])
+        hits = await place.clients.index.search(None, question.tolist(), filters=Filters(source="list"))
+        assert hits[0].payload["text"] == "Where do we eat on Tuesday?"
+        assert hits[0].payload["sender"] == "bo@example.org"
+
+
+async def test_of_an_archive_that_is_being_deleted_only_what_another_has_is_embedded(
+    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await ready_index(place, encoder)
+        (prepared,) = await place.take_in(FIRST + SECOND, "first")
+        await place.take_in(FIRST, "second")
+        marked = archive_of(FIRST + SECOND, "first").id
+        await archive_removing(place.clients.store, marked, Session())
+        (event,) = await place.run(EMBEDDING, prepared)
+        assert event.data.chunk_threads == [ROOT, ROOT]
+        embedded = {row["message_id"]: row["embedding_generated"] for row in await place.stored("chunks")}
+        assert embedded == {
+            "<m0@example.org>": True, "<m1@example.org>": True, "<m4@example.org>": False
+        }  # fmt: skip
+        assert {hit.chunk_id for hit in await place.clients.index.search("*")} == set(event.data.chunk_ids)
+
+
+async def test_a_hit_leads_back_to_its_chunk_its_message_and_its_thread(
+    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await ready_index(place, encoder)
+        await through(place, FIRST + SECOND)
         asked = SearchAsked(q="devices", thread=ROOT)
         found = await find(place.clients, asked)
         first = found_items(found.hits)[0]

@@ -28,6 +28,7 @@ from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, mail, mail_in
 from tests.support.cloud import LocalCloud
+from tests.support.documents import CREATED
 from tests.support.services import RunningService
 
 ROOT = thread_id("<m0@example.org>")
@@ -316,7 +317,14 @@ async def test_where_a_source_names_its_chairs_nobody_else_rules(
 ) -> None:
     said = "As chair, I declare rough consensus to require TLS 1.3."
     async with mail_in(cloud, bus_service) as place:
-        source = Source(id="list", name="list", source_type="upload", url="", settings={"chairs": chairs})
+        source = Source(
+            created_at=CREATED,
+            id="list",
+            name="list",
+            source_type="upload",
+            url="",
+            settings={"chairs": chairs},
+        )
         await place.clients.store.create(source, Session())
         objected = mail(2, parent=0, body="I object. Many embedded devices cannot run it.")
         await place.take_in(mail(0) + objected + mail(4, parent=0, body=said))

@@ -16,13 +16,8 @@ from shared.settings.app import Settings
 if TYPE_CHECKING:
     from azure.servicebus.aio.management import ServiceBusAdministrationClient
 
-__all__ = ["QUEUES", "QueueCounts", "queue_counts"]
+__all__ = ["QueueCounts", "queue_counts"]
 
-# In the order in which an archive goes through them; a test compares them with the deployment's.
-QUEUES = (
-    "ingestion", "parsing", "chunking", "embedding", "orchestration", "summarization", "reporting",
-    "failures", "operations", "removal",
-)  # fmt: skip
 FORBIDDEN = 403
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 

@@ -35,7 +35,7 @@ async def drop_thread(
     names = [thread.id, *signposts]
     if thread.threading:
         state = ThreadState.from_document(thread.threading)
-        await ThreadIndex(clients.store).leave(names, state, session)
+        await ThreadIndex(clients.store, clients.runtime.now).leave(names, state, session)
     for name in reversed(names):
         await clients.store.delete(Thread, name, name, session)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from shared.pipeline.retry.delays import exponential
+from shared.pipeline.topology import SWEPT
 from shared.settings.app import Settings
 
 __all__ = ["Policy"]
@@ -30,10 +31,9 @@ class Policy:
             grace=timedelta(minutes=settings.RETRY_JOB_GRACE_MINUTES),
             interval=timedelta(seconds=settings.RETRY_JOB_INTERVAL_SECONDS),
             max_attempts={
-                "archives": settings.RETRY_JOB_MAX_ATTEMPTS_ARCHIVES,
-                "messages": settings.RETRY_JOB_MAX_ATTEMPTS_MESSAGES,
-                "chunks": settings.RETRY_JOB_MAX_ATTEMPTS_CHUNKS,
-                "threads": settings.RETRY_JOB_MAX_ATTEMPTS_THREADS,
+                stage.document.container: getattr(settings, stage.max_attempts)
+                for stage in SWEPT
+                if stage.max_attempts is not None
             },
             limit=settings.RETRY_JOB_LIMIT,
             probes=settings.RETRY_JOB_PROBES,

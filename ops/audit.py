@@ -1,4 +1,4 @@
-"""What operators did."""
+"""`audit`: what operators did."""
 
 from typing import Annotated
 

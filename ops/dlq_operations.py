@@ -34,7 +34,7 @@ def carry_out(
     resume: str | None,
     json: bool,
 ) -> None:
-    """Of what is selected; an operation that goes on has its own selection on record."""
+    """Run the action on the selected letters, or resume an operation, whose selection is on record."""
     interrupt, selection = Interrupt(), None if resume is not None else select()
 
     async def work(clients: "Clients") -> "Audit | None":
@@ -100,7 +100,7 @@ async def _run(clients: "Clients", audit: "Audit", interrupt: Interrupt) -> "Aud
 
 @contextmanager
 def _watching(audit: "Audit", interrupt: Interrupt) -> "Iterator[OperationObserver]":
-    """Progress on a terminal; on a pipe only what somebody would wait for."""
+    """A progress bar on a terminal; otherwise only a line if the operation has to wait."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -1,4 +1,4 @@
-"""Documents that are stuck or were given up."""
+"""`documents`: those that are stuck or were given up."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 

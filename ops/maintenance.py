@@ -1,4 +1,4 @@
-"""The sweep, the consistency checks and migrations, by hand."""
+"""`sweep` and `migrate`: what otherwise timers and deployments do."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -89,7 +89,7 @@ def _given(
     enabled: Enabled = None,
     setting: Setting = None,
 ) -> dict[str, Any]:
-    """What the options give; what they do not give is not in it."""
+    """The fields that the options give."""
     options = {"source_type": source_type or None, "url": url, "enabled": enabled}
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if schedule is not None:

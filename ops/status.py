@@ -1,4 +1,4 @@
-"""How it stands."""
+"""`status`: queues, documents, throughput and the last operations."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -101,7 +101,7 @@ def _show_operations(found: "SystemStatus") -> None:
 
 
 def _advise(found: "SystemStatus") -> None:
-    """What to do next, where there is something."""
+    """Suggest the next command, if something needs attention."""
     if found.sweep is None:
         print_note("The sweep has not run yet.")
     else:

@@ -1,4 +1,4 @@
-"""What happened to one document or event."""
+"""`timeline`: what happened to one document or event."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The consistency checks by hand."""
+"""`verify`: runs the consistency checks now."""
 
 from typing import TYPE_CHECKING, Annotated
 

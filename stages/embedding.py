@@ -31,9 +31,8 @@ from shared.pipeline.events.envelope import Event
 from shared.pipeline.isolation import isolate_poison
 from shared.pipeline.lifecycle.chunks import chunk_embedded, chunk_given_up, chunks_recovered, is_settled
 from shared.pipeline.stage import Stage, StageResult, Work
-from shared.threads.locating import ensure_not_merged
+from shared.threads.locating import ensure_not_merged, load_retained_chunks
 from shared.threads.rechunking import ensure_texts_unchanged
-from shared.threads.staying_chunks import load_retained_chunks
 from stages.registration import register_stage
 
 __all__ = ["EMBEDDING", "blueprint"]

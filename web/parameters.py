@@ -1,4 +1,4 @@
-"""What a request asks for: query parameters and ids, checked before anything is looked up."""
+"""Query parameters and ids of a request, checked before anything is looked up."""
 
 import re
 from typing import TypeVar
@@ -11,7 +11,7 @@ from web.problems import Problem, bad_parameter
 
 __all__ = ["checked_id", "draft_named", "id_of", "parse_query", "refuse_unknown"]
 
-_KEY = "code"  # the function's key, which is the host's to check
+_KEY = "code"  # the function key, which the host checks
 Model = TypeVar("Model", bound=QueryParameters)
 
 

@@ -1,4 +1,4 @@
-"""Errors of the HTTP API as RFC 9457 has them, and for input the path of each fault."""
+"""Errors of the HTTP API as problem details (RFC 9457), with the parameter or JSON pointer of every fault."""
 
 import functools
 import json
@@ -47,7 +47,7 @@ TITLES = {
 
 
 class Problem(Exception):  # noqa: N818 - RFC 9457's own word
-    """An answer that ends a request: its status, and what is wrong."""
+    """Ends a request with this status and detail."""
 
     def __init__(self, status: int, detail: str, **more: Any) -> None:
         super().__init__(detail)

@@ -1,8 +1,8 @@
 """Pages: one Jinja environment that escapes everything, and the headers that every page carries.
 
 Nothing inline runs or styles: scripts and styles come from /static, under names that carry a hash of their
-content, and the content security policy allows those alone. So mail that gets past the escaping, which it
-does not, still could not do anything.
+content, and the content security policy allows only those. Markup in a mail that got past the escaping could
+still not run.
 """
 
 import functools
@@ -59,7 +59,7 @@ FOR_EVER = "public, max-age=31536000, immutable"
 
 
 class Assets:
-    """The files under /static: read once, named by what is in them."""
+    """The files under /static, read once. Names carry a hash of the content: clients cache them for ever."""
 
     def __init__(self, folder: Path) -> None:
         self._served: dict[str, tuple[bytes, str]] = {}
@@ -126,7 +126,7 @@ def show(
     headers: Mapping[str, str] | None = None,
     **values: Any,
 ) -> func.HttpResponse:
-    """The page, or 304 where the reader has it already. `path` is the request's, for the navigation."""
+    """The rendered page, or 304 if the client has it. `path` marks the current entry of the navigation."""
     path = "/" + req.url.partition("://")[2].partition("/")[2].partition("?")[0]
     body = render(template, path=path, query=values.pop("query", ""), **values)
     all_headers = {**SECURITY_HEADERS, **(headers or {})}
@@ -134,7 +134,7 @@ def show(
 
 
 def html_errors(handler: Handler) -> Handler:
-    """Whatever the handler raises becomes a page that says what is wrong, and what one can do."""
+    """Whatever the handler raises becomes a page that says what is wrong."""
 
     @functools.wraps(handler)
     async def shown(req: func.HttpRequest) -> func.HttpResponse:

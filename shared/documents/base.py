@@ -1,4 +1,4 @@
-"""What every document has."""
+"""Fields and behaviour that all documents share."""
 
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -76,7 +76,7 @@ class Document(BaseModel):
 
     @property
     def partition_value(self) -> str:
-        """What a reader has to know besides the id to find the document: a thread's id, a scope, a bucket."""
+        """The value that determines the partition: a thread's id, a scope, a bucket."""
         return str(getattr(self, self.partition_field))
 
     @classmethod
@@ -95,7 +95,7 @@ class Document(BaseModel):
 class RetryableDocument(Document):
     """A document that the sweep looks after (shared/upkeep/sweep)."""
 
-    requeued_at: UtcTime | None = None  # asked for again since then, and nothing was heard of it yet
+    requeued_at: UtcTime | None = None  # requeued at this time, and no attempt was recorded since
 
 
 class SharedPartitionDocument(RetryableDocument):
@@ -110,12 +110,12 @@ class SharedPartitionDocument(RetryableDocument):
 class _Status(StrEnum):
     @classmethod
     def _missing_(cls, value: object) -> "_Status | None":
-        """Others write "processing", which says no more than that it is not done."""
+        """Other implementations write "processing"; to us that is pending."""
         return cls("pending") if value == "processing" else None
 
 
 class ProcessingStatus(_Status):
-    """Of messages, chunks and threads. There is no "processing": what is in flight, the broker knows."""
+    """Of messages, chunks and threads. There is no "processing": the broker knows what is in flight."""
 
     PENDING = "pending"
     PROCESSED = "processed"

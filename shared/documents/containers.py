@@ -1,4 +1,4 @@
-"""Which containers there are, how each is partitioned and indexed, and how its documents are read."""
+"""The containers: their partition keys and indexing policies, and how documents are read from them."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime

@@ -21,7 +21,7 @@ ATOM = "http://www.w3.org/2005/Atom"
 XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
 MEDIA_TYPE = "application/atom+xml"
 _NAMESPACE = uuid.UUID("3d0f54c1-3e52-4f0b-8a53-0d3c4f1a9b77")
-# What XML 1.0 cannot hold at all, and the marks that turn the direction of the text around.
+# Characters that XML 1.0 cannot contain, and those that change the direction of text.
 _UNFIT = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\u202a-\u202e\u2066-\u2069]")
 
 

@@ -1,4 +1,4 @@
-"""Which drafts and RFCs are talked about, and what is known of one."""
+"""Drafts and RFCs: how often they are mentioned, and the reports and threads about one."""
 
 import asyncio
 from collections import Counter

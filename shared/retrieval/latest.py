@@ -27,6 +27,6 @@ async def latest_reports(connected: Clients, size: int, **filters: object) -> li
 
 
 async def latest_digests(connected: Clients, size: int, **filters: object) -> list[Report]:
-    """Of weeks and months, the latest first: by the label in their scope."""
+    """Digests of weeks and months, sorted by the period in their scope, the latest first."""
     found = await latest_reports(connected, size, digests=True, **filters)
     return sorted(found, key=lambda report: report.scope.rpartition(":")[2], reverse=True)

@@ -1,4 +1,4 @@
-"""Where things are: the addresses of the API and of the pages, made in one place."""
+"""The addresses of the API's resources and of the pages."""
 
 from urllib.parse import quote, urlencode
 
@@ -23,7 +23,7 @@ def page_of_thread(thread_id: str) -> str:
 
 
 def page_of_message(thread_id: str, message_key: str, anchor: str = "", report: str = "") -> str:
-    """The message's place on its thread's page, which `at` finds in a thread that fills several.
+    """The message on its thread's page. `at` selects the page, if the thread fills several.
 
     With a report, the page marks what that report cites.
     """

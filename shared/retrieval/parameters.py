@@ -1,4 +1,4 @@
-"""What a reader may ask for: the types of query parameters, checked once for API, pages and command line."""
+"""Types of query parameters, shared by the API, the pages and the command line."""
 
 import re
 from datetime import UTC, date, datetime, time, timedelta
@@ -59,7 +59,7 @@ def draft_name(text: str) -> str:
 
 
 def _day(value: Any) -> Any:
-    """Pydantic would take numbers for days, too."""
+    """Pydantic would also accept numbers as days."""
     if isinstance(value, str) and not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
         raise ValueError("must be a day such as 2024-03-31")
     return value
@@ -77,7 +77,7 @@ Participant = Annotated[str | None, Field(min_length=1, max_length=320, descript
 
 
 class QueryParameters(BaseModel):
-    """The parameters of an endpoint. One that it does not know is an error: a filter must not go unheard."""
+    """The parameters of an endpoint. An unknown one is an error: a misspelt filter must not be ignored."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

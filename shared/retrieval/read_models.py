@@ -1,4 +1,4 @@
-"""What the API answers with: the documents as readers need them, without what only the stages use."""
+"""The documents as readers see them, without the fields that only the stages use."""
 
 from datetime import datetime
 from typing import Any

@@ -74,7 +74,7 @@ async def find_audit(store: Store, id_: str) -> Audit:
 
 async def last_audits(store: Store, limit: int = 10) -> list[Audit]:
     found = store.query(LAST_AUDITS, Session(), limit=limit)
-    return [read_document(Audit, each) async for each in found]
+    return [read_document(Audit, row) async for row in found]
 
 
 @asynccontextmanager

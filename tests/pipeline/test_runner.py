@@ -28,7 +28,7 @@ from shared.core.errors import PermanentError
 from shared.core.ids import invalid_key
 from shared.documents.failures import FailureRecord
 from shared.documents.messages import Message
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.named_query import NamedQuery, Partitions
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.runner import Runtime, StageRunner
@@ -62,7 +62,8 @@ def no_faults_left(cloud: LocalCloud, bus_service: RunningService) -> Iterator[N
 
 async def chunks_stored(place: Bench) -> list[str]:
     """Which of the toy's chunks are there, without the test's own tag."""
-    query = NamedQuery("tagged", "chunks", "SELECT c.id FROM c WHERE ENDSWITH(c.id, @tag) ORDER BY c.id")
+    text = "SELECT c.id FROM c WHERE ENDSWITH(c.id, @tag) ORDER BY c.id"
+    query = NamedQuery("tagged", "chunks", text, Partitions.ONE)
     found = place.clients.store.query(query, Session(), partition_value="t1", tag=f"-{place.tag}")
     return [each["id"].rpartition("-")[0] async for each in found]
 

@@ -90,6 +90,6 @@ def _own(req: func.HttpRequest) -> str:
 
 
 def _origin(req: func.HttpRequest) -> str:
-    """Where the reader asked: the address under which the site is known to them."""
+    """The origin of the request: the address under which the client knows the site."""
     parts = urlsplit(req.url)
     return f"{parts.scheme}://{parts.netloc}"

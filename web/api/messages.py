@@ -19,7 +19,7 @@ from web.problems import bad_parameter, json_errors
 __all__ = ["blueprint"]
 
 blueprint = func.Blueprint()
-# A mail is a stranger's: it is handed out as text to save, which no browser may take for anything else.
+# Mail is untrusted: it is served as a text file to save, which no browser may interpret as anything else.
 AS_TEXT = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; sandbox",

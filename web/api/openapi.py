@@ -1,4 +1,4 @@
-"""The OpenAPI document, made of what the endpoints declare: their parameters and answers are its schemas."""
+"""The OpenAPI document, generated from what the endpoints declare with `@documented`."""
 
 import functools
 import json
@@ -46,7 +46,7 @@ Answers = Mapping[int, type[BaseModel] | str]
 
 @dataclass(frozen=True)
 class Described:
-    """One operation. An answer is a model, or the media type of what is not JSON."""
+    """One operation of the API. An answer is a model, or the media type of content that is not JSON."""
 
     method: str
     path: str
@@ -73,7 +73,7 @@ def documented(
     needs_key: bool = False,
     name: str = "",
 ) -> Callable[[Function], Function]:
-    """Put a function into the document. Its docstring says what it does, else its name."""
+    """Add a function to the document. The first line of its docstring becomes the summary."""
 
     def remember(function: Function) -> Function:
         summary = (function.__doc__ or function.__name__.replace("_", " ").capitalize()).strip()
@@ -179,7 +179,7 @@ def _in_query(operation: Described) -> list[dict[str, Any]]:
 
 
 def _flat(schema: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """A parameter's schema by itself: what it refers to put in place, and no null, which no query can say."""
+    """A parameter's schema with references resolved and without null, which no query string can express."""
     choices = [choice for choice in schema.get("anyOf", []) if choice != {"type": "null"}]
     if len(choices) == 1:
         schema = {**{name: value for name, value in schema.items() if name != "anyOf"}, **choices[0]}

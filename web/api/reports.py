@@ -1,29 +1,13 @@
 """Reports over HTTP: what was agreed, found by list, thread, draft, people, time and outcome."""
 
-from typing import Literal
-
 import azure.functions as func
-from pydantic import Field
 
 from shared.clients.connections import clients
 from shared.core.ids import REPORT_ID
-from shared.domain.summaries.models import SummaryType
 from shared.retrieval.listing import REPORTS
-from shared.retrieval.parameters import (
-    AboutDraft,
-    After,
-    ConsensusFilter,
-    HashId,
-    Limit,
-    Participant,
-    QueryParameters,
-    Since,
-    SourceName,
-    Until,
-    stored_period,
-)
 from shared.retrieval.read_models import ReportDetail, ReportItem, ReportList
 from shared.retrieval.reports import report_and_summary, report_detail
+from web.api.list_parameters import ReportsAsked
 from web.api.openapi import documented
 from web.caching import NOT_SNIFFED, answer_of, answer_with
 from web.pagination import next_address
@@ -34,34 +18,6 @@ __all__ = ["blueprint"]
 
 blueprint = func.Blueprint()
 PATH = "/api/reports"
-Order = Literal["-published_at", "published_at", "-last_message_date", "last_message_date"]
-
-
-class ReportsAsked(QueryParameters):
-    source: SourceName | None = None
-    thread: HashId | None = None
-    draft: AboutDraft = None
-    since: Since = None
-    until: Until = None
-    participant: Participant = None
-    consensus: ConsensusFilter | None = None
-    type: SummaryType | None = None
-    outdated: bool = Field(default=False, description="earlier versions as well")
-    sort: Order = "-published_at"
-    limit: Limit = 50
-    after: After = None
-
-    def filters(self) -> dict[str, object]:
-        return {
-            **stored_period(self.since, self.until),
-            "source": self.source,
-            "thread": self.thread,
-            "draft": self.draft,
-            "participant": self.participant,
-            "consensus": self.consensus,
-            "type": self.type and self.type.value,
-            "current": None if self.outdated else True,
-        }
 
 
 @blueprint.function_name("reports_list")

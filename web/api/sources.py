@@ -191,7 +191,7 @@ def _merged(req: func.HttpRequest, source: Source) -> dict[str, Any]:
     if req.method == "PATCH":
         body = _merge_patch(definition_of(source), body)
     if body.get("url") == redacted_url(source.url):
-        body["url"] = source.url  # given back as it was shown
+        body["url"] = source.url  # the client sends back the redacted address that it was shown
     if body.setdefault("name", source.name) != source.name:
         raise bad_field("name", "a source cannot be renamed")
     return body
@@ -246,13 +246,13 @@ def _view_for(req: func.HttpRequest, connected: Clients) -> Callable[[Source], d
 
 
 def _shown(source: Source) -> dict[str, Any]:
-    """All but what its link is signed with. The answer to a write shows it, too: that needs a key."""
+    """Everything but the signature of its link: for operators, and for writers, who have a function key."""
     shown = source.model_dump(mode="json", include=set(SourceItem.model_fields))
     return {**shown, "url": redacted_url(source.url), "links": _links(source)}
 
 
 def _public(source: Source) -> dict[str, Any]:
-    """No settings, cursor, lease or error: these name secrets, or quote what a server said."""
+    """For readers: no settings, cursor, lease or error, which name secrets or quote a server's answer."""
     shown = source.model_dump(mode="json", include=set(PublicSource.model_fields))
     return {**shown, "url": _public_url(source), "links": _links(source)}
 

@@ -1,31 +1,16 @@
 """Threads over HTTP, and their messages in the order of reading."""
 
-from typing import Literal
-
 import azure.functions as func
 from pydantic import Field
 
 from shared.clients.connections import clients
 from shared.core.ids import HASH_ID
-from shared.documents.base import ProcessingStatus
 from shared.documents.threads import Thread
 from shared.retrieval.conversation import Placed, in_reading_order
 from shared.retrieval.errors import InvalidCursorError
 from shared.retrieval.links import api_of, page_of_message
 from shared.retrieval.listing import THREADS
-from shared.retrieval.parameters import (
-    AboutDraft,
-    After,
-    ConsensusFilter,
-    HashId,
-    Limit,
-    Participant,
-    QueryParameters,
-    Since,
-    SourceName,
-    Until,
-    stored_period,
-)
+from shared.retrieval.parameters import HashId, Limit, QueryParameters
 from shared.retrieval.read_models import (
     MessageInThread,
     MessagesOfThread,
@@ -34,6 +19,7 @@ from shared.retrieval.read_models import (
     ThreadList,
 )
 from shared.retrieval.reports import messages_of, resolved_thread
+from web.api.list_parameters import ThreadsAsked
 from web.api.openapi import documented
 from web.caching import answer_with
 from web.pagination import next_address
@@ -44,31 +30,6 @@ __all__ = ["blueprint"]
 
 blueprint = func.Blueprint()
 PATH = "/api/threads"
-
-
-class ThreadsAsked(QueryParameters):
-    source: SourceName | None = None
-    archive: HashId | None = None
-    draft: AboutDraft = None
-    since: Since = None
-    until: Until = None
-    participant: Participant = None
-    consensus: ConsensusFilter | None = None
-    status: ProcessingStatus | None = None
-    sort: Literal["-last_message_date", "last_message_date"] = "-last_message_date"
-    limit: Limit = 50
-    after: After = None
-
-    def filters(self) -> dict[str, object]:
-        return {
-            **stored_period(self.since, self.until),
-            "source": self.source,
-            "archive": self.archive,
-            "draft": self.draft,
-            "participant": self.participant,
-            "consensus": self.consensus,
-            "status": self.status and self.status.value,
-        }
 
 
 @blueprint.function_name("threads_list")

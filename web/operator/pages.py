@@ -1,4 +1,4 @@
-"""The page and its forms."""
+"""The operator's page, and the forms on it."""
 
 import re
 from datetime import timedelta

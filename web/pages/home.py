@@ -17,7 +17,7 @@ SHOWN = 12
 DIGESTS = 6
 
 
-# Only this route is the site's root on Azure, too: an empty one would be named after the function.
+# In Azure an empty route means the function's name. This pattern matches only the root of the site.
 @blueprint.function_name("page_home")
 @blueprint.route(route="{ignored:maxlength(0)?}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors

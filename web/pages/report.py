@@ -18,7 +18,7 @@ blueprint = func.Blueprint()
 
 
 async def _by_thread(report: Report, shown: ShownSummary) -> list[tuple[Thread, list[CitedClaim]]]:
-    """A digest's claims under the threads that they are of; threads of which it says nothing more as well."""
+    """A digest's claims by thread, in its order. Threads without a claim are listed, too."""
     if report.thread_id is not None:
         return []
     keys = [(thread_id, thread_id) for thread_id in report.thread_ids]

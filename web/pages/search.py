@@ -86,7 +86,7 @@ def _year(year: str, count: int, parameters: Mapping[str, Any]) -> Choice:
 
 
 def _choice(label: str, count: int, changed: Mapping[str, str], parameters: Mapping[str, Any]) -> Choice:
-    """Choosing it again undoes it; either way one starts at the first page."""
+    """A link that sets or removes this filter, and goes back to the first page."""
     chosen = all(str(parameters.get(name, "")).lower() == value.lower() for name, value in changed.items())
     kept = {name: value for name, value in parameters.items() if name not in {"skip", *changed}}
     address = f"/search?{urlencode(kept if chosen else {**kept, **changed})}"

@@ -70,11 +70,11 @@ def shown_summary(
 
 
 def _sections(summary: Summary, footnotes: Sequence[Footnote]) -> list[tuple[str, list[CitedClaim]]]:
-    """In the order of reading; a section that we do not know comes last, under its own name."""
+    """In a fixed order; an unknown section comes last, under its own name."""
     by_section: dict[str, list[CitedClaim]] = {}
     for claim in summary.claims:
         cited = [footnotes[index] for index in claim.citations if index < len(footnotes)]
-        if cited:  # what nothing bears is not shown
+        if cited:  # a claim without a citation is not shown
             by_section.setdefault(claim.section, []).append(CitedClaim(claim, cited))
     order = [*(name for name in HEADINGS if name in by_section), *(set(by_section) - set(HEADINGS))]
     return [(HEADINGS.get(name, name.capitalize()), by_section[name]) for name in order]

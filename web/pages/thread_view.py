@@ -1,4 +1,4 @@
-"""What a thread's page shows, made of the thread's documents alone."""
+"""The values of a thread's page, computed from the documents without I/O."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from web.problems import bad_parameter
 __all__ = ["MESSAGES_A_PAGE", "ThreadPageData", "thread_values"]
 
 MESSAGES_A_PAGE = 400
-DEEPEST = 8  # further answers are not indented further
+DEEPEST = 8  # replies below this depth are not indented further
 SHOWN_STANCES = frozenset({"support", "objection", "question"})
 
 

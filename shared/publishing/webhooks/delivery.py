@@ -55,7 +55,7 @@ def _webhooks(settings: Settings) -> Sequence[Webhook]:
 async def deliver_due(
     clients: Clients, now: datetime, *, policy: AddressPolicy | None = None, limit: int = MAX_A_RUN
 ) -> int:
-    """Attempt what is due; how many arrived."""
+    """Attempt all due deliveries. Returns how many arrived."""
     due = clients.store.query(DUE_DELIVERIES, Session(), now=stored_time(now), limit=limit)
     reports = [(row["id"], row["scope"]) async for row in due]
     run = _DeliveryRun(clients, now, policy or _policy(clients))
@@ -85,7 +85,7 @@ class _DeliveryRun:
         return delivery.next_attempt_at is None or delivery.next_attempt_at <= self.now
 
     async def _attempt(self, report: Report, index: int) -> Report | None:
-        """The report as it is afterwards; None where it was left alone."""
+        """The report after the attempt; None if no attempt was made."""
         delivery = report.deliveries[index]
         hooks = {hook.name: hook for hook in _webhooks(self.clients.settings)}
         hook = hooks.get(delivery.channel)
@@ -101,7 +101,7 @@ class _DeliveryRun:
         return await self._send(hook, claimed, index) if claimed else None
 
     async def _claim(self, report: Report, index: int) -> Report | None:
-        """Count the attempt before it is made; None where somebody else was faster."""
+        """Count the attempt before it is made; None if another instance claimed it first."""
         attempts = report.deliveries[index].attempts + 1
         retry_at = self.now + timedelta(seconds=self._delay(attempts))
         return await delivery_attempted(self.clients.store, report, index, now=self.now, retry_at=retry_at)

@@ -1,4 +1,4 @@
-"""One attempt at one webhook: a checked address, a bounded wait, no redirect followed."""
+"""One delivery attempt to a webhook: checked address (SSRF), bounded time, no redirects."""
 
 import hashlib
 import json
@@ -34,7 +34,7 @@ _REDIRECTS = range(300, 400)
 
 
 class NotDeliveredError(Exception):
-    """The receiver did not take it. `for_good`: another attempt at this address ends the same way."""
+    """The receiver did not accept it. `for_good`: another attempt would end the same way."""
 
     def __init__(self, message: str, *, retry_after: float | None = None, for_good: bool = False) -> None:
         super().__init__(message)
@@ -50,12 +50,12 @@ class SendOptions:
 
 
 def delivery_id(report: Report, webhook: str) -> str:
-    """The same for every attempt: a receiver that knows it has seen this report."""
+    """The same for every attempt, so that the receiver can drop duplicates."""
     return hashlib.sha256(json.dumps([report.id, webhook]).encode()).hexdigest()[:32]
 
 
 def payload(report: Report, public_url: str) -> bytes:
-    """What happened, and where to read it: no text of mails."""
+    """The report's facts and its address. It contains no text of mails."""
     path = f"/api/reports/{report.id}"
     stored = report.to_cosmos()
     facts: dict[str, Any] = {
@@ -71,7 +71,7 @@ def payload(report: Report, public_url: str) -> bytes:
 
 
 async def send(hook: Webhook, report: Report, policy: AddressPolicy, *, options: SendOptions) -> None:
-    """Deliver it, or say why not."""
+    """Deliver the report, or raise NotDeliveredError."""
     body = payload(report, options.public_url)
     headers = {
         "Content-Type": "application/json",

@@ -179,8 +179,8 @@ class _Job:
         given = {name: value for name, value in self.audit.selection.items() if name != "rate"}
         chosen = await choose(self.clients, LetterSelection.model_validate(given))
         plan: dict[str, list[int]] = {}
-        for each in chosen:
-            plan.setdefault(each.letter.queue, []).append(each.letter.sequence_number)
+        for diagnosed in chosen:
+            plan.setdefault(diagnosed.letter.queue, []).append(diagnosed.letter.sequence_number)
         return plan
 
     async def _move(self, queue: str, chosen: set[int], noted: set[int]) -> None:
@@ -200,13 +200,13 @@ class _Job:
         async with self.clients.bus.queue_sender(queue) as sender:
 
             async def send(letters: Sequence[ReceivedMessage]) -> Mapping[int, str]:
-                again = [resubmission(DeadLetter.of(queue, each)) for each in letters]
+                again = [resubmission(DeadLetter.of(queue, letter)) for letter in letters]
                 return await send_again(sender, queue, self.audit.id, again)
 
             yield send
 
     async def _archive(self, queue: str, letters: Sequence[ReceivedMessage]) -> Mapping[int, str]:
-        await self.journal.archive(DeadLetter.of(queue, each).record() for each in letters)
+        await self.journal.archive(DeadLetter.of(queue, letter).record() for letter in letters)
         return {}
 
     async def _save_now_and_then(self, done: int) -> None:

@@ -22,8 +22,8 @@ __all__ = ["check_entries", "check_reports", "check_summaries"]
 
 async def check_summaries(clients: Clients, before: int) -> AsyncIterator[Finding]:
     async for page in query_pages(clients, SUMMARIES_TO_CHECK, 50, before=before):
-        summaries = [read_document(Summary, each) for each in page]
-        threads = await _threads(clients, [each.thread_id for each in summaries if each.thread_id])
+        summaries = [read_document(Summary, row) for row in page]
+        threads = await _threads(clients, [summary.thread_id for summary in summaries if summary.thread_id])
         for summary in summaries:
             if summary.thread_id and summary.thread_id not in threads:
                 detail = f"thread {summary.thread_id} is not there"
@@ -47,11 +47,11 @@ async def _current(clients: Clients, summary: Summary) -> AsyncIterator[Finding]
 
 
 async def _texts(clients: Clients, summary: Summary) -> dict[str, str]:
-    ids = sorted({each.chunk_id for each in summary.citations})
+    ids = sorted({citation.chunk_id for citation in summary.citations})
     if not ids:
         return {}
     found = clients.store.query(CHUNK_TEXTS, Session(), partition_value=summary.thread_id, ids=ids)
-    return {each["id"]: each["text"] async for each in found}
+    return {row["id"]: row["text"] async for row in found}
 
 
 def _about(kind: FindingKind, summary: Summary, detail: str) -> Finding:
@@ -61,26 +61,24 @@ def _about(kind: FindingKind, summary: Summary, detail: str) -> Finding:
 
 async def check_reports(clients: Clients, before: int) -> AsyncIterator[Finding]:
     async for page in query_pages(clients, REPORTS_TO_CHECK, before=before):
-        keys = [(each["summary_id"], each["scope"]) for each in page]
+        keys = [(row["summary_id"], row["scope"]) for row in page]
         there = await clients.store.find_many(Summary, keys, Session())
-        for each in page:
-            if each["summary_id"] not in there:
-                detail = f"summary {each['summary_id']} is not there"
-                yield Finding(
-                    FindingKind.REPORT_WITHOUT_SUMMARY, "reports", each["id"], each["scope"], detail
-                )
+        for row in page:
+            if row["summary_id"] not in there:
+                detail = f"summary {row['summary_id']} is not there"
+                yield Finding(FindingKind.REPORT_WITHOUT_SUMMARY, "reports", row["id"], row["scope"], detail)
 
 
 async def check_entries(clients: Clients, before: int) -> AsyncIterator[Finding]:
     """The index over threads may name one that never came about; nothing follows from it, and it can go."""
     async for page in query_pages(clients, ENTRIES_TO_CHECK, before=before):
-        there = await _threads(clients, [name for each in page for name in each["threads"]])
-        for each in page:
-            lost = [name for name in each["threads"] if name not in there]
+        there = await _threads(clients, [name for row in page for name in row["threads"]])
+        for row in page:
+            lost = [name for name in row["threads"] if name not in there]
             if lost:
                 detail, data = f"it names {len(lost)} threads that are not there", {"threads": lost}
                 yield Finding(
-                    FindingKind.ENTRY_WITHOUT_THREAD, "thread_index", each["id"], each["bucket"], detail, data
+                    FindingKind.ENTRY_WITHOUT_THREAD, "thread_index", row["id"], row["bucket"], detail, data
                 )
 
 

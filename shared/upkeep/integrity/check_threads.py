@@ -36,20 +36,20 @@ class _Held:
 
 async def check_threads(clients: Clients, before: int) -> AsyncIterator[Finding]:
     """Only what has not changed since `before` (in seconds) is judged: the rest may be under way."""
-    in_flight = {str(each) async for each in clients.store.query(PENDING_ARCHIVE_IDS, Session())}
+    in_flight = {str(row) async for row in clients.store.query(PENDING_ARCHIVE_IDS, Session())}
     async for page in query_pages(clients, THREADS_TO_CHECK, THREADS_AT_ONCE):
-        quiet = [each for each in page if each["_ts"] <= before and not in_flight & set(each["archive_ids"])]
-        held = await asyncio.gather(*(_load(clients, each) for each in quiet))
+        quiet = [row for row in page if row["_ts"] <= before and not in_flight & set(row["archive_ids"])]
+        held = await asyncio.gather(*(_load(clients, thread) for thread in quiet))
         settled = [
-            each
-            for each in held
-            if all(row["_ts"] <= before for row in [*each.messages, *each.chunks])
-            and all(is_finished(ProcessingStatus(row["status"])) for row in each.messages)
+            held_thread
+            for held_thread in held
+            if all(row["_ts"] <= before for row in [*held_thread.messages, *held_thread.chunks])
+            and all(is_finished(ProcessingStatus(row["status"])) for row in held_thread.messages)
         ]
-        for each in settled:
-            for finding in _structure(each):
+        for held_thread in settled:
+            for finding in _structure(held_thread):
                 yield finding
-            async for finding in _unchunked(clients, each):
+            async for finding in _unchunked(clients, held_thread):
                 yield finding
         async for finding in _vectors(clients, settled):
             yield finding
@@ -57,7 +57,7 @@ async def check_threads(clients: Clients, before: int) -> AsyncIterator[Finding]
 
 async def _load(clients: Clients, thread: Row) -> _Held:
     async def rows(query: NamedQuery) -> list[Row]:
-        return [each async for each in clients.store.query(query, Session(), partition_value=thread["id"])]
+        return [row async for row in clients.store.query(query, Session(), partition_value=thread["id"])]
 
     return _Held(thread, await rows(MESSAGES_TO_CHECK), await rows(CHUNKS_TO_CHECK))
 
@@ -69,11 +69,11 @@ def _structure(held: _Held) -> list[Finding]:
         detail = f"it counts {counted} messages and has {stored}"
         data = {"archives": held.thread["archive_ids"], "lost": not has_all_messages(counted, stored)}
         findings.append(Finding(FindingKind.THREAD_COUNT_WRONG, "threads", id_, id_, detail, data))
-    keys = {each["id"] for each in held.messages}
+    keys = {row["id"] for row in held.messages}
     findings += [
-        _homeless_chunk(each["id"], id_, each["message_key"])
-        for each in held.chunks
-        if each["message_key"] not in keys
+        _homeless_chunk(chunk["id"], id_, chunk["message_key"])
+        for chunk in held.chunks
+        if chunk["message_key"] not in keys
     ]
     return findings
 
@@ -85,22 +85,22 @@ def _homeless_chunk(id_: str, thread: str, key: str) -> Finding:
 
 
 async def _unchunked(clients: Clients, held: _Held) -> AsyncIterator[Finding]:
-    chunked = {each["message_key"] for each in held.chunks}
-    for each in held.messages:
-        if each["id"] in chunked or each["status"] != ProcessingStatus.PROCESSED or not each["length"]:
+    chunked = {chunk["message_key"] for chunk in held.chunks}
+    for row in held.messages:
+        if row["id"] in chunked or row["status"] != ProcessingStatus.PROCESSED or not row["length"]:
             continue
         place = held.thread["id"]
-        message = await clients.store.find(Message, each["id"], place, Session())
+        message = await clients.store.find(Message, row["id"], place, Session())
         if message is not None and message.body_normalized.strip():
-            detail = f"{each['length']} characters of its own, and no chunk"
-            yield Finding(FindingKind.MESSAGE_WITHOUT_CHUNKS, "messages", each["id"], place, detail, each)
+            detail = f"{row['length']} characters of its own, and no chunk"
+            yield Finding(FindingKind.MESSAGE_WITHOUT_CHUNKS, "messages", row["id"], place, detail, row)
 
 
 async def _vectors(clients: Clients, held: list[_Held]) -> AsyncIterator[Finding]:
     embedded = {
-        chunk["id"]: (chunk, each.thread["id"])
-        for each in held
-        for chunk in each.chunks
+        chunk["id"]: (chunk, held_thread.thread["id"])
+        for held_thread in held
+        for chunk in held_thread.chunks
         if chunk["embedding_generated"]
     }
     places = await clients.index.places(list(embedded))
@@ -121,17 +121,17 @@ async def check_orphans(clients: Clients, before: int) -> AsyncIterator[Finding]
             yield Finding(FindingKind.MESSAGE_WITHOUT_THREAD, "messages", row["id"], thread, detail)
     async for page in query_pages(clients, ALL_CHUNK_THREADS, before=before):
         lost = await _missing_threads(clients, page)
-        rows = [each for each in page if each["thread_id"] in lost]
-        keys = [(each["message_key"], each["thread_id"]) for each in rows]
+        rows = [row for row in page if row["thread_id"] in lost]
+        keys = [(row["message_key"], row["thread_id"]) for row in rows]
         there = await clients.store.find_many(Message, keys, Session())
-        for each in rows:
-            message = there.get(each["message_key"])
-            if message is None or message.thread_id != each["thread_id"]:
-                yield _homeless_chunk(each["id"], each["thread_id"], each["message_key"])
+        for row in rows:
+            message = there.get(row["message_key"])
+            if message is None or message.thread_id != row["thread_id"]:
+                yield _homeless_chunk(row["id"], row["thread_id"], row["message_key"])
 
 
 async def _missing_threads(clients: Clients, page: list[Row]) -> dict[str, Row]:
     """Each thread of these that is not there, with one of them."""
-    places = {each["thread_id"]: each for each in page}
-    there = await clients.store.find_many(Thread, [(each, each) for each in places], Session())
+    places = {row["thread_id"]: row for row in page}
+    there = await clients.store.find_many(Thread, [(thread_id, thread_id) for thread_id in places], Session())
     return {thread: row for thread, row in places.items() if thread not in there}

@@ -49,12 +49,11 @@ async def _parts(clients: Clients, condition: str) -> list[str]:
 
 
 async def _without_chunk(clients: Clients, page: list[dict[str, Any]], before: int) -> list[Finding]:
-    old = [each for each in page if _is_old(each.get("embedding_date"), before)]
-    missing = await _missing(clients, {each["chunk_id"]: each.get("thread_id") or "" for each in old})
+    old = [vector for vector in page if _is_old(vector.get("embedding_date"), before)]
+    missing = await _missing(clients, {vector["chunk_id"]: vector.get("thread_id") or "" for vector in old})
     if missing:  # its chunk may be in another thread: that is for the check of threads to tell
         elsewhere = {
-            str(each)
-            async for each in clients.store.query(EXISTING_CHUNK_IDS, Session(), ids=sorted(missing))
+            str(row) async for row in clients.store.query(EXISTING_CHUNK_IDS, Session(), ids=sorted(missing))
         }
         missing = {id_: thread for id_, thread in missing.items() if id_ not in elsewhere}
     return [

@@ -118,7 +118,7 @@ class Repairer:
     async def _recount(self, finding: Finding) -> bool:
         """Messages that were lost are in the archives still; what is more than counted is threaded again."""
         if finding.data["lost"]:
-            parsed = [await self._parse_again(each, finding) for each in finding.data["archives"]]
+            parsed = [await self._parse_again(archive, finding) for archive in finding.data["archives"]]
             if any(parsed):
                 return True
         return await self._thread_again(finding)
@@ -144,15 +144,15 @@ class Repairer:
             if thread is not None:
                 await drop_thread(self.clients, thread, session)
             rebuilt = await rebuild_thread(self.clients, place, await self._sources(place), session)
-        for each in sorted(rebuilt):
-            await self._ask_for_summary(each, finding)
+        for thread_id in sorted(rebuilt):
+            await self._ask_for_summary(thread_id, finding)
         return True
 
     async def _sources(self, thread_id: str) -> dict[str, str]:
         rows = self.clients.store.query(MESSAGE_ARCHIVES_OF_THREAD, Session(), partition_value=thread_id)
-        archives = {one async for each in rows for one in each.get("archive_ids") or []}
+        archives = {one async for row in rows for one in row.get("archive_ids") or []}
         found = await self.clients.store.find_many(
-            Archive, [(each, each) for each in sorted(archives)], Session()
+            Archive, [(archive, archive) for archive in sorted(archives)], Session()
         )
         return {id_: archive.source for id_, archive in found.items()}
 
@@ -176,7 +176,7 @@ class Repairer:
         version, settings = ready.version, self.clients.settings
 
         def rebuild(dues: Sequence[DueDocument]) -> list[Requeue]:
-            return [(summary_request(each.id, version, settings), each.next_attempt) for each in dues]
+            return [(summary_request(due.id, version, settings), due.next_attempt) for due in dues]
 
         noted = {thread_id: requested_version(version, ends_claim=False)}
         return bool(await self._requeuer().requeue([due], rebuild, **noted))
@@ -204,7 +204,7 @@ class Repairer:
     async def _delete_chunk(self, finding: Finding) -> bool:
         """With its vector; unless the chunk is in another thread, too: then the vector is that one's."""
         copies = await self.clients.store.query_by_ids(CHUNK_CREATION_TIMES, [finding.id], Session())
-        if all(each["thread_id"] == finding.partition for each in copies):
+        if all(copy["thread_id"] == finding.partition for copy in copies):
             await self.clients.index.delete([finding.id])
         await self.clients.store.delete(Chunk, finding.id, finding.partition, Session())
         return True

@@ -39,7 +39,7 @@ async def backfill(
 
     async def flush() -> None:
         results = await asyncio.gather(
-            *(store.replace(read_document(model, each), session) for each in waiting)
+            *(store.replace(read_document(model, stored), session) for stored in waiting)
         )
         done.changed_meanwhile += sum(result is Conflict.CONFLICT for result in results)
         done.upgraded += sum(result is not Conflict.CONFLICT for result in results)

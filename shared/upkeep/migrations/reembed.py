@@ -95,7 +95,7 @@ async def reembed(
 
 async def _count(clients: Clients, query: NamedQuery, **parameters: str) -> int:
     found: AsyncIterator[Any] = clients.store.query(query, Session(), **parameters)
-    return sum([int(each) async for each in found])
+    return sum([int(row) async for row in found])
 
 
 async def _pages(clients: Clients, model: str, refused: set[str]) -> AsyncIterator[list[Chunk]]:
@@ -119,7 +119,7 @@ async def _embed_page(
     session: Session,
 ) -> None:
     """Vectors first, then the flag, as in the stage: broken off between, they are made again."""
-    settled = await model.encode_each([each.text for each in chunks])
+    settled = await model.encode_each([chunk.text for chunk in chunks])
     threads = await _threads_of(chunks, clients, session)
     now = stored_time(clients.runtime.now())
     items, patches = [], []
@@ -137,7 +137,7 @@ async def _embed_page(
 
 
 async def _threads_of(chunks: Sequence[Chunk], clients: Clients, session: Session) -> Mapping[str, Thread]:
-    keys = [(each, each) for each in {chunk.thread_id for chunk in chunks}]
+    keys = [(thread_id, thread_id) for thread_id in {chunk.thread_id for chunk in chunks}]
     return await clients.store.find_many(Thread, keys, session)
 
 

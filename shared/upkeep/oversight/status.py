@@ -65,22 +65,24 @@ class SystemStatus:
 
     @property
     def dead(self) -> int:
-        return sum(each.dead for each in self.queues)
+        return sum(queue.dead for queue in self.queues)
 
     @property
     def troubled(self) -> bool:
         """Whether an operator has something to look at."""
-        return bool(self.dead or any(each.stuck or each.failed for each in self.documents))
+        return bool(self.dead or any(document.stuck or document.failed for document in self.documents))
 
     def shown(self) -> dict[str, Any]:
         sweep = self.sweep.model_dump(mode="json", exclude={"examples", "etag"}) if self.sweep else None
         return {
             "at": self.at.isoformat(),
             "troubled": self.troubled,
-            "queues": [asdict(each) for each in self.queues],
-            "documents": [asdict(each) for each in self.documents],
-            "stages": [asdict(each) for each in self.stages],
-            "operations": [each.model_dump(mode="json", exclude={"etag"}) for each in self.operations],
+            "queues": [asdict(queue) for queue in self.queues],
+            "documents": [asdict(document) for document in self.documents],
+            "stages": [asdict(stage) for stage in self.stages],
+            "operations": [
+                operation.model_dump(mode="json", exclude={"etag"}) for operation in self.operations
+            ],
             "last_sweep": sweep,
         }
 
@@ -109,7 +111,10 @@ async def _queues(clients: Clients) -> list[QueueStatus]:
         return list(await asyncio.gather(*(_peeked(clients, queue) for queue in QUEUES)))
     return list(
         await asyncio.gather(
-            *(_with_ages(clients, queue, each.active, each.dead_lettered) for queue, each in counted.items())
+            *(
+                _with_ages(clients, queue, counts.active, counts.dead_lettered)
+                for queue, counts in counted.items()
+            )
         )
     )
 

@@ -142,8 +142,8 @@ async def troubled_by_id(clients: Clients, collection: Collection, ids: Sequence
     """These documents, whatever their state; PermanentError names one that is not there."""
     query = retryable.documents_by_ids(collection)
     found = {
-        str(each["id"]): StuckDocument(collection, each)
-        async for each in clients.store.query(query, Session(), ids=list(ids))
+        str(row["id"]): StuckDocument(collection, row)
+        async for row in clients.store.query(query, Session(), ids=list(ids))
     }
     missing = [id_ for id_ in ids if id_ not in found]
     if missing:
@@ -214,5 +214,5 @@ async def find_anywhere(clients: Clients, id_: str) -> list[tuple[str, dict[str,
     found = []
     for container in DOCUMENTS:
         query = documents_with_id(container)
-        found += [(container, each) async for each in clients.store.query(query, Session(), id=id_)]
+        found += [(container, row) async for row in clients.store.query(query, Session(), id=id_)]
     return found

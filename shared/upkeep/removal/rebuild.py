@@ -48,18 +48,24 @@ async def rebuild_thread(
     `sources` has the source of each archive. The caller holds the threading lock, and dropped the thread.
     """
     messages = [
-        read_document(Message, each)
-        async for each in clients.store.query(MESSAGES_OF_THREAD, session, partition_value=thread_id)
+        read_document(Message, row)
+        async for row in clients.store.query(MESSAGES_OF_THREAD, session, partition_value=thread_id)
     ]
     await _update_indexed_threads(clients, thread_id, messages, sources, session)
     places: dict[str, str] = {}
-    for archive in sorted({one for each in messages for one in each.archive_ids}):
-        members = [prepare_message(parsed_message(each)) for each in messages if archive in each.archive_ids]
+    for archive in sorted({one for message in messages for one in message.archive_ids}):
+        members = [
+            prepare_message(parsed_message(message)) for message in messages if archive in message.archive_ids
+        ]
         threaded = await Registry(clients).add(members, archive, sources.get(archive, ""), session)
         places = {node: threaded.renamed.get(place, place) for node, place in places.items()}
         places |= threaded.assignments
-    moved = {each.id: places[each.message_id] for each in messages if places[each.message_id] != thread_id}
-    await _move(clients, thread_id, [each for each in messages if each.id in moved], moved, session)
+    moved = {
+        message.id: places[message.message_id]
+        for message in messages
+        if places[message.message_id] != thread_id
+    }
+    await _move(clients, thread_id, [message for message in messages if message.id in moved], moved, session)
     return set(places.values())
 
 
@@ -71,20 +77,20 @@ async def _update_indexed_threads(
     session: Session,
 ) -> None:
     """Which threads there will be, of which source; told before they are there, so that no crash skips it."""
-    places = assign([parsed_message(each) for each in messages], InMemoryThreads()).assignments
+    places = assign([parsed_message(message) for message in messages], InMemoryThreads()).assignments
     names: dict[str, set[str]] = {}
-    for each in messages:
-        own = {sources[one] for one in each.archive_ids if one in sources}
-        names.setdefault(places[each.message_id], set()).update(own)
-    thread_of = {each.id: places[each.message_id] for each in messages}
+    for message in messages:
+        own = {sources[one] for one in message.archive_ids if one in sources}
+        names.setdefault(places[message.message_id], set()).update(own)
+    thread_of = {message.id: places[message.message_id] for message in messages}
     vectors = [
         {
-            "chunk_id": each["id"],
-            "thread_id": thread_of[each["message_key"]],
-            "source": min(names[thread_of[each["message_key"]]], default=None),
+            "chunk_id": row["id"],
+            "thread_id": thread_of[row["message_key"]],
+            "source": min(names[thread_of[row["message_key"]]], default=None),
         }
-        async for each in clients.store.query(CHUNK_ARCHIVES_OF_THREAD, session, partition_value=thread_id)
-        if each["embedding_generated"] and each["message_key"] in thread_of
+        async for row in clients.store.query(CHUNK_ARCHIVES_OF_THREAD, session, partition_value=thread_id)
+        if row["embedding_generated"] and row["message_key"] in thread_of
     ]
     await clients.index.upsert(vectors)
 
@@ -100,18 +106,18 @@ async def _move(
     if not moved:
         return
     found = [
-        read_document(Chunk, each)
-        async for each in clients.store.query(CHUNKS_OF_THREAD, session, partition_value=old)
+        read_document(Chunk, row)
+        async for row in clients.store.query(CHUNKS_OF_THREAD, session, partition_value=old)
     ]
-    chunks = [each for each in found if each.message_key in moved]
+    chunks = [row for row in found if row.message_key in moved]
     store = clients.store
     await store.upsert_all(
-        [each.model_copy(update={"thread_id": moved[each.message_key]}) for each in chunks], session
+        [chunk.model_copy(update={"thread_id": moved[chunk.message_key]}) for chunk in chunks], session
     )
     await store.upsert_all(
-        [each.model_copy(update={"thread_id": moved[each.id]}) for each in messages], session
+        [message.model_copy(update={"thread_id": moved[message.id]}) for message in messages], session
     )
-    await store.delete_all(Chunk, [each.id for each in chunks], old, session)
+    await store.delete_all(Chunk, [chunk.id for chunk in chunks], old, session)
     left = [key for key, new in moved.items() if Message.partition_of(new) != Message.partition_of(old)]
     await store.delete_all(Message, left, old, session)
 
@@ -125,19 +131,20 @@ def parsed_message(message: Message) -> ParsedMessage:
         references=message.references,
         subject=message.subject,
         sender=ParsedAddress(message.from_.name, message.from_.email),
-        to=[ParsedAddress(each.name, each.email) for each in message.to],
-        cc=[ParsedAddress(each.name, each.email) for each in message.cc],
+        to=[ParsedAddress(address.name, address.email) for address in message.to],
+        cc=[ParsedAddress(address.name, address.email) for address in message.cc],
         date=message.date,
         body_raw=message.body_raw,
         body_normalized=message.body_normalized,
         body_html=message.body_html,
         segments=[
-            Segment(SegmentKind(each["kind"]), each["start"], each["end"]) for each in message.segments
+            Segment(SegmentKind(segment["kind"]), segment["start"], segment["end"])
+            for segment in message.segments
         ],
         headers=message.headers,
         attachments=[
-            ParsedAttachment(each.filename or "", each.content_type, each.size_bytes)
-            for each in message.attachments
+            ParsedAttachment(attachment.filename or "", attachment.content_type, attachment.size_bytes)
+            for attachment in message.attachments
         ],
         draft_mentions=message.draft_mentions,
         warnings=message.warnings,

@@ -53,8 +53,8 @@ async def resume_removals(clients: Clients, now: datetime) -> list[str]:
     """Ask again for those that nothing was heard of for long; their ids."""
     before = stored_time(now - SILENT_FOR)
     silent = [
-        read_document(Removal, each)
-        async for each in clients.store.query(UNFINISHED_REMOVALS, Session(), before=before)
+        read_document(Removal, row)
+        async for row in clients.store.query(UNFINISHED_REMOVALS, Session(), before=before)
     ]
     for removal in silent:
         await ask_again(clients, removal, now)

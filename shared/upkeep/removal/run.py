@@ -203,8 +203,8 @@ class _Remover:
             removal.unit = unit
             await self._save()
             self._run.progress("failures_counted")
-        for each in found:
-            await self._store.delete(FailureRecord, each["id"], each["stage"], Session())
+        for row in found:
+            await self._store.delete(FailureRecord, row["id"], row["stage"], Session())
         self._run.progress("failures")
 
     async def _delete_strays(self, archive_id: str) -> None:
@@ -248,21 +248,21 @@ class _Remover:
         """How many of those that the archive brought in name a thread that went."""
         entries = await self._index.naming(archive_id, self._emptied, Session())
         gone = await self._gone() if entries else set()
-        return sum(not gone.isdisjoint(each["threads"]) for each in entries)
+        return sum(not gone.isdisjoint(entry["threads"]) for entry in entries)
 
     async def _gone(self) -> set[str]:
         """The emptied threads, without those that messages of another archive have brought back since."""
-        keys = [(each, each) for each in sorted(self._emptied)]
+        keys = [(thread_id, thread_id) for thread_id in sorted(self._emptied)]
         return self._emptied - set(await self._store.find_many(Thread, keys, Session()))
 
     async def _ids(self, query: NamedQuery, **parameters: str) -> set[str]:
-        return {str(each) for each in await self._rows(query, **parameters)}
+        return {str(row) for row in await self._rows(query, **parameters)}
 
     async def _rows(self, query: NamedQuery, **parameters: str) -> list[Any]:
-        return [each async for each in self._store.query(query, Session(), **parameters)]
+        return [row async for row in self._store.query(query, Session(), **parameters)]
 
     async def _rows_of(self, query: NamedQuery, thread_id: str) -> list[Any]:
-        return [each async for each in self._store.query(query, Session(), partition_value=thread_id)]
+        return [row async for row in self._store.query(query, Session(), partition_value=thread_id)]
 
     async def _save(self) -> None:
         self._removal.updated_at = self._runtime.now()

@@ -62,15 +62,15 @@ class ThreadPart:
 
     def digests(self) -> list[DigestScope]:
         """Those that told of the thread, and have to be made again without it."""
-        scopes = {each["scope"] for each in self.summaries} - {self.thread_id, *self.signposts}
-        return [parse_scope(each) for each in sorted(scopes)]
+        scopes = {summary["scope"] for summary in self.summaries} - {self.thread_id, *self.signposts}
+        return [parse_scope(scope) for scope in sorted(scopes)]
 
     def tally(self) -> dict[str, int]:
         return {
             "messages": len(self.gone),
             "messages_kept": len(self.shared),
             "chunks": len(self.chunks_gone),
-            "vectors": sum(bool(each["embedding_generated"]) for each in self.chunks_gone),
+            "vectors": sum(bool(chunk["embedding_generated"]) for chunk in self.chunks_gone),
             "summaries": len(self.summaries),
             "reports": len(self.reports),
             "failures": len(self.failures),
@@ -87,21 +87,21 @@ async def find_part(clients: Clients, archive: str, thread_id: str, session: Ses
             await follow_merge(clients, old, thread.id, session)
         await merge_finished(store, thread.id, session)
     part = ThreadPart(archive, thread_id, thread)
-    async for each in store.query(MESSAGE_ARCHIVES_OF_THREAD, session, partition_value=thread_id):
-        archives = set(each.get("archive_ids") or [each["archive_id"]])
+    async for row in store.query(MESSAGE_ARCHIVES_OF_THREAD, session, partition_value=thread_id):
+        archives = set(row.get("archive_ids") or [row["archive_id"]])
         others = sorted(archives - {archive})
         if not others:
-            part.gone.append(each["id"])
+            part.gone.append(row["id"])
             continue
-        part.staying.add(each["id"])
+        part.staying.add(row["id"])
         part.archives |= set(others)
-        if archive in archives or each["archive_id"] == archive:
-            part.shared[each["id"]] = others
-    async for each in store.query(CHUNK_ARCHIVES_OF_THREAD, session, partition_value=thread_id):
-        if each["message_key"] not in part.staying:
-            part.chunks_gone.append(each)
-        elif each["message_key"] in part.shared or each["archive_id"] == archive:
-            part.chunks_shared.append(each)
+        if archive in archives or row["archive_id"] == archive:
+            part.shared[row["id"]] = others
+    async for row in store.query(CHUNK_ARCHIVES_OF_THREAD, session, partition_value=thread_id):
+        if row["message_key"] not in part.staying:
+            part.chunks_gone.append(row)
+        elif row["message_key"] in part.shared or row["archive_id"] == archive:
+            part.chunks_shared.append(row)
     if part.loses:
         await _find_derived(clients, part, session)
     return part
@@ -111,14 +111,14 @@ async def _find_derived(clients: Clients, part: ThreadPart, session: Session) ->
     """What was made of the thread quotes what goes now; of the threads that it took over, too."""
 
     async def rows(query: NamedQuery, thread: str) -> list[Any]:
-        return [each async for each in clients.store.query(query, session, thread=thread)]
+        return [row async for row in clients.store.query(query, session, thread=thread)]
 
     names = [part.thread_id]
     found: tuple[dict[str, dict[str, Any]], ...] = ({}, {}, {})
     for name in names:  # it grows
         names += await rows(REDIRECTS_TO, name)
         for query, kept in zip((SUMMARIES_ABOUT, REPORTS_ABOUT, FAILURES_OF_THREAD), found, strict=True):
-            kept.update({each["id"]: each for each in await rows(query, name)})
+            kept.update({row["id"]: row for row in await rows(query, name)})
     part.summaries, part.reports, part.failures = (list(kept.values()) for kept in found)
     part.signposts = names[1:]
 
@@ -127,7 +127,7 @@ async def remove_part(clients: Clients, part: ThreadPart, progress: Callable[[st
     """Remove it, each thing before what it would be found by. The caller holds the threading lock."""
     session, store = Session(), clients.store
     await touch(clients, part.digests())
-    chunks = [each["id"] for each in part.chunks_gone]
+    chunks = [chunk["id"] for chunk in part.chunks_gone]
     await clients.index.delete(chunks)
     progress("vectors")
     await store.delete_all(Chunk, chunks, part.thread_id, session)
@@ -136,10 +136,10 @@ async def remove_part(clients: Clients, part: ThreadPart, progress: Callable[[st
     await _keep_shared(clients, part, session)
     progress("shared")
     for model, rows in ((Summary, part.summaries), (Report, part.reports)):
-        for each in rows:
-            await store.delete(model, each["id"], each["scope"], session)
-    for each in part.failures:
-        await store.delete(FailureRecord, each["id"], each["stage"], session)
+        for row in rows:
+            await store.delete(model, row["id"], row["scope"], session)
+    for failure in part.failures:
+        await store.delete(FailureRecord, failure["id"], failure["stage"], session)
     progress("derived")
     await store.delete_all(Message, part.gone, part.thread_id, session)
     progress("messages")
@@ -150,18 +150,18 @@ async def remove_part(clients: Clients, part: ThreadPart, progress: Callable[[st
 async def _keep_shared(clients: Clients, part: ThreadPart, session: Session) -> None:
     """Messages that other archives have, too, forget this one; their chunks and vectors first."""
     first = {key: archives[0] for key, archives in part.shared.items()}
-    for each in part.chunks_shared:
-        first.setdefault(each["message_key"], min(part.archives))
+    for chunk in part.chunks_shared:
+        first.setdefault(chunk["message_key"], min(part.archives))
     patches = [
-        Patch(each["id"], part.thread_id, set={"archive_id": first[each["message_key"]]})
-        for each in part.chunks_shared
+        Patch(chunk["id"], part.thread_id, set={"archive_id": first[chunk["message_key"]]})
+        for chunk in part.chunks_shared
     ]
     await clients.store.patch_all(Chunk, patches, session)
     await clients.index.upsert(
         [
-            {"chunk_id": each["id"], "archive_id": first[each["message_key"]]}
-            for each in part.chunks_shared
-            if each["embedding_generated"]
+            {"chunk_id": chunk["id"], "archive_id": first[chunk["message_key"]]}
+            for chunk in part.chunks_shared
+            if chunk["embedding_generated"]
         ]
     )
     kept = [
@@ -195,15 +195,15 @@ async def _settle_thread(
     if part.loses and part.staying:
         rebuilt = await rebuild_thread(clients, part.thread_id, sources, session)
         progress("thread_rebuilt")
-        for each in sorted(rebuilt):
-            await _ask_for_summary(clients, each, session)
+        for thread_id in sorted(rebuilt):
+            await _ask_for_summary(clients, thread_id, session)
 
 
 async def _tell_source(clients: Clients, thread_id: str, source: str | None, session: Session) -> None:
     """A thread's vectors say which source it has."""
     chunks = clients.store.query(CHUNK_ARCHIVES_OF_THREAD, session, partition_value=thread_id)
-    embedded = [each["id"] async for each in chunks if each["embedding_generated"]]
-    await clients.index.upsert([{"chunk_id": each, "source": source} for each in embedded])
+    embedded = [chunk["id"] async for chunk in chunks if chunk["embedding_generated"]]
+    await clients.index.upsert([{"chunk_id": chunk_id, "source": source} for chunk_id in embedded])
 
 
 async def _ask_for_summary(clients: Clients, thread_id: str, session: Session) -> None:
@@ -217,5 +217,7 @@ async def _ask_for_summary(clients: Clients, thread_id: str, session: Session) -
 
 
 async def _sources(clients: Clients, archives: set[str], session: Session) -> dict[str, str]:
-    found = await clients.store.find_many(Archive, [(each, each) for each in sorted(archives)], session)
+    found = await clients.store.find_many(
+        Archive, [(archive, archive) for archive in sorted(archives)], session
+    )
     return {id_: archive.source for id_, archive in found.items()}

@@ -52,8 +52,8 @@ async def find_evidence(
 ) -> FailureEvidence:
     since = stored_time(now - 2 * policy.interval)
     found = [
-        each
-        async for each in store.query(
+        row
+        async for row in store.query(
             RECENT_FAILURES, Session(), partition_value=collection.stage, since=since
         )
     ]
@@ -61,7 +61,7 @@ async def find_evidence(
         return FailureEvidence(())
     newest, oldest = (found[0]["timestamp"], found[-1]["timestamp"]) if found else (since, since)
     return FailureEvidence(
-        tuple((each["error_type"], each["error_kind"]) for each in found),
+        tuple((row["error_type"], row["error_kind"]) for row in found),
         finished_meanwhile=await _finished(store, collection, oldest),
         finished_since=await _finished(store, collection, newest),
     )

@@ -74,17 +74,17 @@ async def count_documents(store: Store, collection: Collection, policy: Policy, 
 async def _found(
     store: Store, query: NamedQuery, collection: Collection, why: RetryReason, **parameters: Any
 ) -> AsyncIterator[DueDocument]:
-    async for each in store.query(query, Session(), **parameters):
+    async for row in store.query(query, Session(), **parameters):
         yield DueDocument(
             collection,
             why,
-            id=each["id"],
-            partition=each["place"],
-            attempts=each.get("attemptCount") or 0,
-            last_attempt=each.get("lastAttemptTime"),
-            last_error=each.get("lastError"),
-            requeued_at=each.get("requeued_at"),
-            fields=each,
+            id=row["id"],
+            partition=row["place"],
+            attempts=row.get("attemptCount") or 0,
+            last_attempt=row.get("lastAttemptTime"),
+            last_error=row.get("lastError"),
+            requeued_at=row.get("requeued_at"),
+            fields=row,
         )
 
 

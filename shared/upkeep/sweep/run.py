@@ -73,7 +73,7 @@ async def sweep(clients: Clients, options: Options | None = None) -> Run | None:
 
 async def latest_run(clients: Clients, kind: str = KIND) -> Run | None:
     """The latest run that has ended."""
-    found = [each async for each in clients.store.query(LATEST_RUN, Session(), partition_value=kind)]
+    found = [row async for row in clients.store.query(LATEST_RUN, Session(), partition_value=kind)]
     return read_document(Run, found[0]) if found else None
 
 
@@ -239,8 +239,10 @@ class _Sweep:
 
     async def _ready(self, page: Sequence[DueDocument]) -> dict[str, ReadyThread]:
         found = await self._clients.store.find_many(Thread, [(due.id, due.id) for due in page], Session())
-        alive = [each for each in found.values() if each.merged_into is None and not self._claimed(each)]
-        return {each.thread.id: each for each in await ready_threads(self._clients, alive, Session())}
+        alive = [
+            thread for thread in found.values() if thread.merged_into is None and not self._claimed(thread)
+        ]
+        return {ready.thread.id: ready for ready in await ready_threads(self._clients, alive, Session())}
 
     def _claimed(self, thread: Thread) -> bool:
         """Whether orchestration is about to ask for it: it waits for the thread to come to rest."""
@@ -251,11 +253,11 @@ class _Sweep:
     async def _unblocked_threads(self, known: set[str]) -> list[DueDocument]:
         """Threads in which something was given up, unless they are done with or were tried already."""
         wanted = sorted(self._loosened - known)
-        found = await self._clients.store.find_many(Thread, [(each, each) for each in wanted], Session())
+        found = await self._clients.store.find_many(Thread, [(name, name) for name in wanted], Session())
         return [
-            DueDocument(THREADS, RetryReason.NEVER, each.id, each.id, 0, None, each.lastError, None)
-            for each in found.values()
-            if each.status is ProcessingStatus.PENDING and each.lastAttemptTime is None
+            DueDocument(THREADS, RetryReason.NEVER, thread.id, thread.id, 0, None, thread.lastError, None)
+            for thread in found.values()
+            if thread.status is ProcessingStatus.PENDING and thread.lastAttemptTime is None
         ]
 
     def _show(self, what: str, dues: Iterable[DueDocument]) -> None:

@@ -195,7 +195,7 @@ async def test_a_chunk_that_is_given_up_does_not_hold_its_thread_back(
 
 
 async def test_the_semantic_strategy_chunks_with_the_real_encoder(
-    cloud: LocalCloud, bus_service: RunningService, encoder: None
+    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
     change_of_subject = (
         "The handshake of TLS 1.3 needs one round trip. The handshake of TLS 1.2 needs two round trips."
@@ -203,6 +203,7 @@ async def test_the_semantic_strategy_chunks_with_the_real_encoder(
     )
     settings = {"CHUNKING_STRATEGY": "semantic", "CHUNKING_OVERLAP_TOKENS": "0"}
     async with mail_in(cloud, bus_service, **settings) as place:
+        place.clients.resources.give(EMBEDDER, encoder)
         (prepared,) = await place.take_in(mail(0, body=change_of_subject))
         assert prepared.data.chunking_strategy == "semantic"
         chunks = sorted(await place.stored("chunks"), key=lambda chunk: int(chunk["chunk_index"]))

@@ -140,8 +140,7 @@ def update(name: Name, read_given: ReadGiven, json: Json = False) -> None:
         async with audited(clients.store, "source.update", actor(), {"source": name}) as counts:
             for _ in range(MAX_WRITE_ATTEMPTS):
                 source = await _found(clients, name)
-                defined = _checked({**definition_of(source), **given}, clients)
-                _check_login(source, defined, given)
+                defined = _checked({**definition_of(source), **given}, clients, changing=(source, given))
                 stored = await clients.store.replace(
                     updated_source(source, defined, datetime.now(UTC)), Session()
                 )
@@ -192,29 +191,25 @@ async def _found(clients: "Clients", name: str) -> "Source":
     return source
 
 
-def _checked(given: dict[str, Any], clients: "Clients") -> "SourceDefinition":
+def _checked(
+    fields: dict[str, Any], clients: "Clients", changing: "tuple[Source, dict[str, Any]] | None" = None
+) -> "SourceDefinition":
     from pydantic import ValidationError
 
-    from shared.ingestion.source_definitions import SourceDefinition, check_reachable
+    from shared.ingestion.source_definitions import SourceDefinition, check_login_given, check_reachable
 
     try:
-        defined = SourceDefinition.model_validate(given)
+        defined = SourceDefinition.model_validate(fields)
         check_reachable(defined, clients.settings)
+        if changing is not None:
+            source, given = changing
+            check_login_given(source, defined, given.get("settings"))
     except ValidationError as error:
         faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
         raise CommandError(Code.USAGE, "; ".join(fault.removeprefix(": ") for fault in faults)) from None
     except ValueError as error:
         raise CommandError(Code.USAGE, str(error)) from None
     return defined
-
-
-def _check_login(source: "Source", defined: "SourceDefinition", given: dict[str, Any]) -> None:
-    from shared.ingestion.source_definitions import check_login_given
-
-    try:
-        check_login_given(source, defined, given.get("settings"))
-    except ValueError as error:
-        raise CommandError(Code.USAGE, str(error)) from None
 
 
 def _shown(source: "Source") -> dict[str, Any]:

@@ -29,7 +29,6 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.containers import CONTAINERS
 from shared.documents.queries.named_query import NamedQuery
-from shared.embedding.instance import close_embedder
 from shared.ingestion.uploads import Upload, take_upload
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.runner import StageRunner
@@ -83,9 +82,9 @@ class Meter:
     @staticmethod
     def cpu() -> float:
         own = psutil.Process(os.getpid())
-        encoders = [each for each in own.children(recursive=True) if "shared.embedding" in _command(each)]
+        encoders = [child for child in own.children(recursive=True) if "shared.embedding" in _command(child)]
         times = [each.cpu_times() for each in (own, *encoders)]
-        return sum(each.user + each.system for each in times)
+        return sum(time.user + time.system for time in times)
 
     def _totals(self, name: str, *labels: str) -> Counter[str]:
         data = self._reader.get_metrics_data()
@@ -172,7 +171,6 @@ async def measure(settings: Settings, content: bytes) -> tuple[dict[str, Cost], 
         for stage in STAGES:
             costs[stage.name] = await pipeline.run(stage)
         sizes = await stored_bytes(clients)
-    await close_embedder()
     await clients.close()
     return costs, sizes
 

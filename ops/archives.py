@@ -39,7 +39,7 @@ def ingest(
         from shared.upkeep.audit import audited
 
         selection = {"file": file.name, "source": source}
-        async with audited(clients.store, "archive.ingest", actor(), selection) as counts:
+        async with audited(clients, "archive.ingest", actor(), selection) as counts:
             try:
                 stored = await take_upload(Upload(_content(file), file.name, source), clients)
             except ArchiveError as error:

@@ -255,7 +255,8 @@ def restore(
 
 
 def _named(queues: list[str] | None) -> list[str]:
-    from shared.upkeep.deadletters.queue_names import QUEUES, UnknownQueueError, queue_named
+    from shared.pipeline.topology import QUEUES
+    from shared.upkeep.deadletters.queue_names import UnknownQueueError, queue_named
 
     try:
         return list(dict.fromkeys(queue_named(queue) for queue in queues or QUEUES))

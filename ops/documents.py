@@ -152,7 +152,7 @@ def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, ye
             return collection.name, BulkResult(0, [])
         confirm(f"{action.capitalize()} {len(found):,} {collection.name}?", yes=yes)
         selection = {"collection": collection.name, "ids": [document.id for document in found[:1000]]}
-        async with audited(clients.store, f"documents.{action}", actor(), selection) as counts:
+        async with audited(clients, f"documents.{action}", actor(), selection) as counts:
             change = reset_documents if action == "reset" else retry_documents
             counts["planned"] = len(found)
             done = await change(clients, found)

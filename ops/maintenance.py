@@ -39,7 +39,7 @@ def sweep(
 
         if dry_run:
             return await run_sweep(clients, Options(requested_by=actor().name, dry_run=True))
-        async with audited(clients.store, "sweep", actor(), {}) as counts:
+        async with audited(clients, "sweep", actor(), {}) as counts:
             done = await run_sweep(clients, Options(requested_by=actor().name))
             for collection in (done.counts if done else {}).values():
                 for name in ("requeued", "given_up", "held_back"):
@@ -95,9 +95,7 @@ def migrate_documents(
                 Code.USAGE, f"there is no container {unknown[0]!r}: it is one of {', '.join(DOCUMENTS)}"
             )
         done = {}
-        async with audited(
-            clients.store, "migrate.documents", actor(), {"containers": containers or []}
-        ) as counts:
+        async with audited(clients, "migrate.documents", actor(), {"containers": containers or []}) as counts:
             for container in containers or DOCUMENTS:
                 done[container] = await backfill(clients.store, container)
                 counts[container] = done[container].upgraded
@@ -143,7 +141,7 @@ def migrate_index(
         try:
             if dry_run:
                 return await reembed(clients, model, dry_run=True)
-            async with audited(clients.store, "migrate.index", actor(), {"model": model.model}) as counts:
+            async with audited(clients, "migrate.index", actor(), {"model": model.model}) as counts:
                 done = await reembed(
                     clients, model, delete_old=delete_old, progress=lambda state: print_note(state.line())
                 )

@@ -29,13 +29,9 @@ def search(
     wanted = _asked(q=query, mode="words" if words else "hybrid", source=source, limit=limit)
 
     async def work(clients: "Clients") -> "SearchResult":
-        from shared.embedding.instance import close_embedder
         from shared.retrieval.search import find
 
-        try:
-            return await find(clients, wanted)
-        finally:
-            await close_embedder()
+        return await find(clients, wanted)
 
     found = run_command(work)
     items = found_items(found.hits)

@@ -114,7 +114,7 @@ def add(name: Name, read_given: ReadGiven, json: Json = False) -> None:
         from shared.upkeep.audit import audited
 
         source = source_of(_checked({"name": name, **given}, clients), datetime.now(UTC))
-        async with audited(clients.store, "source.add", actor(), {"source": name}) as counts:
+        async with audited(clients, "source.add", actor(), {"source": name}) as counts:
             if not await clients.store.create(source, Session()):
                 raise CommandError(
                     Code.FAILED, f"There is a source named {name!r} already: `source update` changes it."
@@ -137,7 +137,7 @@ def update(name: Name, read_given: ReadGiven, json: Json = False) -> None:
         from shared.ingestion.source_definitions import definition_of, updated_source
         from shared.upkeep.audit import audited
 
-        async with audited(clients.store, "source.update", actor(), {"source": name}) as counts:
+        async with audited(clients, "source.update", actor(), {"source": name}) as counts:
             for _ in range(MAX_WRITE_ATTEMPTS):
                 source = await _found(clients, name)
                 defined = _checked({**definition_of(source), **given}, clients, changing=(source, given))
@@ -160,7 +160,7 @@ def trigger(name: Name, json: Json = False) -> None:
         from shared.ingestion.fetch_requests import Requested, request_fetch
         from shared.upkeep.audit import audited
 
-        async with audited(clients.store, "source.trigger", actor(), {"source": name}) as counts:
+        async with audited(clients, "source.trigger", actor(), {"source": name}) as counts:
             for _ in range(MAX_WRITE_ATTEMPTS):
                 source = await _found(clients, name)
                 if source.source_type == "upload":

@@ -47,7 +47,7 @@ async def _verified(clients: "Clients", *, repair: bool) -> "Run":
     options = VerifyOptions(repair=repair, requested_by=actor().name)
     if not repair:
         return await run_checks(clients, options)
-    async with audited(clients.store, "verify.repair", actor(), {}) as counts:
+    async with audited(clients, "verify.repair", actor(), {}) as counts:
         done = await run_checks(clients, options)
         counts.update({kind: tally["repaired"] for kind, tally in done.counts.items() if tally["repaired"]})
     return done

@@ -11,14 +11,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import azure.functions as func
-from opentelemetry.trace import SpanKind
 
 from shared.clients.connections import clients
 from shared.clients.cosmos.session import Session
-from shared.clients.telemetry.tracing import span, trace_context_of
+from shared.clients.telemetry.tracing import consumer_span
 from shared.core.errors import InvalidEventError
-from shared.ingestion.fetch_requests import INGESTION_QUEUE, request_due_fetches
+from shared.ingestion.fetch_requests import request_due_fetches
 from shared.ingestion.fetch_runs import run_operation
+from shared.pipeline.topology import INGESTION
 from stages.registration import CONNECTION
 
 __all__ = ["blueprint"]
@@ -36,11 +36,10 @@ async def sources_due(timer: func.TimerRequest) -> None:  # noqa: ARG001 - the b
 
 
 @blueprint.function_name("ingestion")
-@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=INGESTION_QUEUE, connection=CONNECTION)
+@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=INGESTION.name, connection=CONNECTION)
 async def ingestion(msg: func.ServiceBusMessage) -> None:
     request, connected = _request(msg.get_body()), await clients()
-    properties = msg.application_properties or {}
-    with span("fetch", parent=trace_context_of(properties), kind=SpanKind.CONSUMER) as fetching:
+    with consumer_span("fetch", msg.application_properties or {}) as fetching:
         fetching.set_attribute("pipeline.operation_id", request["operation_id"])
         done = await run_operation(request["operation_id"], connected, Session(request.get("session")))
         fetching.set_attribute("pipeline.source", done.source)

@@ -7,24 +7,22 @@ asked for, and after that the version is noted. An event that breaks off anywher
 claim is its own.
 """
 
-import asyncio
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from datetime import timedelta
 
 import azure.functions as func
 
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.store import Conflict
-from shared.core.errors import ClassifiedError
-from shared.documents.base import ProcessingStatus, stored_time
+from shared.core.concurrency import batches_of, gather_limited
+from shared.documents.base import stored_time
 from shared.documents.threads import Thread
-from shared.pipeline.events.data import EmbeddingsGenerated, OrchestrationFailed
+from shared.pipeline import topology
+from shared.pipeline.events.builders import summary_request
+from shared.pipeline.events.data import EmbeddingsGenerated
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.readiness import ReadyThread, ready_threads, summary_request
-from shared.pipeline.stage import ScheduledEvent, Stage, StageResult, Subject, Work
+from shared.pipeline.lifecycle.threads import summary_requested, thread_claimed
+from shared.pipeline.readiness import ReadyThread, ready_threads
+from shared.pipeline.stage import ScheduledEvent, Stage, StageResult, Work
 from shared.threads.merging import resolve_thread
-from shared.threads.thread_documents import RESET_ATTEMPTS
 from stages.registration import register_stage
 
 __all__ = ["ORCHESTRATION", "blueprint"]
@@ -32,11 +30,8 @@ __all__ = ["ORCHESTRATION", "blueprint"]
 blueprint = func.Blueprint()
 # A thread that never comes to rest is asked for all the same, after so many quiet periods.
 MAX_QUIET_PERIODS = 10
-# The event that claimed a version comes again until it succeeds or is set aside; then another may.
-CLAIM_MINUTES = 30
 CLAIMED_AT_ONCE = 8
 NOTED_AT_ONCE = 500
-Result = TypeVar("Result")
 
 
 async def orchestrate(event: Event[EmbeddingsGenerated], work: Work) -> StageResult:
@@ -49,7 +44,7 @@ async def orchestrate(event: Event[EmbeddingsGenerated], work: Work) -> StageRes
     waiting = await _claimed(stirring, claimer, work)
 
     async def note() -> None:
-        await _together(_record_request(each, work) for each in requested)
+        await gather_limited((_record_request(each, work) for each in requested), CLAIMED_AT_ONCE)
 
     settings = work.clients.settings
     return StageResult(
@@ -87,52 +82,25 @@ def _is_quiet(ready: ReadyThread, data: EmbeddingsGenerated, work: Work) -> bool
 
 async def _claimed(wanted: Sequence[ReadyThread], claimer: str, work: Work) -> list[ReadyThread]:
     """Those that are this event's to ask for: claimed by it, or by the event whose note it is."""
-    claims = await _together(_claim(each, claimer, work) for each in wanted)
+    claims = await gather_limited((_claim(each, claimer, work) for each in wanted), CLAIMED_AT_ONCE)
     return [each for each, claimed in zip(wanted, claims, strict=True) if claimed]
 
 
 async def _claim(ready: ReadyThread, claimer: str, work: Work) -> bool:
-    thread, now = ready.thread, work.now()
-    before = thread.requesting or {}
-    is_mine = (before.get("version"), before.get("event")) == (ready.version, claimer)
-    earlier = before.get("since")
-    claim = {
-        "version": ready.version,
-        "event": claimer,
-        "at": stored_time(now),
-        "since": earlier or stored_time(now),
-    }
-    claimed = await work.clients.store.patch(
-        Thread,
-        Patch(thread.id, thread.id, set={"requesting": claim, **({} if is_mine else _reopened(thread))}),
-        work.session,
-        condition=_unclaimed(ready.version, claimer, now),
+    return await thread_claimed(
+        work.clients.store,
+        ready.thread,
+        ready.version,
+        claimer=claimer,
+        now=work.now(),
+        session=work.session,
     )
-    return claimed is not Conflict.CONFLICT
-
-
-def _reopened(thread: Thread) -> Mapping[str, Any]:
-    """With another version it is neither done nor given up any more: the sweep looks after it again."""
-    return {} if thread.status is ProcessingStatus.PENDING else RESET_ATTEMPTS
-
-
-def _unclaimed(version: str, claimer: str, now: datetime) -> str:
-    """Over values of ours: hashes, an event id and a time."""
-    expired = stored_time(now - timedelta(minutes=CLAIM_MINUTES))
-    never_asked_for = f"NOT IS_STRING(c.content_hash) OR c.content_hash != '{version}'"
-    free = (
-        "NOT IS_OBJECT(c.requesting)"
-        f" OR c.requesting.version != '{version}'"
-        f" OR c.requesting.event = '{claimer}' OR c.requesting.at < '{expired}'"
-    )
-    return f"({never_asked_for}) AND ({free})"
 
 
 def _recheck(
     data: EmbeddingsGenerated, waiting: Sequence[ReadyThread], claimer: str, quiet: float
 ) -> list[ScheduledEvent]:
     """The notes to ourselves: these threads, with the versions that they have now."""
-    parts = [waiting[start : start + NOTED_AT_ONCE] for start in range(0, len(waiting), NOTED_AT_ONCE)]
     same = {"chunk_ids": [], "chunk_threads": [], "embedding_count": 0, "claimed_by": claimer, "contents": ""}
     return [
         ScheduledEvent(
@@ -145,46 +113,20 @@ def _recheck(
                 }
             ),
         )
-        for part in parts
+        for part in batches_of(waiting, NOTED_AT_ONCE)
     ]
 
 
 async def _record_request(ready: ReadyThread, work: Work) -> None:
-    asked = {"content_hash": ready.version, "requesting": None}
-    await work.clients.store.patch(Thread, Patch(ready.thread.id, ready.thread.id, set=asked), work.session)
+    store = work.clients.store
+    await summary_requested(store, ready.thread.id, ready.version, work.session, ends_claim=True)
 
 
-async def _together(work: Iterable[Awaitable[Result]]) -> list[Result]:
-    """All of it, a bounded number at a time."""
-    gate = asyncio.Semaphore(CLAIMED_AT_ONCE)
-
-    async def one(awaitable: Awaitable[Result]) -> Result:
-        async with gate:
-            return await awaitable
-
-    return await asyncio.gather(*(one(each) for each in work))
-
-
-def _failed(
-    event: Event[EmbeddingsGenerated],
-    failure: ClassifiedError,
-    attempts: int,
-    now: datetime,  # noqa: ARG001 - this event has no time of its own
-) -> OrchestrationFailed:
-    threads = sorted({*event.data.chunk_threads, *event.data.thread_ids})
-    return OrchestrationFailed(
-        thread_ids=threads or event.data.chunk_ids[:1] or [event.event_id],
-        error_message=failure.message,
-        error_type=failure.error_type,
-        retry_count=attempts,
-    )
-
-
-def _subjects(data: EmbeddingsGenerated) -> list[Subject]:
+def _documents(data: EmbeddingsGenerated) -> list[tuple[str, str]]:
     """The threads: their chunks are done, and what is left of an error goes with the next summary."""
-    return [Subject(Thread, each, each) for each in sorted({*data.chunk_threads, *data.thread_ids})]
+    return [(thread_id, thread_id) for thread_id in sorted({*data.chunk_threads, *data.thread_ids})]
 
 
-ORCHESTRATION = Stage("orchestration", EmbeddingsGenerated, orchestrate, _failed, _subjects)
+ORCHESTRATION = Stage(topology.ORCHESTRATION, orchestrate, _documents)
 
 register_stage(blueprint, ORCHESTRATION)

@@ -19,6 +19,7 @@ from shared.clients.telemetry.setup import telemetry_ready
 from shared.core.garbage_collection import tune_garbage_collector
 from shared.core.lazy_import import lazy
 from shared.core.runtime import Runtime
+from shared.core.started_once import StartedOnce
 from shared.documents.containers import CONTAINERS, ContainerSpec
 from shared.settings.app import Settings, settings
 
@@ -66,6 +67,7 @@ class Clients:
     _cosmos: "cosmos_aio.CosmosClient"
     _exit: AsyncExitStack
     runtime: Runtime = field(default_factory=Runtime)
+    resources: StartedOnce = field(default_factory=StartedOnce)  # what rooms above start on first use
 
     @classmethod
     async def connect(cls, settings: Settings) -> Self:
@@ -109,7 +111,10 @@ class Clients:
             )
 
     async def close(self) -> None:
-        await self._exit.aclose()
+        try:
+            await self.resources.close()
+        finally:
+            await self._exit.aclose()
 
 
 def _check_layout(spec: ContainerSpec, there: Mapping[str, Any]) -> None:
@@ -200,17 +205,9 @@ async def _connect() -> Clients:
     return await Clients.connect(settings())
 
 
-_connected: dict[asyncio.AbstractEventLoop, asyncio.Task[Clients]] = {}
+_connected = StartedOnce()
 
 
 async def clients() -> Clients:
-    """The connections of this process, made on first use."""
-    loop = asyncio.get_running_loop()
-    if loop not in _connected:
-        _connected[loop] = loop.create_task(_connect())
-    try:
-        return await asyncio.shield(_connected[loop])
-    except BaseException:
-        if _connected[loop].done():
-            del _connected[loop]  # the next call tries again
-        raise
+    """The connections of this process, made on first use: the composition root of every trigger."""
+    return await _connected.get(asyncio.get_running_loop(), _connect)

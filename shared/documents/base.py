@@ -54,7 +54,7 @@ class Document(BaseModel):
 
     id: str = Field(min_length=1, max_length=255, pattern=r"^[^/\\?#]+$")
     schema_version: str = "1.0.0"
-    created_at: UtcTime = Field(default_factory=lambda: datetime.now(UTC))
+    created_at: UtcTime
     attemptCount: int = Field(default=0, ge=0)  # noqa: N815 - the specification's name, and the next one's
     lastAttemptTime: UtcTime | None = None  # noqa: N815
     lastError: str | None = None  # noqa: N815

@@ -14,10 +14,16 @@ from shared.clients.cosmos.session import Session
 from shared.documents.archives import Archive, ArchiveStatus
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.several_containers import ARCHIVE_PROGRESS_COUNTS
+from shared.pipeline.topology import (
+    CHUNKING,
+    EMBEDDING,
+    ORCHESTRATION,
+    PARSING,
+    REPORTING,
+    SUMMARIZATION,
+)
 
-__all__ = ["STAGES", "ArchiveProgress", "StageProgress", "archive_progress", "progress_of"]
-
-STAGES = ("parsing", "chunking", "embedding", "orchestration", "summarization", "reporting")
+__all__ = ["ArchiveProgress", "StageProgress", "archive_progress", "progress_of"]
 
 
 @dataclass(frozen=True)
@@ -52,8 +58,8 @@ class ArchiveProgress:
         if self.status == ArchiveStatus.FAILED_MAX_RETRIES:
             return True
         # A thread that is reported may have got a message, or other content, that is still on its way.
-        under_way = not all(self.stage(each).settled for each in ("chunking", "embedding", "reporting"))
-        return self.status == ArchiveStatus.PROCESSED and not under_way
+        settled = all(self.stage(row.name).settled for row in (CHUNKING, EMBEDDING, REPORTING))
+        return self.status == ArchiveStatus.PROCESSED and settled
 
     @property
     def failed(self) -> bool:
@@ -69,17 +75,17 @@ class ArchiveProgress:
         for stage in self.stages[1:]:
             share += stage.share if stage.total else float(all_before)
             all_before = all_before and stage.settled
-        return min(int(100 * share / len(STAGES)), 99)
+        return min(int(100 * share / len(self.stages)), 99)
 
     @property
     def gaps(self) -> list[str]:
         """What is missing for good, in words."""
         found = [_gap(self.skipped, "message", "could not be read in the archive")]
         whats = {
-            "parsing": "could not be parsed",
-            "chunking": "given up before being cut into chunks",
-            "embedding": "given up: searches by meaning do not find them",
-            "reporting": "given up: they have no current report",
+            PARSING.name: "could not be parsed",
+            CHUNKING.name: "given up before being cut into chunks",
+            EMBEDDING.name: "given up: searches by meaning do not find them",
+            REPORTING.name: "given up: they have no current report",
         }
         found += [_gap(self.stage(name).failed, self.stage(name).unit, what) for name, what in whats.items()]
         return [each for each in found if each]
@@ -92,9 +98,9 @@ class ArchiveProgress:
             "complete": self.complete,
             "failed": self.failed,
             "percent": self.percent,
-            "messages": self.stage("chunking").total,
-            "chunks": self.stage("embedding").total,
-            "threads": self.stage("reporting").total,
+            "messages": self.stage(CHUNKING.name).total,
+            "chunks": self.stage(EMBEDDING.name).total,
+            "threads": self.stage(REPORTING.name).total,
             "stages": [asdict(stage) for stage in self.stages],
             "gaps": self.gaps,
         }
@@ -117,12 +123,12 @@ async def progress_of(archive: Archive, clients: Clients) -> ArchiveProgress:
     parsed = archive.status is ArchiveStatus.PROCESSED
     failed = archive.status in {ArchiveStatus.FAILED, ArchiveStatus.FAILED_MAX_RETRIES}
     stages = (
-        StageProgress("parsing", "archive", int(parsed), 1, int(failed)),
-        StageProgress("chunking", "message", n["messages_chunked"], n["messages"], n["messages_given_up"]),
-        StageProgress("embedding", "chunk", n["chunks_embedded"], n["chunks"], n["chunks_given_up"]),
-        StageProgress("orchestration", "thread", n["threads_asked_for"], threads, given_up),
-        StageProgress("summarization", "thread", n["threads_summarized"], threads, given_up),
-        StageProgress("reporting", "thread", n["threads_reported"], threads, given_up),
+        StageProgress(PARSING.name, "archive", int(parsed), 1, int(failed)),
+        StageProgress(CHUNKING.name, "message", n["messages_chunked"], n["messages"], n["messages_given_up"]),
+        StageProgress(EMBEDDING.name, "chunk", n["chunks_embedded"], n["chunks"], n["chunks_given_up"]),
+        StageProgress(ORCHESTRATION.name, "thread", n["threads_asked_for"], threads, given_up),
+        StageProgress(SUMMARIZATION.name, "thread", n["threads_summarized"], threads, given_up),
+        StageProgress(REPORTING.name, "thread", n["threads_reported"], threads, given_up),
     )
     return ArchiveProgress(archive.id, archive.status.value, archive.skipped_count, stages)
 

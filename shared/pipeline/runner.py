@@ -16,22 +16,21 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, TypeVar
 
-from opentelemetry.trace import Span, SpanKind
-
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.telemetry.metrics import Metrics, pipeline_metrics
-from shared.clients.telemetry.tracing import set_ids, span, trace_context_of
+from shared.clients.telemetry.tracing import Span, consumer_span, set_ids
 from shared.core.errors import ErrorKind, InvalidEventError, PermanentError, PipelineError
 from shared.core.ids import failure_id
 from shared.documents.failures import FailureRecord
 from shared.pipeline.delivery import Delivery
+from shared.pipeline.events.builders import failed_event
 from shared.pipeline.events.data import EventData
 from shared.pipeline.events.envelope import Event, parse_event
 from shared.pipeline.events.splitting import split_to_fit
 from shared.pipeline.failures import failure_record
-from shared.pipeline.lifecycle.attempts import count_attempt, remember_failure
+from shared.pipeline.lifecycle.attempts import attempt_counted, attempt_failed
 from shared.pipeline.retry.loops import AbandonedError, RetryHooks, handle_event_with_retry, with_backoff
 from shared.pipeline.retry.policies import (
     MAX_ATTEMPTS_EXCEEDED,
@@ -82,10 +81,8 @@ class StageRunner(Generic[Data]):
             "pipeline.stage": self._stage.name,
             "pipeline.delivery_count": delivery.delivery_count,
         }
-        parent = trace_context_of(delivery.properties)
-        with span(
-            f"stage {self._stage.name}", parent=parent, kind=SpanKind.CONSUMER, attributes=attributes
-        ) as started:
+        name = f"stage {self._stage.name}"
+        with consumer_span(name, delivery.properties, attributes=attributes) as started:
             await self._run(delivery, started)
 
     async def _run(self, delivery: Delivery, span: Span) -> None:
@@ -115,8 +112,8 @@ class StageRunner(Generic[Data]):
 
     def _validated(self, body: bytes) -> Event[Data]:
         event = parse_event(body)
-        if not isinstance(event.data, self._stage.consumes):
-            wanted = self._stage.consumes.__name__
+        if not isinstance(event.data, self._stage.row.consumes):
+            wanted = self._stage.row.consumes.__name__
             raise InvalidEventError(f"{event.event_type} is not for {self._stage.name}: it takes {wanted}")
         return event
 
@@ -164,7 +161,7 @@ class StageRunner(Generic[Data]):
 
     async def _count_attempt(self, event: Event[Data], work: Work) -> None:
         for subject in self._stage.subjects(event.data):
-            await count_attempt(
+            await attempt_counted(
                 self._clients.store, subject, attempt=event.attempt, now=work.now(), session=work.session
             )
 
@@ -211,9 +208,9 @@ class StageRunner(Generic[Data]):
         now = self._runtime.now()
         record = failure_record(
             self._stage.name,
-            delivery,
-            event,
             abandoned.failure,
+            event=event,
+            delivery=delivery,
             reason=abandoned.reason,
             attempt_count=abandoned.attempt_count,
             now=now,
@@ -226,7 +223,7 @@ class StageRunner(Generic[Data]):
         session = Session(event.session)
         await self._best_effort(
             "last error",
-            remember_failure(
+            attempt_failed(
                 store,
                 subjects,
                 attempt=event.attempt,
@@ -236,8 +233,10 @@ class StageRunner(Generic[Data]):
                 failed_status=self._stage.failed_status,
             ),
         )
-        told = self._stage.failed(event, abandoned.failure, abandoned.attempt_count, now)
-        failed = Event.of(told, session=session.tokens(), attempt=event.attempt, now=now)
+        data = failed_event(
+            self._stage.row, event, abandoned.failure, attempts=abandoned.attempt_count, now=now
+        )
+        failed = Event.of(data, session=session.tokens(), attempt=event.attempt, now=now)
         await self._best_effort(failed.event_type, self._clients.bus.publish([failed]))
 
     async def _best_effort(self, what: str, work: Awaitable[None]) -> None:

@@ -1,16 +1,16 @@
-"""A stage, as its module declares it: what it consumes, what it does, and how its failure is told."""
+"""A stage, as its module declares it: its row of the topology, and what it does."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Generic, TypeVar
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.core.errors import ClassifiedError
 from shared.documents.base import Document
 from shared.pipeline.events.data import EventData
 from shared.pipeline.events.envelope import Event
+from shared.pipeline.topology import StageRow
 
 __all__ = ["ScheduledEvent", "Stage", "StageResult", "Subject", "Work"]
 
@@ -56,15 +56,20 @@ class Subject:
 
 @dataclass(frozen=True)
 class Stage(Generic[Data]):
-    """Its name is its queue's name.
+    """The handler loads, works and writes idempotently, and returns what to announce.
 
-    The handler loads, works and writes idempotently, and returns what to announce; it never publishes itself.
+    It never publishes itself: the runner does, after the writes.
     """
 
-    name: str
-    consumes: type[Data]
+    row: StageRow[Data]
     handle: Callable[[Event[Data], Work], Awaitable[StageResult]]
-    failed: Callable[[Event[Data], ClassifiedError, int, datetime], EventData]
-    subjects: Callable[[Data], Sequence[Subject]]
+    documents: Callable[[Data], Iterable[tuple[str, str]]]  # id and partition of each that the event is about
     counts_attempt_first: bool = False  # archives and threads: the attempt is counted before the work
     failed_status: str | None = None  # what its documents become when it fails for good
+
+    @property
+    def name(self) -> str:
+        return self.row.name
+
+    def subjects(self, data: Data) -> list[Subject]:
+        return [Subject(self.row.document, id_, partition) for id_, partition in self.documents(data)]

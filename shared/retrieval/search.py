@@ -107,7 +107,7 @@ async def find(clients: Clients, wanted: SearchAsked) -> SearchResult:
 
 
 async def _vector(clients: Clients, text: str) -> list[float]:
-    model = await embedder(clients.settings)
+    model = await embedder(clients)
     vectors = await model.encode([text])
     return [float(number) for number in vectors[0]]
 

@@ -20,6 +20,7 @@ from shared.documents.threads import Thread
 from shared.domain.consensus.analysis import analyse_thread
 from shared.domain.summaries.models import ContextChunk, ContextMessage, Embed, ThreadContext
 from shared.domain.summaries.tfidf import Matrix
+from shared.pipeline.readiness import has_all_messages
 
 __all__ = ["ContextOptions", "load_context"]
 
@@ -44,7 +45,7 @@ async def load_context(
         read_document(Message, each)
         async for each in store.query(MESSAGES_OF_THREAD, session, partition_value=thread.id)
     ]
-    if len(messages) < thread.message_count:
+    if not has_all_messages(thread.message_count, len(messages)):
         raise DocumentNotFoundError(f"{len(messages)} of {thread.message_count} messages are there")
     chunks = [
         read_document(Chunk, each)

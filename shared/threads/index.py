@@ -8,9 +8,9 @@ nothing, and one whose thread was merged finds the signpost there.
 import asyncio
 import hashlib
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -74,8 +74,9 @@ class ThreadIndex:
     full batches; to look ids up is one question to each physical partition.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, now: Callable[[], datetime]) -> None:
         self._store = store
+        self._now = now
 
     async def find(
         self, message_ids: Iterable[str], subjects: Iterable[SubjectEntry], session: Session
@@ -89,9 +90,9 @@ class ThreadIndex:
             self._store.query_by_ids(THREAD_ENTRIES, [*found.ids.values(), *found.times], session),
             self._store.query_by_ids(THREADS_OF_MESSAGES, [*found.ids.values()], session),
         )
-        for each in entries:
-            found.add(each)
-        found.homes |= {each["thread_id"] for each in stored}
+        for row in entries:
+            found.add(row)
+        found.homes |= {row["thread_id"] for row in stored}
         return found
 
     async def enter(
@@ -108,7 +109,7 @@ class ThreadIndex:
         A name that has `moved` (its signpost stands) is replaced on the way. One that is `merging` now leads
         to its thread as soon as it has a signpost, and has to stay until then.
         """
-        changed, new, now = [], set(), stored_time(datetime.now(UTC))
+        changed, new, now = [], set(), stored_time(self._now())
         for id_, threads in _entries(states, found).items():
             old = found.entries.get(id_)
             if old is None:
@@ -138,12 +139,12 @@ class ThreadIndex:
     async def naming(self, bucket: str, names: Collection[str], session: Session) -> list[dict[str, Any]]:
         """The bucket's entries that name one of these threads."""
         stored = self._store.query(ENTRIES_OF_BUCKET, session, partition_value=bucket)
-        return [each async for each in stored if not each["threads"].keys().isdisjoint(names)]
+        return [row async for row in stored if not row["threads"].keys().isdisjoint(names)]
 
     async def _forget(
         self, names: Collection[str], entries: Iterable[Mapping[str, Any]], session: Session
     ) -> None:
-        kept, now = [], stored_time(datetime.now(UTC))
+        kept, now = [], stored_time(self._now())
         for stored in entries:
             others = {name: span for name, span in stored["threads"].items() if name not in names}
             if others and len(others) < len(stored["threads"]):

@@ -42,8 +42,8 @@ async def load_following_merges(
 
 async def ensure_not_merged(clients: Clients, threads: set[str], session: Session) -> dict[str, Thread]:
     """The threads just written to. What was written to one that has moved would be lost there."""
-    found = await clients.store.find_many(Thread, [(each, each) for each in threads], session)
-    moved = [each.id for each in found.values() if each.merged_into is not None]
+    found = await clients.store.find_many(Thread, [(thread, thread) for thread in threads], session)
+    moved = [thread.id for thread in found.values() if thread.merged_into is not None]
     if moved:
         raise ThreadMovedError(f"{len(moved)} threads were merged into others, among them {moved[0]}")
     return found

@@ -15,7 +15,7 @@ from shared.documents.queries.chunks import CHUNKS_OF_THREAD
 from shared.documents.queries.messages import MESSAGES_OF_THREAD
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.threads import Thread
-from shared.pipeline.lifecycle.summaries import mark_all_outdated
+from shared.pipeline.lifecycle.summaries import all_outdated
 
 __all__ = ["follow_merge", "resolve_thread"]
 
@@ -36,7 +36,7 @@ async def follow_merge(clients: Clients, old: str, new: str, session: Session) -
     """Move what belongs to the old thread."""
     await _move(clients, Message, MESSAGES_OF_THREAD, old, new, session)
     await _move(clients, Chunk, CHUNKS_OF_THREAD, old, new, session)
-    await mark_all_outdated(clients.store, old, session)
+    await all_outdated(clients.store, old, session)
 
 
 async def _move(
@@ -49,16 +49,16 @@ async def _move(
 ) -> None:
     """Move one kind of document; the vectors (of chunks) before what they would be found by is gone."""
     stored = [
-        read_document(model, each) async for each in clients.store.query(query, session, partition_value=old)
+        read_document(model, row) async for row in clients.store.query(query, session, partition_value=old)
     ]
     if not stored:
         return
     if model.partition_of(old) == model.partition_of(new):
-        patches = [Patch(each.id, old, set={"thread_id": new}) for each in stored]
+        patches = [Patch(document.id, old, set={"thread_id": new}) for document in stored]
         await clients.store.patch_all(model, patches, session)
         return
     moved = [document.model_copy(update={"thread_id": new}) for document in stored]
     await clients.store.create_missing(moved, session)
-    indexed = [each.id for each in stored if getattr(each, "embedding_generated", False)]
+    indexed = [document.id for document in stored if getattr(document, "embedding_generated", False)]
     await clients.index.upsert([{"chunk_id": id_, "thread_id": new} for id_ in indexed])
-    await clients.store.delete_all(model, [each.id for each in stored], old, session)
+    await clients.store.delete_all(model, [document.id for document in stored], old, session)

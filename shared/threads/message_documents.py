@@ -16,18 +16,23 @@ from shared.documents.prepared_message import PreparedMessage
 __all__ = ["merge_into_stored", "message_documents", "stored_message"]
 
 OF_OURS = 1000  # bytes at most that we add to what was parsed
-_EMPTY = Message(id="-", message_key="-", message_id="-", archive_id="-", thread_id="-").to_cosmos()
+_REPLACED = datetime.min.replace(tzinfo=UTC)  # by the time that the message is stored
+_EMPTY = Message(
+    id="-", message_key="-", message_id="-", archive_id="-", thread_id="-", created_at=_REPLACED
+).to_cosmos()
 """What a new message has besides what was parsed."""
 
 
 def message_documents(
-    arrivals: Sequence[PreparedMessage], places: Mapping[str, str], archive_id: str
+    arrivals: Sequence[PreparedMessage], places: Mapping[str, str], archive_id: str, now: datetime
 ) -> dict[str, RawDocument]:
     """Each message's document by its key; `places` has each node's thread."""
-    now = stored_time(datetime.now(UTC))
+    created = stored_time(now)
     # In reverse, so that of several with the same id the first variant stays.
-    ordered = sorted(arrivals, key=lambda each: each.document["variant"], reverse=True)
-    return {each.key: _ready(each, places[each.links.node], archive_id, now) for each in ordered}
+    ordered = sorted(arrivals, key=lambda message: message.document["variant"], reverse=True)
+    return {
+        message.key: _ready(message, places[message.links.node], archive_id, created) for message in ordered
+    }
 
 
 def _ready(arrival: PreparedMessage, thread_id: str, archive_id: str, now: str) -> RawDocument:
@@ -43,15 +48,15 @@ def merge_into_stored(
     A variant that comes first takes the other's place, and has to be chunked anew.
     """
     patches, replaced = [], []
-    for each in stored:
-        ready = documents[each["id"]]
-        archives = sorted({*each["archive_ids"], archive_id})
+    for row in stored:
+        ready = documents[row["id"]]
+        archives = sorted({*row["archive_ids"], archive_id})
         seen = {"archive_ids": archives, "archive_id": archives[0], "thread_id": ready.partition_value}
-        if ready.stored["variant"] < each["variant"]:
-            content = {**ready.stored, **seen, "created_at": each["created_at"]}
+        if ready.stored["variant"] < row["variant"]:
+            content = {**ready.stored, **seen, "created_at": row["created_at"]}
             replaced.append(RawDocument(ready.container, ready.partition_value, content))
-        elif archives != each["archive_ids"] or ready.partition_value != each["thread_id"]:
-            patches.append(Patch(each["id"], ready.partition_value, set=seen))
+        elif archives != row["archive_ids"] or ready.partition_value != row["thread_id"]:
+            patches.append(Patch(row["id"], ready.partition_value, set=seen))
     return patches, replaced
 
 

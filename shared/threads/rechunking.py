@@ -9,12 +9,13 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
-from shared.documents.base import ProcessingStatus, UtcTime
+from shared.documents.base import UtcTime
 from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
 from shared.documents.messages import Message
 from shared.documents.queries.chunks import CHUNK_CREATION_TIMES, CHUNKS_OF_MESSAGES
 from shared.documents.queries.messages import STORED_MESSAGES
+from shared.pipeline.lifecycle.chunks import chunks_reset
 
 __all__ = [
     "ChunkReplacedError",
@@ -50,22 +51,22 @@ async def sync_stored_chunks(
     session: Session,
 ) -> None:
     """Chunks that were there already are compared with what they should be."""
-    wanted = {each.id: each for each in chunks}
-    fresh = {each.message_key for each in chunks} - {e.message_key for e in chunks if e.id not in created}
-    again = [each.id for each in messages if each.id not in fresh]
-    places = {each.id: each.thread_id for each in messages}
+    wanted = {chunk.id: chunk for chunk in chunks}
+    fresh = {chunk.message_key for chunk in chunks} - {e.message_key for e in chunks if e.id not in created}
+    again = [message.id for message in messages if message.id not in fresh]
+    places = {message.id: message.thread_id for message in messages}
     found = await clients.store.query_by_ids(CHUNKS_OF_MESSAGES, again, session)
-    stored = [read_document(Chunk, each) for each in found]
-    here = [each for each in stored if each.thread_id == places[each.message_key]]
-    await _remove([each for each in here if each.id not in wanted], clients, session)
-    await _follow([(each, wanted[each.id]) for each in here if each.id in wanted], clients, session)
+    stored = [read_document(Chunk, row) for row in found]
+    here = [chunk for chunk in stored if chunk.thread_id == places[chunk.message_key]]
+    await _remove([chunk for chunk in here if chunk.id not in wanted], clients, session)
+    await _follow([(chunk, wanted[chunk.id]) for chunk in here if chunk.id in wanted], clients, session)
 
 
 async def _remove(chunks: Sequence[Chunk], clients: Clients, session: Session) -> None:
     """The vector first: a chunk without one is found again, a vector without its chunk is not."""
-    await clients.index.delete([each.id for each in chunks])
-    for each in chunks:
-        await clients.store.delete(Chunk, each.id, each.thread_id, session)
+    await clients.index.delete([chunk.id for chunk in chunks])
+    for chunk in chunks:
+        await clients.store.delete(Chunk, chunk.id, chunk.thread_id, session)
 
 
 async def _follow(pairs: Sequence[tuple[Chunk, Chunk]], clients: Clients, session: Session) -> None:
@@ -95,10 +96,12 @@ def _indexed(chunk: Chunk) -> dict[str, object]:
 
 async def check_variants(clients: Clients, messages: Sequence[Message], session: Session) -> None:
     """What was written for content that is no longer there would stay."""
-    stored = await clients.store.query_by_ids(STORED_MESSAGES, [each.id for each in messages], session)
-    now = {(each["id"], each["thread_id"]): each["variant"] for each in stored}
+    stored = await clients.store.query_by_ids(STORED_MESSAGES, [message.id for message in messages], session)
+    now = {(row["id"], row["thread_id"]): row["variant"] for row in stored}
     replaced = [
-        each.id for each in messages if now.get((each.id, each.thread_id), each.variant) != each.variant
+        message.id
+        for message in messages
+        if now.get((message.id, message.thread_id), message.variant) != message.variant
     ]
     if replaced:
         raise MessageReplacedError(f"{len(replaced)} messages were replaced, among them {replaced[0]}")
@@ -106,20 +109,14 @@ async def check_variants(clients: Clients, messages: Sequence[Message], session:
 
 async def ensure_texts_unchanged(clients: Clients, chunks: Sequence[Chunk], session: Session) -> None:
     """A chunk that was written anew while it was embedded may have the old text's vector as its own."""
-    stored = await clients.store.query_by_ids(CHUNK_CREATION_TIMES, [each.id for each in chunks], session)
+    stored = await clients.store.query_by_ids(CHUNK_CREATION_TIMES, [chunk.id for chunk in chunks], session)
     now = {
-        (each["id"], each["thread_id"]): _TIME.validate_python(each["created_at"])
-        for each in stored
-        if each.get("created_at")
+        (row["id"], row["thread_id"]): _TIME.validate_python(row["created_at"])
+        for row in stored
+        if row.get("created_at")
     }
-    born = {(each.id, each.thread_id): each.created_at for each in chunks}
+    born = {(chunk.id, chunk.thread_id): chunk.created_at for chunk in chunks}
     replaced = [place for place, at in born.items() if now.get(place, at) != at]
     if replaced:
-        undone = {
-            "embedding_generated": False,
-            "embedding_model": None,
-            "status": ProcessingStatus.PENDING.value,
-        }
-        patches = [Patch(id_, thread, set=undone) for id_, thread in replaced]
-        await clients.store.patch_all(Chunk, patches, session)
+        await chunks_reset(clients.store, replaced, session)
         raise ChunkReplacedError(f"{len(replaced)} chunks were replaced, among them {replaced[0][0]}")

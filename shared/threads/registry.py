@@ -11,12 +11,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
-from shared.clients.cosmos.store import Conflict, gather_limited
+from shared.clients.cosmos.store import Conflict
+from shared.core.concurrency import gather_limited
 from shared.core.errors import TransientError
 from shared.core.ids import thread_id
-from shared.documents.base import ProcessingStatus
 from shared.documents.containers import read_document
 from shared.documents.messages import Message
 from shared.documents.prepared_message import PreparedMessage
@@ -24,10 +23,11 @@ from shared.documents.queries.messages import STORED_MESSAGES
 from shared.documents.queries.threads import THREADS_BY_ID
 from shared.documents.threads import Thread
 from shared.domain.threading.assignment import Links, ThreadingResult, ThreadState, assign_links
+from shared.pipeline.lifecycle.threads import merge_finished, thread_merged, threads_changed
 from shared.threads.index import IndexLookup, ThreadIndex
 from shared.threads.merging import follow_merge
 from shared.threads.message_documents import merge_into_stored, message_documents
-from shared.threads.thread_documents import RESET_ATTEMPTS, thread_documents
+from shared.threads.thread_documents import thread_documents
 
 __all__ = ["Registry", "Threaded"]
 
@@ -86,20 +86,22 @@ class Registry:
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
         self._store = clients.store
-        self._index = ThreadIndex(clients.store)
+        self._index = ThreadIndex(clients.store, clients.runtime.now)
 
     async def add(
         self, messages: Sequence[PreparedMessage], archive_id: str, source: str, session: Session
     ) -> Threaded:
         """Thread and store these messages. The caller holds the lease."""
-        links = [each.links for each in messages]
+        links = [message.links for message in messages]
         names: Collection[str] = _own_names(links)
         for _ in range(MAX_WRITE_ATTEMPTS):
             loaded = await self._load(links, names, session)
             known = loaded.threads
             states = {name: ThreadState.from_document(known[name].threading) for name in known}
             result = assign_links(links, _Known(states.values()))
-            threads = thread_documents(result, known, messages, archive_id, source)
+            threads = thread_documents(
+                result, known, messages, archive_id, source, self._clients.runtime.now()
+            )
             touched = {name: result.threads.get(name) or states[name] for name in result.assignments.values()}
             write = self._write_merging if _is_merging(result, threads) else self._write_plainly
             if await write(_Slice(messages, archive_id, loaded, result, threads, touched), session):
@@ -131,8 +133,8 @@ class Registry:
 
     async def _load(self, links: Sequence[Links], names: Collection[str], session: Session) -> _Loaded:
         """The threads that can matter, and those of these names. A signpost stands for where it points to."""
-        ids = {one for each in links for one in (each.node, *each.chain, *each.parents)}
-        subjects = [entry for each in links for entry in each.entries]
+        ids = {one for link in links for one in (link.node, *link.chain, *link.parents)}
+        subjects = [entry for link in links for entry in link.entries]
         found, threads = await asyncio.gather(
             self._index.find(ids, subjects, session), self._find(names, session)
         )
@@ -148,7 +150,7 @@ class Registry:
     async def _find(self, names: Collection[str], session: Session) -> dict[str, Thread]:
         """Those that are there. They lie on all shelves, so one question to all is less than one to each."""
         found = await self._store.query_by_ids(THREADS_BY_ID, names, session)
-        return {each["id"]: read_document(Thread, each) for each in found}
+        return {row["id"]: read_document(Thread, row) for row in found}
 
     async def _enter(self, slice_: "_Slice", session: Session) -> None:
         loaded, renamed = slice_.loaded, _renamed(slice_.result)
@@ -159,34 +161,22 @@ class Registry:
     async def _write_redirects(
         self, known: dict[str, Thread], renamed: dict[str, str], session: Session
     ) -> None:
-        await self._store.upsert_all(
-            [
-                known[old].model_copy(
-                    update={
-                        "merged_into": new,
-                        "threading": {},
-                        "absorbing": [],
-                        "status": ProcessingStatus.PROCESSED,  # there is nothing to be done with a signpost
-                    }
-                )
-                for old, new in renamed.items()
-            ],
-            session,
-        )
+        redirects = [thread_merged(known[old], into=new) for old, new in renamed.items()]
+        await self._store.upsert_all(redirects, session)
 
     async def _store_messages(self, slice_: "_Slice", session: Session) -> None:
         archive_id = slice_.archive_id
-        documents = message_documents(slice_.messages, slice_.result.assignments, archive_id)
+        documents = message_documents(
+            slice_.messages, slice_.result.assignments, archive_id, self._clients.runtime.now()
+        )
         created = await self._store.create_missing(list(documents.values()), session)
         there = [key for key in documents if key not in created]
         stored = await self._store.query_by_ids(STORED_MESSAGES, there, session)
-        here = [each for each in stored if each["shelf"] == documents[each["id"]].stored["shelf"]]
+        here = [row for row in stored if row["shelf"] == documents[row["id"]].stored["shelf"]]
         patches, replaced = merge_into_stored(here, documents, archive_id)
         await self._store.patch_all(Message, patches, session)
-        # With other content, too, what was made of the thread is out of date.
-        outdated = sorted({each.partition_value for each in replaced})
-        await self._store.patch_all(
-            Thread, [Patch(name, name, set=RESET_ATTEMPTS) for name in outdated], session
+        await threads_changed(
+            self._store, sorted({document.partition_value for document in replaced}), session
         )
         await self._store.upsert_all(replaced, session)
 
@@ -194,15 +184,14 @@ class Registry:
         if thread.absorbing:
             for old in thread.absorbing:
                 await follow_merge(self._clients, old, thread.id, session)
-            patch = Patch(thread.id, thread.id, set={"absorbing": []})
-            await self._store.patch(Thread, patch, session)
+            await merge_finished(self._store, thread.id, session)
 
 
 def _own_names(links: Sequence[Links]) -> set[str]:
     """What threads of these messages alone can be called, but for those that run in circles."""
     roots: set[str] = set()
-    for each in links:
-        roots.update([*each.chain[:1], *each.parents] or [each.node])
+    for link in links:
+        roots.update([*link.chain[:1], *link.parents] or [link.node])
     return set(map(thread_id, roots))
 
 
@@ -215,7 +204,7 @@ def _renamed(result: ThreadingResult) -> dict[str, str]:
 
 
 def _redirect_targets(threads: Mapping[str, Thread]) -> set[str]:
-    return {each.merged_into for each in threads.values() if each.merged_into}
+    return {thread.merged_into for thread in threads.values() if thread.merged_into}
 
 
 def _follow_redirects(name: str, threads: dict[str, Thread]) -> str:

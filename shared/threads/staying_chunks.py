@@ -22,15 +22,15 @@ async def load_retained_chunks(clients: Clients, data: ChunksPrepared, session: 
         places = dict(zip(data.chunk_ids, data.chunk_threads, strict=False))
         return await load_following_merges(clients, Chunk, places, data.chunk_ids, session)
     staying = await _staying(clients, data.archive_id, data.chunk_ids, session)
-    await clients.index.delete([each for each in data.chunk_ids if each not in staying])
-    return [staying[each] for each in data.chunk_ids if each in staying]
+    await clients.index.delete([chunk_id for chunk_id in data.chunk_ids if chunk_id not in staying])
+    return [staying[chunk_id] for chunk_id in data.chunk_ids if chunk_id in staying]
 
 
 async def _staying(clients: Clients, archive: str, ids: list[str], session: Session) -> dict[str, Chunk]:
     """Wherever they are: what is left of a thread may have come apart."""
     rows = await clients.store.query_by_ids(CHUNKS_BY_ID, ids, session)
-    chunks = [read_document(Chunk, each) for each in rows]
-    keys = sorted({(each.message_key, each.thread_id) for each in chunks})
+    chunks = [read_document(Chunk, row) for row in rows]
+    keys = sorted({(chunk.message_key, chunk.thread_id) for chunk in chunks})
     messages = await clients.store.find_many(Message, keys, session)
     kept = {key for key, message in messages.items() if set(message.archive_ids) - {archive}}
-    return {each.id: each for each in chunks if each.message_key in kept}
+    return {chunk.id: chunk for chunk in chunks if chunk.message_key in kept}

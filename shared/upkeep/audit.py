@@ -1,16 +1,17 @@
 """Audit records: each operation of an operator leaves one, whatever comes of it."""
 
-import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from shared.clients.classify import classify
+from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.core.errors import PermanentError
+from shared.core.runtime import Runtime
 from shared.documents.audits import Audit, AuditStatus
 from shared.documents.containers import read_document
 from shared.documents.queries.audits import LAST_AUDITS
@@ -40,14 +41,16 @@ class Actor:
     via: str = "command line"
 
 
-def new_audit(action: str, actor: Actor, selection: Mapping[str, Any], now: datetime) -> Audit:
+def new_audit(action: str, actor: Actor, selection: Mapping[str, Any], runtime: Runtime) -> Audit:
     """A record that is not stored yet. Its id begins with its day, so that it can be found by its id."""
+    now = runtime.now()
     return Audit(
-        id=f"{now:%Y%m%d}-{uuid.uuid4().hex[:8]}",
+        id=f"{now:%Y%m%d}-{runtime.new_id()[:8]}",
         day=f"{now:%Y-%m-%d}",
         action=action,
         actor=actor.name,
         via=actor.via,
+        created_at=now,
         started_at=now,
         updated_at=now,
         selection=dict(selection),
@@ -76,11 +79,12 @@ async def last_audits(store: Store, limit: int = 10) -> list[Audit]:
 
 @asynccontextmanager
 async def audited(
-    store: Store, action: str, actor: Actor, selection: Mapping[str, Any]
+    clients: Clients, action: str, actor: Actor, selection: Mapping[str, Any]
 ) -> AsyncIterator[dict[str, int]]:
     """Around an operation that ends in one go; what it counts in the given dict stands in the record."""
     counts: dict[str, int] = {}
-    audit = await save_audit(store, new_audit(action, actor, selection, _now()), _now())
+    store, runtime = clients.store, clients.runtime
+    audit = await save_audit(store, new_audit(action, actor, selection, runtime), runtime.now())
     try:
         yield counts
     except BaseException as error:
@@ -88,13 +92,8 @@ async def audited(
         status = AuditStatus.INTERRUPTED if stopped else AuditStatus.FAILED
         failure = classify(error)
         outcome = f"{failure.error_type}: {failure.message}"
-        await save_audit(
-            store, audit, _now(), status=status, counts=counts, outcome=outcome, finished_at=_now()
-        )
+        now = runtime.now()
+        await save_audit(store, audit, now, status=status, counts=counts, outcome=outcome, finished_at=now)
         raise
-    done = AuditStatus.SUCCEEDED
-    await save_audit(store, audit, _now(), status=done, counts=counts, finished_at=_now())
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
+    done, now = AuditStatus.SUCCEEDED, runtime.now()
+    await save_audit(store, audit, now, status=done, counts=counts, finished_at=now)

@@ -1,6 +1,5 @@
 """What is deployed: all that the app loads, and nothing that it does not."""
 
-import json
 import os
 import subprocess
 import sys
@@ -9,7 +8,6 @@ from pathlib import Path
 
 import yaml
 
-from shared.clients.servicebus.administration import QUEUES
 from tests.infra.conftest import ROOT
 
 IGNORED = [
@@ -89,9 +87,3 @@ def test_the_hook_leaves_a_model_that_is_current_as_it_is() -> None:
     assert done.returncode == 0, done.stderr
     assert "models/all-MiniLM-L6-v2" in done.stdout
     assert manifest.stat().st_mtime_ns == before
-
-
-def test_the_app_measures_every_queue_that_there_is() -> None:
-    (namespace,) = json.loads((ROOT / "infra/servicebus/Config.json").read_text())["UserConfig"]["Namespaces"]
-
-    assert set(QUEUES) == {queue["Name"] for queue in namespace["Queues"]}

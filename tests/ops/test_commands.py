@@ -20,6 +20,7 @@ from shared.pipeline.events.envelope import parse_event
 from tests.ops.commands import Commands, Ended
 from tests.ops.environment import OpsPlace, an_archive, read_archive
 from tests.stages.mail_in import mail
+from tests.support.documents import CREATED
 from web.operator.view import view_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -345,7 +346,7 @@ async def test_an_archive_and_a_source_are_deleted_with_a_receipt(
 
 async def test_damage_is_found_and_repaired(place: OpsPlace, tmp_path: Path) -> None:
     """A report without its summary: nobody can read it, and the checks delete it."""
-    report = Report(
+    report = Report(created_at=CREATED,
         id=f"rpt-{place.bench.tag}", report_id=f"rpt-{place.bench.tag}", thread_id="t1", scope="t1",
         summary_id=place.bench.tag, title="gone", published_at=NOW - timedelta(days=1),
     )  # fmt: skip

@@ -16,6 +16,7 @@ from shared.pipeline.stage import Stage, StageResult, Work
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING
 from tests.support.cloud import LocalCloud
+from tests.support.documents import CREATED
 from tests.support.services import RunningService
 from tests.support.toy_stages import Bench, bench
 
@@ -44,6 +45,7 @@ def mail(
 def archive_of(content: bytes, name: str = "list") -> Archive:
     full = hashlib.sha256(content).hexdigest()
     return Archive(
+        created_at=CREATED,
         id=full[:16],
         archive_id=full[:16],
         file_hash=full,

@@ -8,23 +8,29 @@ import pytest_asyncio
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.search.facets import FacetValue
+from shared.clients.search.filters import Filters
 from shared.core.ids import thread_id
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
 from shared.documents.threads import Thread
-from shared.embedding.instance import close_embedder
+from shared.embedding.factory import open_embedder
+from shared.embedding.instance import EMBEDDER
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
+from shared.embedding.port import Embedder
 from shared.pipeline.events.data import EmbeddingsGenerated
 from shared.pipeline.events.envelope import Event
+from shared.pipeline.lifecycle.archives import archive_removing
 from shared.retrieval.errors import NotFoundError
 from shared.retrieval.reports import find_by_id, resolved_thread
 from shared.retrieval.search import SearchAsked, find, found_items
+from shared.settings.app import load_settings
 from shared.upkeep.provisioning import DEFAULT_DIMENSION
 from stages.chunking import CHUNKING
 from stages.embedding import EMBEDDING
 from stages.orchestration import ORCHESTRATION
 from stages.parsing import PARSING
-from tests.stages.mail_in import MailIn, mail, mail_in
+from tests.settings.test_app import LOCAL
+from tests.stages.mail_in import MailIn, archive_of, mail, mail_in
 from tests.support.cloud import LocalCloud
 from tests.support.services import RunningService
 
@@ -40,10 +46,11 @@ SECOND = mail(4, subject="Lunch", body="Where do we eat on Tuesday?")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def encoder() -> AsyncIterator[None]:
+async def encoder() -> AsyncIterator[Embedder]:
     """One encoder for the module: starting it takes seconds."""
-    yield
-    await close_embedder()
+    started = await open_embedder(load_settings(LOCAL))
+    yield started
+    await started.close()
 
 
 async def through(place: MailIn, content: bytes) -> list[Event[EmbeddingsGenerated]]:
@@ -52,20 +59,51 @@ async def through(place: MailIn, content: bytes) -> list[Event[EmbeddingsGenerat
     ]
 
 
-async def ready_index(place: MailIn) -> None:
+async def ready_index(place: MailIn, encoder: Embedder) -> None:
     """In place of the toy's: nothing is in it, so it is made anew."""
+    place.clients.resources.give(EMBEDDER, encoder)
     await place.clients.index.ensure(DEFAULT_DIMENSION)
 
 
 async def test_chunks_become_vectors_that_are_found_by_meaning(
-    cloud: LocalCloud, bus_service: RunningService, encoder: None
+    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        await ready_index(place)
+        await ready_index(place, encoder)
         (event,) = await through(place, FIRST + SECOND)
         assert (event.data.embedding_count, event.data.embedding_dimension) == (3, 384)
         chunks = await place.stored("chunks")
         assert {(each["embedding_generated"], each["status"]) for each in chunks} == {(True, "processed")}
+        (question,) = await encoder.encode(["a place to have a meal"])
+        hits = await place.clients.index.search(None, question.tolist(), filters=Filters(source="list"))
+        assert hits[0].payload["text"] == "Where do we eat on Tuesday?"
+        assert hits[0].payload["sender"] == "bo@example.org"
+
+
+async def test_of_an_archive_that_is_being_deleted_only_what_another_has_is_embedded(
+    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await ready_index(place, encoder)
+        (prepared,) = await place.take_in(FIRST + SECOND, "first")
+        await place.take_in(FIRST, "second")
+        marked = archive_of(FIRST + SECOND, "first").id
+        await archive_removing(place.clients.store, marked, Session())
+        (event,) = await place.run(EMBEDDING, prepared)
+        assert event.data.chunk_threads == [ROOT, ROOT]
+        embedded = {row["message_id"]: row["embedding_generated"] for row in await place.stored("chunks")}
+        assert embedded == {
+            "<m0@example.org>": True, "<m1@example.org>": True, "<m4@example.org>": False
+        }  # fmt: skip
+        assert {hit.chunk_id for hit in await place.clients.index.search("*")} == set(event.data.chunk_ids)
+
+
+async def test_a_hit_leads_back_to_its_chunk_its_message_and_its_thread(
+    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await ready_index(place, encoder)
+        await through(place, FIRST + SECOND)
         asked = SearchAsked(q="devices", thread=ROOT)
         found = await find(place.clients, asked)
         first = found_items(found.hits)[0]
@@ -82,10 +120,10 @@ async def test_chunks_become_vectors_that_are_found_by_meaning(
 
 
 async def test_a_hit_whose_message_is_gone_is_still_shown(
-    cloud: LocalCloud, bus_service: RunningService, encoder: None
+    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        await ready_index(place)
+        await ready_index(place, encoder)
         await through(place, SECOND)
         (chunk,) = await place.stored("chunks")
         thread, key = chunk["thread_id"], chunk["message_key"]
@@ -97,10 +135,10 @@ async def test_a_hit_whose_message_is_gone_is_still_shown(
 
 
 async def test_an_event_again_embeds_nothing_again_and_announces_the_same(
-    cloud: LocalCloud, bus_service: RunningService, encoder: None
+    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        await ready_index(place)
+        await ready_index(place, encoder)
         (prepared,) = await place.take_in(FIRST)
         (first,) = await place.run(EMBEDDING, prepared)
         before = await place.stored("chunks")
@@ -110,10 +148,10 @@ async def test_an_event_again_embeds_nothing_again_and_announces_the_same(
 
 
 async def test_a_thread_is_asked_for_once_a_version_and_again_when_it_grows(
-    cloud: LocalCloud, bus_service: RunningService, encoder: None
+    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        await ready_index(place)
+        await ready_index(place, encoder)
         (event,) = await through(place, FIRST)
         (request,) = await place.run(ORCHESTRATION, event)
         assert request.data.thread_ids == [ROOT]
@@ -127,10 +165,10 @@ async def test_a_thread_is_asked_for_once_a_version_and_again_when_it_grows(
 
 
 async def test_a_thread_with_a_message_not_chunked_yet_waits(
-    cloud: LocalCloud, bus_service: RunningService, encoder: None
+    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        await ready_index(place)
+        await ready_index(place, encoder)
         (event,) = await through(place, FIRST)
         (parsed,) = await place.run(PARSING, await place.ingest(mail(2, parent=1)))
         assert await place.run(ORCHESTRATION, event) == []
@@ -141,10 +179,10 @@ async def test_a_thread_with_a_message_not_chunked_yet_waits(
 
 
 async def test_a_chunk_that_is_given_up_does_not_hold_its_thread_back(
-    cloud: LocalCloud, bus_service: RunningService, encoder: None
+    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        await ready_index(place)
+        await ready_index(place, encoder)
         (prepared,) = await place.take_in(FIRST)
         poison = prepared.data.chunk_ids[0]
         given_up = {"status": "failed_max_retries", "lastError": "UnencodableTextError: no"}

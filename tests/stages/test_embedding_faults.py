@@ -14,7 +14,6 @@ from shared.clients.cosmos.session import Session
 from shared.clients.search.index import IndexMissingError
 from shared.clients.search.versions import IndexMismatchError
 from shared.documents.chunks import Chunk
-from shared.embedding.instance import close_embedder
 from shared.embedding.port import Embedder
 from shared.embedding.process.child import EncoderSpec
 from shared.embedding.process.embedder import EncoderProcess, ProcessOptions
@@ -85,7 +84,6 @@ async def place(
     monkeypatch.setattr("shared.embedding.instance.open_embedder", open_toy)
     async with mail_in(cloud, bus_service) as ready:
         yield Place(ready, journal)
-        await close_embedder()
 
 
 @pytest.fixture(autouse=True)

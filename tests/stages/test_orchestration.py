@@ -18,9 +18,10 @@ from shared.documents.threads import Thread
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.data import EmbeddingsGenerated, SummarizationRequested
 from shared.pipeline.events.envelope import Event
+from shared.pipeline.lifecycle.threads import CLAIM_LIFETIME
 from shared.pipeline.runner import Runtime, StageFailedError, StageRunner
 from shared.pipeline.stage import StageResult, Work
-from stages.orchestration import CLAIM_MINUTES, MAX_QUIET_PERIODS, ORCHESTRATION
+from stages.orchestration import MAX_QUIET_PERIODS, ORCHESTRATION
 from tests.stages.mail_in import NOW, MailIn, mail, mail_in
 from tests.stages.test_parsing import variant_of
 from tests.support.cloud import LocalCloud, faults_hit, plan_faults
@@ -152,8 +153,8 @@ async def test_a_claim_whose_event_never_came_back_is_taken_over(hasty: MailIn) 
     (event,) = await embedded(hasty, mail(0))
     await handle(hasty, event, note=False)
     other = Event.of(event.data, session=event.session, attempt=2)
-    assert asked([await handle(hasty, other, after=CLAIM_MINUTES * 60 - 1)]) == []
-    assert len(asked([await handle(hasty, other, after=CLAIM_MINUTES * 60 + 1)])) == 1
+    assert asked([await handle(hasty, other, after=CLAIM_LIFETIME.total_seconds() - 1)]) == []
+    assert len(asked([await handle(hasty, other, after=CLAIM_LIFETIME.total_seconds() + 1)])) == 1
 
 
 async def test_a_thread_whose_messages_have_no_text_of_their_own_gets_ready(hasty: MailIn) -> None:

@@ -10,22 +10,22 @@ import warnings
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Any
 
 from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.core.errors import ClassifiedError
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
 from shared.pipeline.delivery import Delivery, Settlement
-from shared.pipeline.events.data import ChunkingFailed, ChunksPrepared, JSONParsed
+from shared.pipeline.events.data import ChunksPrepared, JSONParsed
 from shared.pipeline.events.envelope import Event, parse_event
 from shared.pipeline.runner import Runtime, StageFailedError, StageRunner
-from shared.pipeline.stage import Stage, StageResult, Subject, Work
+from shared.pipeline.stage import Stage, StageResult, Work
+from shared.pipeline.topology import CHUNKING
 from shared.settings.app import Settings
+from tests.support.documents import CREATED
 
 DIMENSIONS = 4
 RAW = "raw"
@@ -45,7 +45,7 @@ class Toy:
     works: list[str] = field(default_factory=list)
 
     def stage(self) -> Stage[JSONParsed]:
-        return Stage("chunking", JSONParsed, self.handle, _failed, _subjects)
+        return Stage(CHUNKING, self.handle, _documents)
 
     async def handle(self, event: Event[JSONParsed], work: Work) -> StageResult:
         self.works.append(event.event_id)
@@ -80,6 +80,7 @@ class Toy:
 
 def chunk_of(message: Message) -> Chunk:
     return Chunk(
+        created_at=CREATED,
         id=f"c-{message.id}",
         chunk_id=f"c-{message.id}",
         message_key=message.id,
@@ -104,25 +105,13 @@ def _indexed(chunk: Chunk) -> dict[str, Any]:
     }
 
 
-def _failed(
-    event: Event[JSONParsed], failure: ClassifiedError, attempts: int, now: datetime
-) -> ChunkingFailed:
-    return ChunkingFailed(
-        message_keys=event.data.message_keys,
-        error_message=failure.message,
-        error_type=failure.error_type,
-        retry_count=attempts,
-        failed_at=now,
-    )
-
-
-def _subjects(data: JSONParsed) -> list[Subject]:
-    pairs = zip(data.message_keys, data.message_threads, strict=False)
-    return [Subject(Message, key, thread) for key, thread in pairs]
+def _documents(data: JSONParsed) -> list[tuple[str, str]]:
+    return list(zip(data.message_keys, data.message_threads, strict=False))
 
 
 def message(key: str) -> Message:
     return Message(
+        created_at=CREATED,
         id=key,
         message_key=key,
         message_id=f"<{key}@example.org>",

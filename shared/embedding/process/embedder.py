@@ -20,12 +20,12 @@ from shared.core.errors import (
     PermanentError,
     UnencodableTextError,
 )
+from shared.core.frames import Frame
 from shared.embedding.batching import MAX_TEXTS, report_truncated
 from shared.embedding.encoder import Vectors, require_texts
 from shared.embedding.port import EncodingResult
 from shared.embedding.process.batch_retries import BatchAttempt, BatchRetryPolicy
 from shared.embedding.process.child import Child, EncoderSpec
-from shared.embedding.process.frames import Frame
 from shared.embedding.process.text_queue import Call, Item, WaitingTexts
 from shared.embedding.text_limits import clean_for_tokenizer
 

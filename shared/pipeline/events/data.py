@@ -16,7 +16,9 @@ __all__ = [
     "ChunksPrepared",
     "EmbeddingGenerationFailed",
     "EmbeddingsGenerated",
+    "EventCitation",
     "EventData",
+    "FailureData",
     "JSONParsed",
     "OrchestrationFailed",
     "ParsingFailed",
@@ -40,7 +42,6 @@ class EventData(BaseModel):
 
     routing_key: ClassVar[str]
     version: ClassVar[str] = "1.0"
-    consumer: ClassVar[str | None] = None
     identity: ClassVar[tuple[str, ...]]
     ids_field: ClassVar[str]  # the documents it is about, for idempotency keys
 
@@ -68,7 +69,7 @@ class EventData(BaseModel):
         return [getattr(self, name) for name in self.identity]
 
 
-class _Failed(EventData):
+class FailureData(EventData):
     """What the failure events have in common."""
 
     error_message: str
@@ -78,7 +79,6 @@ class _Failed(EventData):
 
 class ArchiveIngested(EventData):
     routing_key = "archive.ingested"
-    consumer = "parsing"
     identity = ("archive_id",)
     ids_field = "archive_id"
 
@@ -93,7 +93,7 @@ class ArchiveIngested(EventData):
     ingestion_completed_at: datetime
 
 
-class ArchiveIngestionFailed(_Failed):
+class ArchiveIngestionFailed(FailureData):
     routing_key = "archive.ingestion.failed"
     identity = ("source_name", "source_url", "error_type", "ingestion_started_at")
     ids_field = "source_name"
@@ -107,7 +107,6 @@ class ArchiveIngestionFailed(_Failed):
 
 class JSONParsed(EventData):
     routing_key = "json.parsed"
-    consumer = "chunking"
     identity = ("archive_id", "message_keys")
     ids_field = "message_keys"
 
@@ -120,7 +119,7 @@ class JSONParsed(EventData):
     message_threads: list[Id] = []  # extension: the thread of each key, so that each is one point read
 
 
-class ParsingFailed(_Failed):
+class ParsingFailed(FailureData):
     routing_key = "parsing.failed"
     identity = ("archive_id", "error_type")
     ids_field = "archive_id"
@@ -133,7 +132,6 @@ class ParsingFailed(_Failed):
 
 class ChunksPrepared(EventData):
     routing_key = "chunks.prepared"
-    consumer = "embedding"
     identity = ("chunk_ids", "message_keys", "contents")
     ids_field = "chunk_ids"
 
@@ -153,7 +151,7 @@ class ChunksPrepared(EventData):
         return self.chunk_ids or self.message_keys
 
 
-class ChunkingFailed(_Failed):
+class ChunkingFailed(FailureData):
     routing_key = "chunks.failed"
     identity = ("message_keys", "error_type")
     ids_field = "message_keys"
@@ -164,7 +162,6 @@ class ChunkingFailed(_Failed):
 
 class EmbeddingsGenerated(EventData):
     routing_key = "embeddings.generated"
-    consumer = "orchestration"
     identity = ("chunk_ids", "embedding_model", "thread_ids", "settled_versions", "contents")
     ids_field = "chunk_ids"
 
@@ -187,7 +184,7 @@ class EmbeddingsGenerated(EventData):
         return self.chunk_ids or self.thread_ids
 
 
-class EmbeddingGenerationFailed(_Failed):
+class EmbeddingGenerationFailed(FailureData):
     routing_key = "embeddings.failed"
     identity = ("chunk_ids", "error_type")
     ids_field = "chunk_ids"
@@ -199,7 +196,6 @@ class EmbeddingGenerationFailed(_Failed):
 
 class SummarizationRequested(EventData):
     routing_key = "summarization.requested"
-    consumer = "summarization"
     identity = ("thread_ids", "content_hashes", "prompt_template", "llm_backend", "llm_model")
     ids_field = "thread_ids"
 
@@ -212,7 +208,7 @@ class SummarizationRequested(EventData):
     content_hashes: list[str] = []  # extension: the version of each thread
 
 
-class OrchestrationFailed(_Failed):
+class OrchestrationFailed(FailureData):
     routing_key = "orchestration.failed"
     identity = ("thread_ids", "error_type")
     ids_field = "thread_ids"
@@ -230,7 +226,6 @@ class EventCitation(BaseModel):
 
 class SummaryComplete(EventData):
     routing_key = "summary.complete"
-    consumer = "reporting"
     identity = ("thread_id", "summary_id", "llm_model")
     ids_field = "thread_id"
 
@@ -246,7 +241,7 @@ class SummaryComplete(EventData):
     summary_type: str = "thread"  # extension: where it is about several threads, thread_id is its scope
 
 
-class SummarizationFailed(_Failed):
+class SummarizationFailed(FailureData):
     routing_key = "summarization.failed"
     identity = ("thread_id", "error_type")
     ids_field = "thread_id"
@@ -267,7 +262,7 @@ class ReportPublished(EventData):
     summary_url: str
 
 
-class ReportDeliveryFailed(_Failed):
+class ReportDeliveryFailed(FailureData):
     routing_key = "report.delivery_failed"
     identity = ("report_id", "delivery_channel", "error_type")
     ids_field = "report_id"

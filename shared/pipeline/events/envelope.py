@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from shared.core.errors import InvalidEventError
-from shared.pipeline.events.catalogue import event_class
+from shared.pipeline.events.catalogue import STAGE_OF, event_class
 from shared.pipeline.events.data import EventData
 
 __all__ = ["Event", "envelope_of", "parse_event"]
@@ -70,7 +70,7 @@ class Event(BaseModel, Generic[Data]):
         ids = self.data.subject_ids()
         named = [_safe(each) for each in ids[:NAMED_IDS]]
         rest = [_short_hash(ids)] if len(ids) > NAMED_IDS else []
-        return "-".join([stage or self.data.consumer or self.event_type, *named, *rest])
+        return "-".join([stage or STAGE_OF.get(self.event_type) or self.event_type, *named, *rest])
 
     def to_json(self) -> bytes:
         return self.model_dump_json().encode()

@@ -4,22 +4,28 @@ The deliveries are planned on the report itself (an outbox). An attempt is count
 a crash cannot repeat it for ever; a receiver recognises a repeat by its delivery id.
 """
 
-import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
-from shared.clients.cosmos.store import Conflict
 from shared.clients.outbound import AddressPolicy
+from shared.core.concurrency import gather_limited
 from shared.documents.base import stored_time
 from shared.documents.queries.reports import DUE_DELIVERIES
 from shared.documents.reports import DeliveryStatus, Report, ReportDelivery
-from shared.pipeline.events.data import ReportDeliveryFailed
+from shared.pipeline.events.builders import report_delivery_failed
 from shared.pipeline.events.envelope import Event
+from shared.pipeline.lifecycle.deliveries import (
+    delivery_arrived,
+    delivery_attempted,
+    delivery_failed,
+    delivery_given_up,
+    delivery_superseded,
+)
+from shared.pipeline.retry.delays import exponential
 from shared.publishing.webhooks.sending import NotDeliveredError, SendOptions, send
 from shared.settings.app import Settings
 from shared.settings.webhooks import Webhook, parse_webhooks
@@ -53,16 +59,7 @@ async def deliver_due(
     due = clients.store.query(DUE_DELIVERIES, Session(), now=stored_time(now), limit=limit)
     reports = [(row["id"], row["scope"]) async for row in due]
     run = _DeliveryRun(clients, now, policy or _policy(clients))
-    gate = asyncio.Semaphore(AT_ONCE)
-
-    async def one(id_: str, scope: str) -> None:
-        async with gate:
-            await run.deliver(id_, scope)
-
-    results = await asyncio.gather(*(one(id_, scope) for id_, scope in reports), return_exceptions=True)
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
+    await gather_limited((run.deliver(id_, scope) for id_, scope in reports), AT_ONCE)
     return run.delivered
 
 
@@ -95,7 +92,7 @@ class _DeliveryRun:
         if hook is None:
             return await self._give_up(report, index, "the webhook is not in the settings any more")
         if report.outdated:
-            return await self._note(report, index, status=DeliveryStatus.SUPERSEDED, next_attempt_at=None)
+            return await delivery_superseded(self.clients.store, report, index)
         if delivery.attempts >= self.clients.settings.WEBHOOK_MAX_ATTEMPTS:
             return await self._give_up(report, index, delivery.error or "its last attempt was cut off")
         if self._failures.get(hook.name, 0) >= FAILURES_UNTIL_LEFT_ALONE:
@@ -105,19 +102,12 @@ class _DeliveryRun:
 
     async def _claim(self, report: Report, index: int) -> Report | None:
         """Count the attempt before it is made; None if another instance claimed it first."""
-        delivery = report.deliveries[index]
-        attempts = delivery.attempts + 1
-        after = self.now + timedelta(seconds=self._delay(attempts))
-        changes = {"attempts": attempts, "last_attempt_at": self.now, "next_attempt_at": after}
-        changed = _with(report, index, **changes)
-        patch = Patch(report.id, report.scope, set=_stored(changed, index))
-        condition = f"c.deliveries[{index:d}].attempts = {delivery.attempts:d}"
-        stored = await self.clients.store.patch(Report, patch, Session(), condition=condition)
-        return None if stored is Conflict.CONFLICT else stored
+        attempts = report.deliveries[index].attempts + 1
+        retry_at = self.now + timedelta(seconds=self._delay(attempts))
+        return await delivery_attempted(self.clients.store, report, index, now=self.now, retry_at=retry_at)
 
     def _delay(self, attempts: int) -> float:
-        base = self.clients.settings.WEBHOOK_BASE_DELAY_SECONDS
-        return float(min(base * 2 ** (attempts - 1), LONGEST_DELAY))
+        return exponential(self.clients.settings.WEBHOOK_BASE_DELAY_SECONDS, attempts, LONGEST_DELAY)
 
     async def _send(self, hook: Webhook, report: Report, index: int) -> Report:
         settings = self.clients.settings
@@ -129,14 +119,7 @@ class _DeliveryRun:
             return await self._failed(report, index, error)
         self._failures.pop(hook.name, None)
         self.delivered += 1
-        return await self._note(
-            report,
-            index,
-            status=DeliveryStatus.DELIVERED,
-            delivered_at=self.now,
-            next_attempt_at=None,
-            error=None,
-        )
+        return await delivery_arrived(self.clients.store, report, index, self.now)
 
     async def _failed(self, report: Report, index: int, error: NotDeliveredError) -> Report:
         delivery = report.deliveries[index]
@@ -144,49 +127,18 @@ class _DeliveryRun:
         if error.for_good or delivery.attempts >= self.clients.settings.WEBHOOK_MAX_ATTEMPTS:
             return await self._give_up(report, index, str(error))
         wait = max(self._delay(delivery.attempts), error.retry_after or 0.0)
-        after = self.now + timedelta(seconds=wait)
-        return await self._note(report, index, error=str(error), next_attempt_at=after)
+        retry_at = self.now + timedelta(seconds=wait)
+        return await delivery_failed(self.clients.store, report, index, error=str(error), retry_at=retry_at)
 
     async def _give_up(self, report: Report, index: int, why: str) -> Report:
         """Announce it first: if a crash makes this repeat, the broker drops the duplicate event."""
         delivery = report.deliveries[index]
-        failed = ReportDeliveryFailed(
-            report_id=report.id,
-            thread_id=report.thread_id or report.scope,
-            delivery_channel=delivery.channel,
-            error_message=why,
+        failed = report_delivery_failed(
+            report,
+            channel=delivery.channel,
             error_type=NotDeliveredError.__name__,
-            retry_count=max(delivery.attempts - 1, 0),
+            error_message=why,
+            retries=max(delivery.attempts - 1, 0),
         )
         await self.clients.bus.publish([Event.of(failed, now=self.now)])
-        return await self._note(report, index, status=DeliveryStatus.FAILED, error=why, next_attempt_at=None)
-
-    async def _note(self, report: Report, index: int, **changes: object) -> Report:
-        changed = _with(report, index, **changes)
-        patch = Patch(report.id, report.scope, set=_stored(changed, index))
-        stored = await self.clients.store.patch(Report, patch, Session())
-        return changed if isinstance(stored, Conflict) else stored
-
-
-def _with(report: Report, index: int, **changes: object) -> Report:
-    deliveries = list(report.deliveries)
-    deliveries[index] = deliveries[index].model_copy(update=changes)
-    return report.model_copy(update={"deliveries": deliveries})
-
-
-def _stored(report: Report, index: int) -> dict[str, object]:
-    """The fields of a report that a delivery changes; other stages write the rest."""
-    arrived = [
-        delivery.channel for delivery in report.deliveries if delivery.status is DeliveryStatus.DELIVERED
-    ]
-    times = [
-        delivery.next_attempt_at
-        for delivery in report.deliveries
-        if delivery.status is DeliveryStatus.PENDING and delivery.next_attempt_at is not None
-    ]
-    return {
-        f"deliveries/{index:d}": report.to_cosmos()["deliveries"][index],
-        "delivery_channels": arrived,
-        "notified": bool(arrived) and len(arrived) == len(report.deliveries),
-        "next_delivery_at": stored_time(min(times)) if times else None,
-    }
+        return await delivery_given_up(self.clients.store, report, index, why)

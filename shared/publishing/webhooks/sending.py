@@ -2,12 +2,9 @@
 
 import hashlib
 import json
-import re
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
-
-import aiohttp
+from typing import TYPE_CHECKING, Any
 
 from shared.clients.outbound import (
     AddressPolicy,
@@ -16,15 +13,22 @@ from shared.clients.outbound import (
     SourceError,
     check_http_url,
 )
-from shared.clients.outbound_connector import checked_connector
+from shared.core.lazy_import import lazy
+from shared.core.retry_after import retry_after_seconds
 from shared.documents.reports import Report
 from shared.publishing.webhooks.signing import sign
 from shared.settings.webhooks import Webhook
 
+if TYPE_CHECKING:
+    import aiohttp
+
+    from shared.clients import outbound_connector
+else:  # the stage that plans deliveries imports this module, and sends nothing
+    aiohttp = lazy("aiohttp")
+    outbound_connector = lazy("shared.clients.outbound_connector")
+
 __all__ = ["NotDeliveredError", "SendOptions", "delivery_id", "payload", "send"]
 
-LONGEST_WAIT = 3600.0
-_SECONDS = re.compile(r"\d{1,6}")
 _SUCCESS = range(200, 300)
 _REDIRECTS = range(300, 400)
 
@@ -83,21 +87,22 @@ async def send(hook: Webhook, report: Report, policy: AddressPolicy, *, options:
         timeout = aiohttp.ClientTimeout(total=options.seconds)
         async with (
             aiohttp.ClientSession(
-                connector=checked_connector(policy), timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()
+                connector=outbound_connector.checked_connector(policy),
+                timeout=timeout,
+                cookie_jar=aiohttp.DummyCookieJar(),
             ) as session,
             session.post(url, data=body, headers=headers, allow_redirects=False) as response,
         ):
-            _check(response.status, response.headers.get("Retry-After", ""))
+            _check(response.status, retry_after_seconds(response.headers, now=options.now))
     except (ForbiddenAddressError, SourceError) as error:
         raise NotDeliveredError(str(error), for_good=True) from error
     except (aiohttp.ClientError, FetchError, TimeoutError, OSError) as error:
         raise NotDeliveredError(f"{type(error).__name__}: {error}"[:300]) from error
 
 
-def _check(status: int, retry_after: str) -> None:
+def _check(status: int, retry_after: float | None) -> None:
     if status in _SUCCESS:
         return
     if status in _REDIRECTS:
         raise NotDeliveredError(f"it answered {status}: redirects are not followed, set its own address")
-    wait = min(float(retry_after), LONGEST_WAIT) if _SECONDS.fullmatch(retry_after) else None
-    raise NotDeliveredError(f"it answered {status}", retry_after=wait)
+    raise NotDeliveredError(f"it answered {status}", retry_after=retry_after)

@@ -7,7 +7,6 @@ from datetime import datetime
 
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.documents.base import stored_time
 from shared.documents.chunks import Chunk
@@ -16,9 +15,11 @@ from shared.documents.queries.digests import TOUCHED_DIGESTS
 from shared.documents.summaries import Summary
 from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
 from shared.domain.summaries.html import render_html
+from shared.pipeline.events.builders import summary_complete
 from shared.pipeline.events.data import SummaryComplete
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.lifecycle.summaries import mark_all_outdated, mark_superseded, revive
+from shared.pipeline.lifecycle.digests import digest_failed, digest_made, digest_started
+from shared.pipeline.lifecycle.summaries import all_outdated, summaries_superseded, summary_revived
 from shared.summarization.digests.composing import Composed, compose, content_hash
 from shared.summarization.digests.selection import Selected, select_threads
 
@@ -26,10 +27,8 @@ __all__ = ["announcement", "refresh_digest", "refresh_due"]
 
 log = logging.getLogger(__name__)
 MODEL = "digest-v1"
-ERROR_LENGTH = 500
 MAX_A_RUN = 200
 _NAMESPACE = uuid.UUID("0b8f8b64-6a0f-4c0e-8f55-55b1f60d6a3e")
-_MARKDOWN_IN_EVENT = 4000
 
 
 async def refresh_due(clients: Clients, now: datetime, limit: int = MAX_A_RUN) -> list[str]:
@@ -41,45 +40,33 @@ async def refresh_due(clients: Clients, now: datetime, limit: int = MAX_A_RUN) -
             await refresh_digest(clients, parse_scope(scope), now)
         except Exception as error:
             log.exception("The digest %s could not be made", scope)
-            await _remember(clients, scope, error, now)
+            await digest_failed(clients.store, parse_scope(scope).id, classify(error), now)
             failures.append(error)
     if failures:
         raise failures[0]
     return due
 
 
-async def _remember(clients: Clients, scope: str, error: Exception, now: datetime) -> None:
-    """Its turn comes again after all others': what was written last is last in line."""
-    failure = classify(error)
-    state = {
-        "lastError": f"{failure.error_type}: {failure.message}"[:ERROR_LENGTH],
-        "lastAttemptTime": stored_time(now),
-    }
-    id_ = parse_scope(scope).id
-    await clients.store.patch(Digest, Patch(id_, id_, set=state, increment={"attemptCount": 1}), Session())
-
-
 async def refresh_digest(clients: Clients, scope: DigestScope, now: datetime) -> Summary | None:
     """The digest as it has to be now; None where there is nothing to say. It is announced if it is new."""
-    digest, session = await _begin(clients, scope), Session()
+    digest, session = await _begin(clients, scope, now), Session()
     selected = await select_threads(clients, scope, session)
     summary = None
     if selected.shown:
         summary = await _current(clients, scope, selected, now, session)
         await clients.bus.publish([Event.of(announcement(summary), session=session.tokens(), now=now)])
     else:
-        await mark_all_outdated(clients.store, scope.name, session)
-    done = {"made": digest.touches, "summary_id": summary.id if summary else None, "lastError": None}
-    await clients.store.patch(Digest, Patch(scope.id, scope.id, set=done), Session())
+        await all_outdated(clients.store, scope.name, session)
+    await digest_made(clients.store, digest, summary.id if summary else None)
     return summary
 
 
-async def _begin(clients: Clients, scope: DigestScope) -> Digest:
+async def _begin(clients: Clients, scope: DigestScope, now: datetime) -> Digest:
     """Note which touches this refresh has seen, before it looks at any thread."""
     store = clients.store
-    await store.create(Digest(id=scope.id, scope=scope.name), Session())
+    await store.create(Digest(id=scope.id, scope=scope.name, created_at=now), Session())
     digest = await store.read(Digest, scope.id, scope.id, Session())
-    await store.patch(Digest, Patch(scope.id, scope.id, set={"working": digest.touches}), Session())
+    await digest_started(store, digest)
     return digest
 
 
@@ -94,8 +81,8 @@ async def _current(
         known = _document(id_, scope, version, selected, composed, now)
         await clients.store.create(known, session)
     elif known.outdated:
-        await revive(clients.store, known, now, session)
-    await mark_superseded(clients.store, scope.name, session)
+        await summary_revived(clients.store, known, now, session)
+    await summaries_superseded(clients.store, scope.name, session)
     return known
 
 
@@ -135,6 +122,7 @@ def _document(
         claims=composed.claims,
         generated_by=MODEL,
         generated_at=now,
+        created_at=now,
         content_hash=version,
         prompt_template=_template(scope),
         metadata={
@@ -150,15 +138,4 @@ def _document(
 
 
 def announcement(summary: Summary) -> SummaryComplete:
-    return SummaryComplete(
-        thread_id=summary.scope,
-        summary_id=summary.id,
-        summary_type=summary.summary_type.value,
-        summary_markdown=summary.content_markdown[:_MARKDOWN_IN_EVENT],
-        citations=[],
-        llm_backend="extractive",
-        llm_model=summary.generated_by,
-        tokens_prompt=0,
-        tokens_completion=0,
-        latency_ms=0.0,
-    )
+    return summary_complete(summary, backend="extractive", model=summary.generated_by)

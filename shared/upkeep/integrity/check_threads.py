@@ -15,6 +15,7 @@ from shared.documents.queries.messages import ALL_MESSAGE_THREADS, MESSAGES_TO_C
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.threads import THREADS_TO_CHECK
 from shared.documents.threads import Thread
+from shared.pipeline.readiness import has_all_messages, is_finished
 from shared.upkeep.integrity.findings import Finding, FindingKind
 from shared.upkeep.integrity.paging import query_pages
 
@@ -43,7 +44,7 @@ async def check_threads(clients: Clients, before: int) -> AsyncIterator[Finding]
             each
             for each in held
             if all(row["_ts"] <= before for row in [*each.messages, *each.chunks])
-            and all(row["status"] != ProcessingStatus.PENDING for row in each.messages)
+            and all(is_finished(ProcessingStatus(row["status"])) for row in each.messages)
         ]
         for each in settled:
             for finding in _structure(each):
@@ -66,7 +67,7 @@ def _structure(held: _Held) -> list[Finding]:
     findings = []
     if stored != counted:
         detail = f"it counts {counted} messages and has {stored}"
-        data = {"archives": held.thread["archive_ids"], "lost": stored < counted}
+        data = {"archives": held.thread["archive_ids"], "lost": not has_all_messages(counted, stored)}
         findings.append(Finding(FindingKind.THREAD_COUNT_WRONG, "threads", id_, id_, detail, data))
     keys = {each["id"] for each in held.messages}
     findings += [

@@ -6,10 +6,11 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
+from shared.core.concurrency import in_pages
 from shared.documents.chunks import Chunk
 from shared.documents.queries.chunks import EXISTING_CHUNK_IDS
 from shared.upkeep.integrity.findings import Finding, FindingKind
-from shared.upkeep.integrity.paging import in_pages
+from shared.upkeep.integrity.paging import PAGE
 
 __all__ = ["check_vectors"]
 
@@ -32,7 +33,7 @@ def _between(prefix: str) -> str:
 
 async def _stretch(clients: Clients, condition: str, before: int) -> AsyncIterator[Finding]:
     for part in await _parts(clients, condition):
-        async for page in in_pages(clients.index.listed(part)):
+        async for page in in_pages(clients.index.listed(part), PAGE):
             for finding in await _without_chunk(clients, page, before):
                 yield finding
 

@@ -5,23 +5,13 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
+from shared.core.concurrency import in_pages
 from shared.documents.queries.named_query import NamedQuery
 
-__all__ = ["in_pages", "query_pages"]
+__all__ = ["PAGE", "query_pages"]
 
 Row = dict[str, Any]
 PAGE = 100
-
-
-async def in_pages(rows: AsyncIterator[Row], size: int = PAGE) -> AsyncIterator[list[Row]]:
-    page: list[Row] = []
-    async for row in rows:
-        page.append(row)
-        if len(page) == size:
-            yield page
-            page = []
-    if page:
-        yield page
 
 
 def query_pages(

@@ -1,18 +1,14 @@
 """What is found is repaired by asking for it again, or by deleting what belongs to nothing."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
-from shared.core.errors import DocumentNotFoundError
 from shared.documents.archives import Archive
-from shared.documents.base import ProcessingStatus
 from shared.documents.chunks import Chunk
 from shared.documents.queries.chunks import CHUNK_CREATION_TIMES
 from shared.documents.queries.messages import MESSAGE_ARCHIVES_OF_THREAD
@@ -20,10 +16,14 @@ from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread, ThreadEntry
 from shared.domain.summaries.digest_scopes import parse_scope
-from shared.pipeline.events.catalogue import STAGE_OF
-from shared.pipeline.events.data import SummaryComplete
+from shared.pipeline.events.builders import summary_complete, summary_request
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.readiness import ready_thread, summary_request
+from shared.pipeline.lifecycle.attempts import reopened
+from shared.pipeline.lifecycle.chunks import NOT_EMBEDDED
+from shared.pipeline.lifecycle.threads import NO_SUMMARY, requested_version
+from shared.pipeline.readiness import ready_thread
+from shared.pipeline.stage import Subject
+from shared.pipeline.topology import REPORTING
 from shared.summarization.digests.touching import touch
 from shared.upkeep.integrity.findings import Finding, FindingKind
 from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread
@@ -46,7 +46,6 @@ __all__ = ["Repairer"]
 @dataclass
 class Repairer:
     clients: Clients
-    now: Callable[[], datetime]
     done: set[str] = field(default_factory=set)  # archives and threads that were seen to already
 
     async def repair(self, finding: Finding) -> bool:
@@ -71,18 +70,17 @@ class Repairer:
 
     def _requeuer(self) -> Requeuer:
         """Damage can come again sooner than the topic forgets what repaired it."""
-        return Requeuer(self.clients, self.now, bypass_topic=True)
+        return Requeuer(self.clients, bypass_topic=True)
 
     # asking again
 
     async def _embed_again(self, finding: Finding) -> bool:
-        undone = {"embedding_generated": False, "embedding_model": None}
-        return await self._ask_again(CHUNKS, finding, undone)
+        return await self._ask_again(CHUNKS, finding, NOT_EMBEDDED)
 
     async def _chunk_again(self, finding: Finding) -> bool:
         return await self._ask_again(MESSAGES, finding, {})
 
-    async def _ask_again(self, collection: Collection, finding: Finding, undone: dict[str, Any]) -> bool:
+    async def _ask_again(self, collection: Collection, finding: Finding, undone: Mapping[str, Any]) -> bool:
         """Make the document pending, then requeue it: a crash in between leaves it to the sweep."""
         policy = Policy.from_settings(self.clients.settings)
         attempts = min(finding.data.get("attemptCount") or 1, policy.max_attempts[collection.name] - 1)
@@ -103,20 +101,13 @@ class Repairer:
         partition: str,
         finding: Finding,
         attempts: int,
-        undone: dict[str, Any],
+        undone: Mapping[str, Any],
     ) -> DueDocument | None:
         error = f"Inconsistent: {finding.kind}: {finding.detail}"[:500]
-        changes = {
-            "status": ProcessingStatus.PENDING.value,
-            "attemptCount": attempts,
-            "lastAttemptTime": None,
-            "lastError": error,
-            "requeued_at": None,
-            **undone,
-        }
-        try:
-            await self.clients.store.patch(collection.model, Patch(id_, partition, set=changes), Session())
-        except DocumentNotFoundError:
+        subject = Subject(collection.model, id_, partition)
+        if not await reopened(
+            self.clients.store, subject, Session(), attempts=attempts, error=error, also=undone
+        ):
             return None
         return DueDocument(
             collection, RetryReason.FAILED, id_, partition, attempts, None, error, None, finding.data
@@ -148,7 +139,7 @@ class Repairer:
         if place in self.done:
             return True
         self.done.add(place)
-        async with Lease(self.clients.store, THREADING, self.now).held():
+        async with Lease(self.clients.store, THREADING, self.clients.runtime).held():
             thread = await self.clients.store.find(Thread, place, place, session)
             if thread is not None:
                 await drop_thread(self.clients, thread, session)
@@ -170,7 +161,7 @@ class Repairer:
         thread_id = finding.data["thread_id"]
         await self._delete_summary(finding)
         if thread_id is None:  # a digest: its scope is its partition
-            await touch(self.clients.store, [parse_scope(finding.partition)])
+            await touch(self.clients, [parse_scope(finding.partition)])
             return True
         return await self._ask_for_summary(thread_id, finding)
 
@@ -179,7 +170,7 @@ class Repairer:
         if ready is None:
             return True  # it is asked for when it is ready
         attempts = min(ready.thread.attemptCount, self.clients.settings.RETRY_JOB_MAX_ATTEMPTS_THREADS - 1)
-        due = await self._pending(THREADS, thread_id, thread_id, finding, attempts, {"summary_id": None})
+        due = await self._pending(THREADS, thread_id, thread_id, finding, attempts, NO_SUMMARY)
         if due is None:
             return False
         version, settings = ready.version, self.clients.settings
@@ -187,26 +178,17 @@ class Repairer:
         def rebuild(dues: Sequence[DueDocument]) -> list[Requeue]:
             return [(summary_request(each.id, version, settings), each.next_attempt) for each in dues]
 
-        noted = {thread_id: {"content_hash": version}}
+        noted = {thread_id: requested_version(version, ends_claim=False)}
         return bool(await self._requeuer().requeue([due], rebuild, **noted))
 
     async def _publish_again(self, finding: Finding) -> bool:
         summary = await self.clients.store.find(Summary, finding.id, finding.partition, Session())
         if summary is None or summary.thread_id is None:
             return False
-        complete = SummaryComplete(
-            thread_id=summary.thread_id,
-            summary_id=summary.id,
-            summary_markdown=summary.content_markdown[:4000],
-            citations=[],
-            llm_backend=str(summary.metadata.get("llm_backend") or summary.generated_by),
-            llm_model=summary.generated_by,
-            tokens_prompt=0,
-            tokens_completion=0,
-            latency_ms=0.0,
-        )
-        message = to_message(Event.of(complete, now=self.now()))
-        await self.clients.bus.send_to_queue(STAGE_OF[SummaryComplete.__name__], [message])
+        backend = str(summary.metadata.get("llm_backend") or summary.generated_by)
+        complete = summary_complete(summary, backend=backend, model=summary.generated_by)
+        message = to_message(Event.of(complete, now=self.clients.runtime.now()))
+        await self.clients.bus.send_to_queue(REPORTING.name, [message])
         return True
 
     # deleting
@@ -238,7 +220,7 @@ class Repairer:
     async def _forget_threads(self, finding: Finding) -> bool:
         """Under the threading lock: entries are read, and written whole."""
         store, session = self.clients.store, Session()
-        async with Lease(store, THREADING, self.now).held():
+        async with Lease(store, THREADING, self.clients.runtime).held():
             entry = await store.find(ThreadEntry, finding.id, finding.partition, session)
             if entry is None:
                 return True

@@ -12,13 +12,10 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
-from azure.core.exceptions import AzureError
-
+from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.search.payload import indexed_chunk
 from shared.core.errors import PipelineError
@@ -34,6 +31,7 @@ from shared.documents.queries.named_query import NamedQuery
 from shared.documents.threads import Thread
 from shared.embedding.factory import open_embedder
 from shared.embedding.port import Embedder
+from shared.pipeline.lifecycle.chunks import chunk_reembedded
 from shared.settings.app import SettingsError, load_settings
 
 __all__ = ["Reembedded", "reembed"]
@@ -123,7 +121,7 @@ async def _embed_page(
     """Vectors first, then the flag, as in the stage: broken off between, they are made again."""
     settled = await model.encode_each([each.text for each in chunks])
     threads = await _threads_of(chunks, clients, session)
-    now = stored_time(datetime.now(UTC))
+    now = stored_time(clients.runtime.now())
     items, patches = [], []
     for position, chunk in enumerate(chunks):
         if position in settled.failed:
@@ -131,8 +129,8 @@ async def _embed_page(
             state.failed += 1
             continue
         thread = threads.get(chunk.thread_id)
-        items.append(indexed_chunk(chunk, settled.vectors[position], thread, model.model, now))
-        patches.append(Patch(chunk.id, chunk.thread_id, set={"embedding_model": model.model}))
+        items.append(indexed_chunk(chunk, settled.vectors[position].tolist(), thread, model.model, now))
+        patches.append(chunk_reembedded(chunk, model=model.model))
     await clients.index.upsert(items)
     await clients.store.patch_all(Chunk, patches, session)
     state.embedded += len(items)
@@ -181,7 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SettingsError as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    except (AzureError, PipelineError) as error:
+    except (*SDK_ERRORS, PipelineError) as error:
         sys.stderr.write(f"{type(error).__name__}: {' '.join(str(error).split())}\n")
         return 1
     _say(state)

@@ -2,27 +2,23 @@
 
 import asyncio
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from datetime import datetime, timedelta
+from typing import Any
 
+from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients
-from shared.clients.servicebus.administration import QUEUES, queue_counts
-from shared.core.lazy_import import lazy
+from shared.clients.servicebus.administration import queue_counts
 from shared.documents.audits import Audit
 from shared.documents.base import stored_time
 from shared.documents.queries.retryable import count_open, count_refused
 from shared.documents.queries.several_containers import finished_count
 from shared.documents.runs import Run
+from shared.pipeline.topology import CHUNKING, EMBEDDING, PARSING, QUEUES, REPORTING, SUMMARIZATION
 from shared.upkeep.audit import last_audits
 from shared.upkeep.requeue.due_document import COLLECTIONS
 from shared.upkeep.requeue.policy import Policy
 from shared.upkeep.sweep.due import count, count_documents
 from shared.upkeep.sweep.run import latest_run
-
-if TYPE_CHECKING:
-    from azure.core import exceptions
-else:
-    exceptions = lazy("azure.core.exceptions")
 
 __all__ = ["DocumentsStatus", "QueueStatus", "StageStatus", "SystemStatus", "read_status"]
 
@@ -90,7 +86,7 @@ class SystemStatus:
 
 
 async def read_status(clients: Clients, *, now: datetime | None = None, operations: int = 5) -> SystemStatus:
-    moment = now or datetime.now(UTC)
+    moment = now or clients.runtime.now()
     queues, documents, stages, audits, run = await asyncio.gather(
         _queues(clients),
         asyncio.gather(*(_documents(clients, name, moment) for name in range(len(COLLECTIONS)))),
@@ -106,8 +102,8 @@ async def read_status(clients: Clients, *, now: datetime | None = None, operatio
 
 async def _queues(clients: Clients) -> list[QueueStatus]:
     try:
-        counted = await queue_counts(clients.settings)
-    except exceptions.AzureError:  # no administration here: what can be peeked can be counted
+        counted = await queue_counts(clients.settings, QUEUES)
+    except SDK_ERRORS:  # no administration here: what can be peeked can be counted
         counted = None
     if counted is None:
         return list(await asyncio.gather(*(_peeked(clients, queue) for queue in QUEUES)))
@@ -162,11 +158,11 @@ async def _documents(clients: Clients, position: int, now: datetime) -> Document
 
 # The container that a stage finishes documents in.
 _DONE: dict[str, str] = {
-    "parsing": "archives",
-    "chunking": "messages",
-    "embedding": "chunks",
-    "summarization": "summaries",
-    "reporting": "reports",
+    PARSING.name: "archives",
+    CHUNKING.name: "messages",
+    EMBEDDING.name: "chunks",
+    SUMMARIZATION.name: "summaries",
+    REPORTING.name: "reports",
 }
 
 

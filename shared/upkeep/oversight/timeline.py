@@ -13,9 +13,9 @@ from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.reports import REPORTS_OF_THREAD
 from shared.documents.queries.summaries import SUMMARIES_OF_THREAD
 from shared.documents.queries.threads import THREADS_WITH_ARCHIVE
+from shared.pipeline.topology import QUEUES
 from shared.upkeep.audit import last_audits
 from shared.upkeep.deadletters.groups import diagnosed_letters
-from shared.upkeep.deadletters.queue_names import QUEUES
 from shared.upkeep.oversight.spans import NoReceiverError, spans_about
 from shared.upkeep.oversight.stuck_documents import find_anywhere
 

@@ -11,7 +11,7 @@ from shared.clients.cosmos.session import Session
 from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
 from shared.documents.messages import Message
-from shared.documents.prepared_message import arrival_of
+from shared.documents.prepared_message import prepare_message
 from shared.documents.queries.chunks import CHUNK_ARCHIVES_OF_THREAD, CHUNKS_OF_THREAD
 from shared.documents.queries.messages import MESSAGES_OF_THREAD
 from shared.documents.threads import Thread
@@ -35,7 +35,7 @@ async def drop_thread(
     names = [thread.id, *signposts]
     if thread.threading:
         state = ThreadState.from_document(thread.threading)
-        await ThreadIndex(clients.store).leave(names, state, session)
+        await ThreadIndex(clients.store, clients.runtime.now).leave(names, state, session)
     for name in reversed(names):
         await clients.store.delete(Thread, name, name, session)
 
@@ -54,7 +54,7 @@ async def rebuild_thread(
     await _update_indexed_threads(clients, thread_id, messages, sources, session)
     places: dict[str, str] = {}
     for archive in sorted({one for each in messages for one in each.archive_ids}):
-        members = [arrival_of(parsed_message(each)) for each in messages if archive in each.archive_ids]
+        members = [prepare_message(parsed_message(each)) for each in messages if archive in each.archive_ids]
         threaded = await Registry(clients).add(members, archive, sources.get(archive, ""), session)
         places = {node: threaded.renamed.get(place, place) for node, place in places.items()}
         places |= threaded.assignments

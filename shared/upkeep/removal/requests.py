@@ -3,16 +3,11 @@
 A deletion whose message was lost, or whose runs broke off, is found by its document and asked for again.
 """
 
-import json
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
-from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import removal_id
-from shared.core.lazy_import import lazy
 from shared.documents.archives import Archive
 from shared.documents.base import stored_time
 from shared.documents.containers import read_document
@@ -20,16 +15,12 @@ from shared.documents.queries.archives import ARCHIVE_IDS_OF_SOURCE
 from shared.documents.queries.removals import UNFINISHED_REMOVALS
 from shared.documents.removals import Removal
 from shared.documents.sources import Source
+from shared.pipeline.lifecycle.archives import archive_removing
 from shared.pipeline.tombstones import DONE
+from shared.pipeline.topology import REMOVAL
 
-if TYPE_CHECKING:
-    from azure import servicebus
-else:
-    servicebus = lazy("azure.servicebus")
+__all__ = ["ask_again", "request_removal", "resume_removals"]
 
-__all__ = ["REMOVAL_QUEUE", "ask_again", "request_removal", "resume_removals"]
-
-REMOVAL_QUEUE = "removal"
 SILENT_FOR = timedelta(minutes=45)  # longer than a run may take
 
 
@@ -47,22 +38,15 @@ async def request_removal(
         id=id_, target_kind=kind, target=target, requested_by=requested_by, created_at=now, updated_at=now
     )
     await store.upsert(removal, session)
-    if kind == "archive":
-        try:
-            await store.patch(Archive, Patch(target, target, set={"removing": True}), session)
-        except DocumentNotFoundError:
-            return None
+    if kind == "archive" and not await archive_removing(store, target, session):
+        return None
     await ask_again(clients, removal, now)
     return removal
 
 
 async def ask_again(clients: Clients, removal: Removal, now: datetime) -> None:
-    message = servicebus.ServiceBusMessage(
-        json.dumps({"removal_id": removal.id}),
-        message_id=f"{removal.id}-{now.timestamp():.6f}",
-        content_type="application/json",
-    )
-    await clients.bus.send_to_queue(REMOVAL_QUEUE, [message])
+    message_id = f"{removal.id}-{now.timestamp():.6f}"
+    await clients.bus.send_request(REMOVAL.name, {"removal_id": removal.id}, message_id)
 
 
 async def resume_removals(clients: Clients, now: datetime) -> list[str]:

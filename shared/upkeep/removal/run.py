@@ -9,22 +9,18 @@ threads of the threads that went; what it finds, from a stage that was still at 
 round.
 """
 
-import asyncio
 import logging
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.search.filters import Filters
-from shared.core.errors import DocumentNotFoundError, PipelineError
+from shared.core.errors import PipelineError
 from shared.core.ids import removal_id
 from shared.documents.archives import Archive
 from shared.documents.failures import FailureRecord
@@ -42,6 +38,7 @@ from shared.documents.reports import Report
 from shared.documents.sources import Source
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
+from shared.pipeline.lifecycle.archives import archive_removing
 from shared.pipeline.tombstones import DONE
 from shared.threads.index import ThreadIndex
 from shared.upkeep.removal.thread_part import find_part, remove_part
@@ -65,10 +62,8 @@ class _OutOfTimeError(Exception):
 
 @dataclass(frozen=True)
 class RemovalRun:
-    """How a run works: time and steps, as dependencies."""
+    """How long a run may take, and who follows its steps."""
 
-    now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     seconds: float = 1200.0  # then the rest is left to another run
     progress: Callable[[str], None] = field(default=lambda _step: None)
 
@@ -87,12 +82,14 @@ class _Remover:
         self._store = clients.store
         self._removal = removal
         self._run = run
-        self._until = time.monotonic() + run.seconds
+        self._runtime = clients.runtime
+        self._until = self._runtime.monotonic() + run.seconds
+        self._index = ThreadIndex(clients.store, clients.runtime.now)
         self._emptied: set[str] = set()  # threads of which nothing is to be left
 
     async def run(self) -> Removal:
         removal = self._removal
-        removal.started_at = removal.started_at or self._run.now()
+        removal.started_at = removal.started_at or self._runtime.now()
         removal.status, removal.error = OperationStatus.RUNNING, None
         await self._save()
         try:
@@ -108,7 +105,7 @@ class _Remover:
             raise
         else:
             removal.status = OperationStatus.SUCCEEDED
-        removal.finished_at = self._run.now()
+        removal.finished_at = self._runtime.now()
         await self._save()
         log.info("the deletion of %s %s %s: %s", removal.target_kind, removal.target, removal.status,
                  removal.counts)  # fmt: skip
@@ -136,10 +133,7 @@ class _Remover:
         self._run.progress("archive")
 
     async def _mark(self, archive_id: str) -> None:
-        try:
-            patch = Patch(archive_id, archive_id, set={"removing": True})
-            await self._store.patch(Archive, patch, Session())
-        except DocumentNotFoundError:
+        if not await archive_removing(self._store, archive_id, Session()):
             log.info("archive %s is gone already: what is left of it goes now", archive_id)
         if self._removal.target_kind != "archive":
             await self._store.upsert(self._tombstone(archive_id), Session())
@@ -147,13 +141,15 @@ class _Remover:
 
     def _tombstone(self, archive_id: str) -> Removal:
         """For events of the archive that are still under way; this removal does the work."""
+        now = self._runtime.now()
         return Removal(
             id=removal_id("archive", archive_id),
             target_kind="archive",
             target=archive_id,
             requested_by=f"the deletion of {self._removal.target_kind} {self._removal.target}"[:200],
             status=OperationStatus.SUCCEEDED,
-            updated_at=self._run.now(),
+            created_at=now,
+            updated_at=now,
         )
 
     async def _remove_all(self, archive_id: str) -> None:
@@ -170,7 +166,7 @@ class _Remover:
                 raise StillThereError(f"of archive {archive_id} there is still {self._removal.left}")
             self._removal.rounds += 1
             await self._save()
-            await self._run.sleep(SETTLING_SECONDS)
+            await self._runtime.sleep(SETTLING_SECONDS)
 
     async def _threads(self, archive_id: str) -> AsyncIterator[str]:
         """First the one that was under way, then all that have something of the archive."""
@@ -182,9 +178,9 @@ class _Remover:
                 yield thread_id
 
     async def _thread(self, archive_id: str, thread_id: str) -> None:
-        if time.monotonic() > self._until:
+        if self._runtime.monotonic() > self._until:
             raise _OutOfTimeError
-        async with Lease(self._store, THREADING, self._run.now).held():
+        async with Lease(self._store, THREADING, self._runtime).held():
             part = await find_part(self._clients, archive_id, thread_id, Session())
             if self._removal.unit != thread_id:
                 counts = self._removal.counts
@@ -193,7 +189,7 @@ class _Remover:
                 self._removal.unit = thread_id
                 await self._save()
                 self._run.progress("counted")
-            await remove_part(self._clients, part, self._run.now, self._run.progress)
+            await remove_part(self._clients, part, self._run.progress)
         if not part.staying:
             self._emptied |= {thread_id, *part.signposts}
         self._run.progress("thread")
@@ -220,9 +216,9 @@ class _Remover:
                 left = await self._rows_of(query, thread_id)
                 await self._store.delete_all(model, left, thread_id, Session())
         if await self._stray_entries(archive_id):
-            async with Lease(self._store, THREADING, self._run.now).held():
+            async with Lease(self._store, THREADING, self._runtime).held():
                 gone = await self._gone()
-                await ThreadIndex(self._store).forget(archive_id, gone, Session())
+                await self._index.forget(archive_id, gone, Session())
 
     async def _delete_blob(self, archive_id: str) -> None:
         archive = await self._store.find(Archive, archive_id, archive_id, Session())
@@ -250,7 +246,7 @@ class _Remover:
 
     async def _stray_entries(self, archive_id: str) -> int:
         """How many of those that the archive brought in name a thread that went."""
-        entries = await ThreadIndex(self._store).naming(archive_id, self._emptied, Session())
+        entries = await self._index.naming(archive_id, self._emptied, Session())
         gone = await self._gone() if entries else set()
         return sum(not gone.isdisjoint(each["threads"]) for each in entries)
 
@@ -269,5 +265,5 @@ class _Remover:
         return [each async for each in self._store.query(query, Session(), partition_value=thread_id)]
 
     async def _save(self) -> None:
-        self._removal.updated_at = self._run.now()
+        self._removal.updated_at = self._runtime.now()
         await self._store.upsert(self._removal, Session())

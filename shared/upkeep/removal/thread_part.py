@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from shared.clients.connections import Clients
@@ -23,8 +22,10 @@ from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
+from shared.pipeline.events.builders import summary_request
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.readiness import ready_thread, summary_request
+from shared.pipeline.lifecycle.threads import merge_finished, summary_requested
+from shared.pipeline.readiness import ready_thread
 from shared.summarization.digests.touching import touch
 from shared.threads.merging import follow_merge
 from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread
@@ -84,7 +85,7 @@ async def find_part(clients: Clients, archive: str, thread_id: str, session: Ses
     if thread is not None and thread.absorbing:
         for old in thread.absorbing:
             await follow_merge(clients, old, thread.id, session)
-        await store.patch(Thread, Patch(thread.id, thread.id, set={"absorbing": []}), session)
+        await merge_finished(store, thread.id, session)
     part = ThreadPart(archive, thread_id, thread)
     async for each in store.query(MESSAGE_ARCHIVES_OF_THREAD, session, partition_value=thread_id):
         archives = set(each.get("archive_ids") or [each["archive_id"]])
@@ -122,12 +123,10 @@ async def _find_derived(clients: Clients, part: ThreadPart, session: Session) ->
     part.signposts = names[1:]
 
 
-async def remove_part(
-    clients: Clients, part: ThreadPart, now: Callable[[], datetime], progress: Callable[[str], None]
-) -> None:
+async def remove_part(clients: Clients, part: ThreadPart, progress: Callable[[str], None]) -> None:
     """Remove it, each thing before what it would be found by. The caller holds the threading lock."""
     session, store = Session(), clients.store
-    await touch(store, part.digests())
+    await touch(clients, part.digests())
     chunks = [each["id"] for each in part.chunks_gone]
     await clients.index.delete(chunks)
     progress("vectors")
@@ -144,8 +143,8 @@ async def remove_part(
     progress("derived")
     await store.delete_all(Message, part.gone, part.thread_id, session)
     progress("messages")
-    await _settle_thread(clients, part, sources, now, progress)
-    await touch(store, part.digests())  # one may have been made since the first touch
+    await _settle_thread(clients, part, sources, progress)
+    await touch(clients, part.digests())  # one may have been made since the first touch
 
 
 async def _keep_shared(clients: Clients, part: ThreadPart, session: Session) -> None:
@@ -176,7 +175,6 @@ async def _settle_thread(
     clients: Clients,
     part: ThreadPart,
     sources: Mapping[str, str],
-    now: Callable[[], datetime],
     progress: Callable[[str], None],
 ) -> None:
     session, thread = Session(), part.thread
@@ -198,7 +196,7 @@ async def _settle_thread(
         rebuilt = await rebuild_thread(clients, part.thread_id, sources, session)
         progress("thread_rebuilt")
         for each in sorted(rebuilt):
-            await _ask_for_summary(clients, each, now, session)
+            await _ask_for_summary(clients, each, session)
 
 
 async def _tell_source(clients: Clients, thread_id: str, source: str | None, session: Session) -> None:
@@ -208,18 +206,14 @@ async def _tell_source(clients: Clients, thread_id: str, source: str | None, ses
     await clients.index.upsert([{"chunk_id": each, "source": source} for each in embedded])
 
 
-async def _ask_for_summary(
-    clients: Clients, thread_id: str, now: Callable[[], datetime], session: Session
-) -> None:
+async def _ask_for_summary(clients: Clients, thread_id: str, session: Session) -> None:
     """Where it is not ready yet, orchestration asks when it is; where this is lost, the sweep does."""
     ready = await ready_thread(clients, thread_id, session)
     if ready is None:
         return
     request = summary_request(thread_id, ready.version, clients.settings)
-    await clients.bus.publish([Event.of(request, session=session.tokens(), now=now())])
-    await clients.store.patch(
-        Thread, Patch(thread_id, thread_id, set={"content_hash": ready.version}), session
-    )
+    await clients.bus.publish([Event.of(request, session=session.tokens(), now=clients.runtime.now())])
+    await summary_requested(clients.store, thread_id, ready.version, session, ends_claim=False)
 
 
 async def _sources(clients: Clients, archives: set[str], session: Session) -> dict[str, str]:

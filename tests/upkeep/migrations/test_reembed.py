@@ -60,7 +60,7 @@ async def embed_with_old_model(place: MailIn) -> list[Chunk]:
     chunks = [Chunk.model_validate(each) for each in await place.stored("chunks")]
     vector = np.array([0, 1, 0, 0], np.float32)
     await place.clients.index.upsert(
-        [indexed_chunk(each, vector, None, OLD, "2026-01-01T00:00:00Z") for each in chunks]
+        [indexed_chunk(each, vector.tolist(), None, OLD, "2026-01-01T00:00:00Z") for each in chunks]
     )
     done = {"embedding_generated": True, "embedding_model": OLD, "status": "processed"}
     patches = [Patch(each.id, each.thread_id, set=done) for each in chunks]

@@ -30,7 +30,9 @@ from stages.parsing import PARSING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, archive_of, ingested, mail, mail_in
 from tests.stages.test_reporting import meanwhile, request
+from tests.support.clock import with_clock
 from tests.support.cloud import LocalCloud
+from tests.support.documents import CREATED
 from tests.support.services import RunningService
 from tests.support.toy_stages import Crash
 from tests.upkeep.removal.finished import (
@@ -57,7 +59,7 @@ LUNCH = thread_id("<m5@example.org>")
 async def remove(place: MailIn, kind: str, target: str, **options: Any) -> Removal:
     asked = await request_removal(place.clients, kind, target, requested_by="test", now=NOW)
     assert asked is not None
-    return await run_removal(asked.id, place.clients, RemovalRun(now=Clock(), **options))
+    return await run_removal(asked.id, with_clock(place.clients, Clock()), RemovalRun(**options))
 
 
 async def test_without_an_archive_everything_is_as_if_it_had_never_come_in(
@@ -207,7 +209,9 @@ async def test_an_entry_that_was_written_meanwhile_goes_too(
 
 async def test_a_source_goes_with_all_its_archives(cloud: LocalCloud, bus_service: RunningService) -> None:
     async with mail_in(cloud, bus_service) as place:
-        source = Source(id="first", name="first", source_type="http", url="https://example.org/x.mbox")
+        source = Source(
+            created_at=CREATED, id="first", name="first", source_type="http", url="https://example.org/x.mbox"
+        )
         await place.clients.store.create(source, Session())
         await take_all_in(place, FIRST, "first")
         await take_all_in(place, SECOND, "second")

@@ -15,12 +15,13 @@ import pytest
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.sources import Source
-from shared.pipeline.progress import STAGES
+from shared.pipeline.topology import STAGES
 from shared.settings.app import Settings
 from shared.upkeep.provisioning import provision
 from tests.ingestion.unpacking.files import mbox, zip_bytes
 from tests.localcloud.functions.support import Answer, Host, running_host
 from tests.support.cloud import LocalCloud, servicebus_connection, wait_for
+from tests.support.documents import CREATED
 from tests.support.services import ROOT, RunningService
 
 LIMIT = 200_000
@@ -85,7 +86,7 @@ def test_a_file_is_uploaded_found_listed_and_known_again(host: Host, tag: str) -
     shown = host.get(first.headers["location"]).json()
     assert (shown["archive_id"], shown["file_size_bytes"]) == (body["archive_id"], len(content))
     assert shown["status"] in {"pending", "processed"}
-    assert [each["name"] for each in shown["progress"]["stages"]] == list(STAGES)
+    assert [each["name"] for each in shown["progress"]["stages"]] == [row.name for row in STAGES]
     listed = host.get(f"/api/archives?source=quic-{tag}").json()
     assert [each["archive_id"] for each in listed["items"]] == [body["archive_id"]]
     assert listed["next"] is None
@@ -208,6 +209,7 @@ READABLE = {"name", "source_type", "url", "enabled", "schedule", "last_success_a
 def fetched_source(settings: Settings, tag: str) -> str:
     """A source as fetches leave it: a lease, an error and a cursor that each hold something secret."""
     source = Source(
+        created_at=CREATED,
         id=f"fetched-{tag}",
         name=f"fetched-{tag}",
         source_type="http",
@@ -247,7 +249,13 @@ def test_an_operator_sees_all_of_a_source_but_what_its_link_is_signed_with(
 
 
 def test_a_reader_does_not_see_where_a_local_source_lies(host: Host, settings: Settings, tag: str) -> None:
-    source = Source(id=f"local-{tag}", name=f"local-{tag}", source_type="local", url="/srv/private/mail")
+    source = Source(
+        created_at=CREATED,
+        id=f"local-{tag}",
+        name=f"local-{tag}",
+        source_type="local",
+        url="/srv/private/mail",
+    )
     store(source, settings)
     assert host.get(f"/api/sources/local-{tag}").json()["url"] == ""
 

@@ -1,7 +1,6 @@
 """Sources: where archives come from."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -113,7 +112,7 @@ def add(name: Name, read_given: ReadGiven, json: Json = False) -> None:
         from shared.ingestion.source_definitions import source_of
         from shared.upkeep.audit import audited
 
-        source = source_of(_checked({"name": name, **given}, clients), datetime.now(UTC))
+        source = source_of(_checked({"name": name, **given}, clients), clients.runtime.now())
         async with audited(clients, "source.add", actor(), {"source": name}) as counts:
             if not await clients.store.create(source, Session()):
                 raise CommandError(
@@ -142,7 +141,7 @@ def update(name: Name, read_given: ReadGiven, json: Json = False) -> None:
                 source = await _found(clients, name)
                 defined = _checked({**definition_of(source), **given}, clients, changing=(source, given))
                 stored = await clients.store.replace(
-                    updated_source(source, defined, datetime.now(UTC)), Session()
+                    updated_source(source, defined, clients.runtime.now()), Session()
                 )
                 if stored is not Conflict.CONFLICT:
                     counts["sources"] = 1
@@ -167,7 +166,8 @@ def trigger(name: Name, json: Json = False) -> None:
                     raise CommandError(
                         Code.USAGE, f"{name} takes uploads and has nothing to fetch: use `archive ingest`."
                     )
-                asked = await request_fetch(source, clients, requested_by="operator", now=datetime.now(UTC))
+                now = clients.runtime.now()
+                asked = await request_fetch(source, clients, requested_by="operator", now=now)
                 if isinstance(asked, Requested):
                     counts["fetches"] = int(asked.is_new)
                     return asked

@@ -1,7 +1,6 @@
 """Atom feeds: the latest reports of a list, of a draft, of a thread."""
 
 import re
-from datetime import UTC, datetime
 from urllib.parse import quote, urlsplit
 
 import azure.functions as func
@@ -75,7 +74,7 @@ async def _answer(req: func.HttpRequest, feed: Feed, filters: dict[str, object])
         for report in page.items
     ]
     origin = connected.settings.PUBLIC_URL or _origin(req)
-    body = atom_feed(feed, entries, origin, datetime.now(UTC))
+    body = atom_feed(feed, entries, origin, connected.runtime.now())
     # An empty feed holds the time of the request, so its content would give a new ETag every time.
     etag = None if entries else etag_of(feed.self_path.encode())
     return answer_of(req, body, ATOM, headers=NOT_SNIFFED, etag=etag)

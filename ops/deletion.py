@@ -1,7 +1,6 @@
 """Deletes archives and sources with everything derived, and shows the receipt."""
 
 import asyncio
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -86,7 +85,7 @@ async def _removed(clients: "Clients", kind: str, target: str, *, here: bool) ->
 
     async with audited(clients, f"{kind}.delete", actor(), {kind: target}) as counts:
         removal = await request_removal(
-            clients, kind, target, requested_by=actor().name, now=datetime.now(UTC)
+            clients, kind, target, requested_by=actor().name, now=clients.runtime.now()
         )
         if removal is None:
             raise CommandError(Code.FAILED, f"There is no {kind} {target!r}.")

@@ -20,7 +20,7 @@ from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
 from shared.documents.locks import Lock
 from shared.documents.messages import Message
-from shared.documents.prepared_message import arrival_of
+from shared.documents.prepared_message import prepare_message
 from shared.documents.threads import Thread
 from shared.domain.mail.models import Skipped
 from shared.domain.mail.parse import parse_archive
@@ -145,7 +145,7 @@ VARIANTS = [
 def variant_of(content: bytes) -> str:
     (message,) = parse_archive(io.BytesIO(content))
     assert not isinstance(message, Skipped)
-    return str(arrival_of(message).document["variant"])
+    return str(prepare_message(message).document["variant"])
 
 
 def shorter_mails() -> Iterator[bytes]:

@@ -16,7 +16,7 @@ from shared.ingestion.storing import Stored
 from shared.ingestion.unpacking.errors import ArchiveBombError, ArchiveError, CorruptArchiveError
 from shared.ingestion.uploads import Upload, take_upload
 from shared.pipeline.progress import progress_of
-from shared.retrieval.links import api_of, page_of_archive
+from shared.retrieval.links import api_of, page_of
 from shared.retrieval.listing import ARCHIVES
 from shared.retrieval.parameters import After, Limit, QueryParameters, SourceName
 from shared.retrieval.reports import find_archive
@@ -163,6 +163,6 @@ async def _taken(upload: Upload, connected: Clients) -> Stored:
 
 
 def _shown(archive: Archive) -> dict[str, Any]:
-    links = {"self": api_of("archives", archive.id), "page": page_of_archive(archive.id)}
+    links = {"self": api_of("archives", archive.id), "page": page_of("archives", archive.id)}
     shown = archive.model_dump(mode="json", include=set(ArchiveItem.model_fields))
     return {**shown, "source_url": redacted_url(archive.source_url), "links": links}

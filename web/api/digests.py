@@ -1,7 +1,5 @@
 """Digests over HTTP: have one made at once."""
 
-from datetime import UTC, datetime
-
 import azure.functions as func
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -50,7 +48,8 @@ async def refresh_one_digest(req: func.HttpRequest) -> func.HttpResponse:
         raise invalid(error) from None
     except InvalidScopeError as error:
         raise Problem(422, str(error)) from None
-    summary = await refresh_digest(await clients(), scope, datetime.now(UTC))
+    connected = await clients()
+    summary = await refresh_digest(connected, scope, connected.runtime.now())
     if summary is None:
         raise Problem(404, f"{scope.name}: no thread of it has a summary")
     report = f"rpt-{summary.id}"

@@ -4,7 +4,7 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.retrieval.drafts import count_draft_mentions, of_draft
-from shared.retrieval.links import api_of, page_of_draft
+from shared.retrieval.links import api_of, page_of
 from shared.retrieval.parameters import PATTERN
 from shared.retrieval.read_models import DraftDetail, DraftItem, DraftList, ReportItem, ThreadItem
 from web.api.openapi import documented
@@ -50,5 +50,5 @@ def _links(name: str) -> dict[str, str]:
         "self": api_of("drafts", name),
         "reports": f"/api/reports?draft={name}",
         "threads": f"/api/threads?draft={name}",
-        "page": page_of_draft(name),
+        "page": page_of("drafts", name),
     }

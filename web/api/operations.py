@@ -1,6 +1,5 @@
 """Operations over HTTP: accepted here, done by a queue's function, and followed at their address."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 import azure.functions as func
@@ -32,7 +31,7 @@ def accepted(operation_id: str, *, already_running: bool) -> func.HttpResponse:
 
 
 async def accept_removal(connected: Clients, kind: str, target: str) -> func.HttpResponse:
-    now = datetime.now(UTC)
+    now = connected.runtime.now()
     removal = await request_removal(connected, kind, target, requested_by="api", now=now)
     if removal is None:
         raise Problem(404, f"There is no {kind} {target!r}.")

@@ -1,6 +1,6 @@
 """Every query of the container `digests`."""
 
-from shared.documents.queries.named_query import NamedQuery, Partitions
+from shared.documents.queries.named_query import ALL, NamedQuery
 
 __all__ = ["TOUCHED_DIGESTS"]
 
@@ -8,5 +8,5 @@ TOUCHED_DIGESTS = NamedQuery(
     "touched_digests",
     "digests",
     "SELECT c.scope FROM c WHERE c.touches > c.made ORDER BY c._ts OFFSET 0 LIMIT @limit",
-    Partitions.ALL,
+    ALL,
 )

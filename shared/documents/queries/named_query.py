@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["NamedQuery", "Partitions"]
+__all__ = ["ALL", "ONE", "NamedQuery", "Partitions"]
 
 
 class Partitions(StrEnum):
@@ -11,6 +11,9 @@ class Partitions(StrEnum):
 
     ONE = "one"  # the caller names the partition
     ALL = "all"
+
+
+ONE, ALL = Partitions.ONE, Partitions.ALL
 
 
 @dataclass(frozen=True)

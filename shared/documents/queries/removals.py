@@ -1,6 +1,6 @@
 """Every query of the container `removals`."""
 
-from shared.documents.queries.named_query import NamedQuery, Partitions
+from shared.documents.queries.named_query import ALL, NamedQuery
 
 __all__ = ["UNFINISHED_REMOVALS"]
 
@@ -8,5 +8,5 @@ UNFINISHED_REMOVALS = NamedQuery(
     "unfinished_removals",
     "removals",
     "SELECT * FROM c WHERE c.status IN ('pending', 'running') AND c.updated_at <= @before",
-    Partitions.ALL,
+    ALL,
 )

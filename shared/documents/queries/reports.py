@@ -2,7 +2,7 @@
 
 from shared.documents.queries.conditions import ABOUT_THREAD
 from shared.documents.queries.list_query import CONSENSUS, PARTICIPANT, ListQuery
-from shared.documents.queries.named_query import NamedQuery, Partitions
+from shared.documents.queries.named_query import ALL, ONE, NamedQuery
 
 __all__ = [
     "CURRENT_REPORTS",
@@ -16,14 +16,11 @@ __all__ = [
 ]
 
 REPORTS_TO_CHECK = NamedQuery(
-    "all_reports",
-    "reports",
-    "SELECT c.id, c.scope, c.summary_id FROM c WHERE c._ts <= @before",
-    Partitions.ALL,
+    "all_reports", "reports", "SELECT c.id, c.scope, c.summary_id FROM c WHERE c._ts <= @before", ALL
 )
 
 CURRENT_REPORTS = NamedQuery(
-    "current_reports", "reports", "SELECT c.id, c.summary_id FROM c WHERE NOT c.outdated", Partitions.ONE
+    "current_reports", "reports", "SELECT c.id, c.summary_id FROM c WHERE NOT c.outdated", ONE
 )
 
 DUE_DELIVERIES = NamedQuery(
@@ -31,18 +28,16 @@ DUE_DELIVERIES = NamedQuery(
     "reports",
     "SELECT c.id, c.scope FROM c WHERE c.next_delivery_at <= @now"
     " ORDER BY c.next_delivery_at OFFSET 0 LIMIT @limit",
-    Partitions.ALL,
+    ALL,
 )
 
 REPORTS_ABOUT = NamedQuery(
-    "reports_about", "reports", f"SELECT c.id, c.scope FROM c WHERE {ABOUT_THREAD}", Partitions.ALL
+    "reports_about", "reports", f"SELECT c.id, c.scope FROM c WHERE {ABOUT_THREAD}", ALL
 )
 
-REPORT_IDS_OF_SCOPE = NamedQuery("reports_of", "reports", "SELECT VALUE c.id FROM c", Partitions.ONE)
+REPORT_IDS_OF_SCOPE = NamedQuery("reports_of", "reports", "SELECT VALUE c.id FROM c", ONE)
 
-REPORTS_OF_THREAD = NamedQuery(
-    "reports_of_thread", "reports", "SELECT * FROM c WHERE c.thread_id = @id", Partitions.ALL
-)
+REPORTS_OF_THREAD = NamedQuery("reports_of_thread", "reports", "SELECT * FROM c WHERE c.thread_id = @id", ALL)
 
 LATEST_REPORT_TITLES = NamedQuery(
     "reports_lately",
@@ -51,7 +46,7 @@ LATEST_REPORT_TITLES = NamedQuery(
     " FROM c WHERE (IS_NULL(@source) OR c.source = @source)"
     " AND (NOT IS_DEFINED(c.outdated) OR c.outdated = false)"
     " ORDER BY c.published_at DESC",
-    Partitions.ALL,
+    ALL,
 )
 
 REPORT_LIST = ListQuery(

@@ -1,7 +1,7 @@
 """Queries that read the same of several containers."""
 
 from shared.documents.queries.conditions import GIVEN_UP, PROCESSED
-from shared.documents.queries.named_query import NamedQuery, Partitions
+from shared.documents.queries.named_query import ALL, NamedQuery
 
 __all__ = [
     "ARCHIVE_PROGRESS_COUNTS",
@@ -17,24 +17,24 @@ def states_of_threads(container: str, count: int) -> NamedQuery:
     """The states of the messages or chunks of the threads @thread0, @thread1 and so on: one query for all."""
     names = ", ".join(f"@thread{number}" for number in range(count))
     text = f"SELECT c.id, c.thread_id, c.status, c.variant FROM c WHERE c.thread_id IN ({names})"
-    return NamedQuery("states_of_threads", container, text, Partitions.ALL)
+    return NamedQuery("states_of_threads", container, text, ALL)
 
 
 def outdated_documents(container: str) -> NamedQuery:
     """Documents whose stored schema version is not @version, for a backfill."""
     text = "SELECT * FROM c WHERE NOT IS_DEFINED(c.schema_version) OR c.schema_version != @version"
-    return NamedQuery("outdated_documents", container, text, Partitions.ALL)
+    return NamedQuery("outdated_documents", container, text, ALL)
 
 
 def documents_with_id(container: str) -> NamedQuery:
     """All documents with this @id: an id is unique only within its partition."""
-    return NamedQuery("by_id", container, "SELECT * FROM c WHERE c.id = @id", Partitions.ALL)
+    return NamedQuery("by_id", container, "SELECT * FROM c WHERE c.id = @id", ALL)
 
 
 def first_with_id(container: str) -> NamedQuery:
     """One document with this @id, for readers whose address names no partition."""
     text = "SELECT * FROM c WHERE c.id = @id OFFSET 0 LIMIT 1"
-    return NamedQuery(f"{container}_by_id", container, text, Partitions.ALL)
+    return NamedQuery(f"{container}_by_id", container, text, ALL)
 
 
 def finished_count(container: str) -> NamedQuery:
@@ -42,12 +42,12 @@ def finished_count(container: str) -> NamedQuery:
     finished = {"summaries": "c.generated_at >= @since", "reports": "c.published_at >= @since"}
     condition = finished.get(container, f"{PROCESSED} AND c.lastAttemptTime >= @since")
     text = f"SELECT VALUE COUNT(1) FROM c WHERE {condition}"
-    return NamedQuery("finished_count", container, text, Partitions.ALL)
+    return NamedQuery("finished_count", container, text, ALL)
 
 
 def _progress_count(name: str, container: str, condition: str) -> NamedQuery:
     text = f"SELECT VALUE COUNT(1) FROM c WHERE {condition}"
-    return NamedQuery(f"archive_{name}", container, text, Partitions.ALL)
+    return NamedQuery(f"archive_{name}", container, text, ALL)
 
 
 _MESSAGES = "ARRAY_CONTAINS(c.archive_ids, @archive)"

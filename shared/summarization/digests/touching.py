@@ -24,7 +24,8 @@ async def touch_digests(clients: Clients, thread: Thread, session: Session) -> l
         datetime.fromisoformat(each["date"])
         async for each in clients.store.query(MESSAGE_DATES, session, partition_value=thread.id)
     ]
-    scopes = scopes_of_thread(thread, dates)
+    sources = thread.sources or [source for source in [thread.source] if source]
+    scopes = scopes_of_thread(sources, thread.draft_mentions, dates)
     await touch(clients, scopes)
     return scopes
 

@@ -6,7 +6,6 @@ ready. The chunks of an event are written group by group, while the next ones ar
 """
 
 import asyncio
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import azure.functions as func
 
 from shared.clients.classify import classify
+from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.search.payload import indexed_chunk
 from shared.core.errors import PermanentError, RejectedItemsError, add_details
@@ -35,11 +35,10 @@ from shared.threads.locating import ensure_not_merged, load_retained_chunks
 from shared.threads.rechunking import ensure_texts_unchanged
 from stages.registration import register_stage
 
-__all__ = ["EMBEDDING", "blueprint"]
+__all__ = ["EMBEDDING", "blueprint", "unstored_vectors"]
 
 blueprint = func.Blueprint()
 GROUP = 128  # chunks that are written together
-kept = VectorCache()
 
 
 @dataclass
@@ -115,26 +114,36 @@ async def _embed_groups(
 async def _embed_group(
     chunks: Sequence[Chunk], threads: Mapping[str, Thread], model: Embedder, work: Work
 ) -> Encoded:
-    encoded = await _encode(chunks, model)
+    unstored = await unstored_vectors(work.clients)
+    encoded = await _encode(chunks, model, unstored, work)
     await _store_vectors(encoded, threads, model, work)
     await work.clients.store.patch_all(Chunk, _outcomes(encoded, model, work), work.session)
-    kept.drop(_key(each, model) for each in chunks)
+    unstored.drop(_key(chunk, model) for chunk in chunks)
     return encoded
 
 
-async def _encode(chunks: Sequence[Chunk], model: Embedder) -> Encoded:
-    """Those that have no vector yet: one that could not be stored is kept for the next try."""
-    started = time.perf_counter()
-    vectors = dict(kept.find(_key(each, model) for each in chunks))
-    missing = [each for each in chunks if _key(each, model) not in vectors]
-    settled = await model.encode_each([each.text for each in missing])
-    failed = {missing[position].id: error for position, error in settled.failed.items()}
-    for chunk, vector in zip(missing, settled.vectors, strict=True):
+async def unstored_vectors(clients: Clients) -> VectorCache:
+    """Vectors whose write failed, kept with the clients: the next attempt does not encode them again."""
+    return await clients.resources.get(VectorCache, _new_cache)
+
+
+async def _new_cache() -> VectorCache:
+    return VectorCache()
+
+
+async def _encode(chunks: Sequence[Chunk], model: Embedder, unstored: VectorCache, work: Work) -> Encoded:
+    """Encode those that have no vector yet."""
+    started = work.runtime.monotonic()
+    vectors = dict(unstored.find(_key(chunk, model) for chunk in chunks))
+    missing = [chunk for chunk in chunks if _key(chunk, model) not in vectors]
+    encoded = await model.encode_each([chunk.text for chunk in missing])
+    failed = {missing[position].id: error for position, error in encoded.failed.items()}
+    for chunk, vector in zip(missing, encoded.vectors, strict=True):
         if chunk.id not in failed:
             vectors[_key(chunk, model)] = vector
-            kept.keep(_key(chunk, model), vector)
-    by_chunk = {each.id: vectors[_key(each, model)] for each in chunks if each.id not in failed}
-    return Encoded(chunks, by_chunk, failed, (time.perf_counter() - started) * 1000)
+            unstored.keep(_key(chunk, model), vector)
+    by_chunk = {chunk.id: vectors[_key(chunk, model)] for chunk in chunks if chunk.id not in failed}
+    return Encoded(chunks, by_chunk, failed, (work.runtime.monotonic() - started) * 1000)
 
 
 def _key(chunk: Chunk, model: Embedder) -> str:

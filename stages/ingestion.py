@@ -7,7 +7,6 @@ broker's to deliver again.
 
 import json
 import logging
-from datetime import UTC, datetime
 from typing import Any
 
 import azure.functions as func
@@ -30,7 +29,8 @@ log = logging.getLogger(__name__)
 @blueprint.function_name("sources_due")
 @blueprint.timer_trigger(arg_name="timer", schedule="0 * * * * *")
 async def sources_due(timer: func.TimerRequest) -> None:  # noqa: ARG001 - the binding's name
-    asked = await request_due_fetches(await clients(), datetime.now(UTC))
+    connected = await clients()
+    asked = await request_due_fetches(connected, connected.runtime.now())
     if asked:
         log.info("%d sources are due: %s", len(asked), ", ".join(asked))
 

@@ -7,7 +7,6 @@ then is the archive marked as processed.
 """
 
 import tempfile
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -63,7 +62,7 @@ class Parsed:
 
 
 async def parse(event: Event[ArchiveIngested], work: Work) -> StageResult:
-    started = time.monotonic()
+    started = work.runtime.monotonic()
     archive = await work.clients.store.find(
         Archive, event.data.archive_id, event.data.archive_id, work.session
     )
@@ -84,7 +83,7 @@ async def parse(event: Event[ArchiveIngested], work: Work) -> StageResult:
         return REMOVED
     if not parsed.threads:
         raise NoMessagesError(f"{archive.file_path}: none of {parsed.skipped_count} messages could be parsed")
-    duration = time.monotonic() - started
+    duration = work.runtime.monotonic() - started
     return StageResult(
         _announcements(archive.id, parsed, duration),
         after_announcing=lambda: _mark_processed(archive, parsed, work),

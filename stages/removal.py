@@ -2,7 +2,6 @@
 
 import json
 import logging
-from datetime import UTC, datetime
 
 import azure.functions as func
 
@@ -30,13 +29,14 @@ async def removal(msg: func.ServiceBusMessage) -> None:
         done = await run_removal(id_, connected)
         removing.set_attribute("pipeline.outcome", done.status)
         if done.status not in DONE:
-            await ask_again(connected, done, datetime.now(UTC))
+            await ask_again(connected, done, connected.runtime.now())
 
 
 @blueprint.function_name("removals_silent")
 @blueprint.timer_trigger(arg_name="timer", schedule="0 */15 * * * *")
 async def removals_silent(timer: func.TimerRequest) -> None:  # noqa: ARG001 - the binding's name
-    asked = await resume_removals(await clients(), datetime.now(UTC))
+    connected = await clients()
+    asked = await resume_removals(connected, connected.runtime.now())
     if asked:
         log.warning("%d deletions broke off and go on: %s", len(asked), ", ".join(asked))
 

@@ -63,6 +63,7 @@ class StageRow(ProducerRow, Generic[Data]):
 
     consumes: type[Data]
     document: type[RetryableDocument]  # what its event is about
+    internal: tuple[type[EventData], ...] = ()  # what it sends to its own queue, past the topic
     # The setting that bounds the attempts at one document; None where the sweep does not requeue for this
     # stage, because the documents are another stage's to finish.
     max_attempts: str | None = None
@@ -107,6 +108,7 @@ ORCHESTRATION = StageRow(
     consumes=data.EmbeddingsGenerated,
     announces=(data.SummarizationRequested,),
     fails_as=data.OrchestrationFailed,
+    internal=(data.SummaryRecheck,),
     document=Thread,
 )
 SUMMARIZATION = StageRow(

@@ -6,7 +6,6 @@ nothing, and one whose thread was merged finds the redirect.
 """
 
 import asyncio
-import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from typing import Any
 from shared.clients.cosmos.batches import RawDocument
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
-from shared.core.ids import is_without_id, message_key
+from shared.core.ids import is_without_id, message_key, subject_entry_id
 from shared.documents.base import stored_time
 from shared.documents.queries.messages import THREADS_OF_MESSAGES
 from shared.documents.queries.thread_index import ENTRIES_OF_BUCKET, THREAD_ENTRIES
@@ -191,12 +190,11 @@ def _near(span: list[int], times: list[int]) -> bool:
 
 def _subject_ids(key: str, first: int, last: int) -> Iterator[str]:
     for period in range(first // _PERIOD, last // _PERIOD + 1):
-        yield _subject_id(period, key)
+        yield _subject_entry_id(period, key)
 
 
-@lru_cache(10_000)  # a thread's messages share a subject, which is looked up and then stored
-def _subject_id(period: int, key: str) -> str:
-    return hashlib.sha256(f"subject-{period}:{key}".encode()).hexdigest()[:24]
+# A thread's messages share a subject, which is looked up and then stored.
+_subject_entry_id = lru_cache(10_000)(subject_entry_id)
 
 
 def _raw(id_: str, bucket: str, threads: Spans, now: str) -> RawDocument:

@@ -2,20 +2,12 @@
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.support.services import ROOT
 
-INJECTED = ("shared/documents", "shared/pipeline", "shared/threads", "shared/upkeep")
-# The runner's own runtime, and defaults that its callers replace.
-DEFAULTS = {
-    "shared/pipeline/events/envelope.py",
-    "shared/pipeline/retry/loops.py",
-    "shared/pipeline/retry/policies.py",
-    "shared/pipeline/runner.py",
-}
+INJECTED = ("shared/documents", "shared/pipeline", "shared/threads", "shared/upkeep", "stages")
 FORBIDDEN = {
     ("datetime", "now"), ("datetime", "utcnow"), ("date", "today"), ("time", "time"), ("time", "monotonic"),
     ("time", "perf_counter"), ("uuid", "uuid1"), ("uuid", "uuid4"), ("asyncio", "sleep"),
@@ -42,11 +34,7 @@ def drawn_from_the_machine(source: str) -> Iterator[str]:
 def test_these_rooms_take_their_time_and_ids_from_the_runtime(room: str) -> None:
     modules = {path.relative_to(ROOT).as_posix(): path for path in sorted((ROOT / room).rglob("*.py"))}
     assert modules
-    found = {
-        name: list(drawn_from_the_machine(path.read_text()))
-        for name, path in modules.items()
-        if name not in DEFAULTS
-    }
+    found = {name: list(drawn_from_the_machine(path.read_text())) for name, path in modules.items()}
     assert {name: lines for name, lines in found.items() if lines} == {}
 
 
@@ -64,7 +52,3 @@ def test_these_rooms_take_their_time_and_ids_from_the_runtime(room: str) -> None
 )
 def test_every_way_around_the_runtime_is_found(source: str) -> None:
     assert list(drawn_from_the_machine(source))
-
-
-def test_the_defaults_exist() -> None:
-    assert [name for name in DEFAULTS if not Path(ROOT / name).exists()] == []

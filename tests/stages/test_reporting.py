@@ -29,6 +29,7 @@ from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, mail, mail_in
 from tests.support.cloud import LocalCloud
 from tests.support.documents import CREATED
+from tests.support.events import event_of
 from tests.support.services import RunningService
 
 ROOT = thread_id("<m0@example.org>")
@@ -56,7 +57,7 @@ def request(version: str = "v1", **changes: Any) -> SummarizationRequested:
 
 
 async def summarized(place: MailIn, version: str = "v1") -> Event[Any]:
-    (event,) = await place.run(SUMMARIZATION, Event.of(request(version)))
+    (event,) = await place.run(SUMMARIZATION, event_of(request(version)))
     return event
 
 
@@ -141,7 +142,7 @@ async def test_a_thread_that_is_merged_leaves_no_current_summary_or_report_behin
         await place.take_in(THREAD)
         await place.take_in(mail(8, subject="Another matter", body="I propose a registry."))
         other = thread_id("<m8@example.org>")
-        (complete,) = await place.run(SUMMARIZATION, Event.of(request(thread_ids=[other])))
+        (complete,) = await place.run(SUMMARIZATION, event_of(request(thread_ids=[other])))
         await place.run(REPORTING, complete)
         linking = mail(10, parent=0).replace(
             b"In-Reply-To: <m0@example.org>", b"References: <m0@example.org> <m8@example.org>"
@@ -150,7 +151,7 @@ async def test_a_thread_that_is_merged_leaves_no_current_summary_or_report_behin
         assert await current(place) == {"summaries": [], "reports": []}
         await place.run(REPORTING, complete)  # the event comes again
         assert await current(place) == {"summaries": [], "reports": []}
-        again = await place.run(SUMMARIZATION, Event.of(request(thread_ids=[other])))
+        again = await place.run(SUMMARIZATION, event_of(request(thread_ids=[other])))
         assert [each.data.thread_id for each in again] == [ROOT]
 
 
@@ -338,7 +339,7 @@ async def test_a_backend_that_the_app_does_not_have_is_refused(
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         with pytest.raises(UnknownBackendError, match="llm_backend 'oracle'"):
-            await place.run(SUMMARIZATION, Event.of(request(llm_backend="oracle")))
+            await place.run(SUMMARIZATION, event_of(request(llm_backend="oracle")))
 
 
 @pytest.mark.skipif(not DEFAULT_FOLDER.exists(), reason="the model is not built: make model")

@@ -16,16 +16,20 @@ from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
+from shared.clients.telemetry.metrics import Metrics
+from shared.core.runtime import Runtime
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
-from shared.pipeline.delivery import Delivery, Settlement
+from shared.pipeline.delivery import Settlement
 from shared.pipeline.events.data import ChunksPrepared, JSONParsed
 from shared.pipeline.events.envelope import Event, parse_event
-from shared.pipeline.runner import Runtime, StageFailedError, StageRunner
+from shared.pipeline.runner import StageFailedError, StageRunner
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.pipeline.topology import CHUNKING
 from shared.settings.app import Settings
+from stages.registration import delivery_from_sdk
 from tests.support.documents import CREATED
+from tests.support.events import event_of
 
 DIMENSIONS = 4
 RAW = "raw"
@@ -150,8 +154,8 @@ class Bench:
     async def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
 
-    def runner(self, toy: Toy, **options: Any) -> StageRunner[JSONParsed]:
-        return StageRunner(toy.stage(), self.clients, Runtime(sleep=self.sleep, **options))
+    def runner(self, toy: Toy, *, metrics: Metrics | None = None, **options: Any) -> StageRunner[JSONParsed]:
+        return StageRunner(toy.stage(), self.clients, Runtime(sleep=self.sleep, **options), metrics)
 
     async def store_messages(self, *keys: str) -> Session:
         session = Session()
@@ -161,7 +165,7 @@ class Bench:
     async def publish(
         self, data: JSONParsed, session: Session | None = None, attempt: int = 1
     ) -> Event[JSONParsed]:
-        event = Event.of(data, session=(session or Session()).tokens(), attempt=attempt)
+        event = event_of(data, session=(session or Session()).tokens(), attempt=attempt)
         await self.clients.bus.publish([event])
         return event
 
@@ -182,7 +186,7 @@ class Bench:
         receiver = await self.receiver()
         (received,) = await receiver.receive_messages(max_message_count=1, max_wait_time=10)
         try:
-            await runner.run(Delivery.from_sdk(received, settlement))
+            await runner.run(delivery_from_sdk(received, settlement))
         except StageFailedError as error:
             await receiver.abandon_message(received)
             return error

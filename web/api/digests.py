@@ -4,6 +4,7 @@ import azure.functions as func
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from shared.clients.connections import clients
+from shared.core.ids import report_id
 from shared.domain.summaries.digest_scopes import InvalidScopeError, parse_scope
 from shared.summarization.digests.refreshing import refresh_digest
 from web.api.openapi import documented
@@ -52,6 +53,6 @@ async def refresh_one_digest(req: func.HttpRequest) -> func.HttpResponse:
     summary = await refresh_digest(connected, scope, connected.runtime.now())
     if summary is None:
         raise Problem(404, f"{scope.name}: no thread of it has a summary")
-    report = f"rpt-{summary.id}"
+    report = report_id(summary.id)
     links = {"report": f"/api/reports/{report}"}
     return answer(200, {"scope": scope.name, "summary_id": summary.id, "report_id": report, "links": links})

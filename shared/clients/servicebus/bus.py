@@ -77,19 +77,21 @@ class Bus:
         self._kept: dict[str, tuple[Any, asyncio.Lock]] = {}
         self._sending = asyncio.Lock()  # the SDK's sender is not made for two coroutines at once
 
-    async def publish(self, events: Iterable[Publishable], *, at: datetime | None = None) -> None:
-        """Send all of them, to be delivered now or at that time. Sent again, they have no second effect."""
+    async def publish(self, events: Iterable[Publishable]) -> None:
+        """Send all of them. Sent again, they have no second effect."""
         messages = [to_message(event) for event in events]
-        for message in messages if at is not None else []:
-            message.scheduled_enqueue_time_utc = at
         if not messages:
             return
         async with self._sending, self._calls.measured("publish"):
             await self._send(messages)
 
-    async def send_to_queue(self, queue: str, messages: "Sequence[ServiceBusMessage]") -> None:
-        """Send to one stage alone, past the topic. What was sent before stays in its own trace."""
+    async def send_to_queue(
+        self, queue: str, messages: "Sequence[ServiceBusMessage]", *, at: datetime | None = None
+    ) -> None:
+        """Send to one stage alone, past the topic, now or at that time. A message keeps its own trace."""
         for message in messages:
+            if at is not None:
+                message.scheduled_enqueue_time_utc = at
             trace: dict[str | bytes, Any] = dict(trace_properties().items())
             message.application_properties = trace | (message.application_properties or {})
         async with self._calls.measured("requeue"), self.queue_sender(queue) as sender:

@@ -1,5 +1,6 @@
 """Queries that read the same of several containers."""
 
+from shared.core.ids import REPORT_PREFIX
 from shared.documents.queries.conditions import GIVEN_UP, PROCESSED
 from shared.documents.queries.named_query import ALL, NamedQuery
 
@@ -53,7 +54,7 @@ def _progress_count(name: str, container: str, condition: str) -> NamedQuery:
 _MESSAGES = "ARRAY_CONTAINS(c.archive_ids, @archive)"
 _CHUNKS = "c.archive_id = @archive"
 _THREADS = f"{_MESSAGES} AND IS_NULL(c.merged_into)"
-_REPORTED = "IS_STRING(c.summary_id) AND c.report_id = CONCAT('rpt-', c.summary_id)"
+_REPORTED = f"IS_STRING(c.summary_id) AND c.report_id = CONCAT('{REPORT_PREFIX}', c.summary_id)"
 # A thread that grew keeps the version that was last asked for until its new summary is there.
 _ASKED = f"({PROCESSED} OR (NOT IS_NULL(c.content_hash) AND IS_NULL(c.summary_id) AND NOT {GIVEN_UP}))"
 

@@ -27,6 +27,7 @@ from shared.pipeline.events.data import (
     ReportPublished,
     SummarizationRequested,
     SummaryComplete,
+    SummaryRecheck,
 )
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.topology import StageRow
@@ -43,6 +44,7 @@ __all__ = [
     "report_delivery_failed",
     "report_published",
     "summary_complete",
+    "summary_recheck",
     "summary_request",
 ]
 
@@ -157,6 +159,15 @@ def summary_request(thread_id: str, version: str, settings: Settings) -> Summari
     )
 
 
+def summary_recheck(threads: Sequence[tuple[str, str]], claimer: str) -> SummaryRecheck:
+    """Of threads as pairs of id and version."""
+    return SummaryRecheck(
+        thread_ids=[thread_id for thread_id, _ in threads],
+        versions=[version for _, version in threads],
+        claimed_by=claimer,
+    )
+
+
 def summary_complete(
     summary: Summary,
     *,
@@ -265,10 +276,9 @@ def _subject_fields(event: Event[Any], details: Mapping[str, Any]) -> dict[str, 
             return {"message_keys": data.message_keys}
         case ChunksPrepared():
             return {"chunk_ids": data.chunk_ids, "embedding_backend": details.get("backend", "")}
-        case EmbeddingsGenerated():
+        case EmbeddingsGenerated() | SummaryRecheck():
             # The failed event needs a subject, also where the event that failed names no thread.
-            threads = sorted({*data.chunk_threads, *data.thread_ids})
-            return {"thread_ids": threads or data.chunk_ids[:1] or [event.event_id]}
+            return {"thread_ids": data.named_threads() or data.subject_ids()[:1] or [event.event_id]}
         case SummarizationRequested():
             return {"thread_id": data.thread_ids[0]}
         case SummaryComplete():

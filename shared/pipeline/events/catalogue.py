@@ -11,10 +11,12 @@ CATALOGUE: dict[str, type[EventData]] = {
 }
 
 STAGE_OF: dict[str, str] = {stage.consumes.__name__: stage.name for stage in STAGES}
+_INTERNAL = {event.__name__: event for stage in STAGES for event in stage.internal}
+_KNOWN = {**CATALOGUE, **_INTERNAL}
 
 
 def event_class(event_type: str) -> type[EventData]:
     try:
-        return CATALOGUE[event_type]
+        return _KNOWN[event_type]
     except KeyError:
         raise InvalidEventError(f"event_type: {event_type!r} is not in the catalogue") from None

@@ -27,6 +27,7 @@ __all__ = [
     "SummarizationFailed",
     "SummarizationRequested",
     "SummaryComplete",
+    "SummaryRecheck",
 ]
 
 Id = Annotated[str, Field(min_length=1, max_length=1024)]
@@ -51,7 +52,7 @@ class EventData(BaseModel):
 
     def trace_ids(self) -> dict[str, list[str]]:
         """What the event is about, by the name of its id: for those who follow it."""
-        told: dict[str, list[Any]] = {
+        ids: dict[str, list[Any]] = {
             "archive_id": [getattr(self, "archive_id", None)],
             "thread_id": [
                 getattr(self, "thread_id", None),
@@ -63,7 +64,11 @@ class EventData(BaseModel):
             "summary_id": [getattr(self, "summary_id", None)],
             "report_id": [getattr(self, "report_id", None)],
         }
-        return {name: [each for each in ids if each] for name, ids in told.items()}
+        return {name: [id_ for id_ in values if id_] for name, values in ids.items()}
+
+    def named_threads(self) -> list[str]:
+        """Of an event about threads. Those without a chunk in the event are named beside its chunks."""
+        return sorted({*getattr(self, "thread_ids", ()), *getattr(self, "chunk_threads", ())})
 
     def identity_values(self) -> list[Any]:
         return [getattr(self, name) for name in self.identity]
@@ -175,9 +180,10 @@ class EmbeddingsGenerated(EventData):
     avg_generation_time_ms: Amount
     chunk_threads: list[Id] = []  # extension: the thread of each chunk
     thread_ids: list[Id] = []  # extension: threads that have changed, those without a chunk here included
-    # extension, of orchestration's note to itself: the versions that thread_ids had before the quiet period
+    # Version 0.1 scheduled its re-checks with these two, where SummaryRecheck is sent now. They are read for
+    # one release, so that messages that are scheduled during an upgrade are understood.
     settled_versions: list[str] = []
-    claimed_by: str | None = None  # extension, likewise: the event that claimed them
+    claimed_by: str | None = None
     contents: str = ""  # extension: as ChunksPrepared has it
 
     def subject_ids(self) -> list[str]:
@@ -206,6 +212,18 @@ class SummarizationRequested(EventData):
     context_window_tokens: Annotated[int, Field(gt=0)]
     prompt_template: str
     content_hashes: list[str] = []  # extension: the version of each thread
+
+
+class SummaryRecheck(EventData):
+    """Not published: orchestration schedules it on its own queue, for the end of the quiet period."""
+
+    routing_key = "summary.recheck"
+    identity = ("thread_ids", "versions", "claimed_by")
+    ids_field = "thread_ids"
+
+    thread_ids: Ids
+    versions: list[str]  # of each thread, when it was claimed
+    claimed_by: Id  # the event that holds the claims
 
 
 class OrchestrationFailed(FailureData):

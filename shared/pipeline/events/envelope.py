@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 import uuid
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from typing import Any, Generic, TypeVar, cast
 
@@ -45,7 +45,7 @@ class Event(BaseModel, Generic[Data]):
         *,
         session: dict[str, str] | None = None,
         attempt: int = 1,
-        now: datetime | None = None,
+        now: datetime,
     ) -> "Event[Data]":
         """An event about to be published. The same data and attempt give the same event_id."""
         event_type = type(data).__name__
@@ -53,7 +53,7 @@ class Event(BaseModel, Generic[Data]):
         return envelope_of(type(data))(
             event_type=event_type,
             event_id=str(uuid.UUID(bytes=digest[:16], version=4)),
-            timestamp=now or datetime.now(UTC),
+            timestamp=now,
             version=data.version,
             data=data,
             session=session or {},

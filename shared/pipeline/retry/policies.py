@@ -59,9 +59,9 @@ class RetryConfig:
 class RetryPolicy:
     """Decides about races. `retries` counts the retries already made for this event, from 0."""
 
-    def __init__(self, config: RetryConfig, rng: random.Random | None = None) -> None:
+    def __init__(self, config: RetryConfig, rng: random.Random) -> None:
         self.config = config
-        self._rng = rng or random.Random()  # noqa: S311 - jitter, not a secret
+        self._rng = rng
 
     def ceiling(self, retries: int) -> float:
         """The longest that the next retry may wait, in seconds."""

@@ -1,6 +1,5 @@
 """One delivery attempt to a webhook: checked address (SSRF), bounded time, no redirects."""
 
-import hashlib
 import json
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +12,7 @@ from shared.clients.outbound import (
     SourceError,
     check_http_url,
 )
+from shared.core.ids import delivery_id
 from shared.core.lazy_import import lazy
 from shared.core.retry_after import retry_after_seconds
 from shared.documents.reports import Report
@@ -27,7 +27,7 @@ else:  # the stage that plans deliveries imports this module, and sends nothing
     aiohttp = lazy("aiohttp")
     outbound_connector = lazy("shared.clients.outbound_connector")
 
-__all__ = ["NotDeliveredError", "SendOptions", "delivery_id", "payload", "send"]
+__all__ = ["NotDeliveredError", "SendOptions", "payload", "send"]
 
 _SUCCESS = range(200, 300)
 _REDIRECTS = range(300, 400)
@@ -47,11 +47,6 @@ class SendOptions:
     now: datetime
     seconds: float = 10.0
     public_url: str = ""
-
-
-def delivery_id(report: Report, webhook: str) -> str:
-    """The same for every attempt, so that the receiver can drop duplicates."""
-    return hashlib.sha256(json.dumps([report.id, webhook]).encode()).hexdigest()[:32]
 
 
 def payload(report: Report, public_url: str) -> bytes:
@@ -77,7 +72,7 @@ async def send(hook: Webhook, report: Report, policy: AddressPolicy, *, options:
         "Content-Type": "application/json",
         "User-Agent": "rough-consensus",
         "X-Rough-Consensus-Event": "report.published",
-        "X-Rough-Consensus-Delivery": delivery_id(report, hook.name),
+        "X-Rough-Consensus-Delivery": delivery_id(report.id, hook.name),
         "X-Rough-Consensus-Signature": sign(
             hook.secret.get_secret_value(), body, int(options.now.timestamp())
         ),

@@ -1,13 +1,12 @@
 """Makes the digests that were touched: one version for each content, however often this runs."""
 
-import json
 import logging
-import uuid
 from datetime import datetime
 
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
+from shared.core.ids import digest_summary_id
 from shared.documents.base import stored_time
 from shared.documents.chunks import Chunk
 from shared.documents.digests import Digest
@@ -28,7 +27,6 @@ __all__ = ["announcement", "refresh_digest", "refresh_due"]
 log = logging.getLogger(__name__)
 MODEL = "digest-v1"
 MAX_A_RUN = 200
-_NAMESPACE = uuid.UUID("0b8f8b64-6a0f-4c0e-8f55-55b1f60d6a3e")
 
 
 async def refresh_due(clients: Clients, now: datetime, limit: int = MAX_A_RUN) -> list[str]:
@@ -74,7 +72,7 @@ async def _current(
     clients: Clients, scope: DigestScope, selected: Selected, now: datetime, session: Session
 ) -> Summary:
     version = content_hash(selected)
-    id_ = _summary_id(scope, version)
+    id_ = digest_summary_id(scope.name, version, _template(scope), MODEL)
     known = await clients.store.find(Summary, id_, scope.name, session)
     if known is None:
         composed = compose(scope, selected, await _chunk_texts(clients, selected, session))
@@ -84,10 +82,6 @@ async def _current(
         await summary_revived(clients.store, known, now, session)
     await summaries_superseded(clients.store, scope.name, session)
     return known
-
-
-def _summary_id(scope: DigestScope, version: str) -> str:
-    return str(uuid.uuid5(_NAMESPACE, json.dumps([scope.name, version, _template(scope), MODEL])))
 
 
 def _template(scope: DigestScope) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.concurrency import in_pages
+from shared.core.ids import report_id
 from shared.documents.containers import read_document
 from shared.documents.queries.chunks import CHUNK_TEXTS
 from shared.documents.queries.reports import REPORTS_TO_CHECK
@@ -45,7 +46,7 @@ async def _current(clients: Clients, summary: Summary) -> AsyncIterator[Finding]
         detail = f"{number} citations do not hold, among them of chunk {broken[0].chunk_id}"
         yield _about(FindingKind.CITATION_BROKEN, summary, detail)
         return
-    report = await clients.store.find(Report, f"rpt-{summary.id}", summary.scope, Session())
+    report = await clients.store.find(Report, report_id(summary.id), summary.scope, Session())
     if report is None:
         yield _about(FindingKind.SUMMARY_WITHOUT_REPORT, summary, "no report was published of it")
 

@@ -8,6 +8,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
+from shared.core.ids import report_id
 from shared.documents.archives import Archive
 from shared.documents.chunks import Chunk
 from shared.documents.queries.chunks import CHUNK_CREATION_TIMES
@@ -210,7 +211,7 @@ class Repairer:
         return True
 
     async def _delete_summary(self, finding: Finding) -> bool:
-        await self.clients.store.delete(Report, f"rpt-{finding.id}", finding.partition, Session())
+        await self.clients.store.delete(Report, report_id(finding.id), finding.partition, Session())
         await self.clients.store.delete(Summary, finding.id, finding.partition, Session())
         return True
 

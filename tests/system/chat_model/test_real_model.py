@@ -16,11 +16,11 @@ from shared.documents.reports import Report
 from shared.documents.summaries import Summary, TokenAccount
 from shared.domain.summaries.citations import verify_stored
 from shared.pipeline.events.data import SummarizationRequested
-from shared.pipeline.events.envelope import Event
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import archive_of, mail, mail_in
 from tests.support.cloud import LocalCloud
+from tests.support.events import event_of
 from tests.support.services import ROOT as PROJECT
 from tests.support.services import RunningService
 
@@ -74,8 +74,8 @@ async def test_an_archive_becomes_a_report_through_a_real_model(
     )
     async with mail_in(cloud, bus_service, **settings) as place:
         await place.take_in(THREAD)
-        (complete,) = await place.run(SUMMARIZATION, Event.of(asked))
-        (again,) = await place.run(SUMMARIZATION, Event.of(asked))
+        (complete,) = await place.run(SUMMARIZATION, event_of(asked))
+        (again,) = await place.run(SUMMARIZATION, event_of(asked))
         (published,) = await place.run(REPORTING, complete)
         store, archive = place.clients.store, archive_of(THREAD).id
         account = await store.read(TokenAccount, archive, archive, Session())

@@ -11,12 +11,12 @@ from shared.documents.failures import FailureRecord
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.threads import Thread
 from shared.pipeline.events.builders import summary_request
-from shared.pipeline.events.envelope import Event
 from shared.pipeline.readiness import ready_thread
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, mail
 from tests.support.documents import CREATED
+from tests.support.events import event_of
 
 PENDING = NamedQuery("pending", "chunks", "SELECT * FROM c WHERE c.embedding_generated = false")
 WAITING = NamedQuery("waiting", "threads", "SELECT * FROM c WHERE c.status = 'pending'")
@@ -85,7 +85,7 @@ async def finish(place: MailIn) -> None:
     for thread in waiting:
         ready = await ready_thread(place.clients, thread, Session())
         assert ready is not None, f"thread {thread} is not ready"
-        request = Event.of(summary_request(thread, ready.version, place.clients.settings))
+        request = event_of(summary_request(thread, ready.version, place.clients.settings))
         for complete in await place.run(SUMMARIZATION, request):
             await place.run(REPORTING, complete)
 

@@ -21,7 +21,6 @@ from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.ingestion.errors import SourceRemovedError
 from shared.ingestion.storing import Incoming, store_archive
-from shared.pipeline.events.envelope import Event
 from shared.threads.locating import ThreadMovedError
 from shared.upkeep.removal.requests import request_removal, resume_removals
 from shared.upkeep.removal.run import RemovalRun, run_removal
@@ -34,6 +33,7 @@ from tests.stages.test_reporting import meanwhile, request
 from tests.support.clock import with_clock
 from tests.support.cloud import LocalCloud
 from tests.support.documents import CREATED
+from tests.support.events import event_of
 from tests.support.services import RunningService
 from tests.support.toy_stages import Crash
 from tests.upkeep.removal.finished import (
@@ -148,7 +148,7 @@ async def test_a_summary_that_read_its_thread_before_the_deletion_is_not_kept(
         root = thread_id("<m0@example.org>")
         meanwhile(monkeypatch, lambda: remove(place, "archive", archive))
         with pytest.raises(ThreadMovedError):
-            await place.run(SUMMARIZATION, Event.of(request("late", thread_ids=[root])))
+            await place.run(SUMMARIZATION, event_of(request("late", thread_ids=[root])))
         assert [each for each in await place.stored("summaries") if each["thread_id"] == root] == []
         await drain(place)
 
@@ -264,7 +264,7 @@ async def test_events_of_a_deleted_archive_bring_nothing_back(
         await place.clients.index.upsert([late])
         assert await place.run(EMBEDDING, prepared) == []
         assert not any((await everything(place)).values())
-        unknown = Event.of(ingested(archive_of(b"never seen")))
+        unknown = event_of(ingested(archive_of(b"never seen")))
         with pytest.raises(DocumentNotFoundError):  # a race, as ever
             await place.run(PARSING, unknown)
         await drain(place)

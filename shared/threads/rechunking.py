@@ -130,8 +130,8 @@ async def ensure_texts_unchanged(clients: Clients, chunks: Sequence[Chunk], sess
         for row in stored
         if row.get("created_at")
     }
-    born = {(chunk.id, chunk.thread_id): chunk.created_at for chunk in chunks}
-    replaced = [place for place, at in born.items() if now.get(place, at) != at]
+    created = {(chunk.id, chunk.thread_id): chunk.created_at for chunk in chunks}
+    replaced = [key for key, at in created.items() if now.get(key, at) != at]
     if replaced:
         await chunks_reset(clients.store, replaced, session)
         raise ChunkReplacedError(f"{len(replaced)} chunks were replaced, among them {replaced[0][0]}")

@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 KIND = "sweep"
 PAGE = 500
 THREADS_AT_ONCE = 100
-THREADS_EXAMINED = 1000  # a run; the next one goes on from there
+THREADS_EXAMINED = 1000  # in one run; the next one continues there
 MAX_EXAMPLES = 20
 
 
@@ -66,7 +66,7 @@ async def sweep(clients: Clients, options: Options | None = None) -> Run | None:
         return await _Sweep(clients, options).run()
     async with Lease(clients.store, KIND, clients.runtime).held_if_free() as held:
         if not held:
-            log.warning("another sweep is under way: this one does nothing")
+            log.warning("another sweep is running: this one does nothing")
             return None
         return await _Sweep(clients, options).run()
 
@@ -93,7 +93,7 @@ class _Sweep:
             started_at=started,
             created_at=started,
         )
-        self._loosened: set[str] = set()  # threads that something was given up in
+        self._unblocked: set[str] = set()  # threads of documents that this run gave up
 
     async def run(self) -> Run:
         started = self._clients.runtime.monotonic()
@@ -119,7 +119,7 @@ class _Sweep:
         return self._run
 
     def _note_error(self, collection: Collection, error: Exception) -> None:
-        """One collection's trouble must not keep the others waiting; the run is failed all the same."""
+        """The other collections are swept all the same; the run counts as failed."""
         failure = classify(error)
         self._run.errors.append(f"{collection.name}: {failure.error_type}: {failure.message}"[:500])
         self._metrics.errors.add(1, {"error_type": failure.error_type})
@@ -189,7 +189,7 @@ class _Sweep:
         marked = [due for page in _pages(dues) for due in await self._requeuer.give_up(page)]
         self._metrics.max_retries_exceeded.add(len(marked), {"collection": collection.name})
         if collection in (MESSAGES, CHUNKS):
-            self._loosened |= {due.partition for due in marked}
+            self._unblocked |= {due.partition for due in marked}
         return len(marked)
 
     async def _requeue(self, dues: list[DueDocument], *, alone: bool) -> tuple[int, int]:
@@ -207,9 +207,9 @@ class _Sweep:
     # threads
 
     async def _requeue_threads(self, dues: list[DueDocument], *, alone: bool) -> tuple[int, int]:
-        """Only a thread that is ready is asked for: else its messages or chunks are what is stuck.
+        """Request summaries of threads that are ready; in others, a message or chunk is what is stuck.
 
-        A thread in which something was just given up may be ready by that, and nobody else would notice.
+        A thread may have become ready because a document of it was just given up: no event tells of that.
         """
         known = {due.id for due in dues}
         dues = [*(await self._unblocked_threads(known)), *dues]
@@ -220,10 +220,10 @@ class _Sweep:
                 held_back += rest
                 ready = dict(islice(ready.items(), len(ready) - rest))
             self._show("requeued", [due for due in page if due.id in ready])
-            requeued += await self._ask(page, ready)
+            requeued += await self._request(page, ready)
         return requeued, held_back
 
-    async def _ask(self, page: Sequence[DueDocument], ready: dict[str, ReadyThread]) -> int:
+    async def _request(self, page: Sequence[DueDocument], ready: dict[str, ReadyThread]) -> int:
         chosen = [due for due in page if due.id in ready]
         if self._options.dry_run:
             return len(chosen)
@@ -245,14 +245,14 @@ class _Sweep:
         return {ready.thread.id: ready for ready in await ready_threads(self._clients, alive, Session())}
 
     def _claimed(self, thread: Thread) -> bool:
-        """Whether orchestration is about to ask for it: it waits for the thread to come to rest."""
+        """Whether orchestration has claimed it and waits for the quiet period to end."""
         quiet = timedelta(seconds=self._clients.settings.ORCHESTRATION_QUIET_SECONDS)
         claimed = (thread.requesting or {}).get("at", "")
         return str(claimed) > stored_time(self._clients.runtime.now() - CLAIM_LIFETIME - quiet)
 
     async def _unblocked_threads(self, known: set[str]) -> list[DueDocument]:
-        """Threads in which something was given up, unless they are done with or were tried already."""
-        wanted = sorted(self._loosened - known)
+        """Threads of documents that were given up, unless they are done or have an attempt of their own."""
+        wanted = sorted(self._unblocked - known)
         found = await self._clients.store.find_many(Thread, [(name, name) for name in wanted], Session())
         return [
             DueDocument(THREADS, RetryReason.NEVER, thread.id, thread.id, 0, None, thread.lastError, None)

@@ -318,7 +318,15 @@ async def test_digests_that_told_of_a_removed_thread_are_made_again_without_it(
         (told,) = [each for each in await place.stored("summaries") if each["thread_id"] == LUNCH]
         scope = "weekly:other:2024-W01"
         digest = Summary.model_validate(
-            {**told, "id": "d", "summary_id": "d", "scope": scope, "thread_id": None, "thread_ids": [LUNCH]}
+            {
+                **told,
+                "id": "d",
+                "summary_id": "d",
+                "scope": scope,
+                "thread_id": None,
+                "thread_ids": [LUNCH],
+                "created_at": place.now,
+            }
         )
         await store.create(digest, Session())
         done = await remove(place, "archive", archive)

@@ -75,9 +75,9 @@ async def _embed(event: Event[ChunksPrepared], work: Work) -> StageResult:
         return StageResult(counts={"removed": len(event.data.chunk_ids)})
     model = await embedder(work.clients)
     await work.clients.index.versions.check(model.dimension)
-    thread_ids = {each.thread_id for each in chunks}
+    thread_ids = {chunk.thread_id for chunk in chunks}
     threads = await ensure_not_merged(work.clients, thread_ids, work.session)
-    open_ones = [each for each in chunks if not is_settled(each, model.model)]
+    open_ones = [chunk for chunk in chunks if not is_settled(chunk, model.model)]
     done = await _embed_groups(open_ones, threads, model, work)
     if done.errors:
         raise done.errors[0]

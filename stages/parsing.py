@@ -117,7 +117,9 @@ async def _parse_all(path: Path, archive: Archive, work: Work, parsed: Parsed) -
                     return
                 threaded = await registry.add(batch.arrivals, archive.id, archive.source, work.session)
             parsed.rename(threaded.renamed)
-            parsed.threads |= {each.key: threaded.assignments[each.links.node] for each in batch.arrivals}
+            parsed.threads |= {
+                message.key: threaded.assignments[message.links.node] for message in batch.arrivals
+            }
 
 
 def _announcements(archive_id: str, parsed: Parsed, duration: float) -> list[JSONParsed]:

@@ -69,7 +69,7 @@ def _report(summary: Summary, now: datetime) -> Report:
         published_at=now,
         created_at=now,
         participants=known.get("participants", []),
-        draft_mentions=sorted({draft_base(each) for each in known.get("draft_mentions", [])}),
+        draft_mentions=sorted({draft_base(draft) for draft in known.get("draft_mentions", [])}),
         has_consensus=bool(known.get("has_consensus")),
         consensus_type=known.get("consensus_type"),
         counts=summary.counts,

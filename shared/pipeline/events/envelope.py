@@ -68,7 +68,7 @@ class Event(BaseModel, Generic[Data]):
     def idempotency_key(self, stage: str | None = None) -> str:
         """`<stage>-<id>-<id>-<id>`; more ids than three are told apart by a hash of them all."""
         ids = self.data.subject_ids()
-        named = [_safe(each) for each in ids[:NAMED_IDS]]
+        named = [_safe(id_) for id_ in ids[:NAMED_IDS]]
         rest = [_short_hash(ids)] if len(ids) > NAMED_IDS else []
         return "-".join([stage or STAGE_OF.get(self.event_type) or self.event_type, *named, *rest])
 
@@ -99,7 +99,7 @@ def parse_event(body: bytes | str) -> Event[Any]:
 def envelope_of(data: type[EventData]) -> type[Event[Any]]:
     """The envelope class for this data: generic at run time, which the type checker cannot follow.
 
-    Kept here, because pydantic forgets and rebuilds a class that nobody holds.
+    Cached, because pydantic drops and rebuilds a class that nobody references.
     """
     return cast("type[Event[Any]]", Event.__class_getitem__(data))
 

@@ -122,3 +122,11 @@ clean: ## Remove what was installed, built and stored here
 	rm -rf $(VENV) .localcloud .hypothesis .mypy_cache .pytest_cache .ruff_cache local.settings.json
 	rm -rf build models localcloud/azurite/node_modules tests/js/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: emulators emulators-stop
+
+emulators: setup ## Start Microsoft's emulators (Docker), make what the app needs in them, and say what to type next
+	@$(PY) infra/emulators/emulators.py start
+
+emulators-stop: ## Stop the emulators that `make emulators` started
+	@$(PY) infra/emulators/emulators.py stop

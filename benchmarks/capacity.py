@@ -75,6 +75,7 @@ WAITING = 2
 MEMORY_GB = 2
 OPERATIONS = 4  # publish, forward to the queue, receive, complete
 TIMER_RUNS = 6 * 43_800 + 8_760 + 2 * 2_920 + 30  # six a minute, one each five, two each fifteen, one a night
+SHORTEST_SECONDS = 1  # Flex Consumption bills an execution for a second at least
 SPAN_BYTES = 3_000  # a span and a log line, as the exporter sends them
 METRIC_BYTES = 43_800 * 60 * 600  # 60 series that have news each minute
 
@@ -174,6 +175,11 @@ def month_table(messages: int = 100_000, cost: PerMessage = MEASURED) -> str:
         ["resource", f"{messages:,} messages in a month", "how it is counted"],
         ["---", "---", "---"],
         ["Functions, busy", f"{busy * MEMORY_GB:,.0f} GB-s", waits],
+        [
+            "Functions, timers",
+            f"{TIMER_RUNS * SHORTEST_SECONDS * MEMORY_GB:,} GB-s",
+            f"{TIMER_RUNS:,} runs, of a second at least, whatever comes",
+        ],
         [
             "Functions, executions",
             f"{events + TIMER_RUNS:,.0f}",

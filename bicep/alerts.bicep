@@ -158,6 +158,8 @@ resource queryAlert 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
       ]
       evaluationFrequency: alert.frequency
       windowSize: alert.window
+      // Whether an app was there before the window is asked of the days before it.
+      overrideQueryTimeRange: alert.name == 'sweep-silent' ? 'P2D' : null
       criteria: {
         allOf: [
           {

@@ -89,6 +89,8 @@ resource container 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/container
   }
 ]
 
+// One after the other: in parallel the account answers 412, for it is locked.
+@batchSize(1)
 resource contributors 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments@2024-11-15' = [
   for principal in principals: {
     parent: account

@@ -19,6 +19,9 @@ param componentName string
 @description('The app\'s own settings: addresses and names, never keys.')
 param settings object
 
+@description('References into the vault, by the settings\' names.')
+param vaultReferences object
+
 @allowed([
   512
   2048
@@ -171,6 +174,7 @@ resource app 'Microsoft.Web/sites@2024-04-01' = {
   properties: {
     serverFarmId: plan.id
     httpsOnly: true
+    keyVaultReferenceIdentity: identityId
     virtualNetworkSubnetId: empty(appSubnetId) ? null : appSubnetId
     functionAppConfig: {
       deployment: {
@@ -204,10 +208,15 @@ resource app 'Microsoft.Web/sites@2024-04-01' = {
   }
 }
 
-resource appSettings 'Microsoft.Web/sites/config@2024-04-01' = {
-  parent: app
-  name: 'appsettings'
-  properties: union(settings, platformSettings)
+// Settings are replaced as a whole: what is there is read first, so that what somebody added survives.
+module appSettings 'app-settings.bicep' = {
+  name: '${serviceName}-settings'
+  params: {
+    appName: app.name
+    present: list('${app.id}/config/appsettings', '2024-04-01').properties
+    settings: union(settings, platformSettings)
+    vaultReferences: vaultReferences
+  }
 }
 
 // Passwords for publishing stay off: azd deploys with the deployer's own token.

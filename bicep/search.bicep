@@ -4,8 +4,9 @@ param name string
 param location string
 param tags object
 
-@description('basic holds one small index; standard more and larger ones. free has neither roles nor private endpoints.')
+@description('basic holds one small index; standard more and larger ones. free has 50 MB and no private endpoints.')
 @allowed([
+  'free'
   'basic'
   'standard'
   'standard2'
@@ -19,14 +20,21 @@ param replicas int
 @description('Parts of the index, each with room of its own.')
 param partitions int
 
-@description('Who reads and writes the index: the app, and the operator where one is given ({ id, type }).')
-param principals array
+@description('The app: reads and writes documents, and looks at the index\'s definition; it makes none.')
+param appPrincipalId string
+
+@description('Who makes the index and brings it up to date: whoever deploys, and the operators ({ id, type }).')
+param indexMakers array
 param endpointSubnetId string
 param workspaceId string
 
 var roles = loadJsonContent('../infra/roles.json')
 var zones = loadJsonContent('../infra/private-zones.json')
 var isPrivate = !empty(endpointSubnetId)
+var app = {
+  id: appPrincipalId
+  type: 'ServicePrincipal'
+}
 
 resource service 'Microsoft.Search/searchServices@2025-05-01' = {
   name: name
@@ -39,14 +47,14 @@ resource service 'Microsoft.Search/searchServices@2025-05-01' = {
     replicaCount: replicas
     partitionCount: partitions
     disableLocalAuth: true
-    publicNetworkAccess: isPrivate ? 'disabled' : 'enabled'
+    publicNetworkAccess: isPrivate ? 'Disabled' : 'Enabled'
     // The ranking is ours (words and vectors merged by rank): the paid re-ranker stays off.
     semanticSearch: 'disabled'
   }
 }
 
 resource documents 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
-  for principal in principals: {
+  for principal in concat([app], indexMakers): {
     name: guid(service.id, principal.id, roles['Search Index Data Contributor'])
     scope: service
     properties: {
@@ -60,9 +68,8 @@ resource documents 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   }
 ]
 
-// The app creates its index and brings it up to date (shared/clients/search): documents alone are not enough for that.
 resource indexes 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
-  for principal in principals: {
+  for principal in indexMakers: {
     name: guid(service.id, principal.id, roles['Search Service Contributor'])
     scope: service
     properties: {
@@ -75,6 +82,17 @@ resource indexes 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
     }
   }
 ]
+
+// The app sees which index there is and of which shape; it makes and changes none.
+resource definitions 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  name: guid(service.id, appPrincipalId, roles.Reader)
+  scope: service
+  properties: {
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles.Reader)
+    principalId: appPrincipalId
+    principalType: 'ServicePrincipal'
+  }
+}
 
 module endpoint 'private-endpoint.bicep' = if (isPrivate) {
   name: 'search-endpoint'

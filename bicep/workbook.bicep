@@ -9,6 +9,7 @@ param cosmosId string
 
 var tabs = [
   'Pipeline'
+  'Archive'
   'Retry policy'
   'Dead letters'
   'Cost'
@@ -48,6 +49,12 @@ var queryPanels = [
   }
   {
     tab: 'Pipeline'
+    title: 'The search index, where it is missing or of another shape'
+    view: 'table'
+    query: loadTextContent('../infra/kql/pipeline-index.kql')
+  }
+  {
+    tab: 'Pipeline'
     title: 'Calls to other services'
     view: 'table'
     query: loadTextContent('../infra/kql/pipeline-dependencies.kql')
@@ -57,6 +64,24 @@ var queryPanels = [
     title: 'Slowest runs of a stage'
     view: 'table'
     query: loadTextContent('../infra/kql/pipeline-slowest-traces.kql')
+  }
+  {
+    tab: 'Archive'
+    title: 'What each stage did for this archive'
+    view: 'table'
+    query: loadTextContent('../infra/kql/archive-stages.kql')
+  }
+  {
+    tab: 'Archive'
+    title: 'What is stuck: events whose last run failed'
+    view: 'table'
+    query: loadTextContent('../infra/kql/archive-stuck.kql')
+  }
+  {
+    tab: 'Archive'
+    title: 'Errors of this archive'
+    view: 'table'
+    query: loadTextContent('../infra/kql/archive-errors.kql')
   }
   {
     tab: 'Retry policy'
@@ -238,6 +263,32 @@ var timeRange = {
   }
 }
 
+// The queries of the tab Archive have its value in place of {archive}.
+var archiveId = {
+  type: 9
+  name: 'archive'
+  conditionalVisibility: {
+    parameterName: 'tab'
+    comparison: 'isEqualTo'
+    value: 'Archive'
+  }
+  content: {
+    version: 'KqlParameterItem/1.0'
+    style: 'pills'
+    parameters: [
+      {
+        id: guid(workspaceId, 'archive')
+        version: 'KqlParameterItem/1.0'
+        name: 'archive'
+        label: 'Archive (its id, as the archives page and ops show it)'
+        type: 1
+        isRequired: true
+        value: ''
+      }
+    ]
+  }
+}
+
 var tabStrip = {
   type: 11
   name: 'tabs'
@@ -381,6 +432,7 @@ resource workbook 'Microsoft.Insights/workbooks@2023-06-01' = {
         [
           timeRange
           tabStrip
+          archiveId
           stuckItem
         ],
         metricItems,

@@ -7,8 +7,40 @@ targetScope = 'subscription'
 @maxLength(64)
 param environmentName string
 
-@description('Where everything runs and every document stays. Flex Consumption must be offered there.')
-@minLength(1)
+@description('Where everything runs and every document stays: regions that offer Flex Consumption and AI Search (regions.json).')
+@allowed([
+  'australiaeast'
+  'australiasoutheast'
+  'brazilsouth'
+  'canadacentral'
+  'centralindia'
+  'centralus'
+  'eastasia'
+  'eastus'
+  'eastus2'
+  'francecentral'
+  'germanywestcentral'
+  'italynorth'
+  'japaneast'
+  'koreacentral'
+  'northcentralus'
+  'northeurope'
+  'norwayeast'
+  'southafricanorth'
+  'southcentralus'
+  'southeastasia'
+  'southindia'
+  'spaincentral'
+  'swedencentral'
+  'uaenorth'
+  'uksouth'
+  'ukwest'
+  'westcentralus'
+  'westeurope'
+  'westus'
+  'westus2'
+  'westus3'
+])
 @metadata({
   azd: {
     type: 'location'
@@ -19,7 +51,25 @@ param location string
 @description('The resource group; empty for rg-<environment>.')
 param resourceGroupName string = ''
 
-@description('Who operates the pipeline beside the app (object id); empty for nobody.')
+@description('What is not set by itself: standard, or low-cost (profiles.json).')
+@allowed([
+  'standard'
+  'low-cost'
+])
+param profile string = 'standard'
+
+@description('Who deploys (object id): makes the search index. azd gives it.')
+param deployerPrincipalId string = ''
+
+@description('What the deployer is: a person, or the identity of a pipeline. azd gives it.')
+@allowed([
+  'User'
+  'Group'
+  'ServicePrincipal'
+])
+param deployerPrincipalType string = 'User'
+
+@description('Who operates the pipeline beside the app (object id); empty for whoever deploys, if that is a person.')
 param operatorPrincipalId string = ''
 
 @description('What the operator is.')
@@ -36,6 +86,9 @@ param vnetEnabled bool = false
 @description('Room for the virtual network, if there is one.')
 param vnetAddressPrefix string = '10.20.0.0/16'
 
+@description('The database\'s name. Another one starts empty: for containers that an earlier version laid out.')
+param cosmosDatabase string = 'consensus'
+
 @description('Cosmos DB: pay for each request, or for a share of a maximum.')
 @allowed([
   'serverless'
@@ -47,13 +100,15 @@ param cosmosMode string = 'serverless'
 @minValue(1000)
 param cosmosMaxThroughput int = 1000
 
-@description('The tier of AI Search.')
+@description('The tier of AI Search; empty for the profile\'s. free is one a subscription, 50 MB, without private endpoints.')
 @allowed([
+  ''
+  'free'
   'basic'
   'standard'
   'standard2'
 ])
-param searchSku string = 'basic'
+param searchSku string = ''
 
 @description('Copies of the index: 2 for a promise on reads, 3 for reads and writes.')
 @minValue(1)
@@ -119,20 +174,21 @@ param maximumInstanceCount int = 40
 @maxValue(1000)
 param httpConcurrency int = 16
 
-@description('Instances of the embedding function that stay warm with the model loaded; 0 lets it scale to zero.')
-@minValue(0)
+@description('Instances of the embedding function that stay warm with the model loaded; 0 lets it scale to zero, -1 is the profile\'s.')
+@minValue(-1)
 @maxValue(20)
-param embeddingAlwaysReady int = 1
+param embeddingAlwaysReady int = -1
 
 @description('Let the host read the queues\' lengths to scale by them (Data Owner on each queue). Off: it adds one instance at a time.')
 param preciseScaling bool = false
 
-@description('Copies of the archives in three zones (ZRS), or in one place where the region has no zones (LRS).')
+@description('Copies of the archives in three zones (ZRS) or in one place (LRS); empty for ZRS where profile and region have it.')
 @allowed([
+  ''
   'Standard_LRS'
   'Standard_ZRS'
 ])
-param storageSku string = 'Standard_ZRS'
+param storageSku string = ''
 
 @description('Uploads not read for so many days move to the cool tier.')
 @minValue(1)
@@ -151,8 +207,8 @@ param logRetentionDays int = 30
 @description('GB of telemetry a day at most; -1 for no cap.')
 param logDailyCapGb int = 1
 
-@description('The share of traces that is sent, from 0 to 1; metrics and logs are always sent.')
-param telemetrySamplingRatio string = '1.0'
+@description('The share of traces that is sent, from 0 to 1, empty for the profile\'s; metrics and logs are always sent.')
+param telemetrySamplingRatio string = ''
 
 @description('Who is told of alerts; empty to show them in the portal only.')
 param alertEmail string = ''
@@ -161,20 +217,41 @@ param alertEmail string = ''
 @minValue(0)
 param budgetAmount int = 0
 
-@description('The first day of the budget\'s first month.')
-param budgetStartDate string = '${utcNow('yyyy-MM')}-01T00:00:00Z'
+@description('The first day of the budget\'s first month, which Azure lets nobody change: the output of the first deployment.')
+param budgetStartDate string = ''
+
+@description('Keep a deleted vault for its days of grace, whoever asks: the environment\'s name is taken until then.')
+param purgeProtection bool = false
+
+@description('Settings of the app, by their names; an empty one is left as it is, or to the app\'s own default.')
+param appSettings object = {}
+
+@description('Settings of the app that nobody may read: kept in the vault. An empty one is left as it is.')
+@secure()
+param secrets object = {}
+
+@description('Nobody sets it: only a default may ask for the time.')
+param currentMonth string = utcNow('yyyy-MM')
 
 var token = toLower(uniqueString(subscription().id, environmentName, location))
 var tags = {
   'azd-env-name': environmentName
   application: 'rough-consensus'
 }
+// any(): each is one entry of the file, and which one is known when it is deployed.
+var profileValues = any(loadJsonContent('profiles.json'))[profile]
+var regionValues = any(loadJsonContent('regions.json'))[location]
+var hasZones = regionValues.zones
+var redundancy = profileValues.zoneRedundant && hasZones ? 'Standard_ZRS' : 'Standard_LRS'
+var samplingRatio = empty(telemetrySamplingRatio) ? profileValues.telemetrySamplingRatio : telemetrySamplingRatio
 var archives = 'archives'
 var deadLetters = 'dead-letters'
+var warmInstances = embeddingAlwaysReady < 0 ? profileValues.embeddingAlwaysReady : embeddingAlwaysReady
 var warmEmbedding = {
   name: 'function:embedding'
-  instanceCount: embeddingAlwaysReady
+  instanceCount: warmInstances
 }
+var firstDayOfBudget = empty(budgetStartDate) ? '${currentMonth}-01T00:00:00Z' : budgetStartDate
 var appPrincipal = {
   id: identity.outputs.principalId
   type: 'ServicePrincipal'
@@ -183,19 +260,46 @@ var operator = {
   id: operatorPrincipalId
   type: operatorPrincipalType
 }
-var principals = empty(operatorPrincipalId) ? [appPrincipal] : [appPrincipal, operator]
+var deployer = {
+  id: deployerPrincipalId
+  type: deployerPrincipalType
+}
+// A pipeline deploys, and operates nothing: only a person who deploys operates as well.
+var isDeployerOperator = empty(operatorPrincipalId) && !empty(deployerPrincipalId) && deployerPrincipalType == 'User'
+var namedOperators = empty(operatorPrincipalId) ? [] : [operator]
+var operators = isDeployerOperator ? [deployer] : namedOperators
+var principals = concat([appPrincipal], operators)
+var isDeployerListed = empty(deployerPrincipalId) || isDeployerOperator || deployerPrincipalId == operatorPrincipalId
+var indexMakers = isDeployerListed ? operators : concat(operators, [deployer])
 var appSubnetId = vnetEnabled ? network!.outputs.appSubnetId : ''
 var endpointSubnetId = vnetEnabled ? network!.outputs.endpointSubnetId : ''
 
+var vaultName = 'kv-${token}'
+var secretNames = [
+  'EMBEDDING_API_KEY'
+  'OPERATOR_KEY'
+  'SUMMARY_API_KEY'
+  'WEBHOOKS'
+]
+var givenSecrets = filter(secretNames, name => contains(secrets, name) && !empty(secrets[name]))
+var vaultReferences = toObject(
+  givenSecrets,
+  name => name,
+  name => '@Microsoft.KeyVault(VaultName=${vaultName};SecretName=${replace(name, '_', '-')})'
+)
+var givenSettings = filter(items(appSettings), setting => !empty(setting.value))
+var chosenSettings = toObject(givenSettings, setting => setting.key, setting => setting.value)
+var defaultSettings = {
+  RETRY_JOB_INTERVAL_SECONDS: '900' // the schedule of the sweep reads it, and knows no default
+}
 var settings = {
   COSMOS_DATABASE: cosmos.outputs.databaseName
   COSMOS_ENDPOINT: cosmos.outputs.endpoint
-  RETRY_JOB_INTERVAL_SECONDS: '900'
   SEARCH_ENDPOINT: search.outputs.endpoint
   SERVICEBUS_CONNECTION__fullyQualifiedNamespace: serviceBus.outputs.fullyQualifiedNamespace
   SERVICEBUS_TOPIC: serviceBus.outputs.topicName
   STORAGE_BLOB_ENDPOINT: storage.outputs.blobEndpoint
-  TELEMETRY_SAMPLING_RATIO: telemetrySamplingRatio
+  TELEMETRY_SAMPLING_RATIO: samplingRatio
 }
 var modelSettings = {
   SUMMARY_BACKEND: 'azureopenai'
@@ -267,7 +371,7 @@ module cosmos '../bicep/cosmos.bicep' = {
     name: 'cosmos-${token}'
     location: location
     tags: tags
-    databaseName: 'consensus'
+    databaseName: cosmosDatabase
     mode: cosmosMode
     maxThroughput: cosmosMaxThroughput
     principals: principals
@@ -283,10 +387,11 @@ module search '../bicep/search.bicep' = {
     name: 'search-${token}'
     location: location
     tags: tags
-    sku: searchSku
+    sku: any(empty(searchSku) ? profileValues.searchSku : searchSku)
     replicas: searchReplicas
     partitions: searchPartitions
-    principals: principals
+    appPrincipalId: identity.outputs.principalId
+    indexMakers: indexMakers
     endpointSubnetId: endpointSubnetId
     workspaceId: monitoring.outputs.workspaceId
   }
@@ -299,7 +404,8 @@ module storage '../bicep/storage.bicep' = {
     name: 'st${token}'
     location: location
     tags: tags
-    sku: storageSku
+    // any(): an empty one is none that the module takes, and is replaced.
+    sku: any(empty(storageSku) ? redundancy : storageSku)
     containers: [
       archives
       deadLetters
@@ -327,9 +433,29 @@ module openAi '../bicep/openai.bicep' = if (openAiEnabled) {
   }
 }
 
+module vault '../bicep/key-vault.bicep' = {
+  name: 'key-vault'
+  scope: group
+  params: {
+    name: vaultName
+    location: location
+    tags: tags
+    names: givenSecrets
+    secrets: secrets
+    purgeProtection: purgeProtection
+    readerPrincipalId: identity.outputs.principalId
+    endpointSubnetId: endpointSubnetId
+    workspaceId: monitoring.outputs.workspaceId
+  }
+}
+
 module app '../bicep/function-app.bicep' = {
   name: 'app'
   scope: group
+  // A reference is looked up when the app starts: the secret and the right to read it come first.
+  dependsOn: [
+    vault
+  ]
   params: {
     name: 'func-${token}'
     planName: 'plan-${token}'
@@ -344,11 +470,12 @@ module app '../bicep/function-app.bicep' = {
     instanceMemoryMB: instanceMemoryMB
     maximumInstanceCount: maximumInstanceCount
     httpConcurrency: httpConcurrency
-    alwaysReady: embeddingAlwaysReady == 0 ? [] : [warmEmbedding]
+    alwaysReady: warmInstances == 0 ? [] : [warmEmbedding]
     appSubnetId: appSubnetId
     endpointSubnetId: endpointSubnetId
     workspaceId: monitoring.outputs.workspaceId
-    settings: openAiEnabled ? union(settings, modelSettings) : settings
+    settings: union(defaultSettings, chosenSettings, openAiEnabled ? modelSettings : {}, settings)
+    vaultReferences: vaultReferences
   }
 }
 
@@ -383,9 +510,9 @@ module budget '../bicep/budget.bicep' = if (budgetAmount > 0) {
   name: 'budget'
   scope: group
   params: {
-    name: '${environmentName}-monthly'
+    name: take('${environmentName}-monthly', 63)
     amount: budgetAmount
-    startDate: budgetStartDate
+    startDate: firstDayOfBudget
     contactEmails: empty(alertEmail) ? [] : [alertEmail]
     actionGroupId: alerts.outputs.actionGroupId
   }
@@ -396,6 +523,7 @@ output AZURE_LOCATION string = location
 output AZURE_RESOURCE_GROUP string = group.name
 output AZURE_FUNCTION_APP_NAME string = app.outputs.name
 output APP_URI string = app.outputs.uri
+output BUDGET_START_DATE string = budgetAmount > 0 ? firstDayOfBudget : budgetStartDate
 output COSMOS_DATABASE string = cosmos.outputs.databaseName
 output COSMOS_ENDPOINT string = cosmos.outputs.endpoint
 output SEARCH_ENDPOINT string = search.outputs.endpoint

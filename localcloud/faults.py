@@ -17,8 +17,6 @@ from typing import Any
 
 from localcloud.httpd import Request, Response, json_response
 
-__all__ = ["FAULTS_PATH", "Fault", "FaultError", "FaultPlan"]
-
 FAULTS_PATH = "/_localcloud/faults"
 
 

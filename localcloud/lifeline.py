@@ -9,8 +9,6 @@ import signal
 import threading
 import time
 
-__all__ = ["LIFELINE_VARIABLE", "hold_lifeline"]
-
 LIFELINE_VARIABLE = "LOCALCLOUD_LIFELINE"
 FORCED_EXIT_SECONDS = 5.0
 

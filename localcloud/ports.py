@@ -3,8 +3,6 @@
 import socket
 from dataclasses import dataclass, fields
 
-__all__ = ["NoFreePortsError", "Ports", "busy_ports", "choose_ports"]
-
 STEP = 100
 TRIES = 50
 

@@ -19,8 +19,6 @@ import uvloop
 
 from localcloud.lifeline import hold_lifeline
 
-__all__ = ["READY_PREFIX", "LineFormatter", "Service", "common_parser", "run_service"]
-
 READY_PREFIX = "READY "
 
 

@@ -92,33 +92,22 @@ def _offset(sections: list[tuple[int, int, int]], address: int) -> int:
 
 
 def keep(wanted: set[str]) -> dict[str, Any]:
-    """The wanted types with all that they reach, and every version that exists of each of their names."""
-    names = {name.partition("@")[0].lower() for name in wanted}
+    """The wanted types with all that they reach."""
     lowered = {name.lower() for name in wanted}
-    resources: dict[str, Any] = {}
+    resources: dict[str, str] = {}
     types: dict[str, Any] = {}
-    versions: dict[str, list[str]] = {}
     with executable().open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
         for text in embedded_files(data):
             content = json.loads(text)
-            if isinstance(content, dict):
-                versions = _versions(content["resources"], names)
-            elif any(name in text.lower() for name in (wanted_name.encode() for wanted_name in lowered)):
+            if isinstance(content, list) and any(
+                name in text.lower() for name in (wanted_name.encode() for wanted_name in lowered)
+            ):
                 _collect(content, lowered, resources, types)
-    return {"versions": versions, "resources": dict(sorted(resources.items())), "types": types}
-
-
-def _versions(index: dict[str, Any], names: set[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for full in index:
-        name, _, version = full.partition("@")
-        if name.lower() in names:
-            found.setdefault(name.lower(), []).append(version)
-    return {name: sorted(each) for name, each in sorted(found.items())}
+    return {"resources": dict(sorted(resources.items())), "types": types}
 
 
 def _collect(
-    content: list[dict[str, Any]], wanted: set[str], resources: dict[str, Any], types: dict[str, Any]
+    content: list[dict[str, Any]], wanted: set[str], resources: dict[str, str], types: dict[str, Any]
 ) -> None:
     renamed: dict[int, str] = {}
 
@@ -131,8 +120,7 @@ def _collect(
 
     for each in content:
         if each["$type"] == "ResourceType" and each["name"].lower() in wanted:
-            scopes = each.get("writableScopes", each.get("scopeType", 0))
-            resources[each["name"]] = {"body": visit(_target(each["body"])), "scopes": scopes}
+            resources[each["name"]] = visit(_target(each["body"]))
 
 
 def _target(reference: dict[str, str]) -> int:

@@ -17,8 +17,6 @@ from localcloud.cosmos.rids import container_rid, database_rid, new_etag, offer_
 from localcloud.cosmos.sessions import Replica
 from localcloud.cosmos.store import Store
 
-__all__ = ["Account", "Throughput"]
-
 RU_PER_RANGE = 10_000
 MAX_RANGES = 50
 MAX_LAG = 3600

@@ -9,8 +9,6 @@ from localcloud.cosmos.errors import CosmosError, bad_request, not_implemented
 from localcloud.cosmos.wire import Call, is_query
 from localcloud.httpd import Response
 
-__all__ = ["Api"]
-
 _UNSUPPORTED = ("users", "permissions", "sprocs", "triggers", "udfs", "clientencryptionkeys",
                 "attachments", "schemas")  # fmt: skip
 

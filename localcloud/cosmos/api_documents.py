@@ -15,7 +15,7 @@ from localcloud.cosmos.metrics import INDEX_METRICS, query_metrics
 from localcloud.cosmos.queries import Page, Scope, SlowQueryError, Work
 from localcloud.cosmos.rids import document_k
 from localcloud.cosmos.sessions import RetryMemory, View, parse_token, session_token
-from localcloud.cosmos.slow_queries import LOOP_SECONDS, SlowLane
+from localcloud.cosmos.slow_queries import LOOP_SECONDS, SlowQueryThread
 from localcloud.cosmos.sql_parser import parse_query
 from localcloud.cosmos.sql_plan import needs_client, pinned_values, query_plan
 from localcloud.cosmos.wire import (
@@ -31,8 +31,6 @@ from localcloud.cosmos.wire import (
 )
 from localcloud.httpd import Response
 
-__all__ = ["DocumentsApi"]
-
 _PRE_TRIGGERS = "x-ms-documentdb-pre-trigger-include"
 _POST_TRIGGERS = "x-ms-documentdb-post-trigger-include"
 Show = Callable[[Call, Container, View, Scope, Page], Response]  # a page to the client
@@ -42,7 +40,7 @@ class DocumentsApi:
     def __init__(self, account: Account, *, rate: float = 0) -> None:
         self.account = account
         self.retries = RetryMemory()
-        self.slow = SlowLane(account.store)
+        self.slow = SlowQueryThread(account.store)
         self._rate = rate
         self._budgets: dict[int, Budget] = {}
 
@@ -153,13 +151,15 @@ class DocumentsApi:
 
     def query(self, call: Call) -> Response | Awaitable[Response]:
         container = self._container(call)
-        text, parameters = query_in(call)
-        scope = self._query_scope(call, container, text, parameters)
+        spec = query_in(call)
+        scope = self._query_scope(call, container, spec.text, spec.parameters)
         view = self._view(call, container, _ranges(container, scope))
         work = self.account.queries.prepare(
-            container, view, scope, text, parameters,
+            container, view, scope, spec.text, spec.parameters, resume=spec.resume,
             max_items=page_size(call), continuation=call.header("x-ms-continuation"),
         )  # fmt: skip
+        if order_by := parse_query(spec.text).order_by:
+            call.headers.append(("x-ms-cosmos-query-execution-info", _tie_order(order_by[0].descending)))
         return self._run(call, container, view, scope, work, self._page)
 
     def _run(
@@ -201,10 +201,10 @@ class DocumentsApi:
 
     def plan(self, call: Call) -> Response:
         self._container(call)
-        text, parameters = query_in(call)
+        spec = query_in(call)
         given = call.header("x-ms-cosmos-supported-query-features")
         features = frozenset(name.strip() for name in given.split(",")) if given else None
-        plan = query_plan(parse_query(text), parameters, features)
+        plan = query_plan(parse_query(spec.text), spec.parameters, features)
         return answer(call, 200, orjson.dumps(plan), charge=1.0)
 
     def read_feed(self, call: Call) -> Response | Awaitable[Response]:
@@ -219,7 +219,13 @@ class DocumentsApi:
 
     def read_changes(self, call: Call) -> Response | Awaitable[Response]:
         if (call.header("a-im") or "").lower() not in ("incremental feed", "incremental_feed"):
-            raise not_implemented(f"The change feed mode {call.header('a-im')!r}")
+            raise not_implemented(
+                f"The change feed mode {call.header('a-im')!r}", "use LatestVersion (A-IM: Incremental Feed)"
+            )
+        if call.header("x-ms-cosmos-changefeed-wire-format-version"):
+            raise not_implemented(
+                "The change feed's wire format with metadata", "read LatestVersion with the pull model"
+            )
         container = self._container(call)
         scope = self._scope(call, container)
         if scope.key is not None:
@@ -323,14 +329,17 @@ class DocumentsApi:
         view = self.account.replica.view(container)
         # The JavaScript client names no activity, and its retry comes without the token.
         identity = call.header("x-ms-activity-id") or call.request.target
-        if self.account.replica.lag and self.retries.is_retry(identity):
-            view = self.account.replica.primary(container)
-        # The primary has all there is: a token ahead of it can only be of a container that is no more.
-        if token and level == "Session" and view.table != container.table:
+        lagging = view.table != container.table
+        if lagging and self.retries.is_retry(identity):
+            view, lagging = self.account.replica.primary(container), False
+        if token and level == "Session":
+            seen = parse_token(token)
             try:
-                view.check(parse_token(token), ranges)
+                view.check(seen, ranges)
             except CosmosError:
-                self.retries.remember(identity)
+                # Only the primary may know more: what it has not seen either was never written.
+                if lagging:
+                    self.retries.remember(identity)
                 raise
         return view
 
@@ -345,13 +354,24 @@ def _wants_minimal(call: Call) -> bool:
     return "return=minimal" in (call.header("prefer") or "").lower()
 
 
+def _tie_order(descending: bool) -> str:  # noqa: FBT001 - the whole argument
+    """In which direction of their rids tied rows come: without it, each SDK has a guess of its own."""
+    return orjson.dumps({"reverseRidEnabled": False, "reverseIndexScan": descending}).decode()
+
+
 def _feed_start(etag: str | None, newest: int) -> int:
     """After which sequence number a change feed starts: `*` is from now on, nothing from the beginning."""
     if etag is None:
         return 0
     if etag.strip() == "*":
         return newest
-    return small_number(etag.strip().strip('"'), 0)
+    lsn = etag.strip().strip('"')
+    if not lsn.isascii() or not lsn.isdigit():
+        raise bad_request(
+            f"a change feed goes on from the etag of an earlier page, not {etag[:60]!r}: pass one on, or "
+            "* for what changes from now on"
+        )
+    return small_number(lsn, 0)
 
 
 def _ranges(container: Container, scope: Scope) -> tuple[int, ...]:

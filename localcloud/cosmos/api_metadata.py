@@ -19,9 +19,6 @@ from localcloud.cosmos.wire import (
 )
 from localcloud.httpd import Response
 
-__all__ = ["MetadataApi"]
-
-
 _DATABASE = 2  # parts of the path of a database: dbs and its name
 
 
@@ -82,8 +79,8 @@ class MetadataApi:
             )
         texts = [orjson.dumps(value).decode() for value in values]
         if call.request.method == "POST":
-            text, parameters = query_in(call)
-            texts = self.account.queries.over_values(values, text, parameters)
+            spec = query_in(call)
+            texts = self.account.queries.over_values(values, spec.text, spec.parameters)
         start = small_number(call.header("x-ms-continuation"), 0)
         count = page_size(call) or 100
         page = texts[start : start + count]

@@ -8,8 +8,6 @@ from urllib.parse import unquote
 from localcloud.cosmos.errors import CosmosError
 from localcloud.httpd import Request
 
-__all__ = ["EMULATOR_KEY", "Authenticator", "Resource"]
-
 # Microsoft's emulator's key: published, the same everywhere, and the default of every tool.
 EMULATOR_KEY = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
 

@@ -4,6 +4,7 @@ A transactional batch is on one partition key, all or nothing, and one write to 
 `atomic` (the JavaScript client's bulk mode) each operation names its own key and stands for itself.
 """
 
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
@@ -12,12 +13,10 @@ import orjson
 from localcloud.cosmos.charges import read_charge, write_charge
 from localcloud.cosmos.container import Container
 from localcloud.cosmos.documents import MAX_DOCUMENT_BYTES, Conditions, Documents, Written
-from localcloud.cosmos.errors import CosmosError, bad_request, too_large
+from localcloud.cosmos.errors import CosmosError, bad_request, not_json, too_large
 from localcloud.cosmos.keys import PartitionKey
 from localcloud.cosmos.sessions import Replica
 from localcloud.cosmos.store import Row, Store
-
-__all__ = ["Batches"]
 
 MAX_OPERATIONS = 100
 _FAILED_DEPENDENCY = {"statusCode": 424, "requestCharge": 0}
@@ -30,25 +29,25 @@ class _Failed(Exception):  # noqa: N818 - carries the answer out of the transact
         self.result = result
 
 
+@dataclass
 class Batches:
-    def __init__(self, store: Store, replica: Replica, documents: Documents) -> None:
-        self._store = store
-        self._replica = replica
-        self._documents = documents
+    store: Store
+    replica: Replica
+    documents: Documents
 
     def run_atomic(
         self, container: Container, key: PartitionKey, body: bytes, *, minimal: bool = False
     ) -> tuple[int, list[dict[str, Any]]]:
         """The status of the whole and the result of each operation; a minimal one has only what was read."""
         operations = _parse(body)
-        before = container.lsn, list(container.lsns), container.next_k, self._replica.position()
+        before = container.lsn, list(container.lsns), container.next_k, self.replica.position()
         container.batch_lsn = container.lsn + 1
         try:
-            with self._store.all_or_nothing():
+            with self.store.all_or_nothing():
                 results = [self._step(container, key, *item) for item in enumerate(operations)]
         except _Failed as failure:
             container.lsn, container.lsns[:], container.next_k, position = before
-            self._replica.rewind(position)
+            self.replica.rewind(position)
             results = [_FAILED_DEPENDENCY] * len(operations)
             results[failure.position] = failure.result
             return 207, results
@@ -82,7 +81,7 @@ class Batches:
             raise _Failed(position, _error_result(error)) from None
 
     def _perform(self, container: Container, key: PartitionKey, operation: dict[str, Any]) -> dict[str, Any]:
-        documents = self._documents
+        documents = self.documents
         kind, doc_id = operation.get("operationType"), operation.get("id")
         body: Any = operation.get("resourceBody")
         conditions = Conditions(operation.get("ifMatch"), operation.get("ifNoneMatch"))
@@ -102,7 +101,8 @@ class Batches:
             case "Delete":
                 return _written(documents.delete(container, key, str(doc_id), conditions))
             case "Read":
-                return _read(documents.read(container, self._replica.primary(container), str(doc_id), key))
+                row = documents.read(container, self.replica.primary(container), str(doc_id), key)
+                return _result(200, row, read_charge(len(row.body)))
             case _:
                 raise bad_request(f"the operation type {kind!r} is not one of a batch")
 
@@ -113,7 +113,7 @@ def _parse(body: bytes) -> list[dict[str, Any]]:
     try:
         operations = orjson.loads(body)
     except ValueError as error:
-        raise bad_request(f"the batch is not JSON: {error}") from None
+        raise not_json(body, error) from None
     if not isinstance(operations, list) or not all(isinstance(operation, dict) for operation in operations):
         raise bad_request("a batch is a JSON array of operations")
     if not operations:
@@ -128,21 +128,12 @@ def _parse(body: bytes) -> list[dict[str, Any]]:
 def _written(written: Written) -> dict[str, Any]:
     if written.row is None:
         return {"statusCode": written.status, "requestCharge": write_charge(0)}
-    return {
-        "statusCode": written.status,
-        "requestCharge": write_charge(len(written.row.body)),
-        "eTag": written.row.etag,
-        "resourceBody": orjson.Fragment(written.row.body),
-    }
+    return _result(written.status, written.row, write_charge(len(written.row.body)))
 
 
-def _read(row: Row) -> dict[str, Any]:
-    return {
-        "statusCode": 200,
-        "requestCharge": read_charge(len(row.body)),
-        "eTag": row.etag,
-        "resourceBody": orjson.Fragment(row.body),
-    }
+def _result(status: int, row: Row, charge: float) -> dict[str, Any]:
+    body = orjson.Fragment(row.body)
+    return {"statusCode": status, "requestCharge": charge, "eTag": row.etag, "resourceBody": body}
 
 
 def _error_result(error: CosmosError) -> dict[str, Any]:

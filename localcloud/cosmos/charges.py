@@ -7,8 +7,6 @@ a result and 1 RU for each 4 KB that it returns. Real charges depend on the inde
 from localcloud.clock import Clock
 from localcloud.cosmos.errors import throttled
 
-__all__ = ["Budget", "query_charge", "read_charge", "write_charge"]
-
 KB = 1024
 
 

@@ -9,8 +9,6 @@ from localcloud.cosmos.keys import KeyDefinition, RangeMap, parse_path
 from localcloud.cosmos.rids import raw_rid
 from localcloud.cosmos.store import Store
 
-__all__ = ["Container", "validate_definition"]
-
 MAX_TTL = 2**31 - 1
 
 

@@ -15,6 +15,7 @@ from localcloud.cosmos.errors import (
     bad_request,
     conflict,
     not_found,
+    not_json,
     precondition_failed,
     too_large,
 )
@@ -22,11 +23,9 @@ from localcloud.cosmos.keys import PartitionKey
 from localcloud.cosmos.patch import apply_patch
 from localcloud.cosmos.rids import document_rid, new_etag
 from localcloud.cosmos.sessions import Replica, View
-from localcloud.cosmos.sql_compiler import TABLE, compile_query
+from localcloud.cosmos.sql_compiler import compile_query
 from localcloud.cosmos.sql_parser import parse_condition
 from localcloud.cosmos.store import Row, Store
-
-__all__ = ["MAX_NAME_LENGTH", "Conditions", "Documents", "Written", "check_id"]
 
 MAX_DOCUMENT_BYTES = 2 * 1024 * 1024
 MAX_NESTING = 128
@@ -74,7 +73,7 @@ def parse_document(body: bytes) -> dict[str, Any]:
     try:
         document = orjson.loads(body)
     except ValueError as error:
-        raise bad_request(f"the body is not JSON: {error}") from None
+        raise not_json(body, error) from None
     if not isinstance(document, dict):
         raise bad_request("a document is a JSON object")
     if body.count(b"[") + body.count(b"{") > MAX_NESTING and _nesting(document) > MAX_NESTING:
@@ -91,16 +90,16 @@ def _nesting(value: Any) -> int:
     return depth
 
 
+@dataclass
 class Documents:
     """What can be done to the documents of every container of a store."""
 
-    def __init__(self, store: Store, replica: Replica, clock: Clock) -> None:
-        self._store = store
-        self._replica = replica
-        self._clock = clock
+    store: Store
+    replica: Replica
+    clock: Clock
 
     def read(self, container: Container, view: View, doc_id: str, key: PartitionKey) -> Row:
-        row = self._store.find(view.table, doc_id, key.text, int(self._clock.now()))
+        row = self.store.find(view.table, doc_id, key.text, int(self.clock.now()))
         if row is None:
             raise not_found(f"the document {doc_id!r} with the partition key {key.text} in {container.id!r}")
         return row
@@ -119,7 +118,7 @@ class Documents:
     ) -> Written:
         doc_id = check_id(document.get("id"))
         self._check_key(container, key, document)
-        row = self._find(container, doc_id, key, self._store.find_head)
+        row = self._find(container, doc_id, key, self.store.find_head)
         if row is None:
             return self._insert(container, key, doc_id, document)
         _check_conditions(row, conditions)
@@ -134,7 +133,7 @@ class Documents:
         conditions: Conditions = NO_CONDITIONS,
     ) -> Written:
         check_id(document.get("id"))
-        row = self._existing(container, doc_id, key, self._store.find_head)
+        row = self._existing(container, doc_id, key, self.store.find_head)
         self._check_key(container, key, document)
         _check_conditions(row, conditions)
         return self._update(container, row, document)
@@ -151,7 +150,7 @@ class Documents:
             change = {"operations": change}
         if not isinstance(change, dict):
             raise bad_request("a patch is an object with operations and, if need be, a condition")
-        row = self._existing(container, doc_id, key, self._store.find)
+        row = self._existing(container, doc_id, key, self.store.find)
         _check_conditions(row, conditions)
         if change.get("condition") is not None:
             self._check_filter(container, row, change["condition"])
@@ -162,19 +161,19 @@ class Documents:
     def delete(
         self, container: Container, key: PartitionKey, doc_id: str, conditions: Conditions = NO_CONDITIONS
     ) -> Written:
-        row = self._existing(container, doc_id, key, self._store.find_head)
+        row = self._existing(container, doc_id, key, self.store.find_head)
         _check_conditions(row, conditions)
         lsn = container.advance(row.range)
-        with self._store.all_or_nothing():
+        with self.store.all_or_nothing():
             self._remove(container, row.range, row.k)
         return Written(204, None, row.range, lsn)
 
     def delete_partition(self, container: Container, key: PartitionKey) -> int:
         """Delete all documents of a partition key; the range that they were in."""
         number = container.ranges.of_epk(key.epk)
-        found = self._store.rows(f"SELECT k FROM {container.table} WHERE pk = ?", (key.text,))
+        found = self.store.rows(f"SELECT k FROM {container.table} WHERE pk = ?", (key.text,))
         container.advance(number)
-        with self._store.all_or_nothing():
+        with self.store.all_or_nothing():
             for (k,) in found:
                 self._remove(container, number, k)
         return number
@@ -184,8 +183,8 @@ class Documents:
         if container.default_ttl is None:
             return 0
         sql = f"SELECT k, range FROM {container.table} WHERE expires <= ? LIMIT ?"
-        found = self._store.rows(sql, (int(self._clock.now()), limit))
-        with self._store.all_or_nothing():
+        found = self.store.rows(sql, (int(self.clock.now()), limit))
+        with self.store.all_or_nothing():
             for k, number in found:
                 self._remove(container, number, k)
         return len(found)
@@ -193,7 +192,7 @@ class Documents:
     # the steps
 
     def _find(self, container: Container, doc_id: str, key: PartitionKey, find: Find) -> Row | None:
-        return find(container.table, doc_id, key.text, int(self._clock.now()))
+        return find(container.table, doc_id, key.text, int(self.clock.now()))
 
     def _existing(self, container: Container, doc_id: str, key: PartitionKey, find: Find) -> Row:
         row = self._find(container, doc_id, key, find)
@@ -214,18 +213,18 @@ class Documents:
         self, container: Container, key: PartitionKey, doc_id: str, document: dict[str, Any]
     ) -> Written:
         number = container.ranges.of_epk(key.epk)
-        ts = int(self._clock.now())
+        ts = int(self.clock.now())
         row = self._complete(
             container,
             document,
             Row(container.take_k(), doc_id, key.text, key.epk, number, 0, ts, None, "", ""),
         )
-        self._write(container, row, self._store.insert)
+        self._write(container, row, self.store.insert)
         return Written(201, row, number, row.lsn)
 
     def _update(self, container: Container, old: Row, document: dict[str, Any]) -> Written:
-        row = self._complete(container, document, old._replace(id=document["id"], ts=int(self._clock.now())))
-        self._write(container, row, self._store.update if row.id == old.id else self._store.rename)
+        row = self._complete(container, document, old._replace(id=document["id"], ts=int(self.clock.now())))
+        self._write(container, row, self.store.update if row.id == old.id else self.store.rename)
         return Written(200, row, row.range, row.lsn)
 
     def _complete(self, container: Container, document: dict[str, Any], row: Row) -> Row:
@@ -262,7 +261,7 @@ class Documents:
             except apsw.ConstraintError:
                 raise self._conflict(container, row) from None
         container.advance(row.range)
-        self._replica.record(container, row.range, row.k, row)
+        self.replica.record(container, row.range, row.k, row)
 
     def _conflict(self, container: Container, row: Row) -> CosmosError:
         return conflict(
@@ -271,16 +270,16 @@ class Documents:
         )
 
     def _remove(self, container: Container, number: int, k: int) -> None:
-        self._store.execute(f"DELETE FROM {container.table} WHERE k = ?", (k,))
-        container.mark(self._store, number)
-        self._replica.record(container, number, k, None)
+        self.store.execute(f"DELETE FROM {container.table} WHERE k = ?", (k,))
+        container.mark(self.store, number)
+        self.replica.record(container, number, k, None)
 
     def _check_filter(self, container: Container, row: Row, condition: Any) -> None:
         if not isinstance(condition, str):
             raise bad_request("a patch's condition is text: from c where ...")
         program = compile_query(parse_condition(condition), {}, ["d.k = :k"])
-        sql = program.sql.replace(TABLE, container.table)
-        if not self._store.rows(sql, {**program.bindings({}), "k": row.k}):
+        sql = program.sql_from(container.table, [])
+        if not self.store.rows(sql, {**program.bindings({}), "k": row.k}):
             raise precondition_failed("the document does not meet the patch's condition")
 
 

@@ -2,19 +2,6 @@
 
 from typing import Any
 
-__all__ = [
-    "CosmosError",
-    "bad_request",
-    "conflict",
-    "cross_partition_disabled",
-    "not_found",
-    "not_implemented",
-    "precondition_failed",
-    "session_not_available",
-    "throttled",
-    "too_large",
-]
-
 _CODES = {
     400: "BadRequest",
     401: "Unauthorized",
@@ -85,8 +72,24 @@ def too_large(message: str) -> CosmosError:
     return CosmosError(413, message)
 
 
-def not_implemented(what: str) -> CosmosError:
-    return CosmosError(501, f"{what} is not part of the local Cosmos DB: see docs/cosmos.md for what is")
+def not_implemented(what: str, instead: str = "see docs/cosmos.md for what is") -> CosmosError:
+    return CosmosError(501, f"{what} is not part of the local Cosmos DB: {instead}")
+
+
+def not_json(body: bytes, error: ValueError) -> CosmosError:
+    """Names the binary formats of the .NET SDK by their first byte, since its users chose neither."""
+    if body[:1] == b"\x81":
+        return bad_request(
+            "the body is HybridRow, in which the .NET SDK sends transactional batches and bulk requests; the "
+            "local Cosmos DB reads JSON: set AllowBulkExecution = false and write the items one by one, or "
+            "use the Python, JavaScript or Java SDK, which send batches as JSON"
+        )
+    if body[:1] == b"\x80":
+        return bad_request(
+            "the body is Cosmos DB's binary JSON; the local Cosmos DB reads text: set "
+            "AZURE_COSMOS_BINARY_ENCODING_ENABLED=false where the client runs"
+        )
+    return bad_request(f"the body is not JSON: {error}")
 
 
 def session_not_available() -> CosmosError:

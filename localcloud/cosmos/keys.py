@@ -16,8 +16,6 @@ import orjson
 from localcloud.cosmos.errors import bad_request
 from localcloud.cosmos.keys_v1 import effective_key_v1
 
-__all__ = ["MISSING", "KeyDefinition", "PartitionKey", "RangeMap", "parse_path"]
-
 EPK_SPACE = 1 << 14  # the first two bytes of an EPK, whose two highest bits are clear
 MAX_KEY_LENGTH = 2048
 MAX_LEVELS = 3

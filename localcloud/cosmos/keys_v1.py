@@ -8,8 +8,6 @@ from typing import Any
 
 import mmh3
 
-__all__ = ["effective_key_v1"]
-
 MAX_HASHED = 100  # characters of a text that count
 MAX_APPENDED = 100  # bytes of a text that follow the hash
 _NUMBER, _STRING = b"\x05", b"\x08"

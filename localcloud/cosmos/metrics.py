@@ -6,8 +6,6 @@ import orjson
 
 from localcloud.cosmos.queries import Page
 
-__all__ = ["INDEX_METRICS", "query_metrics"]
-
 
 def query_metrics(page: Page) -> str:
     size = sum(map(len, page.items))

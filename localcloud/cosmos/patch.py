@@ -1,10 +1,9 @@
 """Partial updates: add, set, replace, remove, incr and move on a document."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from localcloud.cosmos.errors import bad_request
-
-__all__ = ["apply_patch"]
 
 MAX_OPERATIONS = 10
 MAX_INDEX_DIGITS = 10
@@ -21,19 +20,15 @@ def apply_patch(document: dict[str, Any], operations: Any, protected: frozenset[
         _Operation(document, operation, position, protected).apply()
 
 
+@dataclass
 class _Operation:
-    def __init__(
-        self,
-        document: dict[str, Any],
-        operation: dict[str, Any],
-        position: int,
-        protected: frozenset[tuple[str, ...]],
-    ) -> None:
-        self.document = document
-        self.operation = operation
-        self.position = position
-        self.protected = protected
-        self.steps = self.parse(operation.get("path"))
+    document: dict[str, Any]
+    operation: dict[str, Any]
+    position: int
+    protected: frozenset[tuple[str, ...]]
+
+    def __post_init__(self) -> None:
+        self.steps = self.parse(self.operation.get("path"))
 
     def fail(self, message: str) -> Exception:
         path = self.operation.get("path")

@@ -3,8 +3,6 @@
 A page holds at most `max_items` results and about 4 MB, and a query that works too long is stopped.
 """
 
-import base64
-import binascii
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,13 +15,13 @@ from localcloud.clock import Clock
 from localcloud.cosmos.container import Container
 from localcloud.cosmos.errors import CosmosError, bad_request
 from localcloud.cosmos.keys import PartitionKey
+from localcloud.cosmos.positions import Position, ResumeFilter
+from localcloud.cosmos.rids import document_k
 from localcloud.cosmos.sessions import View
-from localcloud.cosmos.sql_compiler import TABLE, Program, compile_query, is_ordered
+from localcloud.cosmos.sql_compiler import Program, compile_query
 from localcloud.cosmos.sql_parser import parse_query
 from localcloud.cosmos.sql_values import STRING, rank
 from localcloud.cosmos.store import Store
-
-__all__ = ["Page", "Queries", "Scope", "SlowQueryError", "Work"]
 
 MAX_PAGE_ITEMS = 1000
 DEFAULT_PAGE_ITEMS = 100
@@ -86,52 +84,11 @@ Work = Callable[[apsw.Connection, float], Page]  # a page's query, to be run on 
 
 
 @dataclass
-class _Position:
-    """Where a page ended: the last document and how many of its rows, or a number of rows."""
-
-    k: int = 0
-    rows: int = 0
-    taken: int = 0  # counts towards TOP and LIMIT
-
-    def encode(self) -> str:
-        return base64.b64encode(orjson.dumps([self.k, self.rows, self.taken])).decode()
-
-    @classmethod
-    def decode(cls, token: str | None) -> "_Position":
-        if not token:
-            return cls()
-        try:
-            parts = orjson.loads(base64.b64decode(token, validate=True))
-            k, rows, taken = (int(part) for part in parts)
-        except (binascii.Error, ValueError, TypeError):
-            raise bad_request("the continuation token is malformed: pass it on as it was given") from None
-        if min(k, rows, taken) < 0 or max(k, rows, taken) >= 2**62:
-            raise bad_request("the continuation token is out of range")
-        return cls(k, rows, taken)
-
-
-@dataclass
 class Queries:
     store: Store
     clock: Clock
     query_seconds: float = QUERY_SECONDS
     _programs: dict[Any, Program] = field(default_factory=dict)
-
-    def query(
-        self,
-        container: Container,
-        view: View,
-        scope: Scope,
-        text: str,
-        parameters: dict[str, Any],
-        *,
-        max_items: int | None = None,
-        continuation: str | None = None,
-    ) -> Page:
-        work = self.prepare(
-            container, view, scope, text, parameters, max_items=max_items, continuation=continuation
-        )
-        return work(self.store.connection, self.query_seconds)
 
     def prepare(
         self,
@@ -143,14 +100,22 @@ class Queries:
         *,
         max_items: int | None = None,
         continuation: str | None = None,
+        resume: ResumeFilter | None = None,
     ) -> Work:
         """The query, ready to run; no work that grows with the container but the first use of an index."""
         program = self._program(container, scope, text, parameters)
         self._ensure_indexes(container, view, program)
-        position = _Position.decode(continuation)
+        position = Position.decode(continuation, len(program.columns))
         wanted = min(max_items or DEFAULT_PAGE_ITEMS, MAX_PAGE_ITEMS)
         bindings = {**scope.bindings(int(self.clock.now())), **program.bindings(parameters)}
-        sql = program.sql.replace(TABLE, view.table)
+        # Where the client gives both, both hold: the later one counts.
+        conditions = []
+        if position.bound:
+            conditions.append(_after(program, position.bound, "r", bindings, inclusive=True))
+        if resume is not None:
+            bound = program.bound_of(resume, _document_number(container, resume.rid))
+            conditions.append(_after(program, bound, "f", bindings, inclusive=not resume.exclude))
+        sql = program.sql_from(view.table, conditions)
         return lambda connection, seconds: _limited(
             connection, seconds, lambda: _page(program, connection, sql, bindings, position, wanted)
         )
@@ -165,12 +130,12 @@ class Queries:
             body = orjson.dumps(value).decode()
             execute("INSERT INTO temp.listed (id, body) VALUES (?, jsonb(?))", (value["id"], body))
         bindings = program.bindings(parameters)
-        sql = program.sql.replace(TABLE, "temp.listed")
+        sql = program.sql_from("temp.listed", [])
         connection = self.store.connection
         return _limited(
             connection,
             self.query_seconds,
-            lambda: _page(program, connection, sql, bindings, _Position(), 10**6),
+            lambda: _page(program, connection, sql, bindings, Position(), 10**6),
         ).items
 
     def changes(self, view: View, scope: Scope, after: int, since: int | None, max_items: int | None) -> Work:
@@ -193,8 +158,6 @@ class Queries:
 
     def _program(self, container: Container, scope: Scope, text: str, parameters: dict[str, Any]) -> Program:
         filters = scope.filters(expires=container.default_ttl is not None)
-        if not is_ordered(parse_query(text)):
-            filters.append("d.k >= :after_k")
         ranks = tuple(sorted((name, rank(value)) for name, value in parameters.items()))
         key = (text, ranks, tuple(filters), container.explicit_paths)
         program = self._programs.get(key)
@@ -222,26 +185,40 @@ class Queries:
             container.indexes.add((type_sql, value_sql))
 
 
+def _document_number(container: Container, rid: str | None) -> int | None:
+    if rid is None:
+        return None
+    k = document_k(rid, container.raw_rid)
+    if k is None or k >= 2**63:
+        raise bad_request(f"resumeFilter's rid {rid[:40]!r} is not of a document of this container")
+    return k
+
+
+def _after(
+    program: Program, bound: tuple[Any, ...], name: str, bindings: dict[str, Any], *, inclusive: bool
+) -> str:
+    bindings |= {f"{name}{number}": value for number, value in enumerate(bound)}
+    return program.after(bound, name, inclusive=inclusive)
+
+
 def _page(
     program: Program,
     connection: apsw.Connection,
     sql: str,
     bindings: dict[str, Any],
-    position: _Position,
+    position: Position,
     wanted: int,
 ) -> Page:
     remaining = wanted if program.limit is None else program.limit - position.taken
     if remaining <= 0:
         return Page([])
     count = min(wanted, remaining)
-    # Rows in an order of their own resume by offset, others after the last document's key.
-    paging = (
-        {"page": count + 1, "skip": program.offset + position.rows}
-        if program.ordered
-        else {"page": count + position.rows + 1, "skip": 0, "after_k": position.k}
-    )
+    if position.bound:
+        paging = {"page": count + position.rows + 1, "skip": 0}
+    else:
+        paging = {"page": count + 1, "skip": program.offset + position.rows}
     cursor = connection.execute(f"{sql} LIMIT :page OFFSET :skip", {**bindings, **paging})
-    page, reached = _collect(program, cursor, position, count)
+    page, reached = _collect(cursor, position, count)
     done = program.limit is not None and len(page) == remaining
     return Page(page, None if done or reached is None else reached.encode())
 
@@ -274,23 +251,22 @@ def _limited(connection: apsw.Connection, seconds: float, run: Callable[[], Page
         connection.set_progress_handler(None)
 
 
-def _collect(
-    program: Program, cursor: apsw.Cursor, position: _Position, count: int
-) -> tuple[list[str], _Position | None]:
+def _collect(cursor: apsw.Cursor, position: Position, count: int) -> tuple[list[str], Position | None]:
     """A page of results, and where it ended if there is more."""
     items: list[str] = []
     size = 0
-    k, rows = position.k, position.rows
-    skip = 0 if program.ordered else position.rows
-    for row_k, text in cursor:
-        if skip and row_k == position.k:
+    bound, rows = position.bound, position.rows
+    skip = rows if bound else 0  # of the last page's last document, which may have more rows (JOIN)
+    for row in cursor:
+        text, row_bound = row[0], row[1:]
+        if skip and row_bound == position.bound:
             skip -= 1
             continue
         if len(items) >= count or size > MAX_PAGE_BYTES:
             cursor.close(force=True)
-            return items, _Position(k, rows, position.taken + len(items))
-        rows = rows + 1 if program.ordered or row_k == k else 1
-        k = row_k
+            return items, Position(bound, rows, position.taken + len(items))
+        rows = rows + 1 if row_bound == bound else 1
+        bound = row_bound
         if text is not None:
             items.append(text)
             size += len(text)

@@ -4,8 +4,6 @@ import base64
 import os
 from itertools import count
 
-__all__ = ["container_rid", "database_rid", "document_k", "document_rid", "new_etag", "offer_rid", "raw_rid"]
-
 _STAMP = os.urandom(4).hex()
 _numbers = count(1)
 

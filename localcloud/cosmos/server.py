@@ -13,12 +13,10 @@ import orjson
 from localcloud.cosmos.account import Account
 from localcloud.cosmos.api import Api
 from localcloud.cosmos.auth import Authenticator, Resource
-from localcloud.cosmos.errors import CosmosError, bad_request
+from localcloud.cosmos.errors import CosmosError, bad_request, not_implemented
 from localcloud.cosmos.wire import Call, session_headers
 from localcloud.faults import FAULTS_PATH, Fault, FaultPlan
 from localcloud.httpd import HttpServer, Limits, Request, Response, json_response
-
-__all__ = ["FAULT_KINDS", "CosmosService"]
 
 log = logging.getLogger(__name__)
 
@@ -76,13 +74,18 @@ class CosmosService:
         resource = Resource(request.raw_path)
         call = Call(request, resource.parts)
         try:
+            if resource.parts[:1] == ["addresses"]:
+                raise not_implemented(
+                    "Direct mode (RNTBD over TCP)",
+                    "use ConnectionMode.Gateway (.NET) or gatewayMode() (Java)",
+                )
             self._authenticator.check(request, resource)
             self._api.route(call)
         except CosmosError as error:
             return _refusal(call, error)
         fault = self._faults.take(call.operation)
         if fault is not None:
-            return self._act_out(fault, call)
+            return self._inject(fault, call)
         return self._perform(call)
 
     def _perform(self, call: Call) -> Response | Awaitable[Response]:
@@ -121,7 +124,7 @@ class CosmosService:
 
     # faults
 
-    async def _act_out(self, fault: Fault, call: Call) -> Response:
+    async def _inject(self, fault: Fault, call: Call) -> Response:
         if fault.kind == "status":
             return _refusal(call, _planned_error(fault.args))
         if fault.kind == "reset_before":

@@ -14,8 +14,6 @@ from localcloud.cosmos.container import Container
 from localcloud.cosmos.errors import bad_request, session_not_available
 from localcloud.cosmos.store import Row, Store
 
-__all__ = ["Replica", "RetryMemory", "View", "parse_token", "session_token"]
-
 MAX_TOKEN_LENGTH = 64 * 1024
 
 

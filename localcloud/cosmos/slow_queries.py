@@ -13,14 +13,12 @@ from localcloud.cosmos.errors import throttled
 from localcloud.cosmos.queries import Page, Work
 from localcloud.cosmos.store import Store
 
-__all__ = ["LOOP_SECONDS", "SlowLane"]
-
 LOOP_SECONDS = 0.2
 MAX_WAITING = 50
 _RETRY_MS = 1000
 
 
-class SlowLane:
+class SlowQueryThread:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._connection = store.reader()

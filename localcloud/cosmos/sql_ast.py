@@ -1,36 +1,10 @@
-"""The syntax tree of a Cosmos SQL query. A node's span is its place in the text, for rewriting."""
+"""The syntax tree of a Cosmos SQL query: `from localcloud.cosmos import sql_ast as ast`.
+
+What a plan rewrites keeps its own text beside its expression.
+"""
 
 from dataclasses import dataclass, field
 from typing import Any, Union
-
-__all__ = [
-    "AGGREGATES",
-    "ArrayLiteral",
-    "ArrayOf",
-    "Between",
-    "Binary",
-    "Call",
-    "Const",
-    "Exists",
-    "Expr",
-    "In",
-    "Like",
-    "Logic",
-    "Member",
-    "Name",
-    "ObjectLiteral",
-    "OrderKey",
-    "Param",
-    "Query",
-    "SelectItem",
-    "Source",
-    "Subquery",
-    "Ternary",
-    "Unary",
-    "Undefined",
-    "children",
-    "contains_aggregate",
-]
 
 AGGREGATES = frozenset({"COUNT", "COUNTIF", "SUM", "AVG", "MIN", "MAX"})
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from localcloud.cosmos.sql_values import UNDEFINED, decode, encode
 
-__all__ = ["Builtin", "Builtins", "bounded", "is_number"]
-
 MAX_RESULT = 2 * 1024 * 1024
 
 

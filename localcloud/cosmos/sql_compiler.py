@@ -4,23 +4,26 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from localcloud.cosmos import sql_ast as ast
 from localcloud.cosmos.errors import bad_request
-from localcloud.cosmos.sql_ast import ArrayOf, Expr, Member, Name, Query, Source, Subquery
+from localcloud.cosmos.positions import Column, ResumeFilter, at_or_after
 from localcloud.cosmos.sql_expressions import Expressions
+from localcloud.cosmos.sql_operands import storable
 from localcloud.cosmos.sql_pieces import Binder, Parameters, State, Value, literal, path, type_of
-
-__all__ = ["TABLE", "Program", "compile_query", "is_ordered"]
+from localcloud.cosmos.sql_values import ARRAY, rank
 
 TABLE = "$TABLE"  # stands for the table of documents until the query runs
+_RESUME = "$RESUME"  # stands for the condition by which a page starts where the last one ended
 
 
 @dataclass
 class Program:
-    """A compiled query: SQL that gives (k, JSON text) rows."""
+    """A compiled query: SQL that gives rows of (JSON text, sort columns ...)."""
 
     sql: str
     binders: list[Binder]
-    ordered: bool  # its rows come in an order of its own, so that a page resumes by offset
+    columns: tuple[Column, ...]  # by which a page resumes; without any, it does by offset
+    key_lengths: tuple[int, ...]  # how many columns each ORDER BY key has
     limit: int | None
     offset: int
     indexes: frozenset[tuple[str, str]] = frozenset()
@@ -29,16 +32,34 @@ class Program:
     def bindings(self, parameters: Parameters) -> dict[str, Any]:
         return {f"p{number}": bind(parameters) for number, bind in enumerate(self.binders)}
 
+    def sql_from(self, table: str, conditions: list[str]) -> str:
+        """The SQL over this table, for the rows that also meet these conditions."""
+        return self.sql.replace(TABLE, table).replace(_RESUME, " AND ".join(conditions) or "1")
 
-def is_ordered(query: Query) -> bool:
-    """Whether the rows come in an order of their own, and not in that of the documents."""
-    return bool(
-        query.order_by or query.group_by or query.distinct or query.aggregates or query.offset is not None
-    )
+    def after(self, bound: tuple[Any, ...], name: str, *, inclusive: bool) -> str:
+        return at_or_after(self.columns, bound, name, inclusive=inclusive)
+
+    def bound_of(self, resume: ResumeFilter, k: int | None) -> tuple[Any, ...]:
+        """The sort columns that a resume filter names."""
+        if not self.key_lengths or not self.columns or len(resume.values) != len(self.key_lengths):
+            raise bad_request(
+                f"resumeFilter has {len(resume.values)} values for {len(self.key_lengths)} ORDER BY keys"
+            )
+        bound: list[Any] = []
+        for value, length in zip(resume.values, self.key_lengths, strict=True):
+            undefined = value == []
+            if not undefined and rank(value) >= ARRAY:
+                raise bad_request(
+                    "resumeFilter with an array or object as ORDER BY value is not supported here: resume "
+                    "with the continuation token alone"
+                )
+            pair = (None, None) if undefined else (rank(value), storable(value))
+            bound += pair[-length:]
+        return (*bound, k) if k is not None else tuple(bound)
 
 
 def compile_query(
-    query: Query,
+    query: ast.Query,
     parameters: Parameters,
     filters: Iterable[str] = (),
     explicit: frozenset[str] = frozenset(),
@@ -54,14 +75,15 @@ def compile_query(
         raise bad_request("the query is too complex: its expressions are nested too deeply") from None
 
 
-def _compile(query: Query, state: State, filters: list[str]) -> Program:
+def _compile(query: ast.Query, state: State, filters: list[str]) -> Program:
     scope = Scope(state, {}, top=True)
     body = scope.select(query, filters)
     limits = [scope.count(bound) for bound in (query.top, query.limit) if bound is not None]
     return Program(
         body,
         state.binders,
-        ordered=is_ordered(query),
+        tuple(scope.columns),
+        tuple(scope.key_lengths),
         limit=min(limits) if limits else None,
         offset=scope.count(query.offset) if query.offset is not None else 0,
         indexes=frozenset(state.indexes),
@@ -76,10 +98,12 @@ class Scope(Expressions):
         super().__init__(state, names)
         self.top = top
         self.has_rows = False  # the container's documents are among the sources
+        self.columns: list[Column] = []  # what a page resumes by
+        self.key_lengths: list[int] = []
 
     # clauses
 
-    def select(self, query: Query, filters: list[str]) -> str:
+    def select(self, query: ast.Query, filters: list[str]) -> str:
         tables, conditions = self.sources(query.sources)
         conditions += filters if self.has_rows else []
         if query.where is not None:
@@ -87,33 +111,43 @@ class Scope(Expressions):
         if self.has_rows and len(query.order_by) == 1:
             conditions += self.sortable(query.order_by[0].expr)
         result = self.result(query)
-        key = "d.k" if self.has_rows else "0"
         if query.select_value and not query.aggregates:  # an object is never undefined
             conditions.append(f"{result} IS NOT NULL")
-        sql = f"SELECT {key} AS k, {result} AS x"
+        order = self.ordering(query)
+        selected = [f"{result} AS x"]
+        if self.top and self.has_rows and _resumes_by_value(query):
+            self.columns = order
+            selected += [column.sql for column in order]
+            conditions.append(_RESUME)
+        sql = f"SELECT {', '.join(selected)}"
         sql += f" FROM {' CROSS JOIN '.join(tables)}" if tables else ""
         sql += f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        return sql + self.grouping(query, result) + self.ordering(query, key)
+        sql += self.grouping(query, result)
+        directed = [f"{column.sql}{' DESC' if column.descending else ''}" for column in order]
+        return sql + (f" ORDER BY {', '.join(directed)}" if directed else "")
 
-    def grouping(self, query: Query, result: str) -> str:
+    def grouping(self, query: ast.Query, result: str) -> str:
         if query.group_by:
             keys = [f"c_canon({self.value(key.expr).j})" for key in query.group_by]
             return f" GROUP BY {', '.join(keys)}"
         return f" GROUP BY c_canon({result})" if query.distinct and not query.aggregates else ""
 
-    def ordering(self, query: Query, key: str) -> str:
+    def ordering(self, query: ast.Query) -> list[Column]:
+        """The columns that the rows are sorted by; with the documents' number last, as Azure has the rid."""
         if query.order_by and query.group_by:
             raise bad_request("ORDER BY does not go with GROUP BY")
-        if query.order_by and not query.aggregates:
-            parts = [part for order in query.order_by for part in self.order(order.expr, order.descending)]
-            tie = key if key != "0" and not query.distinct else ""
-            parts += [tie + (" DESC" if query.order_by[0].descending else "")] if tie else []
-            return f" ORDER BY {', '.join(parts)}"
-        if self.top and self.has_rows and not (query.group_by or query.aggregates or query.distinct):
-            return " ORDER BY d.k"
-        return ""
+        if query.aggregates or query.group_by:
+            return []
+        columns: list[Column] = []
+        for key in query.order_by:
+            pieces = self.order(key.expr)
+            self.key_lengths.append(len(pieces))
+            columns += [Column(piece, key.descending) for piece in pieces]
+        if self.has_rows and not query.distinct and (columns or self.top):
+            columns.append(Column("d.k", bool(columns) and columns[0].descending))
+        return columns
 
-    def sortable(self, expr: Expr) -> list[str]:
+    def sortable(self, expr: ast.Expr) -> list[str]:
         """ORDER BY leaves out what the path's index does not hold: the documents without the property.
 
         Only a path that the indexing policy names has them too.
@@ -121,13 +155,12 @@ class Scope(Expressions):
         value = self.value(expr)
         return [] if value.indexed and value.steps in self.state.explicit else [f"{value.t} IS NOT NULL"]
 
-    def order(self, expr: Expr, descending: bool) -> list[str]:  # noqa: FBT001 - a column of the clause
+    def order(self, expr: ast.Expr) -> tuple[str, ...]:
         value = self.value(expr)
         self.index(value)
-        direction = " DESC" if descending else ""
-        return [piece + direction for piece in ((value.v,) if value.rank else (value.t, value.v))]
+        return (value.v,) if value.rank else (value.t, value.v)
 
-    def sources(self, sources: tuple[Source, ...]) -> tuple[list[str], list[str]]:
+    def sources(self, sources: tuple[ast.Source, ...]) -> tuple[list[str], list[str]]:
         tables: list[str] = []
         conditions: list[str] = []
         for source in sources:
@@ -142,10 +175,10 @@ class Scope(Expressions):
                 conditions.append(f"{value.j} IS NOT NULL")
         return tables, conditions
 
-    def source_value(self, source: Source, tables: list[str]) -> Value:
+    def source_value(self, source: ast.Source, tables: list[str]) -> Value:
         """In the first source, a name that is not known yet is the container."""
         if source.expr is None:
-            return self.value(Name(source.alias))
+            return self.value(ast.Name(source.alias))
         if self.top and not self.has_rows:
             root = _root(source.expr)
             if root is not None and root not in self.names:
@@ -171,7 +204,7 @@ class Scope(Expressions):
         array = f"CASE WHEN json_type({place}) = 'array' THEN {document} END"
         return f"json_each({array}, {literal(steps)}) AS {alias}"
 
-    def result(self, query: Query) -> str:
+    def result(self, query: ast.Query) -> str:
         if query.select is None:
             return self.whole(self.only_document())
         if query.select_value:
@@ -184,13 +217,13 @@ class Scope(Expressions):
     def only_document(self) -> Value:
         return next(reversed(self.names.values()))
 
-    def count(self, expr: Expr) -> int:
+    def count(self, expr: ast.Expr) -> int:
         number = self.constant(expr)
         if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= 2**31 - 1:
             raise bad_request("TOP, OFFSET and LIMIT take a whole number from 0 to 2147483647")
         return number
 
-    def nested(self, query: Query) -> str:
+    def nested(self, query: ast.Query) -> str:
         scope = Scope(self.state, self.names, top=False)
         sql = scope.select(query, [])
         limits = [scope.count(bound) for bound in (query.top, query.limit) if bound is not None]
@@ -200,13 +233,20 @@ class Scope(Expressions):
         return sql
 
 
-def _root(expr: Expr | None) -> str | None:
+def _resumes_by_value(query: ast.Query) -> bool:
+    """Whether the sort columns tell the rows apart; those of DISTINCT do if they are what it selects."""
+    if not query.distinct:
+        return not (query.group_by or query.aggregates)
+    return [item.expr for item in query.select or ()] == [key.expr for key in query.order_by]
+
+
+def _root(expr: ast.Expr | None) -> str | None:
     """The name that a source starts from: the container, unless it is an alias."""
-    while isinstance(expr, Member):
+    while isinstance(expr, ast.Member):
         expr = expr.base
-    if isinstance(expr, Name):
+    if isinstance(expr, ast.Name):
         return expr.name
-    if not isinstance(expr, ArrayOf | Subquery) or not expr.query.sources:
+    if not isinstance(expr, ast.ArrayOf | ast.Subquery) or not expr.query.sources:
         return None
     first = expr.query.sources[0]
     if expr.query.needs_plan:

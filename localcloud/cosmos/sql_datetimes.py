@@ -9,8 +9,6 @@ from typing import Any
 from localcloud.cosmos.sql_builtins import Builtins
 from localcloud.cosmos.sql_values import UNDEFINED
 
-__all__ = ["DATETIMES"]
-
 TICKS_PER_SECOND = 10_000_000
 _TICKS_PER_MILLISECOND = 10_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -1,34 +1,11 @@
 """The expressions of Cosmos SQL: a recursive-descent parser, binary operators by their precedence."""
 
+from localcloud.cosmos import sql_ast as ast
 from localcloud.cosmos.errors import CosmosError, bad_request
-from localcloud.cosmos.sql_ast import (
-    ArrayLiteral,
-    ArrayOf,
-    Between,
-    Binary,
-    Call,
-    Const,
-    Exists,
-    Expr,
-    In,
-    Like,
-    Logic,
-    Member,
-    Name,
-    ObjectLiteral,
-    Param,
-    Query,
-    Subquery,
-    Ternary,
-    Unary,
-    Undefined,
-)
 from localcloud.cosmos.sql_lexer import KEYWORDS, Token, syntax_error, tokenize
 
-__all__ = ["ExpressionParser"]
-
 MAX_DEPTH = 64
-_LITERALS = {"TRUE": Const(value=True), "FALSE": Const(value=False), "NULL": Const(None)}
+_LITERALS = {"TRUE": ast.Const(value=True), "FALSE": ast.Const(value=False), "NULL": ast.Const(None)}
 _COMPARISONS = frozenset({"=", "!=", "<>", "<", "<=", ">", ">="})
 _PRECEDENCE = {
     "??": 1, "OR": 2, "AND": 3, "IN": 5, "BETWEEN": 5, "LIKE": 5, "NOT": 5,
@@ -99,23 +76,23 @@ class ExpressionParser:
         if self.depth > MAX_DEPTH:
             raise bad_request(f"the query is nested deeper than {MAX_DEPTH} levels")
 
-    def query(self) -> Query:
+    def query(self) -> ast.Query:
         """A subquery: the clauses are the subclass's."""
         raise NotImplementedError
 
     # expressions
 
-    def expression(self) -> Expr:
+    def expression(self) -> ast.Expr:
         self.enter()
         expr = self.operators(0)
         if self.accept("?"):
             consequent = self.expression()
             self.expect(":")
-            expr = Ternary(expr, consequent, self.expression())
+            expr = ast.Ternary(expr, consequent, self.expression())
         self.depth -= 1
         return expr
 
-    def operators(self, minimum: int) -> Expr:
+    def operators(self, minimum: int) -> ast.Expr:
         """Binary operators by precedence climbing."""
         left = self.unary()
         while True:
@@ -129,49 +106,49 @@ class ExpressionParser:
             elif op in ("IN", "BETWEEN", "LIKE", "NOT"):
                 left = self.predicate(op, left)
             else:
-                left = Binary("!=" if op == "<>" else op, left, self.operators(precedence))
+                left = ast.Binary("!=" if op == "<>" else op, left, self.operators(precedence))
 
-    def logic(self, op: str, first: Expr, precedence: int) -> Expr:
+    def logic(self, op: str, first: ast.Expr, precedence: int) -> ast.Expr:
         operands = [first, self.operators(precedence)]
         while self.accept_keyword(op):
             operands.append(self.operators(precedence))
-        return Logic(op, tuple(operands))
+        return ast.Logic(op, tuple(operands))
 
-    def predicate(self, op: str, operand: Expr) -> Expr:
+    def predicate(self, op: str, operand: ast.Expr) -> ast.Expr:
         if op == "NOT":
             inner = self.next().text.upper()
             if inner not in ("IN", "BETWEEN", "LIKE"):
                 self.position -= 1
                 raise self.error("IN, BETWEEN or LIKE")
-            return Unary("NOT", self.predicate(inner, operand))
+            return ast.Unary("NOT", self.predicate(inner, operand))
         if op == "IN":
             self.expect("(")
-            return In(operand, self.items(")"))
+            return ast.In(operand, self.items(")"))
         if op == "BETWEEN":
             low = self.operators(_COMPARISON_PRECEDENCE)
             self.expect_keyword("AND")
-            return Between(operand, low, self.operators(_COMPARISON_PRECEDENCE))
+            return ast.Between(operand, low, self.operators(_COMPARISON_PRECEDENCE))
         pattern = self.operators(_COMPARISON_PRECEDENCE)
         escape = self.operators(_COMPARISON_PRECEDENCE) if self.accept_keyword("ESCAPE") else None
-        return Like(operand, pattern, escape)
+        return ast.Like(operand, pattern, escape)
 
-    def unary(self) -> Expr:
+    def unary(self) -> ast.Expr:
         if self.accept_keyword("NOT"):
             self.enter()
             operand = self.operators(_NOT_PRECEDENCE)
             self.depth -= 1
-            return Unary("NOT", operand)
+            return ast.Unary("NOT", operand)
         if self.token.kind == "op" and self.token.text in ("-", "+", "~"):
             op = self.next().text
             self.enter()
             operand = self.unary()
             self.depth -= 1
-            if op == "-" and isinstance(operand, Const) and type(operand.value) in (int, float):
-                return Const(-operand.value)
-            return Unary(op, operand)
+            if op == "-" and isinstance(operand, ast.Const) and type(operand.value) in (int, float):
+                return ast.Const(-operand.value)
+            return ast.Unary(op, operand)
         return self.postfix(self.primary())
 
-    def postfix(self, expr: Expr) -> Expr:
+    def postfix(self, expr: ast.Expr) -> ast.Expr:
         steps = 0
         while True:
             if self.accept("."):
@@ -179,9 +156,9 @@ class ExpressionParser:
                 if token.kind != "word":
                     self.position -= 1
                     raise self.error("a property name")
-                expr = Member(expr, Const(token.text))
+                expr = ast.Member(expr, ast.Const(token.text))
             elif self.accept("["):
-                expr = Member(expr, self.expression())
+                expr = ast.Member(expr, self.expression())
                 self.expect("]")
             else:
                 return expr
@@ -189,51 +166,51 @@ class ExpressionParser:
             if steps > MAX_DEPTH:
                 raise bad_request(f"a path has at most {MAX_DEPTH} steps")
 
-    def primary(self) -> Expr:
+    def primary(self) -> ast.Expr:
         token = self.token
         if token.kind in ("number", "string"):
-            return Const(self.next().value)
+            return ast.Const(self.next().value)
         if token.kind == "param":
-            return Param(self.next().text)
+            return ast.Param(self.next().text)
         if self.accept("("):
             return self.parenthesis()
         if self.accept("["):
-            return ArrayLiteral(self.items("]"))
+            return ast.ArrayLiteral(self.items("]"))
         if self.accept("{"):
             return self.object_literal()
         if token.kind == "word":
             return self.word()
         raise self.error("an expression")
 
-    def parenthesis(self) -> Expr:
-        expr = Subquery(self.query()) if self.token.is_keyword("SELECT") else self.expression()
+    def parenthesis(self) -> ast.Expr:
+        expr = ast.Subquery(self.query()) if self.token.is_keyword("SELECT") else self.expression()
         self.expect(")")
         return expr
 
-    def word(self) -> Expr:
+    def word(self) -> ast.Expr:
         upper = self.token.text.upper()
         if upper in _LITERALS:
             self.next()
             return _LITERALS[upper]
         if upper == "UNDEFINED":
             self.next()
-            return Undefined()
+            return ast.Undefined()
         if upper in ("EXISTS", "ARRAY") and self.tokens[self.position + 1].text == "(":
             self.next()
             self.next()
             query = self.query()
             self.expect(")")
-            return Exists(query) if upper == "EXISTS" else ArrayOf(query)
+            return ast.Exists(query) if upper == "EXISTS" else ast.ArrayOf(query)
         if upper in KEYWORDS - {"VALUE"} and self.tokens[self.position + 1].text != "(":
             raise self.error("an expression")
         name = self.next().text
         if name.lower() == "udf" and self.token.text == ".":
             raise bad_request("user-defined functions (udf.*) are not supported by the local Cosmos DB")
         if self.accept("("):
-            return Call(name.upper(), self.items(")"))
-        return Name(name)
+            return ast.Call(name.upper(), self.items(")"))
+        return ast.Name(name)
 
-    def items(self, closing: str) -> tuple[Expr, ...]:
+    def items(self, closing: str) -> tuple[ast.Expr, ...]:
         if self.accept(closing):
             return ()
         items = [self.expression()]
@@ -242,8 +219,8 @@ class ExpressionParser:
         self.expect(closing)
         return tuple(items)
 
-    def object_literal(self) -> ObjectLiteral:
-        members: list[tuple[str, Expr]] = []
+    def object_literal(self) -> ast.ObjectLiteral:
+        members: list[tuple[str, ast.Expr]] = []
         while not self.accept("}"):
             if members:
                 self.expect(",")
@@ -253,4 +230,4 @@ class ExpressionParser:
                 raise self.error("a property name")
             self.expect(":")
             members.append((str(token.value) if token.kind == "string" else token.text, self.expression()))
-        return ObjectLiteral(tuple(members))
+        return ast.ObjectLiteral(tuple(members))

@@ -5,31 +5,8 @@ from typing import Any
 
 import orjson
 
+from localcloud.cosmos import sql_ast as ast
 from localcloud.cosmos.errors import bad_request
-from localcloud.cosmos.sql_ast import (
-    AGGREGATES,
-    ArrayLiteral,
-    ArrayOf,
-    Between,
-    Binary,
-    Call,
-    Const,
-    Exists,
-    Expr,
-    In,
-    Like,
-    Logic,
-    Member,
-    Name,
-    ObjectLiteral,
-    Param,
-    Query,
-    Subquery,
-    Ternary,
-    Unary,
-    Undefined,
-    contains_aggregate,
-)  # fmt: skip
 from localcloud.cosmos.sql_functions import BUILTINS
 from localcloud.cosmos.sql_operands import Operands, always
 from localcloud.cosmos.sql_pieces import (
@@ -56,8 +33,6 @@ from localcloud.cosmos.sql_values import (
     rank,
 )
 
-__all__ = ["Expressions"]
-
 _PLAIN_KEY = re.compile(r'[^"\\\x00-\x1f\x7f]+')
 _IS_TYPE = {"IS_NULL": NULL, "IS_BOOL": BOOLEAN, "IS_NUMBER": NUMBER, "IS_STRING": STRING, "IS_ARRAY": ARRAY,
             "IS_OBJECT": OBJECT}  # fmt: skip
@@ -77,34 +52,21 @@ _BITS = frozenset({"&", "|", "^", "<<", ">>", ">>>"})
 class Expressions(Operands):
     """Compiles the expressions of one SELECT, whose aliases are `names`."""
 
-    def nested(self, query: Query) -> str:
+    def nested(self, query: ast.Query) -> str:
         """A subquery that may use these names."""
         raise NotImplementedError
 
     # conditions
 
-    def truth(self, expr: Expr) -> str:
+    def truth(self, expr: ast.Expr) -> str:
         """SQL that holds exactly where the expression is true; in a form that can use an index."""
         match expr:
-            case Logic(op, operands):
-                return balanced([self.truth(operand) for operand in operands], f" {op} ")
-            case Binary(op, left, right) if op in _MIRRORED:
-                return self.comparison(op, self.value(left), self.value(right), exact=False)
-            case Between(operand, low, high):
-                value = self.value(operand)
-                return balanced(
-                    [
-                        self.comparison(">=", value, self.value(low), exact=False),
-                        self.comparison("<=", value, self.value(high), exact=False),
-                    ],
-                    " AND ",
-                )
-            case Call("STARTSWITH", (operand, prefix)) | Like(operand, prefix, None):
+            case ast.Call("STARTSWITH", (operand, prefix)) | ast.Like(operand, prefix, None):
                 return balanced([*self.prefix(expr, operand, prefix), self.boolean(expr)], " AND ")
             case _:
-                return self.boolean(expr)
+                return self.boolean(expr, exact=False)
 
-    def prefix(self, expr: Expr, operand: Expr, pattern: Expr) -> list[str]:
+    def prefix(self, expr: ast.Expr, operand: ast.Expr, pattern: ast.Expr) -> list[str]:
         """The range that a text with this prefix lies in: it narrows the search, and the rest decides."""
         value = self.value(operand)
         if not isinstance(self.known(pattern), str) or not (value.indexed or value.rank == STRING):
@@ -113,32 +75,33 @@ class Expressions(Operands):
 
         def start(parameters: Parameters) -> str:
             text = str(get(parameters))
-            return re.split(r"[%_\[]", text, maxsplit=1)[0] if isinstance(expr, Like) else text
+            return re.split(r"[%_\[]", text, maxsplit=1)[0] if isinstance(expr, ast.Like) else text
 
         low = self.bound("", start)
         high = self.bound("", lambda parameters: start(parameters) + _LAST_CHARACTERS)
         return [self.comparison(op, value, bound, exact=False) for op, bound in ((">=", low), ("<=", high))]
 
-    def boolean(self, expr: Expr) -> str:
-        """SQL that is 1, 0 or NULL: true, false, and neither."""
+    def boolean(self, expr: ast.Expr, *, exact: bool = True) -> str:
+        """SQL that is 1, 0 or NULL: true, false, and neither; where not `exact`, the last two may be one."""
         match expr:
-            case Logic(op, operands):
-                return balanced([self.boolean(operand) for operand in operands], f" {op} ")
-            case Unary("NOT", operand):
+            case ast.Logic(op, operands):
+                part = self.boolean if exact else self.truth
+                return balanced([part(operand) for operand in operands], f" {op} ")
+            case ast.Unary("NOT", operand):
                 return f"(NOT {self.boolean(operand)})"
-            case Binary(op, left, right) if op in _MIRRORED:
-                return self.comparison(op, self.value(left), self.value(right), exact=True)
-            case Between(operand, low, high):
+            case ast.Binary(op, left, right) if op in _MIRRORED:
+                return self.comparison(op, self.value(left), self.value(right), exact=exact)
+            case ast.Between(operand, low, high):
                 value = self.value(operand)
                 bounds = ((">=", self.value(low)), ("<=", self.value(high)))
                 return balanced(
-                    [self.comparison(op, value, bound, exact=True) for op, bound in bounds], " AND "
+                    [self.comparison(op, value, bound, exact=exact) for op, bound in bounds], " AND "
                 )
-            case In(operand, choices):
+            case ast.In(operand, choices):
                 return self.membership(self.value(operand), choices)
-            case Exists(query):
+            case ast.Exists(query):
                 return f"EXISTS (SELECT 1 FROM ({self.nested(query)}) WHERE x IS NOT NULL)"
-            case Like(operand, pattern, escape):
+            case ast.Like(operand, pattern, escape):
                 escaped = self.value(escape).j if escape is not None else "NULL"
                 return f"c_like({self.value(operand).j}, {self.value(pattern).j}, {escaped})"
             case _:
@@ -151,7 +114,7 @@ class Expressions(Operands):
         if left.const and not right.const:
             op, left, right = _MIRRORED[op], right, left
         if right.const and right.rank is not None and right.rank <= STRING:
-            return self.againstalways(op, left, right, exact=exact)
+            return self.against_constant(op, left, right, exact=exact)
         if left.rank == right.rank and left.rank in (NUMBER, STRING, BOOLEAN):
             return f"({left.v} {op} {right.v})"
         if op in (">", ">="):
@@ -159,7 +122,7 @@ class Expressions(Operands):
         function = {"=": "c_eq", "!=": "NOT c_eq", "<": "c_lt", "<=": "c_le"}[op]
         return f"({function}({left.j}, {right.j}))"
 
-    def againstalways(self, op: str, left: Value, right: Value, *, exact: bool) -> str:
+    def against_constant(self, op: str, left: Value, right: Value, *, exact: bool) -> str:
         self.index(left)
         matches = f"{left.v} {op if op != '!=' else '='} {right.v}" if right.rank != NULL else _null_test(op)
         if op in ("=", "!="):
@@ -173,7 +136,7 @@ class Expressions(Operands):
             return f"CASE {left.t} WHEN {right.rank} THEN {matches} END"
         return f"({left.t} = {right.rank} AND {matches})"
 
-    def membership(self, value: Value, choices: tuple[Expr, ...]) -> str:
+    def membership(self, value: Value, choices: tuple[ast.Expr, ...]) -> str:
         constants = [self.known(choice) for choice in choices]
         if any(constant is UNDEFINED or rank(constant) > STRING for constant in constants):
             equalities = [self.comparison("=", value, self.value(choice), exact=True) for choice in choices]
@@ -196,39 +159,39 @@ class Expressions(Operands):
 
     # values
 
-    def value(self, expr: Expr) -> Value:  # noqa: C901, PLR0912 - one case a kind of expression
+    def value(self, expr: ast.Expr) -> Value:  # noqa: C901, PLR0912 - one case a kind of expression
         match expr:
-            case Const(value):
+            case ast.Const(value):
                 return self.bound(value, lambda _: value)
-            case Param(name):
+            case ast.Param(name):
                 return self.bound(self.parameter(expr), lambda parameters: parameters[name])
-            case Undefined():
+            case ast.Undefined():
                 return NOTHING
-            case Name(name):
+            case ast.Name(name):
                 if name not in self.names:
                     raise bad_request(f"the name {name!r} in the query stands for nothing: is it in FROM?")
                 return self.names[name]
-            case Member(base, key):
+            case ast.Member(base, key):
                 return self.member(self.value(base), key)
-            case Call():
+            case ast.Call():
                 return self.call(expr)
-            case Ternary() | Unary() | Binary():
+            case ast.Ternary() | ast.Unary() | ast.Binary():
                 return self.operation(expr)
-            case ArrayLiteral(items):
+            case ast.ArrayLiteral(items):
                 return self.array([self.value(item) for item in items])
-            case ObjectLiteral(members):
+            case ast.ObjectLiteral(members):
                 text = self.object([(name, self.value(member)) for name, member in members])
                 return Value(str(OBJECT), "NULL", text, OBJECT)
-            case Subquery(query):
+            case ast.Subquery(query):
                 return dynamic(f"(SELECT x FROM ({self.nested(query)}) LIMIT 1)")
-            case ArrayOf(query):
+            case ast.ArrayOf(query):
                 listed = f"SELECT group_concat(x, ',') FROM ({self.nested(query)})"
                 return dynamic(f"'[' || coalesce(({listed}), '') || ']'")
             case _:
                 return typed(BOOLEAN, self.boolean(expr))
 
-    def member(self, base: Value, key: Expr) -> Value:
-        name = self.constant(key) if isinstance(key, Const | Param) else UNDEFINED
+    def member(self, base: Value, key: ast.Expr) -> Value:
+        name = self.constant(key) if isinstance(key, ast.Const | ast.Param) else UNDEFINED
         if isinstance(name, str) and _PLAIN_KEY.fullmatch(name):
             if base.indexed and base.steps == "$" and name == "id":
                 return typed(STRING, "d.id", const=False)
@@ -246,40 +209,40 @@ class Expressions(Operands):
         parts = [f"({literal(',' + _json_key(name))} || {value.j})" for name, value in last.items()]
         return "('{' || ltrim(" + concatenate(parts) + ", ',') || '}')"
 
-    def operation(self, expr: Ternary | Unary | Binary) -> Value:
+    def operation(self, expr: ast.Ternary | ast.Unary | ast.Binary) -> Value:
         match expr:
-            case Ternary(condition, yes, no):
+            case ast.Ternary(condition, yes, no):
                 chosen = (
                     f"CASE WHEN {self.truth(condition)} THEN {self.value(yes).j} ELSE {self.value(no).j} END"
                 )
                 return dynamic(f"({chosen})")
-            case Unary("NOT", _):
+            case ast.Unary("NOT", _):
                 return typed(BOOLEAN, self.boolean(expr))
-            case Unary("~", operand):
+            case ast.Unary("~", operand):
                 return typed(NUMBER, f"c_bits('~', {self.number(operand)}, 0)")
-            case Unary(op, operand):
+            case ast.Unary(op, operand):
                 return typed(NUMBER, f"({op}{self.number(operand)})")
-            case Binary("??", left, right):
+            case ast.Binary("??", left, right):
                 return dynamic(f"coalesce({self.value(left).j}, {self.value(right).j})")
-            case Binary("||", left, right):
+            case ast.Binary("||", left, right):
                 return typed(STRING, f"({self.string(left)} || {self.string(right)})")
-            case Binary(op, left, right) if op in _ARITHMETIC:
+            case ast.Binary(op, left, right) if op in _ARITHMETIC:
                 return typed(NUMBER, _ARITHMETIC[op].format(self.number(left), self.number(right)))
-            case Binary(op, left, right) if op in _BITS:
+            case ast.Binary(op, left, right) if op in _BITS:
                 return typed(NUMBER, f"c_bits('{op}', {self.number(left)}, {self.number(right)})")
             case _:
                 return typed(BOOLEAN, self.boolean(expr))
 
-    def number(self, expr: Expr) -> str:
+    def number(self, expr: ast.Expr) -> str:
         return self.scalar(self.value(expr), NUMBER)
 
-    def string(self, expr: Expr) -> str:
+    def string(self, expr: ast.Expr) -> str:
         return self.scalar(self.value(expr), STRING)
 
     # functions
 
-    def call(self, call: Call) -> Value:
-        if call.name in AGGREGATES:
+    def call(self, call: ast.Call) -> Value:
+        if call.name in ast.AGGREGATES:
             return self.aggregate(call)
         if call.name in _IS_TYPE or call.name in ("IS_DEFINED", "IS_PRIMITIVE"):
             return self.type_check(call)
@@ -295,7 +258,7 @@ class Expressions(Operands):
         result = _TYPED_RESULTS.get(call.name)
         return dynamic(text) if result is None else typed(result, f"json_extract({text}, '$')")
 
-    def special_call(self, call: Call) -> Value | None:
+    def special_call(self, call: ast.Call) -> Value | None:
         """Calls that SQLite can answer itself."""
         if call.name == "ARRAY_CONTAINS" and len(call.arguments) == 2:  # noqa: PLR2004
             return self.array_contains(*call.arguments)
@@ -305,7 +268,7 @@ class Expressions(Operands):
             return typed(BOOLEAN, test)
         return None
 
-    def array_contains(self, array: Expr, wanted: Expr) -> Value | None:
+    def array_contains(self, array: ast.Expr, wanted: ast.Expr) -> Value | None:
         items, sought = self.constant(array), self.known(wanted)
         if isinstance(items, list) and all(rank(item) <= STRING for item in items):
             return typed(BOOLEAN, self.among(self.value(wanted), items, [always(item) for item in items]))
@@ -323,7 +286,7 @@ class Expressions(Operands):
         found = f"EXISTS (SELECT 1 FROM json_each({place}) AS {alias} WHERE {test})"
         return typed(BOOLEAN, f"CASE WHEN {value.t} = {ARRAY} THEN {found} END")
 
-    def type_check(self, call: Call) -> Value:
+    def type_check(self, call: ast.Call) -> Value:
         if len(call.arguments) != 1:
             raise bad_request(f"{call.name} takes one argument")
         value = self.value(call.arguments[0])
@@ -333,10 +296,10 @@ class Expressions(Operands):
             return typed(BOOLEAN, f"(coalesce({value.t}, {ARRAY}) < {ARRAY})")
         return typed(BOOLEAN, f"({value.t} IS {_IS_TYPE[call.name]})")
 
-    def aggregate(self, call: Call) -> Value:
+    def aggregate(self, call: ast.Call) -> Value:
         if len(call.arguments) != 1:
             raise bad_request(f"{call.name} takes one argument")
-        if contains_aggregate(call.arguments[0]):
+        if ast.contains_aggregate(call.arguments[0]):
             raise bad_request("an aggregate cannot stand inside another")
         value = self.value(call.arguments[0])
         if call.name == "COUNT":

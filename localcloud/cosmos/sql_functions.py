@@ -13,8 +13,6 @@ from localcloud.cosmos.sql_like import like_matcher
 from localcloud.cosmos.sql_strings import STRINGS
 from localcloud.cosmos.sql_values import UNDEFINED, canonical, decode, encode, equal
 
-__all__ = ["BUILTINS", "register_functions"]
-
 # numbers
 
 

@@ -7,43 +7,14 @@ from typing import Any
 
 from localcloud.cosmos.errors import CosmosError, bad_request
 
-__all__ = ["KEYWORDS", "MAX_QUERY_LENGTH", "Token", "syntax_error", "tokenize"]
-
 MAX_QUERY_LENGTH = 512 * 1024
 MAX_HEXADECIMAL = 18  # with its prefix: 64 bits
 
-KEYWORDS = frozenset(
-    [
-        "AND",
-        "ARRAY",
-        "AS",
-        "ASC",
-        "BETWEEN",
-        "BY",
-        "DESC",
-        "DISTINCT",
-        "ESCAPE",
-        "EXISTS",
-        "FALSE",
-        "FROM",
-        "GROUP",
-        "IN",
-        "JOIN",
-        "LIKE",
-        "LIMIT",
-        "NOT",
-        "NULL",
-        "OFFSET",
-        "OR",
-        "ORDER",
-        "SELECT",
-        "TOP",
-        "TRUE",
-        "UNDEFINED",
-        "VALUE",
-        "WHERE",
-    ]
-)
+KEYWORDS = frozenset({
+    "AND", "ARRAY", "AS", "ASC", "BETWEEN", "BY", "DESC", "DISTINCT", "ESCAPE", "EXISTS", "FALSE", "FROM",
+    "GROUP", "IN", "JOIN", "LIKE", "LIMIT", "NOT", "NULL", "OFFSET", "OR", "ORDER", "SELECT", "TOP", "TRUE",
+    "UNDEFINED", "VALUE", "WHERE",
+})  # fmt: skip
 _TOKEN = re.compile(
     r"""(?P<space>\s+|--[^\n]*|/\*.*?\*/)
       | (?P<number>0[xX][0-9a-fA-F]+(?![0-9A-Za-z_])|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)

@@ -4,8 +4,6 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-__all__ = ["like_matcher"]
-
 _ANY = "%"
 
 

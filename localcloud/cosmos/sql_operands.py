@@ -9,8 +9,6 @@ from localcloud.cosmos.sql_ast import ArrayLiteral, Const, Expr, Param
 from localcloud.cosmos.sql_pieces import Binder, State, Value, typed
 from localcloud.cosmos.sql_values import ARRAY, NULL, OBJECT, UNDEFINED, rank
 
-__all__ = ["Operands", "always"]
-
 
 class Operands:
     def __init__(self, state: State, names: dict[str, Value]) -> None:
@@ -53,7 +51,7 @@ class Operands:
         if kind in (ARRAY, OBJECT):
             text = self.state.bind(lambda parameters: orjson.dumps(binder(parameters)).decode())
             return Value(str(kind), "NULL", text, kind, const=True)
-        name = self.state.bind(lambda parameters: _storable(binder(parameters)))
+        name = self.state.bind(lambda parameters: storable(binder(parameters)))
         return typed(kind, name, const=True)
 
     def scalar(self, value: Value, kind: int) -> str:
@@ -66,7 +64,8 @@ def always(value: Any) -> Binder:
     return lambda _: value
 
 
-def _storable(value: Any) -> Any:
+def storable(value: Any) -> Any:
+    """A scalar as SQLite holds it."""
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, int) and not -(2**63) <= value < 2**63:

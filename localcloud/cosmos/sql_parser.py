@@ -2,29 +2,14 @@
 
 from functools import lru_cache
 
+from localcloud.cosmos import sql_ast as ast
 from localcloud.cosmos.errors import bad_request
-from localcloud.cosmos.sql_ast import (
-    ArrayOf,
-    Const,
-    Expr,
-    Member,
-    Name,
-    OrderKey,
-    Param,
-    Query,
-    SelectItem,
-    Source,
-    Subquery,
-    contains_aggregate,
-)
 from localcloud.cosmos.sql_expression_parser import ExpressionParser
 from localcloud.cosmos.sql_lexer import KEYWORDS
 
-__all__ = ["parse_condition", "parse_query"]
-
 
 @lru_cache(maxsize=512)
-def parse_query(text: str) -> Query:
+def parse_query(text: str) -> ast.Query:
     parser = _QueryParser(text)
     try:
         query = parser.query()
@@ -35,13 +20,13 @@ def parse_query(text: str) -> Query:
 
 
 @lru_cache(maxsize=512)
-def parse_condition(text: str) -> Query:
+def parse_condition(text: str) -> ast.Query:
     """A patch's condition: `from c where ...`."""
     return parse_query(f"SELECT VALUE 1 {text}")
 
 
 class _QueryParser(ExpressionParser):
-    def query(self) -> Query:
+    def query(self) -> ast.Query:
         self.enter()
         self.expect_keyword("SELECT")
         distinct = self.accept_keyword("DISTINCT")
@@ -60,13 +45,13 @@ class _QueryParser(ExpressionParser):
         self.depth -= 1
         if select is None and (group_by or not sources or len(sources) > 1):
             raise bad_request("SELECT * goes with a single source in FROM and without GROUP BY")
-        aggregates = any(contains_aggregate(item.expr) for item in select or ())
-        return Query(
+        aggregates = any(ast.contains_aggregate(item.expr) for item in select or ())
+        return ast.Query(
             select, select_value, distinct, top, sources, where, group_by, order_by, offset, limit,
             from_text, where_text, aggregates,
         )  # fmt: skip
 
-    def select_list(self, *, value: bool) -> tuple[SelectItem, ...] | None:
+    def select_list(self, *, value: bool) -> tuple[ast.SelectItem, ...] | None:
         if not value and self.accept("*"):
             return None
         items = [self.select_item(1)]
@@ -76,7 +61,7 @@ class _QueryParser(ExpressionParser):
             items.append(self.select_item(unnamed))
         return tuple(items)
 
-    def select_item(self, number: int) -> SelectItem:
+    def select_item(self, number: int) -> ast.SelectItem:
         """An item, whose name, where neither the text nor a path gives one, is $1, $2 and so on."""
         start = self.position
         expr = self.expression()
@@ -86,28 +71,28 @@ class _QueryParser(ExpressionParser):
             alias = str(self.next().value) if self.token.kind == "string" else self.identifier()
         elif self.token.kind == "word" and self.token.text.upper() not in KEYWORDS:
             alias = self.identifier()
-        return SelectItem(expr, alias, text)
+        return ast.SelectItem(expr, alias, text)
 
-    def sources(self) -> tuple[Source, ...]:
+    def sources(self) -> tuple[ast.Source, ...]:
         sources = [self.source(first=True)]
         while self.accept_keyword("JOIN"):
             sources.append(self.source(first=False))
         return tuple(sources)
 
-    def source(self, *, first: bool) -> Source:
+    def source(self, *, first: bool) -> ast.Source:
         if self.accept("("):
-            subquery = ArrayOf(self.query())
+            subquery = ast.ArrayOf(self.query())
             self.expect(")")
             self.accept_keyword("AS")
-            return Source(self.identifier(), subquery, iterates=True)
+            return ast.Source(self.identifier(), subquery, iterates=True)
         start = self.position
         alias = self.identifier()
         if self.accept_keyword("IN"):
             if self.accept("("):
-                subquery_of = Subquery(self.query())
+                subquery_of = ast.Subquery(self.query())
                 self.expect(")")
-                return Source(alias, subquery_of, iterates=True)
-            return Source(alias, self.collection(), iterates=True)
+                return ast.Source(alias, subquery_of, iterates=True)
+            return ast.Source(alias, self.collection(), iterates=True)
         if not first:
             raise self.error("IN")
         self.position = start
@@ -115,48 +100,48 @@ class _QueryParser(ExpressionParser):
         alias = _implied_alias(expr)
         if self.accept_keyword("AS") or (self.token.kind == "word" and not self.token.is_keyword(*KEYWORDS)):
             alias = self.identifier()
-        return Source(alias, None if isinstance(expr, Name) else expr)
+        return ast.Source(alias, None if isinstance(expr, ast.Name) else expr)
 
-    def collection(self) -> Expr:
+    def collection(self) -> ast.Expr:
         """A source's value: the container, an alias, or a path from one."""
-        return self.postfix(Name(self.identifier()))
+        return self.postfix(ast.Name(self.identifier()))
 
-    def keys(self, *, directions: bool = False) -> tuple[OrderKey, ...]:
+    def keys(self, *, directions: bool = False) -> tuple[ast.OrderKey, ...]:
         self.expect_keyword("BY")
         keys = [self.key(directions=directions)]
         while self.accept(","):
             keys.append(self.key(directions=directions))
         return tuple(keys)
 
-    def key(self, *, directions: bool) -> OrderKey:
+    def key(self, *, directions: bool) -> ast.OrderKey:
         start = self.position
         expr = self.expression()
         text = self.span(start)
         descending = directions and self.accept_keyword("DESC")
         if directions and not descending:
             self.accept_keyword("ASC")
-        return OrderKey(expr, descending, text)
+        return ast.OrderKey(expr, descending, text)
 
-    def window(self) -> tuple[Expr | None, Expr | None]:
+    def window(self) -> tuple[ast.Expr | None, ast.Expr | None]:
         if not self.accept_keyword("OFFSET"):
             return None, None
         offset = self.count()
         self.expect_keyword("LIMIT")
         return offset, self.count()
 
-    def count(self) -> Expr:
+    def count(self) -> ast.Expr:
         token = self.next()
         if token.kind == "param":
-            return Param(token.text)
+            return ast.Param(token.text)
         if token.kind == "number" and isinstance(token.value, int):
-            return Const(token.value)
+            return ast.Const(token.value)
         self.position -= 1
         raise self.error("a whole number or a parameter")
 
 
-def _implied_alias(expr: Expr) -> str:
-    if isinstance(expr, Name):
+def _implied_alias(expr: ast.Expr) -> str:
+    if isinstance(expr, ast.Name):
         return expr.name
-    if isinstance(expr, Member) and isinstance(expr.key, Const) and isinstance(expr.key.value, str):
+    if isinstance(expr, ast.Member) and isinstance(expr.key, ast.Const) and isinstance(expr.key.value, str):
         return expr.key.value
     return ""

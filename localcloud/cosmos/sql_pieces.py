@@ -12,21 +12,6 @@ from typing import Any
 from localcloud.cosmos.errors import bad_request
 from localcloud.cosmos.sql_values import BOOLEAN, RANKS
 
-__all__ = [
-    "NOTHING",
-    "Binder",
-    "Parameters",
-    "State",
-    "Value",
-    "balanced",
-    "concatenate",
-    "dynamic",
-    "literal",
-    "path",
-    "type_of",
-    "typed",
-]
-
 MAX_SQL_LENGTH = 2_000_000
 _TYPE_CASES = " ".join(f"WHEN '{name}' THEN {number}" for name, number in RANKS.items())
 

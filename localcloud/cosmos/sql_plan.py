@@ -8,23 +8,8 @@ from typing import Any
 
 import orjson
 
+from localcloud.cosmos import sql_ast as ast
 from localcloud.cosmos.errors import CosmosError, bad_request
-from localcloud.cosmos.sql_ast import (
-    AGGREGATES,
-    Binary,
-    Call,
-    Const,
-    Expr,
-    Logic,
-    Member,
-    Name,
-    Param,
-    Query,
-    SelectItem,
-    contains_aggregate,
-)
-
-__all__ = ["needs_client", "pinned_values", "query_plan"]
 
 _KINDS = {"COUNT": "Count", "COUNTIF": "CountIf", "SUM": "Sum", "AVG": "Average", "MIN": "Min", "MAX": "Max"}
 _FILTER = "({documentdb-formattableorderbyquery-filter})"
@@ -42,7 +27,9 @@ def needs_client(plan: dict[str, Any]) -> CosmosError:
     )
 
 
-def query_plan(query: Query, parameters: dict[str, Any], features: frozenset[str] | None) -> dict[str, Any]:
+def query_plan(
+    query: ast.Query, parameters: dict[str, Any], features: frozenset[str] | None
+) -> dict[str, Any]:
     """The plan, or 400 where the client says what it can do and that is not enough."""
     info: dict[str, Any] = {
         "distinctType": _distinct_type(query),
@@ -70,13 +57,14 @@ def query_plan(query: Query, parameters: dict[str, Any], features: frozenset[str
             "the requested features, or give the query a partition key:\n"
             + "\n".join(
                 f"Query contained {name}, which the calling client does not support."
+                + (" Ask for SUM and COUNT instead of AVG." if name == "CompositeAggregate" else "")
                 for name in sorted(missing)
             )
         )
     return {"partitionedQueryExecutionInfoVersion": 2, "queryInfo": info, "queryRanges": [_WHOLE_RANGE]}
 
 
-def _describe(query: Query, parameters: dict[str, Any], info: dict[str, Any]) -> set[str]:
+def _describe(query: ast.Query, parameters: dict[str, Any], info: dict[str, Any]) -> set[str]:
     """Fill in the rewriting; the features that a client needs for it."""
     needed = {
         name
@@ -104,15 +92,17 @@ def _describe(query: Query, parameters: dict[str, Any], info: dict[str, Any]) ->
     return needed
 
 
-def _describe_groups(query: Query, info: dict[str, Any]) -> set[str]:
+def _describe_groups(query: ast.Query, info: dict[str, Any]) -> set[str]:
     items = query.select or ()
     for item in items:
-        if contains_aggregate(item.expr) and not _is_aggregate(item.expr):
+        if ast.contains_aggregate(item.expr) and not _is_aggregate(item.expr):
             raise bad_request(
                 "over several partitions an aggregate stands alone in its place of the SELECT list"
             )
     kinds = [
-        _KINDS[item.expr.name] for item in items if isinstance(item.expr, Call) and _is_aggregate(item.expr)
+        _KINDS[item.expr.name]
+        for item in items
+        if isinstance(item.expr, ast.Call) and _is_aggregate(item.expr)
     ]
     needed = {"Aggregate"} if kinds else set()
     needed |= {"CompositeAggregate"} if "Average" in kinds else set()
@@ -135,7 +125,7 @@ def _describe_groups(query: Query, info: dict[str, Any]) -> set[str]:
     info["groupByAliases"] = [item.alias for item in items]
     info["groupByAliasToAggregateType"] = {
         item.alias: _KINDS[item.expr.name]
-        if isinstance(item.expr, Call) and _is_aggregate(item.expr)
+        if isinstance(item.expr, ast.Call) and _is_aggregate(item.expr)
         else None
         for item in items
     }
@@ -147,23 +137,23 @@ def _describe_groups(query: Query, info: dict[str, Any]) -> set[str]:
     return needed
 
 
-def _is_aggregate(expr: Expr) -> bool:
-    return isinstance(expr, Call) and expr.name in AGGREGATES
+def _is_aggregate(expr: ast.Expr) -> bool:
+    return isinstance(expr, ast.Call) and expr.name in ast.AGGREGATES
 
 
-def _share(item: SelectItem) -> str:
+def _share(item: ast.SelectItem) -> str:
     """What one range contributes to an aggregate."""
-    if isinstance(item.expr, Call) and item.expr.name == "AVG":
+    if isinstance(item.expr, ast.Call) and item.expr.name == "AVG":
         inner = item.text[item.text.index("(") :]
         return f'{{"item": {{"sum": SUM{inner}, "count": COUNT{inner}}}}}'
-    if isinstance(item.expr, Call) and item.expr.name in ("MIN", "MAX"):
+    if isinstance(item.expr, ast.Call) and item.expr.name in ("MIN", "MAX"):
         inner = item.text[item.text.index("(") :]
         extreme = f'{{"{item.expr.name.lower()}": {item.text}, "count": COUNT{inner}}}'
         return f'{{"item": {item.text}, "item2": {extreme}}}'  # the JavaScript client reads the second
     return f'{{"item": {item.text}}}'
 
 
-def _ordered(query: Query, parameters: dict[str, Any]) -> str:
+def _ordered(query: ast.Query, parameters: dict[str, Any]) -> str:
     items = ", ".join(f'{{"item": {key.text}}}' for key in query.order_by)
     root = query.sources[0].alias
     keys = ", ".join(f"{key.text} {'DESC' if key.descending else 'ASC'}" for key in query.order_by)
@@ -181,7 +171,7 @@ def _ordered(query: Query, parameters: dict[str, Any]) -> str:
     )
 
 
-def _payload(query: Query) -> str:
+def _payload(query: ast.Query) -> str:
     if query.select is None:
         return query.sources[0].alias
     if query.select_value:
@@ -190,33 +180,33 @@ def _payload(query: Query) -> str:
     return "{" + members + "}"
 
 
-def _selection(query: Query) -> str:
+def _selection(query: ast.Query) -> str:
     return "*" if query.select is None else f"VALUE {_payload(query)}"
 
 
-def _from_where(query: Query) -> str:
+def _from_where(query: ast.Query) -> str:
     return f"{query.from_text} WHERE {query.where_text}" if query.where_text else query.from_text
 
 
-def _window(query: Query, parameters: dict[str, Any]) -> str:
+def _window(query: ast.Query, parameters: dict[str, Any]) -> str:
     if query.offset is None:
         return ""
     total = (_count(query.offset, parameters) or 0) + (_count(query.limit, parameters) or 0)
     return f"OFFSET 0 LIMIT {total}"
 
 
-def _count(expr: Expr | None, parameters: dict[str, Any]) -> int | None:
+def _count(expr: ast.Expr | None, parameters: dict[str, Any]) -> int | None:
     if expr is None:
         return None
-    value = expr.value if isinstance(expr, Const) else None
-    if isinstance(expr, Param):
+    value = expr.value if isinstance(expr, ast.Const) else None
+    if isinstance(expr, ast.Param):
         value = parameters.get(expr.name)
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise bad_request("TOP, OFFSET and LIMIT take a whole number from 0 up")
     return value
 
 
-def _distinct_type(query: Query) -> str:
+def _distinct_type(query: ast.Query) -> str:
     if not query.distinct:
         return "None"
     selected = [item.expr for item in query.select or ()]
@@ -224,32 +214,34 @@ def _distinct_type(query: Query) -> str:
 
 
 def pinned_values(
-    query: Query, parameters: dict[str, Any], paths: tuple[tuple[str, ...], ...]
+    query: ast.Query, parameters: dict[str, Any], paths: tuple[tuple[str, ...], ...]
 ) -> list[Any] | None:
     """The partition key's values where the WHERE clause itself demands them."""
     found = _equalities(query, parameters)
     return [found[path] for path in paths] if all(path in found for path in paths) else None
 
 
-def _equalities(query: Query, parameters: dict[str, Any]) -> dict[tuple[str, ...], Any]:
+def _equalities(query: ast.Query, parameters: dict[str, Any]) -> dict[tuple[str, ...], Any]:
     """Paths of the document that must equal a constant."""
     where = query.where
-    conjuncts = where.operands if isinstance(where, Logic) and where.op == "AND" else (where,)
+    conjuncts = where.operands if isinstance(where, ast.Logic) and where.op == "AND" else (where,)
     found: dict[tuple[str, ...], Any] = {}
     if not query.sources or query.sources[0].expr is not None:
         return found
     for conjunct in conjuncts:
-        if isinstance(conjunct, Binary) and conjunct.op == "=":
+        if isinstance(conjunct, ast.Binary) and conjunct.op == "=":
             for side, other in ((conjunct.left, conjunct.right), (conjunct.right, conjunct.left)):
                 path = _path(side, query.sources[0].alias)
-                if path and isinstance(other, Const | Param):
-                    found[path] = other.value if isinstance(other, Const) else parameters.get(other.name)
+                if path and isinstance(other, ast.Const | ast.Param):
+                    found[path] = other.value if isinstance(other, ast.Const) else parameters.get(other.name)
     return found
 
 
-def _path(expr: Expr, root: str) -> tuple[str, ...]:
+def _path(expr: ast.Expr, root: str) -> tuple[str, ...]:
     names: list[str] = []
-    while isinstance(expr, Member) and isinstance(expr.key, Const) and isinstance(expr.key.value, str):
+    while (
+        isinstance(expr, ast.Member) and isinstance(expr.key, ast.Const) and isinstance(expr.key.value, str)
+    ):
         names.insert(0, expr.key.value)
         expr = expr.base
-    return tuple(names) if expr == Name(root) else ()
+    return tuple(names) if expr == ast.Name(root) else ()

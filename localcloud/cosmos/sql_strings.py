@@ -11,8 +11,6 @@ import re2  # type: ignore[import-untyped]  # the wheel ships no types
 from localcloud.cosmos.sql_builtins import Builtin, Builtins, bounded
 from localcloud.cosmos.sql_values import UNDEFINED, encode
 
-__all__ = ["STRINGS"]
-
 MAX_REPLICATE = 10_000
 
 

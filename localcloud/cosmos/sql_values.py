@@ -9,18 +9,6 @@ from typing import Any
 import apsw
 import orjson
 
-__all__ = [
-    "RANKS",
-    "UNDEFINED",
-    "canonical",
-    "compare",
-    "decode",
-    "encode",
-    "equal",
-    "rank",
-    "register_values",
-]
-
 ABSENT, NULL, BOOLEAN, NUMBER, STRING, ARRAY, OBJECT = range(7)
 RANKS = {"null": NULL, "true": BOOLEAN, "false": BOOLEAN, "integer": NUMBER, "real": NUMBER, "text": STRING,
          "array": ARRAY, "object": OBJECT}  # fmt: skip

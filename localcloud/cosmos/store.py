@@ -11,8 +11,6 @@ import apsw
 from localcloud.cosmos.sql_functions import register_functions
 from localcloud.cosmos.sql_values import register_values
 
-__all__ = ["Row", "Store"]
-
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS databases (rid TEXT PRIMARY KEY, id TEXT UNIQUE NOT NULL, body TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS containers (

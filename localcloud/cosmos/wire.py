@@ -4,29 +4,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from localcloud.cosmos.container import Container
 from localcloud.cosmos.documents import MAX_NESTING, Conditions, parse_document
-from localcloud.cosmos.errors import bad_request
+from localcloud.cosmos.errors import bad_request, not_json
+from localcloud.cosmos.positions import ResumeFilter
 from localcloud.cosmos.sessions import session_token
 from localcloud.httpd import Request, Response
-
-__all__ = [
-    "Call",
-    "all_tokens",
-    "answer",
-    "conditions_in",
-    "feed_body",
-    "http_date",
-    "is_query",
-    "page_size",
-    "query_in",
-    "session_headers",
-    "small_number",
-]
 
 _JSON = ("Content-Type", "application/json")
 
@@ -54,7 +41,7 @@ class Call:
         try:
             value = orjson.loads(self.request.body)
         except ValueError as error:
-            raise bad_request(f"the body is not JSON: {error}") from None
+            raise not_json(self.request.body, error) from None
         return value
 
 
@@ -83,7 +70,13 @@ def is_query(call: Call) -> bool:
     return call.is_set("x-ms-documentdb-isquery") or "query+json" in (call.header("content-type") or "")
 
 
-def query_in(call: Call) -> tuple[str, dict[str, Any]]:
+class QuerySpec(NamedTuple):
+    text: str
+    parameters: dict[str, Any]
+    resume: ResumeFilter | None
+
+
+def query_in(call: Call) -> QuerySpec:
     spec = call.json()
     text = spec.get("query") if isinstance(spec, dict) else None
     if not isinstance(text, str):
@@ -101,7 +94,8 @@ def query_in(call: Call) -> tuple[str, dict[str, Any]]:
         values[name] = parameter.get("value")
     if call.request.body.count(b"[") + call.request.body.count(b"{") > MAX_NESTING:
         parse_document(call.request.body)
-    return text, values
+    resume = spec.get("resumeFilter")
+    return QuerySpec(text, values, None if resume is None else ResumeFilter.parse(resume))
 
 
 def small_number(text: str | None, default: int) -> int:

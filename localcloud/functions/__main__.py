@@ -7,7 +7,7 @@ from pathlib import Path
 from localcloud.functions.host import FunctionsHost, HostOptions
 from localcloud.service import run_service
 
-NOISY_LOGGERS = ("azure.core", "azure.identity", "azure.servicebus", "uvicorn")
+NOISY_LOGGERS = ("azure.core", "azure.identity", "azure.servicebus")
 
 
 def parse_arguments() -> argparse.Namespace:

@@ -14,8 +14,6 @@ from azure.servicebus import ServiceBusReceivedMessage
 
 from localcloud.functions.settlement import Settlement
 
-__all__ = ["MessageActions", "SettlementError", "detached"]
-
 _EXTENSION_MODULE = "azurefunctions.extensions.bindings.servicebus.serviceBusMessageActions"
 SETTLE_SECONDS = 60.0
 

@@ -8,9 +8,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from localcloud.functions.definitions import Function, HttpTrigger
-from localcloud.functions.http_values import HttpReply
-
-__all__ = ["NOT_REPRODUCED", "AdminApi"]
+from localcloud.httpd import Response, json_response
 
 NOT_REPRODUCED = ("scale-out", "dynamic concurrency", "Easy Auth", "worker recycling")
 VERSION = "4.0-localcloud"
@@ -30,21 +28,21 @@ class AdminApi:
         self._calls: set[asyncio.Future[None]] = set()
         self.state = "Running"
 
-    def answer(self, method: str, path: str, body: bytes, *, allowed: bool) -> HttpReply:
+    def answer(self, method: str, path: str, body: bytes, *, allowed: bool) -> Response:
         parts = unquote(path).strip("/").split("/")[1:]
         if parts == ["host", "ping"]:
-            return _only(method, ("GET", "POST", "HEAD")) or HttpReply(200, [])
+            return _only(method, ("GET", "POST", "HEAD")) or Response(200)
         if not allowed:
-            return HttpReply(401, [])
+            return Response(401)
         if parts == ["host", "status"]:
-            return _only(method, ("GET",)) or _json(200, self.status())
+            return _only(method, ("GET",)) or json_response(200, self.status())
         if parts == ["functions"]:
-            return _only(method, ("GET",)) or _json(
+            return _only(method, ("GET",)) or json_response(
                 200, [self._describe(f) for f in self._functions.values()]
             )
         if len(parts) == 2 and parts[0] == "functions":  # noqa: PLR2004 - functions/{name}
             return self._function(method, parts[1], body)
-        return HttpReply(404, [])
+        return Response(404)
 
     def status(self) -> dict[str, Any]:
         return {
@@ -57,29 +55,29 @@ class AdminApi:
             "notReproduced": list(NOT_REPRODUCED),
         }
 
-    def _function(self, method: str, name: str, body: bytes) -> HttpReply:
+    def _function(self, method: str, name: str, body: bytes) -> Response:
         function = self._functions.get(name.lower())
         if refusal := _only(method, ("GET", "POST")):
             return refusal
         if function is None:
-            return HttpReply(404, [])
+            return Response(404)
         if method == "GET":
-            return _json(200, self._describe(function))
+            return json_response(200, self._describe(function))
         return self._invoke(function, body)
 
-    def _invoke(self, function: Function, body: bytes) -> HttpReply:
+    def _invoke(self, function: Function, body: bytes) -> Response:
         try:
             wanted = json.loads(body)
         except ValueError:
             wanted = None
         if not isinstance(wanted, dict):
-            return _json(400, {"error": 'send a JSON object such as {"input": "..."}'})
+            return json_response(400, {"error": 'send a JSON object such as {"input": "..."}'})
         if self.state != "Running":
-            return _json(503, {"error": "the host is stopping"})
+            return json_response(503, {"error": "the host is stopping"})
         call = asyncio.ensure_future(self._call(function, wanted.get("input")))
         self._calls.add(call)
         call.add_done_callback(self._calls.discard)
-        return HttpReply(202, [])
+        return Response(202)
 
     def _describe(self, function: Function) -> dict[str, Any]:
         href = f"{self._base_url}/admin/functions/{function.name}"
@@ -98,9 +96,5 @@ class AdminApi:
         return description
 
 
-def _only(method: str, methods: tuple[str, ...]) -> HttpReply | None:
-    return None if method in methods else HttpReply(405, [(b"allow", ", ".join(methods).encode())])
-
-
-def _json(status: int, value: Any) -> HttpReply:
-    return HttpReply(status, [(b"content-type", b"application/json")], json.dumps(value).encode())
+def _only(method: str, methods: tuple[str, ...]) -> Response | None:
+    return None if method in methods else Response(405, headers=[("allow", ", ".join(methods))])

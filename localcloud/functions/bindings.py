@@ -10,12 +10,11 @@ from localcloud.functions.definitions import (
     TimerTrigger,
     Trigger,
 )
+from localcloud.functions.ncrontab import ScheduleError
 from localcloud.functions.problems import Problems
-from localcloud.functions.schedule import ScheduleError, parse_schedule
+from localcloud.functions.schedule import parse_schedule
 from localcloud.functions.settings import find_connection
 from localcloud.functions.timespan import parse_timespan
-
-__all__ = ["parse_retry_policy", "parse_trigger", "refuse_unsupported"]
 
 DEFAULT_CONNECTION = "AzureWebJobsServiceBus"
 LONGEST_DELAY_SECONDS = 2_147_483_647.0

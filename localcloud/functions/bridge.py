@@ -10,8 +10,6 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
-__all__ = ["FunctionThreads", "LoopBridge", "LoopThread"]
-
 PATIENCE_SECONDS = 0.001
 _WORK, _END = "work", "end"
 

@@ -10,8 +10,6 @@ from azure.functions.meta import get_binding_registry
 from localcloud.functions.definitions import CallPlan
 from localcloud.functions.problems import Problems
 
-__all__ = ["plan_call"]
-
 _EXTENSIONS = "azurefunctions.extensions"
 _EXPECTED = {
     "httpTrigger": "func.HttpRequest",

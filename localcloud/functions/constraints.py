@@ -5,8 +5,6 @@ import uuid
 from collections.abc import Callable
 from datetime import datetime
 
-__all__ = ["Constraint", "TemplateError", "parse_constraint"]
-
 Constraint = Callable[[str], bool]
 
 _CALL = re.compile(r"(?P<name>[A-Za-z]+)(?:\((?P<arguments>.*)\))?", re.DOTALL)

@@ -1,116 +1,65 @@
-"""The `context` that a function may ask for, and the `func.Out` of an output binding."""
+"""The `context` that a function may ask for, and the `func.Out` of an output binding.
+
+azure.functions declares their values as abstract properties; here they are attributes, given a default in the
+class so that it counts as complete.
+"""
 
 import threading
-from dataclasses import dataclass, field
 from typing import Any
 
 import azure.functions as func
 from azure.functions._abc import RetryContext, RpcException, TraceContext
 
-__all__ = ["InvocationContext", "Output", "Retry", "Trace", "thread_local_storage"]
-
 thread_local_storage = threading.local()
 
 
-@dataclass(frozen=True)
 class Trace(TraceContext):
-    """The W3C trace context that came with the trigger."""
+    """The W3C trace context that came with the trigger, also under the names that the worker had first."""
 
-    parent: str = ""
-    state: str = ""
-    extra: dict[str, str] = field(default_factory=dict, hash=False)
+    trace_parent = trace_state = ""
+    attributes: dict[str, str] = {}  # noqa: RUF012 - every instance has its own
 
-    @property
-    def trace_parent(self) -> str:
-        return self.parent
-
-    @property
-    def trace_state(self) -> str:
-        return self.state
-
-    @property
-    def attributes(self) -> dict[str, str]:
-        return self.extra
-
-    # The names that the worker had first, and still has.
-    Traceparent = trace_parent
-    Tracestate = trace_state
-    Attributes = attributes
+    def __init__(self, parent: str = "", state: str = "") -> None:
+        self.trace_parent = self.Traceparent = parent
+        self.trace_state = self.Tracestate = state
+        self.attributes = {}
+        self.Attributes = self.attributes
 
 
-@dataclass
 class FormerError(RpcException):
     """Why the attempt before this one failed."""
 
-    error: BaseException
+    source = message = stack_trace = ""
 
-    @property
-    def source(self) -> str:
-        return type(self.error).__module__
-
-    @property
-    def stack_trace(self) -> str:
-        return ""
-
-    @property
-    def message(self) -> str:
-        return f"{type(self.error).__name__}: {self.error}"
+    def __init__(self, error: BaseException) -> None:
+        self.source = type(error).__module__
+        self.message = f"{type(error).__name__}: {error}"
 
 
-@dataclass(frozen=True)
 class Retry(RetryContext):
-    count: int = 0
-    max_count: int = 0
-    error: BaseException | None = None
+    retry_count = max_retry_count = 0
+    exception: Any = None
 
-    @property
-    def retry_count(self) -> int:
-        return self.count
-
-    @property
-    def max_retry_count(self) -> int:
-        return self.max_count
-
-    @property
-    def exception(self) -> RpcException:
-        return FormerError(self.error) if self.error else None  # type: ignore[return-value] # as the worker
-
-    rpc_exception = exception
+    def __init__(self, count: int = 0, max_count: int = 0, error: BaseException | None = None) -> None:
+        self.retry_count = count
+        self.max_retry_count = max_count
+        self.exception = self.rpc_exception = FormerError(error) if error else None
 
 
 class InvocationContext(func.Context):
+    invocation_id = function_name = function_directory = ""
+    trace_context: Any = None
+    retry_context: Any = None
+    thread_local_storage: Any = thread_local_storage
+
     def __init__(
         self, invocation_id: str, function_name: str, function_directory: str, trace: Trace, retry: Retry
     ) -> None:
-        self._invocation_id = invocation_id
-        self._function_name = function_name
-        self._function_directory = function_directory
-        self._trace = trace
-        self._retry = retry
-
-    @property
-    def invocation_id(self) -> str:
-        return self._invocation_id
-
-    @property
-    def thread_local_storage(self) -> Any:
-        return thread_local_storage
-
-    @property
-    def function_name(self) -> str:
-        return self._function_name
-
-    @property
-    def function_directory(self) -> str:
-        return self._function_directory
-
-    @property
-    def trace_context(self) -> TraceContext:
-        return self._trace
-
-    @property
-    def retry_context(self) -> RetryContext:
-        return self._retry
+        self.invocation_id = invocation_id
+        self.function_name = function_name
+        self.function_directory = function_directory
+        self.trace_context = trace
+        self.retry_context = retry
 
 
 class Output(func.Out[Any]):

@@ -4,16 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = [
-    "CallPlan",
-    "Function",
-    "HttpTrigger",
-    "RetryPolicy",
-    "ServiceBusTrigger",
-    "TimerTrigger",
-    "Trigger",
-]
-
 
 @dataclass(frozen=True)
 class HttpTrigger:

@@ -14,8 +14,6 @@ from localcloud.functions.invocation import Call, Invoker
 from localcloud.functions.messages import message_argument, message_metadata
 from localcloud.functions.settlement import Receiver, Settlement, keep_locked
 
-__all__ = ["Dispatcher"]
-
 
 class Dispatcher:
     """Runs one Service Bus function on what its listener receives."""

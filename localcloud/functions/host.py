@@ -18,8 +18,7 @@ from localcloud.clock import Clock, SystemClock
 from localcloud.functions.admin import NOT_REPRODUCED, AdminApi
 from localcloud.functions.definitions import Function, HttpTrigger, ServiceBusTrigger, TimerTrigger
 from localcloud.functions.dispatch import Dispatcher
-from localcloud.functions.http_app import HttpApp
-from localcloud.functions.http_server import HttpServer
+from localcloud.functions.http_app import LIMITS, HttpApp
 from localcloud.functions.http_values import decode_request
 from localcloud.functions.invocation import Call, Invoker, pool_size
 from localcloud.functions.keys import AccessKeys
@@ -30,9 +29,14 @@ from localcloud.functions.routes import Router
 from localcloud.functions.schedule import parse_schedule
 from localcloud.functions.servicebus import ServiceBusListener, connector
 from localcloud.functions.settings import find_connection
-from localcloud.functions.timers import ClockWaiter, ScheduleMonitor, TimerListener, Timework, timer_argument
-
-__all__ = ["FunctionsHost", "HostOptions"]
+from localcloud.functions.timers import (
+    ClockWaiter,
+    ScheduleMonitor,
+    TimerListener,
+    TimerRules,
+    timer_argument,
+)
+from localcloud.httpd import HttpServer, Request, listen, port_of
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +78,7 @@ class FunctionsHost:
         # Standard output belongs to the READY line; what the app prints goes with the log. This takes
         # effect once that line is out, for it is printed before the loop runs again.
         asyncio.get_running_loop().call_soon(setattr, sys, "stdout", sys.stderr)
-        return {"http": f"http://{ADDRESS}:{self._server.port}"}
+        return {"http": f"http://{ADDRESS}:{self._port}"}
 
     async def _start(self) -> None:
         os.chdir(self._options.root)
@@ -84,13 +88,15 @@ class FunctionsHost:
             timeout_seconds=self._app.config.function_timeout_seconds,
             threads=pool_size(os.environ.get("PYTHON_THREADPOOL_THREAD_COUNT")),
         )
-        self._server = HttpServer(ADDRESS, self._options.port)
-        base_url = f"http://localhost:{self._server.port}"
-        os.environ.setdefault("WEBSITE_HOSTNAME", f"localhost:{self._server.port}")
+        listener = listen(ADDRESS, self._options.port)  # first, since the app is told the port
+        self._port = port_of(listener)
+        base_url = f"http://localhost:{self._port}"
+        os.environ.setdefault("WEBSITE_HOSTNAME", f"localhost:{self._port}")
         self._admin = AdminApi(functions, self._app.config.route_prefix, self._call_directly, base_url)
         keys = self._keys(functions)
         app = HttpApp(functions, Router(self._app.routes), self._invoker, keys, self._admin)
-        await self._server.start(app)
+        self._server = HttpServer(app.handle, limits=LIMITS)
+        await self._server.serve(listener)
         self._start_triggers()
         self._print_banner(base_url)
         # What is loaded by now stays: the collector need not go through it again and again.
@@ -119,14 +125,14 @@ class FunctionsHost:
         schedule = parse_schedule(trigger.schedule, os.environ.get("WEBSITE_TIME_ZONE"))
         now = datetime.fromtimestamp(self._clock.now(), UTC)
         monitored = trigger.use_monitor and not schedule.is_sub_minute(now)
-        work = Timework(schedule, run_on_startup=trigger.run_on_startup, monitored=monitored)
+        rules = TimerRules(schedule, run_on_startup=trigger.run_on_startup, monitored=monitored)
 
         async def invoke(argument: Any) -> None:
             reason = f"Timer fired at {datetime.fromtimestamp(self._clock.now(), UTC).isoformat()}"
             await invoke_with_retries(self._invoker, function, argument, reason)
 
         monitor = ScheduleMonitor(self._options.data / "timers")
-        return TimerListener(function.name, work, invoke, monitor, self._clock, ClockWaiter(self._clock))
+        return TimerListener(function.name, rules, invoke, monitor, self._clock, ClockWaiter(self._clock))
 
     def _listener(self, function: Function, trigger: ServiceBusTrigger) -> ServiceBusListener:
         options = self._app.config.service_bus
@@ -144,7 +150,7 @@ class FunctionsHost:
         if isinstance(trigger, TimerTrigger):
             argument = timer_argument(None, past_due=False)
         elif isinstance(trigger, HttpTrigger):
-            argument = decode_request(_POSTED, text.encode(), {})
+            argument = decode_request(Request("POST", "/", {"host": "localhost"}, text.encode()), {})
         else:
             argument = text_argument(text, many=trigger.many, plain=plan.plain_body)
         await self._invoker.invoke(function, Call(argument, CALLED))
@@ -216,15 +222,6 @@ async def _flush_telemetry() -> None:
                 await asyncio.to_thread(flush)
     except TimeoutError:
         log.warning("telemetry could not be sent within %.0f s", FLUSH_SECONDS)
-
-
-_POSTED = {
-    "method": "POST",
-    "scheme": "http",
-    "raw_path": b"/",
-    "query_string": b"",
-    "headers": [(b"host", b"localhost")],
-}
 
 
 def _json(value: Any) -> str:

@@ -9,8 +9,6 @@ from localcloud.functions.problems import Problems
 from localcloud.functions.settings import read_json_object
 from localcloud.functions.timespan import parse_timespan
 
-__all__ = ["HostConfig", "ServiceBusOptions", "load_host_config"]
-
 HOST_JSON = "host.json"
 OVERRIDE_PREFIX = "AzureFunctionsJobHost"
 DEFAULT_TIMEOUT_SECONDS = 30 * 60.0

@@ -21,8 +21,6 @@ from localcloud.functions.context import InvocationContext, Output, Retry, Trace
 from localcloud.functions.definitions import Function
 from localcloud.functions.timespan import format_timespan
 
-__all__ = ["NO_TRACE", "Call", "FunctionTimeout", "Invoker", "Outcome", "pool_size"]
-
 log = logging.getLogger(__name__)
 
 LARGEST_POOL = 1000

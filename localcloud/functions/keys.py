@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["AccessKeys"]
-
 OWNER_ONLY = 0o600
 
 

@@ -18,14 +18,13 @@ from azure.functions.decorators.function_app import DecoratorApi, FunctionBuilde
 
 from localcloud.functions.bindings import parse_retry_policy, parse_trigger, refuse_unsupported
 from localcloud.functions.callplan import plan_call
+from localcloud.functions.constraints import TemplateError
 from localcloud.functions.definitions import Function, HttpTrigger, ServiceBusTrigger
 from localcloud.functions.hostconfig import HostConfig, load_host_config
 from localcloud.functions.problems import Problems
 from localcloud.functions.routes import Route, warn_of_overlaps
 from localcloud.functions.settings import load_local_settings, resolve_names
-from localcloud.functions.template import TemplateError, parse_template
-
-__all__ = ["LoadedApp", "load_app"]
+from localcloud.functions.template import parse_template
 
 log = logging.getLogger(__name__)
 

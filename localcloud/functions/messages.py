@@ -15,8 +15,6 @@ from azure.functions.meta import Datum, get_binding_registry
 from azure.servicebus import ServiceBusReceivedMessage
 from azure.servicebus.amqp import AmqpMessageBodyType
 
-__all__ = ["message_argument", "message_body", "message_metadata", "text_argument"]
-
 _NO_EXPIRY = "9999-12-31T23:59:59.999999Z"
 
 

@@ -1,7 +1,5 @@
 """What is wrong with an app, all of it at once: the real host stays silent about much of this."""
 
-__all__ = ["LoadError", "Problems"]
-
 
 class LoadError(ValueError):
     """The app cannot be run as it stands."""

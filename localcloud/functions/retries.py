@@ -8,8 +8,6 @@ from localcloud.functions.context import Retry
 from localcloud.functions.definitions import Function
 from localcloud.functions.invocation import Call, Invoker, Outcome
 
-__all__ = ["invoke_with_retries"]
-
 log = logging.getLogger(__name__)
 
 

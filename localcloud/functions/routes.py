@@ -7,8 +7,6 @@ from urllib.parse import unquote
 from localcloud.functions.problems import Problems
 from localcloud.functions.template import Segment, Template
 
-__all__ = ["Match", "Route", "Router", "split_path", "warn_of_overlaps"]
-
 
 @dataclass(frozen=True)
 class Route:

@@ -4,10 +4,8 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from localcloud.functions.ncrontab import MINUTE, ScheduleError, is_cron, parse_cron
 from localcloud.functions.timespan import format_timespan, parse_timespan
-from shared.core.schedule import MINUTE, ScheduleError, is_cron, parse_cron
-
-__all__ = ["Schedule", "ScheduleError", "parse_schedule"]
 
 
 class Schedule(Protocol):
@@ -26,7 +24,7 @@ class ConstantSchedule:
         return moment + self.interval
 
     def is_sub_minute(self, now: datetime) -> bool:  # noqa: ARG002 - the same at any time
-        return self.interval < timedelta(seconds=MINUTE)
+        return self.interval < MINUTE
 
     def __str__(self) -> str:
         return f"Constant: {format_timespan(self.interval.total_seconds())}"

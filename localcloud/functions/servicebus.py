@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     Credential = ClientSecretCredential | DefaultAzureCredential | ManagedIdentityCredential
 
-__all__ = ["Connector", "ServiceBusListener", "connector"]
-
 log = logging.getLogger(__name__)
 
 RECEIVE_SECONDS = 1.0  # how long one receive call waits, hence how soon a stop is noticed

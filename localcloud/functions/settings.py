@@ -9,8 +9,6 @@ from typing import Any
 
 from localcloud.functions.problems import Problems
 
-__all__ = ["Connection", "find_connection", "load_local_settings", "read_json_object", "resolve_names"]
-
 LOCAL_SETTINGS = "local.settings.json"
 _NAME = re.compile(r"%([^%\s]+)%")
 

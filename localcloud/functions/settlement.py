@@ -7,12 +7,9 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from enum import Enum
 from typing import Any, Protocol
 
 from azure.servicebus import ServiceBusReceivedMessage
-
-__all__ = ["Receiver", "Settlement", "Verdict", "decide", "keep_locked"]
 
 log = logging.getLogger(__name__)
 
@@ -35,21 +32,6 @@ class Receiver(Protocol):
     ) -> None: ...
 
     async def renew_message_lock(self, message: ServiceBusReceivedMessage) -> datetime: ...
-
-
-class Verdict(Enum):
-    COMPLETE = "complete"
-    ABANDON = "abandon"
-    LEAVE = "leave"
-
-
-def decide(*, succeeded: bool, auto_complete: bool, settled: bool) -> Verdict:
-    """A message that the function settled is left alone; a failure abandons, whatever autoComplete says."""
-    if settled:
-        return Verdict.LEAVE
-    if not succeeded:
-        return Verdict.ABANDON
-    return Verdict.COMPLETE if auto_complete else Verdict.LEAVE
 
 
 class Settlement:
@@ -79,20 +61,20 @@ class Settlement:
         return self._open[lock_token]
 
     async def finish(self, *, succeeded: bool, auto_complete: bool) -> None:
-        """Settle what the function did not; what fails is logged, and the broker redelivers it."""
+        """Settle what the function did not; what fails is logged, and the broker redelivers it.
+
+        A failure abandons, whatever autoComplete says.
+        """
         self._over = True
-        verdict = decide(succeeded=succeeded, auto_complete=auto_complete, settled=False)
-        if verdict is Verdict.LEAVE:
+        if succeeded and not auto_complete:
             return
-        act = (
-            self._receiver.complete_message if verdict is Verdict.COMPLETE else self._receiver.abandon_message
-        )
+        settle = self._receiver.complete_message if succeeded else self._receiver.abandon_message
         for message in list(self._open.values()):
             try:
-                await act(message)
+                await settle(message)
             except Exception as error:  # noqa: BLE001 - lost locks and lost connections are the broker's to mend
                 line = "could not %s message %s (it will be redelivered): %s"
-                log.error(line, verdict.value, message.message_id, error)  # noqa: TRY400 - one line is enough
+                log.error(line, "complete" if succeeded else "abandon", message.message_id, error)  # noqa: TRY400 - one line is enough
 
 
 async def keep_locked(receiver: Receiver, message: ServiceBusReceivedMessage, *, max_seconds: float) -> None:

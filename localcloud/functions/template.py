@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 from localcloud.functions.constraints import Constraint, TemplateError, parse_constraint
 
-__all__ = ["Segment", "Template", "TemplateError", "parse_template"]
-
 
 @dataclass(frozen=True)
 class Parameter:

@@ -1,4 +1,4 @@
-"""Timer triggers: a clockwork that says when to fire and why, the record it keeps, and the loop around it."""
+"""Timer triggers: the rules for when to fire and why, the record that is kept, and the loop around them."""
 
 import asyncio
 import json
@@ -13,17 +13,6 @@ from azure.functions.meta import Datum, get_binding_registry
 
 from localcloud.clock import Clock
 from localcloud.functions.schedule import Schedule
-
-__all__ = [
-    "ClockWaiter",
-    "Firing",
-    "ScheduleMonitor",
-    "ScheduleStatus",
-    "TimerListener",
-    "Timework",
-    "Waiter",
-    "timer_argument",
-]
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +39,7 @@ class Firing:
     on_startup: bool = False
 
 
-class Timework:
+class TimerRules:
     """The real host's rules for one timer, without I/O: `status` is what the monitor has to keep."""
 
     def __init__(self, schedule: Schedule, *, run_on_startup: bool, monitored: bool) -> None:
@@ -134,27 +123,19 @@ class ClockWaiter:
             await asyncio.sleep(min(left, LONGEST_SLEEP_SECONDS))
 
 
+@dataclass
 class TimerListener:
     """Fires one timer, one invocation at a time; what an invocation raises never stops it."""
 
-    def __init__(
-        self,
-        function: str,
-        work: Timework,
-        invoke: Callable[[Any], Awaitable[None]],
-        monitor: ScheduleMonitor,
-        clock: Clock,
-        waiter: Waiter,
-    ) -> None:
-        self._function = function
-        self._work = work
-        self._invoke = invoke
-        self._monitor = monitor
-        self._clock = clock
-        self._waiter = waiter
-        self._stopping = False
-        self._idle = False
-        self._task: asyncio.Task[None] | None = None
+    function: str
+    rules: TimerRules
+    invoke: Callable[[Any], Awaitable[None]]
+    monitor: ScheduleMonitor
+    clock: Clock
+    waiter: Waiter
+    _stopping: bool = False
+    _idle: bool = False
+    _task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._run())
@@ -171,34 +152,34 @@ class TimerListener:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _run(self) -> None:
-        recorded = self._monitor.read(self._function) if self._work.monitored else None
-        firing = self._work.start(self._now(), recorded)
+        recorded = self.monitor.read(self.function) if self.rules.monitored else None
+        firing = self.rules.start(self._now(), recorded)
         self._record()
-        log.info("timer %s: %s, next at %s", self._function, self._work.schedule, _iso(firing.due))
+        log.info("timer %s: %s, next at %s", self.function, self.rules.schedule, _iso(firing.due))
         while not self._stopping:
             self._idle = True
-            await self._waiter.wait_until(firing.due.timestamp())
+            await self.waiter.wait_until(firing.due.timestamp())
             self._idle = False
             invoked_at = self._now()
             if firing.past_due:
-                log.warning("timer %s is past due: an occurrence was missed", self._function)
-            await self._invoke(timer_argument(self._reported_status(), past_due=firing.past_due))
-            firing = self._work.finish(firing, invoked_at)
+                log.warning("timer %s is past due: an occurrence was missed", self.function)
+            await self.invoke(timer_argument(self._reported_status(), past_due=firing.past_due))
+            firing = self.rules.finish(firing, invoked_at)
             self._record()
 
     def _now(self) -> datetime:
-        return datetime.fromtimestamp(self._clock.now(), UTC)
+        return datetime.fromtimestamp(self.clock.now(), UTC)
 
     def _reported_status(self) -> ScheduleStatus | None:
-        return self._work.status if self._work.monitored else None
+        return self.rules.status if self.rules.monitored else None
 
     def _record(self) -> None:
-        if not self._work.monitored or self._work.status is None:
+        if not self.rules.monitored or self.rules.status is None:
             return
         try:
-            self._monitor.write(self._function, self._work.status)
+            self.monitor.write(self.function, self.rules.status)
         except OSError:
-            log.exception("timer %s: its status could not be written", self._function)
+            log.exception("timer %s: its status could not be written", self.function)
 
 
 def timer_argument(status: ScheduleStatus | None, *, past_due: bool) -> Any:

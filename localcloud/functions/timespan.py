@@ -2,8 +2,6 @@
 
 import re
 
-__all__ = ["format_timespan", "parse_timespan"]
-
 _DAYS = re.compile(r"-?\d{1,8}")
 _CLOCK = re.compile(
     r"(?P<sign>-?)(?:(?P<days>\d{1,8})\.)?(?P<hours>\d{1,2}):(?P<minutes>\d{1,2})"

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 import Stemmer  # type: ignore[import-not-found]  # it ships no types
 
-__all__ = ["ANALYZERS", "DEFAULT_ANALYZER", "Analyzer", "Token"]
-
 DEFAULT_ANALYZER = "standard.lucene"
 MAX_CACHED_STEMS = 200_000
 

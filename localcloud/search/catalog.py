@@ -2,6 +2,7 @@
 
 import secrets
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +12,19 @@ from localcloud.search.index import Index
 from localcloud.search.schema import Schema, check_name, check_update, parse_index
 from localcloud.search.store import Store
 
-__all__ = ["Catalog", "Conditions"]
-
 MAX_INDEXES = 200
 
 
+@dataclass(frozen=True)
 class Conditions:
     """If-Match and If-None-Match of a request."""
 
-    def __init__(self, if_match: str | None = None, if_none_match: str | None = None) -> None:
-        self._if_match = if_match
-        self._if_none_match = if_none_match
+    if_match: str | None = None
+    if_none_match: str | None = None
 
     def check(self, etag: str | None) -> None:
         """Against what there is; None where there is nothing."""
-        match, none_match = self._if_match, self._if_none_match
+        match, none_match = self.if_match, self.if_none_match
         if match is not None and (etag is None or not _matches(match, etag)):
             raise _precondition_failed()
         if none_match is not None and etag is not None and _matches(none_match, etag):

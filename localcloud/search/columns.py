@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from localcloud.search.fields import COMPLEX, Field
 from localcloud.search.values import double, instant
 
-__all__ = ["Column", "Frame", "Mask", "Nested", "Rows"]
-
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.int64]
 _DTYPES = {"Edm.Double": np.float64, "Edm.Boolean": np.int8}

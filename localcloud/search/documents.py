@@ -8,11 +8,9 @@ from localcloud.search.errors import DocumentError, SearchError, bad_request, sh
 from localcloud.search.schema import Schema
 from localcloud.search.values import check_vector, key_problem, merge_documents, normalise_document
 
-__all__ = ["Action", "Outcome", "parse_batch", "plan"]
-
 ACTIONS = ("upload", "merge", "mergeOrUpload", "delete")
 MAX_ACTIONS = 32_000
-MAX_KEY_PROBLEMS = 20  # told in one answer
+MAX_KEY_PROBLEMS = 20  # reported in one answer
 
 
 @dataclass(slots=True)
@@ -60,9 +58,9 @@ def _check_keys(schema: Schema, actions: list[Any]) -> None:
     keys = (item.get(schema.key.name) if isinstance(item, dict) else None for item in actions)
     problems = [f"{at}: {problem}" for at, key in enumerate(keys) if (problem := key_problem(key))]
     if problems:
-        told = problems[:MAX_KEY_PROBLEMS]
-        message = f"The request is invalid. Details: actions : {' '.join(told)}"
-        details = [("InvalidDocumentKey", f"{problem} Parameters: actions") for problem in told]
+        reported = problems[:MAX_KEY_PROBLEMS]
+        message = f"The request is invalid. Details: actions : {' '.join(reported)}"
+        details = [("InvalidDocumentKey", f"{problem} Parameters: actions") for problem in reported]
         raise SearchError(400, message, "InvalidRequestParameter", details)
 
 

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["DocumentError", "SearchError", "bad_request", "invalid_expression", "shown", "unsupported"]
-
 
 class SearchError(Exception):
     """An answer other than success: its status, its code and a message that says what to do."""

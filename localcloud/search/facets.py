@@ -15,8 +15,6 @@ from localcloud.search.schema import Schema
 from localcloud.search.values import instant, instant_text
 from localcloud.search.view import View
 
-__all__ = ["Facet", "count_facet", "parse_facet"]
-
 MAX_DIGITS = 10
 DAY = 86_400_000
 _FIXED = {"minute": 60_000, "hour": 3_600_000, "day": DAY}

@@ -8,18 +8,6 @@ from typing import Any
 from localcloud.search.analysis import ANALYZERS, DEFAULT_ANALYZER
 from localcloud.search.errors import bad_request, shown, unsupported
 
-__all__ = [
-    "COMPLEX",
-    "MAX_FIELDS",
-    "STRING",
-    "Field",
-    "as_list",
-    "as_object",
-    "echo_field",
-    "parse_field",
-    "refuse_unknown",
-]
-
 STRING, COMPLEX, SINGLE = "Edm.String", "Edm.ComplexType", "Edm.Single"
 SCALARS = frozenset({STRING, "Edm.Int32", "Edm.Int64", "Edm.Double", "Edm.Boolean", "Edm.DateTimeOffset"})
 MAX_DEPTH = 10
@@ -36,11 +24,8 @@ _REFUSED = {
     "sensitivityLabel": "sensitivity labels",
 }
 _FLAGS = ("searchable", "filterable", "sortable", "facetable")
-_KNOWN = (
-    frozenset({"name", "type", "key", "retrievable", "stored", "fields", "analyzer", "searchAnalyzer"})
-    | {"indexAnalyzer", "dimensions", "vectorSearchProfile", *_FLAGS}
-    | set(_REFUSED)
-)
+_ECHOED = ("indexAnalyzer", "searchAnalyzer", "analyzer", "dimensions", "vectorSearchProfile")
+_KNOWN = frozenset({"name", "type", "key", "retrievable", "stored", "fields", *_ECHOED, *_FLAGS, *_REFUSED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +34,17 @@ class Field:
     path: str
     type: str  # of the element, where it is a collection
     collection: bool
-    key: bool
     retrievable: bool
     searchable: bool
-    filterable: bool
-    sortable: bool
-    facetable: bool
-    index_analyzer: str
-    search_analyzer: str
-    dimensions: int
-    metric: str
-    fields: tuple["Field", ...]
+    key: bool = False
+    filterable: bool = False
+    sortable: bool = False
+    facetable: bool = False
+    index_analyzer: str = ""
+    search_analyzer: str = ""
+    dimensions: int = 0
+    metric: str = ""
+    fields: tuple["Field", ...] = ()
 
     @property
     def is_vector(self) -> bool:
@@ -124,7 +109,7 @@ def parse_field(
         return _vector_field(item, path, metrics)
     repeated = repeated or collection
     children = _children(item, path, kind, metrics, depth, repeated=repeated)
-    flags = {flag: _flag(item, path, kind, flag, repeated=repeated) for flag in _FLAGS}
+    flags: dict[str, Any] = {flag: _flag(item, path, kind, flag, repeated=repeated) for flag in _FLAGS}
     analyzers = _field_analyzers(item, path, searchable=flags["searchable"])
     return Field(
         name=name,
@@ -136,8 +121,6 @@ def parse_field(
         **flags,
         index_analyzer=analyzers[0],
         search_analyzer=analyzers[1],
-        dimensions=0,
-        metric="",
         fields=children,
     )
 
@@ -222,17 +205,10 @@ def _vector_field(item: dict[str, Any], path: str, metrics: dict[str, str]) -> F
         path=path,
         type=SINGLE,
         collection=True,
-        key=False,
         retrievable=stored and _boolean(item, "retrievable", path, default=True),
         searchable=True,
-        filterable=False,
-        sortable=False,
-        facetable=False,
-        index_analyzer="",
-        search_analyzer="",
         dimensions=dimensions,
         metric=metrics[profile],
-        fields=(),
     )
 
 
@@ -246,17 +222,8 @@ def echo_field(field: Field, item: dict[str, Any]) -> dict[str, Any]:
     return {
         "name": field.name,
         "type": item["type"],
-        "searchable": field.searchable,
-        "filterable": field.filterable,
-        "retrievable": field.retrievable,
+        **{flag: getattr(field, flag) for flag in (*_FLAGS, "retrievable", "key")},
         "stored": item.get("stored") is not False,
-        "sortable": field.sortable,
-        "facetable": field.facetable,
-        "key": field.key,
-        "indexAnalyzer": item.get("indexAnalyzer"),
-        "searchAnalyzer": item.get("searchAnalyzer"),
-        "analyzer": item.get("analyzer"),
-        "dimensions": item.get("dimensions"),
-        "vectorSearchProfile": item.get("vectorSearchProfile"),
+        **{name: item.get(name) for name in _ECHOED},
         "synonymMaps": [],
     }

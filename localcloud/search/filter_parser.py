@@ -17,8 +17,6 @@ from localcloud.search.filters import Boolean, Compare, Filter, In, Junction, La
 from localcloud.search.schema import Schema
 from localcloud.search.values import instant
 
-__all__ = ["parse_filter"]
-
 MAX_DEPTH = 100
 MAX_CLAUSES = 3000
 

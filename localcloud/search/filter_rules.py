@@ -7,8 +7,6 @@ from localcloud.search.fields import Field
 from localcloud.search.filter_tokens import Constant
 from localcloud.search.filters import Compare, Filter, In, Junction, Not
 
-__all__ = ["check_string_lambda", "checked"]
-
 _NUMBERS = frozenset({"Edm.Int32", "Edm.Int64", "Edm.Double"})
 
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from localcloud.search.errors import invalid_expression
 
-__all__ = ["CONSTANTS", "Constant", "Token", "constant", "number", "tokens_of"]
-
 CONSTANTS = {"null": None, "true": True, "false": False, "INF": math.inf, "NaN": math.nan}
 _TOKEN = re.compile(
     r"""(?P<space>\s+)

@@ -14,8 +14,6 @@ import numpy as np
 
 from localcloud.search.columns import Column, Frame, Mask
 
-__all__ = ["Boolean", "Compare", "Filter", "In", "Junction", "Lambda", "Not", "Textual"]
-
 Matches = Callable[["Textual"], Mask]  # answers search.ismatch for the frame at hand
 
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {

@@ -8,8 +8,6 @@ from localcloud.search.fields import Field
 from localcloud.search.scoring import Compiled, PrefixMatch, TermMatch, leaves
 from localcloud.search.segment import texts_of
 
-__all__ = ["highlight_text", "highlights"]
-
 # A point inside a word or a number, such as in 3.11, does not end a sentence.
 _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?]+(?![\s.!?]|$))+(?:[.!?]+(?=\s|$)|\n|$)?\s*|[.!?\n]+\s*")
 MAX_FRAGMENT = 1000

@@ -22,8 +22,6 @@ from localcloud.search.snapshot import read_segment, write_segment
 from localcloud.search.store import Store, StoredDocument, decode, encode
 from localcloud.search.view import View
 
-__all__ = ["Index"]
-
 log = logging.getLogger(__name__)
 
 # A search that began before a write may still read what the write replaced.

@@ -19,8 +19,6 @@ from localcloud.search.request import parse_search, select_of
 from localcloud.search.searching import run_search
 from localcloud.search.suggesting import autocomplete, suggest
 
-__all__ = ["Answer", "Call", "Operation", "find_operation"]
-
 MAX_PARAMETERS = 200
 MAX_BODY = 16 * 1024 * 1024
 _ROUTE = re.compile(r"/(\w+)(?:\('((?:[^']|'')*)'\)|/([^/()']+))?(/.*)?")

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from localcloud.search.analysis import Analyzer
 from localcloud.search.columns import Mask, Rows
 
-__all__ = ["Postings"]
-
 # Between two values of a collection, so that no phrase spans them.
 VALUE_GAP = 100
 _LAST_CHARACTER = "\U0010ffff"

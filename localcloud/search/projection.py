@@ -5,8 +5,6 @@ from typing import Any
 from localcloud.search.fields import COMPLEX, Field
 from localcloud.search.schema import Schema
 
-__all__ = ["project"]
-
 
 def project(document: dict[str, Any], schema: Schema, select: list[str]) -> dict[str, Any]:
     """`select` holds paths; empty means everything."""

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from localcloud.search.errors import bad_request
 
-__all__ = ["Everything", "Group", "Negation", "Node", "Phrase", "Prefix", "Words", "parse_simple"]
-
 MAX_DEPTH = 50
 MAX_CLAUSES = 1024
 MAX_CHARACTERS = 100_000

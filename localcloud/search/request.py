@@ -14,8 +14,6 @@ from localcloud.search.filter_parser import parse_filter
 from localcloud.search.filters import Filter
 from localcloud.search.schema import Schema
 
-__all__ = ["OrderBy", "SearchQuery", "VectorQuery", "parse_search", "string_list"]
-
 PAGE = 50
 MAX_PAGE = 1000
 MAX_SKIP = 100_000

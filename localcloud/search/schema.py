@@ -15,8 +15,6 @@ from localcloud.search.fields import (
     refuse_unknown,
 )
 
-__all__ = ["Schema", "check_name", "check_update", "parse_index"]
-
 METRICS = frozenset({"cosine", "euclidean", "dotProduct"})
 HNSW_DEFAULTS = {"metric": "cosine", "m": 4, "efConstruction": 400, "efSearch": 500}
 HNSW_RANGES = {"m": (4, 10), "efConstruction": (100, 1000), "efSearch": (100, 1000)}

@@ -18,18 +18,6 @@ from localcloud.search.query_syntax import Everything, Group, Negation, Node, Ph
 from localcloud.search.schema import Schema
 from localcloud.search.view import Part, View
 
-__all__ = [
-    "All",
-    "Combined",
-    "Compiled",
-    "PrefixMatch",
-    "Scorer",
-    "TermMatch",
-    "Without",
-    "compile_query",
-    "leaves",
-]
-
 Scores = NDArray[np.float64]
 
 

@@ -21,8 +21,6 @@ from localcloud.search.scoring import Combined, Compiled, Scorer, compile_query,
 from localcloud.search.vectors import nearest, reciprocal_rank_fusion
 from localcloud.search.view import View
 
-__all__ = ["Fetch", "filter_masks", "in_order", "run_search"]
-
 # The best of the text arm that take part in a fusion.
 TEXT_RECALL = 1000
 MAX_TERMS = 1024

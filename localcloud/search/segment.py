@@ -15,8 +15,6 @@ from localcloud.search.fields import Field
 from localcloud.search.postings import Postings
 from localcloud.search.schema import Schema
 
-__all__ = ["Segment", "Vectors", "suggest_name", "texts_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Vectors:

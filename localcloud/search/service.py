@@ -27,8 +27,6 @@ from localcloud.search.errors import DocumentError, SearchError, bad_request
 from localcloud.search.operations import Answer, Call, Operation, find_operation
 from localcloud.search.tls import server_context
 
-__all__ = ["ADMIN_KEY", "QUERY_KEY", "SearchService", "Settings"]
-
 log = logging.getLogger(__name__)
 
 # Well known on purpose: the service listens on loopback, and holds nothing but test data.
@@ -101,7 +99,7 @@ class SearchService:
         self, operation: Operation, call: Call, fault: Fault | None, started: float
     ) -> Response:
         if fault is not None:
-            broken = await self._act_out(fault, call)
+            broken = await self._inject(fault, call)
             if broken is not None:
                 return self._respond(call.request, broken, started) if isinstance(broken, Answer) else broken
         executor = self._threads.get(operation.thread)
@@ -113,7 +111,7 @@ class SearchService:
             return Response(0, drop=True)
         return self._respond(call.request, answer, started)
 
-    async def _act_out(self, fault: Fault, call: Call) -> Answer | Response | None:
+    async def _inject(self, fault: Fault, call: Call) -> Answer | Response | None:
         """What to answer instead, or None where the operation is still to run."""
         if fault.kind == "latency":
             await asyncio.sleep(float(fault.args.get("seconds", 1.0)))

@@ -18,8 +18,6 @@ from localcloud.search.columns import Column, Frame, Nested
 from localcloud.search.postings import Postings
 from localcloud.search.segment import Segment, Vectors
 
-__all__ = ["read_segment", "write_segment"]
-
 MAGIC = b"RCSEG001"
 _ALIGNMENT = 64
 _CLASSES: dict[str, Any] = {cls.__name__: cls for cls in (Column, Frame, Nested, Postings, Segment, Vectors)}

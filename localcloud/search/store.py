@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from localcloud.search.schema import Schema
 
-__all__ = ["Store", "StoredDocument", "decode", "encode"]
-
 _SCHEMA = """
 create table if not exists indexes (
     id integer primary key autoincrement, name text unique not null, definition blob not null,

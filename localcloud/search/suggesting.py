@@ -30,8 +30,6 @@ from localcloud.search.searching import Fetch, filter_masks, in_order
 from localcloud.search.segment import suggest_name, texts_of
 from localcloud.search.view import View
 
-__all__ = ["autocomplete", "suggest"]
-
 MAX_TEXT = 100
 MAX_TOP = 100
 # How many of the best matching documents are read for completions.

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import trustme
 
-__all__ = ["server_context"]
-
 
 def server_context(folder: Path, host: str) -> tuple[ssl.SSLContext, Path]:
     """A context to serve with, and the path of the certificate that clients need."""

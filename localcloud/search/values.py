@@ -15,8 +15,6 @@ from localcloud.search.errors import DocumentError, SearchError, bad_request, sh
 from localcloud.search.fields import COMPLEX, Field
 from localcloud.search.schema import Schema
 
-__all__ = ["check_vector", "instant", "key_problem", "merge_documents", "normalise_document"]
-
 _KEY = re.compile(r"[A-Za-z0-9_\-=]{1,1024}")
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,12})?)?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
 _STORED_FORM = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)

@@ -12,8 +12,6 @@ from localcloud.search.fields import Field
 from localcloud.search.segment import Vectors
 from localcloud.search.view import View
 
-__all__ = ["nearest", "reciprocal_rank_fusion"]
-
 RANK_CONSTANT = 60
 # Below this share of rows it is cheaper to gather them than to compute them all.
 GATHER_BELOW = 0.25

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from localcloud.search.columns import Column, Mask, Rows
 from localcloud.search.segment import Segment
 
-__all__ = ["Part", "View"]
-
 SMALL = 1024
 MERGE_FACTOR = 8
 
@@ -53,9 +51,6 @@ class View:
             result[here] = part.segment.rowids[rows[here] - part.base]
         return [int(rowid) for rowid in result]
 
-    def live_mask(self) -> Mask:
-        return np.concatenate([part.live for part in self.parts] or [np.empty(0, dtype=np.bool_)])
-
     def column(self, path: str) -> Column | None:
         """One column over all parts, for sorting: made when first asked for."""
         if path not in self._columns:
@@ -74,7 +69,7 @@ class View:
         parts = [(part.segment, _without(part, removed)) for part in self.parts]
         if added is not None:
             parts.append((added, np.ones(added.rows, dtype=np.bool_)))
-        return View(_tidied(parts))
+        return View(_compacted(parts))
 
     def storage_size(self) -> tuple[int, int]:
         """Bytes in all, and of vectors."""
@@ -95,7 +90,7 @@ def _without(part: Part, removed: NDArray[np.int64]) -> Mask:
     return live
 
 
-def _tidied(parts: list[tuple[Segment, Mask]]) -> list[tuple[Segment, Mask]]:
+def _compacted(parts: list[tuple[Segment, Mask]]) -> list[tuple[Segment, Mask]]:
     """Drop what is dead, rewrite what is half dead, and merge the youngest segments of like size."""
     result: list[tuple[Segment, Mask]] = []
     for segment, live in parts:

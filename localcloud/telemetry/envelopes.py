@@ -12,18 +12,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-__all__ = [
-    "BodyError",
-    "EnvelopeError",
-    "Log",
-    "Received",
-    "Refused",
-    "Span",
-    "Value",
-    "read_envelopes",
-    "unpack",
-]
-
 LEVELS = ("debug", "info", "warning", "error", "critical")
 RESOURCE_METRIC = "_OTELRESOURCE_"  # describes the sender, and measures nothing
 _DURATION = re.compile(r"(?:(\d+)\.)?(\d+):(\d\d):(\d\d(?:\.\d+)?)")
@@ -140,7 +128,7 @@ def _take(envelope: dict[str, Any], received: Received) -> None:
             received.logs.append(_exception(time, tags, base))
         case "MetricData":
             received.values += [
-                _value(time, base, each) for each in base["metrics"] if each["name"] != RESOURCE_METRIC
+                _value(time, base, point) for point in base["metrics"] if point["name"] != RESOURCE_METRIC
             ]
         case "EventData" | "AvailabilityData" | "PageViewData":
             pass  # nothing of ours sends them, and a sender must not fail for them

@@ -8,15 +8,13 @@ from urllib.parse import parse_qsl, unquote
 from localcloud.telemetry.envelopes import LEVELS
 from localcloud.telemetry.store import Store
 
-__all__ = ["PREFIX", "QuestionError", "answer"]
-
 PREFIX = "/api/"
 LIMIT = 200
 MOST = 5_000
 WINDOW_SECONDS = 300.0
 
 
-class QuestionError(ValueError):
+class TelemetryQueryError(ValueError):
     """A question that cannot be answered: what, where and what to do."""
 
     def __init__(self, message: str, status: int = 400) -> None:
@@ -43,13 +41,13 @@ class _Parameters:
     def flag(self, name: str) -> bool | None:
         given = self.text(name)
         if given not in (None, "true", "false"):
-            raise QuestionError(f"{name}={given}: give true or false")
+            raise TelemetryQueryError(f"{name}={given}: give true or false")
         return None if given is None else given == "true"
 
     def level(self) -> str | None:
         given = self.text("level")
         if given is not None and given not in LEVELS:
-            raise QuestionError(f"level={given}: give one of {', '.join(LEVELS)}")
+            raise TelemetryQueryError(f"level={given}: give one of {', '.join(LEVELS)}")
         return given
 
     def moment(self, name: str) -> float | None:
@@ -64,7 +62,9 @@ class _Parameters:
         try:
             time = datetime.fromisoformat(given)
         except ValueError:
-            raise QuestionError(f"{name}={given}: give an ISO 8601 time, or seconds before now") from None
+            raise TelemetryQueryError(
+                f"{name}={given}: give an ISO 8601 time, or seconds before now"
+            ) from None
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
     def attributes(self) -> dict[str, str]:
@@ -79,7 +79,7 @@ class _Parameters:
 
     def nothing_more(self, instead: str) -> None:
         if self._given:
-            raise QuestionError(f"{min(self._given)}: no such parameter here; give {instead}")
+            raise TelemetryQueryError(f"{min(self._given)}: no such parameter here; give {instead}")
 
     def _number(self, name: str, default: float, *, least: float, most: float) -> float:
         given = self.text(name)
@@ -88,17 +88,17 @@ class _Parameters:
         except ValueError:
             number = least - 1
         if not least <= number <= most:
-            raise QuestionError(f"{name}={given}: give a number from {least:g} to {most:g}")
+            raise TelemetryQueryError(f"{name}={given}: give a number from {least:g} to {most:g}")
         return number
 
 
 def answer(store: Store, path: str, query: str, now: float) -> dict[str, Any]:
-    """QuestionError says what is wrong with the question."""
+    """TelemetryQueryError says what is wrong with the question."""
     kind, _, rest = path.removeprefix(PREFIX).partition("/")
     handler = _HANDLERS.get((kind, bool(rest)))
     if handler is None:
         known = ", ".join(PREFIX + name + ("/..." if of_one else "") for name, of_one in _HANDLERS)
-        raise QuestionError(f"{path}: there is nothing here; there are {known}", 404)
+        raise TelemetryQueryError(f"{path}: there is nothing here; there are {known}", 404)
     return handler(store, unquote(rest), _Parameters(query, now), now)
 
 
@@ -106,7 +106,7 @@ def _trace(store: Store, trace_id: str, parameters: _Parameters, _now: float) ->
     parameters.nothing_more("none")
     spans = store.trace(trace_id)
     if not spans:
-        raise QuestionError(f"{trace_id}: no such trace is known, or it is no longer kept", 404)
+        raise TelemetryQueryError(f"{trace_id}: no such trace is known, or it is no longer kept", 404)
     known = {span["span_id"] for span in spans}
     unknown = sorted({span["parent_id"] for span in spans} - known - {None})
     logs = store.logs(trace_ids=[trace_id], limit=MOST)
@@ -165,7 +165,7 @@ def _logs(store: Store, _rest: str, parameters: _Parameters, _now: float) -> dic
 def _metrics(store: Store, name: str, parameters: _Parameters, now: float) -> dict[str, Any]:
     start = now - parameters.window()
     found = store.series(name or None, parameters.rest(), start=start, now=now)
-    return {"metrics": [each | {"last_time": _iso(each["last_time"])} for each in found]}
+    return {"metrics": [series | {"last_time": _iso(series["last_time"])} for series in found]}
 
 
 def _span(span: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,10 +12,8 @@ from urllib.parse import urlsplit
 from localcloud.clock import Clock, SystemClock
 from localcloud.httpd import HttpServer, Limits, Request, Response, json_response
 from localcloud.telemetry.envelopes import BodyError, read_envelopes, unpack
-from localcloud.telemetry.questions import PREFIX, QuestionError, answer
+from localcloud.telemetry.questions import PREFIX, TelemetryQueryError, answer
 from localcloud.telemetry.store import Store
-
-__all__ = ["PORT", "Settings", "TelemetryService"]
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +75,7 @@ class TelemetryService:
         except BodyError as error:
             return json_response(400, _track_answer(0, [(0, str(error))]))
         self._store.add(received, self._clock.now())
-        refused = [(each.index, each.message) for each in received.refused]
+        refused = [(refusal.index, refusal.message) for refusal in received.refused]
         for index, message in refused[:5]:
             log.warning("envelope %d was refused: %s", index, message)
         status = 200 if not refused else 206 if len(refused) < received.total else 400
@@ -86,7 +84,7 @@ class TelemetryService:
     def _answer(self, request: Request) -> Response:
         try:
             found = answer(self._store, request.raw_path, request.query, self._clock.now())
-        except QuestionError as error:
+        except TelemetryQueryError as error:
             return json_response(error.status, {"error": str(error)})
         return json_response(200, found, [("Cache-Control", "no-store")])
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from localcloud.telemetry.envelopes import LEVELS, Log, Received, Span, Value
 
-__all__ = ["Limits", "Store"]
-
 DAY = 86_400
 TRIM_EVERY = 5_000  # rows that came in between two looks at the bounds
 LISTED_IDS = 1_000  # of one attribute, to be found by

@@ -10,8 +10,6 @@ from typing import Any
 
 import aiohttp
 
-__all__ = ["App", "AppError", "ArchiveFile", "Taken", "archives_at", "open_app"]
-
 LARGEST_UPLOAD = 90 * 1024 * 1024  # the host takes no larger body; a local source reads the file itself
 TIMEOUT = aiohttp.ClientTimeout(total=120)
 LONGEST_NAME = 63
@@ -78,7 +76,8 @@ class App:
             operation = await self.get(f"/api/operations/{operation['id']}")
         if operation["error"]:
             raise AppError(f"{path}: {operation['error']}")
-        return [Taken(each["archive_id"], path.name, each["duplicate"]) for each in operation["archives"]]
+        archives = operation["archives"]
+        return [Taken(archive["archive_id"], path.name, archive["duplicate"]) for archive in archives]
 
 
 @asynccontextmanager
@@ -90,7 +89,7 @@ async def open_app(base: str) -> AsyncIterator[App]:
 def archives_at(path: Path) -> list[ArchiveFile]:
     """The archive, or those that a folder holds."""
     found = [path] if path.is_file() else sorted(path.glob("[!.]*"))
-    files = [ArchiveFile(each.resolve(), each.stat().st_size) for each in found if each.is_file()]
+    files = [ArchiveFile(file.resolve(), file.stat().st_size) for file in found if file.is_file()]
     if not files:
         raise AppError(f"{path}: there is no such file, nor a folder with archives in it")
     return files

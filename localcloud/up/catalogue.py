@@ -7,8 +7,6 @@ from pathlib import Path
 
 from localcloud.ports import Ports
 
-__all__ = ["NAMES", "ServicePlan", "UnknownServiceError", "plan_services"]
-
 HOST = "127.0.0.1"
 NAMES = ("storage", "servicebus", "cosmos", "search", "telemetry", "functions")
 AZURITE_FOLDER = Path(__file__).resolve().parents[1] / "azurite"

@@ -13,8 +13,6 @@ from localcloud.service import READY_PREFIX
 from localcloud.up.catalogue import ServicePlan
 from localcloud.up.health import is_healthy
 
-__all__ = ["Child", "StartError"]
-
 START_SECONDS = 180.0
 STOP_SECONDS = 20.0
 POLL_SECONDS = 0.05

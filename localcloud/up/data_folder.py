@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["DataFolderError", "data_folder"]
-
 MARKER = ".rough-consensus-localcloud"
 
 

@@ -5,8 +5,6 @@ import ssl
 from pathlib import Path
 from urllib.parse import urlsplit
 
-__all__ = ["is_healthy"]
-
 TIMEOUT_SECONDS = 3.0
 
 

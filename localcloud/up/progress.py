@@ -9,8 +9,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from localcloud.up.app import App, Taken
 
-__all__ = ["Outcome", "follow"]
-
 POLL_SECONDS = 0.4
 
 
@@ -48,7 +46,7 @@ async def follow(app: App, archives: Sequence[Taken], console: Console) -> Outco
 
 
 async def _ask(app: App, archives: Sequence[Taken]) -> Outcome:
-    found = [(await app.get(f"/api/archives/{each.archive_id}"))["progress"] for each in archives]
+    found = [(await app.get(f"/api/archives/{archive.archive_id}"))["progress"] for archive in archives]
     by_stage = zip(*(progress["stages"] for progress in found), strict=True)
     return Outcome(
         complete=all(progress["complete"] or progress["failed"] for progress in found),
@@ -62,7 +60,7 @@ async def _ask(app: App, archives: Sequence[Taken]) -> Outcome:
 
 
 def _summed(of_stage: Sequence[dict[str, object]]) -> StageCount:
-    totals = {name: sum(int(str(each[name])) for each in of_stage) for name in ("done", "total", "failed")}
+    totals = {name: sum(int(str(count[name])) for count in of_stage) for name in ("done", "total", "failed")}
     return StageCount(str(of_stage[0]["name"]), str(of_stage[0]["unit"]), **totals)
 
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from localcloud.ports import Ports
 
-__all__ = ["SettingsFileError", "local_values", "telemetry_connection", "write_local_settings"]
-
 # Public values of Microsoft's emulators (and one of ours), the same on every machine: not secrets.
 AZURITE_ACCOUNT = "devstoreaccount1"
 AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="

@@ -1,5 +1,6 @@
 """What `make run` does once all is up: takes archives in, shows them going through, and prints a report."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ from rich.text import Text
 
 from localcloud.up.app import App, AppError, Taken, archives_at, open_app
 from localcloud.up.progress import follow
-from ops.output import clean
 
-__all__ = ["show_archives"]
+# Control characters, direction marks and lone surrogates: mail must not steer the terminal.
+_UNPRINTABLE = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]"
+)
 
 
 async def show_archives(base: str, archives: Path, console: Console) -> int:
@@ -27,8 +30,8 @@ async def show_archives(base: str, archives: Path, console: Console) -> int:
 
 
 async def _show(app: App, archives: Path, console: Console) -> int:
-    taken = [each for archive in archives_at(archives) for each in await app.take_in(archive)]
-    names = ", ".join(each.name + (" (known already)" if each.duplicate else "") for each in taken)
+    taken = [archive for file in archives_at(archives) for archive in await app.take_in(file)]
+    names = ", ".join(f"{archive.name}{' (known already)' if archive.duplicate else ''}" for archive in taken)
     console.print(_text(f"\nTaking in {names}"))
     outcome = await follow(app, taken, console)
     for gap in outcome.gaps:
@@ -38,24 +41,28 @@ async def _show(app: App, archives: Path, console: Console) -> int:
 
 
 async def _print_a_report(app: App, taken: Sequence[Taken], console: Console) -> None:
-    sources = {(await app.get(f"/api/archives/{each.archive_id}"))["source"] for each in taken}
+    sources = {(await app.get(f"/api/archives/{archive.archive_id}"))["source"] for archive in taken}
     pages = [await app.get("/api/reports", source=source, type="thread", limit="200") for source in sources]
     found = [report for page in pages for report in page["items"]]
     if not found:
         return
-    report = await app.get(f"/api/reports/{max(found, key=_tells)['report_id']}")
+    report = await app.get(f"/api/reports/{max(found, key=_report_interest)['report_id']}")
     console.print()
     console.rule(_text(f"The report on: {report['title']}"), align="left", style="dim")
-    console.print(Padding(Markdown(clean(report["summary"]["content_markdown"])), (0, 2)))
+    console.print(Padding(Markdown(_printable(report["summary"]["content_markdown"])), (0, 2)))
     console.rule(style="dim")
     console.print(_text(f"Read it with its mails: {app.base}/threads/{report['thread_id']}"))
 
 
 def _text(text: str, style: str = "") -> Text:
     """Subjects and names are strangers': rich prints the escape codes in them as they are."""
-    return Text(clean(text), style=style)
+    return Text(_printable(text), style=style)
 
 
-def _tells(report: dict[str, Any]) -> tuple[bool, int, str]:
+def _printable(text: str) -> str:
+    return _UNPRINTABLE.sub("\ufffd", text)
+
+
+def _report_interest(report: dict[str, Any]) -> tuple[bool, int, str]:
     """How much a report shows at a glance: an outcome, and many voices."""
     return bool(report["has_consensus"]), len(report["participants"]), report["report_id"]

@@ -14,8 +14,6 @@ from typing import Any
 from localcloud.up.catalogue import ServicePlan
 from localcloud.up.child import Child, StartError
 
-__all__ = ["Supervisor"]
-
 Say = Callable[[str], None]
 WhenUp = Callable[[], Awaitable[int | None]]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from shared.clients.telemetry.metric_names import METRICS, SPAN_ATTRIBUTES
+from shared.clients.telemetry.metric_names import COUNT_PREFIX, METRICS, SPAN_ATTRIBUTES
 
 __all__ = ["TABLES", "emitted", "problems_of", "produced"]
 
@@ -88,7 +88,11 @@ def _unknown_names(query: str) -> list[str]:
     known |= SPAN_ATTRIBUTES if "AppRequests" in query else set()
     return [
         *(f"no code emits the metric {name}" for name in sorted(asked.metrics - emitted())),
-        *(f"none of its metrics has the attribute {name}" for name in sorted(asked.attributes - known)),
+        *(
+            f"none of its metrics has the attribute {name}"
+            for name in sorted(asked.attributes - known)
+            if not name.startswith(COUNT_PREFIX)
+        ),
     ]
 
 

@@ -5,29 +5,18 @@ from typing import Any
 
 from tests.infra.conftest import ROOT
 from tools.bicepcheck.evaluate import Planned, plan
+from tools.bicepcheck.ways import OPERATOR
+from tools.bicepcheck.ways import WAYS as ALL
+
+__all__ = ["APP_PRINCIPAL", "OPERATOR", "WAYS", "of_type", "planned", "the"]
 
 APP_PRINCIPAL = "[id-abcdefghijklm.properties.principalId]"
-OPERATOR = "11111111-2222-3333-4444-555555555555"
-BASIC = (("environmentName", "demo"), ("location", "swedencentral"))
-WAYS: dict[str, tuple[tuple[str, Any], ...]] = {
-    "plain": BASIC,
-    "private": (*BASIC, ("vnetEnabled", True), ("openAiEnabled", True)),
-    "full": (
-        *BASIC,
-        ("operatorPrincipalId", OPERATOR),
-        ("cosmosMode", "autoscale"),
-        ("openAiEnabled", True),
-        ("embeddingAlwaysReady", 0),
-        ("preciseScaling", True),
-        ("alertEmail", "ops@example.org"),
-        ("budgetAmount", 100),
-    ),
-}
+WAYS: dict[str, dict[str, Any]] = {name: ALL[name] for name in ("plain", "private", "full")}
 
 
-@lru_cache(maxsize=len(WAYS))
+@lru_cache(maxsize=len(ALL))
 def planned(way: str) -> tuple[list[Planned], dict[str, Any]]:
-    return plan(ROOT / "infra" / "main.bicep", dict(WAYS[way]))
+    return plan(ROOT / "infra" / "main.bicep", ALL[way])
 
 
 def of_type(way: str, type_: str) -> list[Planned]:

@@ -1,6 +1,7 @@
 """The function app in Azure: its plan, its scaling, and settings that the code understands."""
 
 import pytest
+import yaml
 
 from function_app import app
 from shared.clients.blobs import ARCHIVES_CONTAINER
@@ -17,6 +18,7 @@ PLATFORM = {
     "AzureWebJobsStorage__accountName",
     "AzureWebJobsStorage__clientId",
     "AzureWebJobsStorage__credential",
+    "DEPLOYED_SETTINGS",
     "PYTHON_ENABLE_OPENTELEMETRY",
     "SERVICEBUS_CONNECTION__clientId",
     "SERVICEBUS_CONNECTION__credential",
@@ -62,13 +64,25 @@ def test_every_setting_is_one_that_somebody_reads(way: str) -> None:
     assert (names & MODEL == MODEL) is (way != "plain")
 
 
-def test_the_app_runs_python_311_on_a_flex_consumption_plan_of_its_own() -> None:
+def test_the_app_runs_a_python_that_the_suite_ran_on() -> None:
+    runtime = the("plain", "Microsoft.Web/sites").properties["functionAppConfig"]["runtime"]
+    jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]
+    tested = {
+        step["with"]["python-version"]
+        for step in jobs["test"]["steps"]
+        if "python-version" in step.get("with", {})
+    }
+
+    assert runtime["name"] == "python"
+    assert {runtime["version"]} == tested
+
+
+def test_the_app_runs_on_a_flex_consumption_plan_of_its_own() -> None:
     plan, app = the("plain", "Microsoft.Web/serverfarms"), the("plain", "Microsoft.Web/sites")
 
     assert plan.body["sku"] == {"name": "FC1", "tier": "FlexConsumption"}
     assert plan.properties["reserved"] is True
     assert app.properties["serverFarmId"] == plan.id
-    assert app.properties["functionAppConfig"]["runtime"] == {"name": "python", "version": "3.11"}
     assert app.body["tags"]["azd-service-name"] == "app"
 
 

@@ -1,27 +1,20 @@
-"""azure.yaml, parameters, hooks, workflow, host.json and Config.json by the rules of their public schemas."""
+"""azure.yaml, parameters, workflow, host.json and Config.json by the rules of their public schemas."""
 
 import json
-import os
 import re
-import socket
-import subprocess
 from typing import Any
 
 import pytest
 import yaml
 
-from shared.settings.app import load_settings
+from tests.infra.azd import DECLARED, WRITTEN, Provider, parameters_of, workflow_environment
 from tests.infra.conftest import ROOT
 from tests.infra.plans import WAYS, planned, the
-from tools.bicepcheck.declarations import Parameter, read_file
+from tools.bicepcheck.declarations import literal
 
 AZURE: dict[str, Any] = yaml.safe_load((ROOT / "azure.yaml").read_text())
 WORKFLOW: dict[Any, Any] = yaml.safe_load((ROOT / ".github/workflows/deploy.yml").read_text())
 HOST: dict[str, Any] = json.loads((ROOT / "host.json").read_text())
-PARAMETERS: dict[str, Any] = json.loads((ROOT / "infra/main.parameters.json").read_text())
-DECLARED: dict[str, Parameter] = {
-    each.name: each for each in read_file(ROOT / "infra/main.bicep").all(Parameter)
-}
 
 TOP_LEVEL = {
     "name",
@@ -77,92 +70,42 @@ def test_azd_says_which_version_it_needs_and_builds_in_azure() -> None:
     assert not {"requirements.txt", "shared", "web", "host.json"} & set(ignored)
 
 
-def test_every_hook_is_a_file_for_both_kinds_of_machine() -> None:
-    for hook in AZURE["hooks"].values():
-        assert hook.keys() == {"posix", "windows"}
-        for system, shell in (("posix", "sh"), ("windows", "pwsh")):
-            assert hook[system]["shell"] == shell
-            assert (ROOT / hook[system]["run"]).is_file()
-
-
-def test_without_an_operator_the_index_hook_says_where_to_read_on() -> None:
-    done = subprocess.run(
-        ["sh", str(ROOT / "infra/hooks/postprovision.sh")],
-        env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, timeout=20, check=False,
-    )  # fmt: skip
-
-    assert done.returncode == 0
-    assert "docs/deploy.md" in done.stdout
-
-
-def test_the_index_hook_has_the_settings_that_it_needs_from_the_outputs() -> None:
-    _, outputs = planned("plain")
-
-    found = load_settings(outputs).SEARCH_ENDPOINT
-
-    assert found == outputs["SEARCH_ENDPOINT"]
-
-
-def test_the_hook_says_so_when_the_app_is_not_well() -> None:
-    with socket.socket() as closed:  # bound, and nobody listens
-        closed.bind(("127.0.0.1", 0))
-        done = run_hook(f"http://127.0.0.1:{closed.getsockname()[1]}")
-
-    assert done.returncode == 1
-    assert "/api/health still answers" in done.stderr
-
-
-def run_hook(uri: str) -> subprocess.CompletedProcess[str]:
-    """The hook with one try in place of five minutes of them."""
-    script = (ROOT / "infra/hooks/postdeploy.sh").read_text()
-    impatient = script.replace("seq 1 30", "seq 1 1").replace("sleep 10", ":")
-    environment = {"APP_URI": uri, "AZURE_FUNCTION_APP_NAME": "func", "PATH": os.environ["PATH"]}
-    return subprocess.run(
-        ["sh", "-c", impatient], env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
-
-
-def test_the_hooks_read_only_what_the_deployment_puts_out() -> None:
-    _, outputs = planned("plain")
-    for hook in (ROOT / "infra/hooks").iterdir():
-        read = set(re.findall(r"\$(?:env:|\{)?([A-Z][A-Z_]+)\b", hook.read_text()))
-        assert read <= outputs.keys() | {"OPERATOR_PRINCIPAL_ID", "LASTEXITCODE"}, hook.name
-
-
 # main.parameters.json
 
 
 def test_every_parameter_can_be_set_and_has_its_own_default() -> None:
-    assert PARAMETERS["parameters"].keys() == DECLARED.keys() - {"budgetStartDate"}
-    for name, entry in PARAMETERS["parameters"].items():
-        found = re.fullmatch(r"\$\{([A-Z_]+)(=(.*))?\}", entry["value"])
-        assert found is not None, name
-        assert (found[2] is None) is DECLARED[name].required, name
-
-
-def test_the_defaults_of_the_file_are_those_of_the_bicep() -> None:
-    for name, entry in PARAMETERS["parameters"].items():
+    assert WRITTEN.keys() == DECLARED.keys() - {"currentMonth"}
+    given = parameters_of({"AZURE_ENV_NAME": "demo", "AZURE_LOCATION": "swedencentral"}, Provider())
+    for name, value in given.items():
         default = DECLARED[name].default
-        if default is not None and default.text is not None:
-            written = entry["value"].partition("=")[2].rstrip("}")
-            assert written == default.text.decode().strip("'"), name
+        if default is not None and name not in ("appSettings", "secrets", "deployerPrincipalId"):
+            assert value == literal(default), name
 
 
 def test_no_two_parameters_read_the_same_variable() -> None:
-    names = [entry["value"].strip("${}").partition("=")[0] for entry in PARAMETERS["parameters"].values()]
+    names = re.findall(r"\$\{(\w+)", json.dumps(WRITTEN))
 
-    assert len(names) == len(set(names))
+    assert len(names) == len(set(names)) > 90
 
 
 # the workflow
 
 
 def test_the_workflow_signs_in_without_a_secret() -> None:
-    text = (ROOT / ".github/workflows/deploy.yml").read_text()
+    passed = workflow_environment({}, dict.fromkeys(AZURE["pipeline"]["secrets"], "hidden"))
+    steps = WORKFLOW["jobs"]["deploy"]["steps"]
 
     assert WORKFLOW["permissions"] == {"contents": "read", "id-token": "write"}
-    assert "secrets." not in text
-    assert "--federated-credential-provider github" in text
+    assert {name for name, value in passed.items() if value == "hidden"} == set(AZURE["pipeline"]["secrets"])
+    assert any("--federated-credential-provider github" in step.get("run", "") for step in steps)
+    assert not any("secrets." in json.dumps(step) for step in steps)
+
+
+def test_actions_are_pinned_by_commit() -> None:
+    for file in (ROOT / ".github/workflows").glob("*.yml"):
+        for job in yaml.safe_load(file.read_text())["jobs"].values():
+            for step in job["steps"]:
+                assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", step.get("uses", f"a/b@{'0' * 40}")), step
 
 
 def test_the_workflow_deploys_nothing_that_a_fork_proposes() -> None:
@@ -171,21 +114,6 @@ def test_the_workflow_deploys_nothing_that_a_fork_proposes() -> None:
     assert "github.event.workflow_run.event == 'push'" in condition
     assert "github.event.workflow_run.head_repository.full_name == github.repository" in condition
     assert "github.event.workflow_run.conclusion == 'success'" in condition
-
-
-def test_the_workflow_passes_on_what_azd_pipeline_config_sets() -> None:
-    environment = WORKFLOW["jobs"]["deploy"]["env"]
-    wanted = {
-        "AZURE_CLIENT_ID",
-        "AZURE_TENANT_ID",
-        "AZURE_SUBSCRIPTION_ID",
-        "AZURE_ENV_NAME",
-        "AZURE_LOCATION",
-    }
-
-    assert environment.keys() == wanted | set(AZURE["pipeline"]["variables"])
-    read = {entry["value"].strip("${}").partition("=")[0] for entry in PARAMETERS["parameters"].values()}
-    assert set(AZURE["pipeline"]["variables"]) <= read
 
 
 # host.json and Config.json

@@ -9,6 +9,7 @@ import pytest
 from shared.clients.telemetry.metric_names import METRICS
 from tests.infra.conftest import ROOT
 from tests.infra.kql import problems_of, produced
+from tests.infra.kql_engine import run_kql
 from tests.infra.plans import WAYS, of_type, the
 from tools.bicepcheck.evaluate import Planned
 
@@ -138,6 +139,7 @@ def test_each_service_sends_what_the_queries_and_the_operator_read() -> None:
         "Microsoft.DocumentDB/databaseAccounts": {"ControlPlaneRequests", "Requests"},
         "Microsoft.Search/searchServices": {"OperationLogs", "AllMetrics"},
         "Microsoft.Web/sites": {"AllMetrics"},
+        "Microsoft.KeyVault/vaults": {"AuditEvent"},
     }
 
 
@@ -178,9 +180,76 @@ def test_the_workbook_has_a_tab_for_each_concern_and_panels_on_each() -> None:
     (strip,) = [item for item in workbook() if item["type"] == 11]
     tabs = [link["subTarget"] for link in strip["content"]["links"]]
 
-    assert tabs == ["Pipeline", "Retry policy", "Dead letters", "Cost"]
+    assert tabs == ["Pipeline", "Archive", "Retry policy", "Dead letters", "Cost"]
     assert {panel["conditionalVisibility"]["value"] for panel in panels()} == set(tabs)
     assert len({panel["name"] for panel in panels()}) == len(panels())
+
+
+def test_one_archive_can_be_watched_by_its_id() -> None:
+    (parameter,) = [
+        each
+        for item in workbook()
+        if item["type"] == 9
+        for each in item["content"]["parameters"]
+        if each["name"] == "archive"
+    ]
+    asking = [panel for panel in panels() if "{archive}" in panel["content"].get("query", "")]
+    rows = {
+        "AppRequests": [
+            run_of("one", "e1", 1, "Broken"),
+            run_of("one", "e1", 2),
+            run_of("one", "e2", 3, "Down"),
+        ]
+    }
+    rows["AppRequests"].append(run_of("other", "e3", 4, "Broken"))
+
+    shown = {
+        panel["name"]: run_kql(panel["content"]["query"].replace("{archive}", "one"), rows, 9.0)
+        for panel in asking
+    }
+    stages, stuck, errors = shown.values()
+
+    assert parameter["type"] == 1
+    assert [panel["conditionalVisibility"]["value"] for panel in asking] == ["Archive"] * 3
+    assert [(row["stage"], row["Runs"], row["Failed"], row["Messages"]) for row in stages] == [
+        ("parsing", 3, 2, 15)
+    ]
+    assert [(row["event"], row["error_type"], row["deliveries"]) for row in stuck] == [("e2", "Down", 3)]
+    assert {row["error_type"]: row["Failures"] for row in errors} == {"Broken": 1, "Down": 1}
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        ("IndexMissingError", "postprovision.py"),
+        ("IndexMismatchError", "migrate index"),
+        ("TransientError", None),
+    ],
+)
+def test_an_index_that_is_missing_or_wrong_is_said_in_one_line(error: str, remedy: str | None) -> None:
+    row = {
+        "TimeGenerated": 1.0,
+        "Name": "failures_total",
+        "Properties": {"service": "embedding", "error_type": error},
+        "Sum": 2.0,
+    }
+    (panel,) = [panel for panel in panels() if "IndexMissingError" in panel["content"].get("query", "")]
+    found = run_kql(panel["content"]["query"], {"AppMetrics": [row]}, 9.0)
+
+    assert [remedy in each["Remedy"] for each in found if remedy] == ([True] if remedy else [])
+    assert len(found) == (remedy is not None)
+
+
+def run_of(archive: str, event: str, at: int, error: str | None = None) -> dict[str, Any]:
+    """A row of AppRequests: one run of a stage."""
+    properties = {
+        "pipeline.archive_id": archive, "pipeline.stage": "parsing", "pipeline.event_id": event,
+        "pipeline.error_type": error, "pipeline.delivery_count": at, "pipeline.count.messages": 5,
+    }  # fmt: skip
+    return {
+        "TimeGenerated": float(at), "Name": "stage parsing", "Properties": properties, "ItemCount": 1,
+        "DurationMs": 10.0, "OperationId": "t",
+    }  # fmt: skip
 
 
 def test_stuck_documents_turn_orange_at_50_and_red_at_200() -> None:

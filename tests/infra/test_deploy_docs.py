@@ -3,6 +3,7 @@
 import json
 import re
 
+from tests.infra.azd import names_read
 from tests.infra.conftest import ROOT
 from tests.infra.plans import of_type, planned
 
@@ -10,12 +11,42 @@ DOCS = (ROOT / "docs" / "deploy.md").read_text()
 
 
 def test_every_variable_that_a_parameter_reads_is_described() -> None:
-    parameters = json.loads((ROOT / "infra/main.parameters.json").read_text())["parameters"]
-    for entry in parameters.values():
-        name, _, default = entry["value"].strip("${}").partition("=")
-        row = next((line for line in DOCS.splitlines() if line.startswith("|") and name in line), "")
+    rows = [line for line in DOCS.splitlines() if line.startswith("|")]
+    for name, default in names_read().items():
+        row = next((line for line in rows if re.search(rf"\b{name}\b", line.split("|")[1])), "")
         assert row, name
         assert default in row, name
+
+
+def test_the_docs_name_no_setting_that_cannot_be_set() -> None:
+    """What looks like a setting in the tables of settings is read by a parameter, or set by azd."""
+    tables = DOCS.partition("\n## Settings\n")[2].partition("\n## ")[0]
+    named = {
+        word
+        for line in tables.splitlines()
+        if line.startswith("| ")
+        for word in re.findall(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|\bPROFILE\b", line.split("|")[1])
+    }
+
+    assert named == names_read().keys()
+
+
+def test_the_walk_through_goes_from_the_first_deployment_to_the_tear_down() -> None:
+    hour = DOCS.partition("\n## The first hour\n")[2].partition("\n## ")[0]
+    steps = re.findall(r"^\*\*(\d)\. ([^.*]+)\.\*\*", hour, re.MULTILINE)
+
+    assert [int(number) for number, _ in steps] == list(range(1, 9))
+    for command in re.findall(r"python -m ops --settings \S+ (\w+(?: \w+)?)", hour):
+        assert runs_help(command.split()), command
+
+
+def runs_help(command: list[str]) -> bool:
+    """Whether `ops` knows the command; a word that is an argument and no command is not one."""
+    from typer.testing import CliRunner  # noqa: PLC0415
+
+    from ops.cli import app  # noqa: PLC0415
+
+    return CliRunner().invoke(app, [*command, "--help"]).exit_code == 0
 
 
 def test_every_role_is_described() -> None:

@@ -7,8 +7,6 @@ import sys
 from fnmatch import fnmatch
 from pathlib import Path
 
-import yaml
-
 from shared.clients.servicebus.administration import QUEUES
 from tests.infra.conftest import ROOT
 
@@ -62,33 +60,6 @@ def test_what_code_of_the_package_imports_is_in_the_package() -> None:
                 words = line.split()
                 if words[:1] in (["from"], ["import"]) and len(words) > 1:
                     assert words[1].partition(".")[0] not in left_out, f"{file}: {line}"
-
-
-def test_the_model_is_built_before_the_app_is_packed() -> None:
-    hook = yaml.safe_load((ROOT / "azure.yaml").read_text())["hooks"]["prepackage"]
-
-    for system in ("posix", "windows"):
-        script = (ROOT / hook[system]["run"]).read_text()
-        assert "-m shared.embedding.openvino.build --out" in script
-        assert "models/all-MiniLM-L6-v2" in script
-        assert "continueOnError" not in hook[system]  # without its model the app embeds nothing
-
-
-def test_the_hook_leaves_a_model_that_is_current_as_it_is() -> None:
-    manifest = ROOT / "models/all-MiniLM-L6-v2/manifest.json"
-    before = manifest.stat().st_mtime_ns
-    done = subprocess.run(
-        ["sh", "infra/hooks/prepackage.sh"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-    )
-
-    assert done.returncode == 0, done.stderr
-    assert "models/all-MiniLM-L6-v2" in done.stdout
-    assert manifest.stat().st_mtime_ns == before
 
 
 def test_the_app_measures_every_queue_that_there_is() -> None:

@@ -51,6 +51,22 @@ assert.equal(first.resources.length, 4);
 const rest = container.items.query("SELECT * FROM c", { partitionKey: "p1", maxItemCount: 4, continuationToken: first.continuationToken });
 assert.equal((await rest.fetchAll()).resources.length, 2);
 
+// ORDER BY over all ranges, resumed by its token in a new iterator for each page; g has ties
+for (const direction of ["ASC", "DESC"]) {
+  const query = `SELECT c.id, c.g FROM c ORDER BY c.g ${direction}`;
+  const seen = [];
+  let continuationToken;
+  do {
+    const resumed = container.items.query(query, { maxItemCount: 4, enableQueryControl: true, continuationToken });
+    const page = await resumed.fetchNext();
+    seen.push(...page.resources);
+    continuationToken = page.continuationToken;
+  } while (continuationToken);
+  assert.equal(seen.length, 30);
+  assert.equal(new Set(seen.map((item) => item.id)).size, 30);
+  assert.deepEqual(seen.map((item) => item.g), (await all(query)).map((item) => item.g));
+}
+
 // batches and bulk
 const batch = (names) => names.map((id) => ({ operationType: "Create", resourceBody: { id, pk: "z" } }));
 assert.equal((await container.items.batch(batch(["b1", "b2"]), "z")).code, 200);

@@ -226,3 +226,14 @@ async def test_answers_to_work_that_failed_are_errors_instead() -> None:
     with pytest.raises(ConnectionResetError):
         await dropped
     await server.stop()
+
+
+async def test_reading_goes_on_after_more_pipelined_requests_than_the_limit(port: int) -> None:
+    """Reading pauses at the limit, and no answer had to wait that would start it again."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    for _ in range(2):
+        writer.write(post("/echo", b"last", close=False) * 10)
+        async with asyncio.timeout(5):
+            for _ in range(10):
+                await reader.readuntil(b"\r\n\r\nlast")
+    writer.close()

@@ -1,16 +1,22 @@
-"""`python -m tools.bicepcheck infra/main.bicep`: prints what is wrong, and ends with 1 if anything is."""
+"""`python -m tools.bicepcheck`: prints what Azure would refuse, and ends with 1 if there is anything."""
 
 import argparse
 import sys
 from pathlib import Path
 
-from tools.bicepcheck.check import check_all, modules_of
+from tools.bicepcheck.conform import deviations
+from tools.bicepcheck.evaluate import plan
+from tools.bicepcheck.schema import schema
+from tools.bicepcheck.ways import WAYS
 
-parser = argparse.ArgumentParser(prog="python -m tools.bicepcheck", description="Checks Bicep offline.")
+parser = argparse.ArgumentParser(prog="python -m tools.bicepcheck", description=__doc__)
 parser.add_argument("file", type=Path, nargs="?", default=Path("infra/main.bicep"))
 arguments = parser.parse_args()
-problems = check_all(arguments.file)
-for problem in problems:
-    print(problem)  # noqa: T201 - this is what the command is for
-print(f"{len(modules_of(arguments.file))} files, {len(problems)} problems", file=sys.stderr)  # noqa: T201
-sys.exit(bool(problems))
+found = 0
+for way, parameters in WAYS.items():
+    resources, _ = plan(arguments.file, parameters)
+    lines = [f"{way}: {line}" for resource in resources for line in deviations(resource, schema())]
+    found += len(lines)
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+sys.stderr.write(f"{len(WAYS)} deployments, {found} problems\n")
+sys.exit(bool(found))

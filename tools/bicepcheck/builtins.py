@@ -1,5 +1,6 @@
 """Bicep's functions, worked out as far as that can be done without Azure."""
 
+import base64
 import ipaddress
 import json
 import uuid
@@ -36,6 +37,12 @@ def _concat(*values: Any) -> Any:
     return _flatten(list(values)) if isinstance(values[0], list) else "".join(values)
 
 
+def _to_object(
+    items: list[Any], key: Callable[[Any], str], value: Callable[[Any], Any] = lambda item: item
+) -> dict[str, Any]:
+    return {key(item): value(item) for item in items}
+
+
 def _items(value: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"key": key, "value": value[key]} for key in sorted(value)]
 
@@ -46,23 +53,31 @@ def _subnet(prefix: str, size: int, index: int) -> str:
 
 BUILTINS: dict[str, Callable[..., Any]] = {
     "any": lambda value: value,
+    "base64ToString": lambda value: base64.b64decode(value).decode(),
     "cidrSubnet": _subnet,
     "concat": _concat,
+    "contains": lambda container, item: item in container,
     "empty": lambda value: not value,
     "environment": lambda: Answer("[environment]"),
+    "filter": lambda items, function: [item for item in items if function(item)],
     "flatten": _flatten,
     "guid": lambda *parts: str(uuid.uuid5(uuid.NAMESPACE_URL, "|".join(parts))),
     "items": _items,
+    "join": lambda values, separator: separator.join(values),
     "length": len,
     "map": lambda items, function: [function(item) for item in items],
+    "objectKeys": sorted,
     "range": lambda start, count: list(range(start, start + count)),
-    "replace": lambda value, old, new: Answer(value.replace(old, new)),
+    "replace": lambda value, old, new: type(value)(value.replace(old, new)),
     "resourceGroup": lambda: Answer("[resourceGroup]"),
+    "split": lambda value, separator: value.split(separator),
     "string": json.dumps,
     "subscription": lambda: Answer("[subscription]"),
     "subscriptionResourceId": lambda type_, name: f"/{type_}/{name}",
+    "take": lambda value, count: value[:count],
+    "tenant": lambda: Answer("[tenant]"),
     "toLower": str.lower,
+    "toObject": _to_object,
     "union": _union,
     "uniqueString": lambda *_: "abcdefghijklm",
-    "utcNow": lambda pattern: pattern.replace("yyyy", "2026").replace("MM", "11"),
 }

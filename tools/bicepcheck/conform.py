@@ -1,6 +1,9 @@
 """Holds a value that was worked out against its resource type: what the written Bicep alone does not show."""
 
+import json
 from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from tools.bicepcheck.builtins import Answer
@@ -16,9 +19,37 @@ def deviations(resource: Planned, schema: Schema) -> Iterator[str]:
     """What Azure would refuse of this resource, a line each."""
     found = schema.resource(f"{resource.type}@{resource.version}")
     if found is None:
-        yield f"{resource.type}@{resource.version} is not known"
-    else:
-        yield from _value(resource.body, found.body, resource.name, schema)
+        yield f"{resource.type}@{resource.version} is not known: run python -m tools.azure_types"
+        return
+    yield from _too_long(resource)
+    body = dict(resource.body)
+    if "properties" in body:
+        values = _limits()["values"].get(resource.type, {})
+        yield from _misspelt(resource, values)
+        body["properties"] = {
+            name: value for name, value in resource.properties.items() if name not in values
+        }
+    yield from _value(body, found.body, resource.name, schema)
+
+
+@lru_cache(maxsize=1)
+def _limits() -> dict[str, Any]:
+    """What the types do not say: how long a name may be, and how a value is spelt today."""
+    limits: dict[str, Any] = json.loads(Path(__file__).with_name("limits.json").read_text())
+    return limits
+
+
+def _too_long(resource: Planned) -> Iterator[str]:
+    most = _limits()["names"].get(resource.type)
+    if most is not None and len(resource.name) > most:
+        yield f"{resource.name}.name: {len(resource.name)} characters are more than {most}"
+
+
+def _misspelt(resource: Planned, values: dict[str, list[str]]) -> Iterator[str]:
+    for name, allowed in values.items():
+        given = resource.properties.get(name)
+        if given is not None and given not in allowed:
+            yield f"{resource.name}.properties.{name} takes {' or '.join(allowed)}, not {given!r}"
 
 
 def _value(value: Any, type_: str, where: str, schema: Schema) -> Iterator[str]:

@@ -52,6 +52,8 @@ class Parameter(Declaration):
         """Whether its decorators rule the value out."""
         if self.allowed is not None and value not in self.allowed:
             return True
+        if not isinstance(value, str | int):
+            return False
         size = len(value) if isinstance(value, str) else value
         least, most = ("minLength", "maxLength") if isinstance(value, str) else ("minValue", "maxValue")
         return not self._bound(least, size) <= size <= self._bound(most, size)
@@ -135,7 +137,7 @@ def _read(path: Path, source: bytes) -> File:
 
 def _declaration(node: Node, decorators: dict[str, Node]) -> Declaration | None:
     parts = named(node)
-    if node.has_error or not parts or parts[0].type != "identifier":
+    if not parts or parts[0].type != "identifier":
         return None
     name = text(parts[0])
     match node.type:

@@ -6,8 +6,8 @@ an identity) stays a name in brackets, so that a test still sees where it goes.
 
 import functools
 import operator
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,9 @@ from tools.bicepcheck.declarations import (
 )
 from tools.bicepcheck.syntax import key_of, named, properties, text
 
-__all__ = ["Planned", "plan"]
+__all__ = ["Azure", "Planned", "plan"]
 
+_SPINE = "(lambda)"
 _OPERATORS = {"==": operator.eq, "!=": operator.ne, ">": operator.gt, "<": operator.lt}
 
 
@@ -40,6 +41,7 @@ class Planned:
     body: dict[str, Any]
     parent: "Planned | None"
     scope: Any  # another resource, where it is laid upon one
+    serial: bool = False  # one of a loop that goes on when the one before it is done
 
     @property
     def id(self) -> str:
@@ -57,19 +59,30 @@ class Planned:
         return Answer(f"[{self.name}]").member(name)
 
 
-def plan(entry: Path, parameters: dict[str, Any]) -> tuple[list[Planned], dict[str, Any]]:
+@dataclass(frozen=True)
+class Azure:
+    """What Azure would answer: the month, and the app settings that are there already."""
+
+    month: str = "2026-11"
+    app_settings: Mapping[str, str] = field(default_factory=dict)
+
+
+def plan(
+    entry: Path, parameters: dict[str, Any], azure: Azure | None = None
+) -> tuple[list[Planned], dict[str, Any]]:
     """All resources of a deployment, in the order of the files, and its outputs."""
     planned: list[Planned] = []
-    evaluator = _Evaluator(read_file(entry), parameters, planned)
+    evaluator = _Evaluator(read_file(entry), parameters, planned, azure or Azure())
     evaluator.run()
     return planned, evaluator.outputs()
 
 
 class _Evaluator:
-    def __init__(self, file: File, parameters: dict[str, Any], planned: list[Planned]) -> None:
+    def __init__(self, file: File, parameters: dict[str, Any], planned: list[Planned], azure: Azure) -> None:
         self._file = file
         self._given = parameters
         self._planned = planned
+        self._azure = azure
         self._known: dict[str, Any] = {}
 
     def run(self) -> None:
@@ -116,7 +129,8 @@ class _Evaluator:
             if name not in ("parent", "scope", "dependsOn")
         }
         type_, _, version = use.target.partition("@")
-        resource = Planned(type_, version, body["name"], body, parent, scope)
+        serial = "batchSize" in use.decorators
+        resource = Planned(type_, version, body["name"], body, parent, scope, serial)
         if not (isinstance(use, ResourceUse) and use.existing):
             self._planned.append(resource)
         return resource
@@ -124,7 +138,8 @@ class _Evaluator:
     def _module(self, use: Deployed, locals_: dict[str, Any]) -> "_Outputs":
         written = properties(use.body)
         parameters = self._value(written["params"], locals_) if "params" in written else {}
-        inner = _Evaluator(read_file(self._file.path.parent / use.target), parameters, self._planned)
+        target = read_file(self._file.path.parent / use.target)
+        inner = _Evaluator(target, parameters, self._planned, self._azure)
         inner.run()
         return _Outputs(inner)
 
@@ -196,16 +211,32 @@ class _Evaluator:
         second = self._value(right, locals_)
         return second if sign in ("||", "&&") else _OPERATORS[sign](first, second)
 
-    def _lambda_expression(self, node: Node, locals_: dict[str, Any]) -> Callable[[Any], Any]:
+    def _lambda_expression(self, node: Node, locals_: dict[str, Any]) -> Any:
         name, body = text(named(node)[0]), named(node)[-1]
+        if locals_.get(_SPINE) == node.id:
+            return self._value(body, locals_)
         return lambda item: self._value(body, {**locals_, name: item})
 
     def _call_expression(self, node: Node, locals_: dict[str, Any]) -> Any:
         function = text(node.named_children[0])
-        arguments = [self._value(each, locals_) for each in named(node.named_children[1])]
+        arguments = [self._argument(each, locals_) for each in named(node.named_children[1])]
+        if function == "utcNow":
+            return self._azure.month
+        if function == "list":
+            return {"properties": dict(self._azure.app_settings)}
         if function.startswith("load"):
             return load(self._file.path.parent / arguments[0], as_json=function == "loadJsonContent")
         return BUILTINS[function](*arguments)
+
+    def _argument(self, node: Node, locals_: dict[str, Any]) -> Any:
+        """The grammar ends a lambda too early (`x => x.a == x.b`): then the whole argument is its body."""
+        spine = node
+        while spine.named_children and spine.type != "lambda_expression":
+            spine = spine.named_children[0]
+        if spine.type != "lambda_expression" or spine.id == node.id:
+            return self._value(node, locals_)
+        name = text(named(spine)[0])
+        return lambda item: self._value(node, {**locals_, name: item, _SPINE: spine.id})
 
     def _member_expression(self, node: Node, locals_: dict[str, Any]) -> Any:
         owner, name = self._value(named(node)[0], locals_), text(named(node)[-1])

@@ -1,4 +1,4 @@
-"""The resource types: which there are, in which versions, and what each of their properties takes."""
+"""The resource types, and what each of their properties takes."""
 
 import json
 import re
@@ -22,7 +22,6 @@ _KINDS = {
     "Object": "object",
     "DiscriminatedObject": "object",
 }
-_RESOURCE_GROUP, _ANYWHERE = 8, 31
 
 
 @dataclass(frozen=True)
@@ -36,22 +35,16 @@ class Property:
 class Resource:
     name: str
     body: str
-    scopes: int
 
 
 class Schema:
     """Types are named by ids; ANY is the one that takes everything."""
 
     def __init__(self, kept: dict[str, Any], supplement: dict[str, Any]) -> None:
-        self.versions: dict[str, list[str]] = kept["versions"]
         self._types: dict[str, dict[str, Any]] = kept["types"]
-        self._resources = {
-            name.lower(): Resource(name, each["body"], each["scopes"])
-            for name, each in kept["resources"].items()
-        }
+        self._resources = {name.lower(): Resource(name, body) for name, body in kept["resources"].items()}
         for name, body in supplement.items():
-            scopes = _ANYWHERE if "diagnosticSettings" in name else _RESOURCE_GROUP
-            self._resources[name.lower()] = Resource(name, self._described(body), scopes)
+            self._resources[name.lower()] = Resource(name, self._described(body))
 
     def resource(self, name: str) -> Resource | None:
         return self._resources.get(name.lower())

@@ -1,19 +1,22 @@
-"""From the text to a tree, and what is wrong with the text itself."""
-
-from collections.abc import Iterator
+"""From the text to a tree, and what its nodes hold."""
 
 import tree_sitter_bicep
 from tree_sitter import Language, Node, Parser
 
-from tools.bicepcheck.problems import Problems
-
-__all__ = ["check_syntax", "key_of", "literal_text", "named", "parse", "properties", "text", "walk"]
+__all__ = ["BicepSyntaxError", "key_of", "literal_text", "named", "parse", "properties", "text"]
 
 _PARSER = Parser(Language(tree_sitter_bicep.language()))
 
 
+class BicepSyntaxError(ValueError):
+    """The file cannot be read: Microsoft's compiler says why."""
+
+
 def parse(source: bytes) -> Node:
-    return _PARSER.parse(source).root_node
+    root = _PARSER.parse(source).root_node
+    if root.has_error:
+        raise BicepSyntaxError("this is no Bicep that we can read: az bicep build says what is wrong with it")
+    return root
 
 
 def text(node: Node) -> str:
@@ -22,12 +25,6 @@ def text(node: Node) -> str:
 
 def named(node: Node) -> list[Node]:
     return [child for child in node.named_children if child.type != "comment"]
-
-
-def walk(node: Node) -> Iterator[Node]:
-    yield node
-    for child in node.children:
-        yield from walk(child)
 
 
 def literal_text(node: Node) -> str | None:
@@ -51,47 +48,3 @@ def properties(object_: Node) -> dict[str, Node]:
         if name is not None and len(named(each)) > 1:
             found[name] = named(each)[-1]
     return found
-
-
-def check_syntax(root: Node, problems: Problems) -> None:
-    for node in walk(root):
-        if node.type == "ERROR":
-            problems.add(node, "syntax", f"cannot be read: {text(node)[:60]!r}")
-        elif node.is_missing:
-            problems.add(node, "syntax", f"{node.type} is missing")
-        elif node.type in ("object", "array"):
-            _separated(node, problems)
-        elif node.type.endswith("_declaration"):
-            _keyword_apart(node, problems)
-        if node.type == "object":
-            _unique(node, problems)
-
-
-def _keyword_apart(declaration: Node, problems: Problems) -> None:
-    """The grammar takes `varname` for `var name`; the compiler does not."""
-    keyword, name = declaration.children[0], declaration.children[1]
-    if keyword.end_byte == name.start_byte:
-        problems.add(declaration, "syntax", f"a space is missing after {text(keyword)}")
-
-
-def _separated(container: Node, problems: Problems) -> None:
-    """Items stand on lines of their own, or have commas between them; the grammar alone lets both go."""
-    before: Node | None = None
-    comma = True
-    for child in container.children:
-        if child.type == ",":
-            comma = True
-        elif child.is_named and child.type != "comment":
-            if before is not None and not comma and child.start_point.row == before.end_point.row:
-                problems.add(child, "syntax", "a comma or a new line is needed before this")
-            before, comma = child, False
-
-
-def _unique(object_: Node, problems: Problems) -> None:
-    seen: set[str] = set()
-    for each in named(object_):
-        name = key_of(each) if each.type == "object_property" else None
-        if name is not None and name in seen:
-            problems.add(each, "duplicate", f"the property {name} is there twice")
-        if name is not None:
-            seen.add(name)

@@ -8,16 +8,35 @@ beyond bounds that a browser has as well the tags are cut away and only the text
 import re
 from collections import Counter
 from collections.abc import Iterator
+from enum import Enum, auto
 from html import unescape
+from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-__all__ = ["html_to_text"]
+from shared.domain.mail.html_visibility import Visibility
+
+__all__ = ["HtmlText", "html_to_text"]
 
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]{0,20})([^<>]*)>")
 _SPACES = re.compile(r"[ \t\r\n\f\xa0\u200b]+")
 _BLANK_LINES = re.compile(r"\n{3,}")
-_HIDDEN = frozenset({"head", "script", "style", "title", "template", "noscript", "svg", "xml"})
+_TEXT = "-text"
+_NO_TEXT = frozenset(
+    {
+        "-comment",
+        "-document",
+        "-doctype",
+        "head",
+        "script",
+        "style",
+        "title",
+        "template",
+        "noscript",
+        "svg",
+        "xml",
+    }
+)
 _PARAGRAPHS = frozenset(
     {"p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "table", "pre", "blockquote", "dl"}
 )
@@ -51,18 +70,28 @@ _MAX_DEPTH = 600
 _MAX_TAG_LENGTH = 20_000
 
 
-def html_to_text(html: str) -> str:
+class HtmlText(NamedTuple):
+    text: str
+    has_hidden: bool = False
+    """Whether there was text that a reader of the mail does not see; it is not in `text`."""
+
+
+def html_to_text(html: str) -> HtmlText:
     if _is_too_deep(html):
-        return _text_without_tags(html)
-    writer = _Writer()
-    for node, closing in _walk(LexborHTMLParser(html)):
-        if closing:
-            writer.close(node.tag or "")
-        elif node.is_text_node:
+        return HtmlText(_text_without_tags(html))
+    tree = LexborHTMLParser(html)
+    writer, visibility, has_hidden = _Writer(), Visibility(tree), False
+    for node, tag, step in _walk(tree, visibility):
+        if step is _Step.CLOSE:
+            visibility.close()
+            writer.close(tag)
+        elif step is _Step.OPEN:
+            writer.open(tag, node)
+        elif step is _Step.TEXT and visibility.shows_text():
             writer.text(node.text_content or "")
         else:
-            writer.open(node)
-    return writer.finish()
+            has_hidden = has_hidden or bool((node.text() or "").strip())
+    return HtmlText(writer.finish(), has_hidden)
 
 
 def _is_too_deep(html: str) -> bool:
@@ -95,26 +124,40 @@ def _text_without_tags(html: str) -> str:
     return writer.finish()
 
 
-def _walk(tree: LexborHTMLParser) -> Iterator[tuple[LexborNode, bool]]:
-    """Every element and text in document order, each element again when it closes (then True).
+class _Step(Enum):
+    OPEN = auto()
+    CLOSE = auto()
+    TEXT = auto()
+    HIDDEN = auto()
 
-    By pointers, not recursion: the depth is the sender's choice.
+
+def _walk(tree: LexborHTMLParser, visibility: Visibility) -> Iterator[tuple[LexborNode, str, _Step]]:
+    """Every text and element in document order with its tag, each element again when it closes.
+
+    A hidden element comes once, without what is in it. By pointers, not recursion: the depth is the sender's
+    choice.
     """
     node = tree.root
+    opened: list[str] = []
     while node is not None:
-        skipped = node.tag in _HIDDEN
-        if not skipped and not node.is_comment_node:
-            yield node, False
-        if node.first_child is not None and not skipped:
-            node = node.first_child
-            continue
-        while node is not None:
-            if node.is_element_node and node.tag not in _HIDDEN:
-                yield node, True
-            if node.next is not None:
-                node = node.next
-                break
+        tag = node.tag or ""
+        if tag == _TEXT:
+            yield node, tag, _Step.TEXT
+        elif tag not in _NO_TEXT:
+            if visibility.opens(node):
+                yield node, tag, _Step.OPEN
+                opened.append(tag)
+                if (child := node.first_child) is not None:
+                    node = child
+                    continue
+                yield node, opened.pop(), _Step.CLOSE
+            else:
+                yield node, tag, _Step.HIDDEN
+        while node is not None and (sibling := node.next) is None:
             node = node.parent
+            if opened and node is not None:
+                yield node, opened.pop(), _Step.CLOSE
+        node = sibling if node is not None else None
 
 
 class _Writer:
@@ -145,8 +188,7 @@ class _Writer:
         if text:
             self._line.append(text)
 
-    def open(self, node: LexborNode) -> None:
-        name = node.tag or ""
+    def open(self, name: str, node: LexborNode) -> None:
         if name == "br":
             self._end_line(keep_blank=True)
         elif name == "a":

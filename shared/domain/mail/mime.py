@@ -84,7 +84,9 @@ class _PartReader:
             text = _LINE_END.sub("\n", text)
         content = Content(has_plain=not is_html, warnings=warnings)
         if is_html:
-            content.html, text = text, self._bounded(html_to_text(text), warnings)
+            read = html_to_text(text)
+            content.html, text = text, self._bounded(read.text, warnings)
+            warnings += ["hidden-text"] if read.has_hidden else []
         elif "format" in options and options["format"].strip().lower() == "flowed":
             text = unflow(text, delsp=options.get("delsp", "").strip().lower() == "yes")
         content.texts.append((text, None))

@@ -10,7 +10,10 @@ import pytest
 from azure.cosmos import ContainerProxy, CosmosClient, DatabaseProxy, PartitionKey
 from azure.cosmos.aio import CosmosClient as AsyncCosmosClient
 
+from localcloud.cosmos.account import Account
 from localcloud.cosmos.auth import EMULATOR_KEY
+from localcloud.cosmos.container import Container
+from localcloud.cosmos.queries import Page, Scope
 from tests.support.services import RunningService, running_service
 
 RANGES = 3
@@ -75,6 +78,15 @@ def control(service: RunningService, path: str, method: str = "GET", value: Any 
 def plan_faults(cosmos: RunningService) -> Iterator[Callable[..., None]]:
     yield lambda *faults: control(cosmos, "faults", "PUT", list(faults))
     control(cosmos, "faults", "DELETE")
+
+
+def engine_page(account: Account, container: Container, scope: Scope, text: str, **options: Any) -> Page:
+    """A page of a query, without a wire."""
+    parameters = options.pop("parameters", {})
+    work = account.queries.prepare(
+        container, account.replica.view(container), scope, text, parameters, **options
+    )
+    return work(account.store.connection, account.queries.query_seconds)
 
 
 def query(container: ContainerProxy, text: str, *, key: Any = None, **parameters: Any) -> list[Any]:

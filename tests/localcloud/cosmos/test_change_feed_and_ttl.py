@@ -11,7 +11,7 @@ from azure.cosmos import ContainerProxy, DatabaseProxy, PartitionKey, exceptions
 from localcloud.clock import ManualClock
 from localcloud.cosmos.account import Account, Throughput
 from localcloud.cosmos.queries import Scope
-from tests.localcloud.cosmos.conftest import MakeContainer, query
+from tests.localcloud.cosmos.conftest import MakeContainer, engine_page, query
 
 
 def ids(changes: Any) -> list[str]:
@@ -133,7 +133,7 @@ def test_what_ended_is_gone_from_the_feed_and_its_id_is_free() -> None:
     view = account.replica.view(container)
     changes = account.queries.changes(view, Scope(), 0, None, None)
     assert changes(account.store.connection, 5).items == []
-    assert account.queries.query(container, view, Scope(), "SELECT * FROM c", {}).items == []
+    assert engine_page(account, container, Scope(), "SELECT * FROM c").items == []
     account.documents.create(container, key, {"id": "a", "pk": "p", "u": 1})
     clock.advance(101)
     account.documents.create(container, key, {"id": "b", "pk": "p", "u": 1})

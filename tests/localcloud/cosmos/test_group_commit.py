@@ -16,7 +16,7 @@ from localcloud.cosmos.account import Account, Throughput
 from localcloud.cosmos.auth import EMULATOR_KEY
 from localcloud.cosmos.queries import Scope
 from localcloud.cosmos.server import CosmosService
-from localcloud.cosmos.slow_queries import SlowLane
+from localcloud.cosmos.slow_queries import SlowQueryThread
 from tests.localcloud.cosmos.raw import headers_for
 from tests.support.services import start_service
 
@@ -112,7 +112,7 @@ async def test_nothing_of_a_group_is_acknowledged_when_its_commit_fails(
 async def test_a_query_in_the_thread_sees_the_writes_that_its_reader_has_seen(account: Account) -> None:
     container = account.container("d", "c")
     key = container.key.of_values(["p"])
-    lane = SlowLane(account.store)
+    lane = SlowQueryThread(account.store)
     try:
         account.store.begin_group()
         account.documents.create(container, key, {"id": "1", "pk": "p"})

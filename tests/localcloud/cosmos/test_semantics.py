@@ -14,6 +14,7 @@ from localcloud.cosmos import queries
 from localcloud.cosmos.account import Account, Throughput
 from localcloud.cosmos.container import Container
 from localcloud.cosmos.queries import Scope
+from tests.localcloud.cosmos.conftest import engine_page
 from tests.localcloud.cosmos.naive import UNDEFINED, Expr, evaluate, same, sort_key, type_order
 
 NAMES = ("a", "b", "c d", "é")
@@ -166,8 +167,7 @@ def fill(engine: tuple[Account, Container], contents: list[dict[str, Any]]) -> N
 
 def run(engine: tuple[Account, Container], text: str, parameters: dict[str, Any]) -> list[Any]:
     account, container = engine
-    view = account.replica.view(container)
-    page = account.queries.query(container, view, Scope(), text, parameters, max_items=1000)
+    page = engine_page(account, container, Scope(), text, parameters=parameters, max_items=1000)
     return [orjson.loads(item) for item in page.items]
 
 

@@ -1,7 +1,7 @@
 """Session consistency: with the writer's token a reader sees the write; without it, it may see the past."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +131,45 @@ def test_the_lag_can_be_changed_while_the_server_runs(
         finally:
             control(cosmos, "lag", "PUT", {"seconds": 0})
         assert sorted(query(reader, "SELECT VALUE c.id FROM c")) == ["before", "hidden"]
+
+
+def future_of(token: str, ahead: int = 1000) -> str:
+    head, _, lsn = token.partition("#")
+    return f"{head}#{int(lsn) + ahead}"
+
+
+def assert_not_available(call: Callable[[], object]) -> None:
+    with pytest.raises(exceptions.CosmosHttpResponseError) as error:
+        call()
+    assert (error.value.status_code, error.value.sub_status) == (404, 1002)
+
+
+@pytest.mark.parametrize("lag", [0, LAG])
+def test_a_token_of_the_future_is_never_served_not_even_on_the_retry(
+    lag: float, cosmos: RunningService, lagging: RunningService
+) -> None:
+    with connect(lagging if lag else cosmos) as client:
+        container = client.create_database(uuid.uuid4().hex).create_container("c", PartitionKey("/pk"))
+        container.create_item({"id": "a", "pk": "p"})
+        token = token_of(container)
+        future = future_of(token)
+        assert_not_available(lambda: container.read_item("a", "p", session_token=future))
+        assert_not_available(
+            lambda: list(container.query_items("SELECT * FROM c", partition_key="p", session_token=future))
+        )
+        assert container.read_item("a", "p", session_token=token)["id"] == "a"
+        other_range = f"{1 - int(token.partition(':')[0])}{future[1:]}"
+        assert container.read_item("a", "p", session_token=f"{token},{other_range}")["id"] == "a"
+
+
+def test_a_token_of_the_future_is_served_once_its_write_has_happened(
+    container: ContainerProxy,
+) -> None:
+    container.create_item({"id": "a", "pk": "p"})
+    next_write = future_of(token_of(container), ahead=1)
+    assert_not_available(lambda: container.read_item("a", "p", session_token=next_write))
+    container.upsert_item({"id": "a", "pk": "p", "version": 2})
+    assert container.read_item("a", "p", session_token=next_write)["version"] == 2
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from azure.cosmos.aio import CosmosClient as AsyncCosmosClient
 from localcloud.clock import ManualClock
 from localcloud.cosmos.account import Account, Throughput
 from localcloud.cosmos.queries import QUERY_SECONDS, Scope, SlowQueryError
-from localcloud.cosmos.slow_queries import SlowLane
+from localcloud.cosmos.slow_queries import SlowQueryThread
 
 PRODUCT = "SELECT VALUE COUNT(1) FROM c JOIN x IN c.l JOIN y IN c.l JOIN z IN c.l"
 
@@ -39,7 +39,7 @@ async def test_a_query_that_was_stopped_on_the_loop_is_answered_from_the_thread(
     work = account.queries.prepare(container, account.replica.view(container), Scope(key), PRODUCT, {})
     with pytest.raises(SlowQueryError):
         work(account.store.connection, 0)
-    lane = SlowLane(account.store)
+    lane = SlowQueryThread(account.store)
     try:
         page = await lane.run(work, 60)
         assert page.items == ["27000"]
@@ -64,7 +64,7 @@ async def test_a_change_feed_that_takes_long_is_read_in_the_thread(
     work = account.queries.changes(account.replica.view(container), Scope(range=0), 0, since, None)
     with pytest.raises(SlowQueryError):
         work(account.store.connection, 0)
-    lane = SlowLane(account.store)
+    lane = SlowQueryThread(account.store)
     try:
         page = await lane.run(work, 60)
     finally:

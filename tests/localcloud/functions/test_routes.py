@@ -2,9 +2,10 @@
 
 import pytest
 
+from localcloud.functions.constraints import TemplateError
 from localcloud.functions.problems import Problems
 from localcloud.functions.routes import Match, Route, Router, split_path, warn_of_overlaps
-from localcloud.functions.template import TemplateError, parse_template
+from localcloud.functions.template import parse_template
 
 
 def match(template: str, path: str) -> dict[str, str] | None:

@@ -15,25 +15,30 @@ from localcloud.functions.definitions import CallPlan, Function, ServiceBusTrigg
 from localcloud.functions.dispatch import Dispatcher
 from localcloud.functions.hostconfig import ServiceBusOptions
 from localcloud.functions.invocation import Invoker
-from localcloud.functions.settlement import Settlement, Verdict, decide, keep_locked
+from localcloud.functions.settlement import Settlement, keep_locked
 from tests.localcloud.functions.messages_support import LOST, RecordingReceiver, received
 
 
 @pytest.mark.parametrize(
-    ("succeeded", "auto_complete", "settled", "verdict"),
+    ("succeeded", "auto_complete", "settled", "expected"),
     [
-        (True, True, False, Verdict.COMPLETE),
-        (True, False, False, Verdict.LEAVE),
-        (False, True, False, Verdict.ABANDON),
-        (False, False, False, Verdict.ABANDON),
-        (True, True, True, Verdict.LEAVE),
-        (False, True, True, Verdict.LEAVE),
+        (True, True, False, ["complete"]),
+        (True, False, False, []),
+        (False, True, False, ["abandon"]),
+        (False, False, False, ["abandon"]),
+        (True, True, True, ["defer"]),
+        (False, True, True, ["defer"]),
     ],
 )
-def test_the_verdict_on_a_message(
-    succeeded: bool, auto_complete: bool, settled: bool, verdict: Verdict
+async def test_what_becomes_of_a_message(
+    succeeded: bool, auto_complete: bool, settled: bool, expected: list[str]
 ) -> None:
-    assert decide(succeeded=succeeded, auto_complete=auto_complete, settled=settled) is verdict
+    receiver, message = RecordingReceiver(), received()
+    settlement = Settlement(receiver, [message])
+    if settled:
+        await settlement.settle("defer", str(message.lock_token))
+    await settlement.finish(succeeded=succeeded, auto_complete=auto_complete)
+    assert [operation for operation, _ in receiver.done] == expected
 
 
 @pytest.fixture

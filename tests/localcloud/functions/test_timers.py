@@ -11,7 +11,7 @@ import pytest
 
 from localcloud.clock import ManualClock
 from localcloud.functions.schedule import parse_schedule
-from localcloud.functions.timers import Firing, ScheduleMonitor, ScheduleStatus, TimerListener, Timework
+from localcloud.functions.timers import Firing, ScheduleMonitor, ScheduleStatus, TimerListener, TimerRules
 
 NOON = datetime(2026, 3, 11, 12, 0, tzinfo=UTC)
 HOURLY = "0 0 * * * *"
@@ -22,8 +22,8 @@ def at(hour: int, minute: int = 0) -> datetime:
     return NOON.replace(hour=hour, minute=minute)
 
 
-def work(schedule: str = HOURLY, *, run_on_startup: bool = False, monitored: bool = True) -> Timework:
-    return Timework(parse_schedule(schedule), run_on_startup=run_on_startup, monitored=monitored)
+def work(schedule: str = HOURLY, *, run_on_startup: bool = False, monitored: bool = True) -> TimerRules:
+    return TimerRules(parse_schedule(schedule), run_on_startup=run_on_startup, monitored=monitored)
 
 
 def test_a_timer_that_never_ran_waits_for_its_first_occurrence() -> None:
@@ -123,7 +123,7 @@ class Fixture:
         self.running -= 1
 
     @asynccontextmanager
-    async def listening(self, timer: Timework) -> AsyncIterator[TimerListener]:
+    async def listening(self, timer: TimerRules) -> AsyncIterator[TimerListener]:
         listener = TimerListener("tick", timer, self.invoke, self.monitor, self.clock, self.waiter)
         listener.start()
         await self.waiter.advance(0)

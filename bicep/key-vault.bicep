@@ -1,0 +1,99 @@
+metadata description = 'The vault for what nobody may read: the app refers to it, and keeps no secret in its settings.'
+
+param name string
+param location string
+param tags object
+
+@description('Which of the secrets are given, by the names of the settings.')
+param names array
+
+@description('The secrets, by the names of the settings.')
+@secure()
+param secrets object
+
+@description('Once on it stays on, and a deleted vault keeps its name for its days of grace.')
+param purgeProtection bool
+
+@description('Who reads the secrets: the app, by its identity.')
+param readerPrincipalId string
+param endpointSubnetId string
+param workspaceId string
+
+var roles = loadJsonContent('../infra/roles.json')
+var zones = loadJsonContent('../infra/private-zones.json')
+var isPrivate = !empty(endpointSubnetId)
+
+resource vault 'Microsoft.KeyVault/vaults@2024-11-01' = {
+  name: name
+  location: location
+  tags: tags
+  properties: {
+    tenantId: tenant().tenantId
+    sku: {
+      family: 'A'
+      name: 'standard'
+    }
+    enableRbacAuthorization: true
+    enableSoftDelete: true
+    softDeleteRetentionInDays: 7
+    // Azure refuses false: it is on, or not mentioned.
+    enablePurgeProtection: purgeProtection ? true : null
+    publicNetworkAccess: isPrivate ? 'Disabled' : 'Enabled'
+    networkAcls: {
+      bypass: 'AzureServices' // Azure Resource Manager writes the secrets
+      defaultAction: isPrivate ? 'Deny' : 'Allow'
+    }
+  }
+}
+
+resource secret 'Microsoft.KeyVault/vaults/secrets@2024-11-01' = [
+  for setting in names: {
+    parent: vault
+    name: replace(setting, '_', '-')
+    properties: {
+      // A list of webhooks is JSON, whose quotes azd cannot pass on: it comes in base64.
+      value: setting != 'WEBHOOKS' ? secrets[setting] : base64ToString(secrets[setting])
+      contentType: setting
+    }
+  }
+]
+
+resource reader 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  name: guid(vault.id, readerPrincipalId, roles['Key Vault Secrets User'])
+  scope: vault
+  properties: {
+    roleDefinitionId: subscriptionResourceId(
+      'Microsoft.Authorization/roleDefinitions',
+      roles['Key Vault Secrets User']
+    )
+    principalId: readerPrincipalId
+    principalType: 'ServicePrincipal'
+  }
+}
+
+module endpoint 'private-endpoint.bicep' = if (isPrivate) {
+  name: 'key-vault-endpoint'
+  params: {
+    name: '${name}-endpoint'
+    location: location
+    tags: tags
+    subnetId: endpointSubnetId
+    serviceId: vault.id
+    group: 'vault'
+    zoneName: zones.vault
+  }
+}
+
+resource diagnostics 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
+  name: 'to-workspace'
+  scope: vault
+  properties: {
+    workspaceId: workspaceId
+    logs: [
+      {
+        category: 'AuditEvent'
+        enabled: true
+      }
+    ]
+  }
+}

@@ -1,0 +1,150 @@
+"""Microsoft's emulators by one command: start them, wait, make what the app needs, and say what to type next.
+
+    python infra/emulators/emulators.py start      (make emulators)
+    python infra/emulators/emulators.py stop       (make emulators-stop)
+
+There is no emulator of AI Search: ours is started beside them, and runs until `stop`.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from waiting import SERVICES, answers, wait_for
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLE = ROOT / "local.settings.sample.json"
+COMPOSE = ("docker", "compose", "--file", str(ROOT / "compose.yaml"))
+PROVISION = "shared.upkeep.provisioning"
+OLDEST = (3, 11)
+NEXT = """Everything is there. Next, in this folder:
+    source .venv/bin/activate && func start     the app, on Microsoft's own host
+    make run ARGS="--only functions"            or on ours
+Then open http://localhost:7071. `make emulators-stop` ends the emulators; they keep nothing."""
+
+
+def say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def version_of(*command: str) -> str | None:
+    """The first version that a tool names; None where it is not there, or does not work."""
+    if shutil.which(command[0]) is None:
+        return None
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = re.search(r"\d+(\.\d+)+", done.stdout)
+    return found[0] if done.returncode == 0 and found else None
+
+
+def prerequisites() -> bool:
+    """One line each. Only `func start` needs the Core Tools: the emulators start without them."""
+    docker, compose = version_of("docker", "--version"), version_of("docker", "compose", "version")
+    tools, python = version_of("func", "--version"), sys.version.split()[0]
+    has_tools = tools is not None and tools.startswith("4.")
+    checks = [
+        (docker is not None, f"Docker {docker}", "Docker: https://docs.docker.com/get-docker/"),
+        (compose is not None, f"Docker Compose {compose}", "Docker Compose 2: it comes with Docker"),
+        (sys.version_info >= OLDEST, f"Python {python}", f"Python {OLDEST[0]}.{OLDEST[1]} or newer"),
+        (
+            has_tools,
+            f"Core Tools {tools}",
+            "Core Tools 4 (for func start): npm install -g azure-functions-core-tools@4",
+        ),
+    ]
+    for is_there, found, missing in checks:
+        say(f"  ok       {found}" if is_there else f"  missing  {missing}")
+    return all(is_there for is_there, _, _ in checks[:3])
+
+
+def write_settings(folder: Path) -> dict[str, str]:
+    """The settings that are there; the sample's where there are none."""
+    file = folder / "local.settings.json"
+    if not file.exists():
+        shutil.copy(SAMPLE, file)
+        say(f"  written  {file.name}, from {SAMPLE.name}")
+    values: dict[str, str] = json.loads(file.read_text())["Values"]
+    return values
+
+
+def start_search(folder: Path, settings: dict[str, str]) -> None:
+    """Our AI Search, in the background; left alone where one answers already."""
+    address = urlsplit(settings["SEARCH_ENDPOINT"])
+    if answers(address.hostname or "", address.port or 443):
+        return
+    data = folder / ".localcloud/search"
+    data.mkdir(parents=True, exist_ok=True)
+    with (data.parent / "search.log").open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "localcloud.search", "--port", str(address.port), "--data", str(data)],
+            cwd=ROOT, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+    pid_file(folder).write_text(str(process.pid))
+
+
+def pid_file(folder: Path) -> Path:
+    return folder / ".localcloud/search.pid"
+
+
+def provision(folder: Path, settings: dict[str, str]) -> int:
+    """Database, containers, index and blob containers: what is there stays."""
+    environment = {**settings, **os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, "-m", PROVISION], cwd=folder, env=environment, check=False
+    ).returncode
+
+
+def start(folder: Path, patience: float) -> int:
+    if not prerequisites():
+        return 1
+    if subprocess.run([*COMPOSE, "up", "--detach", "--wait"], check=False).returncode != 0:
+        say("  failed   docker compose up: the lines above say why; `docker compose logs` says more")
+        return 1
+    settings = write_settings(folder)
+    start_search(folder, settings)
+    deadline = time.monotonic() + patience
+    ready = [wait_for(settings, name, deadline, say) for name in SERVICES]
+    if not all(ready):
+        return 1
+    if provision(folder, settings) != 0:
+        say("  failed   what the app needs could not be made: the line above says why")
+        return 1
+    say("  made     database, containers, index, blob containers")
+    say(NEXT)
+    return 0
+
+
+def stop(folder: Path) -> int:
+    file = pid_file(folder)
+    if file.exists():
+        try:
+            os.kill(int(file.read_text()), signal.SIGTERM)
+        except ProcessLookupError:
+            say("  gone     AI Search had ended already")
+        file.unlink()
+    return subprocess.run([*COMPOSE, "down"], check=False).returncode
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("command", choices=["start", "stop"])
+    parser.add_argument("--folder", type=Path, default=ROOT, help="where local.settings.json and data are")
+    parser.add_argument(
+        "--patience", type=float, default=300, help="how many seconds to wait for all of them"
+    )
+    given = parser.parse_args()
+    return start(given.folder, given.patience) if given.command == "start" else stop(given.folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,40 @@
+"""A deployment is done when the app answers that it is well; a cold start may take a while."""
+
+import os
+import sys
+import time
+import urllib.error
+import urllib.request
+
+from environment import say, stop
+
+ATTEMPTS, PAUSE, PATIENCE = 30, 10.0, 20.0  # pause and patience in seconds
+
+
+def answer(address: str) -> tuple[int, str]:
+    """Status and body; 0 where there is no answer at all."""
+    try:
+        with urllib.request.urlopen(address, timeout=PATIENCE) as response:  # noqa: S310 - azd's own output
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode(errors="replace")
+    except OSError as error:
+        return 0, str(error)
+
+
+def main() -> int:
+    uri = os.environ.get("APP_URI")
+    if not uri:
+        return stop("APP_URI is missing: azd sets it from the outputs of infra/main.bicep")
+    address = f"{uri}/api/health"
+    attempts = int(os.environ.get("HEALTH_ATTEMPTS", ATTEMPTS))
+    for attempt in range(attempts):
+        time.sleep(PAUSE if attempt else 0)
+        status, body = answer(address)
+        if status == 200:  # noqa: PLR2004 - OK
+            say(f"{address} is well")
+            return 0
+    return stop(f"{address} still answers {status}: {body[:2000]}")
+
+
+sys.exit(main())

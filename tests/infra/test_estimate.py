@@ -1,0 +1,67 @@
+"""The estimate: quantities that are worked out, prices with their day, and nothing made up."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.capacity import MEMORY_GB, MONTH, TIMER_RUNS
+from tests.infra.conftest import ROOT
+from tools.estimate import PRICES, PROFILES, Line, estimate, estimate_table
+
+
+def lines(profile: str, messages: int = 0) -> dict[str, Line]:
+    return {line.meter: line for line in estimate(profile, messages)}
+
+
+def test_an_idle_month_counts_each_run_of_a_timer_for_a_second() -> None:
+    idle = lines("standard")
+
+    assert idle["functions.on-demand"].quantity == TIMER_RUNS * MEMORY_GB
+    assert idle["functions.executions"].quantity == TIMER_RUNS
+    assert idle["functions.always-ready"].quantity == MONTH * MEMORY_GB
+    assert "cosmos.requests" not in idle
+
+
+def test_the_low_cost_profile_costs_less_at_rest() -> None:
+    def rent(profile: str) -> float:
+        return sum(line.amount or 0 for line in lines(profile).values())
+
+    assert rent("low-cost") < rent("standard")
+    assert rent("low-cost, SEARCH_SKU=free") < rent("low-cost") / 3
+    assert "functions.always-ready" not in lines("low-cost")
+
+
+def test_a_free_grant_is_not_billed() -> None:
+    assert Line("m", 90, "GB", 2.0, 100, "2026-01-01").amount == 0
+    assert Line("m", 110, "GB", 2.0, 100, "2026-01-01").amount == 20
+
+
+def test_a_price_that_nobody_looked_up_is_left_out_and_shown_as_such() -> None:
+    busy = lines("standard", 100_000)
+
+    assert busy["cosmos.requests"].amount is None
+    row = next(row for row in estimate_table(100_000).splitlines() if "cosmos.requests" in row)
+    assert ": ?" in row
+    assert "not looked up" in row
+
+
+def test_prices_of_ones_own_are_used(tmp_path: Path) -> None:
+    prices = json.loads(PRICES.read_text())
+    prices["prices"]["cosmos.requests"] |= {"price": 0.5, "day": "2027-01-01"}
+    own = tmp_path / "prices.json"
+    own.write_text(json.dumps(prices))
+
+    found = {line.meter: line for line in estimate("standard", 100_000, own)}["cosmos.requests"]
+    assert found.amount == pytest.approx(found.quantity * 0.5)
+
+
+def test_every_price_has_its_region_and_its_day_or_is_none() -> None:
+    for meter, entry in json.loads(PRICES.read_text())["prices"].items():
+        assert entry.keys() == {"unit", "price", "free", "region", "day"}, meter
+        assert (entry["price"] is None) is (entry["day"] is None) is (entry["region"] is None), meter
+
+
+def test_the_table_in_the_docs_is_the_one_that_is_printed() -> None:
+    assert estimate_table(0) in (ROOT / "docs/deploy.md").read_text()
+    assert len(PROFILES) == 3

@@ -1,0 +1,340 @@
+"""What azd runs around a deployment, run as azd runs it: the line of azure.yaml, in the folder of the project."""
+
+import http.server
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+
+from localcloud.search.service import ADMIN_KEY
+from shared.clients.search.versions import version_name
+from tests.infra.conftest import ROOT
+from tests.infra.plans import of_type, planned
+from tests.support.services import running_service
+
+AZURE: dict[str, Any] = yaml.safe_load((ROOT / "azure.yaml").read_text())
+SERVICE: dict[str, Any] = AZURE["services"]["app"]["hooks"]
+MODEL = Path("models/all-MiniLM-L6-v2")
+BUILDER = """
+import pathlib, sys
+out = pathlib.Path(sys.argv[sys.argv.index("--out") + 1])
+out.mkdir(parents=True, exist_ok=True)
+for name in ("manifest.json", "tokenizer.json", "fp32.bin", "fp32.xml", "int8.bin", "int8.xml"):
+    (out / name).write_text("built")
+(out / "manifest.json").write_text(sys.prefix)
+"""
+
+
+def run(hook: Mapping[str, Any], folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """As azd does: the shell runs the hook's line, and knows the environment's values."""
+    assert hook["posix"]["shell"] == "sh"
+    known = {"PATH": os.environ["PATH"], "HOME": str(folder.parent), "PIP_NO_INDEX": "1", **environment}
+    return subprocess.run(
+        ["sh", "-c", hook["posix"]["run"]],
+        cwd=folder, env=known, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A fresh clone without .venv and models, as small as the hooks let it be: nothing is to be installed."""
+    clone = tmp_path / "clone"
+    shutil.copytree(ROOT / "infra/hooks", clone / "infra/hooks", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in (".funcignore", "azure.yaml", "function_app.py", "host.json", "LICENSE"):
+        shutil.copy(ROOT / name, clone / name)
+    for name in ("requirements.txt", "requirements-model.txt"):
+        (clone / name).write_text("# nothing\n")
+    for folder in ("shared/embedding/openvino", "stages", "web"):
+        (clone / folder).mkdir(parents=True)
+        (clone / folder / "__init__.py").touch()
+    (clone / "shared/__init__.py").touch()
+    (clone / "shared/embedding/__init__.py").touch()
+    (clone / "shared/embedding/openvino/build.py").write_text(BUILDER)
+    return clone
+
+
+def module(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"hook_{name}", ROOT / f"infra/hooks/{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+package = module("package")
+
+
+# azd deploy alone
+
+
+def test_the_model_is_built_by_a_hook_that_azd_deploy_fires() -> None:
+    """Hooks of the project fire around commands; only those of the service around its own life."""
+    assert "prepackage" in SERVICE
+    assert "prepackage" not in AZURE.get("hooks", {})
+    for hooks in (SERVICE, AZURE["hooks"]):
+        for hook in hooks.values():
+            assert hook.keys() == {"posix", "windows"}
+            assert not any("continueOnError" in way for way in hook.values())
+            assert hook["windows"]["run"] == hook["posix"]["run"].replace("python3", "python")
+
+
+def test_a_clean_clone_deploys_the_model_too_or_nothing(clone: Path) -> None:
+    first = run(SERVICE["prepackage"], clone)
+    again = run(SERVICE["prepackage"], clone)
+    (clone / "archive.mbox").touch()
+    with_stray = run(SERVICE["prepackage"], clone)
+    (clone / "shared/embedding/openvino/build.py").write_text("raise SystemExit('no weights')")
+    without_weights = run(SERVICE["prepackage"], clone)
+    index = run(AZURE["hooks"]["postprovision"], clone, SEARCH_ENDPOINT="https://search.invalid")
+
+    assert first.returncode == 0, first.stderr
+    assert (clone / MODEL / "manifest.json").read_text() == str(
+        clone / "build/hooks"
+    )  # built in its own environment
+    assert "Setting up build/hooks" in first.stdout
+    assert again.returncode == 0
+    assert "Setting up" not in again.stdout
+    files = package.Package(clone).files
+    assert MODEL / "int8.bin" in files
+    assert not [path for path in files if path.parts[0] in ("build", "infra")]
+    assert (with_stray.returncode, without_weights.returncode, index.returncode) == (1, 1, 1)
+    assert "archive.mbox is no part of the app" in with_stray.stderr
+    assert "no weights\nThe embedding model could not be built" in without_weights.stderr
+    assert "ModuleNotFoundError" in index.stderr  # said once, and not waited for
+    assert "docs/deploy.md" in index.stderr
+
+
+def test_the_hook_builds_with_the_code_that_is_there() -> None:
+    assert importlib.util.find_spec(module("environment").BUILD_MODEL) is not None
+
+
+def test_the_hook_leaves_a_model_that_is_current_as_it_is() -> None:
+    manifest = ROOT / MODEL / "manifest.json"
+    before = manifest.stat().st_mtime_ns
+    done = subprocess.run(
+        [sys.executable, "infra/hooks/prepackage.py"],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=100,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert str(MODEL) in done.stdout
+    assert manifest.stat().st_mtime_ns == before
+
+
+# the package
+
+
+@pytest.mark.parametrize(
+    ("stray", "named"),
+    [
+        ("archive.mbox", "archive.mbox is no part of the app"),
+        (".env", ".env is no part of the app"),
+        ("shared/keys/private.pem", "private.pem is no part of the app"),
+        ("notes/todo.txt", "notes/todo.txt is no part of the app"),
+    ],
+)
+def test_a_stray_file_is_named(stray: str, named: str, clone: Path) -> None:
+    (clone / stray).parent.mkdir(parents=True, exist_ok=True)
+    (clone / stray).write_text("x")
+
+    assert any(named in line for line in package.problems_of(package.Package(clone), MODEL))
+
+
+def test_a_package_without_its_model_or_requirements_is_refused(clone: Path) -> None:
+    (clone / "requirements.txt").unlink()
+    found = package.problems_of(package.Package(clone), MODEL)
+
+    assert "requirements.txt is missing: is this the folder of the project?" in found
+    assert any("tokenizer.json is missing or empty" in line for line in found)
+
+
+def test_a_package_that_is_too_large_is_refused(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(package, "LARGEST", 10)
+    found = package.problems_of(package.Package(clone), MODEL)
+
+    assert any("more than the 10 that we allow ourselves" in line for line in found)
+
+
+def test_our_own_package_is_in_order() -> None:
+    found = package.Package(ROOT)
+
+    assert package.problems_of(found, MODEL) == []
+    assert found.size < 150_000_000
+
+
+def test_the_patterns_of_funcignore_are_of_the_kind_that_the_check_knows() -> None:
+    for line in (ROOT / ".funcignore").read_text().splitlines():
+        assert line.startswith("#") or not set("/!") & set(line), line
+
+
+# the index
+
+
+def test_the_index_is_made_on_a_clean_machine(tmp_path: Path) -> None:
+    """By the code's own definition, with nothing but what azd knows."""
+    with running_service("localcloud.search", data=tmp_path / "data") as service:
+        known = {"SEARCH_ENDPOINT": service.addresses["endpoint"], "SEARCH_CA_FILE": service.addresses["ca"]}
+        results = [
+            subprocess.run(
+                [sys.executable, "infra/hooks/postprovision.py"],
+                cwd=ROOT, env={**os.environ, **known, "SEARCH_KEY": ADMIN_KEY, "SEARCH_INDEX": "made"},
+                capture_output=True, text=True, timeout=60, check=False,
+            )
+            for _ in range(2)
+        ]  # fmt: skip
+        names = index_names(known)
+
+    assert [(done.returncode, done.stderr) for done in results] == [(0, "")] * 2
+    assert names == {version_name("made", "all-MiniLM-L6-v2")}
+
+
+def index_names(known: Mapping[str, str]) -> set[str]:
+    from azure.core.credentials import AzureKeyCredential  # noqa: PLC0415
+    from azure.search.documents.indexes import SearchIndexClient  # noqa: PLC0415
+
+    endpoint, ca = known["SEARCH_ENDPOINT"], known["SEARCH_CA_FILE"]
+    with SearchIndexClient(endpoint, AzureKeyCredential(ADMIN_KEY), connection_verify=ca) as client:
+        return set(client.list_index_names())
+
+
+def index_hook(endpoint: str, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "infra/hooks/search_index.py"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "SEARCH_ENDPOINT": endpoint, "SEARCH_KEY": "k", **more},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def test_a_role_that_is_not_known_yet_is_waited_for() -> None:
+    with answering([403, 403, 400]) as address:
+        done = index_hook(address, INDEX_PAUSE_SECONDS="0")
+
+    assert done.returncode == 1
+    assert done.stderr.count("not known everywhere yet") == 2  # and the 400 is an error at once
+
+
+def test_a_service_inside_a_network_is_left_to_somebody_inside() -> None:
+    with answering([403]) as address:
+        done = index_hook(address, VNET_ENABLED="true")
+
+    assert (done.returncode, done.stderr) == (3, "")
+
+
+@contextmanager
+def answering(statuses: list[int], body: bytes = b"{}") -> Iterator[str]:
+    """A server that answers with one status after the other, and with the last one for good."""
+    left = list(statuses)
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def _answer(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.send_response(left.pop(0) if len(left) > 1 else left[0])
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_PUT = do_POST = do_DELETE = _answer  # noqa: N815 - the names that the server calls
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+# the budget
+
+AZD = """#!/bin/sh
+echo "$*" >> "$CALLS"
+[ "$1" = auth ] && echo '{"token": "t"}'
+exit 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("known", "status", "kept"),
+    [
+        ({"BUDGET_AMOUNT": "100"}, 200, ["env set BUDGET_START_DATE 2026-03-01T00:00:00Z"]),
+        ({"BUDGET_AMOUNT": "100"}, 404, []),  # there is none yet
+        ({"BUDGET_AMOUNT": "100", "BUDGET_START_DATE": "2026-01-01T00:00:00Z"}, 200, []),
+        ({"BUDGET_AMOUNT": "0"}, 200, []),
+        ({"BUDGET_AMOUNT": ""}, 200, []),
+    ],
+)
+def test_a_pipeline_asks_for_the_first_day_of_the_budget_that_is_there(
+    known: dict[str, str], status: int, kept: list[str], clone: Path, tmp_path: Path
+) -> None:
+    calls, tools = tmp_path / "calls", tmp_path / "tools"
+    tools.mkdir()
+    (tools / "azd").write_text(AZD)
+    (tools / "azd").chmod(0o755)
+    calls.touch()
+    body = json.dumps({"properties": {"timePeriod": {"startDate": "2026-03-01T00:00:00Z"}}}).encode()
+    with answering([status], body) as address:
+        done = run(
+            AZURE["hooks"]["preprovision"], clone, **known,
+            AZURE_ENV_NAME="demo", AZURE_SUBSCRIPTION_ID="sub", AZURE_RESOURCE_MANAGER=address,
+            CALLS=str(calls), PATH=f"{tools}:{os.environ['PATH']}",
+        )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert [line for line in calls.read_text().splitlines() if not line.startswith("auth")] == kept
+
+
+def test_the_hook_asks_for_the_budget_that_is_deployed() -> None:
+    (budget,) = of_type("longest-name", "Microsoft.Consumption/budgets")
+
+    assert budget.name == f"{'e' * 64}-monthly"[: module_text("preprovision", "LONGEST_NAME")]
+
+
+def module_text(name: str, constant: str) -> int:
+    found = re.search(rf"^{constant} = (\d+)", (ROOT / f"infra/hooks/{name}.py").read_text(), re.MULTILINE)
+    assert found is not None
+    return int(found[1])
+
+
+# the app
+
+
+def test_a_deployment_is_done_when_the_app_is_well(clone: Path) -> None:
+    with answering([200]) as address:
+        done = run(SERVICE["postdeploy"], clone, APP_URI=address)
+
+    assert (done.returncode, done.stdout) == (0, f"{address}/api/health is well\n")
+
+
+def test_the_hook_says_what_the_app_says_when_it_is_not_well(clone: Path) -> None:
+    body = json.dumps({"status": "misconfigured", "problems": ["COSMOS_ENDPOINT: missing"]}).encode()
+    with answering([503], body) as address:
+        done = run(SERVICE["postdeploy"], clone, APP_URI=address, HEALTH_ATTEMPTS="1")
+
+    assert done.returncode == 1
+    assert "still answers 503" in done.stderr
+    assert "COSMOS_ENDPOINT: missing" in done.stderr
+
+
+def test_the_hooks_have_the_values_that_they_need_from_the_outputs() -> None:
+    _, outputs = planned("plain")
+
+    assert {"APP_URI", "SEARCH_ENDPOINT"} <= outputs.keys()

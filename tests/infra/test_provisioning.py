@@ -1,0 +1,443 @@
+"""Provision again, and from the pipeline: what was chosen stays, and nothing is changed that Azure lets nobody change."""
+
+import base64
+import json
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from shared.settings.app import Settings, load_settings
+from tests.infra.azd import (
+    DECLARED,
+    WRITTEN,
+    Deployment,
+    Provider,
+    effective,
+    names_read,
+    parameters_of,
+    pipeline,
+    provision,
+    workflow_environment,
+)
+from tests.infra.conftest import ROOT
+
+FRESH = {"AZURE_ENV_NAME": "demo", "AZURE_LOCATION": "swedencentral", "AZURE_SUBSCRIPTION_ID": "sub"}
+PERSON = Provider()
+CI = Provider("cccccccc-0000-0000-0000-00000000000c", "ServicePrincipal")
+OTHERS = Provider("bbbbbbbb-0000-0000-0000-00000000000b")
+WEBHOOKS = [{"name": "chat", "url": "https://example.org/hook", "secret": "s" * 32}]
+# Another value than the default, for each variable that a parameter reads.
+CHANGED = {
+    **FRESH,
+    "AZURE_RESOURCE_GROUP": "rg-other",
+    "PROFILE": "low-cost",
+    "OPERATOR_PRINCIPAL_ID": "eeeeeeee-0000-0000-0000-00000000000e",
+    "OPERATOR_PRINCIPAL_TYPE": "Group",
+    "VNET_ENABLED": "true",
+    "VNET_ADDRESS_PREFIX": "10.30.0.0/16",
+    "COSMOS_DATABASE": "consensus2",
+    "COSMOS_MODE": "autoscale",
+    "COSMOS_MAX_THROUGHPUT": "4000",
+    "SEARCH_SKU": "standard",
+    "SEARCH_REPLICAS": "2",
+    "SEARCH_PARTITIONS": "3",
+    "SERVICEBUS_PREMIUM": "true",
+    "SERVICEBUS_UNITS": "2",
+    "OPENAI_ENABLED": "true",
+    "OPENAI_MODEL_NAME": "gpt-5-mini",
+    "OPENAI_MODEL_VERSION": "2025-08-07",
+    "OPENAI_DEPLOYMENT_TYPE": "Standard",
+    "OPENAI_CAPACITY": "20",
+    "INSTANCE_MEMORY_MB": "4096",
+    "MAXIMUM_INSTANCE_COUNT": "60",
+    "HTTP_CONCURRENCY": "8",
+    "EMBEDDING_ALWAYS_READY": "2",
+    "PRECISE_SCALING": "true",
+    "STORAGE_SKU": "Standard_ZRS",
+    "COOL_AFTER_DAYS": "60",
+    "RESTORABLE_DAYS": "30",
+    "LOG_RETENTION_DAYS": "90",
+    "LOG_DAILY_CAP_GB": "-1",
+    "TELEMETRY_SAMPLING_RATIO": "0.5",
+    "ALERT_EMAIL": "ops@example.org",
+    "BUDGET_AMOUNT": "150",
+    "BUDGET_START_DATE": "2026-03-01T00:00:00Z",
+    "PURGE_PROTECTION": "true",
+    "OPERATOR_KEY": "k" * 24,
+    "EMBEDDING_API_KEY": "e" * 24,
+    "SUMMARY_API_KEY": "y" * 24,
+    "WEBHOOKS_BASE64": base64.b64encode(json.dumps(WEBHOOKS).encode()).decode(),
+    "ARCHIVE_MAX_BYTES": "1000000",
+    "ARCHIVE_MAX_MEMBERS": "1000",
+    "ARCHIVE_MAX_RATIO": "50",
+    "ARCHIVE_MAX_UNPACKED_BYTES": "4000000",
+    "CHUNKING_MAX_TOKENS": "200",
+    "CHUNKING_OVERLAP_TOKENS": "20",
+    "CHUNKING_STRATEGY": "semantic",
+    "EMBEDDING_API_VERSION": "2025-01-01",
+    "EMBEDDING_BACKEND": "openai",
+    "EMBEDDING_BATCH_SECONDS": "30",
+    "EMBEDDING_DIMENSION": "1536",
+    "EMBEDDING_ENDPOINT": "https://models.example.org/v1",
+    "EMBEDDING_MODEL": "text-embedding-3-small",
+    "EMBEDDING_MODEL_PATH": "models/other",
+    "EMBEDDING_PRECISION": "int8",
+    "EMBEDDING_START_SECONDS": "60",
+    "EMBEDDING_THREADS": "2",
+    "EMBEDDING_TOKEN_BUDGET": "4096",
+    "INTEGRITY_GRACE_MINUTES": "30",
+    "INTEGRITY_REPAIR": "false",
+    "MAX_RETRIES": "5",
+    "ORCHESTRATION_QUIET_SECONDS": "60",
+    "PUBLIC_URL": "https://consensus.example.org",
+    "RETRY_BACKOFF_CAP_SECONDS": "30",
+    "RETRY_BACKOFF_FACTOR": "3",
+    "RETRY_BACKOFF_SECONDS": "2",
+    "RETRY_BASE_DELAY_MS": "500",
+    "RETRY_JOB_BASE_DELAY_SECONDS": "600",
+    "RETRY_JOB_GRACE_MINUTES": "20",
+    "RETRY_JOB_INTERVAL_SECONDS": "1800",
+    "RETRY_JOB_LIMIT": "1000",
+    "RETRY_JOB_MAX_ATTEMPTS_ARCHIVES": "4",
+    "RETRY_JOB_MAX_ATTEMPTS_CHUNKS": "6",
+    "RETRY_JOB_MAX_ATTEMPTS_MESSAGES": "4",
+    "RETRY_JOB_MAX_ATTEMPTS_THREADS": "6",
+    "RETRY_JOB_MAX_DELAY_SECONDS": "7200",
+    "RETRY_JOB_PROBES": "3",
+    "RETRY_JOB_STUCK_THRESHOLD_HOURS": "12",
+    "RETRY_MAX_ATTEMPTS": "6",
+    "RETRY_MAX_DELAY_SECONDS": "30",
+    "RETRY_TTL_MINUTES": "20",
+    "SEARCH_INDEX": "other_embeddings",
+    "SOURCE_ALLOWED_HOSTS": "lists.example.org",
+    "SOURCE_IDLE_SECONDS": "30",
+    "SOURCE_TIMEOUT_SECONDS": "600",
+    "SUMMARY_ANSWER_LIMIT": "max_completion_tokens",
+    "SUMMARY_ANSWER_TOKENS": "500",
+    "SUMMARY_API_VERSION": "2025-01-01",
+    "SUMMARY_ARCHIVE_TOKENS": "100000",
+    "SUMMARY_BACKEND": "openai",
+    "SUMMARY_CONTEXT_TOKENS": "4000",
+    "SUMMARY_ENDPOINT": "https://models.example.org/v1",
+    "SUMMARY_JSON_MODE": "false",
+    "SUMMARY_MODEL": "small",
+    "SUMMARY_SENTENCES": "embeddings",
+    "SUMMARY_TEMPLATE": "consensus-summary-v2",
+    "SUMMARY_TIMEOUT_SECONDS": "60",
+    "SUMMARY_TOP_K": "8",
+    "WEBHOOK_ALLOWED_HOSTS": "example.org",
+    "WEBHOOK_BASE_DELAY_SECONDS": "60",
+    "WEBHOOK_MAX_ATTEMPTS": "4",
+    "WEBHOOK_TIMEOUT_SECONDS": "5",
+}  # fmt: skip
+# What the deployment finds out by itself, and what only a machine of one's own may have.
+FOUND_OUT = {
+    "SERVICEBUS_CONNECTION__fullyQualifiedNamespace", "SERVICEBUS_TOPIC", "COSMOS_ENDPOINT", "COSMOS_DATABASE",
+    "SEARCH_ENDPOINT", "STORAGE_BLOB_ENDPOINT", "AZURE_CLIENT_ID", "TELEMETRY_SAMPLING_RATIO",
+}  # fmt: skip
+LOCAL = {
+    "SERVICEBUS_CONNECTION", "SERVICEBUS_ADMIN_ENDPOINT", "COSMOS_KEY", "SEARCH_KEY", "SEARCH_CA_FILE",
+    "STORAGE_CONNECTION", "ALLOW_LOCAL_SOURCES",
+}  # fmt: skip
+AZURE: dict[str, Any] = yaml.safe_load((ROOT / "azure.yaml").read_text())
+
+
+def from_ci(environment: dict[str, str]) -> dict[str, str]:
+    """The environment of a run of the workflow, in a repository that was set up from this environment."""
+    return workflow_environment(*pipeline(environment))
+
+
+def without_who(parameters: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in parameters.items() if not name.startswith("deployer")}
+
+
+# one list
+
+
+def test_every_variable_of_the_list_is_changed_here() -> None:
+    """Otherwise the tests below would compare defaults."""
+    own = {"AZURE_PRINCIPAL_ID", "AZURE_PRINCIPAL_TYPE"}
+
+    assert CHANGED.keys() - {"AZURE_SUBSCRIPTION_ID"} == names_read().keys() - own
+    assert {name for name, default in names_read().items() if CHANGED.get(name) == default} == set()
+
+
+def test_the_pipeline_carries_all_that_the_parameters_read_and_the_workflow_passes_it_on() -> None:
+    carried, secrets = pipeline(CHANGED)
+    passed = from_ci(CHANGED)
+
+    wanted = names_read().keys() - {"AZURE_PRINCIPAL_ID", "AZURE_PRINCIPAL_TYPE"}
+    assert carried.keys() | secrets.keys() >= wanted
+    assert {name for name in wanted if not passed.get(name)} == set()
+
+
+def test_secrets_are_carried_as_secrets_and_nothing_else_is() -> None:
+    carried, secrets = pipeline(CHANGED)
+    read = {re.findall(r"\w+", value)[0] for value in WRITTEN["secrets"]["value"].values()}
+
+    assert secrets.keys() == read
+    assert carried.keys().isdisjoint(read)
+    assert "secure" in DECLARED["secrets"].decorators
+
+
+def test_every_setting_of_the_app_can_be_set_or_is_found_out() -> None:
+    settable = {*WRITTEN["appSettings"]["value"], *WRITTEN["secrets"]["value"]}
+
+    assert settable | FOUND_OUT | LOCAL == set(Settings.model_fields)
+    assert settable.isdisjoint(FOUND_OUT | LOCAL)
+
+
+# from a pipeline
+
+
+@pytest.mark.parametrize("environment", [FRESH, CHANGED], ids=["fresh", "changed"])
+def test_a_pipeline_provisions_what_a_person_provisions(environment: dict[str, str]) -> None:
+    by_hand = parameters_of(environment, PERSON)
+    by_ci = parameters_of(from_ci(environment), CI)
+
+    assert without_who(effective(by_ci)) == without_who(effective(by_hand))
+    assert by_ci["deployerPrincipalType"] == "ServicePrincipal"
+
+
+def test_each_value_that_was_chosen_arrives() -> None:
+    fresh, changed = parameters_of(FRESH, PERSON), parameters_of(CHANGED, PERSON)
+    same = {name for name in DECLARED if fresh.get(name) == changed.get(name)}
+
+    assert same == {
+        "environmentName",
+        "location",
+        "deployerPrincipalId",
+        "deployerPrincipalType",
+        "currentMonth",
+    }
+
+
+def test_what_is_set_up_by_hand_is_the_same_after_a_push() -> None:
+    environment = dict(CHANGED)
+    first = provision(environment)
+    pushed = provision(from_ci(environment), CI, month="2027-02", present=first.app_settings)
+
+    assert pushed.app_settings == first.app_settings
+    for type_ in (
+        "Microsoft.Search/searchServices",
+        "Microsoft.ServiceBus/namespaces",
+        "Microsoft.Web/sites",
+    ):
+        assert pushed.the(type_).body == first.the(type_).body
+
+
+def test_a_word_that_is_no_number_falls_back_to_the_default_as_azd_has_it() -> None:
+    assert "searchReplicas" not in parameters_of({**FRESH, "SEARCH_REPLICAS": "two"}, PERSON)
+
+
+# twice
+
+
+def test_a_budget_keeps_its_first_day() -> None:
+    environment = {**FRESH, "BUDGET_AMOUNT": "100"}
+    budget = "Microsoft.Consumption/budgets"
+    days = [
+        provision(environment, month=month).the(budget).properties["timePeriod"]["startDate"]
+        for month in ("2026-11", "2026-12", "2027-11")
+    ]
+    in_ci = provision(from_ci(environment), CI, month="2028-01").the(budget)
+
+    assert days == ["2026-11-01T00:00:00Z"] * 3
+    assert in_ci.properties["timePeriod"]["startDate"] == days[0]
+
+
+def test_a_budgets_first_day_can_be_chosen() -> None:
+    deployed = provision({**FRESH, "BUDGET_AMOUNT": "9", "BUDGET_START_DATE": "2027-01-01T00:00:00Z"})
+
+    assert (
+        deployed.the("Microsoft.Consumption/budgets")
+        .properties["timePeriod"]["startDate"]
+        .startswith("2027-01")
+    )
+
+
+def test_a_setting_that_somebody_added_survives_and_one_of_ours_is_ours() -> None:
+    environment = dict(FRESH)
+    first = provision(environment)
+    by_hand = {
+        "SOURCE_SECRET_LIST": "@Microsoft.KeyVault(x)",
+        "WEBSITE_TIME_ZONE": "UTC",
+        "SEARCH_ENDPOINT": "wrong",
+    }
+    second = provision(environment, present={**first.app_settings, **by_hand})
+
+    assert second.app_settings == {
+        **first.app_settings,
+        **by_hand,
+        "SEARCH_ENDPOINT": first.app_settings["SEARCH_ENDPOINT"],
+    }
+
+
+def test_what_the_deployment_set_and_does_not_set_any_more_is_taken_back() -> None:
+    chosen = {**FRESH, "OPENAI_ENABLED": "true", "PUBLIC_URL": "https://old.example.org"}
+    first = provision(dict(chosen))
+    second = provision(dict(FRESH), present=first.app_settings)
+
+    assert {"SUMMARY_ENDPOINT", "SUMMARY_BACKEND", "PUBLIC_URL"} <= first.app_settings.keys()
+    assert second.app_settings == provision(dict(FRESH)).app_settings
+
+
+def test_a_secret_stays_where_a_deployment_does_not_know_it() -> None:
+    first = provision({**FRESH, "OPERATOR_KEY": "k" * 24})
+    second = provision(dict(FRESH), CI, present=first.app_settings)
+
+    assert second.app_settings["OPERATOR_KEY"].startswith("@Microsoft.KeyVault(")
+    assert second.app_settings["OPERATOR_KEY"] == first.app_settings["OPERATOR_KEY"]
+
+
+def test_secrets_are_in_the_vault_and_the_app_may_read_them() -> None:
+    deployed = provision(dict(CHANGED))
+    vault = deployed.the("Microsoft.KeyVault/vaults")
+    kept = {
+        secret.properties["contentType"]: secret
+        for secret in deployed.of_type("Microsoft.KeyVault/vaults/secrets")
+    }
+
+    assert kept.keys() == {"OPERATOR_KEY", "EMBEDDING_API_KEY", "SUMMARY_API_KEY", "WEBHOOKS"}
+    for name, secret in kept.items():
+        reference = f"@Microsoft.KeyVault(VaultName={vault.name};SecretName={secret.name})"
+        assert deployed.app_settings[name] == reference
+        assert re.fullmatch(r"[0-9A-Za-z-]{1,127}", secret.name)
+    assert json.loads(kept["WEBHOOKS"].properties["value"]) == WEBHOOKS
+    assert (
+        deployed.the("Microsoft.Web/sites")
+        .properties["keyVaultReferenceIdentity"]
+        .endswith("/id-abcdefghijklm")
+    )
+    assert not [value for value in deployed.app_settings.values() if value in CHANGED["OPERATOR_KEY"]]
+
+
+def test_the_code_starts_with_every_setting_changed() -> None:
+    environment = {name: value for name, value in CHANGED.items() if name != "OPENAI_ENABLED"}
+    given = provision(environment).app_settings
+    secrets = {"WEBHOOKS": json.dumps(WEBHOOKS), "OPERATOR_KEY": "k" * 24}
+    known = {name: "https://in.azure/" if value.startswith("[") else value for name, value in given.items()}
+
+    loaded = load_settings({**known, **secrets})
+
+    assert loaded.RETRY_JOB_MAX_ATTEMPTS_CHUNKS == 6
+    assert loaded.PUBLIC_URL == "https://consensus.example.org"
+
+
+def test_a_vault_can_be_made_anew_unless_it_was_asked_to_be_kept() -> None:
+    def protection(deployment: Deployment) -> object:
+        return deployment.the("Microsoft.KeyVault/vaults").properties["enablePurgeProtection"]
+
+    assert protection(provision(dict(FRESH))) is None  # Azure refuses false
+    assert protection(provision(dict(CHANGED))) is True
+
+
+# who
+
+
+def test_a_person_who_deploys_operates_and_a_pipeline_does_not() -> None:
+    def documents_of(deployment: Deployment) -> set[str]:
+        assignments = deployment.of_type("Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments")
+        return {assignment.properties["principalId"] for assignment in assignments} - {
+            "[id-abcdefghijklm.properties.principalId]"
+        }
+
+    assert documents_of(provision(dict(FRESH), PERSON)) == {PERSON.principal_id}
+    assert documents_of(provision(dict(FRESH), CI)) == set()
+    named = {**FRESH, "OPERATOR_PRINCIPAL_ID": "group", "OPERATOR_PRINCIPAL_TYPE": "Group"}
+    assert (
+        documents_of(provision(dict(named), PERSON)) == documents_of(provision(dict(named), CI)) == {"group"}
+    )
+
+
+@pytest.mark.parametrize("who", [PERSON, CI, OTHERS], ids=["person", "pipeline", "colleague"])
+def test_whoever_deploys_may_make_the_index_and_the_app_may_not(who: Provider) -> None:
+    roles = json.loads((ROOT / "infra/roles.json").read_text())
+    deployed = provision({**FRESH, "OPERATOR_PRINCIPAL_ID": PERSON.principal_id}, who)
+    search = [
+        assignment.properties
+        for assignment in deployed.of_type("Microsoft.Authorization/roleAssignments")
+        if assignment.scope.type == "Microsoft.Search/searchServices"
+    ]
+    holders = {
+        name: {grant["principalId"] for grant in search if grant["roleDefinitionId"].endswith(id_)}
+        for name, id_ in roles.items()
+    }
+    app = "[id-abcdefghijklm.properties.principalId]"
+
+    assert holders["Search Service Contributor"] == {who.principal_id, PERSON.principal_id}
+    assert holders["Search Index Data Contributor"] == {app, who.principal_id, PERSON.principal_id}
+    assert holders["Reader"] == {app}
+    assert len({json.dumps(grant, sort_keys=True) for grant in search}) == len(search)
+
+
+def test_cosmos_roles_are_given_one_after_the_other() -> None:
+    assignments = provision(dict(FRESH)).of_type("Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments")
+
+    assert len(assignments) == 2
+    assert all(assignment.serial for assignment in assignments)
+
+
+# names and places
+
+
+def test_the_longest_environment_name_still_fits() -> None:
+    longest = "e" * 64
+    deployed = provision({**CHANGED, "AZURE_ENV_NAME": longest, "AZURE_RESOURCE_GROUP": ""})
+    limits = {
+        "Microsoft.Consumption/budgets": 63,
+        "Microsoft.Resources/resourceGroups": 90,
+        "Microsoft.KeyVault/vaults": 24,
+        "Microsoft.Storage/storageAccounts": 24,
+        "Microsoft.Search/searchServices": 60,
+        "Microsoft.ServiceBus/namespaces": 50,
+        "Microsoft.DocumentDB/databaseAccounts": 44,
+        "Microsoft.Web/sites": 60,
+        "Microsoft.Insights/actionGroups": 260,
+        "Microsoft.Insights/metricAlerts": 260,
+        "Microsoft.Insights/scheduledQueryRules": 260,
+    }
+    for type_, limit in limits.items():
+        found = deployed.of_type(type_)
+        assert found, type_
+        assert {resource.name for resource in found if len(resource.name) > limit} == set()
+
+
+def test_a_region_is_one_of_the_list_and_archives_are_copied_to_zones_where_it_has_some() -> None:
+    regions: dict[str, dict[str, bool]] = json.loads((ROOT / "infra/regions.json").read_text())
+
+    assert DECLARED["location"].allowed == list(regions)
+    for name in ("swedencentral", "westus"):
+        deployed = provision({**FRESH, "AZURE_LOCATION": name})
+        skus = {
+            account.body["sku"]["name"] for account in deployed.of_type("Microsoft.Storage/storageAccounts")
+        }
+        assert ("Standard_ZRS" in skus) is regions[name]["zones"], name
+    assert regions["swedencentral"]["zones"] is not regions["westus"]["zones"]
+
+
+# profiles
+
+
+def test_the_low_cost_profile_keeps_nothing_warm_and_copies_nothing_to_zones() -> None:
+    low = provision({**FRESH, "PROFILE": "low-cost"})
+    scale = low.the("Microsoft.Web/sites").properties["functionAppConfig"]["scaleAndConcurrency"]
+
+    assert scale["alwaysReady"] == []
+    assert {account.body["sku"]["name"] for account in low.of_type("Microsoft.Storage/storageAccounts")} == {
+        "Standard_LRS"
+    }
+    assert low.the("Microsoft.Search/searchServices").body["sku"]["name"] == "basic"
+    assert float(low.app_settings["TELEMETRY_SAMPLING_RATIO"]) < 1
+
+
+def test_what_is_set_goes_before_the_profile() -> None:
+    chosen = {"SEARCH_SKU": "free", "EMBEDDING_ALWAYS_READY": "1", "TELEMETRY_SAMPLING_RATIO": "0.9"}
+    low = provision({**FRESH, "PROFILE": "low-cost", **chosen})
+    scale = low.the("Microsoft.Web/sites").properties["functionAppConfig"]["scaleAndConcurrency"]
+
+    assert scale["alwaysReady"] == [{"name": "function:embedding", "instanceCount": 1}]
+    assert low.the("Microsoft.Search/searchServices").body["sku"]["name"] == "free"
+    assert low.app_settings["TELEMETRY_SAMPLING_RATIO"] == "0.9"

@@ -1,0 +1,75 @@
+"""What a template of azd has: it can be taken, opened in a container, and is compiled by Microsoft's Bicep."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.infra.conftest import ROOT
+from tests.infra.plans import the
+
+CONTAINER: dict[str, Any] = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
+AZ = """#!/bin/sh
+case "$*" in
+  "bicep $WARNS"*) echo "/x/main.bicep(3,7) : Warning no-unused-vars: Variable is declared but never used." >&2 ;;
+  "bicep $FAILS"*) echo "/x/main.bicep(3,7) : Error BCP018: Expected something." >&2; exit 1 ;;
+  "bicep format"*) cat "$4" ;;
+esac
+echo "WARNING: A new Bicep release is available." >&2
+"""
+
+
+@pytest.mark.parametrize(
+    ("warns", "fails", "ends"),
+    [("nothing", "nothing", 0), ("build", "nothing", 1), ("lint", "nothing", 1), ("nothing", "build", 1)],
+)
+def test_a_warning_of_the_compiler_is_an_error(warns: str, fails: str, ends: int, tmp_path: Path) -> None:
+    (tmp_path / "az").write_text(AZ)
+    (tmp_path / "az").chmod(0o755)
+    done = subprocess.run(
+        ["bash", str(ROOT / "infra/check-bicep.sh")],
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}", "WARNS": warns, "FAILS": fails},
+        capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == ends, done.stderr
+    assert ("main.bicep(3,7)" in done.stderr) is bool(ends)
+
+
+def test_the_workflow_runs_the_compiler_before_anything_is_deployed() -> None:
+    jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]
+    deploy: dict[Any, Any] = yaml.safe_load((ROOT / ".github/workflows/deploy.yml").read_text())
+
+    assert any(step.get("run") == "bash infra/check-bicep.sh" for step in jobs["bicep"]["steps"])
+    assert deploy[True]["workflow_run"]["workflows"] == ["CI"]  # YAML reads `on` as true
+
+
+def test_every_rule_that_we_hold_ourselves_to_is_an_error() -> None:
+    core = json.loads((ROOT / "bicepconfig.json").read_text())["analyzers"]["core"]
+
+    assert core["enabled"] is True
+    assert len(core["rules"]) > 30
+    assert {rule["level"] for rule in core["rules"].values()} == {"error"}
+
+
+def test_the_container_has_the_tools_and_the_python_that_is_deployed() -> None:
+    features = " ".join(CONTAINER["features"])
+    runtime = the("plain", "Microsoft.Web/sites").properties["functionAppConfig"]["runtime"]
+
+    assert f"python:{runtime['version']}-" in CONTAINER["image"]
+    for tool in ("/azd:", "/docker-in-docker:", "azure-functions-core-tools:", "/azure-cli:"):
+        assert tool in features
+    assert CONTAINER["postCreateCommand"] == "make setup"
+
+
+def test_nothing_that_azd_or_a_build_makes_is_committed() -> None:
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    made = {".azure", ".venv", "build", "models", "node_modules", "local.settings.json"}
+
+    assert not {line for line in tracked.splitlines() if made & set(Path(line).parts)}
+    ignored = (ROOT / ".gitignore").read_text().splitlines()
+    assert {name.strip("/") for name in ignored} >= made

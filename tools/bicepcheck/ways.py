@@ -1,0 +1,26 @@
+"""The ways in which a deployment can be asked for, that differ in what they create."""
+
+from typing import Any
+
+__all__ = ["OPERATOR", "WAYS"]
+
+OPERATOR = "11111111-2222-3333-4444-555555555555"
+_BASIC: dict[str, Any] = {"environmentName": "demo", "location": "swedencentral"}
+WAYS: dict[str, dict[str, Any]] = {
+    "plain": _BASIC,
+    "private": {**_BASIC, "vnetEnabled": True, "openAiEnabled": True},
+    "full": {
+        **_BASIC,
+        "operatorPrincipalId": OPERATOR,
+        "cosmosMode": "autoscale",
+        "openAiEnabled": True,
+        "embeddingAlwaysReady": 0,
+        "preciseScaling": True,
+        "alertEmail": "ops@example.org",
+        "budgetAmount": 100,
+        "purgeProtection": True,
+        "secrets": {"OPERATOR_KEY": "of sixteen characters"},
+    },
+    "low-cost": {**_BASIC, "profile": "low-cost"},
+    "longest-name": {**_BASIC, "environmentName": "e" * 64, "budgetAmount": 100},
+}

@@ -1,0 +1,155 @@
+"""What a month costs, by profile: `python -m tools.estimate` (--messages 100000, --prices FILE).
+
+The quantities are worked out: what stands for rent from the deployment itself, the rest from what a message
+was measured to cost (benchmarks/capacity.py). The prices are those of infra/prices.json, each with its day; a
+price that is not known there is left out of the sum, and said so.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.capacity import (
+    MEASURED,
+    METRIC_BYTES,
+    MONTH,
+    OPERATIONS,
+    SHORTEST_SECONDS,
+    SPAN_BYTES,
+    TIMER_RUNS,
+    WAITING,
+)
+from tools.bicepcheck.evaluate import Planned, plan
+
+__all__ = ["PROFILES", "Line", "estimate", "estimate_table"]
+
+ROOT = Path(__file__).resolve().parents[1]
+PRICES = ROOT / "infra/prices.json"
+# What is chosen, and the parameters that say so.
+PROFILES: dict[str, dict[str, str]] = {
+    "standard": {"profile": "standard"},
+    "low-cost": {"profile": "low-cost"},
+    "low-cost, SEARCH_SKU=free": {"profile": "low-cost", "searchSku": "free"},
+}
+HOURS = 730
+GB, MB_IN_GB = 1e9, 1024
+
+
+@dataclass(frozen=True)
+class Line:
+    """One meter: how much of it, and what that costs where its price is known."""
+
+    meter: str
+    quantity: float
+    unit: str
+    price: float | None
+    free: float
+    day: str | None
+
+    @property
+    def amount(self) -> float | None:
+        return None if self.price is None else max(0.0, self.quantity - self.free) * self.price
+
+
+class Resources:
+    """What a deployment of a profile consists of."""
+
+    def __init__(self, profile: str, location: str) -> None:
+        parameters = {"environmentName": "demo", "location": location, **PROFILES[profile]}
+        self._all, _ = plan(ROOT / "infra/main.bicep", parameters)
+
+    def of_type(self, type_: str) -> list[Planned]:
+        return [resource for resource in self._all if resource.type == type_]
+
+    def the(self, type_: str, name: str = "") -> Planned:
+        return next(resource for resource in self.of_type(type_) if resource.name.startswith(name))
+
+
+def estimate(
+    profile: str, messages: int, prices: Path = PRICES, location: str = "swedencentral"
+) -> list[Line]:
+    known = json.loads(prices.read_text())["prices"]
+    quantities = dict(_quantities(Resources(profile, location), messages))
+    return [_line(meter, quantity, known[meter]) for meter, quantity in quantities.items() if quantity]
+
+
+def _line(meter: str, quantity: float, known: dict[str, Any]) -> Line:
+    return Line(meter, quantity, known["unit"], known["price"], known["free"], known["day"])
+
+
+def _quantities(resources: Resources, messages: int) -> Iterator[tuple[str, float]]:
+    events = messages * MEASURED.events
+    yield from _functions(resources, messages, events)
+    search = resources.the("Microsoft.Search/searchServices")
+    units = search.properties["replicaCount"] * search.properties["partitionCount"]
+    yield f"search.{search.body['sku']['name']}", units * HOURS
+    yield "servicebus.standard", 1
+    yield "servicebus.operations", events * OPERATIONS / 1e6
+    yield "cosmos.requests", messages * MEASURED.request_units / 1e6
+    yield "cosmos.storage", messages * MEASURED.document_bytes / GB
+    archives = resources.the("Microsoft.Storage/storageAccounts", "sta")
+    yield f"storage.{archives.body['sku']['name']}", messages * MEASURED.archive_bytes / GB
+    settings = resources.the("Microsoft.Web/sites/config").properties
+    spans = events * SPAN_BYTES * float(settings["TELEMETRY_SAMPLING_RATIO"])
+    yield "logs", (spans + METRIC_BYTES) / GB
+    yield "alerts.query", len(resources.of_type("Microsoft.Insights/scheduledQueryRules"))
+    yield "alerts.metric", len(resources.of_type("Microsoft.Insights/metricAlerts"))
+
+
+def _functions(resources: Resources, messages: int, events: float) -> Iterator[tuple[str, float]]:
+    scale = resources.the("Microsoft.Web/sites").properties["functionAppConfig"]["scaleAndConcurrency"]
+    memory = scale["instanceMemoryMB"] / MB_IN_GB
+    busy = messages * MEASURED.cpu_ms / 1000 * WAITING
+    yield "functions.on-demand", (TIMER_RUNS * SHORTEST_SECONDS + busy) * memory
+    yield "functions.executions", TIMER_RUNS + events
+    warm = sum(group["instanceCount"] for group in scale["alwaysReady"])
+    yield "functions.always-ready", warm * MONTH * memory
+
+
+def estimate_table(messages: int, prices: Path = PRICES) -> str:
+    """Each profile's month, beside each other."""
+    by_profile = {name: {line.meter: line for line in estimate(name, messages, prices)} for name in PROFILES}
+    meters = list(dict.fromkeys(meter for lines in by_profile.values() for meter in lines))
+    rows = [
+        ["meter", *PROFILES, "price as of"],
+        ["---"] * (len(PROFILES) + 2),
+        *(
+            [meter, *(_cell(lines.get(meter)) for lines in by_profile.values()), _day(by_profile, meter)]
+            for meter in meters
+        ),
+        ["sum of what is known", *(f"**{_sum(lines):,.2f}**" for lines in by_profile.values()), ""],
+    ]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _cell(line: Line | None) -> str:
+    if line is None:
+        return "-"
+    size = f"{line.quantity:,.0f}" if line.quantity >= 10 else f"{line.quantity:.2f}"  # noqa: PLR2004 - 3 digits
+    return f"{size} {line.unit}: {'?' if line.amount is None else f'{line.amount:,.2f}'}"
+
+
+def _day(by_profile: dict[str, dict[str, Line]], meter: str) -> str:
+    line = next(lines[meter] for lines in by_profile.values() if meter in lines)
+    return line.day or "not looked up"
+
+
+def _sum(lines: dict[str, Line]) -> float:
+    return sum(line.amount or 0 for line in lines.values())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tools.estimate", description=__doc__)
+    parser.add_argument("--messages", type=int, default=0, help="new messages in the month")
+    parser.add_argument(
+        "--prices", type=Path, default=PRICES, help="a file like infra/prices.json with your prices"
+    )
+    given = parser.parse_args()
+    print(estimate_table(given.messages, given.prices))  # noqa: T201 - this is what the command is for
+
+
+if __name__ == "__main__":
+    main()

@@ -57,8 +57,8 @@ PATCHES = PerMessage(  # git, December 2023: 686 messages in 102 threads, most o
 # The model takes the dearer of both for each figure.
 MEASURED = PerMessage(
     **{
-        each.name: max(getattr(DISCUSSION, each.name), getattr(PATCHES, each.name))
-        for each in fields(PerMessage)
+        field.name: max(getattr(DISCUSSION, field.name), getattr(PATCHES, field.name))
+        for field in fields(PerMessage)
     }
 )
 SIZES = tuple(10**exponent for exponent in range(4, 10))

@@ -82,9 +82,9 @@ class Meter:
     @staticmethod
     def cpu() -> float:
         own = psutil.Process(os.getpid())
-        encoders = [each for each in own.children(recursive=True) if "shared.embedding" in _command(each)]
+        encoders = [child for child in own.children(recursive=True) if "shared.embedding" in _command(child)]
         times = [each.cpu_times() for each in (own, *encoders)]
-        return sum(each.user + each.system for each in times)
+        return sum(time.user + time.system for time in times)
 
     def _totals(self, name: str, *labels: str) -> Counter[str]:
         data = self._reader.get_metrics_data()

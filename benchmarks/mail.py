@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from shared.domain.chunking.chunker import ChunkSettings, Strategy, chunk_body
-from shared.domain.chunking.tokens import ModelTokenizer
 from shared.domain.mail.models import ParsedMail, Skipped
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.assignment import InMemoryThreads, assign
+from shared.embedding.tokenizer_file import model_tokenizer
 from tests.support.mail_data import WHY_SKIPPED, data_folder, open_archive
 
 TURNS = 3
@@ -159,7 +159,7 @@ def _headers_with_compat32(message: Any) -> None:
 
 
 def _chunking(files: list[Path]) -> None:
-    tokenizer = ModelTokenizer()
+    tokenizer = model_tokenizer()
     messages = list(_messages(files))
     texts = [message.body_normalized for message in messages]
 

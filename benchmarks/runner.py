@@ -68,7 +68,7 @@ class BareSdk:
         shelf = Message.partition_of("t1")
         stored = await self.messages.read_items([(key, shelf) for key in keys])
         messages = [read_document(Message, each) for each in stored]
-        chunks = [chunk_of(each).to_cosmos() for each in messages]
+        chunks = [chunk_of(message).to_cosmos() for message in messages]
         for chunk in chunks:
             chunk["id"] = chunk["chunk_id"] = f"b-{chunk['message_key']}"
         await self.chunks.execute_item_batch([("create", (chunk,)) for chunk in chunks], "t1")

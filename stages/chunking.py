@@ -10,7 +10,6 @@ import asyncio
 import hashlib
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from functools import lru_cache
 
 import azure.functions as func
 
@@ -19,10 +18,11 @@ from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import chunk_id
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
-from shared.domain.chunking.chunker import ChunkSettings, Strategy, chunk_body
-from shared.domain.chunking.chunker import TextChunk as Piece
-from shared.domain.chunking.tokens import ModelTokenizer
+from shared.domain.chunking.chunker import ChunkSettings, Embedder, Strategy, TextChunk, chunk_body
 from shared.domain.mail.models import Segment, SegmentKind
+from shared.embedding.instance import embedder
+from shared.embedding.sentence_embedder import embed_with
+from shared.embedding.tokenizer_file import model_tokenizer
 from shared.pipeline import topology
 from shared.pipeline.events.builders import PreparedChunk, chunks_prepared
 from shared.pipeline.events.data import ChunksPrepared, JSONParsed
@@ -40,17 +40,13 @@ blueprint = func.Blueprint()
 LABELS = {"service": "chunking"}
 
 
-@lru_cache(maxsize=1)
-def _tokenizer() -> ModelTokenizer:
-    return ModelTokenizer()
-
-
 async def chunk(event: Event[JSONParsed], work: Work) -> StageResult:
     settings = _settings(work)
     messages = await _load(event.data, work)
     if not messages:  # all of them were deleted with their archive
         return StageResult()
-    chunks = await asyncio.to_thread(_chunks_of, messages, settings, work.now())
+    embed = await _sentence_embedder(settings, work)
+    chunks = await asyncio.to_thread(_chunks_of, messages, settings, embed, work.now())
     created = await work.clients.store.create_missing(chunks, work.session)
     _count(chunks, created)
     await sync_stored_chunks(work.clients, messages, chunks, created, work.session)
@@ -93,12 +89,22 @@ async def _load(data: JSONParsed, work: Work) -> list[Message]:
     return list(remaining.values())
 
 
-def _chunks_of(messages: Sequence[Message], settings: ChunkSettings, now: datetime) -> list[Chunk]:
-    tokenizer = _tokenizer()
+async def _sentence_embedder(settings: ChunkSettings, work: Work) -> Embedder | None:
+    """Only the semantic strategy compares sentences; the others must not start the encoder."""
+    if settings.strategy is not Strategy.SEMANTIC:
+        return None
+    embed = embed_with(await embedder(work.clients))
+    return lambda sentences: embed(sentences).tolist()
+
+
+def _chunks_of(
+    messages: Sequence[Message], settings: ChunkSettings, embed: Embedder | None, now: datetime
+) -> list[Chunk]:
+    tokenizer = model_tokenizer()
     return [
         _document(message, piece, now)
         for message in messages
-        for piece in chunk_body(message.body_raw, _segments(message), tokenizer, settings)
+        for piece in chunk_body(message.body_raw, _segments(message), tokenizer, settings, embed)
     ]
 
 
@@ -108,7 +114,7 @@ def _segments(message: Message) -> list[Segment]:
     ]
 
 
-def _document(message: Message, piece: Piece, now: datetime) -> Chunk:
+def _document(message: Message, piece: TextChunk, now: datetime) -> Chunk:
     id_ = chunk_id(message.id, piece.index)
     return Chunk(
         id=id_,

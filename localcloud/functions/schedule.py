@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from localcloud.functions.ncrontab import MINUTE, ScheduleError, is_cron, parse_cron
 from localcloud.functions.timespan import format_timespan, parse_timespan
-from shared.core.schedule import MINUTE, ScheduleError, is_cron, parse_cron
 
 __all__ = ["Schedule", "ScheduleError", "parse_schedule"]
 

@@ -25,7 +25,7 @@ def main() -> None:
         "--synchronous",
         choices=["NORMAL", "FULL"],
         default="NORMAL",
-        help="NORMAL survives the end of the process, FULL also that of the machine",
+        help="NORMAL survives a crash of the process, FULL also a power cut",
     )
     parser.add_argument("--key-name", default=DEFAULT_KEY_NAME)
     parser.add_argument("--key", default=DEFAULT_KEY, help="the shared access key (default: the emulator's)")
@@ -45,7 +45,7 @@ def main() -> None:
             )
         )
 
-    # Queued messages are many and never form cycles: collecting often would only walk over them.
+    # Queued messages are many and form no reference cycles, so frequent garbage collection only costs time.
     gc.set_threshold(100_000, 50, 50)
     run_service(make, log_level=options.log_level)
 

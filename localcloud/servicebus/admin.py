@@ -1,12 +1,12 @@
-"""The administration site: health, faults, and the read side of Service Bus's HTTP API.
+"""The administration port: health, faults, and the read operations of Service Bus's HTTP API.
 
-ServiceBusAdministrationClient always speaks HTTPS, the official emulator's users HTTP: the port takes both.
-The certificate is made at the first start; clients trust it through `ca.pem` in the data folder.
+ServiceBusAdministrationClient always uses HTTPS, health checks for the official emulator use HTTP: the port
+takes both. The certificate is made at the first start; clients trust it through `ca.pem` in the data folder.
 """
 
+import re
 import ssl
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import parse_qs
@@ -17,7 +17,7 @@ import trustme
 from localcloud.clock import Clock
 from localcloud.faults import FAULTS_PATH, FaultPlan
 from localcloud.httpd import HttpServer, Limits, Request, Response, json_response
-from localcloud.servicebus import atom
+from localcloud.servicebus.atom import AtomDescriptions, error, feed, to_bytes
 from localcloud.servicebus.auth import AccessKey
 from localcloud.servicebus.engine import Namespace, Subscription, Topic
 from localcloud.servicebus.entities import Queue
@@ -26,7 +26,9 @@ from localcloud.servicebus.errors import EntityNotFound, Unauthorized
 __all__ = ["AdminSite"]
 
 PAGE = 100
+_RULES = re.compile("(.+/subscriptions/[^/]+)/rules(?:/([^/]+))?")
 T = TypeVar("T")
+Q = TypeVar("Q", bound=Queue)
 
 
 class AdminSite:
@@ -38,7 +40,7 @@ class AdminSite:
         self._clock = clock
         self._faults = faults
         self._folder = folder
-        self._started = datetime.now(UTC)
+        self._atom = AtomDescriptions(namespace)
         self._server = HttpServer(self._handle, limits=Limits(body_bytes=1024 * 1024))
 
     async def start(self, host: str, port: int) -> int:
@@ -62,62 +64,46 @@ class AdminSite:
                     405, "The topology of the local Service Bus comes from its Config.json: it is read-only."
                 )
             return _xml(200, self._answer(request))
-        except Unauthorized as error:
-            return _refuse(401, error.description)
-        except EntityNotFound as error:
-            return _refuse(404, error.description)
-        except ValueError as error:
-            return _refuse(400, str(error))
+        except (Unauthorized, EntityNotFound) as refusal:
+            return _refuse(refusal.status, refusal.description)
+        except ValueError as refusal:
+            return _refuse(400, str(refusal))
 
     def _authorize(self, request: Request) -> None:
         token = request.headers.get("authorization", "")
         self._access_key.check_token(token, request.path, self._clock.now())
 
     def _answer(self, request: Request) -> Element:
-        path = request.path.strip("/")
-        if path.lower() == "$namespaceinfo":
-            return atom.describe_namespace(self._namespace, self._started)
-        if path.lower() == "$resources/queues":
-            return self._page(request, list(self._namespace.queues.values()))
-        if path.lower() == "$resources/topics":
-            return self._page(request, list(self._namespace.topics.values()))
-        return self._entity(request, path)
+        path = request.path.strip("/").lower()  # case-insensitive, as in Azure
+        if path == "$namespaceinfo":
+            return self._atom.namespace()
+        if path == "$resources/queues":
+            return _page(request, list(self._namespace.queues.values()), self._atom.entity)
+        if path == "$resources/topics":
+            return _page(request, list(self._namespace.topics.values()), self._atom.entity)
+        if path.endswith("/subscriptions"):
+            topic = self._entity(path.removesuffix("/subscriptions"), Topic)
+            return _page(request, topic.subscriptions, self._atom.entity)
+        if rules := _RULES.fullmatch(path):
+            return self._rules(request, self._entity(rules[1], Subscription), rules[2])
+        return self._atom.entity(self._entity(path, Queue))
 
-    def _entity(self, request: Request, path: str) -> Element:
-        if path.lower().endswith("/subscriptions"):
-            return self._page(request, self._topic(path[: -len("/subscriptions")]).subscriptions)
-        owner, found, rule = path.partition("/rules")
-        if found:
-            return self._rules(request, owner, rule.strip("/"))
-        queue = self._namespace.entity(path)
-        if queue.is_dead_letter_queue:
+    def _entity(self, path: str, kind: type[Q]) -> Q:
+        found = self._namespace.entity(path)
+        if not isinstance(found, kind) or found.is_dead_letter_queue:
             raise EntityNotFound(f"The messaging entity '{path}' could not be found.")
-        return atom.describe(queue, self._started)
+        return found
 
-    def _topic(self, path: str) -> Topic:
-        topic = self._namespace.entity(path)
-        if not isinstance(topic, Topic):
-            raise EntityNotFound(f"'{path}' is not a topic.")
-        return topic
-
-    def _rules(self, request: Request, owner: str, name: str) -> Element:
-        subscription = self._namespace.entity(owner)
-        if not isinstance(subscription, Subscription):
-            raise EntityNotFound(f"'{owner}' is not a subscription.")
-        if not name:
-            page, this, following = _paged(request, subscription.rules)
-            return atom.feed((atom.describe_rule(rule, self._started) for rule in page), this, following)
+    def _rules(self, request: Request, subscription: Subscription, name: str | None) -> Element:
+        if name is None:
+            return _page(request, subscription.rules, lambda rule: self._atom.rule(subscription, rule))
         for rule in subscription.rules:
-            if rule.name.lower() == name.lower():
-                return atom.describe_rule(rule, self._started)
+            if rule.name.lower() == name:
+                return self._atom.rule(subscription, rule)
         raise EntityNotFound(f"The rule '{name}' could not be found.")
 
-    def _page(self, request: Request, queues: Sequence[Queue]) -> Element:
-        page, this, following = _paged(request, queues)
-        return atom.feed((atom.describe(queue, self._started) for queue in page), this, following)
 
-
-def _paged(request: Request, items: Sequence[T]) -> tuple[Sequence[T], str, str | None]:
+def _page(request: Request, items: Sequence[T], describe: Callable[[T], Element]) -> Element:
     query = parse_qs(request.query)
     skip, top = (
         int(query.get(name, [default])[0]) for name, default in (("$skip", "0"), ("$top", str(PAGE)))
@@ -126,17 +112,17 @@ def _paged(request: Request, items: Sequence[T]) -> tuple[Sequence[T], str, str 
         raise ValueError(f"$skip is at least 0, and $top 1 to {PAGE}")
     base = f"https://{request.headers.get('host', 'localhost')}{request.raw_path}"
     following = f"{base}?$skip={skip + top}&$top={top}" if skip + top < len(items) else None
-    return items[skip : skip + top], f"{base}?$skip={skip}&$top={top}", following
+    return feed(map(describe, items[skip : skip + top]), f"{base}?$skip={skip}&$top={top}", following)
 
 
 def _xml(status: int, element: Element) -> Response:
     return Response(
-        status, atom.to_bytes(element), [("Content-Type", "application/atom+xml;type=entry;charset=utf-8")]
+        status, to_bytes(element), [("Content-Type", "application/atom+xml;type=entry;charset=utf-8")]
     )
 
 
 def _refuse(status: int, detail: str) -> Response:
-    return Response(status, atom.to_bytes(atom.error(status, detail)), [("Content-Type", "application/xml")])
+    return Response(status, to_bytes(error(status, detail)), [("Content-Type", "application/xml")])
 
 
 def _tls(folder: Path) -> ssl.SSLContext:

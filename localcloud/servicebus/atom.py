@@ -1,56 +1,100 @@
-"""Entities and rules as the Atom XML that ServiceBusAdministrationClient reads."""
+"""Entities and rules as the Atom XML that ServiceBusAdministrationClient reads.
+
+The JavaScript client looks elements up by the names that are written, not by their namespaces. So prefixes
+are those of the service: none, but for the counts, and the declarations stand where the service has them.
+"""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
-from xml.etree.ElementTree import Element, SubElement, register_namespace, tostring
+from urllib.parse import quote
+from xml.etree.ElementTree import Element, SubElement, tostring
 
+from localcloud.servicebus.amqp.links import MAX_TRANSFER_BYTES
 from localcloud.servicebus.engine import Namespace, Subscription, Topic
 from localcloud.servicebus.entities import MAX_ENTITY_BYTES, Queue
 from localcloud.servicebus.filters import CorrelationFilter, Rule, SqlFilter
+from localcloud.servicebus.messages import SYSTEM_PROPERTIES
 from localcloud.servicebus.options import EntityOptions
 
-__all__ = ["describe", "describe_namespace", "describe_rule", "error", "feed", "to_bytes"]
+__all__ = ["AtomDescriptions", "error", "feed", "to_bytes"]
 
 ATOM = "http://www.w3.org/2005/Atom"
 CONNECT = "http://schemas.microsoft.com/netservices/2010/10/servicebus/connect"
 COUNTS = "http://schemas.microsoft.com/netservices/2011/06/servicebus"
 XSI = "http://www.w3.org/2001/XMLSchema-instance"
 XSD = "http://www.w3.org/2001/XMLSchema"
-for prefix, uri in (("i", XSI), ("d2p1", COUNTS)):
-    register_namespace(prefix, uri)
-
-_FILTER_FIELDS = {
-    "correlation_id": "CorrelationId",
-    "message_id": "MessageId",
-    "to": "To",
-    "reply_to": "ReplyTo",
-    "subject": "Label",
-    "group_id": "SessionId",
-    "reply_to_group_id": "ReplyToSessionId",
-    "content_type": "ContentType",
-}
+FOREVER = "P10675199DT2H48M5.4775807S"  # how .NET writes its longest TimeSpan, which stands for no limit
+_MAX_INT = 2**31
 
 
-def describe(queue: Queue, started: datetime) -> Element:
-    """The entry of a queue, a topic or a subscription."""
-    if isinstance(queue, Topic):
-        return _entry(queue.path, "TopicDescription", _topic_fields(queue, started), queue)
-    kind = "SubscriptionDescription" if isinstance(queue, Subscription) else "QueueDescription"
-    return _entry(queue.path.rpartition("/")[2], kind, _queue_fields(queue, started), queue)
+class AtomDescriptions:
+    """Writes the entries of one namespace."""
+
+    def __init__(self, namespace: Namespace) -> None:
+        self._name = namespace.config.name
+        # Entities come from a file, so they are as old as the process.
+        self._started = datetime.fromtimestamp(namespace.started_at / 1000, UTC)
+
+    def entity(self, queue: Queue) -> Element:
+        """The entry of a queue, a topic or a subscription."""
+        title = queue.path
+        if isinstance(queue, Topic):
+            kind, own_fields = "TopicDescription", _topic_fields(queue)
+        elif isinstance(queue, Subscription):
+            title = queue.path.rpartition("/")[2]
+            kind, own_fields = "SubscriptionDescription", _subscription_fields(queue)
+        else:
+            kind, own_fields = "QueueDescription", _queue_fields(queue)
+        entry = self._entry(queue.path, title, kind, self._common_fields(queue.options) | own_fields)
+        _add_counts(entry, queue)
+        return entry
+
+    def _common_fields(self, options: EntityOptions) -> dict[str, Any]:
+        return {
+            "DefaultMessageTimeToLive": _duration(options.default_ttl),
+            "EnableBatchedOperations": True,
+            "Status": "Active",
+            "EntityAvailabilityStatus": "Available",
+            "AutoDeleteOnIdle": FOREVER,
+            "CreatedAt": self._started,
+            "UpdatedAt": self._started,
+            "AccessedAt": datetime.now(UTC),
+        }
+
+    def rule(self, subscription: Subscription, rule: Rule) -> Element:
+        fields = {"Name": rule.name, "CreatedAt": self._started}
+        entry = self._entry(f"{subscription.path}/Rules/{rule.name}", rule.name, "RuleDescription", fields)
+        _add_filter(entry, rule)
+        SubElement(_description(entry), "Action", {"i:type": "EmptyRuleAction"})
+        return entry
+
+    def namespace(self) -> Element:
+        fields = {
+            "CreatedTime": self._started,
+            "MessagingSKU": "Standard",
+            "ModifiedTime": self._started,
+            "Name": self._name,
+            "NamespaceType": "Messaging",
+        }
+        return self._entry("$namespaceinfo", self._name, "NamespaceInfo", fields)
+
+    def _entry(self, path: str, title: str, kind: str, fields: Mapping[str, Any]) -> Element:
+        entry = Element("entry", {"xmlns": ATOM})
+        # The JavaScript client takes the names of an entity from the path of its id.
+        SubElement(entry, "id").text = f"sb://{self._name}/{quote(path, safe='/$')}"
+        SubElement(entry, "title", {"type": "text"}).text = title
+        SubElement(entry, "updated").text = _text(self._started)
+        content = SubElement(entry, "content", {"type": "application/xml"})
+        description = SubElement(content, kind, {"xmlns": CONNECT, "xmlns:i": XSI})
+        for name, value in fields.items():
+            if value is not None:
+                SubElement(description, name).text = _text(value)
+        return entry
 
 
-def _entry(title: str, kind: str, fields: Mapping[str, Any], queue: Queue | None = None) -> Element:
-    entry = Element(f"{{{ATOM}}}entry")
-    SubElement(entry, f"{{{ATOM}}}title", {"type": "text"}).text = title
-    content = SubElement(entry, f"{{{ATOM}}}content", {"type": "application/xml"})
-    description = SubElement(content, f"{{{CONNECT}}}{kind}")
-    for name, value in fields.items():
-        if value is not None:
-            SubElement(description, f"{{{CONNECT}}}{name}").text = _text(value)
-    if queue is not None:
-        _add_counts(description, queue)
-    return entry
+def _description(entry: Element) -> Element:
+    return entry[-1][0]
 
 
 def _text(value: Any) -> str:
@@ -60,65 +104,59 @@ def _text(value: Any) -> str:
 
 
 def _duration(milliseconds: int) -> str:
+    if not milliseconds:
+        return FOREVER
     return f"PT{milliseconds / 1000:g}S" if milliseconds % 60_000 else f"PT{milliseconds // 60_000}M"
 
 
-def _options(options: EntityOptions) -> dict[str, Any]:
+def _receiving_fields(queue: Queue) -> dict[str, Any]:
+    """Of what receivers can be attached to: queues and subscriptions."""
+    options, counts = queue.options, queue.counts()
     return {
         "LockDuration": _duration(options.lock_duration),
         "RequiresSession": False,
-        "DefaultMessageTimeToLive": _duration(options.default_ttl),
         "DeadLetteringOnMessageExpiration": options.dead_letter_on_expiration,
         "MaxDeliveryCount": options.max_delivery_count,
-        "EnableBatchedOperations": True,
-        "Status": "Active",
         "ForwardTo": options.forward_to,
         "ForwardDeadLetteredMessagesTo": options.forward_dead_letters_to,
-        "EntityAvailabilityStatus": "Available",
+        "MessageCount": len(queue.messages) + counts.dead_lettered + counts.transfer_dead_lettered,
     }
 
 
-def _dates(started: datetime) -> dict[str, Any]:
-    """Entities come from a file, so they are as old as the process."""
-    return {"CreatedAt": started, "UpdatedAt": started, "AccessedAt": datetime.now(UTC)}
-
-
-def _duplicates(options: EntityOptions) -> dict[str, Any]:
+def _sending_fields(options: EntityOptions) -> dict[str, Any]:
+    """Of what senders can be attached to: queues and topics."""
     return {
         "MaxSizeInMegabytes": MAX_ENTITY_BYTES // 2**20,
+        "MaxMessageSizeInKilobytes": MAX_TRANSFER_BYTES // 1024,
         "RequiresDuplicateDetection": bool(options.duplicate_window),
         "DuplicateDetectionHistoryTimeWindow": _duration(options.duplicate_window or 600_000),
         "EnablePartitioning": False,
+        "EnableExpress": False,
+        "IsAnonymousAccessible": False,
     }
 
 
-def _queue_fields(queue: Queue, started: datetime) -> dict[str, Any]:
-    counts = queue.counts()
-    total = len(queue.messages) + counts.dead_lettered + counts.transfer_dead_lettered
-    fields = {**_options(queue.options), **_dates(started), "MessageCount": total}
-    if not isinstance(queue, Subscription):
-        fields |= {**_duplicates(queue.options), "SizeInBytes": counts.bytes}
-    return fields
+def _queue_fields(queue: Queue) -> dict[str, Any]:
+    return _receiving_fields(queue) | _sending_fields(queue.options) | {"SizeInBytes": queue.bytes}
 
 
-def _topic_fields(topic: Topic, started: datetime) -> dict[str, Any]:
-    size = topic.bytes + sum(subscription.bytes for subscription in topic.subscriptions)
-    return {
-        "DefaultMessageTimeToLive": _duration(topic.options.default_ttl),
-        **_duplicates(topic.options),
-        **_dates(started),
-        "SizeInBytes": size,
-        "Status": "Active",
-        "EnableBatchedOperations": True,
+def _subscription_fields(subscription: Subscription) -> dict[str, Any]:
+    return _receiving_fields(subscription) | {"DeadLetteringOnFilterEvaluationExceptions": False}
+
+
+def _topic_fields(topic: Topic) -> dict[str, Any]:
+    return _sending_fields(topic.options) | {
+        "SizeInBytes": topic.bytes + sum(subscription.bytes for subscription in topic.subscriptions),
         "SupportOrdering": True,
         "SubscriptionCount": len(topic.subscriptions),
-        "EntityAvailabilityStatus": "Available",
+        "FilteringMessagesBeforePublishing": False,
+        "EnableSubscriptionPartitioning": False,
     }
 
 
-def _add_counts(description: Element, queue: Queue) -> None:
+def _add_counts(entry: Element, queue: Queue) -> None:
     counts = queue.counts()
-    details = SubElement(description, f"{{{CONNECT}}}CountDetails")
+    details = SubElement(_description(entry), "CountDetails", {"xmlns:d2p1": COUNTS})
     for name, value in (
         ("ActiveMessageCount", counts.active),
         ("DeadLetterMessageCount", counts.dead_lettered),
@@ -126,62 +164,50 @@ def _add_counts(description: Element, queue: Queue) -> None:
         ("TransferMessageCount", 0),
         ("TransferDeadLetterMessageCount", counts.transfer_dead_lettered),
     ):
-        SubElement(details, f"{{{COUNTS}}}{name}").text = str(value)
+        SubElement(details, f"d2p1:{name}").text = str(value)
 
 
-def describe_rule(rule: Rule, started: datetime) -> Element:
-    entry = _entry(rule.name, "RuleDescription", {})
-    description = entry[-1][0]
-    given = rule.filter
-    element = SubElement(description, f"{{{CONNECT}}}Filter")
-    if isinstance(given, CorrelationFilter):
-        element.set(f"{{{XSI}}}type", "CorrelationFilter")
-        _add_correlation(element, given)
-    elif isinstance(given, SqlFilter):
-        is_true = given.text.replace(" ", "") == "1=1"
-        element.set(f"{{{XSI}}}type", "TrueFilter" if is_true else "SqlFilter")
-        SubElement(element, f"{{{CONNECT}}}SqlExpression").text = given.text
-        SubElement(element, f"{{{CONNECT}}}CompatibilityLevel").text = "20"
-    SubElement(description, f"{{{CONNECT}}}Action").set(f"{{{XSI}}}type", "EmptyRuleAction")
-    SubElement(description, f"{{{CONNECT}}}CreatedAt").text = _text(started)
-    SubElement(description, f"{{{CONNECT}}}Name").text = rule.name
-    return entry
+def _add_filter(entry: Element, rule: Rule) -> None:
+    element = SubElement(_description(entry), "Filter")
+    if isinstance(rule.filter, CorrelationFilter):
+        element.set("i:type", "CorrelationFilter")
+        _add_correlation(element, rule.filter)
+    elif isinstance(rule.filter, SqlFilter):
+        kinds = {True: "TrueFilter", False: "FalseFilter", None: "SqlFilter"}
+        element.set("i:type", kinds[rule.filter.constant])
+        SubElement(element, "SqlExpression").text = rule.filter.text
+        SubElement(element, "CompatibilityLevel").text = "20"
 
 
 def _add_correlation(element: Element, given: CorrelationFilter) -> None:
-    for field, name in _FILTER_FIELDS.items():
+    for name, field in SYSTEM_PROPERTIES.items():
         if field in given.system:
-            SubElement(element, f"{{{CONNECT}}}{name}").text = given.system[field]
+            SubElement(element, name).text = given.system[field]
     if given.application:
-        properties = SubElement(element, f"{{{CONNECT}}}Properties")
+        properties = SubElement(element, "Properties")
         for key, value in given.application.items():
-            pair = SubElement(properties, f"{{{CONNECT}}}KeyValueOfstringanyType")
-            SubElement(pair, f"{{{CONNECT}}}Key").text = key
-            kind = {bool: "boolean", int: "long", float: "double"}.get(type(value), "string")
-            # The client splits the prefix off; the declaration it belongs to is for everybody else.
-            typed = {f"{{{XSI}}}type": f"d6p1:{kind}", "xmlns:d6p1": XSD}
-            SubElement(pair, f"{{{CONNECT}}}Value", typed).text = _text(value)
+            pair = SubElement(properties, "KeyValueOfstringanyType")
+            SubElement(pair, "Key").text = key
+            typed = {"i:type": f"d6p1:{_schema_type(value)}", "xmlns:d6p1": XSD}
+            SubElement(pair, "Value", typed).text = _text(value)
 
 
-def describe_namespace(namespace: Namespace, started: datetime) -> Element:
-    fields = {
-        "CreatedTime": started,
-        "MessagingSKU": "Standard",
-        "ModifiedTime": started,
-        "Name": namespace.config.name,
-        "NamespaceType": "Messaging",
-    }
-    return _entry(namespace.config.name, "NamespaceInfo", fields)
+def _schema_type(value: Any) -> str:
+    """The JavaScript client knows no long, so it is used only where nothing else will do."""
+    if type(value) is int:
+        return "int" if -_MAX_INT <= value < _MAX_INT else "long"
+    return {bool: "boolean", float: "double"}.get(type(value), "string")
 
 
 def feed(entries: Iterable[Element], this: str, following: str | None) -> Element:
     """A page; the second link is where the next one is."""
-    element = Element(f"{{{ATOM}}}feed")
-    SubElement(element, f"{{{ATOM}}}title", {"type": "text"}).text = "Publicly Listed Services"
-    SubElement(element, f"{{{ATOM}}}updated").text = _text(datetime.now(UTC))
-    SubElement(element, f"{{{ATOM}}}link", {"rel": "self", "href": this})
+    element = Element("feed", {"xmlns": ATOM})
+    SubElement(element, "id").text = this
+    SubElement(element, "title", {"type": "text"}).text = "Publicly Listed Services"
+    SubElement(element, "updated").text = _text(datetime.now(UTC))
+    SubElement(element, "link", {"rel": "self", "href": this})
     if following is not None:
-        SubElement(element, f"{{{ATOM}}}link", {"rel": "next", "href": following})
+        SubElement(element, "link", {"rel": "next", "href": following})
     element.extend(entries)
     return element
 

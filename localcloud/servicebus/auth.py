@@ -1,4 +1,4 @@
-"""Shared access signatures: who may use the namespace."""
+"""Shared access signatures, and what they grant access to."""
 
 import base64
 import hashlib
@@ -10,6 +10,7 @@ from localcloud.servicebus.errors import Unauthorized
 
 __all__ = ["DEFAULT_KEY", "DEFAULT_KEY_NAME", "AccessKey", "entity_path"]
 
+# As in the connection string of the official emulator.
 DEFAULT_KEY_NAME = "RootManageSharedAccessKey"
 DEFAULT_KEY = "SAS_KEY_VALUE"
 _FIELDS = ("sr", "sig", "se", "skn")
@@ -27,7 +28,7 @@ class AccessKey:
     key: str = DEFAULT_KEY
 
     def check_token(self, token: str, audience: str, now: float) -> float:
-        """When the token ends; raises if it is not ours, over, or for something else."""
+        """When the token expires; raises if it is invalid, expired or for another entity."""
         fields = _fields(token)
         if fields["skn"] != self.name:
             raise Unauthorized(f"There is no shared access key named '{fields['skn']}'.")
@@ -52,7 +53,7 @@ class AccessKey:
 
 
 def covers(granted: str, wanted: str) -> bool:
-    """A grant for an entity holds for what is under it; one for the namespace holds for everything."""
+    """A grant for an entity covers what is under it; one for the namespace covers everything."""
     return not granted or wanted == granted or wanted.startswith(f"{granted}/")
 
 
@@ -64,4 +65,5 @@ def _fields(token: str) -> dict[str, str]:
             "MalformedToken: this namespace takes shared access signatures: "
             "SharedAccessSignature sr=...&sig=...&se=...&skn=..."
         )
+    # The signature covers the resource as it is encoded in the token, so `sr` stays encoded.
     return {"sr": raw["sr"], **{name: unquote(raw[name]) for name in ("sig", "se", "skn")}}

@@ -1,8 +1,8 @@
-"""Runs a namespace: connections in, a journal under it, and one order for everything in an event-loop turn.
+"""Connects the engine, the journal and the connections, with one group commit for every event-loop turn.
 
-Frames that arrive change the engine and put answers into the connections' buffers. At the end of the turn
-ready messages are handed to receivers, the journal commits everything at once, and only then do the
-buffers go to the sockets: whatever a peer hears about has survived.
+Incoming frames change the engine and put answers into the connections' buffers. At the end of the turn the
+broker delivers ready messages, commits all changes to the journal, and only then writes the buffers to the
+sockets. So a client never learns of something that a crash could undo.
 """
 
 import asyncio
@@ -18,8 +18,14 @@ from localcloud.servicebus.amqp.connection import Connection
 from localcloud.servicebus.amqp.links import Link, OutgoingLink
 from localcloud.servicebus.auth import AccessKey, covers, entity_path
 from localcloud.servicebus.cbs import TokenNode
-from localcloud.servicebus.endpoints import Receivers, ReplyEndpoint, RequestEndpoint, SendEndpoint
-from localcloud.servicebus.engine import Namespace, Topic
+from localcloud.servicebus.endpoints import (
+    Node,
+    ReceiveEndpoint,
+    ReplyEndpoint,
+    RequestEndpoint,
+    SendEndpoint,
+)
+from localcloud.servicebus.engine import Namespace, Subscription, Topic
 from localcloud.servicebus.entities import Queue
 from localcloud.servicebus.errors import (
     BrokerError,
@@ -40,11 +46,11 @@ MAX_CONNECTIONS = 1000
 KEEP_ALIVE_SECONDS = 1.0
 MANAGEMENT_SUFFIX = "/$management"
 SESSION_FILTER = "com.microsoft:session-filter"
-_SOURCE, _TARGET, _COORDINATOR = 0x28, 0x29, 0x30
+_SOURCE, _TARGET, _COORDINATOR = 0x28, 0x29, 0x30  # descriptors of termini
 
 
 class DroppedError(BrokerError):
-    """An injected fault broke the connection."""
+    """An injected fault dropped the connection."""
 
 
 class Broker:
@@ -64,22 +70,22 @@ class Broker:
         self._journal = journal
         self._connections: set[Connection] = set()
         self._to_flush: set[Connection] = set()
-        self._receivers: dict[Queue, Receivers] = {}
+        self._receivers: dict[Queue, ReceiveEndpoint] = {}
         self._draining: set[OutgoingLink] = set()
         self._turn_is_due = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = math.inf
         self._loop = asyncio.get_running_loop()
-        self._keeper = self._loop.create_task(self._keep_alive())
+        self._heartbeats = self._loop.create_task(self._keep_alive())
 
-    # Host, for connections
+    # Host of the connections
 
-    def joined(self, connection: Connection) -> None:
+    def connection_opened(self, connection: Connection) -> None:
         if len(self._connections) >= MAX_CONNECTIONS:
             connection.abort()
         self._connections.add(connection)
 
-    def left(self, connection: Connection) -> None:
+    def connection_closed(self, connection: Connection) -> None:
         self._connections.discard(connection)
         self._to_flush.discard(connection)
 
@@ -87,19 +93,16 @@ class Broker:
         self._to_flush.add(connection)
         self.end_turn_soon()
 
-    def check_plain(self, user: str, password: str) -> bool:
-        return self.access_key.check_plain(user, password)
-
     def open_link(self, link: Link) -> None:
-        address = _address(link)
-        path = entity_path(address)
+        path = entity_path(_address(link))
         if path == "$cbs":
-            self._open_node(link, "$cbs")
+            node = TokenNode(link.session.connection, self.access_key, self.clock)
+            self._open_node(link, path, node)
             return
         self._authorize(link, path)
         if path.endswith(MANAGEMENT_SUFFIX):
-            self.namespace.entity(path.removesuffix(MANAGEMENT_SUFFIX))
-            self._open_node(link, path)
+            queue = self.namespace.entity(path.removesuffix(MANAGEMENT_SUFFIX))
+            self._open_node(link, path, ManagementNode(self.namespace, queue))
         elif isinstance(link, OutgoingLink):
             self._open_receiver(link, self.namespace.entity(path))
         else:
@@ -113,23 +116,18 @@ class Broker:
         ):
             raise Unauthorized(f"Unauthorized access to '{path}': no valid token for it was put on $cbs.")
 
-    def _open_node(self, link: Link, path: str) -> None:
-        """$cbs and $management answer requests that come on one link with replies on another."""
+    def _open_node(self, link: Link, path: str, node: Node) -> None:
+        """$cbs and $management take requests on one link, and answer them on another."""
         if isinstance(link, OutgoingLink):
             link.endpoint = ReplyEndpoint(self, path)
-            link.is_presettled = True
-        elif path == "$cbs":
-            link.endpoint = RequestEndpoint(
-                self, path, TokenNode(link.session.connection, self.access_key, self.clock)
-            )
+            link.is_presettled = True  # replies are not settled
         else:
-            queue = self.namespace.entity(path.removesuffix(MANAGEMENT_SUFFIX))
-            link.endpoint = RequestEndpoint(self, path, ManagementNode(self.namespace, queue))
+            link.endpoint = RequestEndpoint(self, path, node)
 
     def _open_sender(self, link: Link, queue: Queue) -> None:
-        if queue.is_dead_letter_queue or "/subscriptions/" in queue.path.lower():
+        if queue.is_dead_letter_queue or isinstance(queue, Subscription):
             raise NotAllowed(f"Messages cannot be sent to '{queue.path}': send to its queue or topic.")
-        self.strike(link, "attach")
+        self.inject_fault(link, "attach")
         link.endpoint = SendEndpoint(self, queue)
 
     def _open_receiver(self, link: OutgoingLink, queue: Queue) -> None:
@@ -138,16 +136,18 @@ class Broker:
         if queue.forward_to is not None:
             raise NotAllowed(f"Cannot receive from '{queue.path}': it forwards to '{queue.forward_to.path}'.")
         _check_filters(link)
-        self.strike(link, "attach")
+        self.inject_fault(link, "attach")
         receivers = self._receivers.get(queue)
         if receivers is None:
-            receivers = self._receivers[queue] = Receivers(self, queue)
+            receivers = self._receivers[queue] = ReceiveEndpoint(self, queue)
         link.endpoint = receivers
 
     # faults
 
-    def strike(self, link: Link, operation: str) -> Fault | None:
-        """Act out the fault planned for this operation, if there is one."""
+    def inject_fault(self, link: Link, operation: str) -> Fault | None:
+        """Apply the fault that is planned for this operation, if any."""
+        if not self.faults.faults:  # asked for every message, so a plain attribute is looked at first
+            return None
         fault = self.faults.take(operation)
         if fault is None:
             return None
@@ -158,17 +158,17 @@ class Broker:
         if fault.kind == "server-busy":
             raise ServerBusy
         if fault.kind == "lose-ack":
-            connection.lose_output = True
+            connection.discard_output = True
         elif fault.kind == "delay":
             seconds = float(fault.args.get("ms", 1000)) / 1000
-            connection.delays += 1
+            connection.pending_delays += 1
             self._loop.call_later(seconds, self._end_delay, connection)
         self.wake(connection)
         return fault
 
     def _end_delay(self, connection: Connection) -> None:
-        # Counted, not timed: a timer may fire a little before the clock says so, and would wake in vain.
-        connection.delays -= 1
+        # Counted, not timed: a timer may fire a little early by the clock, and the output would stay held.
+        connection.pending_delays -= 1
         self.wake(connection)
 
     # the turn
@@ -183,7 +183,7 @@ class Broker:
 
     def _end_turn(self) -> None:
         self._turn_is_due = False
-        self._hand_out()
+        self._deliver_ready()
         self._finish_drains()
         if self._commit():
             writing, self._to_flush = self._to_flush, set()
@@ -191,19 +191,19 @@ class Broker:
                 connection.flush()
         self._set_timer()
 
-    def _hand_out(self) -> None:
+    def _deliver_ready(self) -> None:
         changes = self.namespace.changes
         while changes.ready:
             receivers = self._receivers.get(changes.ready.pop())
             if receivers is not None:
-                self._to_flush.update(receivers.hand_out())
+                self._to_flush.update(receivers.deliver_ready())
 
     def _finish_drains(self) -> None:
         draining, self._draining = self._draining, set()
         for link in draining:
             is_attached = link.session.links.get(link.handle) is link
-            # One that is held up is credited again, and comes here again, when there is room.
-            if link.drain and is_attached and not link.is_held_up:
+            # A blocked link gets `credited` again when there is room, and then comes back here.
+            if link.drain and is_attached and not link.is_blocked:
                 link.session.finish_drain(link)
                 self._to_flush.add(link.session.connection)
 
@@ -214,13 +214,13 @@ class Broker:
         try:
             self._journal.commit(changes, self.namespace.now())
         except apsw.Error:
-            # Nobody may hear of what is not on disk: their connections break, and what they were
-            # not told is committed by a later turn.
+            # Clients must not learn of what is not on disk, so their connections are dropped. The
+            # changes stay pending, and a later turn commits them.
             log.exception("the journal failed; all connections are dropped")
             for connection in list(self._connections):
                 connection.abort()
             return False
-        changes.journalled()
+        changes.clear_committed()
         return True
 
     # time
@@ -228,7 +228,7 @@ class Broker:
     def _set_timer(self) -> None:
         deadline = self.namespace.next_deadline()
         if deadline is None or deadline == self._timer_at:
-            return
+            return  # set already: this runs every turn
         if self._timer is not None:
             self._timer.cancel()
         self._timer_at = deadline
@@ -247,7 +247,7 @@ class Broker:
                 connection.keep_alive()
 
     def stop(self) -> None:
-        self._keeper.cancel()
+        self._heartbeats.cancel()
         if self._timer is not None:
             self._timer.cancel()
         if self._commit():
@@ -273,7 +273,7 @@ def _address(link: Link) -> str:
     return address
 
 
-_FILTER_FIELD = 7
+_FILTER_FIELD = 7  # index in a source
 
 
 def _check_filters(link: OutgoingLink) -> None:

@@ -1,4 +1,4 @@
-"""$cbs: where a connection puts its tokens."""
+"""$cbs: authorizes a connection by tokens (claims-based security)."""
 
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ MAX_TOKENS = 1000
 
 
 class TokenNode:
-    """The SDKs call a shared access signature a jwt at times, so a token is judged by what it is."""
+    """Ignores the token type of a request: SDKs sometimes declare a shared access signature a jwt."""
 
     def __init__(self, connection: "Connection", access_key: AccessKey, clock: Clock) -> None:
         self._connection = connection

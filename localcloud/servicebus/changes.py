@@ -1,4 +1,4 @@
-"""What an engine did since it was last asked: to be journalled, and then to be acted on."""
+"""What the engine changed since the last commit to the journal."""
 
 from typing import TYPE_CHECKING
 
@@ -13,18 +13,18 @@ SEQUENCE_BITS = 40
 
 
 class Changes:
-    """The last state of each changed thing, so that a message that came and went costs no write."""
+    """Only the last state of every row is kept, so several changes to a message cost one write."""
 
     def __init__(self) -> None:
-        self.rows: dict[int, Message | None] = {}  # None: the message left
+        self.rows: dict[int, Message | None] = {}  # None: the message was removed
         self.counters: dict[int, int] = {}  # the last sequence number given, by entity
         self.duplicates: list[tuple[int, str, int]] = []  # entity, message id, until when it is remembered
-        self.ready: set[Queue] = set()  # entities that may have something for a receiver
+        self.ready: set[Queue] = set()  # entities that may have a message for a receiver
 
     def __bool__(self) -> bool:
         return bool(self.rows or self.counters or self.duplicates)
 
-    def journalled(self) -> None:
+    def clear_committed(self) -> None:
         self.rows.clear()
         self.counters.clear()
         self.duplicates.clear()

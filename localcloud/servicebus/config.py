@@ -1,6 +1,6 @@
 """The namespace as the official emulator's Config.json describes it, so that one file serves both.
 
-Everything wrong with a file is told at once. The official emulator's limits hold too, unless they are
+All problems of a file are reported together. The official emulator's limits apply too, unless they are
 lifted for tests: a file that works here must not fail there.
 """
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from localcloud.servicebus.filters import CorrelationFilter, Filter, Rule, SqlFilter
+from localcloud.servicebus.messages import SYSTEM_PROPERTIES
 from localcloud.servicebus.options import EntityOptions
 from localcloud.servicebus.sql import SqlError
 
@@ -25,6 +26,7 @@ __all__ = [
 ]
 
 MINUTE = 60_000
+# The official emulator's limits, in milliseconds where they are durations.
 TTL_RANGE = (5 * MINUTE, 60 * MINUTE)
 LOCK_RANGE = (5_000, 5 * MINUTE)
 SUBSCRIPTION_LOCK_RANGE = (MINUTE, 5 * MINUTE)
@@ -32,7 +34,7 @@ DUPLICATE_WINDOW_RANGE = (5_000, 5 * MINUTE)
 MAX_DELIVERY_COUNT = 10
 MAX_ENTITIES = 50
 MAX_SUBSCRIPTIONS = 50
-UNCLAMPED = (1, 2**53)
+UNCLAMPED = (1, 2**53)  # for tests: anything that is positive
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,258}[A-Za-z0-9])?")
 _DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
@@ -96,7 +98,6 @@ def parse_duration(text: str) -> int:
     return round(((days * 24 + hours) * 60 + minutes) * 60_000 + seconds * 1000)
 
 
-_DURATIONS = ("DefaultMessageTimeToLive", "DuplicateDetectionHistoryTimeWindow", "LockDuration")
 _TOPIC_PROPERTIES = frozenset(
     {"DefaultMessageTimeToLive", "DuplicateDetectionHistoryTimeWindow", "RequiresDuplicateDetection"}
 )
@@ -118,16 +119,6 @@ _TYPES: dict[str, type] = {
     "RequiresSession": bool,
     "MaxDeliveryCount": int,
 }
-_CORRELATION_FIELDS = {
-    "ContentType": "content_type",
-    "CorrelationId": "correlation_id",
-    "Label": "subject",
-    "MessageId": "message_id",
-    "ReplyTo": "reply_to",
-    "ReplyToSessionId": "reply_to_group_id",
-    "SessionId": "group_id",
-    "To": "to",
-}
 
 
 @dataclass
@@ -142,7 +133,7 @@ class _Reader:
             self.problems.append("UserConfig.Namespaces holds exactly one namespace")
             return NamespaceConfig()
         given = namespaces[0]
-        self._known(given, {"Name", "Queues", "Topics"}, "the namespace")
+        self._check_known(given, {"Name", "Queues", "Topics"}, "the namespace")
         if self.clamp and given.get("Name") != "sbemulatorns":
             self.problems.append("the namespace is named sbemulatorns")
         queues = tuple(self._entity(item, "queue") for item in self._list(given, "Queues", "the namespace"))
@@ -152,7 +143,7 @@ class _Reader:
         self._check_forwarding(config)
         return config
 
-    def _known(self, given: dict[str, Any], allowed: set[str] | frozenset[str], where: str) -> None:
+    def _check_known(self, given: dict[str, Any], allowed: set[str] | frozenset[str], where: str) -> None:
         for name in sorted(set(given) - allowed):
             self.problems.append(f"{where}: {name} is not known here; {', '.join(sorted(allowed))} are")
 
@@ -173,7 +164,7 @@ class _Reader:
     def _topic(self, given: dict[str, Any]) -> TopicConfig:
         name = self._name(given, "topic")
         where = f"topic {name}"
-        self._known(given, {"Name", "Properties", "Subscriptions"}, where)
+        self._check_known(given, {"Name", "Properties", "Subscriptions"}, where)
         options = self._options(given, where, _TOPIC_PROPERTIES, LOCK_RANGE)
         subscriptions = tuple(
             self._entity(item, f"subscription {name}/") for item in self._list(given, "Subscriptions", where)
@@ -189,11 +180,12 @@ class _Reader:
         name = self._name(given, kind)
         where = f"{kind}{name}" if kind.endswith("/") else f"{kind} {name}"
         if kind == "queue":
-            self._known(given, {"Name", "Properties"}, where)
+            self._check_known(given, {"Name", "Properties"}, where)
             return EntityConfig(name, self._options(given, where, _QUEUE_PROPERTIES, LOCK_RANGE))
-        self._known(given, {"Name", "Properties", "Rules"}, where)
+        self._check_known(given, {"Name", "Properties", "Rules"}, where)
         options = self._options(given, where, _SUBSCRIPTION_PROPERTIES, SUBSCRIPTION_LOCK_RANGE)
         rules = tuple(self._rule(item, where) for item in self._list(given, "Rules", where))
+        # As in Azure, a subscription without rules gets one that selects everything.
         return EntityConfig(name, options, rules or (Rule("$Default", SqlFilter.parse("1=1")),))
 
     def _options(
@@ -203,15 +195,17 @@ class _Reader:
         if not isinstance(properties, dict):
             self.problems.append(f"{where}: Properties is an object")
             properties = {}
-        self._known(properties, allowed, where)
+        self._check_known(properties, allowed, where)
         values = {name: self._value(properties, name, where) for name in allowed}
         if values.get("RequiresSession"):
             self.problems.append(f"{where}: RequiresSession: the local Service Bus has no sessions")
-        window = self._duration(values, _DURATIONS[1], where, 5 * MINUTE, DUPLICATE_WINDOW_RANGE)
+        window = self._duration(
+            values, "DuplicateDetectionHistoryTimeWindow", where, 5 * MINUTE, DUPLICATE_WINDOW_RANGE
+        )
         return EntityOptions(
             lock_duration=self._duration(values, "LockDuration", where, MINUTE, lock_range),
             max_delivery_count=self._max_delivery_count(values, where),
-            default_ttl=self._duration(values, _DURATIONS[0], where, 60 * MINUTE, TTL_RANGE),
+            default_ttl=self._duration(values, "DefaultMessageTimeToLive", where, 60 * MINUTE, TTL_RANGE),
             dead_letter_on_expiration=bool(values.get("DeadLetteringOnMessageExpiration")),
             duplicate_window=window if values.get("RequiresDuplicateDetection") else 0,
             forward_to=values.get("ForwardTo"),
@@ -221,7 +215,7 @@ class _Reader:
     def _value(self, properties: dict[str, Any], name: str, where: str) -> Any:
         value = properties.get(name)
         wanted = _TYPES.get(name, str)
-        if value is None or value == "":
+        if value is None or value == "":  # the emulator's sample files have "" for no forwarding
             return None
         if type(value) is not wanted:
             self.problems.append(f"{where}: {name} is a {wanted.__name__}, not {value!r}")
@@ -261,10 +255,10 @@ class _Reader:
         properties = given.get("Properties")
         if not isinstance(given.get("Name"), str) or not isinstance(properties, dict):
             self.problems.append(f"{where}: a rule has a Name and Properties")
-            return Rule(name, CorrelationFilter())
+            return Rule(name, CorrelationFilter())  # a placeholder: the file is refused anyway
         if properties.get("Action"):
             self.problems.append(f"{where}: the local Service Bus has no rule actions")
-        self._known(properties, {"FilterType", "CorrelationFilter", "SqlFilter", "Action"}, where)
+        self._check_known(properties, {"FilterType", "CorrelationFilter", "SqlFilter", "Action"}, where)
         return Rule(name, self._filter(properties, where))
 
     def _filter(self, properties: dict[str, Any], where: str) -> Filter:
@@ -276,10 +270,8 @@ class _Reader:
         return self._correlation(body, where) if kind == "Correlation" else self._sql(body, where)
 
     def _correlation(self, body: dict[str, Any], where: str) -> Filter:
-        self._known(body, {*_CORRELATION_FIELDS, "Properties"}, where)
-        system = {
-            _CORRELATION_FIELDS[name]: value for name, value in body.items() if name in _CORRELATION_FIELDS
-        }
+        self._check_known(body, {*SYSTEM_PROPERTIES, "Properties"}, where)
+        system = {SYSTEM_PROPERTIES[name]: value for name, value in body.items() if name in SYSTEM_PROPERTIES}
         application = body.get("Properties") or {}
         simple = isinstance(application, dict) and all(
             isinstance(value, str | int | float | bool) for value in application.values()
@@ -294,7 +286,7 @@ class _Reader:
         return CorrelationFilter(system, application)
 
     def _sql(self, body: dict[str, Any], where: str) -> Filter:
-        self._known(body, {"SqlExpression"}, where)
+        self._check_known(body, {"SqlExpression"}, where)
         text = body.get("SqlExpression")
         try:
             return SqlFilter.parse(text if isinstance(text, str) else "")
@@ -325,5 +317,5 @@ class _Reader:
 
 
 def _names(config: NamespaceConfig) -> list[str]:
-    """Of queues and topics, which share one space of names."""
+    """Lower-case names of queues and topics, which must differ from one another."""
     return [queue.name.lower() for queue in config.queues] + [topic.name.lower() for topic in config.topics]

@@ -1,42 +1,40 @@
-"""A stored message as bytes for a receiver: header and annotations from the broker's facts, then the rest."""
+"""Encodes a stored message for a receiver: header and annotations from the broker's facts, then the rest."""
 
 import struct
 
 from localcloud.servicebus.amqp import codec
 from localcloud.servicebus.messages import DEAD_LETTER_SOURCE, MAX_TTL, Message
 
-__all__ = ["encode_browsed", "encode_delivery"]
+__all__ = ["encode_delivery"]
 
 
-def _key(name: str) -> bytes:
-    return codec.symbol(name)
-
-
-_SEQUENCE_KEY = _key("x-opt-sequence-number") + b"\x81"
-_ORIGINAL_KEY = _key("x-opt-enqueue-sequence-number") + b"\x81"
-_ENQUEUED_KEY = _key("x-opt-enqueued-time") + b"\x83"
-_STATE_KEY = _key("x-opt-message-state") + b"\x71"
-_LOCKED_KEY = _key("x-opt-locked-until") + b"\x83"
-_SOURCE_KEY = _key(DEAD_LETTER_SOURCE)
+_SEQUENCE_KEY = codec.symbol("x-opt-sequence-number") + b"\x81"
+_ORIGINAL_KEY = codec.symbol("x-opt-enqueue-sequence-number") + b"\x81"
+_ENQUEUED_KEY = codec.symbol("x-opt-enqueued-time") + b"\x83"
+_STATE_KEY = codec.symbol("x-opt-message-state") + b"\x71"
+_LOCKED_KEY = codec.symbol("x-opt-locked-until") + b"\x83"
+_SOURCE_KEY = codec.symbol(DEAD_LETTER_SOURCE)
 _FACTS = struct.Struct(
     f">{len(_SEQUENCE_KEY)}sq{len(_ORIGINAL_KEY)}sq{len(_ENQUEUED_KEY)}sq{len(_STATE_KEY)}si"
 )
 _FACTS_COUNT = 8
-_HEADER_WITHOUT_TTL = struct.Struct(">11sI")
-_HEADER_WITH_TTL = struct.Struct(">9sI2sI")
+# The start of a header section, a list of five fields, by the size of the fields.
+_HEADER_STARTS = [b"\x00\x53\x70\xc0" + bytes((size + 1, 5)) for size in range(20)]
+_TTL_AND_COUNT = struct.Struct(">BI2sI")
+_COUNT = struct.Struct(">3sI")
 _ANNOTATIONS = struct.Struct(">4sII")
 _SECTION = b"\x00\x53\x72\xd1"
 _LOCKED = struct.Struct(f">{len(_LOCKED_KEY)}sq")
-_PLAIN_HEADER = b"\x00\x53\x70\xc0\x0a\x05\x40\x40\x40\x40\x70"
-_TTL_HEADER = b"\x00\x53\x70\xc0\x0e\x05\x40\x40\x70"
 
 
 def _header(message: Message) -> bytes:
-    """Header: durable, priority and first-acquirer null, then the time to live and the delivery count."""
-    if not message.ttl:
-        return _HEADER_WITHOUT_TTL.pack(_PLAIN_HEADER, message.delivery_count)
-    ttl = min(message.ttl, MAX_TTL)
-    return _HEADER_WITH_TTL.pack(_TTL_HEADER, ttl, b"\x40\x70", message.delivery_count)
+    """Durable and priority of the sender; then time to live, first-acquirer (null) and delivery count."""
+    if message.ttl:
+        ttl = min(message.ttl, MAX_TTL)
+        fields = message.header + _TTL_AND_COUNT.pack(0x70, ttl, b"\x40\x70", message.delivery_count)
+    else:
+        fields = message.header + _COUNT.pack(b"\x40\x40\x70", message.delivery_count)
+    return _HEADER_STARTS[len(fields)] + fields
 
 
 def _annotated(message: Message, extra: bytes, extra_count: int) -> bytes:
@@ -68,12 +66,8 @@ def _count_values(encoded: bytes) -> int:
     return count
 
 
-def encode_delivery(message: Message) -> bytes:
-    """The message as it goes to a receiver."""
-    locked = _LOCKED.pack(_LOCKED_KEY, message.locked_until) if message.lock is not None else b""
+def encode_delivery(message: Message, *, is_peeked: bool = False) -> bytes:
+    """The message for a receiver. Peek shows no lock, which belongs to another receiver."""
+    is_locked = message.lock is not None and not is_peeked
+    locked = _LOCKED.pack(_LOCKED_KEY, message.locked_until) if is_locked else b""
     return _header(message) + _annotated(message, locked, 2 if locked else 0) + message.bare
-
-
-def encode_browsed(message: Message) -> bytes:
-    """The message as peek shows it: no lock, whoever holds one."""
-    return _header(message) + _annotated(message, b"", 0) + message.bare

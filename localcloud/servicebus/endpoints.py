@@ -1,11 +1,11 @@
-"""What stands behind a link: an entity that takes messages, one that gives them, or a node with requests."""
+"""Endpoints of links: senders and receivers of an entity, and the request and reply links of a node."""
 
 from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
 
 from localcloud.servicebus.amqp import codec
-from localcloud.servicebus.amqp.codec import DecodeError, Described
-from localcloud.servicebus.amqp.links import IncomingLink, Link, Outcome, OutgoingLink
+from localcloud.servicebus.amqp.codec import NULL, Described
+from localcloud.servicebus.amqp.links import Endpoint, IncomingLink, Link, Outcome, OutgoingLink
 from localcloud.servicebus.amqp.performatives import ACCEPTED, Transfer, encode_error, encode_performative
 from localcloud.servicebus.deliveries import encode_delivery
 from localcloud.servicebus.entities import DEAD_LETTER_DESCRIPTION, DEAD_LETTER_REASON, Queue
@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from localcloud.servicebus.amqp.connection import Connection
     from localcloud.servicebus.broker import Broker
 
-__all__ = ["Node", "Receivers", "ReplyEndpoint", "RequestEndpoint", "SendEndpoint"]
+__all__ = ["Node", "ReceiveEndpoint", "ReplyEndpoint", "RequestEndpoint", "SendEndpoint"]
 
+# Descriptors of delivery states.
 _ACCEPTED, _REJECTED, _RELEASED, _MODIFIED, _TRANSACTIONAL = 0x24, 0x25, 0x26, 0x27, 0x34
+# Confirms a dead-lettering: clients take an error in it for a failure.
 REJECTED = codec.described(_REJECTED, b"\x45")
 RELEASED = codec.described(_RELEASED, b"\x45")
 MAX_WAITING_REPLIES = 1000
@@ -35,24 +37,7 @@ def rejected(error: BrokerError) -> Outcome:
     return encode_performative(_REJECTED, encode_error(error.condition, error.description))
 
 
-class _Silent:
-    """The parts of an endpoint that do not concern it."""
-
-    def received(self, link: IncomingLink, transfer: Transfer, payload: bytes) -> Outcome | None:  # noqa: ARG002
-        return None
-
-    def credited(self, link: OutgoingLink) -> None: ...
-
-    def settled(self, link: OutgoingLink, tag: bytes, state: Any) -> Outcome | None:  # noqa: ARG002
-        return None
-
-    def has_more(self) -> bool:
-        return False
-
-    def detached(self, link: Link) -> None: ...
-
-
-class SendEndpoint(_Silent):
+class SendEndpoint(Endpoint):
     def __init__(self, broker: "Broker", queue: Queue) -> None:
         self._broker = broker
         self._queue = queue
@@ -60,8 +45,7 @@ class SendEndpoint(_Silent):
     def received(self, link: IncomingLink, transfer: Transfer, payload: bytes) -> Outcome | None:
         broker = self._broker
         try:
-            if broker.faults.faults:
-                broker.strike(link, "send")
+            broker.inject_fault(link, "send")
             if transfer.state is not None:
                 raise NotSupported("The local Service Bus has no transactions.")
             if transfer.message_format == BATCH_FORMAT:
@@ -75,8 +59,8 @@ class SendEndpoint(_Silent):
         return ACCEPTED
 
 
-class Receivers(_Silent):
-    """All receivers of one entity: they take turns."""
+class ReceiveEndpoint(Endpoint):
+    """Shared by all receivers of one entity, which get ready messages in turn."""
 
     def __init__(self, broker: "Broker", queue: Queue) -> None:
         self._broker = broker
@@ -96,18 +80,18 @@ class Receivers(_Silent):
             self._waiting.remove(link)  # type: ignore[arg-type]  # what waits is an OutgoingLink
 
     def has_more(self) -> bool:
-        return self._queue.may_have_ready
+        return self._queue.has_ready_entries
 
-    def hand_out(self) -> "set[Connection]":
-        """Give ready messages to whoever waits, one each in turn; the connections that got some."""
+    def deliver_ready(self) -> "set[Connection]":
+        """Deliver ready messages to the waiting receivers in turn; the connections that got some."""
         served: set[Connection] = set()
         waiting, blocked = self._waiting, 0
-        while waiting and blocked < len(waiting) and self._queue.may_have_ready:
+        while waiting and blocked < len(waiting) and self._queue.has_ready_entries:
             link = waiting[0]
             if link.credit <= 0:
                 waiting.popleft()
             elif not link.can_deliver:
-                blocked += 1
+                blocked += 1  # when all receivers are, the loop ends
                 waiting.rotate(-1)
             elif self._deliver_next(link):
                 served.add(link.session.connection)
@@ -116,101 +100,106 @@ class Receivers(_Silent):
         return served
 
     def _deliver_next(self, link: OutgoingLink) -> bool:
-        fault = None
-        if self._broker.faults.faults:
-            try:
-                fault = self._broker.strike(link, "receive")
-            except BrokerError as error:
-                link.session.detach(link, error)
-                return True
+        try:
+            fault = self._broker.inject_fault(link, "receive")
+        except BrokerError as error:
+            link.session.detach(link, error)
+            return True
         queue = self._queue
         message = queue.take_and_delete() if link.is_presettled else queue.take()
         if message is None:
             return False
-        tag = message.lock or new_lock_token()
+        tag = message.lock or new_lock_token()  # the tag is the lock token; a deleted message needs some tag
         link.session.deliver(link, tag, encode_delivery(message))
         if fault is not None and fault.kind == "deliver-twice" and message.lock is not None:
-            queue.lose_lock(message.lock)
+            queue.expire_lock(message.lock)
         return True
 
     def settled(self, link: OutgoingLink, tag: bytes, state: Any) -> Outcome | None:
-        descriptor = state.descriptor if isinstance(state, Described) else None
-        fields = state.value if isinstance(state, Described) and isinstance(state.value, list) else []
+        if not isinstance(state, Described) or not isinstance(state.value, list):
+            state = _NO_OUTCOME  # settled without an outcome is released
         try:
-            outcome = self._settle(link, tag, descriptor, fields)
+            outcome = self._settle(link, tag, state)
         except BrokerError as error:
             return rejected(error)
         self._broker.end_turn_soon()
         return outcome
 
-    def _settle(self, link: OutgoingLink, tag: bytes, descriptor: Any, fields: list[Any]) -> Outcome:
+    def _settle(self, link: OutgoingLink, tag: bytes, state: Described) -> Outcome:
+        descriptor = state.descriptor
         if descriptor == _ACCEPTED:
-            self._strike(link, "complete")
+            self._broker.inject_fault(link, "complete")
             self._queue.complete(tag)
             return ACCEPTED
         if descriptor == _MODIFIED:
-            return self._modify(link, tag, fields)
+            return self._modify(link, tag, state)
         if descriptor == _REJECTED:
-            self._strike(link, "dead-letter")
-            error = fields[0].value if fields and isinstance(fields[0], Described) else []
-            info = error[2] if isinstance(error, list) and len(error) > 2 else None  # noqa: PLR2004
-            dead_letter(self._queue, tag, info if isinstance(info, dict) else {})
+            self._broker.inject_fault(link, "dead-letter")
+            self._dead_letter(tag, state)
             return REJECTED
         if descriptor == _TRANSACTIONAL:
             raise NotSupported("The local Service Bus has no transactions.")
-        self._strike(link, "release")
+        self._broker.inject_fault(link, "release")
         self._queue.release(tag)
         return RELEASED
 
-    def _modify(self, link: OutgoingLink, tag: bytes, fields: list[Any]) -> Outcome:
+    def _dead_letter(self, tag: bytes, state: Described) -> None:
+        """The error's info has the reason and description; the rest of it becomes properties."""
+        error = state.value[0] if state.value else None
+        info = _map_field(error, 2) if isinstance(error, Described) else {}
+        reason, description = (
+            as_text(codec.decode(info.pop(name, NULL))[0])
+            for name in (DEAD_LETTER_REASON, DEAD_LETTER_DESCRIPTION)
+        )
+        self._queue.dead_letter(tag, reason, description, info)
+
+    def _modify(self, link: OutgoingLink, tag: bytes, state: Described) -> Outcome:
         """Abandon, or defer where the message is not to be delivered to this link again."""
-        failed, undeliverable, properties = (*fields, None, None, None)[:3]
-        changes = encode_properties(properties if isinstance(properties, dict) else {})
+        failed, undeliverable = (*state.value, None, None)[:2]
+        changes = _map_field(state, 2)
         if undeliverable:
-            self._strike(link, "defer")
+            self._broker.inject_fault(link, "defer")
             self._queue.defer(tag, changes)
         else:
-            self._strike(link, "abandon")
+            self._broker.inject_fault(link, "abandon")
             self._queue.abandon(tag, changes)
         return encode_performative(_MODIFIED, codec.boolean(bool(failed)), codec.boolean(bool(undeliverable)))
 
-    def _strike(self, link: OutgoingLink, operation: str) -> None:
-        if self._broker.faults.faults:
-            self._broker.strike(link, operation)
+
+_NO_OUTCOME = Described(None, [])
 
 
-def encode_properties(properties: dict[Any, Any]) -> dict[str, bytes]:
-    try:
-        return {str(name): codec.encode_plain(value) for name, value in properties.items()}
-    except DecodeError as error:
-        raise ArgumentInvalid(f"Properties to modify: {error}.") from error
+def _map_field(composite: Described, index: int) -> dict[str, bytes]:
+    """The properties in a field of a composite value, if it has that field and it is a map."""
+    fields = composite.value if isinstance(composite.value, list) else []
+    if len(fields) <= index or not isinstance(fields[index], dict):
+        return {}
+    return properties_to_modify(codec.encoded_items(composite.encoded)[index])
 
 
-def dead_letter(queue: Queue, token: bytes, info: dict[Any, Any]) -> None:
-    """Dead-letter with the reason and description among `info`; the rest of it becomes properties."""
-    others = {name: value for name, value in info.items() if name not in _DEAD_LETTER_FIELDS}
-    reason, description = (info.get(name) for name in _DEAD_LETTER_FIELDS)
-    queue.dead_letter(
-        token,
-        None if reason is None else str(reason),
-        None if description is None else str(description),
-        encode_properties(others),
-    )
+def properties_to_modify(encoded: bytes) -> dict[str, bytes]:
+    """Application properties from an encoded map. They stay encoded, so that they keep their AMQP types."""
+    properties = {str(name): value for name, value in codec.encoded_map(encoded).items()}
+    for name, value in properties.items():
+        if not codec.is_simple(value):
+            raise ArgumentInvalid(f"Properties to modify: '{name}' is not a simple value.")
+    return properties
 
 
-_DEAD_LETTER_FIELDS = (DEAD_LETTER_REASON, DEAD_LETTER_DESCRIPTION)
+def as_text(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 class Node(Protocol):
-    """Something that answers requests."""
+    """Answers requests: $management of an entity, or $cbs."""
 
     def answer(self, request: Request) -> Reply: ...
 
     def operation_name(self, request: Request) -> str:
-        """What faults call this request."""
+        """The name of this request in fault plans."""
 
 
-class RequestEndpoint(_Silent):
+class RequestEndpoint(Endpoint):
     def __init__(self, broker: "Broker", path: str, node: Node) -> None:
         self._broker = broker
         self._path = path
@@ -230,15 +219,14 @@ class RequestEndpoint(_Silent):
 
     def _answer(self, link: IncomingLink, request: Request) -> Reply:
         try:
-            if self._broker.faults.faults:
-                self._broker.strike(link, self._node.operation_name(request))
+            self._broker.inject_fault(link, self._node.operation_name(request))
             return self._node.answer(request)
         except BrokerError as error:
             return Reply.refused(error)
 
 
 def _reply_link(link: IncomingLink, path: str, reply_to: str | None) -> OutgoingLink | None:
-    """Where the reply goes: the receiver on the same node that the request names, or else any of them."""
+    """The receiver on the same node that the request names in reply-to, or else any receiver there."""
     found = [
         other
         for other in link.session.links.values()
@@ -255,8 +243,8 @@ def _target_address(link: OutgoingLink) -> Any:
     return target.value[0] if isinstance(target, Described) and target.value else None
 
 
-class ReplyEndpoint(_Silent):
-    """Replies wait here until the peer has credit for them."""
+class ReplyEndpoint(Endpoint):
+    """Holds replies until the peer grants credit."""
 
     def __init__(self, broker: "Broker", path: str) -> None:
         self._broker = broker

@@ -1,4 +1,4 @@
-"""The namespace: its entities by address, topics that fan out, and one agenda for all of them."""
+"""The namespace: its entities by address, topics and subscriptions, and one timer for all of them."""
 
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush
@@ -19,7 +19,7 @@ Q = TypeVar("Q", bound=Queue)
 
 
 class Subscription(Queue):
-    """A queue that a topic feeds with what its rules select."""
+    """A queue that gets those messages of its topic that match one of its rules."""
 
     rules: tuple[Rule, ...] = ()
 
@@ -28,7 +28,7 @@ class Subscription(Queue):
 
 
 class Topic(Queue):
-    """Keeps only scheduled messages; the others go to each subscription that selects them."""
+    """Stores only scheduled messages; others are copied to each subscription that selects them."""
 
     subscriptions: tuple[Subscription, ...] = ()
 
@@ -48,10 +48,10 @@ class Topic(Queue):
 
 
 class Namespace:
-    """All entities, and what they changed since the driver last journalled."""
+    """All entities, and their changes since the last commit."""
 
     def __init__(self, config: NamespaceConfig, clock: Clock, number_of: Callable[[str], int]) -> None:
-        """`number_of` gives an entity's path the number by which the journal knows it, always the same."""
+        """`number_of` maps an entity's path to its number in the journal, which never changes."""
         self.config = config
         self.changes = Changes()
         self.topics: dict[str, Topic] = {}
@@ -61,7 +61,7 @@ class Namespace:
         self._clock = clock
         self.started_at = self.now()
         self._number_of = number_of
-        self._wakes: list[tuple[int, int]] = []
+        self._wakes: list[tuple[int, int]] = []  # a heap of (when, entity number), with stale entries
         for topic in config.topics:
             self._add_topic(topic)
         for queue in config.queues:
@@ -116,7 +116,7 @@ class Namespace:
         return found
 
     def send(self, queue: Queue, messages: list[Message]) -> list[int]:
-        """All of them or none; their sequence numbers."""
+        """Send all messages or none; their sequence numbers."""
         queue.check_room(sum([message.size for message in messages]))
         return [queue.send(message) for message in messages]
 
@@ -126,7 +126,7 @@ class Namespace:
         counters: Iterable[tuple[int, int]],
         duplicates: Iterable[tuple[int, str, int]],
     ) -> None:
-        """Take back what the journal kept. Locks ended with the process that gave them."""
+        """Load what the journal holds. Locks are not journalled: a restart releases them."""
         for row, message in rows:
             queue = self.by_number.get(row >> SEQUENCE_BITS)
             if queue is not None:
@@ -145,7 +145,7 @@ class Namespace:
         heappush(self._wakes, (when, queue.number))
 
     def run_due(self) -> None:
-        """Bring about everything that is due by now."""
+        """Run every entity whose timer is due."""
         now = self.now()
         for queue in self._woken(now):
             queue.run_due(now)
@@ -155,7 +155,7 @@ class Namespace:
         while self._wakes and self._wakes[0][0] <= now:
             when, number = heappop(self._wakes)
             queue = self.by_number[number]
-            if queue.wake_at == when:  # else it was woken earlier, and has a later entry
+            if queue.wake_at == when:  # else the entry is stale: the entity's timer was set again
                 yield queue
 
     def next_deadline(self) -> int | None:

@@ -6,9 +6,9 @@ A message is in exactly one of these states, and every transition is one method 
     ready --take--> locked              ready --take_and_delete, expiry--> gone (or dead-lettered)
     locked --complete--> gone           locked --abandon, release, lock expiry--> ready
     locked --defer--> deferred          locked --dead_letter, too many deliveries--> dead-lettered
-    deferred --receive_deferred--> locked, and back to deferred when that lock ends
+    deferred --receive_deferred--> locked, and back to deferred when that lock expires
 
-What changed is noted in `Changes`; whoever drives the engine journals it before answering anybody.
+Every change is recorded in `Changes`. The broker commits it to the journal before it answers a client.
 """
 
 import itertools
@@ -17,16 +17,16 @@ from collections.abc import Callable, Iterable, Mapping
 from localcloud.servicebus.amqp import codec
 from localcloud.servicebus.changes import SEQUENCE_BITS, Changes
 from localcloud.servicebus.errors import MessageNotFound, NotAllowed, QuotaExceeded
-from localcloud.servicebus.indexes import Agenda, DuplicateHistory, SequenceIndex
+from localcloud.servicebus.indexes import Deadlines, DuplicateHistory, SequenceIndex
 from localcloud.servicebus.locks import Locks
-from localcloud.servicebus.messages import Message, MessageState, MessageView, with_application_properties
+from localcloud.servicebus.messages import Message, MessageState, MessageView, set_application_properties
 from localcloud.servicebus.options import Counts, EntityOptions
 from localcloud.servicebus.ready import ReadyMessages
 
 __all__ = ["MAX_HOPS", "Queue", "TimeSource"]
 
-MAX_HOPS = 4
-MAX_ENTITY_BYTES = 1024**3
+MAX_HOPS = 4  # auto-forwarding, as in Azure
+MAX_ENTITY_BYTES = 1024**3  # the smallest quota that Azure has
 
 ACTIVE, DEFERRED, SCHEDULED = MessageState.ACTIVE, MessageState.DEFERRED, MessageState.SCHEDULED
 
@@ -59,9 +59,9 @@ class Queue:
         self.forward_dead_letters_to: Queue | None = None
         self.last_sequence = 0
         self.bytes = 0
-        self.wake_at = 0
+        self.wake_at = 0  # what the timer is set to; 0 if it is not set
         self.messages: dict[int, Message] = {}
-        self.locked = Locks()
+        self.locked = Locks()  # locked messages stay in `messages` too
         self.scheduled_count = 0
         self.deferred_count = 0
         self.history = DuplicateHistory(options.duplicate_window) if options.duplicate_window else None
@@ -71,17 +71,17 @@ class Queue:
         self._first_row = number << SEQUENCE_BITS
         self._order = SequenceIndex()
         self._ready = ReadyMessages(self._is_ready)
-        self._expiries = Agenda(self._is_expiry)
-        self._dues = Agenda(self._is_due)
+        self._expiry_times = Deadlines(self._is_expiry)
+        self._due_times = Deadlines(self._is_due)
 
-    # arriving
+    # messages come in
 
     def check_room(self, size: int) -> None:
         if self.bytes + size > MAX_ENTITY_BYTES:
             raise QuotaExceeded(f"{self.path} has reached its maximum size of {MAX_ENTITY_BYTES} bytes.")
 
     def send(self, message: Message) -> int:
-        """Take a message in, unless it is a duplicate: now, or when it is due. Its sequence number."""
+        """Enqueue or schedule a message, or drop it as a duplicate; its sequence number."""
         now = self._now()
         sequence = self._next_sequence()
         if self.history is not None and self._is_duplicate(self.history, message, now):
@@ -112,11 +112,11 @@ class Queue:
     def _schedule(self, message: Message) -> None:
         message.state = SCHEDULED
         message.enqueued_at = self._now()
-        self._keep(message)
-        self._note(message)
+        self._store(message)
+        self._record(message)
 
     def _enqueue(self, message: Message, now: int) -> None:
-        """The message becomes ready here, or goes on to where this entity forwards."""
+        """Make the message ready for receivers, or forward it."""
         if self.options.default_ttl:
             message.ttl = min(message.ttl or self.options.default_ttl, self.options.default_ttl)
         if self.forward_to is not None:
@@ -125,64 +125,64 @@ class Queue:
         message.state = ACTIVE
         message.enqueued_at = now
         message.expires_at = now + message.ttl if message.ttl else 0
-        self._keep(message)
-        self._note(message)
+        self._store(message)
+        self._record(message)
 
     def _forward(self, message: Message, target: "Queue") -> None:
         if message.hops >= MAX_HOPS:
-            self._bury(
+            self._dead_letter_unforwardable(
                 message,
                 "MaxTransferHopCountExceeded",
                 f"The message was forwarded {MAX_HOPS} times, the most that Service Bus allows.",
             )
             return
-        twin = message.copy()
-        twin.hops += 1
+        forwarded = message.copy()
+        forwarded.hops += 1
         try:
-            target.check_room(twin.size)
+            target.check_room(forwarded.size)
         except QuotaExceeded as error:
-            self._bury(message, "QuotaExceeded", error.description)
+            self._dead_letter_unforwardable(message, "QuotaExceeded", error.description)
         else:
-            target.send(twin)
+            target.send(forwarded)
 
-    def _bury(self, message: Message, reason: str, description: str) -> None:
-        """What cannot be forwarded waits among the dead letters of the entity that forwards.
+    def _dead_letter_unforwardable(self, message: Message, reason: str, description: str) -> None:
+        """Move a message that cannot be forwarded to the dead letters of this entity.
 
-        It goes no further from there, even where dead letters are forwarded: that could fail for ever.
+        ForwardDeadLetteredMessagesTo is not applied to it: forwarding could fail there again, without end.
         """
-        with_application_properties(message, _dead_letter_properties(reason, description))
+        set_application_properties(message, _dead_letter_properties(reason, description))
         if self.dead_letters is not None:
-            self.dead_letters.take_in(message)
+            self.dead_letters.add_dead_letter(message)
 
-    def take_in(self, message: Message) -> None:
-        """A dead letter arrives: it keeps its sequence number, and no longer expires."""
+    def add_dead_letter(self, message: Message) -> None:
+        """Add a message to this dead-letter queue. It keeps its sequence number and no longer expires."""
         message.state, message.lock, message.locked_until = ACTIVE, None, 0
         message.ttl = message.expires_at = message.due_at = 0
         if not message.enqueued_at:
             message.enqueued_at = self._now()
-        self._keep(message)
-        self._note(message)
+        self._store(message)
+        self._record(message)
 
     def restore(self, message: Message) -> None:
-        """As the journal had it."""
+        """Add a message from the journal."""
         self.last_sequence = max(self.last_sequence, message.sequence)
-        self._keep(message)
+        self._store(message)
 
-    def _note(self, message: Message) -> None:
+    def _record(self, message: Message) -> None:
         self._changes.rows[self._first_row | message.sequence] = message
 
-    def _keep(self, message: Message) -> None:
+    def _store(self, message: Message) -> None:
         sequence = message.sequence
         self.messages[sequence] = message
         self._order.add(sequence)
-        self.bytes += len(message.bare) + len(message.annotations)
+        self.bytes += len(message.bare) + len(message.annotations)  # message.size, inline for speed
         if message.state == SCHEDULED:
             self.scheduled_count += 1
-            self._dues.add(message.due_at, sequence)
+            self._due_times.add(message.due_at, sequence)
             self._arm(message.due_at)
             return
         if message.expires_at:
-            self._expiries.add(message.expires_at, sequence)
+            self._expiry_times.add(message.expires_at, sequence)
             if not self.wake_at or message.expires_at < self.wake_at:
                 self._arm(message.expires_at)
         if message.state == DEFERRED:
@@ -194,7 +194,7 @@ class Queue:
         self._ready.add(message)
         self._changes.ready.add(self)
 
-    # leaving
+    # messages go out
 
     def _remove(self, message: Message) -> None:
         sequence = message.sequence
@@ -202,7 +202,7 @@ class Queue:
         self._order.discard(sequence)
         self.bytes -= message.size
         if message.expires_at:
-            self._expiries.cancel()
+            self._expiry_times.cancel()
         if message.state == SCHEDULED:
             self.scheduled_count -= 1
         elif message.state == DEFERRED:
@@ -217,7 +217,8 @@ class Queue:
         )
 
     @property
-    def may_have_ready(self) -> bool:
+    def has_ready_entries(self) -> bool:
+        """May be True although all entries are stale: only `take` looks, since this is asked very often."""
         return bool(self._ready)
 
     def take(self) -> Message | None:
@@ -237,31 +238,31 @@ class Queue:
 
     def _lock(self, message: Message) -> None:
         until = self._now() + self.options.lock_duration
-        self.locked.give(message, until)
+        self.locked.lock(message, until)
         self._arm(until)
 
     def renew(self, token: bytes) -> int:
         return self.locked.renew(token, self._now() + self.options.lock_duration)
 
     def complete(self, token: bytes) -> None:
-        self._remove(self.locked.end(token))
+        self._remove(self.locked.unlock(token))
 
     def release(self, token: bytes) -> None:
-        """Give the lock back as if the message had never been delivered."""
-        self._give_back(self.locked.end(token))
+        """Unlock the message without counting the delivery."""
+        self._requeue(self.locked.unlock(token))
 
     def abandon(self, token: bytes, properties: Mapping[str, bytes] | None = None) -> None:
-        message = self.locked.end(token)
+        message = self.locked.unlock(token)
         self._modify(message, properties)
         self._count_failed_delivery(message)
 
     def defer(self, token: bytes, properties: Mapping[str, bytes] | None = None) -> None:
-        message = self.locked.end(token)
+        message = self.locked.unlock(token)
         self._modify(message, properties)
         if message.state != DEFERRED:
             message.state = DEFERRED
             self.deferred_count += 1
-        self._note(message)
+        self._record(message)
 
     def dead_letter(
         self,
@@ -272,14 +273,14 @@ class Queue:
     ) -> None:
         if self.is_dead_letter_queue:
             raise NotAllowed("A message in a dead-letter queue cannot be dead-lettered again.")
-        message = self.locked.end(token)
+        message = self.locked.unlock(token)
         self._modify(message, properties)
         self._move_to_dead_letters(message, reason, description)
 
     def _modify(self, message: Message, properties: Mapping[str, bytes] | None) -> None:
         if properties:
             self.bytes -= message.size
-            with_application_properties(message, properties)
+            set_application_properties(message, properties)
             self.bytes += message.size
 
     def _count_failed_delivery(self, message: Message) -> None:
@@ -292,11 +293,11 @@ class Queue:
                 f"Message could not be consumed after {limit} delivery attempts.",
             )
             return
-        self._note(message)
-        self._give_back(message)
+        self._record(message)
+        self._requeue(message)
 
-    def _give_back(self, message: Message) -> None:
-        """A message whose lock ended: deferred ones stay deferred, expired ones expire now."""
+    def _requeue(self, message: Message) -> None:
+        """Make an unlocked message ready again. A deferred one stays deferred, an expired one expires now."""
         if message.state == DEFERRED:
             return
         if message.expires_at and message.expires_at <= self._now():
@@ -306,12 +307,12 @@ class Queue:
 
     def _move_to_dead_letters(self, message: Message, reason: str | None, description: str | None) -> None:
         self._remove(message)
-        with_application_properties(message, _dead_letter_properties(reason, description))
+        set_application_properties(message, _dead_letter_properties(reason, description))
         if self.forward_dead_letters_to is not None:
             message.source, message.ttl, message.due_at = self.path, 0, 0
             self._forward(message, self.forward_dead_letters_to)
         elif self.dead_letters is not None:
-            self.dead_letters.take_in(message)
+            self.dead_letters.add_dead_letter(message)
 
     # by sequence number
 
@@ -320,7 +321,7 @@ class Queue:
         return (self.messages[number] for number in numbers)
 
     def cancel_scheduled(self, sequences: list[int]) -> None:
-        """All of them or none."""
+        """Cancel all messages or none."""
         found = [self.messages.get(sequence) for sequence in sequences]
         if len(set(sequences)) != len(sequences) or any(
             message is None or message.state != SCHEDULED for message in found
@@ -329,10 +330,10 @@ class Queue:
         for message in found:
             if message is not None:
                 self._remove(message)
-                self._dues.cancel()
+                self._due_times.cancel()
 
     def receive_deferred(self, sequences: list[int], *, delete: bool) -> list[Message]:
-        """All of them or none, locked or deleted."""
+        """Lock or delete all messages or none."""
         found = [self.messages.get(sequence) for sequence in sequences]
         deferred = [message for message in found if message is not None and message.state == DEFERRED]
         if len(deferred) != len(set(sequences)) or any(message.lock is not None for message in deferred):
@@ -347,23 +348,23 @@ class Queue:
     # time
 
     def run_due(self, now: int) -> None:
-        """Everything that time alone brings about: lock ends, expiries, schedules, forgotten ids."""
-        for token in self.locked.ended(now):
-            self.lose_lock(token)
-        for sequence in self._expiries.due(now):
-            if self.messages[sequence].lock is None:  # a locked message expires when its lock ends
+        """Handle expired locks, expired messages, due scheduled messages and the duplicate history."""
+        for token in self.locked.expired(now):
+            self.expire_lock(token)
+        for sequence in self._expiry_times.due(now):
+            if self.messages[sequence].lock is None:  # a locked message expires when its lock does
                 self._expire(self.messages[sequence])
-        for sequence in self._dues.due(now):
+        for sequence in self._due_times.due(now):
             self._activate(self.messages[sequence], now)
         if self.history is not None:
             self.history.forget(now)
 
-    def lose_lock(self, token: bytes) -> None:
-        """A lock that ends before its message was settled is a failed delivery."""
-        self._count_failed_delivery(self.locked.end(token))
+    def expire_lock(self, token: bytes) -> None:
+        """A lock that expires before its message was settled counts as a failed delivery."""
+        self._count_failed_delivery(self.locked.unlock(token))
 
     def _activate(self, message: Message, now: int) -> None:
-        """A scheduled message is enqueued as if it were sent now, with a new sequence number."""
+        """Enqueue a scheduled message that is due as if it were sent now, with a new sequence number."""
         self._remove(message)
         message.sequence = self._next_sequence()
         message.original_sequence = message.sequence
@@ -389,8 +390,8 @@ class Queue:
         return message is not None and message.state == SCHEDULED and message.due_at == when
 
     def rearm(self) -> None:
-        """Ask to be woken when `run_due` has something to do again."""
-        times = (self.locked.next_end, self._expiries.next_at, self._dues.next_at)
+        """Set the timer of this entity to the next time at which `run_due` has something to do."""
+        times = (self.locked.next_expiry, self._expiry_times.next_at, self._due_times.next_at)
         self.wake_at = 0
         if next_at := min((time for time in times if time is not None), default=0):
             self._arm(next_at)

@@ -1,5 +1,5 @@
-# ruff: noqa: N818 - these are named as Service Bus names what went wrong
-"""What a namespace refuses, and how it says so on the wire.
+# ruff: noqa: N818 - named after the errors of Service Bus
+"""The errors of a namespace, and how they appear on the wire.
 
 BrokerError                    condition, status of a $management reply
  |- DecodeFailed               amqp:decode-error, 400

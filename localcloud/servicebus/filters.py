@@ -1,4 +1,4 @@
-"""Subscription rules: correlation filters, and the dispatch to SQL filters."""
+"""Subscription rules: correlation filters and SQL filters."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -42,8 +42,13 @@ class SqlFilter:
     def parse(cls, text: str) -> "SqlFilter":
         return cls(text, parse_sql(text))
 
+    @property
+    def constant(self) -> bool | None:
+        """True or False for the expressions that clients show as a TrueFilter or FalseFilter."""
+        return {"1=1": True, "1=0": False}.get(self.text.replace(" ", ""))
+
     def matches(self, view: MessageView) -> bool:
-        """Unknown (a comparison with something absent) is no match."""
+        """Unknown, as a comparison with an absent property is, does not match."""
         return self.expression(view) is True
 
 

@@ -1,17 +1,17 @@
-"""The orders that a queue keeps its messages in, each without a scan over all of them."""
+"""Indexes over the messages of a queue, so that no operation scans all of them."""
 
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush
 
-__all__ = ["Agenda", "DuplicateHistory", "SequenceIndex"]
+__all__ = ["Deadlines", "DuplicateHistory", "SequenceIndex"]
 
 
 class SequenceIndex:
-    """Sequence numbers in order, for peeking from any of them: sorted runs, split when they grow."""
+    """Sorted sequence numbers, for peeking from any of them: a list of sorted runs, split as they grow."""
 
-    RUN = 512
+    RUN = 512  # short enough that an insertion or removal in the middle of a run is cheap
 
     def __init__(self) -> None:
         self._runs: list[list[int]] = []
@@ -59,21 +59,21 @@ class SequenceIndex:
             yield from run[bisect_left(run, sequence) :] if at == first else run
 
 
-class Agenda:
-    """What falls due when: a heap whose cancelled entries are swept out before they outnumber the others."""
+class Deadlines:
+    """A heap of due times. Cancelled entries stay in it until they outnumber the others."""
 
-    SLACK = 1024
+    SLACK = 1024  # cancelled entries that are tolerated before they are removed
 
     def __init__(self, is_current: Callable[[int, int], bool]) -> None:
         self._heap: list[tuple[int, int]] = []
-        self._is_current = is_current  # (when, sequence): does this entry still stand?
+        self._is_current = is_current  # (when, sequence): False for a cancelled entry
         self._cancelled = 0
 
     def add(self, when: int, sequence: int) -> None:
         heappush(self._heap, (when, sequence))
 
     def cancel(self) -> None:
-        """One entry no longer stands."""
+        """Count an entry that is no longer current."""
         self._cancelled += 1
         if self._cancelled > self.SLACK and self._cancelled > len(self._heap) // 2:
             self._heap = [entry for entry in self._heap if self._is_current(*entry)]
@@ -81,7 +81,7 @@ class Agenda:
             self._cancelled = 0
 
     def due(self, now: int) -> Iterator[int]:
-        """The sequence numbers that are due, in order of their time; each is given once."""
+        """Remove and return the sequence numbers that are due, in order of their time."""
         while self._heap and self._heap[0][0] <= now:
             when, sequence = heappop(self._heap)
             if self._is_current(when, sequence):

@@ -1,4 +1,4 @@
-"""Keeps a namespace on disk: SQLite in WAL mode, one transaction for all that an event-loop turn changed."""
+"""Stores a namespace on disk: SQLite in WAL mode, one transaction for all changes of an event-loop turn."""
 
 import struct
 from collections.abc import Iterator
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import apsw
 
-from localcloud.servicebus.changes import Changes
-from localcloud.servicebus.messages import Message
+from localcloud.servicebus.changes import SEQUENCE_BITS, Changes
+from localcloud.servicebus.messages import EMPTY_HEADER, Message
 
 __all__ = ["Journal", "JournalError"]
 
@@ -27,10 +27,9 @@ CREATE TABLE IF NOT EXISTS messages (
     bare BLOB NOT NULL
 );
 """
-# enqueued, expires, due, original sequence, time to live, delivery count, state, hops
 _FACTS = struct.Struct("<qqqqqIBB")
-_SEQUENCE_MASK = (1 << 40) - 1
-FORGET_EVERY = 60_000
+_SEQUENCE_MASK = (1 << SEQUENCE_BITS) - 1
+FORGET_EVERY = 60_000  # milliseconds between deletions of expired duplicate ids
 
 
 class JournalError(ValueError):
@@ -53,7 +52,7 @@ class Journal:
         database.set_busy_timeout(2000)
         database.execute("PRAGMA page_size = 8192")
         database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA wal_autocheckpoint = 2000")
+        database.execute("PRAGMA wal_autocheckpoint = 2000")  # pages: a longer WAL, but fewer checkpoints
         database.execute(f"PRAGMA synchronous = {synchronous}")
         # One process owns a journal: a second one would hand out the same sequence numbers.
         database.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -66,7 +65,7 @@ class Journal:
         self._cursor = database.cursor()
 
     def number_of(self, path: str) -> int:
-        """The number of an entity, given once and kept."""
+        """The number of an entity, assigned at its first use."""
         found = self._cursor.execute("SELECT number FROM entities WHERE path = ?", (path,)).fetchone()
         if found is None:
             self._cursor.execute("INSERT INTO entities (path) VALUES (?)", (path,))
@@ -74,7 +73,7 @@ class Journal:
         return int(found[0])
 
     def commit(self, changes: Changes, now: int) -> None:
-        """Everything or nothing; when this returns, it survives the process."""
+        """Write all changes or none. When this returns, they survive a crash of the process."""
         stored, gone = [], []
         for row, message in changes.rows.items():
             if message is None:
@@ -125,11 +124,12 @@ def _values(row: int, message: Message) -> tuple[int, bytes, str | None, bytes, 
         message.state,
         message.hops,
     )
-    return row, facts, message.source, message.annotations, message.bare
+    return row, facts + message.header, message.source, message.annotations, message.bare
 
 
 def _message(row: int, facts: bytes, source: str | None, annotations: bytes, bare: bytes) -> Message:
-    message = Message(bare, annotations=annotations)
+    header = facts[_FACTS.size :] or EMPTY_HEADER  # journals from before headers were kept have none
+    message = Message(bare, annotations=annotations, header=header)
     (
         message.enqueued_at,
         message.expires_at,
@@ -139,7 +139,7 @@ def _message(row: int, facts: bytes, source: str | None, annotations: bytes, bar
         message.delivery_count,
         message.state,
         message.hops,
-    ) = _FACTS.unpack(facts)
+    ) = _FACTS.unpack_from(facts)
     message.source = source
     message.sequence = row & _SEQUENCE_MASK
     return message

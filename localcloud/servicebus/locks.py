@@ -20,14 +20,14 @@ def new_lock_token() -> bytes:
 
 
 class Locks(OrderedDict[bytes, Message]):
-    """Locked messages by token, in the order in which their locks end: all last equally long."""
+    """Locked messages by token. All locks of an entity last equally long, so the oldest expires first."""
 
-    def give(self, message: Message, until: int) -> None:
+    def lock(self, message: Message, until: int) -> None:
         token = new_lock_token()
         message.lock, message.locked_until = token, until
         self[token] = message
 
-    def end(self, token: bytes) -> Message:
+    def unlock(self, token: bytes) -> Message:
         message = self.pop(token, None)
         if message is None:
             raise LockLost
@@ -43,10 +43,10 @@ class Locks(OrderedDict[bytes, Message]):
         return until
 
     @property
-    def next_end(self) -> int | None:
+    def next_expiry(self) -> int | None:
         return next(iter(self.values())).locked_until if self else None
 
-    def ended(self, now: int) -> Iterator[bytes]:
-        """The tokens whose time is over; whoever asks ends each before the next."""
+    def expired(self, now: int) -> Iterator[bytes]:
+        """The tokens of expired locks. The caller must unlock each before it asks for the next."""
         while self and next(iter(self.values())).locked_until <= now:
             yield next(iter(self))

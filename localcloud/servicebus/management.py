@@ -1,14 +1,14 @@
-"""$management: what an entity does on request rather than on a link."""
+"""$management: the request-response operations of an entity."""
 
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
 from localcloud.servicebus.amqp import codec
-from localcloud.servicebus.deliveries import encode_browsed, encode_delivery
-from localcloud.servicebus.endpoints import dead_letter, encode_properties
+from localcloud.servicebus.deliveries import encode_delivery
+from localcloud.servicebus.endpoints import as_text, properties_to_modify
 from localcloud.servicebus.engine import Namespace, Subscription, Topic
-from localcloud.servicebus.entities import DEAD_LETTER_DESCRIPTION, DEAD_LETTER_REASON, Queue
+from localcloud.servicebus.entities import Queue
 from localcloud.servicebus.errors import ArgumentInvalid, LockLost, NotAllowed, NotSupported
 from localcloud.servicebus.messages import Message, parse_message
 from localcloud.servicebus.requests import Reply, Request
@@ -17,9 +17,9 @@ from localcloud.servicebus.rules import encode_rule
 __all__ = ["ManagementNode"]
 
 PREFIX = "com.microsoft:"
-MAX_REPLY_BYTES = 2 * 1024 * 1024
+MAX_REPLY_BYTES = 2 * 1024 * 1024  # of peeked messages; a client peeks again for more
 MAX_ITEMS = 1000
-_TIMESTAMP, _LONG = 0x83, 0x81
+_TIMESTAMP, _LONG = 0x83, 0x81  # constructors of array elements
 _UNSUPPORTED = {
     "renew-session-lock": "sessions",
     "get-session-state": "sessions",
@@ -59,7 +59,7 @@ class ManagementNode:
         return operation(request)
 
     def _renew_lock(self, request: Request) -> Reply:
-        """All of them or none."""
+        """Renew all locks or none."""
         tokens = _lock_tokens(request)
         if any(token not in self._queue.locked for token in tokens):
             raise LockLost
@@ -74,7 +74,7 @@ class ManagementNode:
         found: list[bytes] = []
         size = 0
         for message in self._queue.peek(first, count):
-            encoded = encode_browsed(message)
+            encoded = encode_delivery(message, is_peeked=True)
             size += len(encoded)
             if found and size > MAX_REPLY_BYTES:
                 break
@@ -86,7 +86,7 @@ class ManagementNode:
     def _schedule(self, request: Request) -> Reply:
         if self._queue.is_dead_letter_queue:
             raise NotAllowed("Messages cannot be sent to a dead-letter queue.")
-        messages = [_scheduled(item) for item in _bounded(request.items("messages", dict))]
+        messages = [_message_to_schedule(item) for item in _bounded(request.items("messages", dict))]
         numbers = self._namespace.send(self._queue, messages)
         return _ok([("sequence-numbers", codec.array(_LONG, map(_int64, numbers)))])
 
@@ -98,10 +98,10 @@ class ManagementNode:
         numbers = _bounded(request.items("sequence-numbers", int))
         delete = request.field("receiver-settle-mode", int) == 0
         messages = self._queue.receive_deferred(numbers, delete=delete)
-        return _ok([("messages", codec.list_(_with_lock(message) for message in messages))])
+        return _ok([("messages", codec.list_(_encode_deferred(message) for message in messages))])
 
     def _update_disposition(self, request: Request) -> Reply:
-        """All of them or none."""
+        """Settle all messages or none."""
         status = request.field("disposition-status", str)
         tokens = _lock_tokens(request)
         settle = self._settlement(status, request)
@@ -126,8 +126,9 @@ class ManagementNode:
 
     def _settlement(self, status: str, request: Request) -> Callable[[bytes], None]:
         queue = self._queue
-        given = request.field("properties-to-modify", dict, default={})
-        changes = encode_properties(given)
+        request.field("properties-to-modify", dict, default={})
+        encoded = codec.encoded_map(request.encoded_body).get("properties-to-modify")
+        changes = properties_to_modify(encoded) if encoded is not None else {}
         if status == "completed":
             return queue.complete
         if status == "abandoned":
@@ -135,13 +136,10 @@ class ManagementNode:
         if status == "defered":  # as Service Bus spells it
             return lambda token: queue.defer(token, changes)
         if status == "suspended":
-            body: dict[Any, Any] = request.body
-            info = {
-                **given,
-                DEAD_LETTER_REASON: body.get("deadletter-reason"),
-                DEAD_LETTER_DESCRIPTION: body.get("deadletter-description"),
-            }
-            return lambda token: dead_letter(queue, token, info)
+            reason, description = (
+                as_text(request.body.get(name)) for name in ("deadletter-reason", "deadletter-description")
+            )
+            return lambda token: queue.dead_letter(token, reason, description, changes)
         raise ArgumentInvalid(f"update-disposition: there is no disposition '{status}'.")
 
 
@@ -160,20 +158,21 @@ def _bounded(items: list[Any]) -> list[Any]:
 
 
 def _lock_tokens(request: Request) -> list[bytes]:
+    # A delivery-tag has the bytes of a .NET Guid, an AMQP uuid those of the network order.
     tokens = [token.bytes_le for token in _bounded(request.items("lock-tokens", UUID))]
     if len(set(tokens)) != len(tokens):
         raise ArgumentInvalid(f"{request.operation}: a lock token is given twice.")
     return tokens
 
 
-def _scheduled(item: dict[Any, Any]) -> Message:
+def _message_to_schedule(item: dict[Any, Any]) -> Message:
     payload = item.get("message")
     if not isinstance(payload, bytes):
         raise ArgumentInvalid("schedule-message: an item has a binary 'message'.")
     return parse_message(payload)
 
 
-def _with_lock(message: Message) -> bytes:
+def _encode_deferred(message: Message) -> bytes:
     pairs = [(codec.string("message"), codec.binary(encode_delivery(message)))]
     if message.lock is not None:
         pairs.append((codec.string("lock-token"), codec.uuid_(UUID(bytes_le=message.lock))))

@@ -1,8 +1,8 @@
-"""A message as the broker keeps it: the sender's bytes, and the few facts that the broker owns.
+"""A message as the broker stores it: the sender's bytes, and the few facts that the broker owns.
 
 What the sender wrote from `properties` on is never encoded again unless the broker has to change it (a
 dead-letter reason, properties modified on abandon). Header and message annotations are rebuilt for each
-delivery from the broker's facts.
+delivery from the broker's facts and the sender's own fields in them.
 """
 
 from collections.abc import Mapping
@@ -11,34 +11,37 @@ from typing import Any
 from uuid import uuid4
 
 from localcloud.servicebus.amqp import codec
-from localcloud.servicebus.amqp.codec import DecodeError
+from localcloud.servicebus.amqp.codec import NULL, DecodeError
+from localcloud.servicebus.amqp.links import MAX_TRANSFER_BYTES
 from localcloud.servicebus.errors import DecodeFailed, MessageTooLarge
 
 __all__ = [
     "BATCH_FORMAT",
-    "MAX_MESSAGE_BYTES",
+    "EMPTY_HEADER",
+    "SYSTEM_PROPERTIES",
     "Message",
     "MessageState",
     "MessageView",
     "parse_batch",
     "parse_message",
-    "with_application_properties",
+    "set_application_properties",
 ]
 
-MAX_MESSAGE_BYTES = 256 * 1024
-# The broker's own header and annotations may make a delivery a little larger than what was sent.
-MAX_PROPERTIES_BYTES = 64 * 1024
-BATCH_FORMAT = 0x80013700
+MAX_PROPERTIES_BYTES = 64 * 1024  # of application properties, as in Azure
+BATCH_FORMAT = 0x80013700  # the message-format of Service Bus batches
 MAX_TTL = 2**32 - 1
+MAX_PRIORITY = 255
+EMPTY_HEADER = NULL + NULL  # neither durable nor priority given
 END_OF_TIME = 253_402_300_799_999  # the last millisecond that clients can show
 
-HEADER, DELIVERY_ANNOTATIONS, MESSAGE_ANNOTATIONS = 0x70, 0x71, 0x72
-PROPERTIES, APPLICATION_PROPERTIES = 0x73, 0x74
+# Descriptors of message sections (AMQP 1.0, 3.2).
+HEADER, MESSAGE_ANNOTATIONS, PROPERTIES, APPLICATION_PROPERTIES = 0x70, 0x72, 0x73, 0x74
 DATA, SEQUENCE, VALUE, FOOTER = 0x75, 0x76, 0x77, 0x78
 _BODIES = frozenset({DATA, SEQUENCE, VALUE})
 
 SCHEDULED_TIME = "x-opt-scheduled-enqueue-time"
 DEAD_LETTER_SOURCE = "x-opt-deadletter-source"
+# Dropped from what a sender writes: a message that is resent still carries those of its last delivery.
 _BROKER_OWNED = frozenset(
     {
         "x-opt-sequence-number",
@@ -70,6 +73,7 @@ class Message:
         "due_at",
         "enqueued_at",
         "expires_at",
+        "header",
         "hops",
         "lock",
         "locked_until",
@@ -80,9 +84,18 @@ class Message:
         "ttl",
     )
 
-    def __init__(self, bare: bytes, *, annotations: bytes = b"", ttl: int = 0, due_at: int = 0) -> None:
+    def __init__(
+        self,
+        bare: bytes,
+        *,
+        annotations: bytes = b"",
+        header: bytes = EMPTY_HEADER,
+        ttl: int = 0,
+        due_at: int = 0,
+    ) -> None:
         self.bare = bare  # properties, application properties, body and footer, as the sender wrote them
         self.annotations = annotations  # the sender's own, as encoded keys and values
+        self.header = header  # durable and priority, encoded; the other fields are the broker's
         self.ttl = ttl
         self.due_at = due_at
         self.sequence = 0
@@ -93,22 +106,25 @@ class Message:
         self.delivery_count = 0
         self.lock: bytes | None = None
         self.locked_until = 0
-        self.source: str | None = None  # where it was dead-lettered, once it is forwarded from there
+        self.source: str | None = None  # of a forwarded dead letter: where it was dead-lettered
         self.hops = 0
 
     def copy(self) -> "Message":
-        twin = Message(self.bare, annotations=self.annotations, ttl=self.ttl, due_at=self.due_at)
-        twin.original_sequence = self.original_sequence
-        twin.source = self.source
-        twin.hops = self.hops
-        return twin
+        """For another entity: without sequence number, lock and delivery count."""
+        duplicate = Message(
+            self.bare, annotations=self.annotations, header=self.header, ttl=self.ttl, due_at=self.due_at
+        )
+        duplicate.original_sequence = self.original_sequence
+        duplicate.source = self.source
+        duplicate.hops = self.hops
+        return duplicate
 
     @property
     def size(self) -> int:
         return len(self.bare) + len(self.annotations)
 
 
-# Reading what a sender wrote
+# Parsing what a sender wrote
 
 
 def parse_message(payload: bytes) -> Message:
@@ -132,8 +148,8 @@ def parse_batch(payload: bytes) -> list[Message]:
 
 
 def _check_size(payload: bytes) -> None:
-    if len(payload) > MAX_MESSAGE_BYTES:
-        raise MessageTooLarge(f"A message or batch has at most {MAX_MESSAGE_BYTES} bytes here.")
+    if len(payload) > MAX_TRANSFER_BYTES:
+        raise MessageTooLarge(f"A message or batch has at most {MAX_TRANSFER_BYTES} bytes here.")
 
 
 def _sections(payload: bytes) -> list[tuple[int, int, int, int]]:
@@ -156,8 +172,9 @@ def _sections(payload: bytes) -> list[tuple[int, int, int, int]]:
 
 
 def _parse(payload: bytes) -> Message:
-    """Clients order sections differently, so they are gathered by kind; the order that is kept is AMQP's."""
+    """Clients order sections differently, so they are collected by kind and stored in AMQP's order."""
     ttl = due_at = 0
+    header = EMPTY_HEADER
     annotations = properties = application = footer = b""
     bodies: list[bytes] = []
     for code, section, start, end in _sections(payload):
@@ -168,7 +185,7 @@ def _parse(payload: bytes) -> Message:
         elif code == APPLICATION_PROPERTIES:
             application = _checked_application_properties(payload, section, start, end)
         elif code == HEADER:
-            ttl = _time_to_live(payload, start)
+            header, ttl = _kept_header(payload, start)
         elif code == MESSAGE_ANNOTATIONS:
             annotations, due_at = _kept_annotations(payload, start)
         elif code == FOOTER:
@@ -178,17 +195,26 @@ def _parse(payload: bytes) -> Message:
     if not properties:
         properties = _with_message_id([])
     bare = b"".join((properties, application, *bodies, footer))
-    return Message(bare, annotations=annotations, ttl=ttl, due_at=due_at)
+    return Message(bare, annotations=annotations, header=header, ttl=ttl, due_at=due_at)
 
 
-def _time_to_live(payload: bytes, start: int) -> int:
+def _kept_header(payload: bytes, start: int) -> tuple[bytes, int]:
+    """Durable and priority as they are kept, and the time to live."""
     fields = codec.decode(payload, start)[0]
     if not isinstance(fields, list):
         raise DecodeError("a header is a list")
-    ttl = fields[2] if len(fields) > 2 else None  # noqa: PLR2004 - the third field of a header
+    durable, priority, ttl = (*fields, None, None, None)[:3]
     if ttl is not None and (type(ttl) is not int or not 0 <= ttl <= MAX_TTL):
         raise DecodeError("the time to live is a number of milliseconds, an AMQP uint")
-    return ttl or 0
+    if durable is not None and type(durable) is not bool:
+        raise DecodeError("durable is a boolean")
+    if priority is not None and (type(priority) is not int or not 0 <= priority <= MAX_PRIORITY):
+        raise DecodeError("priority is a number from 0 to 255, an AMQP ubyte")
+    header = (
+        NULL if durable is None else codec.boolean(durable),
+        NULL if priority is None else codec.ubyte(priority),
+    )
+    return b"".join(header), ttl or 0
 
 
 def _checked_properties(payload: bytes, section: int, start: int, end: int) -> bytes:
@@ -197,11 +223,11 @@ def _checked_properties(payload: bytes, section: int, start: int, end: int) -> b
         raise DecodeError("message properties are a list of at most 13 fields")
     if fields and fields[0] is not None:
         return payload[section:end]
-    return _with_message_id(_raw_items(payload, start)[1:])
+    return _with_message_id(codec.encoded_items(payload, start)[1:])
 
 
 def _with_message_id(other_fields: list[bytes]) -> bytes:
-    """The JS client fails on a message without an id, so the broker gives it one."""
+    """The JavaScript client fails on a message without an id, so the broker adds one."""
     return codec.described(PROPERTIES, codec.list_([codec.string(uuid4().hex), *other_fields]))
 
 
@@ -211,7 +237,7 @@ def _checked_application_properties(payload: bytes, section: int, start: int, en
     values = codec.decode(payload, start)[0]
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
         raise DecodeError("application properties are a map with string keys")
-    if len(_raw_items(payload, start)) != 2 * len(values):
+    if len(codec.encoded_items(payload, start)) != 2 * len(values):
         raise DecodeError("an application property is given twice")
     return payload[section:end] if values else b""
 
@@ -224,29 +250,14 @@ def _kept_annotations(payload: bytes, start: int) -> tuple[bytes, int]:
     due_at = values.get(SCHEDULED_TIME) or 0
     if type(due_at) is not int or not 0 <= due_at <= END_OF_TIME:
         raise DecodeError(f"{SCHEDULED_TIME} is a timestamp before the year 10000")
-    items = _raw_items(payload, start)
+    items = codec.encoded_items(payload, start)
     if len(items) != 2 * len(values):
         raise DecodeError("a message annotation is given twice")
     pairs = zip(values, items[::2], items[1::2], strict=True)
     return b"".join(key + value for name, key, value in pairs if name not in _BROKER_OWNED), due_at
 
 
-def _raw_items(buffer: bytes, start: int) -> list[bytes]:
-    """The encoded elements of the list or map at `start`."""
-    code = buffer[start]
-    if code == 0x45:  # noqa: PLR2004 - the empty list
-        return []
-    position = start + (3 if code < 0xD0 else 9)  # noqa: PLR2004 - 8-bit sizes and counts below this code
-    end = codec.skip(buffer, start)
-    items = []
-    while position < end:
-        after = codec.skip(buffer, position)
-        items.append(buffer[position:after])
-        position = after
-    return items
-
-
-# Looking into a stored message
+# Reading and changing a stored message
 
 _PROPERTY_NAMES = (
     "message_id",
@@ -263,6 +274,19 @@ _PROPERTY_NAMES = (
     "group_sequence",
     "reply_to_group_id",
 )
+
+
+# What Service Bus calls these properties, in the order in which correlation filters have them on the wire.
+SYSTEM_PROPERTIES = {
+    "CorrelationId": "correlation_id",
+    "MessageId": "message_id",
+    "To": "to",
+    "ReplyTo": "reply_to",
+    "Label": "subject",
+    "SessionId": "group_id",
+    "ReplyToSessionId": "reply_to_group_id",
+    "ContentType": "content_type",
+}
 
 
 class MessageView:
@@ -283,16 +307,14 @@ class MessageView:
         return str(self.properties["message_id"])
 
 
-def with_application_properties(message: Message, changes: Mapping[str, bytes]) -> None:
-    """Set application properties, given encoded, and leave every other byte of the message alone."""
+def set_application_properties(message: Message, changes: Mapping[str, bytes]) -> None:
+    """Set application properties, given encoded; all other bytes of the message stay as they are."""
     if not changes:
         return
     before, after, kept = b"", b"", {}
     for code, section, start, end in _sections(message.bare):
         if code == APPLICATION_PROPERTIES:
-            names = codec.decode(message.bare, start)[0]
-            items = _raw_items(message.bare, start)
-            kept = dict(zip(names, items[1::2], strict=False))
+            kept = codec.encoded_map(message.bare, start)
         elif code == PROPERTIES:
             before += message.bare[section:end]
         else:

@@ -1,4 +1,4 @@
-"""What an entity is set to do, and what it tells about itself."""
+"""The settings of an entity, and its message counts."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ __all__ = ["Counts", "EntityOptions"]
 
 @dataclass(frozen=True)
 class EntityOptions:
-    """Durations in milliseconds; a time to live of 0 is without end."""
+    """Durations in milliseconds; a time to live of 0 means no expiry."""
 
     lock_duration: int = 60_000
     max_delivery_count: int = 10

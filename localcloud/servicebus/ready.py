@@ -1,4 +1,4 @@
-"""The messages of an entity that wait for a receiver."""
+"""The messages of an entity that are ready for a receiver."""
 
 from collections import deque
 from collections.abc import Callable
@@ -10,18 +10,18 @@ __all__ = ["ReadyMessages"]
 
 
 class ReadyMessages:
-    """In order of sequence number: a queue of fresh ones, and a heap of those that came back out of order.
+    """In order of sequence number: a queue for new messages, and a heap for those that were unlocked again.
 
-    A message that leaves in another way than through here (it expires) leaves its entry behind.
+    The entry of a message that expires is not removed, as that would be a search. It is stale and skipped.
     """
 
-    SLACK = 1024
+    SLACK = 1024  # stale entries that are tolerated before they are removed
 
     def __init__(self, is_ready: Callable[[Message], bool]) -> None:
         self._fresh: deque[Message] = deque()
         self._returned: list[tuple[int, Message]] = []
-        self._is_ready = is_ready  # does this entry still stand?
-        self._cancelled = 0
+        self._is_ready = is_ready  # False for a stale entry
+        self._stale = 0
 
     def add(self, message: Message) -> None:
         fresh = self._fresh
@@ -31,7 +31,7 @@ class ReadyMessages:
             heappush(self._returned, (message.sequence, message))
 
     def take(self) -> Message | None:
-        """The message with the lowest sequence number; entries that no longer stand are skipped."""
+        """The ready message with the lowest sequence number."""
         fresh, returned = self._fresh, self._returned
         while fresh or returned:
             if returned and (not fresh or returned[0][0] < fresh[0].sequence):
@@ -43,14 +43,14 @@ class ReadyMessages:
         return None
 
     def cancel(self) -> None:
-        """One entry no longer stands; nobody may ever come to take it, so they are swept out."""
-        self._cancelled += 1
-        if self._cancelled > self.SLACK and self._cancelled > len(self._fresh) // 2:
+        """Count an entry that became stale. Without a receiver to skip them, stale entries would pile up."""
+        self._stale += 1
+        if self._stale > self.SLACK and self._stale > len(self._fresh) // 2:
             self._fresh = deque(message for message in self._fresh if self._is_ready(message))
             self._returned = [entry for entry in self._returned if self._is_ready(entry[1])]
             heapify(self._returned)
-            self._cancelled = 0
+            self._stale = 0
 
     def __len__(self) -> int:
-        """Entries, whether they still stand or not."""
+        """Entries, including stale ones."""
         return len(self._fresh) + len(self._returned)

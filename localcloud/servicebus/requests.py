@@ -1,17 +1,20 @@
-"""Requests and replies of the nodes $management and $cbs: AMQP messages with a value for a body."""
+"""Requests to $management and $cbs, and their replies: AMQP messages whose body is a value."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from localcloud.servicebus.amqp import codec
 from localcloud.servicebus.amqp.codec import NULL, DecodeError, Described
+from localcloud.servicebus.amqp.links import MAX_TRANSFER_BYTES
 from localcloud.servicebus.errors import ArgumentInvalid, BrokerError, DecodeFailed, MessageTooLarge
+from localcloud.servicebus.messages import APPLICATION_PROPERTIES, DATA, PROPERTIES, VALUE
 
 __all__ = ["Reply", "Request"]
 
-_PROPERTIES, _APPLICATION_PROPERTIES, _DATA, _VALUE = 0x73, 0x74, 0x75, 0x77
-_REPLY_TO = 4
-MAX_REQUEST_BYTES = 256 * 1024
+_REPLY_TO = 4  # index in the properties of a message
+# The two nodes spell the status of a reply differently.
+_MANAGEMENT_STATUS = ("statusCode", "statusDescription")
+_CBS_STATUS = ("status-code", "status-description")
 
 
 @dataclass
@@ -19,12 +22,13 @@ class Request:
     operation: str
     properties: dict[str, Any]
     body: Any
-    message_id: bytes  # encoded: a reply names it with its very type
+    encoded_body: bytes
+    message_id: bytes  # encoded: the reply's correlation-id has the same type
     reply_to: str | None
 
     @classmethod
     def parse(cls, payload: bytes) -> "Request":
-        if len(payload) > MAX_REQUEST_BYTES:
+        if len(payload) > MAX_TRANSFER_BYTES:
             raise MessageTooLarge
         try:
             return cls._parse(payload)
@@ -35,22 +39,22 @@ class Request:
     def _parse(cls, payload: bytes) -> "Request":
         properties: list[Any] = []
         application: dict[str, Any] = {}
-        message_id, body = NULL, None
+        message_id, body, encoded_body = NULL, None, NULL
         position = 0
         while position < len(payload):
-            start = position
-            section, position = codec.decode(payload, start)
+            section, position = codec.decode(payload, position)
             if not isinstance(section, Described):
                 raise DecodeError("a message is a series of described sections")
-            if section.descriptor == _PROPERTIES and isinstance(section.value, list):
+            if section.descriptor == PROPERTIES and isinstance(section.value, list):
                 properties = section.value
-                message_id = _first_item(payload[start:position]) if properties else NULL
-            elif section.descriptor == _APPLICATION_PROPERTIES and isinstance(section.value, dict):
+                message_id = next(iter(codec.encoded_items(section.encoded)), NULL)
+            elif section.descriptor == APPLICATION_PROPERTIES and isinstance(section.value, dict):
                 application = section.value
-            elif section.descriptor in {_VALUE, _DATA}:
-                body = section.value
+            elif section.descriptor in {VALUE, DATA}:
+                body, encoded_body = section.value, section.encoded
         reply_to = properties[_REPLY_TO] if len(properties) > _REPLY_TO else None
-        return cls(str(application.get("operation")), application, body, message_id, reply_to)
+        operation = str(application.get("operation"))
+        return cls(operation, application, body, encoded_body, message_id, reply_to)
 
     def field(self, name: str, kind: type, *, default: Any = None) -> Any:
         """A field of a map body."""
@@ -68,27 +72,19 @@ class Request:
         return list(values)
 
 
-def _first_item(section: bytes) -> bytes:
-    """The encoded message-id of a properties section."""
-    start = codec.skip(section, 1)  # past the descriptor
-    position = start + (3 if section[start] < 0xD0 else 9)  # noqa: PLR2004 - 8-bit sizes below this code
-    return section[position : codec.skip(section, position)]
-
-
 @dataclass
 class Reply:
     status: int = 200
     description: str = "OK"
     condition: str | None = None
     body: bytes = NULL
-    names: tuple[str, str] = field(default=("statusCode", "statusDescription"))
 
     @classmethod
     def refused(cls, error: BrokerError) -> "Reply":
         return cls(error.status, error.description, error.condition)
 
     def encode(self, request: Request, path: str) -> bytes:
-        status, description = ("status-code", "status-description") if path == "$cbs" else self.names
+        status, description = _CBS_STATUS if path == "$cbs" else _MANAGEMENT_STATUS
         pairs = [
             (codec.string(status), codec.int_(self.status)),
             (codec.string(description), codec.string(self.description)),
@@ -97,7 +93,7 @@ class Reply:
             pairs.append((codec.string("errorCondition"), codec.symbol(self.condition)))
         properties = codec.list_([NULL, NULL, NULL, NULL, NULL, request.message_id])
         return (
-            codec.described(_PROPERTIES, properties)
-            + codec.described(_APPLICATION_PROPERTIES, codec.map_(pairs))
-            + codec.described(_VALUE, self.body)
+            codec.described(PROPERTIES, properties)
+            + codec.described(APPLICATION_PROPERTIES, codec.map_(pairs))
+            + codec.described(VALUE, self.body)
         )

@@ -1,26 +1,17 @@
-"""The rules of a subscription as `enumerate-rules` tells them."""
+"""Encodes rules for `enumerate-rules`."""
+
+from typing import Any
 
 from localcloud.servicebus.amqp import codec
 from localcloud.servicebus.amqp.codec import NULL
 from localcloud.servicebus.filters import CorrelationFilter, Filter, Rule, SqlFilter
+from localcloud.servicebus.messages import SYSTEM_PROPERTIES
 
 __all__ = ["encode_rule"]
 
 _RULE, _EMPTY_ACTION = 0x13700000004, 0x13700000005
-# Filters have one zero less than rules and actions, in the service and so in its clients.
+# The service's own inconsistency: descriptors of filters have one zero less than those of rules and actions.
 _SQL, _TRUE, _FALSE, _CORRELATION = 0x1370000006, 0x1370000007, 0x1370000008, 0x1370000009
-_CONSTANT_FILTERS = {"1=1": _TRUE, "1=0": _FALSE}
-# By their AMQP names, in the order of the fields of a correlation filter.
-_CORRELATION_FIELDS = (
-    "correlation_id",
-    "message_id",
-    "to",
-    "reply_to",
-    "subject",
-    "group_id",
-    "reply_to_group_id",
-    "content_type",
-)
 
 
 def encode_rule(rule: Rule, created_at: int) -> bytes:
@@ -31,9 +22,8 @@ def encode_rule(rule: Rule, created_at: int) -> bytes:
 
 def _encode_filter(given: Filter) -> bytes:
     if isinstance(given, SqlFilter):
-        constant = _CONSTANT_FILTERS.get(given.text.replace(" ", ""))
-        if constant is not None:
-            return codec.described(constant, codec.list_([]))
+        if given.constant is not None:
+            return codec.described(_TRUE if given.constant else _FALSE, codec.list_([]))
         return codec.described(_SQL, codec.list_([codec.string(given.text)]))
     if isinstance(given, CorrelationFilter):
         return codec.described(_CORRELATION, codec.list_(_correlation_fields(given)))
@@ -41,7 +31,16 @@ def _encode_filter(given: Filter) -> bytes:
 
 
 def _correlation_fields(given: CorrelationFilter) -> list[bytes]:
-    values = (given.system.get(name) for name in _CORRELATION_FIELDS)
+    values = (given.system.get(name) for name in SYSTEM_PROPERTIES.values())
     fields = [NULL if value is None else codec.string(value) for value in values]
-    pairs = [(codec.string(name), codec.encode_plain(value)) for name, value in given.application.items()]
+    pairs = [(codec.string(name), _encode_value(value)) for name, value in given.application.items()]
     return [*fields, codec.map_(pairs)]
+
+
+def _encode_value(value: Any) -> bytes:
+    """A value of Config.json, which has no other types."""
+    if isinstance(value, bool):
+        return codec.boolean(value)
+    if isinstance(value, int):
+        return codec.long(value)
+    return codec.double(value) if isinstance(value, float) else codec.string(value)

@@ -8,7 +8,7 @@
     sum         := product { (+ | -) product }     product := unary { (* | / | %) unary }
     unary       := (+ | -) unary | ( or ) | literal | [sys. | user.] name
 
-Logic has three values: True, False, and None where something is absent or of another type.
+Logic is three-valued as in SQL: None is unknown, for a property that is absent or of another type.
 """
 
 import operator
@@ -17,14 +17,14 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from localcloud.servicebus.messages import MessageView
+from localcloud.servicebus.messages import SYSTEM_PROPERTIES, MessageView
 
 __all__ = ["Expression", "SqlError", "parse_sql"]
 
 Expression = Callable[[MessageView], Any]
 
-MAX_EXPRESSION = 1024
-MAX_DEPTH = 32
+MAX_EXPRESSION = 1024  # characters, as in Azure
+MAX_DEPTH = 32  # of nesting, so that a filter cannot exhaust the stack
 
 
 class SqlError(ValueError):
@@ -43,17 +43,7 @@ _TOKEN = re.compile(
 _KEYWORDS = frozenset(
     {"AND", "OR", "NOT", "IN", "LIKE", "ESCAPE", "IS", "NULL", "EXISTS", "TRUE", "FALSE", "BETWEEN"}
 )
-_SYSTEM = {
-    "messageid": "message_id",
-    "to": "to",
-    "label": "subject",
-    "subject": "subject",
-    "replyto": "reply_to",
-    "correlationid": "correlation_id",
-    "contenttype": "content_type",
-    "sessionid": "group_id",
-    "replytosessionid": "reply_to_group_id",
-}
+_SYSTEM = {name.lower(): field for name, field in SYSTEM_PROPERTIES.items()} | {"subject": "subject"}
 
 
 def parse_sql(text: str) -> Expression:
@@ -316,23 +306,23 @@ def _compute(compute: Callable[[Any, Any], Any], left: Expression, right: Expres
 
 
 def _both(left: Expression, right: Expression) -> Expression:
-    def both(view: MessageView) -> bool | None:
-        a, b = _truth(left(view)), _truth(right(view))
-        if a is False or b is False:
-            return False
-        return None if a is None or b is None else True
-
-    return both
+    return _combine(left, right, decisive=False)
 
 
 def _either(left: Expression, right: Expression) -> Expression:
-    def either(view: MessageView) -> bool | None:
-        a, b = _truth(left(view)), _truth(right(view))
-        if a is True or b is True:
-            return True
-        return None if a is None or b is None else False
+    return _combine(left, right, decisive=True)
 
-    return either
+
+def _combine(left: Expression, right: Expression, *, decisive: bool) -> Expression:
+    """One False decides AND, one True decides OR; otherwise an unknown operand leaves the result unknown."""
+
+    def combined(view: MessageView) -> bool | None:
+        operands = _truth(left(view)), _truth(right(view))
+        if decisive in operands:
+            return decisive
+        return None if None in operands else not decisive
+
+    return combined
 
 
 def _negate(inner: Expression) -> Expression:
@@ -348,7 +338,7 @@ def _truth(value: Any) -> bool | None:
 
 
 def _like_matcher(pattern: str, escape: str) -> Callable[[str], bool]:
-    """% is any text, _ any character. Matched without a regular expression: patterns come from outside."""
+    """% is any text, _ any character. No regular expression, as some patterns would take exponential time."""
     parts: list[str | None] = []  # None stands for %, "" for _, else a literal character
     characters = iter(pattern)
     for character in characters:

@@ -1,5 +1,6 @@
 """What `make run` does once all is up: takes archives in, shows them going through, and prints a report."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,13 @@ from rich.text import Text
 
 from localcloud.up.app import App, AppError, Taken, archives_at, open_app
 from localcloud.up.progress import follow
-from ops.output import clean
 
 __all__ = ["show_archives"]
+
+# What a stranger wrote must not steer the terminal: control characters and marks that turn its direction.
+_UNSEEN = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]"
+)
 
 
 async def show_archives(base: str, archives: Path, console: Console) -> int:
@@ -46,16 +51,20 @@ async def _print_a_report(app: App, taken: Sequence[Taken], console: Console) ->
     report = await app.get(f"/api/reports/{max(found, key=_tells)['report_id']}")
     console.print()
     console.rule(_text(f"The report on: {report['title']}"), align="left", style="dim")
-    console.print(Padding(Markdown(clean(report["summary"]["content_markdown"])), (0, 2)))
+    console.print(Padding(Markdown(_clean(report["summary"]["content_markdown"])), (0, 2)))
     console.rule(style="dim")
     console.print(_text(f"Read it with its mails: {app.base}/threads/{report['thread_id']}"))
 
 
 def _text(text: str, style: str = "") -> Text:
     """Subjects and names are strangers': rich prints the escape codes in them as they are."""
-    return Text(clean(text), style=style)
+    return Text(_clean(text), style=style)
 
 
 def _tells(report: dict[str, Any]) -> tuple[bool, int, str]:
     """How much a report shows at a glance: an outcome, and many voices."""
     return bool(report["has_consensus"]), len(report["participants"]), report["report_id"]
+
+
+def _clean(text: str) -> str:
+    return _UNSEEN.sub("\ufffd", text)

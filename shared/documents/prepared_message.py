@@ -11,7 +11,7 @@ from shared.domain.mail.models import ParsedMail, Segment
 from shared.domain.mail.normalize import normalize
 from shared.domain.threading.assignment import Links, links_of
 
-__all__ = ["PreparedMessage", "arrival_of"]
+__all__ = ["PreparedMessage", "prepare_message"]
 
 MAX_DOCUMENT_BYTES = 1_900_000
 
@@ -33,7 +33,7 @@ class PreparedMessage(NamedTuple):
         return len(self.document["body_raw"]) + len(self.document["body_html"] or "")
 
 
-def arrival_of(message: ParsedMail) -> PreparedMessage:
+def prepare_message(message: ParsedMail) -> PreparedMessage:
     document = _document(message)
     while (size := _json_bytes(document)) > MAX_DOCUMENT_BYTES:
         document = _document(_shortened(message))

@@ -55,7 +55,7 @@ def _files(path: Path) -> list[Path]:
         raise SourceError(f"{path}: there is no such file or folder")
     if path.is_file():
         return [path]
-    found = sorted(each for each in path.iterdir() if each.is_file() and not each.is_symlink())
+    found = sorted(file for file in path.iterdir() if file.is_file() and not file.is_symlink())
     if len(found) > MAX_FILES:
         raise SourceError(f"{path}: it has more than {MAX_FILES} files")
     return found

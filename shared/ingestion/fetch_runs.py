@@ -171,7 +171,7 @@ class _Found:
     def note(self, fetched: Fetched, stored: Stored) -> None:
         """A fetch that is run again finds what it stored itself: that stays as it was noted."""
         id_, name = stored.archive.id, fetched.filename[:MAX_NAME]
-        if all(each.archive_id != id_ for each in self.archives):
+        if all(archive.archive_id != id_ for archive in self.archives):
             self.archives.append(FetchedArchive(archive_id=id_, filename=name, duplicate=stored.duplicate))
 
     def refuse(self, fetched: Fetched, error: AbandonedError) -> None:
@@ -179,10 +179,10 @@ class _Found:
         self.refused.append((refused, error))
 
     def listed(self) -> dict[str, Any]:
-        refused = [each for each, _ in self.refused]
+        refused = [file for file, _ in self.refused]
         return {
-            "archives": [each.model_dump(mode="json") for each in self.archives[-MAX_LISTED:]],
-            "refused": [each.model_dump(mode="json") for each in refused[-MAX_LISTED:]],
+            "archives": [archive.model_dump(mode="json") for archive in self.archives[-MAX_LISTED:]],
+            "refused": [file.model_dump(mode="json") for file in refused[-MAX_LISTED:]],
         }
 
     def check(self) -> None:

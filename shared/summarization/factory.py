@@ -5,11 +5,11 @@ from shared.clients.openai.client import Endpoint, OpenAIClient, open_client
 from shared.clients.openai.ports import ChatPort
 from shared.core.errors import PermanentError
 from shared.documents.threads import Thread
-from shared.domain.summaries.extractive import ExtractiveSummarizer
 from shared.domain.summaries.models import Summarizer
 from shared.pipeline.events.data import SummarizationRequested
 from shared.settings.app import Settings
 from shared.summarization.chat_summarizer import ChatSettings, ChatSummarizer
+from shared.summarization.offline_summarizer import OfflineSummarizer
 from shared.summarization.token_budget import StoredBudget
 
 __all__ = ["EXTRACTIVE", "UnknownBackendError", "check_backend", "summarizer_for"]
@@ -30,7 +30,7 @@ def check_backend(data: SummarizationRequested, settings: Settings) -> None:
 
 async def summarizer_for(clients: Clients, data: SummarizationRequested, thread: Thread) -> Summarizer:
     if data.llm_backend == EXTRACTIVE:
-        return ExtractiveSummarizer()
+        return OfflineSummarizer()
     settings = clients.settings
     return ChatSummarizer(
         await _chat_client(clients),

@@ -5,7 +5,7 @@ message's key and a number, so they stay: texts that differ are overwritten, and
 """
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pydantic import TypeAdapter
 
@@ -69,13 +69,26 @@ async def _remove(chunks: Sequence[Chunk], clients: Clients, session: Session) -
 
 
 async def _update(pairs: Sequence[tuple[Chunk, Chunk]], clients: Clients, session: Session) -> None:
-    other_text = [new for old, new in pairs if (old.text, old.token_count) != (new.text, new.token_count)]
-    await clients.store.upsert_all(other_text, session)
-    same = [(old, new) for old, new in pairs if (old.text, old.token_count) == (new.text, new.token_count)]
-    changed = [(old, new) for old, new in same if _position(old) != _position(new)]
+    other_text = [(old, new) for old, new in pairs if _text(old) != _text(new)]
+    await clients.store.upsert_all([_successor(new, old) for old, new in other_text], session)
+    same_text = [(old, new) for old, new in pairs if _text(old) == _text(new)]
+    changed = [(old, new) for old, new in same_text if _position(old) != _position(new)]
     patches = [Patch(new.id, new.thread_id, set=_position(new)) for _, new in changed]
     await clients.store.patch_all(Chunk, patches, session)
     await clients.index.upsert([_indexed(new) for old, new in changed if old.embedding_generated])
+
+
+def _text(chunk: Chunk) -> tuple[str, int]:
+    return chunk.text, chunk.token_count
+
+
+def _successor(chunk: Chunk, replaced: Chunk) -> Chunk:
+    """The chunk with a `created_at` after the other's, whatever the clocks of two workers say.
+
+    Embedding tells by it that a chunk was replaced while it was at work (`ensure_texts_unchanged`).
+    """
+    later = max(chunk.created_at, replaced.created_at + timedelta(microseconds=1))
+    return chunk.model_copy(update={"created_at": later})
 
 
 def _position(chunk: Chunk) -> dict[str, object]:

@@ -1,15 +1,23 @@
-// Drives @azure/service-bus against the local Service Bus: node servicebus.mjs <connection string>.
+// Drives @azure/service-bus against the local Service Bus:
+// node servicebus.mjs <connection string> <connection string of the administration port>.
 // Each check prints one line of JSON: {"name", "error"}.
 
 import assert from "node:assert/strict";
-import { ServiceBusClient } from "@azure/service-bus";
+import { ServiceBusAdministrationClient, ServiceBusClient } from "@azure/service-bus";
 
 const client = new ServiceBusClient(process.argv[2], { retryOptions: { maxRetries: 0, timeoutInMs: 20000 } });
+const administration = new ServiceBusAdministrationClient(process.argv[3]);
 const queue = "js-work";
 const sender = client.createSender(queue);
 const receiver = client.createReceiver(queue);
 const deadLetters = client.createReceiver(queue, { subQueueType: "deadLetter" });
 const texts = (messages) => messages.map((message) => message.body);
+
+async function all(iterable) {
+  const items = [];
+  for await (const item of iterable) items.push(item);
+  return items;
+}
 
 async function take(from, count) {
   const found = [];
@@ -147,7 +155,7 @@ const checks = {
   async "subscribe"() {
     const streaming = client.createReceiver(queue);
     const seen = [];
-    const all = new Promise((resolve, reject) => {
+    const received = new Promise((resolve, reject) => {
       streaming.subscribe(
         {
           async processMessage(message) {
@@ -162,7 +170,7 @@ const checks = {
       );
     });
     await sender.sendMessages([...Array(30).keys()].map((body) => ({ body })));
-    await all;
+    await received;
     await streaming.close();
     assert.deepEqual(seen.sort((a, b) => a - b), [...Array(30).keys()]);
   },
@@ -197,6 +205,93 @@ const checks = {
     }
     const label = client.createRuleManager("news", "sport");
     assert.equal((await label.getRules())[0].filter.subject, "sport");
+  },
+  async "administration reads queues"() {
+    const mortal = await administration.getQueue("mortal");
+    assert.equal(mortal.name, "mortal");
+    assert.equal(mortal.lockDuration, "PT1M");
+    assert.equal(mortal.maxDeliveryCount, 3);
+    assert.equal(mortal.deadLetteringOnMessageExpiration, true);
+    assert.equal(mortal.requiresSession, false);
+    assert.equal(mortal.enableExpress, false);
+    assert.equal(mortal.maxMessageSizeInKilobytes, 256);
+    assert.equal(mortal.status, "Active");
+    assert.equal(mortal.availabilityStatus, "Available");
+    assert.equal((await administration.getQueue("entrance")).forwardTo, "second");
+    const names = (await all(administration.listQueues())).map((found) => found.name);
+    assert.ok(names.includes("js-work") && names.includes("mortal"));
+    const pages = await all(administration.listQueues().byPage({ maxPageSize: 7 }));
+    assert.ok(pages.length > 2);
+    assert.deepEqual(pages.flat().map((found) => found.name), names);
+    assert.ok(await administration.queueExists("MORTAL"));
+    assert.equal(await administration.queueExists("nowhere"), false);
+  },
+  async "administration counts messages"() {
+    await sender.sendMessages([{ body: "dead" }, { body: "active" }]);
+    await sender.scheduleMessages({ body: "later" }, new Date(Date.now() + 3600000));
+    const [message] = await take(receiver, 1);
+    await receiver.deadLetterMessage(message);
+    const counts = await administration.getQueueRuntimeProperties(queue);
+    assert.equal(counts.activeMessageCount, 1);
+    assert.equal(counts.deadLetterMessageCount, 1);
+    assert.equal(counts.scheduledMessageCount, 1);
+    assert.equal(counts.totalMessageCount, 3);
+    assert.ok(counts.sizeInBytes > 0);
+    assert.ok(counts.createdAt <= new Date());
+    const listed = await all(administration.listQueuesRuntimeProperties());
+    assert.equal(listed.find((found) => found.name === queue).deadLetterMessageCount, 1);
+    for (const from of [receiver, deadLetters]) await from.completeMessage((await take(from, 1))[0]);
+    const [scheduled] = await receiver.peekMessages(1, { fromSequenceNumber: message.sequenceNumber });
+    await sender.cancelScheduledMessages(scheduled.sequenceNumber);
+  },
+  async "administration reads topics and subscriptions"() {
+    const topic = await administration.getTopic("news");
+    assert.equal(topic.name, "news");
+    assert.equal(topic.requiresDuplicateDetection, true);
+    assert.equal(topic.duplicateDetectionHistoryTimeWindow, "PT1M");
+    assert.equal(topic.supportOrdering, true);
+    assert.equal((await administration.getTopicRuntimeProperties("news")).subscriptionCount, 6);
+    assert.deepEqual((await all(administration.listTopics())).map((found) => found.name), ["news", "js-news"]);
+    const runtime = await all(administration.listTopicsRuntimeProperties());
+    assert.deepEqual(runtime.map((found) => found.scheduledMessageCount), [0, 0]);
+    const subscription = await administration.getSubscription("news", "forwarded");
+    assert.equal(subscription.topicName, "news");
+    assert.equal(subscription.subscriptionName, "forwarded");
+    assert.equal(subscription.forwardTo, "target");
+    assert.equal(subscription.deadLetteringOnFilterEvaluationExceptions, false);
+    const names = (await all(administration.listSubscriptions("news"))).map((found) => found.subscriptionName);
+    assert.deepEqual(names, ["all", "sport", "big", "props", "paged", "forwarded"]);
+    const counts = await administration.getSubscriptionRuntimeProperties("news", "all");
+    assert.equal(counts.subscriptionName, "all");
+    assert.equal(typeof counts.totalMessageCount, "number");
+    assert.equal((await all(administration.listSubscriptionsRuntimeProperties("news"))).length, 6);
+  },
+  async "administration reads rules"() {
+    const label = await administration.getRule("news", "sport", "label");
+    assert.equal(label.name, "label");
+    assert.equal(label.filter.subject, "sport");
+    const [size] = await all(administration.listRules("news", "big"));
+    assert.equal(size.name, "size");
+    assert.equal(size.filter.sqlExpression, "size > 10 AND sys.Label LIKE 's%'");
+    const [standard] = await all(administration.listRules("news", "all"));
+    assert.equal(standard.name, "$Default");
+    assert.equal(standard.filter.sqlExpression, "1=1");
+    assert.equal((await administration.getRule("news", "all", "$Default")).name, "$Default");
+    const [properties] = await all(administration.listRules("news", "props"));
+    assert.deepEqual(properties.filter.applicationProperties, { colour: "red", urgent: true });
+    const [numbers] = await all(administration.listRules("js-news", "numbers"));
+    assert.deepEqual(numbers.filter.applicationProperties, { count: 5, ratio: 1.5 });
+    const pages = await all(administration.listRules("news", "paged").byPage({ maxPageSize: 2 }));
+    assert.deepEqual(pages.map((page) => page.map((rule) => rule.name)), [["a", "b"], ["c"]]);
+    assert.equal(await administration.ruleExists("news", "all", "nowhere"), false);
+  },
+  async "administration names the namespace, and refuses changes and strangers"() {
+    assert.equal((await administration.getNamespaceProperties()).name, "sbemulatorns");
+    await assert.rejects(administration.getQueue("nowhere"), { code: "MessageEntityNotFoundError", statusCode: 404 });
+    await assert.rejects(administration.createQueue("new"), /Config.json/);
+    await assert.rejects(administration.deleteTopic("news"), /Config.json/);
+    const stranger = new ServiceBusAdministrationClient(process.argv[3].replace("SAS_KEY_VALUE", "WRONG"));
+    await assert.rejects(stranger.getQueue(queue), { code: "UnauthorizedRequestError", statusCode: 401 });
   },
   async "what is not there is refused"() {
     await assert.rejects(client.createSender("nowhere").sendMessages({ body: 1 }), { code: "MessagingEntityNotFound" });

@@ -1,12 +1,10 @@
 """Connections: protocol headers, SASL, framing, and the sessions of one peer.
 
-Nothing is written to the socket here. Frames gather in a buffer, and the host calls `flush` after it has
-journalled what they acknowledge.
+Frames are buffered. The host calls `flush` to write them once the journal holds what they acknowledge.
 """
 
 import asyncio
 import logging
-import struct
 from typing import Protocol, cast
 
 from localcloud.servicebus.amqp import codec
@@ -16,6 +14,7 @@ from localcloud.servicebus.amqp.performatives import (
     AMQP_FRAME,
     CLOSE,
     END,
+    FRAME_HEADER,
     OPEN,
     SASL_FRAME,
     SASL_MECHANISMS,
@@ -38,6 +37,7 @@ from localcloud.servicebus.amqp.performatives import (
     parse_plain_transfer,
 )
 from localcloud.servicebus.amqp.session import Session
+from localcloud.servicebus.auth import AccessKey
 from localcloud.servicebus.errors import BrokerError, DecodeFailed, NotAllowed, QuotaExceeded
 
 __all__ = ["Connection", "FramingError", "Host"]
@@ -46,17 +46,17 @@ log = logging.getLogger(__name__)
 
 AMQP_HEADER = b"AMQP\x00\x01\x00\x00"
 SASL_HEADER = b"AMQP\x03\x01\x00\x00"
-EMPTY_FRAME = b"\x00\x00\x00\x08\x02\x00\x00\x00"
+EMPTY_FRAME = b"\x00\x00\x00\x08\x02\x00\x00\x00"  # a heartbeat
 MAX_FRAME = 65_536
-MIN_MAX_FRAME = 512
+MIN_MAX_FRAME = 512  # the least that AMQP lets a peer announce
 CHANNEL_MAX = 255
+# Limits of what one peer can make the server hold in memory.
 MAX_LINKS = 1024
 MAX_PARTIAL_BYTES = 16 * 1024 * 1024
 MAX_OUTPUT_BYTES = 4 * 1024 * 1024
 HANDSHAKE_SECONDS = 20.0
-IDLE_SECONDS = 120.0
+IDLE_SECONDS = 120.0  # announced as idle-time-out
 MECHANISMS = ("MSSBCBS", "PLAIN", "ANONYMOUS", "EXTERNAL")
-_HEAD = struct.Struct(">IBBH")
 
 
 class FramingError(BrokerError):
@@ -66,19 +66,19 @@ class FramingError(BrokerError):
 
 
 class Host(Protocol):
-    """What runs the connections."""
+    """What a connection needs of the broker."""
 
-    def joined(self, connection: "Connection") -> None: ...
+    access_key: AccessKey
 
-    def left(self, connection: "Connection") -> None: ...
+    def connection_opened(self, connection: "Connection") -> None: ...
+
+    def connection_closed(self, connection: "Connection") -> None: ...
 
     def wake(self, connection: "Connection") -> None:
-        """The connection has something to write once the journal allows."""
+        """Flush this connection after the next commit to the journal."""
 
     def open_link(self, link: Link) -> None:
-        """Put an endpoint behind the link, or raise why not."""
-
-    def check_plain(self, user: str, password: str) -> bool: ...
+        """Attach an endpoint to the link; a BrokerError refuses the link."""
 
 
 class Connection(asyncio.Protocol):
@@ -96,19 +96,19 @@ class Connection(asyncio.Protocol):
         self._sessions: dict[int, Session] = {}
         self.acknowledging: set[Session] = set()
         self.peer_max_frame = MAX_FRAME
-        self.tokens: dict[str, float] = {}  # audience of each token put on $cbs, and when it ends
-        self.is_trusted = False  # by SASL PLAIN with the namespace's key
-        self.delays = 0  # injected ones that are not over
-        self.lose_output = False  # an injected fault: what is acknowledged never arrives
+        self.tokens: dict[str, float] = {}  # from $cbs: expiry by audience
+        self.is_trusted = False  # SASL PLAIN with the namespace's key: no tokens needed
+        self.pending_delays = 0  # injected faults: output is held back until all are over
+        self.discard_output = False  # an injected fault: acknowledgements are lost with the connection
         self._heartbeat_seconds = 0.0
         self._last_read = self._last_write = self._loop.time()
 
     # transport callbacks
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transports do not derive from asyncio's, so only the type checker is told.
+        # uvloop's transports do not derive from asyncio's, so this is a cast and no check.
         self._transport = cast("asyncio.Transport", transport)
-        self._host.joined(self)
+        self._host.connection_opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
         self._transport = None
@@ -116,7 +116,7 @@ class Connection(asyncio.Protocol):
         for session in self._sessions.values():
             session.end()
         self._sessions.clear()
-        self._host.left(self)
+        self._host.connection_closed(self)
 
     def pause_writing(self) -> None:
         self._is_writable = False
@@ -127,11 +127,11 @@ class Connection(asyncio.Protocol):
         self._is_writable = True
         if self._transport is not None:
             self._transport.resume_reading()
-        self._offer_again()
+        self._resume_deliveries()
         self._host.wake(self)
 
-    def _offer_again(self) -> None:
-        """There is room again: receivers that were passed over may have messages waiting."""
+    def _resume_deliveries(self) -> None:
+        """The output has room again: deliver to receivers that were skipped while it was full."""
         for session in self._sessions.values():
             for link in session.links.values():
                 if isinstance(link, OutgoingLink) and link.is_waiting and link.endpoint is not None:
@@ -145,7 +145,7 @@ class Connection(asyncio.Protocol):
     # input
 
     def _process(self) -> None:
-        """Read frames while what they cause still fits; `flush` goes on with the rest."""
+        """Handle frames until the output buffer is full; `flush` continues with the rest."""
         if not self._is_closing:
             try:
                 if self._expects_header:
@@ -180,7 +180,7 @@ class Connection(asyncio.Protocol):
         self._expects_header = False
 
     def _reject_protocol(self) -> None:
-        """The peer speaks something else: name what is spoken here, and hang up."""
+        """Unknown protocol: answer with the header that is supported and close (AMQP 1.0, 2.2)."""
         self.send(AMQP_HEADER)
         self._input = b""
         self._is_closing = True
@@ -189,7 +189,7 @@ class Connection(asyncio.Protocol):
         data, position, end = self._input, 0, len(self._input)
         try:
             while end - position >= 8 and not self._is_closing and not self._expects_header:  # noqa: PLR2004
-                size, offset, kind, channel = _HEAD.unpack_from(data, position)
+                size, offset, kind, channel = FRAME_HEADER.unpack_from(data, position)
                 if size > MAX_FRAME or size < 8 or not 2 <= offset <= size // 4:  # noqa: PLR2004
                     raise FramingError(f"A frame has 8 to {MAX_FRAME} bytes, not {size}.")
                 if end - position < size or self._output_bytes > MAX_OUTPUT_BYTES:
@@ -221,7 +221,7 @@ class Connection(asyncio.Protocol):
             raise FramingError("SASL is over.")
         if init.mechanism == "PLAIN":
             parts = (init.initial_response or b"").decode("utf-8", "replace").split("\0")
-            self.is_trusted = len(parts) == 3 and self._host.check_plain(*parts[1:])  # noqa: PLR2004
+            self.is_trusted = len(parts) == 3 and self._host.access_key.check_plain(*parts[1:])  # noqa: PLR2004
         refused = init.mechanism not in MECHANISMS or (init.mechanism == "PLAIN" and not self.is_trusted)
         self.send(encode_frame(0, encode_performative(SASL_OUTCOME, codec.ubyte(int(refused))), SASL_FRAME))
         self._expects_header = True
@@ -230,7 +230,7 @@ class Connection(asyncio.Protocol):
     def _on_performative(self, performative: Performative, channel: int) -> None:
         match performative:
             case Disposition() | Flow() | Detach() | End():
-                self._on_late(channel, performative)
+                self._on_session_performative(channel, performative)
             case Attach():
                 self._session(channel).on_attach(performative)
             case Begin():
@@ -240,8 +240,8 @@ class Connection(asyncio.Protocol):
             case Close():
                 self._close(None)
 
-    def _on_late(self, channel: int, performative: Disposition | Flow | Detach | End) -> None:
-        """The Python client sends these after the end of the session too: then they mean nothing."""
+    def _on_session_performative(self, channel: int, performative: Disposition | Flow | Detach | End) -> None:
+        """Without a session these are ignored: the Python client sends some after it ended its session."""
         session = self._sessions.get(channel)
         if session is None:
             return
@@ -277,7 +277,7 @@ class Connection(asyncio.Protocol):
                 raise NotAllowed(f"The maximum frame size is at least {MIN_MAX_FRAME}.")
             self.peer_max_frame = min(peer.max_frame_size, MAX_FRAME)
         if peer.idle_time_out:
-            self._heartbeat_seconds = max(peer.idle_time_out, 0) / 2000
+            self._heartbeat_seconds = max(peer.idle_time_out, 0) / 2000  # half of it, and in seconds
         self._send_open()
 
     def _send_open(self) -> None:
@@ -295,7 +295,7 @@ class Connection(asyncio.Protocol):
         self.send(encode_frame(0, encode_performative(descriptor, *fields)))
 
     def _fail(self, error: BrokerError) -> None:
-        """Tell the peer what it did wrong, and hang up."""
+        """Close the connection with an error."""
         log.debug("closing a connection: %s", error.description)
         if self._expects_header and not self._is_open:
             self._reject_protocol()
@@ -312,7 +312,7 @@ class Connection(asyncio.Protocol):
         self._is_closing = True
         self._input = b""
 
-    # what sessions use
+    # for sessions
 
     def open_link(self, link: Link) -> None:
         if sum(len(session.links) for session in self._sessions.values()) >= MAX_LINKS:
@@ -320,7 +320,7 @@ class Connection(asyncio.Protocol):
         self._host.open_link(link)
 
     def check_partial(self) -> None:
-        """Many links that each send almost a whole message would add up."""
+        """Bound unfinished deliveries over all links: a limit for each link alone would not bound memory."""
         partial = (
             other.partial_bytes
             for session in self._sessions.values()
@@ -338,19 +338,20 @@ class Connection(asyncio.Protocol):
     def can_write(self) -> bool:
         return self._is_writable and not self._is_closing and self._output_bytes <= MAX_OUTPUT_BYTES
 
-    # what the host uses
+    # for the host
 
     def flush(self) -> None:
-        """Write what has gathered: the journal has it now."""
+        """Write the buffered frames; the journal holds what they acknowledge."""
         for session in self.acknowledging:
             session.acknowledge()
         self.acknowledging.clear()
         if self._transport is None:
             return
-        if self.lose_output:
+        # Injected faults first: a lost acknowledgement closes the connection, a delay holds everything back.
+        if self.discard_output:
             self._transport.abort()
             return
-        if self.delays:
+        if self.pending_delays:
             return
         if self._output:
             self._write_out(self._transport)
@@ -365,9 +366,9 @@ class Connection(asyncio.Protocol):
         self._output.clear()
         self._output_bytes = 0
         self._last_write = self._loop.time()
-        transport.write(data)  # which may pause writing at once
+        transport.write(data)  # may call pause_writing
         if was_full and self._is_writable:
-            self._offer_again()
+            self._resume_deliveries()
 
     def abort(self) -> None:
         self._is_closing = True
@@ -375,14 +376,14 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def shut_down(self) -> None:
-        """The namespace stops: say so, and hang up."""
+        """The namespace stops: close the connection with an error that lets clients reconnect."""
         if self._is_open and not self._is_closing:
             self._close(_ShutDownError())
         self._is_closing = True
         self.flush()
 
     def keep_alive(self) -> None:
-        """Called now and then: heartbeats for the peer, and an end for one that is gone or never came."""
+        """Called every second: sends heartbeats, and aborts a peer that is silent for too long."""
         now = self._loop.time()
         silent = now - self._last_read
         if silent > (2 * IDLE_SECONDS if self._is_open else HANDSHAKE_SECONDS):

@@ -1,7 +1,6 @@
 """AMQP 1.0 bytes to Python values.
 
-Decoding is generic and bounded: what a peer sends can be truncated, nested or counted at will, and ends in
-a DecodeError.
+Decoding is bounded: input that is truncated, nested too deeply or lies about its size ends in a DecodeError.
 """
 
 import struct
@@ -9,10 +8,19 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 from uuid import UUID
 
-__all__ = ["DecodeError", "Described", "Symbol", "decode", "skip"]
+__all__ = [
+    "DecodeError",
+    "Described",
+    "Symbol",
+    "decode",
+    "encoded_items",
+    "encoded_map",
+    "is_simple",
+    "skip",
+]
 
 MAX_DEPTH = 24
-# An array of a zero-width type costs its sender nothing per element.
+# Elements of a zero-width type take no bytes, so the size of an array does not bound their number.
 MAX_EMPTY_ELEMENTS = 1024
 
 
@@ -29,6 +37,7 @@ class Symbol(str):
 class Described(NamedTuple):
     descriptor: Any
     value: Any
+    encoded: bytes = b""  # the value as it was sent; not known for elements of an array
 
 
 Decoder = Callable[[bytes, int, int], tuple[Any, int]]
@@ -43,7 +52,7 @@ def decode(buffer: bytes, position: int = 0, depth: int = 0) -> tuple[Any, int]:
 
 
 def skip(buffer: bytes, position: int, depth: int = 0) -> int:
-    """Where the value that starts at `position` ends, by its constructor and size alone."""
+    """Where the value that starts at `position` ends; its content is not decoded."""
     try:
         code = buffer[position]
         position += 1
@@ -66,6 +75,39 @@ def skip(buffer: bytes, position: int, depth: int = 0) -> int:
         raise DecodeError("truncated AMQP value")
     return position
 
+
+def encoded_items(buffer: bytes, start: int = 0) -> list[bytes]:
+    """The elements of the list or map at `start`, still encoded: a decoded value has lost its AMQP type."""
+    code = buffer[start] if start < len(buffer) else None
+    if code == _EMPTY_LIST:
+        return []
+    if code not in _HEAD_SIZES:
+        raise DecodeError("expected an AMQP list or map")
+    position, end = start + _HEAD_SIZES[code], skip(buffer, start)
+    items = []
+    while position < end:
+        after = skip(buffer, position)
+        items.append(buffer[position:after])
+        position = after
+    return items
+
+
+def encoded_map(buffer: bytes, start: int = 0) -> dict[Any, bytes]:
+    """The map at `start` with its values still encoded."""
+    items = encoded_items(buffer, start)
+    return {decode(key)[0]: value for key, value in zip(items[::2], items[1::2], strict=True)}
+
+
+def is_simple(encoded: bytes) -> bool:
+    """Whether a value is neither a list, a map nor an array, described or not."""
+    position = 0
+    while encoded[position] == 0:
+        position = skip(encoded, position + 1)  # past a descriptor
+    return encoded[position] != _EMPTY_LIST and encoded[position] < _FIRST_COMPOUND
+
+
+_EMPTY_LIST, _FIRST_COMPOUND = 0x45, 0xC0
+_HEAD_SIZES = {0xC0: 3, 0xC1: 3, 0xD0: 9, 0xD1: 9}  # of lists and maps: constructor, size and count
 
 _CONSTANTS = {0x40: None, 0x41: True, 0x42: False, 0x43: 0, 0x44: 0}
 _ONE_BYTE_NUMBERS = frozenset({0x50, 0x52, 0x53})
@@ -110,7 +152,7 @@ def _packed(form: str) -> Decoder:
 
 
 def _opaque(width: int) -> Decoder:
-    """Decimals: nobody computes with them here, so they stay bytes."""
+    """Decimals stay bytes: nothing here computes with them."""
     return lambda buffer, position, _depth: (_slice(buffer, position, width), position + width)
 
 
@@ -132,7 +174,7 @@ def _uuid(buffer: bytes, position: int, _depth: int) -> tuple[UUID, int]:
     return UUID(bytes=_slice(buffer, position, 16)), position + 16
 
 
-def _variable(wide: bool, convert: Callable[[bytes], Any] | None) -> Decoder:  # noqa: FBT001
+def _variable(*, wide: bool, convert: Callable[[bytes], Any] | None = None) -> Decoder:
     def read(buffer: bytes, position: int, _depth: int) -> tuple[Any, int]:
         if wide:
             size, start = _U32.unpack_from(buffer, position)[0], position + 4
@@ -162,7 +204,7 @@ def _symbol(raw: bytes) -> Symbol:
 
 
 def _bounds(buffer: bytes, position: int, depth: int, *, wide: bool) -> tuple[int, int, int]:
-    """Element count, where the elements start and where they end; never more elements than bytes."""
+    """Element count, and where the elements start and end."""
     if depth > MAX_DEPTH:
         raise DecodeError("AMQP value nested too deeply")
     if wide:
@@ -171,12 +213,12 @@ def _bounds(buffer: bytes, position: int, depth: int, *, wide: bool) -> tuple[in
     else:
         size, count = buffer[position], buffer[position + 1]
         start, end = position + 2, position + 1 + size
-    if end > len(buffer) or start > end or count > end - start:
+    if end > len(buffer) or start > end:
         raise DecodeError("the size of an AMQP list, map or array does not fit its content")
     return count, start, end
 
 
-def _list(wide: bool) -> Decoder:  # noqa: FBT001
+def _list(*, wide: bool) -> Decoder:
     def read(buffer: bytes, position: int, depth: int) -> tuple[list[Any], int]:
         count, position, end = _bounds(buffer, position, depth, wide=wide)
         return _list_elements(buffer, position, depth + 1, count, end), end
@@ -185,7 +227,7 @@ def _list(wide: bool) -> Decoder:  # noqa: FBT001
 
 
 def _list8(buffer: bytes, position: int, depth: int) -> tuple[list[Any], int]:
-    """Almost every list is short, so its bounds are read without a call."""
+    """Most lists are short, so their bounds are read inline for speed."""
     count, end = buffer[position + 1], position + 1 + buffer[position]
     if end > len(buffer) or count > end - position - 2 or depth > MAX_DEPTH:
         raise DecodeError("the size of an AMQP list does not fit its content")
@@ -193,7 +235,7 @@ def _list8(buffer: bytes, position: int, depth: int) -> tuple[list[Any], int]:
 
 
 def _list_elements(buffer: bytes, position: int, depth: int, count: int, end: int) -> list[Any]:
-    """Lists are most of what is decoded: their commonest elements are read without a call."""
+    """Lists are most of what is decoded, so their commonest elements are read inline for speed."""
     values: list[Any] = []
     append = values.append
     for _ in range(count):
@@ -220,7 +262,7 @@ def _list_elements(buffer: bytes, position: int, depth: int, count: int, end: in
     return values
 
 
-def _map(wide: bool) -> Decoder:  # noqa: FBT001
+def _map(*, wide: bool) -> Decoder:
     def read(buffer: bytes, position: int, depth: int) -> tuple[dict[Any, Any], int]:
         count, position, end = _bounds(buffer, position, depth, wide=wide)
         if count % 2:
@@ -240,22 +282,15 @@ def _map(wide: bool) -> Decoder:  # noqa: FBT001
     return read
 
 
-def _array(wide: bool) -> Decoder:  # noqa: FBT001
+def _array(*, wide: bool) -> Decoder:
     def read(buffer: bytes, position: int, depth: int) -> tuple[list[Any], int]:
-        if wide:
-            size, count = _U32.unpack_from(buffer, position)[0], _U32.unpack_from(buffer, position + 4)[0]
-            position, end = position + 8, position + 4 + size
-        else:
-            size, count = buffer[position], buffer[position + 1]
-            position, end = position + 2, position + 1 + size
-        if end > len(buffer) or position >= end or depth > MAX_DEPTH:
-            raise DecodeError("the size of an AMQP array does not fit its content")
-        return _elements(buffer, position, depth, count, end), end
+        count, position, end = _bounds(buffer, position, depth, wide=wide)
+        return _array_elements(buffer, position, depth, count, end), end
 
     return read
 
 
-def _elements(buffer: bytes, position: int, depth: int, count: int, end: int) -> list[Any]:
+def _array_elements(buffer: bytes, position: int, depth: int, count: int, end: int) -> list[Any]:
     descriptor: Any = None
     is_described = buffer[position] == 0
     if is_described:
@@ -275,9 +310,9 @@ def _elements(buffer: bytes, position: int, depth: int, count: int, end: int) ->
 def _described(buffer: bytes, position: int, depth: int) -> tuple[Described, int]:
     if depth > MAX_DEPTH:
         raise DecodeError("AMQP value nested too deeply")
-    descriptor, position = decode(buffer, position, depth + 1)
-    value, position = decode(buffer, position, depth + 1)
-    return Described(descriptor, value), position
+    descriptor, start = decode(buffer, position, depth + 1)
+    value, end = decode(buffer, start, depth + 1)
+    return Described(descriptor, value, buffer[start:end]), end
 
 
 _KNOWN: dict[int, Decoder] = {
@@ -309,17 +344,17 @@ _KNOWN: dict[int, Decoder] = {
     0x84: _opaque(8),
     0x94: _opaque(16),
     0x98: _uuid,
-    0xA0: _variable(False, None),  # noqa: FBT003
-    0xB0: _variable(True, None),  # noqa: FBT003
-    0xA1: _variable(False, _utf8),  # noqa: FBT003
-    0xB1: _variable(True, _utf8),  # noqa: FBT003
-    0xA3: _variable(False, _symbol),  # noqa: FBT003
-    0xB3: _variable(True, _symbol),  # noqa: FBT003
+    0xA0: _variable(wide=False),
+    0xB0: _variable(wide=True),
+    0xA1: _variable(wide=False, convert=_utf8),
+    0xB1: _variable(wide=True, convert=_utf8),
+    0xA3: _variable(wide=False, convert=_symbol),
+    0xB3: _variable(wide=True, convert=_symbol),
     0xC0: _list8,
-    0xD0: _list(True),  # noqa: FBT003
-    0xC1: _map(False),  # noqa: FBT003
-    0xD1: _map(True),  # noqa: FBT003
-    0xE0: _array(False),  # noqa: FBT003
-    0xF0: _array(True),  # noqa: FBT003
+    0xD0: _list(wide=True),
+    0xC1: _map(wide=False),
+    0xD1: _map(wide=True),
+    0xE0: _array(wide=False),
+    0xF0: _array(wide=True),
 }
 _DECODERS.extend(_KNOWN.get(code, _unknown) for code in range(256))

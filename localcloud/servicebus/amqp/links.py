@@ -1,6 +1,6 @@
-"""Links: one direction of messages between a peer and an endpoint of ours."""
+"""Links: one direction of messages between a peer and an endpoint."""
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from localcloud.servicebus.amqp.performatives import Attach, Flow, Transfer
 
@@ -10,37 +10,53 @@ if TYPE_CHECKING:
 __all__ = [
     "INCOMING_CREDIT",
     "MAX_TRANSFER_BYTES",
+    "SERIAL_NUMBERS",
     "Endpoint",
     "IncomingLink",
     "Link",
     "Outcome",
     "OutgoingLink",
+    "remaining_grant",
 ]
 
-INCOMING_CREDIT = 1000
-MAX_TRANSFER_BYTES = 256 * 1024
-_WRAP = 2**32
+INCOMING_CREDIT = 1000  # granted to a sender, and again when half of it is used
+MAX_TRANSFER_BYTES = 256 * 1024  # the Standard tier's limit for a message, a batch or a request
+SERIAL_NUMBERS = 2**32  # the modulus of ids and counts (AMQP 1.0, 2.8.10)
 
 
 Outcome = bytes  # an encoded delivery state
 
 
-class Endpoint(Protocol):
-    """What stands behind a link."""
+def remaining_grant(granted: int, *, since: int, sent: int) -> int:
+    """What is left of a window or link credit that the peer granted at serial number `since`.
 
-    def received(self, link: "IncomingLink", transfer: Transfer, payload: bytes) -> Outcome | None:
-        """A message arrived, whole; its outcome, or None for no answer at all."""
+    What was sent since then is outstanding: the peer did not know of it, so it counts against the grant. The
+    difference of serial numbers is signed, as `sent` may have wrapped around.
+    """
+    outstanding = (sent - since + SERIAL_NUMBERS // 2) % SERIAL_NUMBERS - SERIAL_NUMBERS // 2
+    return max(0, granted - outstanding)
+
+
+class Endpoint:
+    """What a link is attached to. An endpoint overrides what its direction of messages needs."""
+
+    def received(self, link: "IncomingLink", transfer: Transfer, payload: bytes) -> Outcome | None:  # noqa: ARG002
+        """Take a complete delivery; the outcome to answer with, or None for no answer."""
+        return None
 
     def credited(self, link: "OutgoingLink") -> None:
-        """The peer is ready for more."""
+        """The peer granted credit, or there is room for deliveries again."""
 
-    def settled(self, link: "OutgoingLink", tag: bytes, state: Any) -> Outcome | None:
-        """The peer says what became of a delivery; the outcome to confirm."""
+    def settled(self, link: "OutgoingLink", tag: bytes, state: Any) -> Outcome | None:  # noqa: ARG002
+        """Settle a delivery as the peer asks; the outcome to confirm."""
+        return None
 
     def has_more(self) -> bool:
-        """Whether there is something that a receiver could still be given."""
+        """Whether a message is ready for a receiver."""
+        return False
 
-    def detached(self, link: "Link") -> None: ...
+    def detached(self, link: "Link") -> None:
+        """The link is gone."""
 
 
 class Link:
@@ -66,7 +82,7 @@ class IncomingLink(Link):
         self.partial_bytes = 0
 
     def gather(self, payload: bytes) -> None:
-        """Keep a part. Of a delivery that is too large only enough is kept to see that it is."""
+        """Keep a frame's payload. Of a delivery that is too large only enough is kept to reject it."""
         if payload and self.partial_bytes <= MAX_TRANSFER_BYTES:
             self._parts.append(payload)
             self.partial_bytes += len(payload)
@@ -82,32 +98,32 @@ class IncomingLink(Link):
         self.partial_bytes = 0
 
     def replenish(self) -> None:
-        """Give the peer its full credit again; what it used counts as delivered."""
-        self.delivery_count = (self.delivery_count + INCOMING_CREDIT - self.credit) % _WRAP
+        """Grant the full credit again; the delivery-count advances by what was used."""
+        self.delivery_count = (self.delivery_count + INCOMING_CREDIT - self.credit) % SERIAL_NUMBERS
         self.credit = INCOMING_CREDIT
 
 
 class OutgoingLink(Link):
-    """The peer receives, as much as it gave credit for."""
+    """The peer receives, as many messages as it granted credit for."""
 
     def __init__(self, session: "Session", attach: Attach) -> None:
         super().__init__(session, attach)
         self.drain = False
         self.is_presettled = attach.snd_settle_mode == 1
 
-    def take_flow(self, flow: Flow) -> None:
-        seen = flow.delivery_count or 0
-        credit = (flow.link_credit or 0) + seen - self.delivery_count
-        self.credit = credit % _WRAP if credit % _WRAP < _WRAP // 2 else 0
+    def apply_flow(self, flow: Flow) -> None:
+        self.credit = remaining_grant(
+            flow.link_credit or 0, since=flow.delivery_count or 0, sent=self.delivery_count
+        )
         self.drain = bool(flow.drain)
 
     def use_credit(self) -> None:
         self.credit -= 1
-        self.delivery_count = (self.delivery_count + 1) % _WRAP
+        self.delivery_count = (self.delivery_count + 1) % SERIAL_NUMBERS
 
     def use_up_credit(self) -> None:
-        """There is nothing more for a peer that drains."""
-        self.delivery_count = (self.delivery_count + self.credit) % _WRAP
+        """End a drain: the delivery-count advances by the unused credit (AMQP 1.0, 2.6.7)."""
+        self.delivery_count = (self.delivery_count + self.credit) % SERIAL_NUMBERS
         self.credit = 0
         self.drain = False
 
@@ -120,8 +136,8 @@ class OutgoingLink(Link):
         return self.credit > 0 and self.session.can_deliver
 
     @property
-    def is_held_up(self) -> bool:
-        """Something that the peer gave credit for cannot go out yet: part of a message, or messages."""
+    def is_blocked(self) -> bool:
+        """A message or part of one is ready and has credit, but the session or connection has no room."""
         session = self.session
         if session.is_mid_delivery:
             return True

@@ -1,4 +1,4 @@
-"""The frames that peers exchange: what they hold, checked on the way in and encoded on the way out."""
+"""AMQP performatives: parsed and type-checked on the way in, encoded on the way out."""
 
 import struct
 from typing import Any, NamedTuple
@@ -9,6 +9,7 @@ from localcloud.servicebus.amqp.codec import FALSE, NULL, TRUE, DecodeError
 __all__ = [
     "ACCEPTED",
     "AMQP_FRAME",
+    "FRAME_HEADER",
     "SASL_FRAME",
     "TRANSFER_OVERHEAD",
     "Attach",
@@ -32,7 +33,7 @@ __all__ = [
     "parse_plain_transfer",
 ]
 
-AMQP_FRAME, SASL_FRAME = 0, 1
+AMQP_FRAME, SASL_FRAME = 0, 1  # frame types
 
 
 class Open(NamedTuple):
@@ -153,7 +154,7 @@ _SASL_KINDS: dict[int, type[Any]] = {SASL_INIT: SaslInit}
 
 
 def _allowed(annotation: Any) -> tuple[type, ...] | None:
-    """The Python types a field may have; None where the handler looks itself."""
+    """The Python types that a field may have; None if its user checks them."""
     if annotation is Any:
         return None
     parts = getattr(annotation, "__args__", (annotation,))
@@ -165,6 +166,7 @@ _FIELD_TYPES = {
     for kind in (*_AMQP_KINDS.values(), *_SASL_KINDS.values())
 }
 _MISSING: dict[type[Any], list[None]] = {kind: [None] * len(types) for kind, types in _FIELD_TYPES.items()}
+# Type signatures that passed `_check`: clients send the same few over and over.
 _checked: dict[type[Any], set[tuple[type, ...]]] = {kind: set() for kind in _FIELD_TYPES}
 MAX_CHECKED = 500
 
@@ -181,9 +183,9 @@ def parse_performative(frame: bytes, start: int, *, sasl: bool = False) -> tuple
     signature = tuple(map(type, fields))
     if signature not in checked:
         _check(kind, fields)
-        if len(checked) < MAX_CHECKED:  # peers choose the types, so what they can teach us is bounded
+        if len(checked) < MAX_CHECKED:  # peers choose the types, so the cache must be bounded
             checked.add(signature)
-    # As kind(*fields), without its Python-level constructor: this is the hottest line of a broker.
+    # As kind(*fields), without its Python-level constructor, which is slow for what runs on every frame.
     return tuple.__new__(kind, fields + missing), end
 
 
@@ -195,9 +197,9 @@ _unpack_u32 = struct.Struct(">I").unpack_from
 
 
 def parse_plain_transfer(frame: bytes, start: int) -> tuple[Transfer, int] | None:
-    """A transfer as senders write it, up to its field `more`; None for any other form of it, or frame.
+    """Fast path for a transfer in the form that all known senders use; None for anything else.
 
-    Whoever sends many messages sends many of these, and most of what the general way does is not needed.
+    Most frames of a busy sender are such transfers, and `parse_performative` costs several times as much.
     """
     if not frame.startswith(_PLAIN_TRANSFER, start):
         return None
@@ -251,11 +253,11 @@ def _is_allowed(value: Any, allowed: tuple[type, ...]) -> bool:
 
 # Outgoing
 
-_FRAME = struct.Struct(">IBBH")
+FRAME_HEADER = struct.Struct(">IBBH")  # size, data offset in words of four bytes, type, channel
 
 
 def encode_frame(channel: int, body: bytes, kind: int = AMQP_FRAME) -> bytes:
-    return _FRAME.pack(len(body) + 8, 2, kind, channel) + body
+    return FRAME_HEADER.pack(len(body) + 8, 2, kind, channel) + body
 
 
 def encode_performative(descriptor: int, *fields: bytes) -> bytes:
@@ -263,7 +265,7 @@ def encode_performative(descriptor: int, *fields: bytes) -> bytes:
 
 
 def encode_error(condition: str, description: str) -> bytes:
-    """With its third field: the Python client reads it without looking whether it is there."""
+    """Has the third field although it is null: the Python client reads it unconditionally."""
     return encode_performative(0x1D, codec.symbol(condition), codec.string(description), NULL)
 
 

@@ -8,10 +8,12 @@ from localcloud.servicebus.amqp.codec import NULL
 from localcloud.servicebus.amqp.links import (
     INCOMING_CREDIT,
     MAX_TRANSFER_BYTES,
+    SERIAL_NUMBERS,
     IncomingLink,
     Link,
     Outcome,
     OutgoingLink,
+    remaining_grant,
 )
 from localcloud.servicebus.amqp.performatives import (
     ACCEPTED,
@@ -41,9 +43,8 @@ if TYPE_CHECKING:
 __all__ = ["HANDLE_MAX", "Session"]
 
 HANDLE_MAX = 255
-INCOMING_WINDOW = 5000
-OUTGOING_WINDOW = 5000
-_WRAP = 2**32
+INCOMING_WINDOW = 5000  # in transfers; renewed when half of it is used
+OUTGOING_WINDOW = 5000  # only announced: nothing is kept for a resend
 
 
 class Session:
@@ -51,14 +52,14 @@ class Session:
         self.connection = connection
         self.channel = channel
         self.links: dict[int, Link] = {}
-        self._unsettled: dict[int, tuple[OutgoingLink, bytes]] = {}
-        self._next_incoming_id = begin.next_outgoing_id % _WRAP
+        self._unsettled: dict[int, tuple[OutgoingLink, bytes]] = {}  # link and tag by delivery-id
+        self._next_incoming_id = begin.next_outgoing_id % SERIAL_NUMBERS
         self._next_outgoing_id = 0  # counts frames, as windows do
         self._next_delivery_id = 0
-        self._peer_window = begin.incoming_window
-        self._blocked: deque[bytes] = deque()  # frames of a delivery that the peer's window has no room for
+        self._peer_window = begin.incoming_window  # how many more frames the peer takes
+        self._blocked: deque[bytes] = deque()  # frames of one delivery that wait for the peer's window
         self._accepted: tuple[int, int] | None = None  # deliveries to acknowledge together
-        self._received = 0
+        self._received = 0  # transfers since the window was last renewed
         self.send(
             BEGIN,
             codec.ushort(channel),
@@ -100,7 +101,7 @@ class Session:
             ATTACH,
             codec.string(attach.name),
             codec.uint(attach.handle),
-            codec.boolean(not attach.role),
+            codec.boolean(not we_send),
             codec.ubyte(attach.snd_settle_mode) if attach.snd_settle_mode in {0, 1, 2} else NULL,
             codec.ubyte(attach.rcv_settle_mode) if attach.rcv_settle_mode in {0, 1} else NULL,
             source,
@@ -108,11 +109,12 @@ class Session:
             NULL,
             NULL,
             codec.uint(0) if we_send else NULL,
-            codec.ulong(MAX_TRANSFER_BYTES),
+            # The limit of what the announcing side receives: a .NET client holds us to it otherwise.
+            NULL if we_send else codec.ulong(MAX_TRANSFER_BYTES),
         )
 
     def _refuse(self, attach: Attach, error: BrokerError) -> None:
-        """As AMQP wants it: an attach without source and target, and a detach that says why."""
+        """Answer with an attach without source and target, then detach with the error (AMQP 1.0, 2.6.3)."""
         self._send_attach(attach, NULL, NULL)
         self._send_detach(attach.handle, error)
 
@@ -123,17 +125,17 @@ class Session:
     def on_detach(self, detach: Detach) -> None:
         link = self.links.pop(detach.handle, None)
         if link is None:
-            return  # the answer to a detach of ours, or a second one
-        self._forget(link)
+            return  # the answer to our own detach, or a repeated one
+        self._detach_endpoint(link)
         self._send_detach(detach.handle, None)
 
     def detach(self, link: Link, error: BrokerError) -> None:
         if self.links.pop(link.handle, None) is not None:
-            self._forget(link)
+            self._detach_endpoint(link)
             self._send_detach(link.handle, error)
 
-    def _forget(self, link: Link) -> None:
-        """Locks outlive the link that the messages came on, as in Service Bus."""
+    def _detach_endpoint(self, link: Link) -> None:
+        """The locks of delivered messages stay: in Service Bus they outlive the link."""
         if link.endpoint is not None:
             link.endpoint.detached(link)
         gone = [number for number, (owner, _) in self._unsettled.items() if owner is link]
@@ -151,16 +153,16 @@ class Session:
 
     def on_flow(self, flow: Flow) -> None:
         was_shut = not self._has_room
-        seen = flow.next_incoming_id or 0
-        window = (seen + flow.incoming_window - self._next_outgoing_id) % _WRAP
-        self._peer_window = window if window < _WRAP // 2 else 0
+        self._peer_window = remaining_grant(
+            flow.incoming_window, since=flow.next_incoming_id or 0, sent=self._next_outgoing_id
+        )
         self._send_blocked()
         link = self.links.get(flow.handle) if flow.handle is not None else None
         if isinstance(link, OutgoingLink):
-            link.take_flow(flow)
+            link.apply_flow(flow)
         if flow.echo:
             self._send_flow(link)
-        # The window is the whole session's: where it was shut, every link may go on.
+        # The window belongs to the session: if it was shut, every link may continue.
         for waiting in (link,) if link is not None and not was_shut else tuple(self.links.values()):
             if isinstance(waiting, OutgoingLink) and waiting.endpoint is not None:
                 waiting.endpoint.credited(waiting)
@@ -184,23 +186,23 @@ class Session:
         link.use_up_credit()
         self._send_flow(link, drained=True)
 
-    # the peer sends
+    # deliveries from the peer
 
     def on_transfer(self, transfer: Transfer, payload: bytes) -> None:
-        self._next_incoming_id = (self._next_incoming_id + 1) % _WRAP
+        self._next_incoming_id = (self._next_incoming_id + 1) % SERIAL_NUMBERS
         self._received += 1
         link = self.links.get(transfer.handle)
-        if isinstance(link, IncomingLink):  # else it was detached while its transfers were under way
+        if isinstance(link, IncomingLink):  # else it was detached while transfers were in flight
             if transfer.more or transfer.aborted or link.current is not None:
                 self._gather(link, transfer, payload)
             else:
-                self._arrived(link, transfer, payload)
+                self._on_delivery(link, transfer, payload)
         if self._received >= INCOMING_WINDOW // 2:
             self._received = 0
             self._send_flow(None)
 
     def _gather(self, link: IncomingLink, transfer: Transfer, payload: bytes) -> None:
-        """A frame of a delivery of several."""
+        """Handle one frame of a delivery that has several."""
         if transfer.aborted:
             link.discard_partial()
             return
@@ -208,24 +210,26 @@ class Session:
         link.gather(payload)
         self.connection.check_partial()
         if not transfer.more:
+            # These two fields may come with any frame of the delivery.
             settled, state = first.settled or transfer.settled, first.state or transfer.state
             whole = link.take_gathered()
-            self._arrived(link, first._replace(settled=settled, state=state), whole)
+            self._on_delivery(link, first._replace(settled=settled, state=state), whole)
 
-    def _arrived(self, link: IncomingLink, transfer: Transfer, payload: bytes) -> None:
-        """A delivery is complete."""
+    def _on_delivery(self, link: IncomingLink, transfer: Transfer, payload: bytes) -> None:
+        """Pass a complete delivery to the endpoint and answer with its outcome."""
         number = transfer.delivery_id
         if number is None:
             raise NotAllowed("The first transfer of a delivery has a delivery-id.")
         if link.endpoint is not None:
             outcome = link.endpoint.received(link, transfer, payload)
             if outcome is not None and not transfer.settled:
-                self._answer(number % _WRAP, outcome)
+                self._answer(number % SERIAL_NUMBERS, outcome)
         link.credit -= 1
         if link.credit <= INCOMING_CREDIT // 2 and link.handle in self.links:
             self._send_flow(link)
 
     def _answer(self, number: int, outcome: Outcome) -> None:
+        # Accepted deliveries in a row get one disposition, sent when the turn's changes are committed.
         if outcome is ACCEPTED:
             if self._accepted is not None and self._accepted[1] + 1 == number:
                 self._accepted = (self._accepted[0], number)
@@ -242,11 +246,11 @@ class Session:
             self.connection.send(encode_disposition(self.channel, first, last, ACCEPTED, role=True))
             self._accepted = None
 
-    # the peer receives
+    # deliveries to the peer
 
     @property
     def is_mid_delivery(self) -> bool:
-        """Frames of a delivery still wait for the peer's window."""
+        """Whether frames of a delivery still wait for the peer's window."""
         return bool(self._blocked)
 
     @property
@@ -258,9 +262,9 @@ class Session:
         return self._has_room and self.connection.can_write
 
     def deliver(self, link: OutgoingLink, tag: bytes, payload: bytes) -> None:
-        """Send one message; what the peer's window has no room for waits, and everything behind it."""
+        """Send one message. Frames beyond the peer's window wait, and so do all later deliveries."""
         number = self._next_delivery_id
-        self._next_delivery_id = (number + 1) % _WRAP
+        self._next_delivery_id = (number + 1) % SERIAL_NUMBERS
         settled = link.is_presettled
         if not settled:
             self._unsettled[number] = (link, tag)
@@ -290,15 +294,15 @@ class Session:
 
     def _count_frame(self) -> None:
         self._peer_window -= 1
-        self._next_outgoing_id = (self._next_outgoing_id + 1) % _WRAP
+        self._next_outgoing_id = (self._next_outgoing_id + 1) % SERIAL_NUMBERS
 
     def on_disposition(self, disposition: Disposition) -> None:
-        """The peer settles what we delivered; each outcome is confirmed if it asked for that."""
+        """Settle deliveries, and confirm the outcomes unless the peer has settled already."""
         if not disposition.role:
-            return  # about deliveries that the peer itself sent
+            return  # about deliveries that the peer sent
         first, last = disposition.first, disposition.first if disposition.last is None else disposition.last
         confirmed: list[tuple[int, Outcome]] = []
-        for number in self._named(first, last):
+        for number in self._unsettled_between(first, last):
             link, tag = self._unsettled.pop(number)
             if link.endpoint is not None:
                 outcome = link.endpoint.settled(link, tag, disposition.state)
@@ -307,8 +311,8 @@ class Session:
         if not disposition.settled:
             self._confirm(confirmed)
 
-    def _named(self, first: int, last: int) -> list[int]:
-        """Peers choose the range, so a wide one is not walked."""
+    def _unsettled_between(self, first: int, last: int) -> list[int]:
+        """The peer chooses the range, so a wide one is not iterated."""
         if first == last:
             return [first] if first in self._unsettled else []
         if last - first > len(self._unsettled):
@@ -316,7 +320,7 @@ class Session:
         return [number for number in range(first, last + 1) if number in self._unsettled]
 
     def _confirm(self, confirmed: list[tuple[int, Outcome]]) -> None:
-        """One frame for each run of neighbours with the same outcome."""
+        """Send one disposition for every run of consecutive deliveries with the same outcome."""
         at = 0
         while at < len(confirmed):
             first, outcome = confirmed[at]
@@ -328,7 +332,7 @@ class Session:
 
 
 def _echo_terminus(terminus: Any) -> bytes:
-    """Source or target with the peer's own address, to the letter."""
+    """Source or target with the peer's address unchanged: clients compare it."""
     if not isinstance(terminus, codec.Described) or not isinstance(terminus.value, list):
         return NULL
     address = terminus.value[0] if terminus.value else None

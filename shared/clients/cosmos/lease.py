@@ -1,4 +1,8 @@
-"""A lock in Cosmos DB: one worker at a time, renewed while it is held, free when its holder is gone."""
+"""A lease in Cosmos DB: one worker at a time, across processes.
+
+The holder renews it while it works. A holder that dies renews nothing, so the lease expires and another
+worker takes it. All writes are conditional on the ETag: of two workers that try at once, one succeeds.
+"""
 
 import asyncio
 import logging

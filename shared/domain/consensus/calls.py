@@ -128,7 +128,8 @@ def consensus_calls(message: ConsensusMessage, chairs: Collection[str] = ()) -> 
     known = {chair.strip().casefold() for chair in chairs}
     by_chair = message.sender_email.strip().casefold() in known if known else _says_chair(message.text)
     if by_chair and CallKind.CLOSED in kinds:
-        kinds = [kind or _verdict_on_readiness(each) for kind, each in zip(kinds, sentences, strict=True)]
+        pairs = zip(kinds, sentences, strict=True)
+        kinds = [kind or _verdict_on_readiness(sentence) for kind, sentence in pairs]
     return [
         ConsensusCall(
             kind,

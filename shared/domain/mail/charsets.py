@@ -7,7 +7,7 @@ import codecs
 import re
 from functools import lru_cache
 
-from charset_normalizer import from_bytes
+from chardet import detect_all
 
 __all__ = ["decode", "is_known", "printable"]
 
@@ -48,27 +48,15 @@ _ALIASES = {
 _REFUSED = frozenset({"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape", "mbcs", "oem"})
 _DETECT_BYTES = 20_000
 _UNENCODABLE = re.compile("[\x00\ud800-\udfff]")
-# Letters, less the quotes and dashes that Windows has below them.
-_HIGH = bytes(range(0xA0, 0x100))
-_LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_HIGH_RUN = re.compile(rb"[\x80-\xff]{4}")
-# What mail without a (known) charset was written in, in practice.
-_PLAUSIBLE = [
-    "cp1250",
-    "cp1251",
-    "cp1252",
-    "cp1253",
-    "cp1254",
-    "cp1255",
-    "cp1256",
-    "koi8_r",
-    "cp932",
-    "euc_jp",
-    "gb18030",
-    "big5",
-    "cp949",
-    "tis_620",
-]
+# What mail without a (known) charset was written in, in practice. Fewer candidates make fewer mistakes.
+_PLAUSIBLE = (
+    *("cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "iso-8859-2", "koi8-r"),
+    *("cp932", "euc-jp", "gb18030", "big5", "cp949", "tis-620"),
+)
+# Short western texts fit several Windows code pages almost equally well; the western one is by far the most
+# common, so another must be clearly more likely.
+_WESTERN = "cp1252"
+_CLEARLY = 2
 _SINGLE_BYTE = re.compile(r"ascii|us-ascii|cp\d+|iso8859|koi8|mac-|mac_|tis", re.IGNORECASE)
 
 
@@ -136,23 +124,22 @@ def _damaged(data: bytes, codec: str) -> str:
 def _detected(data: bytes) -> str:
     if (text := _as_utf8(data)) is not None:
         return text
-    codec = "cp1252" if _looks_western(data) else _guess(data[:_DETECT_BYTES])
+    codec = _guess(data[:_DETECT_BYTES])
     try:
         return printable(data.decode(codec))
     except (UnicodeError, LookupError):
         return printable(data.decode("latin-1"))
 
 
-def _looks_western(data: bytes) -> bool:
-    """Whether the bytes beyond ASCII are single letters among ASCII ones: detection is at its worst there."""
-    high = len(data) - len(data.translate(None, delete=_HIGH))
-    letters = len(data) - len(data.translate(None, delete=_LETTERS))
-    return high * 3 <= letters and not _HIGH_RUN.search(data)
-
-
 def _guess(data: bytes) -> str:
-    best = from_bytes(data, cp_isolation=_PLAUSIBLE, enable_fallback=False).best()
-    return best.encoding if best else "cp1252"
+    likely = {
+        found["encoding"].lower().replace("windows-", "cp"): found["confidence"]
+        for found in detect_all(data, include_encodings=_PLAUSIBLE)
+        if found["encoding"]
+    }
+    best = max(likely, key=likely.__getitem__, default=_WESTERN)
+    is_clear = likely.get(best, 0) > _CLEARLY * likely.get(_WESTERN, 0)
+    return best if is_clear else _WESTERN
 
 
 def printable(text: str) -> str:

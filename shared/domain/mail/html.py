@@ -1,18 +1,20 @@
 """HTML mail to text that keeps its structure: paragraphs, lists, tables, quotes, preformatted text, links.
 
-A scanner of its own rather than html.parser, whose time grows with the square of some broken inputs:
-this one looks at every character a constant number of times.
+selectolax (Lexbor) builds the tree as a browser would; a walk over it writes the lines. Lexbor's time grows
+with the square of the nesting depth and of the attributes of one tag. No mail program writes such mail, so
+beyond bounds that a browser has as well the tags are cut away and only the text is kept.
 """
 
 import re
+from collections import Counter
+from collections.abc import Iterator
 from html import unescape
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 __all__ = ["html_to_text"]
 
-_NAME = re.compile(r"/?([a-zA-Z][a-zA-Z0-9]{0,20})")
-_HREF = re.compile(
-    r"""\bhref\s{0,5}=\s{0,5}(?:"([^"]{0,2000})"|'([^']{0,2000})'|([^\s"'>]{1,2000}))""", re.IGNORECASE
-)
+_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]{0,20})([^<>]*)>")
 _SPACES = re.compile(r"[ \t\r\n\f\xa0\u200b]+")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _HIDDEN = frozenset({"head", "script", "style", "title", "template", "noscript", "svg", "xml"})
@@ -23,49 +25,96 @@ _LINES = frozenset(
     {"div", "tr", "li", "dt", "dd", "section", "article", "address", "center", "form", "body", "html"}
 )
 _CELLS = frozenset({"td", "th"})
+# Void elements, and those that the next one of their kind closes: they do not nest by themselves.
+_NOT_NESTED = frozenset(
+    {
+        "br",
+        "hr",
+        "img",
+        "input",
+        "link",
+        "meta",
+        "col",
+        "area",
+        "base",
+        "wbr",
+        "source",
+        "p",
+        "li",
+        "dt",
+        "dd",
+    }
+    | {"td", "th", "tr", "tbody", "thead", "tfoot", "colgroup", "option", "html", "head", "body"}
+)
 _MAX_QUOTE_DEPTH = 20
+_MAX_DEPTH = 600
+_MAX_TAG_LENGTH = 20_000
 
 
 def html_to_text(html: str) -> str:
+    if _is_too_deep(html):
+        return _text_without_tags(html)
     writer = _Writer()
-    for text, tag in _tokens(html):
-        if text:
-            writer.text(text)
-        if tag:
-            writer.tag(tag)
+    for node, closing in _walk(LexborHTMLParser(html)):
+        if closing:
+            writer.close(node.tag or "")
+        elif node.is_text_node:
+            writer.text(node.text_content or "")
+        else:
+            writer.open(node)
     return writer.finish()
 
 
-def _tokens(html: str) -> "list[tuple[str, str]]":
-    """Stretches of text, each with the inside of the tag that follows it."""
-    tokens: list[tuple[str, str]] = []
-    position, size = 0, len(html)
-    comment_ends = True
-    while position < size:
-        start = html.find("<", position)
-        while start >= 0 and html[start + 1 : start + 2] not in _TAG_STARTS:
-            start = html.find("<", start + 1)
-        if start < 0:
-            tokens.append((html[position:], ""))
-            break
-        text = html[position:start]
-        end = -1
-        if html.startswith("<!--", start) and comment_ends:
-            end = html.find("-->", start + 4)
-            comment_ends = end >= 0
-            end += 2 if comment_ends else 0
-        if end < 0:
-            end = html.find(">", start)
-        if end < 0:
-            # No tag can end any more: what is left is a cut-off tag.
-            tokens.append((text, ""))
-            break
-        tokens.append((text, "" if html[start + 1] in "!?" else html[start + 1 : end]))
-        position = end + 1
-    return tokens
+def _is_too_deep(html: str) -> bool:
+    """Whether tags are nested, or loaded with attributes, beyond what Lexbor reads in linear time."""
+    if html.count("<") <= _MAX_DEPTH and len(html) <= _MAX_TAG_LENGTH:
+        return False
+    unclosed: Counter[str] = Counter()
+    depth = 0
+    for closing, raw_name, rest in _TAG.findall(html):
+        if len(rest) > _MAX_TAG_LENGTH:
+            return True
+        name = raw_name.lower()
+        if name in _NOT_NESTED:
+            continue
+        # A closing tag closes only what was opened under its name: others leave the depth as it is.
+        step = 1 if not closing else -1 if unclosed[name] else 0
+        unclosed[name] += step
+        depth += step
+        if depth > _MAX_DEPTH:
+            return True
+    # What has no end, or a "<" inside, is no tag for the pattern above, but may be one for Lexbor.
+    return any(len(piece) > _MAX_TAG_LENGTH for piece in html.split(">"))
 
 
-_TAG_STARTS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/!?")
+def _text_without_tags(html: str) -> str:
+    writer = _Writer()
+    for line in _TAG.sub("\n", html).splitlines():
+        writer.text(unescape(line))
+        writer.close("div")
+    return writer.finish()
+
+
+def _walk(tree: LexborHTMLParser) -> Iterator[tuple[LexborNode, bool]]:
+    """Every element and text in document order, each element again when it closes (then True).
+
+    By pointers, not recursion: the depth is the sender's choice.
+    """
+    node = tree.root
+    while node is not None:
+        skipped = node.tag in _HIDDEN
+        if not skipped and not node.is_comment_node:
+            yield node, False
+        if node.first_child is not None and not skipped:
+            node = node.first_child
+            continue
+        while node is not None:
+            if node.is_element_node and node.tag not in _HIDDEN:
+                yield node, True
+            if node.next is not None:
+                node = node.next
+                break
+            node = node.parent
 
 
 class _Writer:
@@ -74,17 +123,13 @@ class _Writer:
     def __init__(self) -> None:
         self._lines: list[str] = []
         self._line: list[str] = []
-        self._hidden = ""
         self._pre = 0
         self._quotes = 0
         self._lists: list[int] = []
         self._links: list[tuple[str, int]] = []
         self._cells = 0
 
-    def text(self, raw: str) -> None:
-        if self._hidden:
-            return
-        text = unescape(raw) if "&" in raw else raw
+    def text(self, text: str) -> None:
         if self._pre:
             first, *rest = text.replace("\r\n", "\n").split("\n")
             self._line.append(first)
@@ -100,54 +145,49 @@ class _Writer:
         if text:
             self._line.append(text)
 
-    def tag(self, inside: str) -> None:
-        match = _NAME.match(inside)
-        if match is None:
-            return
-        name, closing = match[1].lower(), inside.startswith("/")
-        if self._hidden:
-            if closing and name == self._hidden:
-                self._hidden = ""
-            return
-        if name in _HIDDEN:
-            self._hidden = "" if closing or inside.endswith("/") else name
-            return
-        self._structure(name, inside, closing=closing)
-
-    def _structure(self, name: str, inside: str, *, closing: bool) -> None:
+    def open(self, node: LexborNode) -> None:
+        name = node.tag or ""
         if name == "br":
             self._end_line(keep_blank=True)
         elif name == "a":
-            self._anchor(inside, closing=closing)
+            self._links = [(node.attributes.get("href") or "", len(self._line))]
         elif name in _CELLS:
-            self._cell(closing=closing)
+            self._cell()
         elif name == "hr":
             self._end_line()
             self._line.append("-" * 20)
             self._end_line()
         elif name in _PARAGRAPHS:
-            self._paragraph(name, closing=closing)
+            self._end_line()
+            self._blank_line()
+            self._nest(name, 1)
         elif name in _LINES:
             self._end_line()
             self._cells = 0
-            if name == "li" and not closing:
+            if name == "li":
                 self._line.append(self._bullet())
 
-    def _paragraph(self, name: str, *, closing: bool) -> None:
-        self._end_line()
-        if not closing:
+    def close(self, name: str) -> None:
+        if name == "a":
+            self._end_link()
+        elif name in _PARAGRAPHS:
+            self._end_line()
+            self._nest(name, -1)
             self._blank_line()
-        step = -1 if closing else 1
+        elif name in _LINES:
+            self._end_line()
+            self._cells = 0
+
+    def _nest(self, name: str, step: int) -> None:
         if name == "pre":
-            self._pre = max(0, self._pre + step)
+            self._pre += step
         elif name == "blockquote":
-            self._quotes = min(max(0, self._quotes + step), _MAX_QUOTE_DEPTH)
-        elif name in {"ul", "ol"} and closing:
-            self._lists[-1:] = []
+            self._quotes += step
         elif name in {"ul", "ol"}:
-            self._lists.append(1 if name == "ol" else 0)
-        if closing:
-            self._blank_line()
+            if step > 0:
+                self._lists.append(1 if name == "ol" else 0)
+            else:
+                self._lists.pop()
 
     def _bullet(self) -> str:
         indent = "  " * min(len(self._lists) - 1, 10) if self._lists else ""
@@ -156,22 +196,18 @@ class _Writer:
         self._lists[-1] += 1
         return f"{indent}{self._lists[-1] - 1}. "
 
-    def _cell(self, *, closing: bool) -> None:
-        if not closing:
-            if self._cells and self._line:
-                self._line.append(" | " if not self._line[-1].endswith(" ") else "| ")
-            self._cells += 1
+    def _cell(self) -> None:
+        if self._cells and self._line:
+            self._line.append(" | " if not self._line[-1].endswith(" ") else "| ")
+        self._cells += 1
 
-    def _anchor(self, inside: str, *, closing: bool) -> None:
-        if not closing:
-            href = _HREF.search(inside)
-            address = unescape(next((group for group in href.groups() if group), "")) if href else ""
-            self._links = [(address, len(self._line))]
-        elif self._links:
-            address, start = self._links.pop()
-            shown = "".join(self._line[start:]).strip()
-            if address.startswith(("http://", "https://")) and shown and not _same_link(shown, address):
-                self._line.append(f" <{address}>")
+    def _end_link(self) -> None:
+        if not self._links:
+            return
+        address, start = self._links.pop()
+        shown = "".join(self._line[start:]).strip()
+        if address.startswith(("http://", "https://")) and shown and not _same_link(shown, address):
+            self._line.append(f" <{address}>")
 
     def _end_line(self, *, keep_blank: bool = False) -> None:
         text = "".join(self._line)
@@ -186,7 +222,7 @@ class _Writer:
             self._lines.append(self._prefix().rstrip())
 
     def _prefix(self) -> str:
-        return "> " * self._quotes
+        return "> " * min(self._quotes, _MAX_QUOTE_DEPTH)
 
     def finish(self) -> str:
         self._end_line()

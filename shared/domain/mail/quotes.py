@@ -56,6 +56,11 @@ _HEADER_LABEL = re.compile(
 _RULE = re.compile(r"\s{0,3}[_-]{5,}\s*$")
 _LABELS_NEEDED = {1, 2, 3}
 _MAX_HEADER_LINES = 12
+_ADDRESS = re.compile(r"<[^<>\s@]{1,80}@[^<>\s@]{1,80}>")
+# `[snip]`, `[...]`, `<snip>`, `...`: what stands where a quote was cut away.
+_CUT_MARK = re.compile(
+    r"\n[ \t]{0,3}(?:[\[<(][ \t]{0,3}(?:snip(?:ped)?|\.{2,3}|…)?[ \t]{0,3}[\])>]|\.\.\.|…)[ \t]{0,3}(?=\n|\Z)"
+)
 _MAX_ATTRIBUTION_LINES = 4
 _MAX_ATTRIBUTION_CHARS = 400
 _MAX_INDENT = 4
@@ -72,6 +77,7 @@ def mark(body: MarkedLines) -> None:
             _unmark_code(body)
         for start, _ in body.runs(QUOTE):
             _mark_attribution(body, start)
+    _mark_lone_attributions(body)
     _mark_block(body)
 
 
@@ -118,6 +124,30 @@ def _mark_attribution(body: MarkedLines, quote: int) -> None:
     if last < 0 or body.marks[last] != NEW or not _ends_attribution(body.lines[last]):
         return
     body.mark(_attribution_start(body, last), last + 1, ATTRIBUTION)
+
+
+def _mark_lone_attributions(body: MarkedLines) -> None:
+    """Attributions whose quote was cut away: before a line such as `[snip]`, or at the start of the body."""
+    for found in _CUT_MARK.finditer(body.text):
+        number = body.line_at(found.start() + 1)
+        if body.marks[number] == NEW and _mark_full_attribution(body, number - 1):
+            body.marks[number] = ATTRIBUTION
+    first = next((number for number in range(len(body)) if not body.is_blank(number)), len(body))
+    for last in range(first, min(len(body), first + _MAX_ATTRIBUTION_LINES)):
+        if body.marks[last] != NEW or _mark_full_attribution(body, last, first):
+            return
+
+
+def _mark_full_attribution(body: MarkedLines, last: int, first: int | None = None) -> bool:
+    """Whether an attribution that names its author or a date ends here (and starts there); it is marked."""
+    if last < 0 or body.marks[last] != NEW or not _ENDS_ATTRIBUTION.search(body.lines[last][-200:]):
+        return False
+    start = _attribution_start(body, last)
+    is_full = _STARTS_ATTRIBUTION.match(body.lines[start]) or _ADDRESS.search(body.lines[last][:200])
+    if not is_full or (first is not None and start != first):
+        return False
+    body.mark(start, last + 1, ATTRIBUTION)
+    return True
 
 
 def _ends_attribution(line: str) -> bool:

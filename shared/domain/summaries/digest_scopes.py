@@ -1,12 +1,11 @@
 """What a digest is about: `weekly:<source>:2024-W03`, `consensus:<source>:2024-01`, `draft:<name>`."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from shared.core.ids import digest_id
-from shared.documents.threads import Thread
 from shared.domain.mail.mentions import draft_base
 from shared.domain.summaries.models import SummaryType
 
@@ -67,13 +66,15 @@ def parse_scope(name: str) -> DigestScope:
     return DigestScope(name, _KINDS[kind], source, label, period)
 
 
-def scopes_of_thread(thread: Thread, dates: Iterable[datetime]) -> list[DigestScope]:
-    """The digests that a thread with messages of these dates belongs to."""
+def scopes_of_thread(
+    sources: Sequence[str], draft_mentions: Iterable[str], dates: Iterable[datetime]
+) -> list[DigestScope]:
+    """The digests that a thread of these sources, drafts and dates belongs to."""
     days = sorted({date.astimezone(UTC).date() for date in dates})
     weeks = dict.fromkeys("{}-W{:02d}".format(*day.isocalendar()[:2]) for day in days)
     months = dict.fromkeys(day.strftime("%Y-%m") for day in days)
-    sources = (thread.sources or [each for each in [thread.source] if each])[:MAX_SOURCES]
-    drafts = dict.fromkeys(draft_base(each) for each in thread.draft_mentions)
+    sources = sources[:MAX_SOURCES]
+    drafts = dict.fromkeys(draft_base(mention) for mention in draft_mentions)
     names = [f"weekly:{source}:{week}" for source in sources for week in list(weeks)[-MAX_PERIODS:]]
     names += [f"consensus:{source}:{month}" for source in sources for month in list(months)[-MAX_PERIODS:]]
     names += [f"draft:{draft}" for draft in list(drafts)[:MAX_DRAFTS] if _DRAFT.fullmatch(draft)]

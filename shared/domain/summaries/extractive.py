@@ -1,6 +1,5 @@
 """The default summarizer: the thread's own sentences, chosen and put in order. Offline and deterministic."""
 
-import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -50,10 +49,6 @@ _DENIALS = (CallKind.NO_CONSENSUS, CallKind.DECLARED_AGAINST)
 class ExtractiveSummarizer:
     lengths: Lengths = Lengths()
     name: str = "extractive-v1"
-
-    async def summarize(self, context: ThreadContext) -> ThreadSummary:
-        # In a thread of its own: a long discussion takes its time to read.
-        return await asyncio.to_thread(self.summary, context)
 
     def summary(self, context: ThreadContext) -> ThreadSummary:
         stated = consensus_claims(context, self.lengths)
@@ -137,11 +132,11 @@ def _candidates(
     messages: Sequence[ContextMessage], limit: int, shown: set[str]
 ) -> list[tuple[ContextMessage, Sentence, Candidate]]:
     """The sentences to choose from, in the thread's order; every message has its share of the limit."""
-    each = max(1, limit // max(1, len(messages)))
+    per_message = max(1, limit // max(1, len(messages)))
     found = []
     for number, message in enumerate(messages[:limit]):
         sentences = own_sentences(message.text)
-        for position, sentence in enumerate(sentences[:each]):
+        for position, sentence in enumerate(sentences[:per_message]):
             if sentence.text not in shown and _is_prose(sentence.text):
                 candidate = Candidate(sentence.text, number, position, len(sentences))
                 found.append((message, sentence, candidate))

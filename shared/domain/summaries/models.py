@@ -8,9 +8,8 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from shared.documents.base import Subdocument
 from shared.domain.consensus.models import ConsensusMessage, ThreadConsensus
 
 __all__ = [
@@ -38,7 +37,11 @@ class SummaryType(StrEnum):
     DRAFT_FOCUSED = "draft-focused"
 
 
-class Citation(Subdocument):
+class Citation(BaseModel):
+    """Words of a mail that show a claim. Stored as it is, inside summaries."""
+
+    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+
     chunk_id: str
     message_id: str
     quote: str

@@ -1,4 +1,4 @@
-"""The encoder's process: `python -m shared.embedding.process.worker`, started by process.py.
+"""The encoder's process: `python -m shared.embedding.process.worker`, started by child.py.
 
 The first frame names the encoder; the answer describes it. Each further frame holds texts; the answer holds
 their vectors, or the error. The process ends with its owner: when the owner goes, SIGKILL included, standard

@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from shared.documents.prepared_message import PreparedMessage, arrival_of
+from shared.documents.prepared_message import PreparedMessage, prepare_message
 from shared.domain.mail.models import ParsedMail, Share, Skipped
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.assignment import Links
@@ -14,8 +14,6 @@ from shared.ingestion.unpacking.members import SkippedMember, open_members
 __all__ = ["BATCH", "BATCH_SIZE", "Batch", "batch_from_marshal", "batch_to_marshal", "read_batches"]
 
 BATCH = 100
-
-
 BATCH_SIZE = 1_000_000  # characters of text
 
 
@@ -25,16 +23,16 @@ class Batch(NamedTuple):
 
 
 def read_batches(path: Path, share: Share | None = None) -> Generator[Batch, None, None]:
-    """The messages of all mailboxes in the archive, whatever it is packed as; what was passed over beside.
+    """The messages of all mailboxes in the archive, however it is packed, and what was skipped.
 
-    Of several shares, the first has what was passed over.
+    Several processes may each read a share of the messages. The first share reports what was skipped.
     """
     left_out: list[SkippedMember] = []
     on_skip = left_out.append if share is None or share.number == 0 else _ignore
     found = (
-        each
+        mail
         for member in open_members(path, on_skip=on_skip)
-        for each in parse_archive(member.stream, share=share)
+        for mail in parse_archive(member.stream, share=share)
     )
     while some := _next_batch(found):
         yield _batch(some, left_out)
@@ -51,16 +49,16 @@ def _next_batch(found: Iterator[ParsedMail | Skipped]) -> list[ParsedMail | Skip
     """As many as make a batch; fewer where they are large: batches wait in memory."""
     some: list[ParsedMail | Skipped] = []
     size = 0
-    while len(some) < BATCH and size < BATCH_SIZE and (each := next(found, None)) is not None:
-        some.append(each)
-        size += len(each.body_raw) + len(each.body_html or "") if isinstance(each, ParsedMail) else 0
+    while len(some) < BATCH and size < BATCH_SIZE and (mail := next(found, None)) is not None:
+        some.append(mail)
+        size += len(mail.body_raw) + len(mail.body_html or "") if isinstance(mail, ParsedMail) else 0
     return some
 
 
 def _batch(found: list[ParsedMail | Skipped], left_out: list[SkippedMember]) -> Batch:
     skipped = [Skipped(0, 0, 0, f"{member.name}: {member.reason}") for member in left_out]
-    skipped += [each for each in found if isinstance(each, Skipped)]
-    return Batch([arrival_of(each) for each in found if isinstance(each, ParsedMail)], skipped)
+    skipped += [mail for mail in found if isinstance(mail, Skipped)]
+    return Batch([prepare_message(mail) for mail in found if isinstance(mail, ParsedMail)], skipped)
 
 
 def batch_to_marshal(batch: Batch) -> Any:
@@ -69,13 +67,13 @@ def batch_to_marshal(batch: Batch) -> Any:
         ((*links[:-1], [tuple(entry) for entry in links.entries]), document, size)
         for links, document, size in batch.arrivals
     ]
-    return arrivals, [(each.index, each.offset, each.size, each.reason) for each in batch.skipped]
+    return arrivals, [(part.index, part.offset, part.size, part.reason) for part in batch.skipped]
 
 
 def batch_from_marshal(values: Any) -> Batch:
-    """What `plain` wrote."""
+    """What `batch_to_marshal` made."""
     arrivals, skipped = values
-    return Batch([_arrival(*each) for each in arrivals], [Skipped(*each) for each in skipped])
+    return Batch([_arrival(*arrival) for arrival in arrivals], [Skipped(*part) for part in skipped])
 
 
 def _arrival(links: Any, document: dict[str, Any], size: int) -> PreparedMessage:

@@ -57,8 +57,8 @@ class Reader:
         self._open = len(shares)
 
     async def __aenter__(self) -> Self:
-        for each in self._threads:
-            each.start()
+        for thread in self._threads:
+            thread.start()
         return self
 
     async def __aexit__(
@@ -70,8 +70,8 @@ class Reader:
                 process.kill()
         self._room.release(len(self._threads))
         # Not for ever: a thread that hangs in a hostile mail cannot be ended, and must not hold this up.
-        for each in self._threads:
-            await asyncio.to_thread(each.join, JOIN_SECONDS)
+        for thread in self._threads:
+            await asyncio.to_thread(thread.join, JOIN_SECONDS)
 
     async def slices(self, size: int) -> AsyncIterator[Batch]:
         """So many messages together, or a few more; the last of them are fewer.
@@ -81,7 +81,7 @@ class Reader:
         ahead, text = Batch([], []), 0
         while (batch := await self._next()) is not None:
             ahead = Batch(ahead.arrivals + batch.arrivals, ahead.skipped + batch.skipped)
-            text += sum(each.size for each in batch.arrivals)
+            text += sum(arrival.size for arrival in batch.arrivals)
             if len(ahead.arrivals) >= size or text >= SLICE_SIZE:
                 yield ahead
                 ahead, text = Batch([], []), 0

@@ -3,9 +3,7 @@
 import json
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
-
-import aiohttp
+from typing import TYPE_CHECKING, Any
 
 from shared.clients.outbound import (
     AddressPolicy,
@@ -14,12 +12,20 @@ from shared.clients.outbound import (
     SourceError,
     check_http_url,
 )
-from shared.clients.outbound_connector import checked_connector
 from shared.core.ids import delivery_id
+from shared.core.lazy_import import lazy
 from shared.core.retry_after import retry_after_seconds
 from shared.documents.reports import Report
 from shared.publishing.webhooks.signing import sign
 from shared.settings.webhooks import Webhook
+
+if TYPE_CHECKING:
+    import aiohttp
+
+    from shared.clients import outbound_connector
+else:  # the stage that plans deliveries imports this module, and sends nothing
+    aiohttp = lazy("aiohttp")
+    outbound_connector = lazy("shared.clients.outbound_connector")
 
 __all__ = ["NotDeliveredError", "SendOptions", "payload", "send"]
 
@@ -76,7 +82,9 @@ async def send(hook: Webhook, report: Report, policy: AddressPolicy, *, options:
         timeout = aiohttp.ClientTimeout(total=options.seconds)
         async with (
             aiohttp.ClientSession(
-                connector=checked_connector(policy), timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()
+                connector=outbound_connector.checked_connector(policy),
+                timeout=timeout,
+                cookie_jar=aiohttp.DummyCookieJar(),
             ) as session,
             session.post(url, data=body, headers=headers, allow_redirects=False) as response,
         ):

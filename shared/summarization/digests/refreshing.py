@@ -32,7 +32,7 @@ MAX_A_RUN = 200
 async def refresh_due(clients: Clients, now: datetime, limit: int = MAX_A_RUN) -> list[str]:
     """Make those that were touched since they were made, as many as the limit allows; which they were."""
     touched = clients.store.query(TOUCHED_DIGESTS, Session(), limit=limit)
-    due, failures = [each["scope"] async for each in touched], []
+    due, failures = [row["scope"] async for row in touched], []
     for scope in due:
         try:
             await refresh_digest(clients, parse_scope(scope), now)
@@ -90,7 +90,9 @@ def _template(scope: DigestScope) -> str:
 
 async def _chunk_texts(clients: Clients, selected: Selected, session: Session) -> dict[str, str]:
     keys = {
-        (citation.chunk_id, each.thread.id) for each in selected.shown for citation in each.summary.citations
+        (citation.chunk_id, entry.thread.id)
+        for entry in selected.shown
+        for citation in entry.summary.citations
     }
     found = await clients.store.find_many(Chunk, sorted(keys), session)
     return {id_: chunk.text for id_, chunk in found.items()}
@@ -99,15 +101,15 @@ async def _chunk_texts(clients: Clients, selected: Selected, session: Session) -
 def _document(
     id_: str, scope: DigestScope, version: str, selected: Selected, composed: Composed, now: datetime
 ) -> Summary:
-    threads = [each.thread for each in selected.shown]
-    firsts = [each.first_message_date for each in threads if each.first_message_date]
-    lasts = [each.last_message_date for each in threads if each.last_message_date]
+    threads = [entry.thread for entry in selected.shown]
+    firsts = [thread.first_message_date for thread in threads if thread.first_message_date]
+    lasts = [thread.last_message_date for thread in threads if thread.last_message_date]
     return Summary(
         id=id_,
         summary_id=id_,
         scope=scope.name,
         thread_id=None,
-        thread_ids=[each.id for each in threads],
+        thread_ids=[thread.id for thread in threads],
         summary_type=scope.kind,
         title=scope.title,
         content_markdown=composed.markdown,

@@ -149,8 +149,8 @@ class _Job:
         self.tally = Tally()
         self.journal = Journal(clients.blobs, audit.id)
         rate = audit.selection.get("rate")
-        self._pace = RateLimiter(rate or None, stopped=watch.stopped)
-        self._mover = Mover(clients.bus, self._pace, watch, patience=patience)
+        self._pace = RateLimiter(rate or None, clients.runtime, stopped=watch.stopped)
+        self._mover = Mover(clients.bus, self._pace, watch, clients.runtime, patience)
         self._saved = clients.runtime.monotonic()
         self._running = 0
 

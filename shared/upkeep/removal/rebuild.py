@@ -11,7 +11,7 @@ from shared.clients.cosmos.session import Session
 from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
 from shared.documents.messages import Message
-from shared.documents.prepared_message import arrival_of
+from shared.documents.prepared_message import prepare_message
 from shared.documents.queries.chunks import CHUNK_ARCHIVES_OF_THREAD, CHUNKS_OF_THREAD
 from shared.documents.queries.messages import MESSAGES_OF_THREAD
 from shared.documents.threads import Thread
@@ -55,7 +55,7 @@ async def rebuild_thread(
     places: dict[str, str] = {}
     for archive in sorted({one for message in messages for one in message.archive_ids}):
         members = [
-            arrival_of(parsed_message(message)) for message in messages if archive in message.archive_ids
+            prepare_message(parsed_message(message)) for message in messages if archive in message.archive_ids
         ]
         threaded = await Registry(clients).add(members, archive, sources.get(archive, ""), session)
         places = {node: threaded.renamed.get(place, place) for node, place in places.items()}

@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.domain.chunking.chunker import ChunkSettings, Strategy, TextChunk, chunk_body
-from shared.domain.chunking.tokens import WINDOW, ModelTokenizer, TokenizerNotFoundError, find_tokenizer_file
+from shared.domain.chunking.tokens import WINDOW, ModelTokenizer
 from shared.domain.mail.models import Segment, SegmentKind, Skipped
 from shared.domain.mail.normalize import NormalizedBody, segment
 from shared.domain.mail.parse import parse_archive
+from shared.embedding.tokenizer_file import TokenizerNotFoundError, find_tokenizer_file, model_tokenizer
 from tests.support.mail_data import WHY_SKIPPED, archives, data_folder, open_archive
 
 try:
@@ -25,7 +26,7 @@ PROSE = "The working group met. It agreed on the text, e.g. in Sec. 4. Nobody ob
 
 @cache
 def tokenizer() -> ModelTokenizer:
-    return ModelTokenizer()
+    return model_tokenizer()
 
 
 def bag_of_letters(sentences: Sequence[str]) -> list[list[float]]:

@@ -19,6 +19,17 @@ from shared.domain.mail.charsets import decode
         ("안녕하세요 여러분", "euc-kr"),
         ("Ελληνικά γράμματα εδώ", "iso-8859-7"),
         ("¿Qué? Ünïcödé", "utf-8"),
+        ("Zażółć gęślą jaźń", "cp1250"),
+        ("Příliš žluťoučký kůň", "cp1250"),
+        ("Větší změny v příštím vydání", "iso-8859-2"),
+        ("İstanbul'da güneşli bir gün", "cp1254"),
+        ("שלום לכולם, מה שלומכם", "cp1255"),
+        ("مرحبا بكم في القائمة", "cp1256"),
+        ("สวัสดีครับ ทุกคน", "tis-620"),
+        ("您好，這是一封郵件", "big5"),  # noqa: RUF001 -- likewise
+        ("Ivan Balás wrote about señor Núñez", "latin-1"),
+        ("I think Jörg is right: it's a “bad” idea – really", "cp1252"),  # noqa: RUF001 -- a dash
+        ("Привет", "koi8-r"),
     ],
 )
 @pytest.mark.parametrize("declared", ["", "x-unknown", "unknown-8bit"])

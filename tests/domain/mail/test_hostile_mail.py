@@ -26,10 +26,27 @@ def test_no_mail_keeps_the_parser_busy(mail: str) -> None:
         parse_message(mail.encode())
 
 
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<div>" * 50_000 + "Seen.",
+        "<div></p>" * 50_000 + "Seen.",
+        "<p " + " ".join(f"a{number}=1" for number in range(50_000)) + ">Seen.",
+        "".join(f"<b i={number}>" for number in range(5_000)) + "<p>x" * 5_000 + "Seen.",
+        "<ul><li>" * 40_000 + "Seen.",
+    ],
+    ids=["deep", "deep with other ends", "attributes", "formatting", "lists"],
+)
+def test_no_html_keeps_the_parser_busy_or_hides_its_text(html: str) -> None:
+    with within_cpu(6.0):
+        message = parse_message(f"{HEAD.strip()}\nContent-Type: text/html\n\n{html}\n".encode())
+    assert "Seen." in message.body_normalized
+
+
 def test_a_long_field_is_read_without_its_runs_of_spaces() -> None:
     to = ",   ".join(f"Ada   Number{number} <ada{number}@example.org>" for number in range(50))
     message = parse_message(f"From: eve@example.com\nTo: {to}\n\ntext\n".encode())
-    assert [tuple(each) for each in message.to][:2] == [
+    assert [tuple(address) for address in message.to][:2] == [
         ("Ada Number0", "ada0@example.org"),
         ("Ada Number1", "ada1@example.org"),
     ]

@@ -9,6 +9,7 @@ from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.extractive import ExtractiveSummarizer, Lengths
 from shared.domain.summaries.markdown import render_markdown
 from shared.domain.summaries.models import Section, Summarizer, ThreadContext, ThreadSummary
+from shared.summarization.offline_summarizer import OfflineSummarizer
 from tests.support.discussions import discussion, letters
 
 
@@ -147,7 +148,7 @@ def test_the_title_is_the_subject_without_prefixes() -> None:
 
 
 async def test_it_is_a_summarizer() -> None:
-    summarizer: Summarizer = ExtractiveSummarizer()
+    summarizer: Summarizer = OfflineSummarizer()
     summary = await summarizer.summarize(forty_messages())
     assert summary.generated_by == summarizer.name
     assert summary.consensus.counts.objection == 2

@@ -34,6 +34,10 @@ class Bus:
     def connection_string(self) -> str:
         return connection_string(self.port)
 
+    @property
+    def admin_connection_string(self) -> str:
+        return connection_string(int(self.admin.rpartition(":")[2]))
+
     def purge(self, address: str) -> int:
         """Receive and delete everything that is ready, and say how much it was."""
         with RawClient(self.port) as client:

@@ -5,6 +5,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from xml.etree import ElementTree as ET
 
 import pytest
 from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
@@ -19,20 +20,18 @@ from azure.servicebus.management import (
 
 from tests.localcloud.servicebus.conftest import Bus
 from tests.localcloud.servicebus.sdk import receive
-from tests.localcloud.servicebus.topology import TOPOLOGY, connection_string
+from tests.localcloud.servicebus.topology import TOPOLOGY
+from tests.support.raw_amqp import sas_token
 
+ATOM = "http://www.w3.org/2005/Atom"
 NAMESPACE = TOPOLOGY["UserConfig"]["Namespaces"][0]
-
-
-def admin_connection(bus: Bus) -> str:
-    return connection_string(int(bus.admin.rpartition(":")[2]))
 
 
 @pytest.fixture(scope="module")
 def admin(bus: Bus) -> Iterator[ServiceBusAdministrationClient]:
     """As documented: the admin port in the endpoint, and the service's own certificate authority."""
     with ServiceBusAdministrationClient.from_connection_string(
-        admin_connection(bus), connection_verify=str(bus.data / "ca.pem")
+        bus.admin_connection_string, connection_verify=str(bus.data / "ca.pem")
     ) as client:
         yield client
 
@@ -98,6 +97,27 @@ def test_rules_are_shown_as_they_were_configured(admin: ServiceBusAdministration
     assert properties.filter.properties == {"colour": "red", "urgent": True}
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "NEWS/SUBSCRIPTIONS/SPORT/RULES/LABEL",
+        "news/Subscriptions/sport/Rules/label",
+        "news/subscriptions/sport/rules/label",
+        "news/Subscriptions/sport/RULES",
+        "News/SUBSCRIPTIONS",
+        "$RESOURCES/Topics",
+        "$NamespaceInfo",
+        "Old/Rules/Book",
+    ],
+)
+def test_paths_are_case_insensitive(bus: Bus, path: str) -> None:
+    request = urllib.request.Request(f"{bus.admin}/{path}")
+    request.add_header("Authorization", sas_token("sb://localhost/"))
+    with urllib.request.urlopen(request, timeout=5) as response:
+        root = ET.fromstring(response.read())
+    assert root.tag in {f"{{{ATOM}}}{kind}" for kind in ("entry", "feed")}
+
+
 def test_the_namespace_has_a_name(admin: ServiceBusAdministrationClient) -> None:
     assert admin.get_namespace_properties().name == "sbemulatorns"
 
@@ -122,7 +142,7 @@ def test_the_topology_is_read_only(admin: ServiceBusAdministrationClient) -> Non
 
 
 def test_a_wrong_key_is_refused(bus: Bus) -> None:
-    wrong = admin_connection(bus).replace("SAS_KEY_VALUE", "WRONG")
+    wrong = bus.admin_connection_string.replace("SAS_KEY_VALUE", "WRONG")
     with (
         ServiceBusAdministrationClient.from_connection_string(
             wrong, connection_verify=str(bus.data / "ca.pem")
@@ -135,7 +155,7 @@ def test_a_wrong_key_is_refused(bus: Bus) -> None:
 
 async def test_the_asynchronous_client_reads_the_same(bus: Bus) -> None:
     async with AsyncAdministrationClient.from_connection_string(
-        admin_connection(bus), connection_verify=str(bus.data / "ca.pem")
+        bus.admin_connection_string, connection_verify=str(bus.data / "ca.pem")
     ) as admin:
         assert [topic.name async for topic in admin.list_topics()] == ["news", "js-news"]
         assert (await admin.get_queue("work")).max_delivery_count == 3

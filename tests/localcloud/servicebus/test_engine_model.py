@@ -264,7 +264,7 @@ class QueueAgainstModel(RuleBasedStateMachine):
                 self.journal.pop(row, None)
             else:
                 self.journal[row] = message
-        self.namespace.changes.journalled()
+        self.namespace.changes.clear_committed()
 
     @invariant()
     def both_agree(self) -> None:

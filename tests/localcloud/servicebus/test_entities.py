@@ -10,7 +10,7 @@ from localcloud.servicebus.engine import Namespace
 from localcloud.servicebus.entities import MAX_ENTITY_BYTES, Queue
 from localcloud.servicebus.errors import LockLost, MessageNotFound, QuotaExceeded
 from localcloud.servicebus.filters import Rule, SqlFilter
-from localcloud.servicebus.indexes import Agenda, DuplicateHistory, SequenceIndex
+from localcloud.servicebus.indexes import Deadlines, DuplicateHistory, SequenceIndex
 from localcloud.servicebus.messages import Message, MessageView, parse_message
 from localcloud.servicebus.options import EntityOptions
 from localcloud.servicebus.ready import ReadyMessages
@@ -205,7 +205,7 @@ def test_completing_in_any_order_leaves_nothing_behind() -> None:
     queue = it.queue()
     assert (len(queue.messages), queue.bytes, len(queue.locked)) == (0, 0, 0)
     assert list(queue.peek(0, 10)) == []
-    assert len(queue._expiries) < 2 * Agenda.SLACK
+    assert len(queue._expiry_times) < 2 * Deadlines.SLACK
 
 
 def test_expired_messages_that_nobody_takes_are_not_kept_in_memory() -> None:

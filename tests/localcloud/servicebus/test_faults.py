@@ -5,7 +5,6 @@ import json
 import time
 import urllib.error
 import urllib.request
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,14 +21,15 @@ from tests.localcloud.servicebus.topology import entity, topology
 from tests.support.raw_amqp import RawClient, message, request
 from tests.support.services import running_service
 
+# The SDK leaves the socket of a broken connection to the garbage collector, which warns of it.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+
 
 @pytest.fixture(autouse=True)
-def _sockets_that_the_sdk_forgets() -> Iterator[None]:
-    """The SDK leaves the socket of a connection that broke to the garbage collector, which warns of it."""
+def _collect_abandoned_sockets() -> Iterator[None]:
+    """Here, where the warning is ignored, rather than in a later test."""
     yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
+    gc.collect()
 
 
 @pytest.fixture
@@ -126,7 +126,8 @@ def test_an_answer_can_be_delayed(faulty: Bus, raw: RawClient) -> None:
     faulty.plan_faults({"kind": "delay", "operation": "send", "args": {"ms": 400}})
     started = time.monotonic()
     assert send(raw) == 0x24
-    assert time.monotonic() - started >= 0.4
+    # The server's event loop counts whole milliseconds, so its timer may fire a fraction of one early.
+    assert time.monotonic() - started >= 0.398
 
 
 def test_a_completion_whose_answer_is_lost_has_still_happened(faulty: Bus, raw: RawClient) -> None:

@@ -40,6 +40,7 @@ TOPOLOGY = topology(
         entity("async-work"),
         entity("js-work"),
         entity("raw"),
+        entity("raw-types"),
         entity("fuzz"),
         entity("raw-windows"),
         entity("faulty"),
@@ -63,6 +64,7 @@ TOPOLOGY = topology(
         entity("second", ForwardTo="target"),
         entity("ping", ForwardTo="pong"),
         entity("pong", ForwardTo="ping"),
+        entity("old/rules/book"),
     ],
     [
         topic(
@@ -76,6 +78,10 @@ TOPOLOGY = topology(
             RequiresDuplicateDetection=True,
             DuplicateDetectionHistoryTimeWindow="PT1M",
         ),
-        topic("js-news", entity("red", [sql("red", "colour = 'red'")])),
+        topic(
+            "js-news",
+            entity("red", [sql("red", "colour = 'red'")]),
+            entity("numbers", [correlation("by-number", Properties={"count": 5, "ratio": 1.5})]),
+        ),
     ],
 )

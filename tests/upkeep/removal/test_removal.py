@@ -317,16 +317,9 @@ async def test_digests_that_told_of_a_removed_thread_are_made_again_without_it(
         store = place.clients.store
         (told,) = [each for each in await place.stored("summaries") if each["thread_id"] == LUNCH]
         scope = "weekly:other:2024-W01"
-        digest = Summary.model_validate(
-            {
-                **told,
-                "id": "d",
-                "summary_id": "d",
-                "scope": scope,
-                "thread_id": None,
-                "thread_ids": [LUNCH],
-                "created_at": place.now,
-            }
+        digest = read_document(
+            Summary,
+            {**told, "id": "d", "summary_id": "d", "scope": scope, "thread_id": None, "thread_ids": [LUNCH]},
         )
         await store.create(digest, Session())
         done = await remove(place, "archive", archive)

@@ -115,7 +115,7 @@ class _Status(StrEnum):
 
 
 class ProcessingStatus(_Status):
-    """Of messages, chunks and threads. There is no "processing": what is in flight, the broker knows."""
+    """Of messages, chunks and threads. There is no "processing": the broker knows what is in flight."""
 
     PENDING = "pending"
     PROCESSED = "processed"

@@ -1,4 +1,4 @@
-"""Operations that run in the app: asked for by somebody who does not wait, done by a function.
+"""Operations that run in the background: requested on the operator's page, done by a function.
 
 The operation's record is written first and its id goes to a queue. A function that breaks off is delivered
 again, and goes on where it was.

@@ -1,4 +1,4 @@
-"""How it stands: queues, dead letters, documents, throughput, and what operators and the sweep did last."""
+"""The state of the system: queues, dead letters, documents, throughput, latest operations and sweep."""
 
 import asyncio
 from dataclasses import asdict, dataclass, field
@@ -105,7 +105,7 @@ async def read_status(clients: Clients, *, now: datetime | None = None, operatio
 async def _queues(clients: Clients) -> list[QueueStatus]:
     try:
         counted = await queue_counts(clients.settings, QUEUES)
-    except SDK_ERRORS:  # no administration here: what can be peeked can be counted
+    except SDK_ERRORS:  # the emulators have no administration: count by peeking
         counted = None
     if counted is None:
         return list(await asyncio.gather(*(_peeked(clients, queue) for queue in QUEUES)))
@@ -120,7 +120,7 @@ async def _queues(clients: Clients) -> list[QueueStatus]:
 
 
 async def _with_ages(clients: Clients, queue: str, waiting: int, dead: int) -> QueueStatus:
-    """A look at the oldest only where there is one: it costs half a second to open a link."""
+    """Peek at the oldest only where there is one: opening a link takes half a second."""
     first = await clients.bus.peek(queue, start=1, count=1) if waiting else []
     last = await clients.bus.peek_dead_letters(queue, start=1, count=1) if dead else []
     return QueueStatus(

@@ -69,7 +69,7 @@ class StuckDocument:
 
     @property
     def since(self) -> datetime:
-        """When something was last heard of it."""
+        """The time of its last attempt, or of its creation."""
         return datetime.fromisoformat(self.stored.get("lastAttemptTime") or self.stored["created_at"])
 
     def shown(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def _names() -> str:
 async def stuck_documents(
     clients: Clients, collections: Sequence[Collection] = COLLECTIONS, *, now: datetime | None = None
 ) -> AsyncIterator[StuckDocument]:
-    """Open, and nothing was heard of them for longer than the stuck threshold; oldest first."""
+    """Open documents without any outcome for longer than the stuck threshold; oldest first."""
     policy = Policy.from_settings(clients.settings)
     old = stored_time((now or clients.runtime.now()) - policy.stuck_after)
     for collection in collections:
@@ -152,7 +152,7 @@ async def troubled_by_id(clients: Clients, collection: Collection, ids: Sequence
 
 
 async def reset_documents(clients: Clients, documents: Sequence[StuckDocument]) -> BulkResult:
-    """As the specification has it: no attempt counted, pending again; the next sweep asks for them."""
+    """Pending again, with no attempt counted, as the specification says: the next sweep requeues them."""
     return await _change_all(documents, lambda document: _reset(clients, document.due()))
 
 
@@ -169,7 +169,7 @@ async def retry_documents(clients: Clients, documents: Sequence[StuckDocument]) 
 async def _change_all(
     documents: Sequence[StuckDocument], act: Callable[[StuckDocument], Awaitable[None]]
 ) -> BulkResult:
-    """One that cannot be changed is left out, and holds up no other."""
+    """A document that cannot be changed is skipped; the others are changed all the same."""
     changed, left = 0, list[SkippedDocument]()
     for document in documents:
         try:

@@ -1,4 +1,4 @@
-"""Everything that is known to have happened to a document or an event, from all places that keep it."""
+"""The history of a document or an event: from documents, failures, dead letters, audits and spans."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -56,8 +56,8 @@ class TimelineEntry:
 
 @dataclass(frozen=True)
 class Timeline:
-    happenings: list[TimelineEntry]  # in the order of time
-    without: str | None = None  # why there are no spans, where nobody could be asked
+    entries: list[TimelineEntry]  # in chronological order
+    without: str | None = None  # why there are no spans
 
 
 async def read_timeline(clients: Clients, id_: str, telemetry: str | None) -> Timeline:

@@ -47,7 +47,7 @@ class RetryReason(StrEnum):
 
 @dataclass(frozen=True)
 class DueDocument:
-    """A document to be asked for again, or to be given up."""
+    """A document to be requeued, or to be given up."""
 
     collection: Collection
     why: RetryReason
@@ -73,7 +73,7 @@ class DueDocument:
 
     @property
     def reason(self) -> str:
-        """Its last error; where there is none, that there is none is what is wrong with it."""
+        """Its last error; without one, the lack of any outcome is the error."""
         if self.last_error:
             return self.last_error
         if self.last_attempt is None:

@@ -54,7 +54,7 @@ class Requeuer:
         return len(counted)
 
     async def give_up(self, dues: Sequence[DueDocument]) -> list[DueDocument]:
-        """Mark them as failed for good; those that were marked here."""
+        """Mark them as failed for good; returns those that this call marked."""
         session = Session()
         marked = await self._those_that(dues, lambda due: self._give_up(due, session))
         for due in marked:
@@ -103,8 +103,8 @@ class Requeuer:
 
 
 def _may_be_dropped(event: Event[Any]) -> bool:
-    """As a first attempt it may be the very event that the topic has seen lately, and its work is undone.
+    """Whether the topic may drop it as a duplicate: a first attempt equals the original event.
 
-    Not a thread's request: there the one that was seen is orchestration's, and one of the two is enough.
+    Not a thread's request: the event that the topic has seen is orchestration's own, and one is enough.
     """
     return event.attempt == 1 and not isinstance(event.data, SummarizationRequested)

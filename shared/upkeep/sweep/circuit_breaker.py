@@ -68,6 +68,6 @@ async def find_evidence(
 
 
 async def _finished(store: Store, collection: Collection, since: str) -> int:
-    """How many, up to as many as failures are looked at: more make no difference."""
+    """How many, up to the number of failures that are compared: more make no difference."""
     finished = store.query(finished_since(collection), Session(), since=since)
     return len([row async for row in finished])

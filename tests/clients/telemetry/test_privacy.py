@@ -95,7 +95,7 @@ def test_the_text_of_a_foreign_exception_stays_behind_and_its_frames_do_not() ->
 
     assert "private sentence" not in cleaned
     assert "second line" not in cleaned
-    assert 'test_telemetry_privacy.py", line' in cleaned
+    assert 'test_privacy.py", line' in cleaned
     assert cleaned.endswith("ValueError")
 
 

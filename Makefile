@@ -81,10 +81,11 @@ bench: setup ## One benchmark: make bench NAME=servicebus (see docs/benchmarks.m
 conformance: setup ## Microsoft's own Cosmos DB tests, against the local Cosmos DB
 	$(PY) -m tools.cosmos_conformance $(ARGS)
 
-lint: $(VENV)/ready ## ruff and mypy --strict
+lint: $(VENV)/ready ## ruff, mypy --strict and the import contracts
 	$(PY) -m ruff format --check --quiet $(CODE)
 	$(PY) -m ruff check --quiet $(CODE)
 	$(PY) -m mypy $(CODE)
+	$(VENV)/bin/lint-imports --no-logo --no-cache
 
 CHAT_VENV := .venv-chat
 chat-model: $(VENV)/ready ## Summarise through a real chat model, in an environment of its own

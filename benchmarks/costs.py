@@ -29,9 +29,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.containers import CONTAINERS
 from shared.documents.queries.named_query import NamedQuery
-from shared.embedding.instance import close_embedder
 from shared.ingestion.uploads import Upload, take_upload
-from shared.pipeline.delivery import Delivery
 from shared.pipeline.runner import StageRunner
 from shared.pipeline.stage import Stage
 from shared.settings.app import Settings
@@ -40,6 +38,7 @@ from stages.chunking import CHUNKING
 from stages.embedding import EMBEDDING
 from stages.orchestration import ORCHESTRATION
 from stages.parsing import PARSING
+from stages.registration import delivery_from_sdk
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.support.cloud import local_cloud, servicebus
@@ -141,7 +140,7 @@ class Pipeline:
         ):
             while batch := await receiver.receive_messages(AT_ONCE, max_wait_time=QUIET_SECONDS):
                 for message in batch:
-                    delivery = Delivery.from_sdk(message)
+                    delivery = delivery_from_sdk(message)
                     cost.events += 1
                     cost.event_bytes += len(delivery.body)
                     await runner.run(delivery)
@@ -172,7 +171,6 @@ async def measure(settings: Settings, content: bytes) -> tuple[dict[str, Cost], 
         for stage in STAGES:
             costs[stage.name] = await pipeline.run(stage)
         sizes = await stored_bytes(clients)
-    await close_embedder()
     await clients.close()
     return costs, sizes
 

@@ -27,10 +27,10 @@ from shared.documents.containers import read_document
 from shared.documents.messages import Message
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.data import JSONParsed
-from shared.pipeline.events.envelope import Event
 from shared.pipeline.runner import StageRunner
 from shared.settings.app import Settings
 from tests.support.cloud import local_cloud, servicebus
+from tests.support.events import event_of
 from tests.support.toy_stages import Bench, Toy, bench, chunk_of
 
 MESSAGES_PER_EVENT = 20
@@ -119,7 +119,7 @@ async def run(events: int, rounds: int) -> list[tuple[Measure, Measure]]:
 
             async def by_runner(batch: list[JSONParsed]) -> None:
                 for data in batch:
-                    await runner.run(Delivery(Event.of(data).to_json(), "id"))
+                    await runner.run(Delivery(event_of(data).to_json(), "id"))
 
             measured = []
             for number, batch in enumerate(planned):

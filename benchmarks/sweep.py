@@ -26,6 +26,7 @@ from shared.core.ids import chunk_id
 from shared.documents.base import ProcessingStatus
 from shared.documents.chunks import Chunk
 from shared.upkeep.sweep.run import Options, sweep
+from tests.support.clock import with_clock
 from tests.support.cloud import local_cloud, servicebus
 from tests.support.toy_stages import bench
 from tests.upkeep.sweep.environment import count_items
@@ -73,7 +74,7 @@ async def measure(name: str, clients: Clients, reader: InMemoryMetricReader, ite
     items.clear()
     units, calls = totals(reader)
     started, cpu = time.perf_counter(), time.process_time()
-    run = await sweep(clients, Options(now=lambda: NOW, dry_run=name == FIRST))
+    run = await sweep(with_clock(clients, lambda: NOW), Options(dry_run=name == FIRST))
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
     units, calls = totals(reader)[0] - units, totals(reader)[1] - calls
     requeued = run.counts["chunks"]["requeued"] if run else 0

@@ -39,7 +39,7 @@ def ingest(
         from shared.upkeep.audit import audited
 
         selection = {"file": file.name, "source": source}
-        async with audited(clients.store, "archive.ingest", actor(), selection) as counts:
+        async with audited(clients, "archive.ingest", actor(), selection) as counts:
             try:
                 stored = await take_upload(Upload(_content(file), file.name, source), clients)
             except ArchiveError as error:
@@ -85,8 +85,8 @@ def progress(
     table(
         ["stage", "done>", "of>", "unit", "given up>"],
         [
-            (each.name, f"{each.done:,}", f"{each.total:,}", f"{each.unit}s", f"{each.failed:,}")
-            for each in found.stages
+            (stage.name, f"{stage.done:,}", f"{stage.total:,}", f"{stage.unit}s", f"{stage.failed:,}")
+            for stage in found.stages
         ],
         empty="",
     )

@@ -1,4 +1,4 @@
-"""What operators did."""
+"""`audit`: what operators did."""
 
 from typing import Annotated
 
@@ -22,27 +22,27 @@ def audit(
     from shared.upkeep.audit import find_audit, last_audits
 
     if operation is not None:
-        one = run_command(lambda clients: find_audit(clients.store, operation)).model_dump(
+        stored = run_command(lambda clients: find_audit(clients.store, operation)).model_dump(
             mode="json", exclude={"etag"}
         )
         unused = {"schema_version", "created_at", "attemptCount", "lastAttemptTime", "lastError", "day"}
-        shown = {name: value for name, value in one.items() if name not in unused and value is not None}
+        shown = {name: value for name, value in stored.items() if name not in unused and value is not None}
         return print_json(shown) if json else fields(shown.items())
     found = run_command(lambda clients: last_audits(clients.store, limit))
     if json:
-        return print_json([each.model_dump(mode="json", exclude={"etag"}) for each in found])
+        return print_json([record.model_dump(mode="json", exclude={"etag"}) for record in found])
     table(
         ["operation", "started", "what", "who", "status", "counts*"],
         [
             (
-                each.id,
-                f"{each.started_at:%Y-%m-%d %H:%M}",
-                each.action,
-                each.actor,
-                each.status,
-                ", ".join(f"{number:,} {name}" for name, number in each.counts.items() if number),
+                record.id,
+                f"{record.started_at:%Y-%m-%d %H:%M}",
+                record.action,
+                record.actor,
+                record.status,
+                ", ".join(f"{number:,} {name}" for name, number in record.counts.items() if number),
             )
-            for each in found
+            for record in found
         ],
         empty="No operation is on record.",
     )

@@ -1,4 +1,4 @@
-"""All commands in one place, and what becomes of their errors."""
+"""The command line: all commands, and how their errors are reported."""
 
 import asyncio
 import logging
@@ -79,9 +79,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, asyncio.CancelledError, typer.Abort):
         return _print_error(Code.INTERRUPTED, "interrupted")
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains at its end
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # else Python reports the broken pipe when it flushes at exit
         return Code.FAILED
-    except Exception as error:  # an operator gets one line; who wants to know more asks for it
+    except Exception as error:  # one line for the operator; --debug shows the traceback
         if GLOBAL_OPTIONS.debug:
             raise
         return _print_error(Code.FAILED, _one_line(error))

@@ -28,7 +28,7 @@ ACTOR_VARIABLE = "ROUGH_CONSENSUS_ACTOR"
 
 @dataclass
 class GlobalOptions:
-    """What stands before the command's name."""
+    """The options before the command's name."""
 
     settings: Path | None = None
     debug: bool = False
@@ -45,7 +45,7 @@ def actor() -> "Actor":
 
 
 class Interrupt:
-    """Ctrl-C: the first asks the work to come to an end, the second breaks it off."""
+    """Ctrl-C: the first asks the work to stop after the current batch, the second cancels it."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -57,7 +57,7 @@ class Interrupt:
 def run_command(
     work: Callable[["Clients"], Coroutine[Any, Any, Result]], *, interrupt: Interrupt | None = None
 ) -> Result:
-    """The work, with the connections that the settings give. An `interrupt` makes Ctrl-C gentle."""
+    """Run the work with connections from the settings. With an `interrupt` it can stop at a safe point."""
     return asyncio.run(_performed(work, interrupt))
 
 
@@ -81,7 +81,9 @@ async def _performed(work: Callable[["Clients"], Awaitable[Result]], interrupt: 
 @contextlib.contextmanager
 def _gentle(interrupt: Interrupt | None) -> Any:
     main_thread = threading.current_thread() is threading.main_thread()
-    if interrupt is None or not main_thread or sys.platform == "win32":  # no signals there
+    if (
+        interrupt is None or not main_thread or sys.platform == "win32"
+    ):  # signal handlers need the main thread
         yield
         return
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
@@ -102,7 +104,7 @@ def _gentle(interrupt: Interrupt | None) -> Any:
 
 @contextlib.contextmanager
 def _quiet() -> Any:
-    """Closing connections that broke must not hide why they did."""
+    """An error while closing must not hide the error of the work itself."""
     try:
         yield
     except Exception as error:  # noqa: BLE001 - the work is over; what it came to is already known

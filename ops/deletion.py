@@ -1,7 +1,6 @@
 """Deletes archives and sources with everything derived, and shows the receipt."""
 
 import asyncio
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -65,7 +64,7 @@ async def _delete_definition(clients: "Clients", name: str) -> bool:
     from shared.documents.sources import Source
     from shared.upkeep.audit import audited
 
-    async with audited(clients.store, "source.delete", actor(), {"source": name, "cascade": False}) as counts:
+    async with audited(clients, "source.delete", actor(), {"source": name, "cascade": False}) as counts:
         deleted = await clients.store.delete(Source, name, name, Session())
         counts["sources"] = int(deleted)
     return deleted
@@ -84,9 +83,9 @@ async def _removed(clients: "Clients", kind: str, target: str, *, here: bool) ->
     from shared.upkeep.removal.requests import request_removal
     from shared.upkeep.removal.run import run_removal
 
-    async with audited(clients.store, f"{kind}.delete", actor(), {kind: target}) as counts:
+    async with audited(clients, f"{kind}.delete", actor(), {kind: target}) as counts:
         removal = await request_removal(
-            clients, kind, target, requested_by=actor().name, now=datetime.now(UTC)
+            clients, kind, target, requested_by=actor().name, now=clients.runtime.now()
         )
         if removal is None:
             raise CommandError(Code.FAILED, f"There is no {kind} {target!r}.")

@@ -1,12 +1,13 @@
 """Dead letters: see them, group them by cause, requeue, purge and restore them."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ops.command import run_command
 from ops.exit_codes import Code, CommandError
-from ops.options import DryRun, Json, Limit, Yes, moment
+from ops.options import DryRun, Json, Limit, Yes, moment, shared_options
 from ops.output import ago, clean, fields, print_json, print_note, table
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ Rate = Annotated[
 Resume = Annotated[
     str | None, typer.Option(metavar="OPERATION", help="Go on with this operation.", show_default=False)
 ]
+Select = Callable[[], "LetterSelection"]
 DEFAULT_RATE = 100.0
 SHOWN_BODY = 4000
 
@@ -64,20 +66,20 @@ def list_(
     chosen = _chosen(queues, group=group, event_type=event_type)
     shown = chosen[:limit]
     if json:
-        return print_json([_row(each) for each in shown])
+        return print_json([_row(diagnosed) for diagnosed in shown])
     table(
         ["queue", "number>", "age>", "tries>", "event", "group", "error*"],
         [
             (
-                each.letter.queue,
-                each.letter.sequence_number,
-                ago(each.letter.enqueued_at),
-                each.letter.delivery_count,
-                each.letter.subject or "-",
-                each.group,
-                _short(each.cause.error),
+                diagnosed.letter.queue,
+                diagnosed.letter.sequence_number,
+                ago(diagnosed.letter.enqueued_at),
+                diagnosed.letter.delivery_count,
+                diagnosed.letter.subject or "-",
+                diagnosed.group,
+                _short(diagnosed.cause.error),
             )
-            for each in shown
+            for diagnosed in shown
         ],
         empty="There are no dead letters.",
     )
@@ -94,27 +96,26 @@ def groups(queues: Queues = None, json: Json = False) -> None:
     named = _named(queues)
     found = group_letters(run_command(lambda clients: diagnosed_letters(clients, named)))
     if json:
-        return print_json([each.shown() for each in found])
+        return print_json([group.shown() for group in found])
     table(
         ["group", "queue", "count>", "first>", "last>", "example>", "reason and error*"],
         [
             (
-                each.id,
-                each.queue,
-                f"{each.count:,}",
-                ago(each.first_seen),
-                ago(each.last_seen),
-                each.example,
-                f"{each.reason}: {_short(each.error)}",
+                group.id,
+                group.queue,
+                f"{group.count:,}",
+                ago(group.first_seen),
+                ago(group.last_seen),
+                group.example,
+                f"{group.reason}: {_short(group.error)}",
             )
-            for each in found
+            for group in found
         ],
         empty="There are no dead letters.",
     )
     if found:
-        print_note(
-            f"{sum(each.count for each in found):,} dead letters. `dlq requeue --group ID` requeues a group."
-        )
+        total = sum(group.count for group in found)
+        print_note(f"{total:,} dead letters. `dlq requeue --group ID` requeues a group.")
     return None
 
 
@@ -130,18 +131,18 @@ def inspect(
     """Show dead letters whole: cause, properties and body; the oldest unless named."""
     chosen = _chosen([queue], sequence=sequence)
     if sequence:
-        missing = sorted(set(sequence) - {each.letter.sequence_number for each in chosen})
+        missing = sorted(set(sequence) - {diagnosed.letter.sequence_number for diagnosed in chosen})
         if missing:
             raise CommandError(Code.FAILED, f"{queue} has no dead letter {missing[0]}.")
     shown = chosen if sequence else chosen[:limit]
     if json:
-        return print_json([{**_row(each), **each.letter.record()} for each in shown])
+        return print_json([{**_row(diagnosed), **diagnosed.letter.record()} for diagnosed in shown])
     if not shown:
         print_note("There are no dead letters.")
-    for position, each in enumerate(shown):
+    for position, diagnosed in enumerate(shown):
         if position:
             typer.echo()
-        _show(each)
+        _show(diagnosed)
     return None
 
 
@@ -164,7 +165,7 @@ def export(
     from ops.export import write_export
 
     chosen = _chosen([queue], group=group, sequence=sequence, event_type=event_type)
-    records = [{**_row(each), **each.letter.record()} for each in chosen[:limit]]
+    records = [{**_row(diagnosed), **diagnosed.letter.record()} for diagnosed in chosen[:limit]]
     write_export(output, records)
     if output != "-":
         if json:
@@ -173,10 +174,8 @@ def export(
             print_note(f"{len(records):,} dead letters written to {output}.")
 
 
-@app.command()
-def requeue(
+def _selection(
     queues: Queues = None,
-    *,
     group: Groups = None,
     sequence: Sequences = None,
     event_type: EventTypes = None,
@@ -184,6 +183,31 @@ def requeue(
     before: Before = None,
     everything: All = False,
     limit: AtMost = None,
+) -> "LetterSelection":
+    from shared.upkeep.deadletters.selection import LetterSelection
+
+    if not (queues or group or everything):
+        raise CommandError(Code.USAGE, "Say which: name a queue, a --group, or --all.")
+    if sequence and len(queues or []) != 1:
+        raise CommandError(
+            Code.USAGE, "Sequence numbers are a queue's own: name the one queue that they are of."
+        )
+    return LetterSelection(
+        queues=_named(queues),
+        groups=group or [],
+        sequence_numbers=sequence or [],
+        event_types=event_type or [],
+        since=moment(since, "--since"),
+        before=moment(before, "--before"),
+        limit=limit,
+    )
+
+
+@app.command()
+@shared_options(select=_selection)
+def requeue(
+    select: Select,
+    *,
     rate: Rate = DEFAULT_RATE,
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -197,35 +221,18 @@ def requeue(
     """
     from ops.dlq_operations import carry_out
 
-    selection = None
-    if resume is None:
-        selection = _selection(queues, group, sequence, event_type, since, before, everything, limit)
-    carry_out("dlq.requeue", selection, rate=rate, dry_run=dry_run, yes=yes, resume=resume, json=json)
+    carry_out("dlq.requeue", select, rate=rate, dry_run=dry_run, yes=yes, resume=resume, json=json)
 
 
 @app.command()
+@shared_options(select=_selection)
 def purge(
-    queues: Queues = None,
-    *,
-    group: Groups = None,
-    sequence: Sequences = None,
-    event_type: EventTypes = None,
-    since: Since = None,
-    before: Before = None,
-    everything: All = False,
-    limit: AtMost = None,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    resume: Resume = None,
-    json: Json = False,
+    select: Select, *, dry_run: DryRun = False, yes: Yes = False, resume: Resume = None, json: Json = False
 ) -> None:
     """Take dead letters out of their queue. They are archived first: `dlq restore` brings them back."""
     from ops.dlq_operations import carry_out
 
-    selection = None
-    if resume is None:
-        selection = _selection(queues, group, sequence, event_type, since, before, everything, limit)
-    carry_out("dlq.purge", selection, rate=0, dry_run=dry_run, yes=yes, resume=resume, json=json)
+    carry_out("dlq.purge", select, rate=0, dry_run=dry_run, yes=yes, resume=resume, json=json)
 
 
 @app.command()
@@ -248,10 +255,11 @@ def restore(
 
 
 def _named(queues: list[str] | None) -> list[str]:
-    from shared.upkeep.deadletters.queue_names import QUEUES, UnknownQueueError, queue_named
+    from shared.pipeline.topology import QUEUES
+    from shared.upkeep.deadletters.queue_names import UnknownQueueError, queue_named
 
     try:
-        return list(dict.fromkeys(queue_named(each) for each in queues or QUEUES))
+        return list(dict.fromkeys(queue_named(queue) for queue in queues or QUEUES))
     except UnknownQueueError as error:
         raise CommandError(Code.USAGE, str(error)) from None
 
@@ -274,37 +282,8 @@ def _chosen(
     return run_command(lambda clients: choose(clients, selection))
 
 
-def _selection(
-    queues: list[str] | None,
-    group: list[str] | None,
-    sequence: list[int] | None,
-    event_type: list[str] | None,
-    since: str | None,
-    before: str | None,
-    everything: bool,
-    limit: int | None,
-) -> "LetterSelection":
-    from shared.upkeep.deadletters.selection import LetterSelection
-
-    if not (queues or group or everything):
-        raise CommandError(Code.USAGE, "Say which: name a queue, a --group, or --all.")
-    if sequence and len(queues or []) != 1:
-        raise CommandError(
-            Code.USAGE, "Sequence numbers are a queue's own: name the one queue that they are of."
-        )
-    return LetterSelection(
-        queues=_named(queues),
-        groups=group or [],
-        sequence_numbers=sequence or [],
-        event_types=event_type or [],
-        since=moment(since, "--since"),
-        before=moment(before, "--before"),
-        limit=limit,
-    )
-
-
-def _row(each: "Diagnosed") -> dict[str, Any]:
-    letter, cause = each.letter, each.cause
+def _row(diagnosed: "Diagnosed") -> dict[str, Any]:
+    letter, cause = diagnosed.letter, diagnosed.cause
     return {
         "queue": letter.queue,
         "sequence_number": letter.sequence_number,
@@ -312,7 +291,7 @@ def _row(each: "Diagnosed") -> dict[str, Any]:
         "event_type": letter.subject or None,
         "enqueued_at": letter.enqueued_at.isoformat(),
         "delivery_count": letter.delivery_count,
-        "group": each.group,
+        "group": diagnosed.group,
         "reason": cause.reason,
         "error_type": cause.error_type or None,
         "error": cause.error,
@@ -323,14 +302,16 @@ def _row(each: "Diagnosed") -> dict[str, Any]:
     }
 
 
-def _show(each: "Diagnosed") -> None:
-    row = _row(each)
-    properties = {name: value for name, value in each.letter.properties.items() if name[:10] != "DeadLetter"}
+def _show(diagnosed: "Diagnosed") -> None:
+    row = _row(diagnosed)
+    properties = {
+        name: value for name, value in diagnosed.letter.properties.items() if name[:10] != "DeadLetter"
+    }
     fields(
         [
             *((name.replace("_", " "), value) for name, value in row.items() if value is not None),
             ("properties", "\n".join(f"{name} = {value}" for name, value in properties.items())),
-            ("body", _body(each.letter.copy.data())),
+            ("body", _body(diagnosed.letter.copy.data())),
         ]
     )
 

@@ -10,7 +10,7 @@ from ops.exit_codes import Code, CommandError
 from ops.output import confirm, print_json, print_note, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from shared.clients.connections import Clients
     from shared.clients.servicebus.dead_letter_mover import OperationObserver
@@ -26,7 +26,7 @@ ENDED = {"dlq.requeue": "requeued", "dlq.purge": "purged", "dlq.restore": "resto
 
 def carry_out(
     action: str,
-    selection: "LetterSelection | None",
+    select: "Callable[[], LetterSelection]",
     *,
     rate: float,
     dry_run: bool,
@@ -34,7 +34,8 @@ def carry_out(
     resume: str | None,
     json: bool,
 ) -> None:
-    interrupt = Interrupt()
+    """Run the action on the selected letters, or resume an operation, whose selection is on record."""
+    interrupt, selection = Interrupt(), None if resume is not None else select()
 
     async def work(clients: "Clients") -> "Audit | None":
         from shared.upkeep.deadletters.operations import request_operation
@@ -99,7 +100,7 @@ async def _run(clients: "Clients", audit: "Audit", interrupt: Interrupt) -> "Aud
 
 @contextmanager
 def _watching(audit: "Audit", interrupt: Interrupt) -> "Iterator[OperationObserver]":
-    """Progress on a terminal; on a pipe only what somebody would wait for."""
+    """A progress bar on a terminal; otherwise only a line if the operation has to wait."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -109,7 +110,7 @@ def _watching(audit: "Audit", interrupt: Interrupt) -> "Iterator[OperationObserv
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
     )  # fmt: skip
-    told = False
+    said_waiting = False
     with Progress(*columns, console=console, disable=not sys.stderr.isatty()) as progress:
         bar = progress.add_task(ENDED[audit.action], total=None)
 
@@ -120,19 +121,19 @@ def _watching(audit: "Audit", interrupt: Interrupt) -> "Iterator[OperationObserv
             progress.update(bar, completed=count)
 
         def waiting(left: int) -> None:
-            nonlocal told
-            if not told:
+            nonlocal said_waiting
+            if not said_waiting:
                 print_note(
                     f"{left:,} are held by another receiver: waiting for their locks to end (Ctrl-C stops)"
                 )
-            told = True
+            said_waiting = True
 
         yield OperationObserver(progress=done, planned=planned, waiting=waiting, stopped=interrupt.stopped)
 
 
 def _announce(action: str, chosen: "list[Diagnosed]", *, dry_run: bool, json: bool) -> None:
     counted: Counter[tuple[str, str, str]] = Counter(
-        (each.letter.queue, each.group, each.cause.error) for each in chosen
+        (diagnosed.letter.queue, diagnosed.group, diagnosed.cause.error) for diagnosed in chosen
     )
     by_group: Counter[tuple[str, str]] = Counter()
     errors: dict[tuple[str, str], str] = {}

@@ -1,4 +1,4 @@
-"""Documents that are stuck or were given up."""
+"""`documents`: those that are stuck or were given up."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -97,27 +97,27 @@ def _list(kind: str, name: str | None, limit: int, *, json: bool) -> None:
         collections = COLLECTIONS if name is None else (collection_named(name),)
         find = stuck_documents if kind == "stuck" else failed_documents
         found = []
-        async for each in find(clients, collections):
-            found.append(each)
+        async for document in find(clients, collections):
+            found.append(document)
             if len(found) > limit:
                 break
         return found
 
     found = run_command(work)
     if json:
-        return print_json([each.shown() for each in found[:limit]])
+        return print_json([document.shown() for document in found[:limit]])
     table(
         ["collection", "id", "status", "tries>", "silent for>", "last error*"],
         [
             (
-                each.collection.name,
-                each.id,
-                each.stored.get("status"),
-                each.stored.get("attemptCount") or 0,
-                ago(each.since),
-                str(each.stored.get("lastError") or "nothing was heard of it")[:200],
+                document.collection.name,
+                document.id,
+                document.stored.get("status"),
+                document.stored.get("attemptCount") or 0,
+                ago(document.since),
+                str(document.stored.get("lastError") or "nothing was heard of it")[:200],
             )
-            for each in found[:limit]
+            for document in found[:limit]
         ],
         empty=f"No document is {kind}.",
     )
@@ -147,12 +147,12 @@ def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, ye
         if ids:
             found = await troubled_by_id(clients, collection, ids)
         else:
-            found = [each async for each in failed_documents(clients, (collection,))]
+            found = [document async for document in failed_documents(clients, (collection,))]
         if not found:
             return collection.name, BulkResult(0, [])
         confirm(f"{action.capitalize()} {len(found):,} {collection.name}?", yes=yes)
-        selection = {"collection": collection.name, "ids": [each.id for each in found[:1000]]}
-        async with audited(clients.store, f"documents.{action}", actor(), selection) as counts:
+        selection = {"collection": collection.name, "ids": [document.id for document in found[:1000]]}
+        async with audited(clients, f"documents.{action}", actor(), selection) as counts:
             change = reset_documents if action == "reset" else retry_documents
             counts["planned"] = len(found)
             done = await change(clients, found)
@@ -161,7 +161,7 @@ def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, ye
 
     name, done = run_command(work)
     if json:
-        left = [{"id": each.id, "why": each.why} for each in done.left]
+        left = [{"id": skipped.id, "why": skipped.why} for skipped in done.left]
         print_json({"action": f"documents.{action}", "changed": done.changed, "left": left})
     else:
         _tell(action, name, done)
@@ -170,8 +170,8 @@ def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, ye
 
 
 def _tell(action: str, name: str, done: "BulkResult") -> None:
-    for each in done.left[:SHOWN_LEFT]:
-        print_note(f"{name}/{each.id} was left out: {each.why}.")
+    for skipped in done.left[:SHOWN_LEFT]:
+        print_note(f"{name}/{skipped.id} was left out: {skipped.why}.")
     if len(done.left) > SHOWN_LEFT:
         print_note(f"And {len(done.left) - SHOWN_LEFT:,} more: --json has all.")
     end = "reset: the next sweep asks for them" if action == "reset" else "sent"

@@ -1,4 +1,4 @@
-"""Writes an export: whole or not at all, and for its owner's eyes."""
+"""Writes an export atomically, readable only for its owner."""
 
 import os
 import sys
@@ -19,7 +19,7 @@ def write_export(output: str, records: Sequence[dict[str, Any]]) -> None:
         return
     path = Path(output)
     try:
-        # mkstemp makes it readable for its owner alone: dead letters may hold anything.
+        # mkstemp creates files with mode 600: dead letters may hold private mail.
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.writelines(_pieces(records, array=path.suffix == ".json"))

@@ -1,4 +1,4 @@
-"""The sweep, the consistency checks and migrations, by hand."""
+"""`sweep` and `migrate`: what otherwise timers and deployments do."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -39,11 +39,11 @@ def sweep(
 
         if dry_run:
             return await run_sweep(clients, Options(requested_by=actor().name, dry_run=True))
-        async with audited(clients.store, "sweep", actor(), {}) as counts:
+        async with audited(clients, "sweep", actor(), {}) as counts:
             done = await run_sweep(clients, Options(requested_by=actor().name))
-            for each in (done.counts if done else {}).values():
+            for collection in (done.counts if done else {}).values():
                 for name in ("requeued", "given_up", "held_back"):
-                    counts[name] = counts.get(name, 0) + each.get(name, 0)
+                    counts[name] = counts.get(name, 0) + collection.get(name, 0)
             return done
 
     done = run_command(work)
@@ -60,7 +60,10 @@ def _show_run(done: "Run", *, dry_run: bool, json: bool) -> None:
     columns = ["waiting", "stuck", "failed", "requeued", "given_up", "held_back"]
     table(
         ["collection", *(f"{name.replace('_', ' ')}>" for name in columns)],
-        [(name, *(f"{each.get(column, 0):,}" for column in columns)) for name, each in done.counts.items()],
+        [
+            (name, *(f"{counts.get(column, 0):,}" for column in columns))
+            for name, counts in done.counts.items()
+        ],
         empty="There was nothing to look at.",
     )
     for name, why in done.circuits.items():
@@ -86,15 +89,13 @@ def migrate_documents(
         from shared.upkeep.audit import audited
         from shared.upkeep.migrations.backfill import backfill
 
-        unknown = [each for each in containers or [] if each not in DOCUMENTS]
+        unknown = [name for name in containers or [] if name not in DOCUMENTS]
         if unknown:
             raise CommandError(
                 Code.USAGE, f"there is no container {unknown[0]!r}: it is one of {', '.join(DOCUMENTS)}"
             )
         done = {}
-        async with audited(
-            clients.store, "migrate.documents", actor(), {"containers": containers or []}
-        ) as counts:
+        async with audited(clients, "migrate.documents", actor(), {"containers": containers or []}) as counts:
             for container in containers or DOCUMENTS:
                 done[container] = await backfill(clients.store, container)
                 counts[container] = done[container].upgraded
@@ -102,11 +103,11 @@ def migrate_documents(
 
     done = run_command(work)
     if json:
-        return print_json({name: each.__dict__ for name, each in done.items()})
+        return print_json({name: result.__dict__ for name, result in done.items()})
     rows = [
-        (name, f"{each.upgraded:,}", f"{each.changed_meanwhile:,}")
-        for name, each in done.items()
-        if each.upgraded or each.changed_meanwhile
+        (name, f"{result.upgraded:,}", f"{result.changed_meanwhile:,}")
+        for name, result in done.items()
+        if result.upgraded or result.changed_meanwhile
     ]
     table(
         ["container", "upgraded>", "changed meanwhile>"], rows, empty="Everything is of the current version."
@@ -140,7 +141,7 @@ def migrate_index(
         try:
             if dry_run:
                 return await reembed(clients, model, dry_run=True)
-            async with audited(clients.store, "migrate.index", actor(), {"model": model.model}) as counts:
+            async with audited(clients, "migrate.index", actor(), {"model": model.model}) as counts:
                 done = await reembed(
                     clients, model, delete_old=delete_old, progress=lambda state: print_note(state.line())
                 )

@@ -29,8 +29,8 @@ __all__ = [
 ]
 
 WIDTH = 100
-# What a stranger wrote must not steer the terminal, nor turn the direction of what stands around it; and half
-# a surrogate pair, which JSON can bring, cannot be printed at all.
+# Untrusted text must not send control sequences to the terminal, or change the direction of other text.
+# Lone surrogates, which JSON can contain, cannot be encoded at all.
 _UNSEEN = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]"
 )
@@ -47,14 +47,14 @@ def line(text: object) -> str:
 
 
 def two_lines(first: object, second: object) -> "Text":
-    """A cell with something under it that is too long to stand beside it."""
+    """A cell with a second line, for what is too long to be a column."""
     from rich.text import Text
 
     return Text(f"{line(first)}\n{line(second)}")
 
 
 def alarming(number: int, shown: str) -> "Text":
-    """A count that should be nothing."""
+    """A count that should be zero: red if it is not."""
     from rich.text import Text
 
     return Text(shown, style="bold red" if number else "")
@@ -80,7 +80,7 @@ def _console(*, stderr: bool = False) -> "Console":
 
 
 def as_json(value: Any, *, indent: int | None = None) -> str:
-    """Readable, and the same data: what could steer a terminal is escaped, as JSON allows."""
+    """JSON in which characters that could control a terminal are escaped; the data stays the same."""
     text = json.dumps(value, indent=indent, default=_plain, ensure_ascii=False)
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
@@ -110,7 +110,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: st
 
     made = _table(columns)
     for row in rows:
-        made.add_row(*(each if isinstance(each, Text) else Text(line(each)) for each in row))
+        made.add_row(*(cell if isinstance(cell, Text) else Text(line(cell)) for cell in row))
     if made.row_count:
         _console().print(made)
     else:
@@ -135,7 +135,7 @@ def _table(columns: Sequence[str]) -> "Table":
 
 
 def fields(pairs: Iterable[tuple[str, object]]) -> None:
-    """One thing, field by field."""
+    """One record, field by field."""
     from rich.table import Table
     from rich.text import Text
 
@@ -164,7 +164,7 @@ def ago(moment: datetime | None, now: datetime | None = None) -> str:
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask before something that cannot be taken back; nobody to ask is a no."""
+    """Ask before a destructive action. Without a terminal to ask on, it is refused."""
     from ops.exit_codes import Code, CommandError
 
     if yes:

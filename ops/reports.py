@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ops.command import run_command
-from ops.exit_codes import Code, CommandError
 from ops.options import Json, Limit
 from ops.output import clean, print_json, print_note, table, two_lines
 
@@ -39,16 +38,10 @@ def report(
 def _list(source: str | None, limit: int, *, json: bool) -> None:
     async def work(clients: "Clients") -> list[dict[str, object]]:
         from shared.clients.cosmos.session import Session
-        from shared.documents.queries.named_query import NamedQuery
+        from shared.documents.queries.reports import LATEST_REPORT_TITLES
 
-        text = (
-            "SELECT TOP @limit c.id, c.title, c.source, c.summary_type, c.consensus_type, c.published_at"
-            " FROM c WHERE (IS_NULL(@source) OR c.source = @source)"
-            " AND (NOT IS_DEFINED(c.outdated) OR c.outdated = false)"
-            " ORDER BY c.published_at DESC"
-        )
-        query = NamedQuery("reports_lately", "reports", text)
-        return [each async for each in clients.store.query(query, Session(), limit=limit, source=source)]
+        rows = clients.store.query(LATEST_REPORT_TITLES, Session(), limit=limit, source=source)
+        return [row async for row in rows]
 
     found = run_command(work)
     if json:
@@ -57,13 +50,13 @@ def _list(source: str | None, limit: int, *, json: bool) -> None:
         ["published", "list", "kind", "consensus", "title and id*"],
         [
             (
-                str(each.get("published_at", ""))[:10],
-                each.get("source") or "-",
-                each.get("summary_type") or "-",
-                each.get("consensus_type") or "-",
-                two_lines(each.get("title"), each["id"]),
+                str(report.get("published_at", ""))[:10],
+                report.get("source") or "-",
+                report.get("summary_type") or "-",
+                report.get("consensus_type") or "-",
+                two_lines(report.get("title"), report["id"]),
             )
-            for each in found
+            for report in found
         ],
         empty="There are no reports yet.",
     )
@@ -72,9 +65,5 @@ def _list(source: str | None, limit: int, *, json: bool) -> None:
 
 async def _detail(clients: "Clients", id_: str) -> "ReportDetail":
     from shared.retrieval.reports import report_detail
-    from web.problems import Problem
 
-    try:
-        return await report_detail(clients, id_)
-    except Problem as problem:
-        raise CommandError(Code.FAILED, problem.detail) from None
+    return await report_detail(clients, id_)

@@ -29,18 +29,14 @@ def search(
     wanted = _asked(q=query, mode="words" if words else "hybrid", source=source, limit=limit)
 
     async def work(clients: "Clients") -> "SearchResult":
-        from shared.embedding.instance import close_embedder
         from shared.retrieval.search import find
 
-        try:
-            return await find(clients, wanted)
-        finally:
-            await close_embedder()
+        return await find(clients, wanted)
 
     found = run_command(work)
     items = found_items(found.hits)
     if json:
-        shown = [each.model_dump(mode="json", by_alias=True) for each in items]
+        shown = [item.model_dump(mode="json", by_alias=True) for item in items]
         return print_json({"query": query, "mode": found.mode, "total": found.total, "items": shown})
     if found.note:
         print_note(found.note)
@@ -48,12 +44,12 @@ def search(
         ["date", "from", "thread", "subject and text*"],
         [
             (
-                f"{each.date:%Y-%m-%d}" if each.date else "",
-                (each.sender.name or each.sender.email)[:24],
-                each.thread_id,
-                f"{each.subject[:80]}: {each.text[:200]}",
+                f"{item.date:%Y-%m-%d}" if item.date else "",
+                (item.sender.name or item.sender.email)[:24],
+                item.thread_id,
+                f"{item.subject[:80]}: {item.text[:200]}",
             )
-            for each in items
+            for item in items
         ],
         empty="Nothing was found.",
     )

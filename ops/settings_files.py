@@ -16,7 +16,7 @@ __all__ = ["VARIABLE", "setting_values"]
 
 VARIABLE = "ROUGH_CONSENSUS_SETTINGS"
 LOCAL_FILE = Path("local.settings.json")
-PATHS = ("SEARCH_CA_FILE", "EMBEDDING_MODEL_PATH")  # relative ones are meant from the file's folder
+PATHS = ("SEARCH_CA_FILE", "EMBEDDING_MODEL_PATH")  # relative to the folder of the settings file
 
 
 def setting_values(named: Path | None, environment: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -1,13 +1,13 @@
 """Sources: where archives come from."""
 
-from datetime import UTC, datetime
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ops.command import actor, run_command
 from ops.exit_codes import Code, CommandError
-from ops.options import Json
+from ops.options import Json, shared_options
 from ops.output import ago, fields, print_json, print_note, table
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ Setting = Annotated[
     list[str] | None,
     typer.Option("--setting", metavar="NAME=VALUE", help="Such as username_setting=SOURCE_SECRET_USER"),
 ]
-TRIES = 5
+ReadGiven = Callable[[], dict[str, Any]]
+MAX_WRITE_ATTEMPTS = 5  # optimistic concurrency: a fetch writes to the same source
 HIDDEN = {"etag", "id", "schema_version", "attemptCount", "lastAttemptTime", "lastError"}
 
 
@@ -42,28 +43,28 @@ def list_(json: Json = False) -> None:
     async def work(clients: "Clients") -> "list[Source]":
         from shared.clients.cosmos.session import Session
         from shared.documents.containers import read_document
-        from shared.documents.queries.named_query import NamedQuery
+        from shared.documents.queries.sources import ALL_SOURCES
         from shared.documents.sources import Source
 
-        query = NamedQuery("all_sources", "sources", "SELECT * FROM c ORDER BY c.id")
-        return [read_document(Source, each) async for each in clients.store.query(query, Session())]
+        rows = clients.store.query(ALL_SOURCES, Session())
+        return [read_document(Source, row) async for row in rows]
 
     found = run_command(work)
     if json:
-        return print_json([_shown(each) for each in found])
+        return print_json([_shown(source) for source in found])
     table(
         ["name", "type", "on", "schedule", "fetched>", "next", "url*"],
         [
             (
-                each.name,
-                each.source_type,
-                "yes" if each.enabled else "no",
-                each.schedule or "-",
-                ago(each.last_success_at),
-                f"{each.next_fetch_at:%m-%d %H:%M}" if each.next_fetch_at else "-",
-                f"{each.url}{'  ! ' + each.last_fetch_error if each.last_fetch_error else ''}",
+                source.name,
+                source.source_type,
+                "yes" if source.enabled else "no",
+                source.schedule or "-",
+                ago(source.last_success_at),
+                f"{source.next_fetch_at:%m-%d %H:%M}" if source.next_fetch_at else "-",
+                f"{source.url}{'  ! ' + source.last_fetch_error if source.last_fetch_error else ''}",
             )
-            for each in found
+            for source in found
         ],
         empty="There are no sources: `source add` defines one.",
     )
@@ -80,26 +81,39 @@ def show(name: Name, json: Json = False) -> None:
     return None
 
 
-@app.command()
-def add(
-    name: Name,
+def _given(
     source_type: Type = None,
     url: Url = None,
     schedule: Schedule = None,
     enabled: Enabled = None,
     setting: Setting = None,
-    json: Json = False,
-) -> None:
+) -> dict[str, Any]:
+    """The fields that the options give."""
+    options = {"source_type": source_type or None, "url": url, "enabled": enabled}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    if schedule is not None:
+        given["schedule"] = schedule or None
+    if setting:
+        pairs = [pair.partition("=") for pair in setting]
+        if any(not equals for _, equals, _ in pairs):
+            raise CommandError(Code.USAGE, "--setting: is of the form NAME=VALUE")
+        given["settings"] = {name: value for name, _, value in pairs}
+    return given
+
+
+@app.command()
+@shared_options(read_given=_given)
+def add(name: Name, read_given: ReadGiven, json: Json = False) -> None:
     """Define a source."""
-    given = {"source_type": source_type or "http", **_given(url, schedule, enabled, setting)}
+    given = {"source_type": "http", **read_given()}
 
     async def work(clients: "Clients") -> "Source":
         from shared.clients.cosmos.session import Session
         from shared.ingestion.source_definitions import source_of
         from shared.upkeep.audit import audited
 
-        source = source_of(_checked({"name": name, **given}, clients), datetime.now(UTC))
-        async with audited(clients.store, "source.add", actor(), {"source": name}) as counts:
+        source = source_of(_checked({"name": name, **given}, clients), clients.runtime.now())
+        async with audited(clients, "source.add", actor(), {"source": name}) as counts:
             if not await clients.store.create(source, Session()):
                 raise CommandError(
                     Code.FAILED, f"There is a source named {name!r} already: `source update` changes it."
@@ -111,17 +125,10 @@ def add(
 
 
 @app.command()
-def update(
-    name: Name,
-    source_type: Type = None,
-    url: Url = None,
-    schedule: Schedule = None,
-    enabled: Enabled = None,
-    setting: Setting = None,
-    json: Json = False,
-) -> None:
+@shared_options(read_given=_given)
+def update(name: Name, read_given: ReadGiven, json: Json = False) -> None:
     """Change a source; what is not given stays."""
-    given = _given(url, schedule, enabled, setting) | ({"source_type": source_type} if source_type else {})
+    given = read_given()
 
     async def work(clients: "Clients") -> "Source":
         from shared.clients.cosmos.session import Session
@@ -129,16 +136,16 @@ def update(
         from shared.ingestion.source_definitions import definition_of, updated_source
         from shared.upkeep.audit import audited
 
-        async with audited(clients.store, "source.update", actor(), {"source": name}) as counts:
-            for _ in range(TRIES):
+        async with audited(clients, "source.update", actor(), {"source": name}) as counts:
+            for _ in range(MAX_WRITE_ATTEMPTS):
                 source = await _found(clients, name)
-                defined = _checked({**definition_of(source), **given}, clients)
-                kept = await clients.store.replace(
-                    updated_source(source, defined, datetime.now(UTC)), Session()
+                defined = _checked({**definition_of(source), **given}, clients, changing=(source, given))
+                stored = await clients.store.replace(
+                    updated_source(source, defined, clients.runtime.now()), Session()
                 )
-                if kept is not Conflict.CONFLICT:
+                if stored is not Conflict.CONFLICT:
                     counts["sources"] = 1
-                    return kept
+                    return stored
         raise CommandError(Code.FAILED, f"{name} changes all the time: try again.")
 
     _print_source(run_command(work), "changed", json=json)
@@ -152,14 +159,15 @@ def trigger(name: Name, json: Json = False) -> None:
         from shared.ingestion.fetch_requests import Requested, request_fetch
         from shared.upkeep.audit import audited
 
-        async with audited(clients.store, "source.trigger", actor(), {"source": name}) as counts:
-            for _ in range(TRIES):
+        async with audited(clients, "source.trigger", actor(), {"source": name}) as counts:
+            for _ in range(MAX_WRITE_ATTEMPTS):
                 source = await _found(clients, name)
                 if source.source_type == "upload":
                     raise CommandError(
                         Code.USAGE, f"{name} takes uploads and has nothing to fetch: use `archive ingest`."
                     )
-                asked = await request_fetch(source, clients, requested_by="operator", now=datetime.now(UTC))
+                now = clients.runtime.now()
+                asked = await request_fetch(source, clients, requested_by="operator", now=now)
                 if isinstance(asked, Requested):
                     counts["fetches"] = int(asked.is_new)
                     return asked
@@ -183,41 +191,25 @@ async def _found(clients: "Clients", name: str) -> "Source":
     return source
 
 
-def _checked(given: dict[str, Any], clients: "Clients") -> "SourceDefinition":
+def _checked(
+    fields: dict[str, Any], clients: "Clients", changing: "tuple[Source, dict[str, Any]] | None" = None
+) -> "SourceDefinition":
     from pydantic import ValidationError
 
-    from shared.ingestion.source_definitions import SourceDefinition, check_reachable
+    from shared.ingestion.source_definitions import SourceDefinition, check_login_given, check_reachable
 
     try:
-        defined = SourceDefinition.model_validate(given)
+        defined = SourceDefinition.model_validate(fields)
         check_reachable(defined, clients.settings)
+        if changing is not None:
+            source, given = changing
+            check_login_given(source, defined, given.get("settings"))
     except ValidationError as error:
-        faults = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+        faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
         raise CommandError(Code.USAGE, "; ".join(fault.removeprefix(": ") for fault in faults)) from None
     except ValueError as error:
         raise CommandError(Code.USAGE, str(error)) from None
     return defined
-
-
-def _given(
-    url: str | None,
-    schedule: str | None,
-    enabled: bool | None,
-    settings: list[str] | None,
-) -> dict[str, Any]:
-    given: dict[str, Any] = {}
-    if url is not None:
-        given["url"] = url
-    if schedule is not None:
-        given["schedule"] = schedule or None
-    if enabled is not None:
-        given["enabled"] = enabled
-    if settings:
-        pairs = [each.partition("=") for each in settings]
-        if any(not equals for _, equals, _ in pairs):
-            raise CommandError(Code.USAGE, "--setting: is of the form NAME=VALUE")
-        given["settings"] = {name: value for name, _, value in pairs}
-    return given
 
 
 def _shown(source: "Source") -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How it stands."""
+"""`status`: queues, documents, throughput and the last operations."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,7 +46,7 @@ def _show(found: "SystemStatus") -> None:
 
 
 def _show_queues(found: "SystemStatus") -> None:
-    done = {each.stage: f"{each.done:,} {each.unit}" for each in found.stages}
+    done = {stage.stage: f"{stage.done:,} {stage.unit}" for stage in found.stages}
     table(
         ["queue", "waiting>", "oldest>", "dead>", "oldest dead>", "done in 15 min>"],
         [
@@ -69,14 +69,14 @@ def _show_documents(found: "SystemStatus") -> None:
         ["documents", "of stage", "open>", "backing off>", "stuck>", "failed>"],
         [
             (
-                each.collection,
-                each.stage,
-                f"{each.open:,}",
-                f"{each.backing_off:,}",
-                alarming(each.stuck, f"{each.stuck:,}"),
-                alarming(each.failed, f"{each.failed:,}"),
+                documents.collection,
+                documents.stage,
+                f"{documents.open:,}",
+                f"{documents.backing_off:,}",
+                alarming(documents.stuck, f"{documents.stuck:,}"),
+                alarming(documents.failed, f"{documents.failed:,}"),
             )
-            for each in found.documents
+            for documents in found.documents
         ],
         empty="There are no documents.",
     )
@@ -87,28 +87,30 @@ def _show_operations(found: "SystemStatus") -> None:
         ["operation", "what", "who", "age>", "status", "counts*"],
         [
             (
-                each.id,
-                each.action,
-                shortened(each.actor, LONGEST_NAME),
-                ago(each.started_at, found.at),
-                each.status,
-                "; ".join(filter(None, (_counts(each.counts), shortened(each.outcome or "", 120)))),
+                audit.id,
+                audit.action,
+                shortened(audit.actor, LONGEST_NAME),
+                ago(audit.started_at, found.at),
+                audit.status,
+                "; ".join(filter(None, (_counts(audit.counts), shortened(audit.outcome or "", 120)))),
             )
-            for each in found.operations
+            for audit in found.operations
         ],
         empty="",
     )
 
 
 def _advise(found: "SystemStatus") -> None:
-    """What to do next, where there is something."""
+    """Suggest the next command, if something needs attention."""
     if found.sweep is None:
         print_note("The sweep has not run yet.")
     else:
         age = ago(found.sweep.started_at, found.at)
         circuits = "".join(f"; {name} are only probed: {why}" for name, why in found.sweep.circuits.items())
         print_note(f"The last sweep was {age} ago: {found.sweep.status}{circuits}.")
-    stuck, failed = (sum(getattr(each, name) for each in found.documents) for name in ("stuck", "failed"))
+    stuck, failed = (
+        sum(getattr(documents, name) for documents in found.documents) for name in ("stuck", "failed")
+    )
     if found.dead:
         print_note(f"{counted(found.dead, 'dead letter')}: `dlq groups` shows the causes.")
     if stuck:

@@ -1,4 +1,4 @@
-"""What happened to one document or event."""
+"""`timeline`: what happened to one document or event."""
 
 from typing import Annotated
 
@@ -28,10 +28,13 @@ def timeline(
     if not found.happenings:
         raise CommandError(Code.FAILED, f"Nothing is known of {id_!r}.")
     if json:
-        return print_json([each.shown() for each in found.happenings])
+        return print_json([entry.shown() for entry in found.happenings])
     table(
         ["time (UTC)", "where", "what*"],
-        [(f"{each.at:%Y-%m-%d %H:%M:%S.%f}"[:-3], each.where, each.what[:500]) for each in found.happenings],
+        [
+            (f"{entry.at:%Y-%m-%d %H:%M:%S.%f}"[:-3], entry.where, entry.what[:500])
+            for entry in found.happenings
+        ],
         empty="",
     )
     if found.without:

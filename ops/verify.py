@@ -1,4 +1,4 @@
-"""The consistency checks by hand."""
+"""`verify`: runs the consistency checks now."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,8 +27,8 @@ def verify(
     if repair:
         confirm("Repair what is found? Work is asked for again, and orphans are deleted.", yes=yes)
     done = run_command(lambda clients: _verified(clients, repair=repair))
-    found = sum(each["found"] for each in done.counts.values())
-    repaired = sum(each["repaired"] for each in done.counts.values())
+    found = sum(counts["found"] for counts in done.counts.values())
+    repaired = sum(counts["repaired"] for counts in done.counts.values())
     if json:
         print_json(done.model_dump(mode="json", exclude={"etag"}))
     else:
@@ -47,9 +47,9 @@ async def _verified(clients: "Clients", *, repair: bool) -> "Run":
     options = VerifyOptions(repair=repair, requested_by=actor().name)
     if not repair:
         return await run_checks(clients, options)
-    async with audited(clients.store, "verify.repair", actor(), {}) as counts:
+    async with audited(clients, "verify.repair", actor(), {}) as counts:
         done = await run_checks(clients, options)
-        counts.update({kind: each["repaired"] for kind, each in done.counts.items() if each["repaired"]})
+        counts.update({kind: tally["repaired"] for kind, tally in done.counts.items() if tally["repaired"]})
     return done
 
 
@@ -57,9 +57,9 @@ def _show(done: "Run", found: int, repaired: int, *, repair: bool) -> None:
     table(
         ["damage", "found>", "repaired>"],
         [
-            (kind.replace("_", " "), f"{each['found']:,}", f"{each['repaired']:,}")
-            for kind, each in done.counts.items()
-            if each["found"]
+            (kind.replace("_", " "), f"{counts['found']:,}", f"{counts['repaired']:,}")
+            for kind, counts in done.counts.items()
+            if counts["found"]
         ],
         empty="Everything fits together.",
     )
@@ -68,8 +68,8 @@ def _show(done: "Run", found: int, repaired: int, *, repair: bool) -> None:
     table(
         ["damage", "container", "id", "detail*"],
         [
-            (each["kind"].replace("_", " "), each["container"], each["id"], each["detail"])
-            for each in done.examples[:SHOWN]
+            (finding["kind"].replace("_", " "), finding["container"], finding["id"], finding["detail"])
+            for finding in done.examples[:SHOWN]
         ],
         empty="",
     )

@@ -1,7 +1,6 @@
 """Deliveries: a timer brings published reports to their webhooks."""
 
 import logging
-from datetime import UTC, datetime
 
 import azure.functions as func
 
@@ -18,6 +17,7 @@ log = logging.getLogger(__name__)
 async def deliveries_due(timer: func.TimerRequest) -> None:  # noqa: ARG001 - the binding's name
     from shared.publishing.webhooks.delivery import deliver_due  # noqa: PLC0415 - its HTTP client is slow to import
 
-    delivered = await deliver_due(await clients(), datetime.now(UTC))
+    connected = await clients()
+    delivered = await deliver_due(connected, connected.runtime.now())
     if delivered:
         log.info("%d reports arrived at webhooks", delivered)

@@ -1,7 +1,6 @@
 """Digests: a timer makes those whose threads have news."""
 
 import logging
-from datetime import UTC, datetime
 
 import azure.functions as func
 
@@ -21,6 +20,6 @@ async def digests_due(timer: func.TimerRequest) -> None:  # noqa: ARG001 - the b
     """Every five minutes, so that a thousand threads of one week make one digest and not a thousand."""
     connected = await clients()
     with span("digests due"):
-        made = await refresh_due(connected, datetime.now(UTC))
+        made = await refresh_due(connected, connected.runtime.now())
     if made:
         log.info("%d digests were touched and made again", len(made))

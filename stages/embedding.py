@@ -6,40 +6,39 @@ ready. The chunks of an event are written group by group, while the next ones ar
 """
 
 import asyncio
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 import azure.functions as func
 
 from shared.clients.classify import classify
+from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.search.payload import indexed_chunk
-from shared.core.errors import ClassifiedError, PermanentError, RejectedItemsError, add_details
-from shared.documents.base import ProcessingStatus, stored_time
+from shared.core.errors import PermanentError, RejectedItemsError, add_details
+from shared.documents.base import stored_time
 from shared.documents.chunks import Chunk
 from shared.documents.threads import Thread
 from shared.embedding.encoder import Vectors
 from shared.embedding.instance import embedder
 from shared.embedding.port import Embedder
 from shared.embedding.vector_cache import VectorCache
-from shared.pipeline.events.data import ChunksPrepared, EmbeddingGenerationFailed, EmbeddingsGenerated
+from shared.pipeline import topology
+from shared.pipeline.events.builders import embeddings_generated
+from shared.pipeline.events.data import ChunksPrepared, EmbeddingsGenerated
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.isolation import isolate_poison
-from shared.pipeline.stage import Stage, StageResult, Subject, Work
-from shared.threads.locating import ensure_not_merged
+from shared.pipeline.lifecycle.chunks import chunk_embedded, chunk_given_up, chunks_recovered, is_settled
+from shared.pipeline.stage import Stage, StageResult, Work
+from shared.threads.locating import ensure_not_merged, load_retained_chunks
 from shared.threads.rechunking import ensure_texts_unchanged
-from shared.threads.staying_chunks import load_retained_chunks
 from stages.registration import register_stage
 
-__all__ = ["EMBEDDING", "blueprint"]
+__all__ = ["EMBEDDING", "blueprint", "unstored_vectors"]
 
 blueprint = func.Blueprint()
-ERROR_LENGTH = 500
 GROUP = 128  # chunks that are written together
-kept = VectorCache()
 
 
 @dataclass
@@ -74,34 +73,22 @@ async def _embed(event: Event[ChunksPrepared], work: Work) -> StageResult:
     chunks = await load_retained_chunks(work.clients, event.data, work.session)
     if event.data.chunk_ids and not chunks:  # all of them go with their archive, or went
         return StageResult(counts={"removed": len(event.data.chunk_ids)})
-    model = await embedder(work.clients.settings)
+    model = await embedder(work.clients)
     await work.clients.index.versions.check(model.dimension)
-    thread_ids = {each.thread_id for each in chunks}
+    thread_ids = {chunk.thread_id for chunk in chunks}
     threads = await ensure_not_merged(work.clients, thread_ids, work.session)
-    open_ones = [each for each in chunks if not _is_settled(each, model)]
+    open_ones = [chunk for chunk in chunks if not is_settled(chunk, model.model)]
     done = await _embed_groups(open_ones, threads, model, work)
     if done.errors:
         raise done.errors[0]
     await ensure_texts_unchanged(work.clients, open_ones, work.session)
     await ensure_not_merged(work.clients, thread_ids, work.session)
 
-    async def forget_errors() -> None:
-        """Of an earlier delivery that had embedded them and could not say so."""
-        cured = [each for each in chunks if each.status is ProcessingStatus.PROCESSED and each.lastError]
-        patches = [Patch(each.id, each.thread_id, set={"lastError": None}) for each in cured]
-        await work.clients.store.patch_all(Chunk, patches, work.session)
-
     return StageResult(
         [_announcement(event.data, chunks, done, model, work)],
-        after_announcing=forget_errors,
+        after_announcing=lambda: chunks_recovered(work.clients.store, chunks, work.session),
         counts={"chunks": len(chunks), "embedded": done.embedded, "given_up": done.given_up},
     )
-
-
-def _is_settled(chunk: Chunk, model: Embedder) -> bool:
-    """Embedded with this very model, or given up."""
-    done = chunk.embedding_generated and chunk.embedding_model == model.model
-    return done or chunk.status is ProcessingStatus.FAILED_MAX_RETRIES
 
 
 async def _embed_groups(
@@ -127,26 +114,36 @@ async def _embed_groups(
 async def _embed_group(
     chunks: Sequence[Chunk], threads: Mapping[str, Thread], model: Embedder, work: Work
 ) -> Encoded:
-    encoded = await _encode(chunks, model)
+    unstored = await unstored_vectors(work.clients)
+    encoded = await _encode(chunks, model, unstored, work)
     await _store_vectors(encoded, threads, model, work)
     await work.clients.store.patch_all(Chunk, _outcomes(encoded, model, work), work.session)
-    kept.drop(_key(each, model) for each in chunks)
+    unstored.drop(_key(chunk, model) for chunk in chunks)
     return encoded
 
 
-async def _encode(chunks: Sequence[Chunk], model: Embedder) -> Encoded:
-    """Those that have no vector yet: one that could not be stored is kept for the next try."""
-    started = time.perf_counter()
-    vectors = dict(kept.find(_key(each, model) for each in chunks))
-    missing = [each for each in chunks if _key(each, model) not in vectors]
-    settled = await model.encode_each([each.text for each in missing])
-    failed = {missing[position].id: error for position, error in settled.failed.items()}
-    for chunk, vector in zip(missing, settled.vectors, strict=True):
+async def unstored_vectors(clients: Clients) -> VectorCache:
+    """Vectors whose write failed, kept with the clients: the next attempt does not encode them again."""
+    return await clients.resources.get(VectorCache, _new_cache)
+
+
+async def _new_cache() -> VectorCache:
+    return VectorCache()
+
+
+async def _encode(chunks: Sequence[Chunk], model: Embedder, unstored: VectorCache, work: Work) -> Encoded:
+    """Encode those that have no vector yet."""
+    started = work.runtime.monotonic()
+    vectors = dict(unstored.find(_key(chunk, model) for chunk in chunks))
+    missing = [chunk for chunk in chunks if _key(chunk, model) not in vectors]
+    encoded = await model.encode_each([chunk.text for chunk in missing])
+    failed = {missing[position].id: error for position, error in encoded.failed.items()}
+    for chunk, vector in zip(missing, encoded.vectors, strict=True):
         if chunk.id not in failed:
             vectors[_key(chunk, model)] = vector
-            kept.keep(_key(chunk, model), vector)
-    by_chunk = {each.id: vectors[_key(each, model)] for each in chunks if each.id not in failed}
-    return Encoded(chunks, by_chunk, failed, (time.perf_counter() - started) * 1000)
+            unstored.keep(_key(chunk, model), vector)
+    by_chunk = {chunk.id: vectors[_key(chunk, model)] for chunk in chunks if chunk.id not in failed}
+    return Encoded(chunks, by_chunk, failed, (work.runtime.monotonic() - started) * 1000)
 
 
 def _key(chunk: Chunk, model: Embedder) -> str:
@@ -168,76 +165,45 @@ def _vectors(
 ) -> list[dict[str, Any]]:
     now = stored_time(work.now())
     return [
-        indexed_chunk(chunk, encoded.vectors[chunk.id], threads.get(chunk.thread_id), model.model, now)
+        indexed_chunk(
+            chunk, encoded.vectors[chunk.id].tolist(), threads.get(chunk.thread_id), model.model, now
+        )
         for chunk in encoded.chunks
         if chunk.id not in encoded.failed
     ]
 
 
 def _outcomes(encoded: Encoded, model: Embedder, work: Work) -> list[Patch]:
-    """Chunks come in batches: their attempt is counted together with the outcome."""
-    now = stored_time(work.now())
-    embedded = {
-        "embedding_generated": True,
-        "embedding_model": model.model,
-        "status": ProcessingStatus.PROCESSED.value,
-        "lastError": None,
-    }
-    patches = []
+    now, patches = work.now(), []
     for chunk in encoded.chunks:
         error = encoded.failed.get(chunk.id)
-        outcome = embedded if error is None else _given_up(classify(error))
-        counted = {"attemptCount": max(chunk.attemptCount, work.attempt), "lastAttemptTime": now}
-        patches.append(Patch(chunk.id, chunk.thread_id, set={**outcome, **counted}))
+        if error is None:
+            patches.append(chunk_embedded(chunk, model=model.model, attempt=work.attempt, now=now))
+        else:
+            patches.append(chunk_given_up(chunk, classify(error), attempt=work.attempt, now=now))
     return patches
-
-
-def _given_up(failure: ClassifiedError) -> dict[str, Any]:
-    last_error = f"{failure.error_type}: {failure.message}"[:ERROR_LENGTH]
-    return {"status": ProcessingStatus.FAILED_MAX_RETRIES.value, "lastError": last_error}
 
 
 def _announcement(
     data: ChunksPrepared, chunks: Sequence[Chunk], done: Done, model: Embedder, work: Work
 ) -> EmbeddingsGenerated:
-    """All chunks that are settled now, those that were before and those given up included.
-
-    Threads whose messages have no text of their own are named as well: nobody else safe_to_log for them.
-    """
-    count = len(chunks) - done.given_up
-    return EmbeddingsGenerated(
-        chunk_ids=[each.id for each in chunks],
-        embedding_count=count,
-        embedding_model=model.model,
-        embedding_backend=model.backend,
-        embedding_dimension=model.dimension,
-        vector_store_collection=work.clients.index.name,
-        vector_store_updated=count > 0,
-        avg_generation_time_ms=round(done.milliseconds / max(done.embedded, 1), 2),
-        chunk_threads=[each.thread_id for each in chunks],
-        thread_ids=data.thread_ids,
-        contents=data.contents,
+    """All chunks that are settled now: those that were before and those given up included."""
+    return embeddings_generated(
+        data,
+        chunks,
+        count=len(chunks) - done.given_up,
+        model=model.model,
+        backend=model.backend,
+        dimension=model.dimension,
+        collection=work.clients.index.name,
+        milliseconds_per_chunk=done.milliseconds / max(done.embedded, 1),
     )
 
 
-def _failed(
-    event: Event[ChunksPrepared], failure: ClassifiedError, attempts: int, now: datetime
-) -> EmbeddingGenerationFailed:
-    return EmbeddingGenerationFailed(
-        chunk_ids=event.data.chunk_ids,
-        error_message=failure.message,
-        error_type=failure.error_type,
-        embedding_backend=failure.details.get("backend", ""),
-        retry_count=attempts,
-        failed_at=now,
-    )
+def _documents(data: ChunksPrepared) -> list[tuple[str, str]]:
+    return list(zip(data.chunk_ids, data.chunk_threads, strict=False))
 
 
-def _subjects(data: ChunksPrepared) -> list[Subject]:
-    places = zip(data.chunk_ids, data.chunk_threads, strict=False)
-    return [Subject(Chunk, id_, thread) for id_, thread in places]
-
-
-EMBEDDING = Stage("embedding", ChunksPrepared, embed, _failed, _subjects)
+EMBEDDING = Stage(topology.EMBEDDING, embed, _documents)
 
 register_stage(blueprint, EMBEDDING)

@@ -7,18 +7,17 @@ broker's to deliver again.
 
 import json
 import logging
-from datetime import UTC, datetime
 from typing import Any
 
 import azure.functions as func
-from opentelemetry.trace import SpanKind
 
 from shared.clients.connections import clients
 from shared.clients.cosmos.session import Session
-from shared.clients.telemetry.tracing import span, trace_context_of
+from shared.clients.telemetry.tracing import consumer_span
 from shared.core.errors import InvalidEventError
-from shared.ingestion.fetch_requests import INGESTION_QUEUE, request_due_fetches
+from shared.ingestion.fetch_requests import request_due_fetches
 from shared.ingestion.fetch_runs import run_operation
+from shared.pipeline.topology import INGESTION
 from stages.registration import CONNECTION
 
 __all__ = ["blueprint"]
@@ -30,17 +29,17 @@ log = logging.getLogger(__name__)
 @blueprint.function_name("sources_due")
 @blueprint.timer_trigger(arg_name="timer", schedule="0 * * * * *")
 async def sources_due(timer: func.TimerRequest) -> None:  # noqa: ARG001 - the binding's name
-    asked = await request_due_fetches(await clients(), datetime.now(UTC))
+    connected = await clients()
+    asked = await request_due_fetches(connected, connected.runtime.now())
     if asked:
         log.info("%d sources are due: %s", len(asked), ", ".join(asked))
 
 
 @blueprint.function_name("ingestion")
-@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=INGESTION_QUEUE, connection=CONNECTION)
+@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=INGESTION.name, connection=CONNECTION)
 async def ingestion(msg: func.ServiceBusMessage) -> None:
     request, connected = _request(msg.get_body()), await clients()
-    properties = msg.application_properties or {}
-    with span("fetch", parent=trace_context_of(properties), kind=SpanKind.CONSUMER) as fetching:
+    with consumer_span("fetch", msg.application_properties or {}) as fetching:
         fetching.set_attribute("pipeline.operation_id", request["operation_id"])
         done = await run_operation(request["operation_id"], connected, Session(request.get("session")))
         fetching.set_attribute("pipeline.source", done.source)

@@ -1,190 +1,168 @@
-"""Orchestration: a thread whose messages are all chunked, and whose chunks are all settled, gets its summary.
+"""Orchestration: requests the summary of a thread that is ready, once for each version of it.
 
-A thread's version is a hash of what it is made of, and each version is asked for once. The event that finds a
-new version claims it on the thread, by a conditional write: others leave it alone. Then the broker holds a
-note to ourselves back for the quiet period. When it comes and the version is still the same, the summary is
-asked for, and after that the version is noted. An event that breaks off anywhere comes again and goes on: its
-claim is its own.
+Debounces summaries. The first event that sees a new version of a thread claims it with a conditional patch
+and schedules a re-check after the quiet period (ORCHESTRATION_QUIET_SECONDS). If the version is still the
+same at the re-check, the summary is requested; otherwise the newer version's own claim takes over. A crash at
+any point is safe: the redelivered event finds its own claim and continues.
+
+    EmbeddingsGenerated --> claim --> SummaryRecheck, scheduled on our own queue
+    SummaryRecheck      --> same version? --> SummarizationRequested
+
+When a thread is ready is decided in shared/pipeline/readiness.py, who holds a claim in
+shared/pipeline/lifecycle/threads.py.
 """
 
-import asyncio
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
 
 import azure.functions as func
 
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.store import Conflict
-from shared.core.errors import ClassifiedError
-from shared.documents.base import ProcessingStatus, stored_time
+from shared.core.concurrency import batches_of, gather_limited
+from shared.documents.base import stored_time
 from shared.documents.threads import Thread
-from shared.pipeline.events.data import EmbeddingsGenerated, OrchestrationFailed
+from shared.pipeline import topology
+from shared.pipeline.events.builders import summary_recheck, summary_request
+from shared.pipeline.events.data import EmbeddingsGenerated, SummaryRecheck
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.readiness import ReadyThread, ready_threads, summary_request
-from shared.pipeline.stage import ScheduledEvent, Stage, StageResult, Subject, Work
+from shared.pipeline.lifecycle.threads import summary_requested, thread_claimed
+from shared.pipeline.readiness import ReadyThread, ready_threads
+from shared.pipeline.stage import ScheduledEvent, Stage, StageResult, Work
 from shared.threads.merging import resolve_thread
-from shared.threads.thread_documents import RESET_ATTEMPTS
 from stages.registration import register_stage
 
 __all__ = ["ORCHESTRATION", "blueprint"]
 
 blueprint = func.Blueprint()
-# A thread that never comes to rest is asked for all the same, after so many quiet periods.
-MAX_QUIET_PERIODS = 10
-# The event that claimed a version comes again until it succeeds or is set aside; then another may.
-CLAIM_MINUTES = 30
+MAX_QUIET_PERIODS = 10  # A thread that keeps changing for so long gets a summary all the same.
 CLAIMED_AT_ONCE = 8
-NOTED_AT_ONCE = 500
-Result = TypeVar("Result")
+THREADS_PER_RECHECK = 500  # some 20 KB: far under the largest event
 
 
 async def orchestrate(event: Event[EmbeddingsGenerated], work: Work) -> StageResult:
-    threads = await _threads(event.data, work)
-    ready = [each for each in await ready_threads(work.clients, threads, work.session) if each.is_new]
-    rested = [each for each in ready if _is_quiet(each, event.data, work)]
-    stirring = [] if event.data.settled_versions else [each for each in ready if each not in rested]
-    claimer = event.data.claimed_by or event.event_id
-    requested = await _claimed(rested, claimer, work)
-    waiting = await _claimed(stirring, claimer, work)
+    """Claim the new versions; request the quiet ones, and schedule a re-check of those still changing."""
+    if event.data.settled_versions:
+        return await _recheck_of_earlier_release(event, work)
+    threads = await _threads(event.data.named_threads(), work)
+    quiet, still_changing = list[ReadyThread](), list[ReadyThread]()
+    for thread in await _new_versions(threads, work):
+        (quiet if _is_quiet(thread, work) else still_changing).append(thread)
+    requested = await _claimed(quiet, event.event_id, work)
+    waiting = await _claimed(still_changing, event.event_id, work)
+    counts = {"threads": len(threads), "ready": len(requested), "waiting": len(waiting)}
+    return _result(requested, work, counts, rechecks=_rechecks(waiting, event.event_id, work))
 
-    async def note() -> None:
-        await _together(_record_request(each, work) for each in requested)
+
+async def recheck(event: Event[SummaryRecheck], work: Work) -> StageResult:
+    """Request the versions that have not changed since they were claimed."""
+    data = event.data
+    claimed_versions = dict(zip(data.thread_ids, data.versions, strict=False))
+    threads = await _threads(data.thread_ids, work)
+    quiet = [
+        thread
+        for thread in await _new_versions(threads, work)
+        if claimed_versions.get(thread.thread.id) == thread.version or _is_quiet(thread, work)
+    ]
+    requested = await _claimed(quiet, data.claimed_by, work)
+    return _result(requested, work, {"threads": len(threads), "ready": len(requested), "waiting": 0})
+
+
+async def _recheck_of_earlier_release(event: Event[EmbeddingsGenerated], work: Work) -> StageResult:
+    """Version 0.1 scheduled its re-check as an EmbeddingsGenerated; remove this with the next release."""
+    data = event.data
+    claimer = data.claimed_by or event.event_id
+    return await recheck(
+        Event.of(
+            SummaryRecheck(thread_ids=data.thread_ids, versions=data.settled_versions, claimed_by=claimer),
+            session=event.session,
+            attempt=event.attempt,
+            now=event.timestamp,
+        ),
+        work,
+    )
+
+
+def _result(
+    requested: Sequence[ReadyThread],
+    work: Work,
+    counts: dict[str, int],
+    *,
+    rechecks: Sequence[ScheduledEvent] = (),
+) -> StageResult:
+    async def record_requests() -> None:
+        """After publishing: a crash before it leads to the same request again, which the broker drops."""
+        await gather_limited((_record_request(thread, work) for thread in requested), CLAIMED_AT_ONCE)
 
     settings = work.clients.settings
     return StageResult(
-        [summary_request(each.thread.id, each.version, settings) for each in requested],
-        later=_recheck(event.data, waiting, claimer, settings.ORCHESTRATION_QUIET_SECONDS),
-        after_announcing=note,
-        counts={"threads": len(threads), "ready": len(requested), "waiting": len(waiting)},
+        [summary_request(thread.thread.id, thread.version, settings) for thread in requested],
+        scheduled=rechecks,
+        after_announcing=record_requests,
+        counts=counts,
     )
 
 
-async def _threads(data: EmbeddingsGenerated, work: Work) -> list[Thread]:
-    """The threads that the event is about, where they are now."""
-    named = sorted({*data.chunk_threads, *data.thread_ids})
+async def _new_versions(threads: Sequence[Thread], work: Work) -> list[ReadyThread]:
+    """The threads that are ready in a version whose summary was never requested."""
+    return [thread for thread in await ready_threads(work.clients, threads, work.session) if thread.is_new]
+
+
+async def _threads(thread_ids: Iterable[str], work: Work) -> list[Thread]:
+    """Those that exist; of one that was merged since the event was published, the thread it is part of."""
     store, session = work.clients.store, work.session
-    found = await store.find_many(Thread, [(each, each) for each in named], session)
-    moved = [each.id for each in found.values() if each.merged_into is not None]
-    homes = {await resolve_thread(work.clients, each, session) for each in moved}
-    found |= await store.find_many(Thread, [(each, each) for each in sorted(homes - set(found))], session)
-    return [found[each] for each in sorted(found) if found[each].merged_into is None]
+    found = await store.find_many(Thread, [(id_, id_) for id_ in sorted(set(thread_ids))], session)
+    merged = [thread.id for thread in found.values() if thread.merged_into is not None]
+    targets = {await resolve_thread(work.clients, id_, session) for id_ in merged} - set(found)
+    found |= await store.find_many(Thread, [(id_, id_) for id_ in sorted(targets)], session)
+    return [thread for _, thread in sorted(found.items()) if thread.merged_into is None]
 
 
-def _is_quiet(ready: ReadyThread, data: EmbeddingsGenerated, work: Work) -> bool:
-    """Whether the version is the one from before the quiet period, or has had patience enough."""
-    quiet = work.clients.settings.ORCHESTRATION_QUIET_SECONDS
-    if not quiet:
+def _is_quiet(ready: ReadyThread, work: Work) -> bool:
+    """Whether nobody waits for it to settle: there is no quiet period, or it has changed for too long."""
+    seconds = work.clients.settings.ORCHESTRATION_QUIET_SECONDS
+    if not seconds:
         return True
-    before = dict(zip(data.thread_ids, data.settled_versions, strict=False))
-    if before.get(ready.thread.id) == ready.version:
-        return True
-    since = (ready.thread.requesting or {}).get("since")
-    return since is not None and since < stored_time(
-        work.now() - timedelta(seconds=MAX_QUIET_PERIODS * quiet)
-    )
+    first_claim = (ready.thread.requesting or {}).get("since")
+    too_long_ago = stored_time(work.now() - timedelta(seconds=MAX_QUIET_PERIODS * seconds))
+    return first_claim is not None and first_claim < too_long_ago
 
 
 async def _claimed(wanted: Sequence[ReadyThread], claimer: str, work: Work) -> list[ReadyThread]:
-    """Those that are this event's to ask for: claimed by it, or by the event whose note it is."""
-    claims = await _together(_claim(each, claimer, work) for each in wanted)
-    return [each for each, claimed in zip(wanted, claims, strict=True) if claimed]
+    """Those that this claimer may request. A re-check claims for the event that scheduled it."""
+    claims = await gather_limited((_claim(thread, claimer, work) for thread in wanted), CLAIMED_AT_ONCE)
+    return [thread for thread, claimed in zip(wanted, claims, strict=True) if claimed]
 
 
 async def _claim(ready: ReadyThread, claimer: str, work: Work) -> bool:
-    thread, now = ready.thread, work.now()
-    before = thread.requesting or {}
-    is_mine = (before.get("version"), before.get("event")) == (ready.version, claimer)
-    earlier = before.get("since")
-    claim = {
-        "version": ready.version,
-        "event": claimer,
-        "at": stored_time(now),
-        "since": earlier or stored_time(now),
-    }
-    claimed = await work.clients.store.patch(
-        Thread,
-        Patch(thread.id, thread.id, set={"requesting": claim, **({} if is_mine else _reopened(thread))}),
-        work.session,
-        condition=_unclaimed(ready.version, claimer, now),
+    return await thread_claimed(
+        work.clients.store,
+        ready.thread,
+        ready.version,
+        claimer=claimer,
+        now=work.now(),
+        session=work.session,
     )
-    return claimed is not Conflict.CONFLICT
 
 
-def _reopened(thread: Thread) -> Mapping[str, Any]:
-    """With another version it is neither done nor given up any more: the sweep looks after it again."""
-    return {} if thread.status is ProcessingStatus.PENDING else RESET_ATTEMPTS
-
-
-def _unclaimed(version: str, claimer: str, now: datetime) -> str:
-    """Over values of ours: hashes, an event id and a time."""
-    expired = stored_time(now - timedelta(minutes=CLAIM_MINUTES))
-    never_asked_for = f"NOT IS_STRING(c.content_hash) OR c.content_hash != '{version}'"
-    free = (
-        "NOT IS_OBJECT(c.requesting)"
-        f" OR c.requesting.version != '{version}'"
-        f" OR c.requesting.event = '{claimer}' OR c.requesting.at < '{expired}'"
-    )
-    return f"({never_asked_for}) AND ({free})"
-
-
-def _recheck(
-    data: EmbeddingsGenerated, waiting: Sequence[ReadyThread], claimer: str, quiet: float
-) -> list[ScheduledEvent]:
-    """The notes to ourselves: these threads, with the versions that they have now."""
-    parts = [waiting[start : start + NOTED_AT_ONCE] for start in range(0, len(waiting), NOTED_AT_ONCE)]
-    same = {"chunk_ids": [], "chunk_threads": [], "embedding_count": 0, "claimed_by": claimer, "contents": ""}
+def _rechecks(waiting: Sequence[ReadyThread], claimer: str, work: Work) -> list[ScheduledEvent]:
+    seconds = work.clients.settings.ORCHESTRATION_QUIET_SECONDS
     return [
         ScheduledEvent(
-            quiet,
-            data.model_copy(
-                update={
-                    **same,
-                    "thread_ids": [each.thread.id for each in part],
-                    "settled_versions": [each.version for each in part],
-                }
-            ),
+            seconds, summary_recheck([(thread.thread.id, thread.version) for thread in part], claimer)
         )
-        for part in parts
+        for part in batches_of(waiting, THREADS_PER_RECHECK)
     ]
 
 
 async def _record_request(ready: ReadyThread, work: Work) -> None:
-    asked = {"content_hash": ready.version, "requesting": None}
-    await work.clients.store.patch(Thread, Patch(ready.thread.id, ready.thread.id, set=asked), work.session)
+    store = work.clients.store
+    await summary_requested(store, ready.thread.id, ready.version, work.session, ends_claim=True)
 
 
-async def _together(work: Iterable[Awaitable[Result]]) -> list[Result]:
-    """All of it, a bounded number at a time."""
-    gate = asyncio.Semaphore(CLAIMED_AT_ONCE)
-
-    async def one(awaitable: Awaitable[Result]) -> Result:
-        async with gate:
-            return await awaitable
-
-    return await asyncio.gather(*(one(each) for each in work))
+def _documents(data: EmbeddingsGenerated | SummaryRecheck) -> list[tuple[str, str]]:
+    """A failure is noted on the threads: their chunks are done."""
+    return [(thread_id, thread_id) for thread_id in data.named_threads()]
 
 
-def _failed(
-    event: Event[EmbeddingsGenerated],
-    failure: ClassifiedError,
-    attempts: int,
-    now: datetime,  # noqa: ARG001 - this event has no time of its own
-) -> OrchestrationFailed:
-    threads = sorted({*event.data.chunk_threads, *event.data.thread_ids})
-    return OrchestrationFailed(
-        thread_ids=threads or event.data.chunk_ids[:1] or [event.event_id],
-        error_message=failure.message,
-        error_type=failure.error_type,
-        retry_count=attempts,
-    )
-
-
-def _subjects(data: EmbeddingsGenerated) -> list[Subject]:
-    """The threads: their chunks are done, and what is left of an error goes with the next summary."""
-    return [Subject(Thread, each, each) for each in sorted({*data.chunk_threads, *data.thread_ids})]
-
-
-ORCHESTRATION = Stage("orchestration", EmbeddingsGenerated, orchestrate, _failed, _subjects)
+ORCHESTRATION = Stage(topology.ORCHESTRATION, orchestrate, _documents, internal={SummaryRecheck: recheck})
 
 register_stage(blueprint, ORCHESTRATION)

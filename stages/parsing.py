@@ -7,24 +7,23 @@ then is the archive marked as processed.
 """
 
 import tempfile
-import time
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import azure.functions as func
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.lease import THREADING, Lease
-from shared.core.errors import ClassifiedError, DocumentNotFoundError, PermanentError, add_details
+from shared.core.errors import DocumentNotFoundError, PermanentError, add_details
 from shared.documents.archives import Archive, ArchiveStatus
 from shared.domain.mail.models import Skipped
 from shared.ingestion.reader.reader import Reader, prepare_reader
-from shared.pipeline.events.data import ArchiveIngested, JSONParsed, ParsingFailed
+from shared.pipeline import topology
+from shared.pipeline.events.builders import json_parsed
+from shared.pipeline.events.data import ArchiveIngested, JSONParsed
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.stage import Stage, StageResult, Subject, Work
+from shared.pipeline.lifecycle.archives import archive_processed
+from shared.pipeline.stage import Stage, StageResult, Work
 from shared.pipeline.tombstones import find_removal, is_removing
 from shared.threads.registry import Registry
 from stages.registration import register_stage
@@ -63,7 +62,7 @@ class Parsed:
 
 
 async def parse(event: Event[ArchiveIngested], work: Work) -> StageResult:
-    started = time.monotonic()
+    started = work.runtime.monotonic()
     archive = await work.clients.store.find(
         Archive, event.data.archive_id, event.data.archive_id, work.session
     )
@@ -84,7 +83,7 @@ async def parse(event: Event[ArchiveIngested], work: Work) -> StageResult:
         return REMOVED
     if not parsed.threads:
         raise NoMessagesError(f"{archive.file_path}: none of {parsed.skipped_count} messages could be parsed")
-    duration = time.monotonic() - started
+    duration = work.runtime.monotonic() - started
     return StageResult(
         _announcements(archive.id, parsed, duration),
         after_announcing=lambda: _mark_processed(archive, parsed, work),
@@ -106,7 +105,7 @@ async def _removed(archive_id: str, work: Work) -> StageResult:
 
 
 async def _parse_all(path: Path, archive: Archive, work: Work, parsed: Parsed) -> None:
-    registry, lease = Registry(work.clients), Lease(work.clients.store, THREADING, work.now)
+    registry, lease = Registry(work.clients), Lease(work.clients.store, THREADING, work.clients.runtime)
     async with Reader(path, archive.file_path) as reader:
         async for batch in reader.slices(SLICE):
             parsed.skip(batch.skipped)
@@ -118,7 +117,9 @@ async def _parse_all(path: Path, archive: Archive, work: Work, parsed: Parsed) -
                     return
                 threaded = await registry.add(batch.arrivals, archive.id, archive.source, work.session)
             parsed.rename(threaded.renamed)
-            parsed.threads |= {each.key: threaded.assignments[each.links.node] for each in batch.arrivals}
+            parsed.threads |= {
+                message.key: threaded.assignments[message.links.node] for message in batch.arrivals
+            }
 
 
 def _announcements(archive_id: str, parsed: Parsed, duration: float) -> list[JSONParsed]:
@@ -128,66 +129,39 @@ def _announcements(archive_id: str, parsed: Parsed, duration: float) -> list[JSO
         members.setdefault(thread, []).append(key)
     batches: list[list[str]] = [[]]
     for thread, keys in members.items():
-        if batches[-1] and sum(len(members[each]) for each in batches[-1]) + len(keys) > MESSAGES_PER_EVENT:
+        if batches[-1] and sum(len(members[other]) for other in batches[-1]) + len(keys) > MESSAGES_PER_EVENT:
             batches.append([])
         batches[-1].append(thread)
     return [
-        _announcement(archive_id, {thread: members[thread] for thread in batch}, duration)
+        json_parsed(
+            archive_id, [(key, thread) for thread in batch for key in members[thread]], seconds=duration
+        )
         for batch in batches
     ]
 
 
-def _announcement(archive_id: str, members: dict[str, list[str]], duration: float) -> JSONParsed:
-    pairs = [(key, thread) for thread, keys in members.items() for key in keys]
-    return JSONParsed(
-        archive_id=archive_id,
-        message_count=len(pairs),
-        message_keys=[key for key, _ in pairs],
-        thread_count=len(members),
-        thread_ids=list(members),
-        parsing_duration_seconds=round(duration, 3),
-        message_threads=[thread for _, thread in pairs],
-    )
-
-
 async def _mark_processed(archive: Archive, parsed: Parsed, work: Work) -> None:
-    done: dict[str, Any] = {
-        "status": ArchiveStatus.PROCESSED.value,
-        "message_count": len(parsed.threads),
-        "thread_count": len(set(parsed.threads.values())),
-        "skipped_count": parsed.skipped_count,
-        "skipped": [
+    await archive_processed(
+        work.clients.store,
+        archive.id,
+        work.session,
+        message_count=len(parsed.threads),
+        thread_count=len(set(parsed.threads.values())),
+        skipped_count=parsed.skipped_count,
+        skipped=[
             {"index": s.index, "offset": s.offset, "size": s.size, "reason": s.reason} for s in parsed.skipped
         ],
-        "lastError": None,
-    }
-    await work.clients.store.patch(Archive, Patch(archive.id, archive.id, set=done), work.session)
-
-
-def _failed(
-    event: Event[ArchiveIngested], failure: ClassifiedError, attempts: int, now: datetime
-) -> ParsingFailed:
-    return ParsingFailed(
-        archive_id=event.data.archive_id,
-        file_path=event.data.file_path,
-        error_message=failure.message,
-        error_type=failure.error_type,
-        messages_parsed_before_failure=failure.details.get("messages_parsed", 0),
-        retry_count=attempts,
-        failed_at=now,
     )
 
 
-def _subjects(data: ArchiveIngested) -> list[Subject]:
-    return [Subject(Archive, data.archive_id, data.archive_id)]
+def _documents(data: ArchiveIngested) -> list[tuple[str, str]]:
+    return [(data.archive_id, data.archive_id)]
 
 
 PARSING = Stage(
-    "parsing",
-    ArchiveIngested,
+    topology.PARSING,
     parse,
-    _failed,
-    _subjects,
+    _documents,
     counts_attempt_first=True,
     failed_status=ArchiveStatus.FAILED.value,
 )

@@ -5,7 +5,7 @@ the broker's max delivery count. The package's calls are synchronous, so they ru
 
     @blueprint.service_bus_queue_trigger(..., auto_complete_messages=False)
     async def chunking(msg: sb.ServiceBusReceivedMessage, actions: sb.ServiceBusMessageActions) -> None:
-        await runner.run(Delivery.from_sdk(msg, PreviewSettlement(msg, actions)))
+        await runner.run(delivery_from_sdk(msg, PreviewSettlement(msg, actions)))
 """
 
 import asyncio

@@ -7,6 +7,7 @@ import azure.functions as func
 from shared.clients.connections import clients
 from shared.clients.servicebus.administration import queue_counts
 from shared.clients.telemetry.metrics import pipeline_metrics
+from shared.pipeline.topology import QUEUES
 
 __all__ = ["blueprint", "measure_queues"]
 
@@ -21,7 +22,7 @@ async def queue_depths(timer: func.TimerRequest) -> None:  # noqa: ARG001 - the 
 
 
 async def measure_queues() -> None:
-    counts = await queue_counts((await clients()).settings)
+    counts = await queue_counts((await clients()).settings, QUEUES)
     if counts is None:
         log.debug("the app may not ask for the queues' lengths: see docs/telemetry.md")
         return

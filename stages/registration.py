@@ -6,38 +6,41 @@ settles its message itself: a permanent failure is dead-lettered at once, with o
 """
 
 import os
+from datetime import UTC, datetime
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import azure.functions as func
 
-from shared.clients.connections import Clients, clients
-from shared.pipeline.delivery import Delivery
+from shared.clients.connections import clients
+from shared.clients.servicebus.bus import ReceivedMessage
+from shared.pipeline.delivery import Delivery, RaiseToAbandon, Settlement
 from shared.pipeline.runner import StageRunner
 from shared.pipeline.stage import Stage
 from stages.preview_settlement import PreviewSettlement
 
-__all__ = ["CONNECTION", "SETTLEMENT", "register_stage", "run_stage"]
+__all__ = [
+    "CONNECTION",
+    "SETTLEMENT",
+    "delivery_from_functions",
+    "delivery_from_sdk",
+    "register_stage",
+    "run_stage",
+]
 
 CONNECTION = "SERVICEBUS_CONNECTION"
 SETTLEMENT = "SERVICEBUS_SETTLEMENT"
 PREVIEW = "preview"
-_runners: WeakKeyDictionary[Clients, dict[str, StageRunner[Any]]] = WeakKeyDictionary()
 
 
 async def run_stage(stage: Stage[Any], delivery: Delivery) -> None:
     """Run the stage on a delivery. An error that goes through has the host abandon the message."""
-    connected = await clients()
-    runners = _runners.setdefault(connected, {})
-    if stage.name not in runners:
-        runners[stage.name] = StageRunner(stage, connected)
-    await runners[stage.name].run(delivery)
+    await StageRunner(stage, await clients()).run(delivery)
 
 
 def register_stage(blueprint: func.Blueprint, stage: Stage[Any]) -> None:
     """Give the stage its function, on the queue of its own name."""
     if os.environ.get(SETTLEMENT) == PREVIEW:
-        run, automatic = _settling(stage), False
+        run, automatic = _settled_by_stage(stage), False
     else:
         run, automatic = _settled_by_host(stage), True
     trigger = blueprint.service_bus_queue_trigger(
@@ -48,18 +51,50 @@ def register_stage(blueprint: func.Blueprint, stage: Stage[Any]) -> None:
 
 def _settled_by_host(stage: Stage[Any]) -> Any:
     async def run(msg: func.ServiceBusMessage) -> None:
-        await run_stage(stage, Delivery.from_functions(msg))
+        await run_stage(stage, delivery_from_functions(msg))
 
     return run
 
 
-def _settling(stage: Stage[Any]) -> Any:
+def _settled_by_stage(stage: Stage[Any]) -> Any:
     # Not a dependency: who switches this on installs it.
     import azurefunctions.extensions.bindings.servicebus as sb  # type: ignore[import-not-found]  # noqa: PLC0415
 
     async def run(msg: Any, actions: Any) -> None:
-        await run_stage(stage, Delivery.from_sdk(msg, PreviewSettlement(msg, actions)))
+        await run_stage(stage, delivery_from_sdk(msg, PreviewSettlement(msg, actions)))
 
     # The worker goes by the annotations; they are known only here.
     run.__annotations__ |= {"msg": sb.ServiceBusReceivedMessage, "actions": sb.ServiceBusMessageActions}
     return run
+
+
+def delivery_from_functions(message: func.ServiceBusMessage) -> Delivery:
+    return Delivery(
+        body=message.get_body(),
+        message_id=message.message_id,
+        delivery_count=message.delivery_count or 1,
+        enqueued_at=_utc(message.enqueued_time_utc),
+        properties=message.application_properties or {},
+    )
+
+
+def delivery_from_sdk(message: ReceivedMessage, settlement: Settlement | None = None) -> Delivery:
+    """From a message of the SDK, which counts the deliveries before this one."""
+    properties = message.application_properties or {}
+    return Delivery(
+        body=b"".join(message.body),
+        message_id=message.message_id,
+        delivery_count=(message.delivery_count or 0) + 1,
+        enqueued_at=_utc(message.enqueued_time_utc),
+        properties={_text(name): _text(value) for name, value in properties.items()},
+        settlement=settlement or RaiseToAbandon(),
+    )
+
+
+def _utc(time: datetime | None) -> datetime | None:
+    """The host may leave the zone out."""
+    return time.replace(tzinfo=UTC) if time is not None and time.tzinfo is None else time
+
+
+def _text(value: Any) -> Any:
+    return value.decode() if isinstance(value, bytes) else value

@@ -2,16 +2,15 @@
 
 import json
 import logging
-from datetime import UTC, datetime
 
 import azure.functions as func
-from opentelemetry.trace import SpanKind
 
 from shared.clients.connections import clients
-from shared.clients.telemetry.tracing import span, trace_context_of
+from shared.clients.telemetry.tracing import consumer_span
 from shared.core.errors import InvalidEventError
 from shared.pipeline.tombstones import DONE
-from shared.upkeep.removal.requests import REMOVAL_QUEUE, ask_again, resume_removals
+from shared.pipeline.topology import REMOVAL
+from shared.upkeep.removal.requests import ask_again, resume_removals
 from shared.upkeep.removal.run import run_removal
 from stages.registration import CONNECTION
 
@@ -22,22 +21,22 @@ log = logging.getLogger(__name__)
 
 
 @blueprint.function_name("removal")
-@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=REMOVAL_QUEUE, connection=CONNECTION)
+@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=REMOVAL.name, connection=CONNECTION)
 async def removal(msg: func.ServiceBusMessage) -> None:
     connected, id_ = await clients(), _removal_id(msg.get_body())
-    parent = trace_context_of(msg.application_properties or {})
-    with span("removal", parent=parent, kind=SpanKind.CONSUMER) as removing:
+    with consumer_span("removal", msg.application_properties or {}) as removing:
         removing.set_attribute("pipeline.operation_id", id_)
         done = await run_removal(id_, connected)
         removing.set_attribute("pipeline.outcome", done.status)
         if done.status not in DONE:
-            await ask_again(connected, done, datetime.now(UTC))
+            await ask_again(connected, done, connected.runtime.now())
 
 
 @blueprint.function_name("removals_silent")
 @blueprint.timer_trigger(arg_name="timer", schedule="0 */15 * * * *")
 async def removals_silent(timer: func.TimerRequest) -> None:  # noqa: ARG001 - the binding's name
-    asked = await resume_removals(await clients(), datetime.now(UTC))
+    connected = await clients()
+    asked = await resume_removals(connected, connected.runtime.now())
     if asked:
         log.warning("%d deletions broke off and go on: %s", len(asked), ", ".join(asked))
 

@@ -1,23 +1,24 @@
 """Reporting: a summary is published as a report."""
 
-import uuid
 from datetime import datetime
 
 import azure.functions as func
 
-from shared.clients.cosmos.batches import Patch
-from shared.core.errors import ClassifiedError, InvalidEventError
+from shared.core.errors import InvalidEventError
 from shared.core.ids import report_id
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.domain.mail.mentions import draft_base
 from shared.domain.summaries.models import SummaryType
-from shared.pipeline.events.data import ReportDeliveryFailed, ReportPublished, SummaryComplete
+from shared.pipeline import topology
+from shared.pipeline.events.builders import report_published
+from shared.pipeline.events.data import SummaryComplete
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.lifecycle.summaries import mark_superseded
-from shared.pipeline.stage import Stage, StageResult, Subject, Work
-from shared.publishing.webhooks.planning import planned_deliveries
+from shared.pipeline.lifecycle.summaries import summaries_superseded
+from shared.pipeline.lifecycle.threads import thread_reported
+from shared.pipeline.stage import Stage, StageResult, Work
+from shared.publishing.webhooks.delivery import planned_deliveries
 from shared.summarization.digests.touching import touch_digests
 from stages.registration import register_stage
 
@@ -39,18 +40,9 @@ async def publish(event: Event[SummaryComplete], work: Work) -> StageResult:
     if not await store.create(report, session):
         report = await store.read(Report, report.id, report.scope, session)
     # A later summary may have come between reading this one and storing its report.
-    await mark_superseded(store, summary.scope, session)
-    await _note_on_thread(report, work)
-    return StageResult([_announcement(report)], counts={"reports": 1})
-
-
-async def _note_on_thread(report: Report, work: Work) -> None:
-    """What an archive's progress counts. A thread that has a newer summary by now waits for that one's."""
-    if report.thread_id is None:
-        return
-    patch = Patch(report.thread_id, report.thread_id, set={"report_id": report.id})
-    condition = f"c.summary_id = '{uuid.UUID(report.summary_id)}'"
-    await work.clients.store.patch(Thread, patch, work.session, condition=condition)
+    await summaries_superseded(store, summary.scope, session)
+    await thread_reported(store, report, session)
+    return StageResult([report_published(report)], counts={"reports": 1})
 
 
 async def _touch_digests(summary: Summary, work: Work) -> None:
@@ -75,8 +67,9 @@ def _report(summary: Summary, now: datetime) -> Report:
         source=known.get("source"),
         title=summary.title,
         published_at=now,
+        created_at=now,
         participants=known.get("participants", []),
-        draft_mentions=sorted({draft_base(each) for each in known.get("draft_mentions", [])}),
+        draft_mentions=sorted({draft_base(draft) for draft in known.get("draft_mentions", [])}),
         has_consensus=bool(known.get("has_consensus")),
         consensus_type=known.get("consensus_type"),
         counts=summary.counts,
@@ -94,38 +87,11 @@ def _with_deliveries(report: Report, work: Work) -> Report:
     return report.model_copy(update={"deliveries": planned, "next_delivery_at": due})
 
 
-def _announcement(report: Report) -> ReportPublished:
-    return ReportPublished(
-        thread_id=report.thread_id or report.scope,
-        report_id=report.id,
-        format=report.format,
-        notified=report.notified,
-        delivery_channels=report.delivery_channels,
-        summary_url=f"/api/reports/{report.id}",
-    )
-
-
-def _failed(
-    event: Event[SummaryComplete],
-    failure: ClassifiedError,
-    attempts: int,
-    now: datetime,  # noqa: ARG001 - this event has no time of its own
-) -> ReportDeliveryFailed:
-    return ReportDeliveryFailed(
-        report_id=report_id(event.data.summary_id or "unknown"),
-        thread_id=event.data.thread_id,
-        delivery_channel="api",
-        error_message=failure.message,
-        error_type=failure.error_type,
-        retry_count=attempts,
-    )
-
-
-def _subjects(data: SummaryComplete) -> list[Subject]:
+def _documents(data: SummaryComplete) -> list[tuple[str, str]]:
     is_thread = data.summary_type == SummaryType.THREAD
-    return [Subject(Thread, data.thread_id, data.thread_id)] if is_thread else []
+    return [(data.thread_id, data.thread_id)] if is_thread else []
 
 
-REPORTING = Stage("reporting", SummaryComplete, publish, _failed, _subjects)
+REPORTING = Stage(topology.REPORTING, publish, _documents)
 
 register_stage(blueprint, REPORTING)

@@ -4,35 +4,24 @@ A summary's id is made of the thread, its version, the template and the model: s
 however often it is asked for. Earlier versions stay, marked as outdated.
 """
 
-import json
-import time
-import uuid
-from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
-from datetime import datetime
-from typing import Any
 
 import azure.functions as func
 
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.lease import Lease
-from shared.clients.cosmos.store import Conflict
-from shared.core.errors import ClassifiedError
-from shared.documents.base import ProcessingStatus
+from shared.core.ids import thread_summary_id
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.domain.summaries.models import SummaryType
 from shared.embedding.sentence_embedder import sentence_embedder
-from shared.pipeline.events.data import (
-    EventCitation,
-    SummarizationFailed,
-    SummarizationRequested,
-    SummaryComplete,
-)
+from shared.pipeline import topology
+from shared.pipeline.events.builders import summary_complete
+from shared.pipeline.events.data import SummarizationRequested, SummaryComplete
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.lifecycle.summaries import mark_all_outdated, mark_superseded, revive
-from shared.pipeline.stage import Stage, StageResult, Subject, Work
+from shared.pipeline.lifecycle.summaries import all_outdated, summaries_superseded, summary_revived
+from shared.pipeline.lifecycle.threads import thread_summarized
+from shared.pipeline.stage import Stage, StageResult, Work
 from shared.summarization.factory import EXTRACTIVE, check_backend, summarizer_for
 from shared.summarization.summary_document import summary_fields
 from shared.summarization.thread_context import ContextOptions, load_context
@@ -40,13 +29,11 @@ from shared.threads.locating import ThreadMovedError
 from shared.threads.merging import resolve_thread
 from stages.registration import register_stage
 
-__all__ = ["SUMMARIZATION", "blueprint", "summary_id"]
+__all__ = ["SUMMARIZATION", "blueprint"]
 
 blueprint = func.Blueprint()
-MARKDOWN_IN_EVENT = 4000
 STORING_SECONDS = 60.0
 POLL_SECONDS = 0.5
-_NAMESPACE = uuid.UUID("6f1c1c62-6a3e-4f0a-9b57-2d6f3a5f0c11")
 
 
 async def summarize(event: Event[SummarizationRequested], work: Work) -> StageResult:
@@ -61,30 +48,25 @@ async def summarize(event: Event[SummarizationRequested], work: Work) -> StageRe
 async def _summarize_thread(
     thread_id: str, version: str, data: SummarizationRequested, work: Work
 ) -> SummaryComplete:
-    started, session = time.perf_counter(), work.session
+    started, session = work.runtime.monotonic(), work.session
     place = await resolve_thread(work.clients, thread_id, session)
     thread = await work.clients.store.read(Thread, place, place, session)
-    id_ = summary_id(place, version, data)
+    id_ = thread_summary_id(place, version, data.prompt_template, data.llm_backend, data.llm_model)
     summary = await work.clients.store.find(Summary, id_, place, session)
     if summary is None:
         async with _turn(id_, data, work):
             summary = await _made_once(id_, thread, version, data, work)
         await _check_place(thread, summary, work)
     elif summary.outdated and _is_asked_for(thread, version):
-        await revive(work.clients.store, summary, work.now(), session)
-    if await mark_superseded(work.clients.store, place, session) == summary.id:
-        await _note_on_thread(thread, summary, work)
-    return _announcement(summary, data, (time.perf_counter() - started) * 1000)
+        await summary_revived(work.clients.store, summary, work.now(), session)
+    if await summaries_superseded(work.clients.store, place, session) == summary.id:
+        await thread_summarized(work.clients.store, thread, summary, session)
+    return _announcement(summary, data, (work.runtime.monotonic() - started) * 1000)
 
 
 def _is_asked_for(thread: Thread, version: str) -> bool:
     """Whether the thread has this version again; not where an event of an earlier one is repeated."""
     return version in (thread.content_hash, (thread.requesting or {}).get("version"))
-
-
-def summary_id(thread_id: str, version: str, data: SummarizationRequested) -> str:
-    identity = [thread_id, version, data.prompt_template, data.llm_backend, data.llm_model]
-    return str(uuid.uuid5(_NAMESPACE, json.dumps(identity)))
 
 
 def _turn(id_: str, data: SummarizationRequested, work: Work) -> AbstractAsyncContextManager[None]:
@@ -96,7 +78,12 @@ def _turn(id_: str, data: SummarizationRequested, work: Work) -> AbstractAsyncCo
         return nullcontext()
     longest = work.clients.settings.SUMMARY_TIMEOUT_SECONDS + STORING_SECONDS
     lease = Lease(
-        work.clients.store, f"summary-{id_}", work.now, seconds=longest, patience=longest, poll=POLL_SECONDS
+        work.clients.store,
+        f"summary-{id_}",
+        work.clients.runtime,
+        seconds=longest,
+        patience=longest,
+        poll=POLL_SECONDS,
     )
     return lease.held(for_good=True)
 
@@ -115,11 +102,11 @@ async def _made_once(
 
 async def _make(id_: str, thread: Thread, version: str, data: SummarizationRequested, work: Work) -> Summary:
     clients, read_at = work.clients, work.now()
-    summarizer = summarizer_for(clients, data, thread)
+    summarizer = await summarizer_for(clients, data, thread)
     how = ContextOptions(
         data.context_window_tokens,
         data.top_k,
-        embed=await sentence_embedder(clients.settings),
+        embed=await sentence_embedder(clients),
         with_vectors=data.llm_backend != EXTRACTIVE,
     )
     context = await load_context(clients, thread, work.session, how)
@@ -133,6 +120,7 @@ async def _make(id_: str, thread: Thread, version: str, data: SummarizationReque
         thread_ids=[thread.id],
         summary_type=SummaryType.THREAD,
         generated_at=read_at,  # the later one has read more, however long each took to be made
+        created_at=work.now(),
         content_hash=version,
         prompt_template=data.prompt_template,
         **summary_fields(made, thread, context.messages),
@@ -148,67 +136,25 @@ async def _check_place(thread: Thread, summary: Summary, work: Work) -> None:
         await store.delete(Summary, summary.id, thread.id, session)
         raise ThreadMovedError(f"thread {thread.id} was made anew")
     if now.merged_into is not None:
-        await mark_all_outdated(store, thread.id, session)
+        await all_outdated(store, thread.id, session)
         raise ThreadMovedError(f"thread {thread.id} was merged into another")
 
 
-async def _note_on_thread(thread: Thread, summary: Summary, work: Work) -> None:
-    """With it the thread is done; one that has grown since it was read waits for its next summary."""
-    store = work.clients.store
-    said = {
-        "summary_id": summary.id,
-        "has_consensus": summary.metadata["has_consensus"],
-        "consensus_type": summary.metadata["consensus_type"],
-    }
-    done = Patch(
-        thread.id, thread.id, set={**said, "status": ProcessingStatus.PROCESSED.value, "lastError": None}
-    )
-    same = f"c.message_count = {thread.message_count:d}"
-    if await store.patch(Thread, done, work.session, condition=same) is Conflict.CONFLICT:
-        await store.patch(Thread, Patch(thread.id, thread.id, set=said), work.session)
-
-
 def _announcement(summary: Summary, data: SummarizationRequested, milliseconds: float) -> SummaryComplete:
-    return SummaryComplete(
-        thread_id=str(summary.thread_id),
-        summary_id=summary.id,
-        summary_markdown=summary.content_markdown[:MARKDOWN_IN_EVENT],
-        citations=_cited(summary.citations),
-        llm_backend=data.llm_backend,
-        llm_model=data.llm_model,
-        tokens_prompt=summary.metadata.get("tokens_prompt", 0),
-        tokens_completion=summary.metadata.get("tokens_completion", 0),
-        latency_ms=round(milliseconds, 1),
+    return summary_complete(
+        summary,
+        backend=data.llm_backend,
+        model=data.llm_model,
+        citations=summary.citations,
+        usage=summary.metadata,
+        latency_ms=milliseconds,
     )
 
 
-def _cited(citations: Sequence[Any]) -> list[EventCitation]:
-    return [
-        EventCitation(message_id=each.message_id, chunk_id=each.chunk_id, offset=each.offset or 0)
-        for each in citations[:100]
-    ]
+def _documents(data: SummarizationRequested) -> list[tuple[str, str]]:
+    return [(thread_id, thread_id) for thread_id in data.thread_ids]
 
 
-def _failed(
-    event: Event[SummarizationRequested],
-    failure: ClassifiedError,
-    attempts: int,
-    now: datetime,  # noqa: ARG001 - this event has no time of its own
-) -> SummarizationFailed:
-    return SummarizationFailed(
-        thread_id=event.data.thread_ids[0],
-        error_message=failure.message,
-        error_type=failure.error_type,
-        retry_count=attempts,
-    )
-
-
-def _subjects(data: SummarizationRequested) -> list[Subject]:
-    return [Subject(Thread, each, each) for each in data.thread_ids]
-
-
-SUMMARIZATION = Stage(
-    "summarization", SummarizationRequested, summarize, _failed, _subjects, counts_attempt_first=True
-)
+SUMMARIZATION = Stage(topology.SUMMARIZATION, summarize, _documents, counts_attempt_first=True)
 
 register_stage(blueprint, SUMMARIZATION)

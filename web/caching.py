@@ -1,4 +1,4 @@
-"""Answers that a reader may keep: each has an ETag, and 304 tells that what was kept is still right."""
+"""Answers that a client may cache: every one has an ETag, and is revalidated with If-None-Match."""
 
 import hashlib
 import json
@@ -8,9 +8,10 @@ from typing import Any
 import azure.functions as func
 from pydantic import BaseModel
 
-__all__ = ["answer_json", "answer_of", "answer_with", "etag_of", "matches"]
+__all__ = ["NOT_SNIFFED", "answer_json", "answer_of", "answer_with", "etag_of", "matches"]
 
-REVALIDATE = "no-cache"  # keep it, and ask before using it
+REVALIDATE = "no-cache"  # a client may keep the answer, and asks whether it is current before using it
+NOT_SNIFFED = {"X-Content-Type-Options": "nosniff"}
 
 
 def etag_of(body: bytes) -> str:
@@ -21,7 +22,7 @@ def matches(wanted: str | None, etag: str) -> bool:
     """If-None-Match compares weakly (RFC 9110, 13.1.2)."""
     if not wanted:
         return False
-    named = [each.strip().removeprefix("W/") for each in wanted.split(",")]
+    named = [tag.strip().removeprefix("W/") for tag in wanted.split(",")]
     return "*" in named or etag.removeprefix("W/") in named
 
 
@@ -44,13 +45,19 @@ def answer_of(
     )
 
 
-def answer_json(req: func.HttpRequest, body: Any, *, etag: str | None = None) -> func.HttpResponse:
-    kept = {"X-Content-Type-Options": "nosniff"}
-    return answer_of(req, json.dumps(body).encode(), "application/json", headers=kept, etag=etag)
+def answer_json(
+    req: func.HttpRequest, body: Any, *, etag: str | None = None, headers: Mapping[str, str] | None = None
+) -> func.HttpResponse:
+    return answer_of(
+        req,
+        json.dumps(body).encode(),
+        "application/json",
+        headers={**NOT_SNIFFED, **(headers or {})},
+        etag=etag,
+    )
 
 
-def answer_with(req: func.HttpRequest, shape: BaseModel, *, status: int = 200) -> func.HttpResponse:
-    """The shape as JSON."""
-    kept = {"X-Content-Type-Options": "nosniff"}
-    body = shape.model_dump_json(by_alias=True).encode()
-    return answer_of(req, body, "application/json", status=status, headers=kept)
+def answer_with(req: func.HttpRequest, model: BaseModel) -> func.HttpResponse:
+    """The model as JSON."""
+    body = model.model_dump_json(by_alias=True).encode()
+    return answer_of(req, body, "application/json", headers=NOT_SNIFFED)

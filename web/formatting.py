@@ -1,4 +1,4 @@
-"""How values read on a page: texts of strangers made plain, dates, counts and states in words."""
+"""Values as a page shows them: untrusted text made safe to read, dates, counts and states in words."""
 
 import re
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ STANCES = {
     "neutral": "neutral",
     "unclear": "no clear stance",
 }
-# By type and by whether there is consensus: the words, and how they look.
+# By consensus type, and whether there is consensus: the label, and its CSS class.
 OUTCOMES = {
     ("agreement", True): ("Consensus", "agreement"),
     ("mixed", True): ("Rough consensus", "agreement"),
@@ -50,7 +50,7 @@ STATUSES = {
     "failed": "failed, to be tried again",
     "failed_max_retries": "given up",
 }
-# Line ends and tabs are for the caller to keep; all else that is not text, and what turns its direction.
+# Control characters (but line ends and tabs), and those that change the direction of text or are invisible.
 _UNSEEN = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ue000\ue001\ufeff]"
 )
@@ -61,27 +61,27 @@ _LABEL = re.compile(r"^(?:(?:re|fwd?|aw|sv|antw)\s*:\s*|\[[^\]]{1,40}\]\s*)+", r
 
 
 def plain(text: object) -> str:
-    """What a stranger wrote, as one line of text: no control characters, no change of direction."""
+    """Untrusted text as one line, without control characters and changes of direction."""
     return _breakable(" ".join(_UNSEEN.sub("", str(text)).split()))
 
 
 def printable_lines(text: str) -> str:
-    """Likewise, with its lines and spaces as they are."""
+    """Untrusted text with its line ends and spaces."""
     return _breakable(_UNSEEN.sub("", text))
 
 
 def _breakable(text: str) -> str:
-    """A word without an end may be broken here and there: else a browser looks long for a place."""
+    """Lets the browser break very long words: laying out one of megabytes would hang it."""
     return _ENDLESS.sub("\\g<0>\u200b", text) if len(text) > LONGEST_WORD else text
 
 
 def unquoted(text: str) -> str:
-    """A quote without the marks of its first level: its place says that it is one."""
+    """A quote without its first level of `>` marks: the page shows that it is one."""
     return _QUOTED.sub("", text)
 
 
 def bare_subject(text: str) -> str:
-    """Without the list's label and the marks of answers."""
+    """A subject without the list's label and without `Re:`."""
     flat = plain(text)
     return _LABEL.sub("", flat) or flat
 
@@ -103,7 +103,7 @@ def minute(moment: datetime | None) -> str:
 
 
 def moment(at: datetime | None) -> str:
-    """Shorter, where all times are said to be in UTC."""
+    """Like `minute`, for a page that says once that its times are in UTC."""
     return f"{at.day} {at:%b %Y, %H:%M}" if at else "no date"
 
 
@@ -131,7 +131,7 @@ def progress_state(progress: ArchiveProgress) -> str:
 
 
 def stance_shares(counts: Mapping[str, int]) -> list[tuple[str, int, float, float]]:
-    """For the bar: stance, people, where its part begins and how wide it is, out of 100."""
+    """The segments of the stance bar: stance, number of people, start and width in percent."""
     total = sum(counts.get(stance, 0) for stance in STANCES)
     shares, at = [], 0.0
     for stance in STANCES:

@@ -1,4 +1,4 @@
-"""The file out of a multipart/form-data body, which is in memory as a whole already."""
+"""The parts of a multipart/form-data body. The host has read the body into memory already."""
 
 from email.message import Message
 from email.parser import BytesHeaderParser

@@ -1,4 +1,4 @@
-"""What a request asks for: query parameters and ids, checked before anything is looked up."""
+"""Query parameters and ids of a request, checked before anything is looked up."""
 
 import re
 from typing import TypeVar
@@ -6,14 +6,12 @@ from typing import TypeVar
 import azure.functions as func
 from pydantic import ValidationError
 
-from shared.retrieval.parameters import QueryParameters, _draft
-from web.problems import Problem
+from shared.retrieval.parameters import QueryParameters, draft_name
+from web.problems import Problem, bad_parameter
 
-__all__ = ["checked_id", "draft_named", "id_of", "parse_query"]
+__all__ = ["checked_id", "draft_named", "id_of", "parse_query", "refuse_unknown"]
 
-_KEY = "code"  # the function's key, which is the host's to check
-
-
+_KEY = "code"  # the function key, which the host checks
 Model = TypeVar("Model", bound=QueryParameters)
 
 
@@ -26,31 +24,43 @@ def parse_query(req: func.HttpRequest, model: type[Model]) -> Model:
         raise _invalid(error, model) from None
 
 
+def refuse_unknown(req: func.HttpRequest, model: type[QueryParameters]) -> None:
+    """For an endpoint that also takes its parameters from headers or a form, and checks them itself."""
+    for name in req.params:
+        if name != _KEY and name not in model.model_fields:
+            raise bad_parameter(name[:100], _unknown(model))
+
+
+def _unknown(model: type[QueryParameters]) -> str:
+    names = sorted(field.alias or name for name, field in model.model_fields.items())
+    return f"is not a parameter here; there are {', '.join(names) or 'none'}"
+
+
 def _invalid(error: ValidationError, model: type[QueryParameters]) -> Problem:
-    names = {field.alias or name for name, field in model.model_fields.items()}
     faults = []
-    for each in error.errors(include_input=False, include_url=False)[:20]:
-        name, detail = str(each["loc"][0] if each["loc"] else ""), each["msg"].removeprefix("Value error, ")
-        if each["type"] == "extra_forbidden":
-            detail = f"is not a parameter here; there are {', '.join(sorted(names)) or 'none'}"
+    for found in error.errors(include_input=False, include_url=False)[:20]:
+        name = str(found["loc"][0] if found["loc"] else "")
+        unknown = found["type"] == "extra_forbidden"
+        detail = _unknown(model) if unknown else found["msg"].removeprefix("Value error, ")
         faults.append({"parameter": name[:100], "detail": detail})
-    told = "; ".join(f"{fault['parameter']}: {fault['detail']}" for fault in faults[:3])
-    return Problem(422, told, errors=faults)
+    summary = "; ".join(f"{fault['parameter']}: {fault['detail']}" for fault in faults[:3])
+    return Problem(422, summary, errors=faults)
 
 
 def id_of(req: func.HttpRequest, name: str, pattern: str, what: str) -> str:
-    """An id in the path. One that cannot be is as unknown as one that is not there."""
-    return checked_id(str(req.route_params.get(name, "")), pattern, what)
+    """An id in the path."""
+    return checked_id(str(req.route_params.get(name, "")), pattern, f"{what} with this id")
 
 
 def checked_id(value: str, pattern: str, what: str) -> str:
+    """An id that cannot exist is answered like one that does not: 404."""
     if not re.fullmatch(pattern.removeprefix("^").removesuffix("$"), value):
-        raise Problem(404, f"There is no {what} with this id.")
+        raise Problem(404, f"There is no {what}.")
     return value
 
 
 def draft_named(req: func.HttpRequest) -> str:
     try:
-        return _draft(req.route_params.get("name", ""))
+        return draft_name(req.route_params.get("name", ""))
     except ValueError as error:
         raise Problem(404, f"The name {error}.") from None

@@ -1,4 +1,4 @@
-"""Errors of the HTTP API as RFC 9457 has them, and for input the path of each fault."""
+"""Errors of the HTTP API as problem details (RFC 9457), with the parameter or JSON pointer of every fault."""
 
 import functools
 import json
@@ -12,9 +12,20 @@ from pydantic import ValidationError
 from shared.clients.classify import classify
 from shared.core.errors import ErrorKind
 from shared.pipeline.retry.loops import AbandonedError
+from shared.retrieval.errors import InvalidCursorError, NotFoundError
 from shared.settings.app import SettingsError
 
-__all__ = ["TITLES", "Handler", "Problem", "answer", "as_problem", "invalid", "json_errors"]
+__all__ = [
+    "TITLES",
+    "Handler",
+    "Problem",
+    "answer",
+    "as_problem",
+    "bad_field",
+    "bad_parameter",
+    "invalid",
+    "json_errors",
+]
 
 log = logging.getLogger(__name__)
 Handler = Callable[[func.HttpRequest], Awaitable[func.HttpResponse]]
@@ -36,7 +47,7 @@ TITLES = {
 
 
 class Problem(Exception):  # noqa: N818 - RFC 9457's own word
-    """An answer that ends a request: its status, and what is wrong."""
+    """Ends a request with this status and detail."""
 
     def __init__(self, status: int, detail: str, **more: Any) -> None:
         super().__init__(detail)
@@ -61,14 +72,24 @@ class Problem(Exception):  # noqa: N818 - RFC 9457's own word
         )
 
 
+def bad_parameter(name: str, detail: str) -> Problem:
+    """A query parameter is wrong."""
+    return Problem(422, f"{name}: {detail}", errors=[{"parameter": name, "detail": detail}])
+
+
+def bad_field(name: str, detail: str) -> Problem:
+    """A field of the body is wrong."""
+    return Problem(422, f"/{name}: {detail}", errors=[{"pointer": f"/{name}", "detail": detail}])
+
+
 def answer(status: int, body: Any, **headers: str) -> func.HttpResponse:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return func.HttpResponse(json.dumps(body), status_code=status, mimetype="application/json", headers=named)
 
 
 def invalid(error: ValidationError) -> Problem:
-    """Each fault with its place, as a JSON pointer into the body."""
-    faults = [_fault(each) for each in error.errors(include_input=False, include_url=False)[:20]]
+    """Every fault with its JSON pointer into the body."""
+    faults = [_fault(fault) for fault in error.errors(include_input=False, include_url=False)[:20]]
     detail = "; ".join(f"{fault['pointer'] or '/'}: {fault['detail']}" for fault in faults[:3])
     return Problem(422, detail, errors=faults)
 
@@ -85,13 +106,23 @@ def _fault(problem: Any) -> dict[str, str]:
 
 
 def as_problem(error: Exception) -> Problem:
-    """What the asker is told of an error; of one that we did not foresee, only whose fault it is."""
-    if isinstance(error, Problem):
-        return error
-    if isinstance(error, ValidationError):
-        return invalid(error)
-    if isinstance(error, SettingsError):
-        return Problem(503, "The app is not configured.", problems=str(error).splitlines())
+    """What the client is told of an error. An unforeseen one is logged, and its text is not shown."""
+    match error:
+        case Problem():
+            return error
+        case NotFoundError():
+            return Problem(404, str(error))
+        case InvalidCursorError():
+            return bad_parameter("after", str(error))
+        case ValidationError():
+            return invalid(error)
+        case SettingsError():
+            return Problem(503, "The app is not configured.", problems=str(error).splitlines())
+    log.error("a request failed", exc_info=error)
+    return _unforeseen(error)
+
+
+def _unforeseen(error: Exception) -> Problem:
     failure = error.failure if isinstance(error, AbandonedError) else classify(error)
     if failure.kind is ErrorKind.PERMANENT:
         return Problem(500, "The request failed on our side; see the log.")
@@ -101,16 +132,13 @@ def as_problem(error: Exception) -> Problem:
 
 
 def json_errors(handler: Handler) -> Handler:
-    """Whatever the handler raises becomes a problem; what we did not foresee is logged, and not shown."""
+    """Whatever the handler raises becomes a problem."""
 
     @functools.wraps(handler)
-    async def told(req: func.HttpRequest) -> func.HttpResponse:
+    async def answered(req: func.HttpRequest) -> func.HttpResponse:
         try:
             return await handler(req)
-        except (Problem, ValidationError, SettingsError) as error:
-            return as_problem(error).response()
-        except Exception as error:
-            log.exception("a request failed")
+        except Exception as error:  # noqa: BLE001 - as_problem logs what it does not know
             return as_problem(error).response()
 
-    return told
+    return answered

@@ -1,23 +1,20 @@
 """Pages: one Jinja environment that escapes everything, and the headers that every page carries.
 
 Nothing inline runs or styles: scripts and styles come from /static, under names that carry a hash of their
-content, and the content security policy allows those alone. So mail that gets past the escaping, which it
-does not, still could not do anything.
+content, and the content security policy allows only those. Markup in a mail that got past the escaping could
+still not run.
 """
 
 import functools
 import hashlib
-import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import azure.functions as func
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from pydantic import ValidationError
 
 from shared.domain.mail.mentions import draft_base
-from shared.settings.app import SettingsError
 from web.caching import answer_of
 from web.formatting import (
     OUTCOMES,
@@ -41,7 +38,6 @@ from web.problems import TITLES, Handler, Problem, as_problem
 
 __all__ = ["ASSETS", "SECURITY_HEADERS", "blueprint", "html_errors", "problem_page", "render", "show"]
 
-log = logging.getLogger(__name__)
 blueprint = func.Blueprint()
 HERE = Path(__file__).parent
 TYPES = {
@@ -63,7 +59,7 @@ FOR_EVER = "public, max-age=31536000, immutable"
 
 
 class Assets:
-    """The files under /static: read once, named by what is in them."""
+    """The files under /static, read once. Names carry a hash of the content: clients cache them for ever."""
 
     def __init__(self, folder: Path) -> None:
         self._served: dict[str, tuple[bytes, str]] = {}
@@ -130,7 +126,7 @@ def show(
     headers: Mapping[str, str] | None = None,
     **values: Any,
 ) -> func.HttpResponse:
-    """The page, or 304 where the reader has it already. `path` is the request's, for the navigation."""
+    """The rendered page, or 304 if the client has it. `path` marks the current entry of the navigation."""
     path = "/" + req.url.partition("://")[2].partition("/")[2].partition("?")[0]
     body = render(template, path=path, query=values.pop("query", ""), **values)
     all_headers = {**SECURITY_HEADERS, **(headers or {})}
@@ -138,18 +134,14 @@ def show(
 
 
 def html_errors(handler: Handler) -> Handler:
-    """Whatever the handler raises becomes a page that says what is wrong, and what one can do."""
+    """Whatever the handler raises becomes a page that says what is wrong."""
 
     @functools.wraps(handler)
     async def shown(req: func.HttpRequest) -> func.HttpResponse:
         try:
             return await handler(req)
-        except (Problem, ValidationError, SettingsError) as error:
-            problem = as_problem(error)
-        except Exception as error:
-            log.exception("a page failed")
-            problem = as_problem(error)
-        return problem_page(req, problem)
+        except Exception as error:  # noqa: BLE001 - as_problem logs what it does not know
+            return problem_page(req, as_problem(error))
 
     return shown
 
@@ -172,5 +164,5 @@ def static(req: func.HttpRequest) -> func.HttpResponse:
     if found is None:
         return problem_page(req, Problem(404, "There is no such file; the page that named it may be old."))
     content, content_type = found
-    kept = {**SECURITY_HEADERS, "Cache-Control": FOR_EVER}
-    return func.HttpResponse(content, status_code=200, mimetype=content_type, headers=kept)
+    headers = {**SECURITY_HEADERS, "Cache-Control": FOR_EVER}
+    return func.HttpResponse(content, status_code=200, mimetype=content_type, headers=headers)

@@ -22,6 +22,7 @@ from shared.core.errors import (
     TransientError,
 )
 from shared.core.lazy_import import lazy
+from shared.core.retry_after import retry_after_seconds
 
 if TYPE_CHECKING:
     from azure.cosmos import exceptions as cosmos
@@ -30,25 +31,17 @@ else:
     cosmos = lazy("azure.cosmos.exceptions")
     bus = lazy("azure.servicebus.exceptions")
 
-__all__ = ["classify"]
+__all__ = ["SDK_ERRORS", "classify"]
+
+SDK_ERRORS = (AzureError,)  # what every Azure SDK raises, for who only wants to report it
 
 # 401 and 403 too: a role assignment takes minutes to reach a service, and dead-lettering a whole backlog for
 # that would be worse than a few retries. 409 and 412 are lost races for a document: another try reads anew.
 _TRANSIENT_STATUS = frozenset({401, 403, 408, 409, 410, 412, 429, 449})
-
-
 _SERVER_ERRORS = range(500, 600)
-
-
 _NOT_IMPLEMENTED = frozenset({501, 505})
-
-
 _NOT_FOUND = 404
-
-
 _READ_SESSION_NOT_AVAILABLE = 1002
-
-
 _TRANSIENT_TYPES = (
     TransientError,
     ServiceRequestError,
@@ -116,16 +109,10 @@ def _retry_after(error: BaseException) -> float | None:
     headers = (
         getattr(error, "headers", None) or getattr(getattr(error, "response", None), "headers", None) or {}
     )
-    for name, factor in (("x-ms-retry-after-ms", 0.001), ("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        value = headers.get(name) or headers.get(name.title())
-        if value is not None and str(value).replace(".", "", 1).isdigit():
-            return float(value) * factor
-    return None
+    return retry_after_seconds(headers)
 
 
 _MESSAGE_LENGTH = 2000
-
-
 _OURS = frozenset({"localcloud", "ops", "shared", "stages", "web"})
 
 

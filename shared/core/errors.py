@@ -59,6 +59,7 @@ class TransientError(PipelineError):
     """A dependency failed in a way that may pass."""
 
     retry_after: float | None = None
+    timed_out = False  # we hung up: the service may have done the work, and charge for it
 
 
 class PartialWriteError(TransientError):

@@ -1,4 +1,4 @@
-"""Archives: one stored file of mail each."""
+"""Archives: stored files of mail."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What every document has."""
+"""Fields and behaviour that all documents share."""
 
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -54,7 +54,7 @@ class Document(BaseModel):
 
     id: str = Field(min_length=1, max_length=255, pattern=r"^[^/\\?#]+$")
     schema_version: str = "1.0.0"
-    created_at: UtcTime = Field(default_factory=lambda: datetime.now(UTC))
+    created_at: UtcTime
     attemptCount: int = Field(default=0, ge=0)  # noqa: N815 - the specification's name, and the next one's
     lastAttemptTime: UtcTime | None = None  # noqa: N815
     lastError: str | None = None  # noqa: N815
@@ -76,7 +76,7 @@ class Document(BaseModel):
 
     @property
     def partition_value(self) -> str:
-        """What a reader has to know besides the id to find the document: a thread's id, a scope, a bucket."""
+        """The value that determines the partition: a thread's id, a scope, a bucket."""
         return str(getattr(self, self.partition_field))
 
     @classmethod
@@ -95,7 +95,7 @@ class Document(BaseModel):
 class RetryableDocument(Document):
     """A document that the sweep looks after (shared/upkeep/sweep)."""
 
-    requeued_at: UtcTime | None = None  # asked for again since then, and nothing was heard of it yet
+    requeued_at: UtcTime | None = None  # requeued at this time, and no attempt was recorded since
 
 
 class SharedPartitionDocument(RetryableDocument):
@@ -110,7 +110,7 @@ class SharedPartitionDocument(RetryableDocument):
 class _Status(StrEnum):
     @classmethod
     def _missing_(cls, value: object) -> "_Status | None":
-        """Others write "processing", which says no more than that it is not done."""
+        """Other implementations write "processing"; to us that is pending."""
         return cls("pending") if value == "processing" else None
 
 

@@ -1,6 +1,7 @@
-"""Which containers there are, how each is partitioned and indexed, and how its documents are read."""
+"""The containers: their partition keys and indexing policies, and how documents are read from them."""
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -157,8 +158,14 @@ def document_class(container: str) -> type[Document]:
 
 
 def read_document(model: type[Model], stored: dict[str, Any]) -> Model:
-    """A stored document as its model, brought up to the current version."""
+    """A stored document as its model, brought up to the current version.
+
+    Others store documents without `created_at`, and some queries leave it out: then it is the time of the
+    last write, as far as that is known.
+    """
     upgraded = upgrade_document(model.container, stored, model.current_version)
+    if "created_at" not in upgraded:
+        upgraded = {**upgraded, "created_at": datetime.fromtimestamp(stored.get("_ts", 0), UTC)}
     try:
         return model.model_validate(upgraded)
     except ValidationError as error:

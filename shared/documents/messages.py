@@ -1,4 +1,4 @@
-"""Messages: one mail each, as parsed."""
+"""Messages: parsed mails."""
 
 from typing import Any
 

@@ -85,8 +85,8 @@ def _document(message: ParsedMail) -> dict[str, Any]:
         "references": message.references,
         "subject": message.subject,
         "from": message.sender._asdict(),
-        "to": [each._asdict() for each in message.to],
-        "cc": [each._asdict() for each in message.cc],
+        "to": [address._asdict() for address in message.to],
+        "cc": [address._asdict() for address in message.cc],
         "date": stored_time(message.date) if message.date else None,
         "body_raw": message.body_raw,
         "body_normalized": message.body_normalized,
@@ -95,12 +95,12 @@ def _document(message: ParsedMail) -> dict[str, Any]:
         "headers": message.headers,
         "attachments": [
             {
-                "filename": each.filename,
-                "content_type": each.content_type,
-                "size_bytes": each.size,
+                "filename": attachment.filename,
+                "content_type": attachment.content_type,
+                "size_bytes": attachment.size,
                 "content_id": None,
             }
-            for each in message.attachments
+            for attachment in message.attachments
         ],
         "draft_mentions": message.draft_mentions,
         "warnings": message.warnings,

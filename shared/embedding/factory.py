@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from shared.embedding.openai_embedder import OpenAIEmbedder
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
 from shared.embedding.port import Embedder
 from shared.embedding.process.batch_retries import BatchRetryPolicy
@@ -15,8 +16,6 @@ __all__ = ["encoder_spec", "open_embedder"]
 async def open_embedder(settings: Settings) -> Embedder:
     """Start what embeds texts; its owner closes it."""
     if settings.EMBEDDING_BACKEND in {"azureopenai", "openai"}:
-        from shared.embedding.openai_embedder import OpenAIEmbedder  # noqa: PLC0415 - a second to import, seldom used
-
         return OpenAIEmbedder.from_settings(settings)
     options = ProcessOptions(
         batch_seconds=settings.EMBEDDING_BATCH_SECONDS,

@@ -1,20 +1,13 @@
-"""Vectors from Azure OpenAI, or from an endpoint that is compatible with OpenAI's.
-
-The SDK's own retries are off: a throttled call is raised as transient with the wait that the service asked
-for, and the stage's backoff honours it, as for every other dependency.
-"""
+"""Vectors from Azure OpenAI, or from an endpoint that is compatible with OpenAI's."""
 
 import asyncio
-import base64
-import binascii
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from azure.identity.aio import DefaultAzureCredential, get_bearer_token_provider
-from openai import APIConnectionError, APIError, APIStatusError, AsyncAzureOpenAI, AsyncOpenAI
 
-from shared.clients.call_metrics import Calls
+from shared.clients.openai.client import Endpoint, open_client
+from shared.clients.openai.ports import EmbeddingPort
 from shared.core.errors import PermanentError, TransientError, UnencodableTextError
 from shared.embedding.batching import plan_batches, report_truncated
 from shared.embedding.encoder import Vectors, normalised, require_texts
@@ -31,10 +24,6 @@ TOKEN_BUDGET = 200_000
 WINDOW = 8191
 REQUESTS_AT_ONCE = 4  # of all events together: more would only be throttled
 _TOKEN_BYTES = 3  # a token has four in English, and fewer in code and other scripts
-_SCOPE = "https://cognitiveservices.azure.com/.default"
-_TOO_MANY_REQUESTS = 429
-_REFUSED = frozenset({400, 413, 422})
-_WAIT_A_WHILE = frozenset({401, 403, 408, 409, 429})
 # Only from the third generation on can the length of a vector be asked for.
 _FIXED_LENGTH = ("text-embedding-ada",)
 
@@ -42,18 +31,9 @@ _FIXED_LENGTH = ("text-embedding-ada",)
 class OpenAIEmbedder:
     window = WINDOW
 
-    def __init__(
-        self,
-        client: AsyncOpenAI,
-        *,
-        model: str,
-        backend: str,
-        dimension: int,
-        credential: DefaultAzureCredential | None = None,
-    ) -> None:
+    def __init__(self, client: EmbeddingPort, *, model: str, backend: str, dimension: int) -> None:
         self.model, self.backend, self.dimension = model, backend, dimension
-        self._client, self._credential = client, credential
-        self._calls = Calls("embedding")
+        self._client = client
         self._turns = asyncio.Semaphore(REQUESTS_AT_ONCE)
 
     @classmethod
@@ -61,34 +41,23 @@ class OpenAIEmbedder:
         if settings.EMBEDDING_ENDPOINT is None or settings.EMBEDDING_DIMENSION is None:
             raise ValueError("EMBEDDING_ENDPOINT and EMBEDDING_DIMENSION are needed")
         key = settings.EMBEDDING_API_KEY
-        options: dict[str, Any] = {"max_retries": 0, "timeout": settings.EMBEDDING_BATCH_SECONDS}
-        credential = None
-        if settings.EMBEDDING_BACKEND == "openai":
-            options["api_key"] = key.get_secret_value() if key else ""
-            client = AsyncOpenAI(base_url=settings.EMBEDDING_ENDPOINT, **options)
-        else:
-            if key is None:
-                credential = DefaultAzureCredential(managed_identity_client_id=settings.AZURE_CLIENT_ID)
-                options["azure_ad_token_provider"] = get_bearer_token_provider(credential, _SCOPE)
-            else:
-                options["api_key"] = key.get_secret_value()
-            client = AsyncAzureOpenAI(
-                azure_endpoint=settings.EMBEDDING_ENDPOINT,
-                api_version=settings.EMBEDDING_API_VERSION,
-                **options,
-            )
+        endpoint = Endpoint(
+            settings.EMBEDDING_ENDPOINT,
+            is_azure=settings.EMBEDDING_BACKEND == "azureopenai",
+            api_key=key.get_secret_value() if key else None,
+            api_version=settings.EMBEDDING_API_VERSION,
+            timeout_seconds=settings.EMBEDDING_BATCH_SECONDS,
+            identity_client_id=settings.AZURE_CLIENT_ID,
+        )
         return cls(
-            client,
+            open_client(endpoint),
             model=settings.EMBEDDING_MODEL,
             backend=settings.EMBEDDING_BACKEND,
             dimension=settings.EMBEDDING_DIMENSION,
-            credential=credential,
         )
 
     async def close(self) -> None:
         await self._client.close()
-        if self._credential is not None:
-            await self._credential.close()
 
     async def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """An estimate from above for most texts: the service's own tokenizer would have to be downloaded."""
@@ -120,22 +89,9 @@ class OpenAIEmbedder:
     async def _request(self, texts: Sequence[str]) -> Vectors:
         # The service refuses an empty text; a space has a vector.
         inputs = [_within_window(clean_for_tokenizer(text)) or " " for text in texts]
-        options: dict[str, Any] = {"encoding_format": "base64"}
-        if not self.model.startswith(_FIXED_LENGTH):
-            options["dimensions"] = self.dimension
-        try:
-            async with self._turns, self._calls.measured("encode"):
-                answer = await self._client.embeddings.create(model=self.model, input=inputs, **options)
-        except APIError as error:
-            raise self._sorted(error) from error
-        except ValueError as error:  # the SDK lets what is no JSON through as it is
-            raise TransientError(f"the embedding service gave no valid answer: {error}") from error
-        return self._vectors(answer.data, len(inputs))
-
-    def _vectors(self, data: Sequence[Any], expected: int) -> Vectors:
-        if sorted(item.index for item in data) != list(range(expected)):
-            raise TransientError(f"the embedding service answered {len(data)} vectors to {expected} texts")
-        rows = [_floats(item.embedding) for item in sorted(data, key=lambda item: item.index)]
+        asked_for = None if self.model.startswith(_FIXED_LENGTH) else self.dimension
+        async with self._turns:
+            rows = await self._client.embed(inputs, model=self.model, dimensions=asked_for)
         wrong = next((len(row) for row in rows if len(row) != self.dimension), None)
         if wrong is not None:
             raise PermanentError(
@@ -146,45 +102,8 @@ class OpenAIEmbedder:
             raise TransientError("the embedding service answered numbers that are not finite")
         return vectors
 
-    def _sorted(self, error: APIError) -> PermanentError | TransientError:
-        """The SDK's error in our tree."""
-        if not isinstance(error, APIStatusError):
-            kind = "cannot be reached" if isinstance(error, APIConnectionError) else "gave no valid answer"
-            return TransientError(f"the embedding service {kind}: {error}")
-        status = error.status_code
-        message = f"the embedding service answered {status}: {error.message}"
-        if status == _TOO_MANY_REQUESTS:
-            self._calls.throttled()
-        if status in _WAIT_A_WHILE or status >= 500:  # noqa: PLR2004 - the server's errors
-            transient = TransientError(message)
-            transient.retry_after = _retry_after(error)
-            return transient
-        return UnencodableTextError(message) if status in _REFUSED else PermanentError(message)
-
-
-def _floats(embedding: Any) -> Vectors:
-    """As base64 or as a list: compatible servers do not all know both."""
-    if isinstance(embedding, str):
-        try:
-            return np.frombuffer(base64.b64decode(embedding, validate=True), np.float32)
-        except (ValueError, binascii.Error) as error:
-            raise TransientError("the embedding service answered no valid base64") from error
-    return np.asarray(embedding, np.float32)
-
 
 def _within_window(text: str) -> str:
     limit = WINDOW * _TOKEN_BYTES
     encoded = text.encode()
     return text if len(encoded) <= limit else encoded[:limit].decode("utf-8", "ignore")
-
-
-def _retry_after(error: APIStatusError) -> float | None:
-    headers = error.response.headers
-    for name, factor in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        try:
-            seconds = float(headers.get(name, "")) * factor
-        except ValueError:
-            continue
-        if 0 <= seconds < float("inf"):
-            return seconds
-    return None

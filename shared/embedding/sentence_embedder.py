@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import Sequence
 
+from shared.clients.connections import Clients
 from shared.domain.summaries.models import Embed
 from shared.domain.summaries.tfidf import Matrix
 from shared.embedding.instance import embedder
 from shared.embedding.port import Embedder
-from shared.settings.app import Settings
 
 __all__ = ["embed_with", "sentence_embedder"]
 
@@ -23,8 +23,8 @@ def embed_with(model: Embedder) -> Embed:
     return embed
 
 
-async def sentence_embedder(settings: Settings) -> Embed | None:
+async def sentence_embedder(clients: Clients) -> Embed | None:
     """What compares sentences by meaning, where the settings ask for it."""
-    if settings.SUMMARY_SENTENCES == "words":
+    if clients.settings.SUMMARY_SENTENCES == "words":
         return None
-    return embed_with(await embedder(settings))
+    return embed_with(await embedder(clients))

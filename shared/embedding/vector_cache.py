@@ -40,6 +40,10 @@ class VectorCache:
             if (vector := self._vectors.pop(key, None)) is not None:
                 self._bytes -= vector.nbytes
 
+    async def close(self) -> None:
+        self._vectors.clear()
+        self._bytes = 0
+
     @staticmethod
     def key(chunk_id: str, model: str, text: str) -> str:
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

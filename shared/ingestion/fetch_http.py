@@ -11,6 +11,7 @@ from yarl import URL
 
 from shared.clients.outbound import FetchError, SourceError, check_http_url, redacted_url
 from shared.clients.outbound_connector import checked_connector
+from shared.core.retry_after import retry_after_seconds
 from shared.documents.sources import Source
 from shared.ingestion.fetcher import FetchContext, Fetched
 from shared.ingestion.spool import Spool
@@ -25,7 +26,6 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 OK, PARTIAL, NOT_MODIFIED, RANGE_NOT_SATISFIABLE = 200, 206, 304, 416
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-\d{1,18}/(?:\d{1,18}|\*)")
-_SECONDS = re.compile(r"\d{1,6}")
 
 
 async def fetch_http(source: Source, around: FetchContext) -> AsyncGenerator[Fetched, None]:
@@ -138,7 +138,7 @@ class _Transfer:
             self._spool.restart()
             raise FetchError(f"{where}; starting anew")
         if status in BUSY:
-            raise FetchError(where, _retry_after(response.headers.get("Retry-After", "")))
+            raise FetchError(where, retry_after_seconds(response.headers))
         raise SourceError(f"{where}; check the source's address")
 
     def _begin(self, response: aiohttp.ClientResponse) -> None:
@@ -154,7 +154,3 @@ class _Transfer:
             raise FetchError(
                 f"{redacted_url(response.url)}: the server sent another part than asked for; starting anew"
             )
-
-
-def _retry_after(text: str) -> float | None:
-    return float(text) if _SECONDS.fullmatch(text) else None

@@ -5,32 +5,24 @@ it. Then the operation is written, and a message with its id goes to the queue. 
 lease that runs out; the source stays due until a fetch of it has ended, so that the timer asks again.
 """
 
-import json
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
 from shared.clients.telemetry.tracing import span
-from shared.core.lazy_import import lazy
 from shared.documents.base import stored_time
 from shared.documents.containers import read_document
 from shared.documents.operations import Operation
 from shared.documents.queries.sources import DUE_SOURCES
 from shared.documents.sources import Source
+from shared.pipeline.topology import INGESTION
 
-if TYPE_CHECKING:
-    from azure import servicebus
-else:
-    servicebus = lazy("azure.servicebus")
+__all__ = ["Requested", "due_sources", "request_due_fetches", "request_fetch"]
 
-__all__ = ["INGESTION_QUEUE", "Requested", "due_sources", "request_due_fetches", "request_fetch"]
-
-INGESTION_QUEUE = "ingestion"
 WAITING_LEASE = timedelta(minutes=10)  # for a message that waits in the queue
 
 
@@ -53,14 +45,9 @@ async def request_fetch(
         return Conflict.CONFLICT
     await clients.store.create(operation, session)
     with span("fetch requested", attributes={"pipeline.source": source.name}):
-        await _send(operation, session, clients)
+        request = {"operation_id": operation.id, "session": session.tokens()}
+        await clients.bus.send_request(INGESTION.name, request, operation.id)
     return Requested(operation.id, is_new=True)
-
-
-async def _send(operation: Operation, session: Session, clients: Clients) -> None:
-    body = json.dumps({"operation_id": operation.id, "session": session.tokens()})
-    message = servicebus.ServiceBusMessage(body, message_id=operation.id, content_type="application/json")
-    await clients.bus.send_to_queue(INGESTION_QUEUE, [message])
 
 
 async def due_sources(clients: Clients, now: datetime) -> AsyncIterator[Source]:

@@ -8,12 +8,12 @@ import asyncio
 import os
 import re
 import shutil
-import signal
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from pathlib import Path
 
 from shared.clients.outbound import AddressPolicy, FetchError, SourceError
+from shared.core.child_processes import ChildProcess, Command
 from shared.documents.sources import Source
 from shared.ingestion.errors import ArchiveTooLargeError
 from shared.ingestion.fetcher import FetchContext, Fetched
@@ -126,28 +126,22 @@ async def _copy_all(program: str, address: RsyncAddress, target: Path, around: F
         largest=settings.ARCHIVE_MAX_BYTES,
         idle_seconds=settings.SOURCE_IDLE_SECONDS,
     )
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={"PATH": os.defpath, "LC_ALL": "C"},
-        start_new_session=True,
-    )
-    said = asyncio.ensure_future(_tail(process))
+    # Its environment has none of the app's settings: rsync would pass them to programs that it starts.
+    environment = {"PATH": os.defpath, "LC_ALL": "C"}
+    process = await ChildProcess.start(Command(command, environment), stdin=asyncio.subprocess.DEVNULL)
     skipped = asyncio.ensure_future(_left_out(process))
     try:
         await _watch(process, target, settings.ARCHIVE_MAX_UNPACKED_BYTES)
         if process.returncode:
-            words = (await said).decode("utf-8", "replace").strip()
+            words = "\n".join(await process.last_words()).strip()
             raise FetchError(f"rsync ended with {process.returncode}: {words[-SHOWN_ERROR:]}")
     finally:
-        await _end(process)
-        await asyncio.wait({said, skipped})
+        await process.kill()
+        await asyncio.wait({skipped})
     return await skipped
 
 
-async def _watch(process: asyncio.subprocess.Process, target: Path, most: int) -> None:
+async def _watch(process: ChildProcess, target: Path, most: int) -> None:
     """Wait for its end, and stop it where it brings more than it may."""
     waiting = asyncio.ensure_future(process.wait())
     while not (await asyncio.wait({waiting}, timeout=LOOK_SECONDS))[0]:
@@ -170,19 +164,9 @@ def _check_size(target: Path, most: int) -> None:
         )
 
 
-async def _tail(process: asyncio.subprocess.Process) -> bytes:
-    """The last that it says: the pipe is emptied, and little is kept."""
-    kept = b""
-    assert process.stderr is not None  # noqa: S101 - asked for above
-    while piece := await process.stderr.read(4096):
-        kept = (kept + piece)[-4096:]
-    return kept
-
-
-async def _left_out(process: asyncio.subprocess.Process) -> list[str]:
+async def _left_out(process: ChildProcess) -> list[str]:
     """The names of the files that it passes over for their size; some of them where there are many."""
     names: list[str] = []
-    assert process.stdout is not None  # noqa: S101 - asked for above
     rest = b""
     while piece := await process.stdout.read(4096):
         *lines, rest = (rest + piece).split(b"\n")
@@ -193,12 +177,6 @@ async def _left_out(process: asyncio.subprocess.Process) -> list[str]:
         ]
         rest = rest[-4096:]
     return names
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()
 
 
 def _files(target: Path) -> list[Path]:

@@ -1,7 +1,9 @@
 """A source as a user defines it: every field checked, and each fault with its place."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Self
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -16,12 +18,15 @@ from shared.settings.app import Settings
 
 __all__ = [
     "SourceDefinition",
+    "check_login_given",
     "check_reachable",
     "definition_of",
     "next_fetch",
     "source_of",
     "updated_source",
 ]
+
+LOGIN_SETTINGS = ("username_setting", "password_setting")
 
 
 class SourceSettings(BaseModel):
@@ -97,6 +102,28 @@ def check_reachable(definition: SourceDefinition, settings: Settings) -> None:
                 pass
     except (SourceError, ForbiddenAddressError) as error:
         raise ValueError(f"url: {error}") from None
+
+
+def check_login_given(source: Source, definition: SourceDefinition, given: Any) -> None:
+    """ValueError where a stored login would be sent to a server that it was not given for.
+
+    A change of server, port, encryption or user needs the login in the same request (`given`: the settings
+    of it): otherwise whoever may change the address could have the password sent to a server of their own.
+    """
+    stored = {name for name in LOGIN_SETTINGS if source.settings.get(name)}
+    defined = definition.stored_settings()
+    same_server = _server(source.url, source.settings) == _server(definition.url, defined)
+    missing = stored - set(given if isinstance(given, dict) else ())
+    if stored and missing and not same_server:
+        raise ValueError(f"settings: name {' and '.join(LOGIN_SETTINGS)} again for the new server or user")
+
+
+def _server(url: str, settings: Mapping[str, Any]) -> tuple[object, ...]:
+    """What a login is for."""
+    parts = urlsplit(url)
+    port = parts.port or {"imap": 143, "imaps": 993}.get(parts.scheme)
+    user = (parts.username, settings.get("username_setting"))
+    return parts.scheme, parts.hostname, port, user, bool(settings.get("plaintext"))
 
 
 def next_fetch(source: Source, after: datetime) -> datetime | None:

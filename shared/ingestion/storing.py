@@ -24,7 +24,7 @@ from shared.ingestion.errors import HashCollisionError, SourceRemovedError
 from shared.ingestion.unpacking.file_names import safe_filename
 from shared.ingestion.unpacking.limits import UnpackLimits
 from shared.ingestion.unpacking.members import check_archive
-from shared.pipeline.events.data import ArchiveIngested
+from shared.pipeline.events.builders import archive_ingested
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.tombstones import DONE, find_removal
 from shared.settings.app import Settings
@@ -75,7 +75,7 @@ async def store_archive(
     await _check_source(incoming, clients)
     known = await _find(incoming, clients, session)
     if known is None:
-        archive = await _prepare(incoming, clients)
+        archive = await _prepare(incoming, clients, now())
         progress("checked")
         with incoming.path.open("rb") as file:
             await clients.blobs.upload(ARCHIVES_CONTAINER, archive.file_path, file)
@@ -116,7 +116,7 @@ async def _find(incoming: Incoming, clients: Clients, session: Session) -> Archi
     return await clients.store.find(Archive, id_, id_, session)
 
 
-async def _prepare(incoming: Incoming, clients: Clients) -> Archive:
+async def _prepare(incoming: Incoming, clients: Clients, now: datetime) -> Archive:
     format_ = await asyncio.to_thread(check_archive, incoming.path, unpack_limits(clients.settings))
     id_ = archive_id(incoming.sha256)
     return Archive(
@@ -129,6 +129,7 @@ async def _prepare(incoming: Incoming, clients: Clients) -> Archive:
         source_url=incoming.source_url,
         format=str(format_),
         ingestion_date=incoming.started_at,
+        created_at=now,
         file_path=f"{id_}/{safe_filename(incoming.filename)}",
     )
 
@@ -136,16 +137,8 @@ async def _prepare(incoming: Incoming, clients: Clients) -> Archive:
 async def _announce(
     archive: Archive, incoming: Incoming, clients: Clients, session: Session, now: datetime
 ) -> None:
-    ingested = ArchiveIngested(
-        archive_id=archive.id,
-        source_name=archive.source,
-        source_type=archive.source_type,
-        source_url=archive.source_url,
-        file_path=archive.file_path,
-        file_size_bytes=archive.file_size_bytes,
-        file_hash_sha256=archive.file_hash,
-        ingestion_started_at=incoming.started_at,
-        ingestion_completed_at=now,
+    ingested = archive_ingested(
+        archive.id, archive.to_cosmos(), started_at=incoming.started_at, completed_at=now
     )
     # The broker may still know the event of the same file that was deleted: this one is another.
     again = await find_removal(clients.store, "archive", archive.id) is not None

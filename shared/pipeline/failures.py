@@ -1,4 +1,4 @@
-"""The failure record: the specification's dead-letter payload, kept where it can be sorted and searched."""
+"""The failure record: the specification's dead-letter payload, stored where it can be sorted and searched."""
 
 import hashlib
 import json
@@ -6,8 +6,7 @@ import re
 from datetime import datetime
 from typing import Any
 
-from opentelemetry import trace
-
+from shared.clients.telemetry.tracing import current_trace_id
 from shared.core.errors import ClassifiedError
 from shared.core.ids import failure_id, invalid_key
 from shared.documents.failures import FailureRecord
@@ -28,20 +27,26 @@ def error_hash(stage: str, failure: ClassifiedError) -> str:
 
 def failure_record(
     stage: str,
-    delivery: Delivery,
-    event: Event[Any] | None,
     failure: ClassifiedError,
     *,
+    event: Event[Any] | None,
+    delivery: Delivery | None = None,
+    message_id: str | None = None,
     reason: str,
     attempt_count: int,
     now: datetime,
 ) -> FailureRecord:
+    """The record of an event that failed, or of a delivery that is no event.
+
+    Its id is made of the event's idempotency key and attempt: the same failure, told twice, is one record.
+    """
+    body = delivery.body if delivery is not None else event.to_json() if event is not None else b""
     attempt = event.attempt if event is not None else 1
-    key = event.idempotency_key(stage) if event is not None else invalid_key(stage, delivery.body)
+    key = event.idempotency_key(stage) if event is not None else invalid_key(stage, body)
     return FailureRecord(
         id=failure_id(key, attempt),
         stage=stage,
-        original_event=_original(delivery.body),
+        original_event=_original(body),
         idempotency_key=key,
         attempt=attempt,
         attempt_count=attempt_count,
@@ -52,9 +57,10 @@ def failure_record(
         abandoned_reason=reason,
         service_name=stage,
         timestamp=now,
-        message_id=delivery.message_id,
-        delivery_count=delivery.delivery_count,
-        trace_id=_trace_id(),
+        created_at=now,
+        message_id=delivery.message_id if delivery is not None else message_id,
+        delivery_count=delivery.delivery_count if delivery is not None else 1,
+        trace_id=current_trace_id() if delivery is not None else None,
     )
 
 
@@ -67,8 +73,3 @@ def _original(body: bytes) -> dict[str, Any] | str:
     if isinstance(parsed, dict) and len(body) <= MAX_KEPT_BODY:
         return parsed
     return body[:MAX_KEPT_BODY].decode("utf-8", "replace")
-
-
-def _trace_id() -> str | None:
-    context = trace.get_current_span().get_span_context()
-    return trace.format_trace_id(context.trace_id) if context.is_valid else None

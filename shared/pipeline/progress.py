@@ -13,37 +13,17 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.archives import Archive, ArchiveStatus
 from shared.documents.queries.named_query import NamedQuery
-
-__all__ = ["STAGES", "ArchiveProgress", "StageProgress", "archive_progress", "progress_of"]
-
-STAGES = ("parsing", "chunking", "embedding", "orchestration", "summarization", "reporting")
-GIVEN_UP = "c.status = 'failed_max_retries'"
-_OF_ARCHIVE = "ARRAY_CONTAINS(c.archive_ids, @archive)"
-_THREADS = f"{_OF_ARCHIVE} AND IS_NULL(c.merged_into)"
-_DONE = "c.status = 'processed'"
-_REPORTED = "IS_STRING(c.summary_id) AND c.report_id = CONCAT('rpt-', c.summary_id)"
-# A thread that grew keeps the version that was last asked for until its new summary is there.
-_ASKED = f"({_DONE} OR (NOT IS_NULL(c.content_hash) AND IS_NULL(c.summary_id) AND NOT {GIVEN_UP}))"
-
-
-def _count(name: str, container: str, condition: str) -> NamedQuery:
-    text = f"SELECT VALUE COUNT(1) FROM c WHERE {condition}"  # noqa: S608 - conditions of ours; values are parameters
-    return NamedQuery(f"archive_{name}", container, text)
-
-
-COUNTS = (
-    _count("messages", "messages", _OF_ARCHIVE),
-    _count("messages_chunked", "messages", f"{_OF_ARCHIVE} AND {_DONE}"),
-    _count("messages_given_up", "messages", f"{_OF_ARCHIVE} AND {GIVEN_UP}"),
-    _count("chunks", "chunks", "c.archive_id = @archive"),
-    _count("chunks_embedded", "chunks", "c.archive_id = @archive AND c.embedding_generated = true"),
-    _count("chunks_given_up", "chunks", f"c.archive_id = @archive AND {GIVEN_UP}"),
-    _count("threads", "threads", _THREADS),
-    _count("threads_asked_for", "threads", f"{_THREADS} AND {_ASKED}"),
-    _count("threads_summarized", "threads", f"{_THREADS} AND {_DONE}"),
-    _count("threads_reported", "threads", f"{_THREADS} AND {_DONE} AND {_REPORTED}"),
-    _count("threads_given_up", "threads", f"{_THREADS} AND {GIVEN_UP}"),
+from shared.documents.queries.several_containers import ARCHIVE_PROGRESS_COUNTS
+from shared.pipeline.topology import (
+    CHUNKING,
+    EMBEDDING,
+    ORCHESTRATION,
+    PARSING,
+    REPORTING,
+    SUMMARIZATION,
 )
+
+__all__ = ["ArchiveProgress", "StageProgress", "archive_progress", "progress_of"]
 
 
 @dataclass(frozen=True)
@@ -78,8 +58,8 @@ class ArchiveProgress:
         if self.status == ArchiveStatus.FAILED_MAX_RETRIES:
             return True
         # A thread that is reported may have got a message, or other content, that is still on its way.
-        under_way = not all(self.stage(each).settled for each in ("chunking", "embedding", "reporting"))
-        return self.status == ArchiveStatus.PROCESSED and not under_way
+        settled = all(self.stage(row.name).settled for row in (CHUNKING, EMBEDDING, REPORTING))
+        return self.status == ArchiveStatus.PROCESSED and settled
 
     @property
     def failed(self) -> bool:
@@ -95,20 +75,20 @@ class ArchiveProgress:
         for stage in self.stages[1:]:
             share += stage.share if stage.total else float(all_before)
             all_before = all_before and stage.settled
-        return min(int(100 * share / len(STAGES)), 99)
+        return min(int(100 * share / len(self.stages)), 99)
 
     @property
     def gaps(self) -> list[str]:
         """What is missing for good, in words."""
         found = [_gap(self.skipped, "message", "could not be read in the archive")]
         whats = {
-            "parsing": "could not be parsed",
-            "chunking": "given up before being cut into chunks",
-            "embedding": "given up: searches by meaning do not find them",
-            "reporting": "given up: they have no current report",
+            PARSING.name: "could not be parsed",
+            CHUNKING.name: "given up before being cut into chunks",
+            EMBEDDING.name: "given up: searches by meaning do not find them",
+            REPORTING.name: "given up: they have no current report",
         }
         found += [_gap(self.stage(name).failed, self.stage(name).unit, what) for name, what in whats.items()]
-        return [each for each in found if each]
+        return [gap for gap in found if gap]
 
     def stage(self, name: str) -> StageProgress:
         return next(stage for stage in self.stages if stage.name == name)
@@ -118,9 +98,9 @@ class ArchiveProgress:
             "complete": self.complete,
             "failed": self.failed,
             "percent": self.percent,
-            "messages": self.stage("chunking").total,
-            "chunks": self.stage("embedding").total,
-            "threads": self.stage("reporting").total,
+            "messages": self.stage(CHUNKING.name).total,
+            "chunks": self.stage(EMBEDDING.name).total,
+            "threads": self.stage(REPORTING.name).total,
             "stages": [asdict(stage) for stage in self.stages],
             "gaps": self.gaps,
         }
@@ -132,24 +112,29 @@ async def archive_progress(clients: Clients, archive_id: str) -> ArchiveProgress
 
 
 async def progress_of(archive: Archive, clients: Clients) -> ArchiveProgress:
-    counted = await asyncio.gather(*(_counted(query, archive.id, clients) for query in COUNTS))
-    n = {query.name.removeprefix("archive_"): count for query, count in zip(COUNTS, counted, strict=True)}
+    counted = await asyncio.gather(
+        *(_counted(query, archive.id, clients) for query in ARCHIVE_PROGRESS_COUNTS)
+    )
+    n = {
+        query.name.removeprefix("archive_"): count
+        for query, count in zip(ARCHIVE_PROGRESS_COUNTS, counted, strict=True)
+    }
     threads, given_up = n["threads"], n["threads_given_up"]
     parsed = archive.status is ArchiveStatus.PROCESSED
     failed = archive.status in {ArchiveStatus.FAILED, ArchiveStatus.FAILED_MAX_RETRIES}
     stages = (
-        StageProgress("parsing", "archive", int(parsed), 1, int(failed)),
-        StageProgress("chunking", "message", n["messages_chunked"], n["messages"], n["messages_given_up"]),
-        StageProgress("embedding", "chunk", n["chunks_embedded"], n["chunks"], n["chunks_given_up"]),
-        StageProgress("orchestration", "thread", n["threads_asked_for"], threads, given_up),
-        StageProgress("summarization", "thread", n["threads_summarized"], threads, given_up),
-        StageProgress("reporting", "thread", n["threads_reported"], threads, given_up),
+        StageProgress(PARSING.name, "archive", int(parsed), 1, int(failed)),
+        StageProgress(CHUNKING.name, "message", n["messages_chunked"], n["messages"], n["messages_given_up"]),
+        StageProgress(EMBEDDING.name, "chunk", n["chunks_embedded"], n["chunks"], n["chunks_given_up"]),
+        StageProgress(ORCHESTRATION.name, "thread", n["threads_asked_for"], threads, given_up),
+        StageProgress(SUMMARIZATION.name, "thread", n["threads_summarized"], threads, given_up),
+        StageProgress(REPORTING.name, "thread", n["threads_reported"], threads, given_up),
     )
     return ArchiveProgress(archive.id, archive.status.value, archive.skipped_count, stages)
 
 
 async def _counted(query: NamedQuery, archive_id: str, clients: Clients) -> int:
-    found: list[Any] = [each async for each in clients.store.query(query, Session(), archive=archive_id)]
+    found: list[Any] = [row async for row in clients.store.query(query, Session(), archive=archive_id)]
     return sum(found)
 
 

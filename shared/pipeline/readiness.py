@@ -1,28 +1,74 @@
-"""Whether a thread is ready for its summary, and the request for it.
+"""Whether a thread is ready for its summary.
 
-A thread is ready when all its messages are chunked and all its chunks are settled: embedded, or given up.
-Its version is a hash of what it is made of.
+A thread is ready when all its messages are stored and chunked, and all its chunks are settled: embedded, or
+given up. Its version is a hash of what it is made of.
 """
 
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
+from shared.core.concurrency import batches_of
 from shared.documents.base import ProcessingStatus
 from shared.documents.queries.chunks import CHUNK_STATES
 from shared.documents.queries.messages import MESSAGE_STATES
-from shared.documents.queries.named_query import states_of_threads
+from shared.documents.queries.several_containers import states_of_threads
 from shared.documents.threads import Thread
-from shared.pipeline.events.data import SummarizationRequested
-from shared.settings.app import Settings
 
-__all__ = ["ReadyThread", "ready_thread", "ready_threads", "summary_request"]
+__all__ = [
+    "MemberState",
+    "ReadyThread",
+    "has_all_messages",
+    "is_finished",
+    "is_ready",
+    "ready_thread",
+    "ready_threads",
+    "version_of",
+]
 
-ASKED_AT_ONCE = 100
+THREADS_PER_QUERY = 100
+
+
+class MemberState(NamedTuple):
+    """A message or a chunk of a thread, as far as readiness goes."""
+
+    status: ProcessingStatus
+    version_part: str
+    """What it adds to the thread's version."""
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "MemberState":
+        # A message whose content is replaced by another variant keeps its id, and its chunks keep theirs.
+        return cls(ProcessingStatus(row["status"]), f"{row['id']}{row.get('variant') or ''}")
+
+
+def is_ready(
+    thread: Thread, message_states: Sequence[MemberState], chunk_states: Sequence[MemberState]
+) -> bool:
+    """The rule. A member that was given up does not hold the thread up: its summary names the gap."""
+    return has_all_messages(thread.message_count, len(message_states)) and all(
+        is_finished(state.status) for state in (*message_states, *chunk_states)
+    )
+
+
+def has_all_messages(message_count: int, stored: int) -> bool:
+    """A thread is written before its messages, so it may count more than are stored yet."""
+    return stored >= message_count
+
+
+def is_finished(status: ProcessingStatus) -> bool:
+    """Whether the stages are done with a message or a chunk."""
+    return status is not ProcessingStatus.PENDING
+
+
+def version_of(states: Iterable[MemberState]) -> str:
+    """Of what was processed, in any order."""
+    parts = sorted(state.version_part for state in states if state.status is ProcessingStatus.PROCESSED)
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -32,70 +78,46 @@ class ReadyThread:
 
     @property
     def is_new(self) -> bool:
-        """Whether a summary of this version was never asked for."""
+        """Whether a summary of this version was never requested."""
         return self.version != self.thread.content_hash
 
 
 async def ready_thread(clients: Clients, thread_id: str, session: Session) -> ReadyThread | None:
     """The thread and its version; None where it is not ready, or not there."""
     store = clients.store
-    messages = [each async for each in store.query(MESSAGE_STATES, session, partition_value=thread_id)]
-    chunks = [each async for each in store.query(CHUNK_STATES, session, partition_value=thread_id)]
-    waiting = any(each["status"] == ProcessingStatus.PENDING for each in [*messages, *chunks])
-    thread = await store.find(Thread, thread_id, thread_id, session)
-    if thread is None or waiting or len(messages) < thread.message_count:
-        return None
-    done = [
-        _version_part(each) for each in [*messages, *chunks] if each["status"] == ProcessingStatus.PROCESSED
+    messages, chunks = [
+        [MemberState.of(row) async for row in store.query(query, session, partition_value=thread_id)]
+        for query in (MESSAGE_STATES, CHUNK_STATES)
     ]
-    return ReadyThread(thread, _version(done))
+    # Read after its members: its count is then at least as new as what was counted.
+    thread = await store.find(Thread, thread_id, thread_id, session)
+    return None if thread is None else _if_ready(thread, messages, chunks)
 
 
 async def ready_threads(clients: Clients, threads: Sequence[Thread], session: Session) -> list[ReadyThread]:
     """Those that are ready, of many at once."""
     messages = await _states(clients, "messages", threads, session)
     chunks = await _states(clients, "chunks", threads, session)
-    ready = []
-    for thread in threads:
-        states = [*messages[thread.id], *chunks[thread.id]]
-        waiting = any(status == ProcessingStatus.PENDING for _, status in states)
-        if not waiting and len(messages[thread.id]) >= thread.message_count:
-            done = [what for what, status in states if status == ProcessingStatus.PROCESSED]
-            ready.append(ReadyThread(thread, _version(done)))
-    return ready
+    found = (_if_ready(thread, messages[thread.id], chunks[thread.id]) for thread in threads)
+    return [ready for ready in found if ready is not None]
+
+
+def _if_ready(
+    thread: Thread, messages: Sequence[MemberState], chunks: Sequence[MemberState]
+) -> ReadyThread | None:
+    if not is_ready(thread, messages, chunks):
+        return None
+    return ReadyThread(thread, version_of((*messages, *chunks)))
 
 
 async def _states(
     clients: Clients, container: str, threads: Sequence[Thread], session: Session
-) -> dict[str, list[tuple[str, str]]]:
-    """What each document adds to its thread's version, and its status; by thread."""
-    states: dict[str, list[tuple[str, str]]] = {thread.id: [] for thread in threads}
-    for start in range(0, len(threads), ASKED_AT_ONCE):
-        part = threads[start : start + ASKED_AT_ONCE]
-        names = {f"thread{number}": thread.id for number, thread in enumerate(part)}
-        query = states_of_threads(container, len(part))
-        async for each in clients.store.query(query, session, **names):
-            states[each["thread_id"]].append((_version_part(each), each["status"]))
+) -> dict[str, list[MemberState]]:
+    """The states of their messages or chunks, by thread."""
+    states: dict[str, list[MemberState]] = {thread.id: [] for thread in threads}
+    for batch in batches_of(threads, THREADS_PER_QUERY):
+        names = {f"thread{number}": thread.id for number, thread in enumerate(batch)}
+        query = states_of_threads(container, len(batch))
+        async for row in clients.store.query(query, session, **names):
+            states[row["thread_id"]].append(MemberState.of(row))
     return states
-
-
-def _version_part(state: Mapping[str, Any]) -> str:
-    """A message whose content is replaced by another variant keeps its id, and its chunks keep theirs."""
-    return f"{state['id']}{state.get('variant') or ''}"
-
-
-def _version(parts: Iterable[str]) -> str:
-    return hashlib.sha256(json.dumps(sorted(parts)).encode()).hexdigest()[:16]
-
-
-def summary_request(thread_id: str, version: str, settings: Settings) -> SummarizationRequested:
-    """The same thread and version give the same request, whoever makes it."""
-    return SummarizationRequested(
-        thread_ids=[thread_id],
-        top_k=settings.SUMMARY_TOP_K,
-        llm_backend=settings.SUMMARY_BACKEND,
-        llm_model=settings.SUMMARY_MODEL,
-        context_window_tokens=settings.SUMMARY_CONTEXT_TOKENS,
-        prompt_template=settings.SUMMARY_TEMPLATE,
-        content_hashes=[version],
-    )

@@ -6,32 +6,30 @@ A race waits for its document, a transient failure is retried with backoff, and 
 recorded, announced as *Failed, and given back to the broker, which delivers it again or sets it aside.
 """
 
-import asyncio
 import hashlib
 import json
 import logging
-import time
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from collections.abc import Awaitable, Iterable
+from datetime import timedelta
 from typing import Any, Generic, TypeVar
-
-from opentelemetry.trace import Span, SpanKind
 
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
+from shared.clients.servicebus.bus import to_message
 from shared.clients.telemetry.metrics import Metrics, pipeline_metrics
-from shared.clients.telemetry.tracing import set_ids, span, trace_context_of
+from shared.clients.telemetry.tracing import Span, consumer_span, set_ids
 from shared.core.errors import ErrorKind, InvalidEventError, PermanentError, PipelineError
 from shared.core.ids import failure_id
+from shared.core.runtime import Runtime
 from shared.documents.failures import FailureRecord
 from shared.pipeline.delivery import Delivery
+from shared.pipeline.events.builders import failed_event
 from shared.pipeline.events.data import EventData
 from shared.pipeline.events.envelope import Event, parse_event
 from shared.pipeline.events.splitting import split_to_fit
 from shared.pipeline.failures import failure_record
-from shared.pipeline.lifecycle.attempts import count_attempt, remember_failure
+from shared.pipeline.lifecycle.attempts import attempt_counted, attempt_failed
 from shared.pipeline.retry.loops import AbandonedError, RetryHooks, handle_event_with_retry, with_backoff
 from shared.pipeline.retry.policies import (
     MAX_ATTEMPTS_EXCEEDED,
@@ -42,7 +40,7 @@ from shared.pipeline.retry.policies import (
 )
 from shared.pipeline.stage import Stage, StageResult, Work
 
-__all__ = ["Runtime", "StageFailedError", "StageRunner"]
+__all__ = ["StageFailedError", "StageRunner"]
 
 log = logging.getLogger(__name__)
 Data = TypeVar("Data", bound=EventData)
@@ -57,22 +55,19 @@ class KnownPoisonError(PermanentError):
     """The message failed for good before; no work was done again."""
 
 
-@dataclass(frozen=True)
-class Runtime:
-    """Time and numbers, as dependencies."""
-
-    now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
-    monotonic: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    metrics: Metrics = field(default_factory=pipeline_metrics)
-
-
 class StageRunner(Generic[Data]):
-    def __init__(self, stage: Stage[Data], clients: Clients, runtime: Runtime | None = None) -> None:
+    def __init__(
+        self,
+        stage: Stage[Data],
+        clients: Clients,
+        runtime: Runtime | None = None,
+        metrics: Metrics | None = None,
+    ) -> None:
         self._stage = stage
         self._clients = clients
-        self._runtime = runtime or Runtime()
-        self._policy = RetryPolicy(RetryConfig.from_settings(clients.settings))
+        self._runtime = runtime or clients.runtime
+        self._metrics = metrics or pipeline_metrics()
+        self._policy = RetryPolicy(RetryConfig.from_settings(clients.settings), self._runtime.random)
         self._backoff = Backoff.from_settings(clients.settings)
         self._labels = {"service": stage.name}
 
@@ -82,10 +77,8 @@ class StageRunner(Generic[Data]):
             "pipeline.stage": self._stage.name,
             "pipeline.delivery_count": delivery.delivery_count,
         }
-        parent = trace_context_of(delivery.properties)
-        with span(
-            f"stage {self._stage.name}", parent=parent, kind=SpanKind.CONSUMER, attributes=attributes
-        ) as started:
+        name = f"stage {self._stage.name}"
+        with consumer_span(name, delivery.properties, attributes=attributes) as started:
             await self._run(delivery, started)
 
     async def _run(self, delivery: Delivery, span: Span) -> None:
@@ -115,9 +108,7 @@ class StageRunner(Generic[Data]):
 
     def _validated(self, body: bytes) -> Event[Data]:
         event = parse_event(body)
-        if not isinstance(event.data, self._stage.consumes):
-            wanted = self._stage.consumes.__name__
-            raise InvalidEventError(f"{event.event_type} is not for {self._stage.name}: it takes {wanted}")
+        self._stage.handler_of(event)
         return event
 
     async def _with_retries(self, event: Event[Data], delivery: Delivery) -> StageResult:
@@ -139,12 +130,12 @@ class StageRunner(Generic[Data]):
         )
 
     async def _attempt(self, event: Event[Data], delivery: Delivery) -> StageResult:
-        work = Work(self._clients, Session(event.session), event.attempt, self._runtime.now)
+        work = Work(self._clients, Session(event.session), event.attempt, self._runtime)
         if delivery.delivery_count > 1:
             await self._refuse_known_poison(event, delivery)
         if self._stage.counts_attempt_first:
             await self._count_attempt(event, work)
-        outcome = await self._stage.handle(event, work)
+        outcome = await self._stage.handler_of(event)(event, work)
         await self._announce(outcome, work.session)
         if outcome.after_announcing is not None:
             await outcome.after_announcing()
@@ -164,15 +155,16 @@ class StageRunner(Generic[Data]):
 
     async def _count_attempt(self, event: Event[Data], work: Work) -> None:
         for subject in self._stage.subjects(event.data):
-            await count_attempt(
+            await attempt_counted(
                 self._clients.store, subject, attempt=event.attempt, now=work.now(), session=work.session
             )
 
     async def _announce(self, outcome: StageResult, session: Session) -> None:
         await self._clients.bus.publish(self._events(outcome.announce, session))
-        for later in outcome.later:
-            due = self._runtime.now() + timedelta(seconds=later.seconds)
-            await self._clients.bus.publish(self._events([later.data], session), at=due)
+        for scheduled in outcome.scheduled:
+            due = self._runtime.now() + timedelta(seconds=scheduled.seconds)
+            messages = [to_message(event) for event in self._events([scheduled.data], session)]
+            await self._clients.bus.send_to_queue(self._stage.name, messages, at=due)
 
     def _events(self, announced: Iterable[EventData], session: Session) -> list[Event[Any]]:
         return [
@@ -196,7 +188,7 @@ class StageRunner(Generic[Data]):
         )  # fmt: skip
         if not known:
             await self._record_and_announce_failure(delivery, event, abandoned)
-        self._runtime.metrics.failures.add(1, {**self._labels, "error_type": failure.error_type})
+        self._metrics.failures.add(1, {**self._labels, "error_type": failure.error_type})
         reason = f"{failure.error_type}: {abandoned.reason}"
         if failure.kind is not ErrorKind.TRANSIENT and await delivery.settlement.dead_letter(
             reason, json.dumps(self._summary(delivery, event, abandoned))
@@ -211,9 +203,9 @@ class StageRunner(Generic[Data]):
         now = self._runtime.now()
         record = failure_record(
             self._stage.name,
-            delivery,
-            event,
             abandoned.failure,
+            event=event,
+            delivery=delivery,
             reason=abandoned.reason,
             attempt_count=abandoned.attempt_count,
             now=now,
@@ -226,7 +218,7 @@ class StageRunner(Generic[Data]):
         session = Session(event.session)
         await self._best_effort(
             "last error",
-            remember_failure(
+            attempt_failed(
                 store,
                 subjects,
                 attempt=event.attempt,
@@ -236,8 +228,10 @@ class StageRunner(Generic[Data]):
                 failed_status=self._stage.failed_status,
             ),
         )
-        told = self._stage.failed(event, abandoned.failure, abandoned.attempt_count, now)
-        failed = Event.of(told, session=session.tokens(), attempt=event.attempt, now=now)
+        data = failed_event(
+            self._stage.row, event, abandoned.failure, attempts=abandoned.attempt_count, now=now
+        )
+        failed = Event.of(data, session=session.tokens(), attempt=event.attempt, now=now)
         await self._best_effort(failed.event_type, self._clients.bus.publish([failed]))
 
     async def _best_effort(self, what: str, work: Awaitable[None]) -> None:
@@ -246,7 +240,7 @@ class StageRunner(Generic[Data]):
             await work
         except Exception:
             log.exception("%s could not store the %s", self._stage.name, what)
-            self._runtime.metrics.failures.add(1, {**self._labels, "error_type": "ReportingError"})
+            self._metrics.failures.add(1, {**self._labels, "error_type": "ReportingError"})
 
     def _summary(
         self, delivery: Delivery, event: Event[Data] | None, abandoned: AbandonedError
@@ -265,7 +259,7 @@ class StageRunner(Generic[Data]):
     # counting
 
     def _report_success(self, event: Event[Data], outcome: StageResult, seconds: float) -> None:
-        metrics = self._runtime.metrics
+        metrics = self._metrics
         metrics.events_processed.add(1, {**self._labels, "event_type": event.event_type})
         metrics.processing_duration.record(seconds, self._labels)
         log.info(
@@ -275,13 +269,13 @@ class StageRunner(Generic[Data]):
 
     def _race_won(self, retries: int, seconds: float) -> None:
         if retries:
-            metrics = self._runtime.metrics
+            metrics = self._metrics
             metrics.retry_success.add(1, {**self._labels, "attempt": str(retries)})
             metrics.retry_latency.record(seconds, self._labels)
             metrics.retry_attempts.record(retries, self._labels)
 
     def _race_lost(self, retries: int, reason: str) -> None:
-        metrics = self._runtime.metrics
+        metrics = self._metrics
         label = "max_attempts" if reason == MAX_ATTEMPTS_EXCEEDED else reason
         metrics.retry_dlq.add(1, {**self._labels, "reason": label})
         metrics.retry_attempts.record(retries, self._labels)

@@ -1,18 +1,20 @@
-"""A stage, as its module declares it: what it consumes, what it does, and how its failure is told."""
+"""A stage, as its module declares it: its row of the topology, and what it does."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.core.errors import ClassifiedError
+from shared.core.errors import InvalidEventError
+from shared.core.runtime import Runtime
 from shared.documents.base import Document
 from shared.pipeline.events.data import EventData
 from shared.pipeline.events.envelope import Event
+from shared.pipeline.topology import StageRow
 
-__all__ = ["ScheduledEvent", "Stage", "StageResult", "Subject", "Work"]
+__all__ = ["Handler", "ScheduledEvent", "Stage", "StageResult", "Subject", "Work"]
 
 Data = TypeVar("Data", bound=EventData)
 
@@ -24,12 +26,15 @@ class Work:
     clients: Clients
     session: Session
     attempt: int
-    now: Callable[[], datetime]
+    runtime: Runtime
+
+    def now(self) -> datetime:
+        return self.runtime.now()
 
 
 @dataclass(frozen=True)
 class ScheduledEvent:
-    """An announcement that the broker holds back for a while."""
+    """An internal event of the stage, which the broker holds back for a while on the stage's own queue."""
 
     seconds: float
     data: EventData
@@ -37,12 +42,15 @@ class ScheduledEvent:
 
 @dataclass(frozen=True)
 class StageResult:
-    """What to announce, now or later, and what may be marked done once it is announced."""
+    """What to announce or schedule, and what may be marked done once that is sent."""
 
     announce: Sequence[EventData] = ()
-    later: Sequence[ScheduledEvent] = ()
+    scheduled: Sequence[ScheduledEvent] = ()
     after_announcing: Callable[[], Awaitable[None]] | None = None
     counts: dict[str, int] = field(default_factory=dict)
+
+
+Handler = Callable[[Event[Any], Work], Awaitable[StageResult]]
 
 
 @dataclass(frozen=True)
@@ -56,15 +64,30 @@ class Subject:
 
 @dataclass(frozen=True)
 class Stage(Generic[Data]):
-    """Its name is its queue's name.
+    """The handler loads, works and writes idempotently, and returns what to announce.
 
-    The handler loads, works and writes idempotently, and returns what to announce; it never publishes itself.
+    It never publishes itself: the runner does, after the writes.
     """
 
-    name: str
-    consumes: type[Data]
+    row: StageRow[Data]
     handle: Callable[[Event[Data], Work], Awaitable[StageResult]]
-    failed: Callable[[Event[Data], ClassifiedError, int, datetime], EventData]
-    subjects: Callable[[Data], Sequence[Subject]]
+    documents: Callable[[Data], Iterable[tuple[str, str]]]  # id and partition of each that the event is about
+    internal: Mapping[type[EventData], Handler] = field(default_factory=dict)  # the row's internal events
     counts_attempt_first: bool = False  # archives and threads: the attempt is counted before the work
     failed_status: str | None = None  # what its documents become when it fails for good
+
+    @property
+    def name(self) -> str:
+        return self.row.name
+
+    def handler_of(self, event: Event[Any]) -> Handler:
+        """InvalidEventError where the event is another stage's."""
+        if isinstance(event.data, self.row.consumes):
+            return self.handle
+        if type(event.data) in self.internal:
+            return self.internal[type(event.data)]
+        wanted = self.row.consumes.__name__
+        raise InvalidEventError(f"{event.event_type} is not for {self.name}: it takes {wanted}")
+
+    def subjects(self, data: Data) -> list[Subject]:
+        return [Subject(self.row.document, id_, partition) for id_, partition in self.documents(data)]

@@ -5,13 +5,13 @@ entry that was updated, not a second one.
 """
 
 import re
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
+from shared.core.ids import feed_id
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 
@@ -20,8 +20,7 @@ __all__ = ["Feed", "FeedEntry", "atom_feed", "entry_of"]
 ATOM = "http://www.w3.org/2005/Atom"
 XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
 MEDIA_TYPE = "application/atom+xml"
-_NAMESPACE = uuid.UUID("3d0f54c1-3e52-4f0b-8a53-0d3c4f1a9b77")
-# What XML 1.0 cannot hold at all, and the marks that turn the direction of the text around.
+# Characters that XML 1.0 cannot contain, and those that change the direction of text.
 _UNFIT = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\u202a-\u202e\u2066-\u2069]")
 
 
@@ -56,7 +55,7 @@ def entry_of(report: Report, summary: Summary | None, path: str) -> FeedEntry:
         report.published_at,
         path,
         summary.content_html if summary else "",
-        tuple(dict.fromkeys(each for each in categories if each)),
+        tuple(dict.fromkeys(category for category in categories if category)),
     )
 
 
@@ -64,38 +63,38 @@ def atom_feed(feed: Feed, entries: Sequence[FeedEntry], base_url: str, now: date
     """The feed's document. `now` is used where there is no entry to take a time from."""
     ET.register_namespace("", ATOM)
     root = ET.Element(f"{{{ATOM}}}feed", {XML_BASE: _base(base_url)})
-    _text(root, "id", _urn("feed", feed.kind, feed.name))
+    _text(root, "id", feed_id("feed", feed.kind, feed.name))
     _text(root, "title", feed.title)
-    _text(root, "updated", _time(max((each.published for each in entries), default=now)))
+    _text(root, "updated", _time(max((entry.published for entry in entries), default=now)))
     _text(ET.SubElement(root, f"{{{ATOM}}}author"), "name", "Rough Consensus")
     _link(root, "self", feed.self_path, base_url, MEDIA_TYPE)
     _link(root, "alternate", feed.page_path, base_url, "text/html")
-    for each in _latest(entries):
-        _entry(root, each, base_url)
+    for entry in _latest(entries):
+        _entry(root, entry, base_url)
     return bytes(ET.tostring(root, encoding="utf-8", xml_declaration=True))
 
 
 def _latest(entries: Sequence[FeedEntry]) -> list[FeedEntry]:
     """One entry a scope, the newest first."""
-    ordered = sorted(entries, key=lambda each: each.published, reverse=True)
+    ordered = sorted(entries, key=lambda entry: entry.published, reverse=True)
     found: dict[str, FeedEntry] = {}
-    for each in ordered:
-        found.setdefault(each.scope, each)
+    for entry in ordered:
+        found.setdefault(entry.scope, entry)
     return list(found.values())
 
 
-def _entry(root: ET.Element, each: FeedEntry, base_url: str) -> None:
-    entry = ET.SubElement(root, f"{{{ATOM}}}entry")
-    _text(entry, "id", _urn("report", each.scope))
-    _text(entry, "title", each.title)
-    _text(entry, "updated", _time(each.published))
-    _link(entry, "alternate", each.path, base_url, "text/html")
-    for category in each.categories:
-        ET.SubElement(entry, f"{{{ATOM}}}category", {"term": _fit(category)})
-    if each.html:
-        content = ET.SubElement(entry, f"{{{ATOM}}}content", {"type": "html"})
-        content.set(XML_BASE, _absolute(each.path, base_url))  # its citations are links within the page
-        content.text = _fit(each.html)
+def _entry(root: ET.Element, entry: FeedEntry, base_url: str) -> None:
+    element = ET.SubElement(root, f"{{{ATOM}}}entry")
+    _text(element, "id", feed_id("report", entry.scope))
+    _text(element, "title", entry.title)
+    _text(element, "updated", _time(entry.published))
+    _link(element, "alternate", entry.path, base_url, "text/html")
+    for category in entry.categories:
+        ET.SubElement(element, f"{{{ATOM}}}category", {"term": _fit(category)})
+    if entry.html:
+        content = ET.SubElement(element, f"{{{ATOM}}}content", {"type": "html"})
+        content.set(XML_BASE, _absolute(entry.path, base_url))  # its citations are links within the page
+        content.text = _fit(entry.html)
 
 
 def _text(parent: ET.Element, name: str, text: str) -> None:
@@ -113,10 +112,6 @@ def _absolute(path: str, base_url: str) -> str:
 
 def _base(base_url: str) -> str:
     return f"{base_url.rstrip('/')}/"
-
-
-def _urn(*parts: str) -> str:
-    return f"urn:uuid:{uuid.uuid5(_NAMESPACE, chr(0).join(parts))}"
 
 
 def _time(value: datetime) -> str:

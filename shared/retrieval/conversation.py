@@ -1,4 +1,4 @@
-"""The order in which a thread is read: each answer under what it answers, by what its headers say."""
+"""The reading order of a thread: every reply below its parent, as the headers name it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,43 +19,43 @@ class Placed:
 
 
 def in_reading_order(messages: Sequence[Message]) -> list[Placed]:
-    """Depth first, without recursion: a chain of answers may be hundreds long, or, forged, a circle."""
-    in_time = sorted(messages, key=lambda each: (each.date or _NEVER, each.id))
-    by_id = {each.message_id: each for each in reversed(in_time)}
-    parents = {each.id: _parent(each, by_id) for each in in_time}
-    _break_circles(in_time, parents)
-    answers: dict[str, list[Message]] = {}
-    for each in in_time:
-        above = parents[each.id]
-        answers.setdefault(above.id if above else "", []).append(each)
+    """Depth first, without recursion: a chain of replies can be long, and forged headers form a cycle."""
+    in_time = sorted(messages, key=lambda message: (message.date or _NEVER, message.id))
+    by_id = {message.message_id: message for message in reversed(in_time)}
+    parents = {message.id: _parent(message, by_id) for message in in_time}
+    _break_cycles(in_time, parents)
+    replies: dict[str, list[Message]] = {}
+    for message in in_time:
+        above = parents[message.id]
+        replies.setdefault(above.id if above else "", []).append(message)
     placed: list[Placed] = []
-    waiting = [(each, 0) for each in reversed(answers.get("", []))]
+    waiting = [(message, 0) for message in reversed(replies.get("", []))]
     while waiting:
         message, depth = waiting.pop()
         placed.append(Placed(message, parents[message.id], depth))
-        waiting += [(each, depth + 1) for each in reversed(answers.get(message.id, []))]
+        waiting += [(reply, depth + 1) for reply in reversed(replies.get(message.id, []))]
     return placed
 
 
 def _parent(message: Message, by_id: dict[str, Message]) -> Message | None:
     named = [message.in_reply_to, *reversed(message.references)]
-    for each in named:
-        if each and each != message.message_id and each in by_id:
-            return by_id[each]
+    for name in named:
+        if name and name != message.message_id and name in by_id:
+            return by_id[name]
     return None
 
 
-def _break_circles(messages: Sequence[Message], parents: dict[str, Message | None]) -> None:
-    """Of messages that answer each other in a circle, the earliest becomes a first one."""
-    rank = {each.id: position for position, each in enumerate(messages)}
+def _break_cycles(messages: Sequence[Message], parents: dict[str, Message | None]) -> None:
+    """In a cycle of replies, the earliest message becomes a root."""
+    rank = {message.id: position for position, message in enumerate(messages)}
     reaches_top: set[str] = set()
-    for each in messages:
+    for message in messages:
         path: dict[str, None] = {}
-        at: Message | None = each
+        at: Message | None = message
         while at is not None and at.id not in reaches_top:
             if at.id in path:
-                circle = list(path)[list(path).index(at.id) :]
-                parents[min(circle, key=rank.__getitem__)] = None
+                cycle = list(path)[list(path).index(at.id) :]
+                parents[min(cycle, key=rank.__getitem__)] = None
                 break
             path[at.id] = None
             at = parents[at.id]

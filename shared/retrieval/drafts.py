@@ -1,34 +1,29 @@
-"""Which drafts and RFCs are talked about, and what is known of one."""
+"""Drafts and RFCs: how often they are mentioned, and the reports and threads about one."""
 
 import asyncio
 from collections import Counter
 
 from shared.clients.connections import Clients
 from shared.clients.search.facets import Facet
-from shared.documents.containers import read_document
 from shared.documents.reports import Report
 from shared.documents.threads import Thread
 from shared.domain.mail.mentions import draft_base
-from shared.retrieval.listings import REPORTS, THREADS
-from web.problems import Problem
+from shared.retrieval.errors import NotFoundError
+from shared.retrieval.listing import REPORTS, THREADS
 
-__all__ = ["MOST", "SHOWN", "DraftContents", "count_draft_mentions", "of_draft"]
+__all__ = ["count_draft_mentions", "of_draft"]
 
-MOST = 300
-
-
-SHOWN = 100
-
-
+MAX_DRAFTS = 300
+MAX_SHOWN = 100
 DraftContents = tuple[list[Report], list[Thread]]
 
 
 async def count_draft_mentions(connected: Clients) -> Counter[str]:
-    """How many indexed passages speak of each, in any version."""
-    hits = await connected.index.search("*", top=1, facets=[Facet("draft_mentions", MOST)])
+    """How many indexed passages mention each draft or RFC, in any version."""
+    hits = await connected.index.search("*", top=1, facets=[Facet("draft_mentions", MAX_DRAFTS)])
     counts: Counter[str] = Counter()
-    for each in hits.facets.get("draft_mentions", []):
-        counts[draft_base(each.value)] += each.count
+    for facet in hits.facets.get("draft_mentions", []):
+        counts[draft_base(facet.value)] += facet.count
     return counts
 
 
@@ -39,16 +34,10 @@ async def of_draft(connected: Clients, name: str) -> DraftContents:
             connected.store,
             sort="-last_message_date",
             filters={"draft": name, "current": True},
-            after=None,
-            size=SHOWN,
+            size=MAX_SHOWN,
         ),
-        THREADS.page(
-            connected.store, sort="-last_message_date", filters={"draft": name}, after=None, size=SHOWN
-        ),
+        THREADS.page(connected.store, filters={"draft": name}, size=MAX_SHOWN),
     )
-    if not reports.rows and not threads.rows:
-        raise Problem(404, f"No thread mentions {name}.")
-    return (
-        [read_document(Report, each) for each in reports.rows],
-        [read_document(Thread, each) for each in threads.rows],
-    )
+    if not reports.items and not threads.items:
+        raise NotFoundError(f"No thread mentions {name}.")
+    return reports.items, threads.items

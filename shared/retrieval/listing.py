@@ -1,79 +1,81 @@
 """Lists out of Cosmos DB: filtered, sorted, and cut into pages by opaque cursors.
 
-A cursor names the last item of a page by its place in the order. It is bound to the sort and the filters that
-it was made for, and every value of it becomes a parameter: a forged one can do nothing but skip items.
+A cursor names the last item of a page by its position in the order. It is bound to the sort and the filters
+that it was made for, and every value in it becomes a parameter: a forged one can only skip items.
 """
 
 import base64
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
-from shared.documents.queries.named_query import NamedQuery
-from web.problems import Problem
+from shared.documents.archives import Archive
+from shared.documents.base import Document
+from shared.documents.chunks import Chunk
+from shared.documents.containers import read_document
+from shared.documents.queries.archives import ARCHIVE_LIST
+from shared.documents.queries.chunks import CHUNK_LIST
+from shared.documents.queries.list_query import ListPosition, ListQuery
+from shared.documents.queries.reports import REPORT_LIST
+from shared.documents.queries.sources import SOURCE_LIST
+from shared.documents.queries.threads import THREAD_LIST
+from shared.documents.reports import Report
+from shared.documents.sources import Source
+from shared.documents.threads import Thread
+from shared.retrieval.errors import InvalidCursorError
 
-__all__ = ["Listing", "Page"]
+__all__ = ["ARCHIVES", "CHUNKS", "REPORTS", "SOURCES", "THREADS", "Listing", "Page"]
 
+Model = TypeVar("Model", bound=Document)
 LONGEST_CURSOR = 1000
 
 
 @dataclass(frozen=True)
-class Page:
-    rows: list[dict[str, Any]]
+class Page(Generic[Model]):
+    items: list[Model]
     cursor: str | None  # of the next page, where there is one
 
 
 @dataclass(frozen=True)
-class Listing:
-    """One container's list: what it can be filtered by, and ordered by (`-` for the largest first)."""
+class Listing(Generic[Model]):
+    """A list that readers can page through."""
 
-    name: str
-    container: str
-    clauses: Mapping[str, str]
-    sorts: tuple[str, ...]
-    always: str = "true"
-    fields: tuple[str, ...] = field(default=())
+    model: type[Model]
+    query: ListQuery
 
     async def page(
-        self, store: Store, *, sort: str, filters: Mapping[str, Any], after: str | None, size: int
-    ) -> Page:
-        wanted = {name: value for name, value in filters.items() if value is not None}
-        bound = _fingerprint(self.name, sort, wanted)
-        place = None if after is None else _place(after, bound)
-        values = dict(wanted) if place is None else {**wanted, "value": place[0], "last": place[1]}
-        query = self.query(set(wanted), sort, place)
-        rows = [each async for each in store.query(query, Session(), limit=size + 1, **values)]
+        self,
+        store: Store,
+        *,
+        size: int,
+        sort: str | None = None,
+        filters: Mapping[str, Any] | None = None,
+        after: str | None = None,
+    ) -> Page[Model]:
+        """One page. A filter that is None is not applied; the list's first sort is the default."""
+        sort = sort or self.query.sorts[0]
+        chosen = {name: value for name, value in (filters or {}).items() if value is not None}
+        binding = _fingerprint(self.query.name, sort, chosen)
+        position = None if after is None else _position(after, binding)
+        values = chosen if position is None else {**chosen, "value": position[0], "last": position[1]}
+        query = self.query.page(chosen.keys(), sort, position)
+        # One row more than the page holds tells whether another page follows.
+        rows = [row async for row in store.query(query, Session(), limit=size + 1, **values)]
         cursor = None
         if len(rows) > size:
-            cursor = _cursor(rows[size - 1].get(sort.lstrip("-")), rows[size - 1]["id"], bound)
-        return Page(rows[:size], cursor)
-
-    def query(self, filters: set[str], sort: str, place: tuple[str | None, str] | None) -> NamedQuery:
-        column, descending = f"c.{sort.lstrip('-')}", sort.startswith("-")
-        chosen = [self.always, *(self.clauses[name] for name in sorted(filters))]
-        if place is not None:
-            chosen.append(_after(column, descending=descending, value=place[0]))
-        direction = "DESC" if descending else "ASC"
-        selected = ", ".join(f"c.{name}" for name in self.fields) or "*"
-        text = (
-            f"SELECT {selected} FROM c WHERE {' AND '.join(chosen)}"  # noqa: S608 - clauses of ours; values are parameters
-            f" ORDER BY {column} {direction}, c.id {direction} OFFSET 0 LIMIT @limit"
-        )
-        return NamedQuery(self.name, self.container, text)
+            cursor = _cursor(rows[size - 1].get(sort.lstrip("-")), rows[size - 1]["id"], binding)
+        return Page([read_document(self.model, row) for row in rows[:size]], cursor)
 
 
-def _after(column: str, *, descending: bool, value: str | None) -> str:
-    """Cosmos DB compares no value with null, and sorts null before all of them."""
-    than = "<" if descending else ">"
-    if value is None:
-        same = f"(IS_NULL({column}) AND c.id {than} @last)"
-        return same if descending else f"({same} OR NOT IS_NULL({column}))"
-    later = f"({column} {than} @value OR ({column} = @value AND c.id {than} @last)"
-    return f"{later} OR IS_NULL({column}))" if descending else f"{later})"
+ARCHIVES = Listing(Archive, ARCHIVE_LIST)
+CHUNKS = Listing(Chunk, CHUNK_LIST)
+REPORTS = Listing(Report, REPORT_LIST)
+SOURCES = Listing(Source, SOURCE_LIST)
+THREADS = Listing(Thread, THREAD_LIST)
 
 
 def _fingerprint(name: str, sort: str, filters: Mapping[str, Any]) -> str:
@@ -81,24 +83,20 @@ def _fingerprint(name: str, sort: str, filters: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _cursor(place: str | None, id_: str, bound: str) -> str:
-    return base64.urlsafe_b64encode(json.dumps([bound, place, id_]).encode()).decode().rstrip("=")
+def _cursor(value: str | None, id_: str, binding: str) -> str:
+    return base64.urlsafe_b64encode(json.dumps([binding, value, id_]).encode()).decode().rstrip("=")
 
 
-def _place(cursor: str, bound: str) -> tuple[str | None, str]:
+def _position(cursor: str, binding: str) -> ListPosition:
     try:
         if len(cursor) > LONGEST_CURSOR:
             raise ValueError  # noqa: TRY301 - handled like the rest
         padded = cursor + "=" * (-len(cursor) % 4)
-        made_for, place, id_ = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
-        if not (isinstance(place, str | None) and isinstance(id_, str)):
+        made_for, value, id_ = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        if not (isinstance(value, str | None) and isinstance(id_, str)):
             raise TypeError  # noqa: TRY301 - likewise
     except (ValueError, TypeError, RecursionError):
-        raise _refused("is not a cursor of ours") from None
-    if made_for != bound:
-        raise _refused("was made for another list: keep the filters and the order while you page")
-    return place, id_
-
-
-def _refused(why: str) -> Problem:
-    return Problem(422, f"after: {why}", errors=[{"parameter": "after", "detail": why}])
+        raise InvalidCursorError("is not a cursor of ours") from None
+    if made_for != binding:
+        raise InvalidCursorError("was made for another list: keep the filters and the order while you page")
+    return value, id_

@@ -1,49 +1,46 @@
-"""What a reader may ask for: the types of query parameters, checked once for API, pages and command line."""
+"""Types of query parameters, shared by the API, the pages and the command line."""
 
 import re
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from shared.core.ids import HASH_ID
+from shared.core.times import stored_time
 from shared.documents.sources import NAME_PATTERN
 from shared.domain.mail.mentions import draft_base
 
 __all__ = [
-    "DEFAULT_SIZE",
     "LARGEST_SIZE",
     "PATTERN",
+    "AboutDraft",
+    "After",
+    "ConsensusFilter",
     "Day",
     "DraftName",
     "HashId",
     "Limit",
     "Mention",
+    "Participant",
     "QueryParameters",
+    "Since",
     "SourceName",
+    "Until",
     "day_after",
+    "draft_name",
     "start_of",
+    "stored_period",
 ]
 
-DEFAULT_SIZE = 50
-
-
 LARGEST_SIZE = 200
-
-
 _DRAFT = re.compile(r"draft-[a-z0-9]+(?:-[a-z0-9]+)+|(?:RFC|BCP|STD)[1-9][0-9]{0,5}")
-
-
 _LONGEST_DRAFT = 156
-
-
 HashId = Annotated[str, Field(pattern=HASH_ID)]
-
-
 SourceName = Annotated[str, Field(pattern=NAME_PATTERN)]
-
-
 Limit = Annotated[int, Field(ge=1, le=LARGEST_SIZE)]
+After = Annotated[str | None, Field(description="from `next` of the page before")]
+ConsensusFilter = Literal["agreement", "dissent", "mixed", "none"]
 
 
 def _mention(text: str) -> str:
@@ -54,28 +51,31 @@ def _mention(text: str) -> str:
     return name
 
 
-def _draft(text: str) -> str:
+def draft_name(text: str) -> str:
+    """A draft without its version, or an RFC, BCP or STD, in the spelling that is stored."""
     return draft_base(_mention(text))
 
 
 def _day(value: Any) -> Any:
-    """Pydantic would take numbers for days, too."""
+    """Pydantic would also accept numbers as days."""
     if isinstance(value, str) and not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
         raise ValueError("must be a day such as 2024-03-31")
     return value
 
 
-DraftName = Annotated[str, AfterValidator(_draft)]
-
-
+DraftName = Annotated[str, AfterValidator(draft_name)]
 Mention = Annotated[str, AfterValidator(_mention)]
-
-
 Day = Annotated[date, BeforeValidator(_day)]
 
 
+AboutDraft = Annotated[DraftName | None, Field(description="a draft (any version of it), RFC, BCP or STD")]
+Since = Annotated[Day | None, Field(alias="from", description="last message on this day or later")]
+Until = Annotated[Day | None, Field(alias="to", description="last message on this day or earlier")]
+Participant = Annotated[str | None, Field(min_length=1, max_length=320, description="an address, or a name")]
+
+
 class QueryParameters(BaseModel):
-    """The parameters of an endpoint. One that it does not know is an error: a filter must not go unheard."""
+    """The parameters of an endpoint. An unknown one is an error: a misspelt filter must not be ignored."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -87,6 +87,12 @@ def start_of(day: date | None) -> datetime | None:
 def day_after(day: date | None) -> datetime | None:
     """A period includes its last day."""
     return datetime.combine(day, time(), UTC) + timedelta(days=1) if day and day < date.max else None
+
+
+def stored_period(since: date | None, until: date | None) -> dict[str, str | None]:
+    """The filters of a period, as times are stored."""
+    start, end = start_of(since), day_after(until)
+    return {"since": stored_time(start) if start else None, "until": stored_time(end) if end else None}
 
 
 PATTERN = r"^(draft-[a-z0-9]+(-[a-z0-9]+)+|(RFC|BCP|STD)[1-9][0-9]*)$"

@@ -1,4 +1,4 @@
-"""What the API answers with: the documents as readers need them, without what only the stages use."""
+"""The documents as readers see them, without the fields that only the stages use."""
 
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ from shared.documents.summaries import Summary, SummaryClaim, SummaryStance
 from shared.documents.threads import Thread
 from shared.domain.consensus.models import ConsensusType
 from shared.domain.summaries.models import Citation, SummaryType
-from shared.retrieval.links import api_of, page_of_message, page_of_report, page_of_thread
+from shared.retrieval.links import api_of, page_of, page_of_message
 
 __all__ = [
     "ChunkItem",
@@ -26,6 +26,7 @@ __all__ = [
     "MessageDetail",
     "MessageInThread",
     "MessagesOfThread",
+    "ReadModel",
     "ReportDetail",
     "ReportItem",
     "ReportList",
@@ -135,7 +136,7 @@ class MessageDetail(ReadModel):
     def of(cls, message: Message) -> "MessageDetail":
         taken = _taken(message, cls)
         return cls(
-            **{**taken, "segments": [SegmentOfBody(**each) for each in message.segments]},
+            **{**taken, "segments": [SegmentOfBody(**segment) for segment in message.segments]},
             sender=message.from_,
             last_error=message.lastError,
             links={
@@ -326,7 +327,7 @@ def _taken(document: BaseModel, shape: type[ReadModel]) -> dict[str, Any]:
 
 def _thread_links(thread: Thread) -> Links:
     own = api_of("threads", thread.id)
-    links = {"self": own, "messages": f"{own}/messages", "page": page_of_thread(thread.id)}
+    links = {"self": own, "messages": f"{own}/messages", "page": page_of("threads", thread.id)}
     if thread.report_id:
         links["report"] = api_of("reports", thread.report_id)
     return links
@@ -334,7 +335,7 @@ def _thread_links(thread: Thread) -> Links:
 
 def _report_links(report: Report) -> Links:
     own = api_of("reports", report.id)
-    links = {"self": own, "markdown": f"{own}/markdown", "page": page_of_report(report.id)}
+    links = {"self": own, "markdown": f"{own}/markdown", "page": page_of("reports", report.id)}
     if report.thread_id:
         links["thread"] = api_of("threads", report.thread_id)
     return links

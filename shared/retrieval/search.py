@@ -1,4 +1,4 @@
-"""Searching: by words and by meaning, for the API and for the page."""
+"""Search by words (full text) and by meaning (vectors), for the API, the page and the command line."""
 
 import logging
 from collections.abc import Sequence
@@ -23,8 +23,11 @@ from shared.retrieval.read_models import FacetCount, FoundItem, Highlight
 __all__ = ["DEEPEST", "SearchAsked", "SearchResult", "as_parameters", "find", "found_items", "shown_facets"]
 
 log = logging.getLogger(__name__)
-DEEPEST = 1000  # no search is read further than this
-MARKS = ("\ue000", "\ue001")  # around what was found: characters that no mail has a use for
+DEEPEST = 1000  # paging ends here: the service ranks no deeper
+MARKS = (
+    "\ue000",
+    "\ue001",
+)  # around matches: private-use characters, so that text of a mail cannot be mistaken for them
 FACETS = (
     Facet("source", 20),
     Facet("sender", 12),
@@ -61,7 +64,7 @@ class SearchAsked(QueryParameters):
 
 
 def _versions(mention: str | None) -> tuple[str, ...]:
-    """Mail names a draft with its version or without; who asks for it without means all of them."""
+    """The names to look for: a draft without a version means all its versions."""
     if mention is None:
         return ()
     if not mention.startswith("draft-") or draft_base(mention) != mention:
@@ -81,7 +84,7 @@ class SearchResult:
 
 
 async def find(clients: Clients, wanted: SearchAsked) -> SearchResult:
-    """What is found; by words alone, and saying so, where the model does not work."""
+    """Search. If the embedding model fails, search by words only, and say so in the note."""
     mode, note, vector = wanted.mode, None, None
     if mode != "words":
         try:
@@ -104,9 +107,9 @@ async def find(clients: Clients, wanted: SearchAsked) -> SearchResult:
 
 
 async def _vector(clients: Clients, text: str) -> list[float]:
-    model = await embedder(clients.settings)
+    model = await embedder(clients)
     vectors = await model.encode([text])
-    return [float(each) for each in vectors[0]]
+    return [float(number) for number in vectors[0]]
 
 
 def found_items(hits: Sequence[Hit]) -> list[FoundItem]:
@@ -127,7 +130,7 @@ def _item(hit: Hit) -> FoundItem:
         sender=Address(name=payload.get("sender_name") or "", email=payload.get("sender") or ""),
         date=datetime.fromisoformat(date) if isinstance(date, str) else date,
         text=payload.get("text") or "",
-        highlights=[_stretches(each) for each in hit.highlights],
+        highlights=[_stretches(passage) for passage in hit.highlights],
         draft_mentions=payload.get("draft_mentions") or [],
         links={
             "chunk": api_of("chunks", hit.chunk_id),
@@ -139,7 +142,7 @@ def _item(hit: Hit) -> FoundItem:
 
 
 def _stretches(marked: str) -> list[Highlight]:
-    """The passage cut at its marks. Text alone: whoever shows it puts the markup around it."""
+    """A highlighted passage split at its marks. Plain text: the caller adds markup."""
     found: list[Highlight] = []
     for position, part in enumerate(marked.split(MARKS[0])):
         inside, mark, outside = part.partition(MARKS[1])
@@ -152,7 +155,7 @@ def _stretches(marked: str) -> list[Highlight]:
 
 def shown_facets(facets: dict[str, list[FacetValue]]) -> dict[str, list[FacetCount]]:
     return {
-        name: [FacetCount(value=each.value, count=each.count) for each in values if each.count]
+        name: [FacetCount(value=facet.value, count=facet.count) for facet in values if facet.count]
         for name, values in facets.items()
     }
 

@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError, field_validator
 
-from shared.documents.reports import Report
 from shared.domain.summaries.models import SummaryType
 
 __all__ = ["InvalidWebhooksError", "Webhook", "parse_webhooks"]
@@ -47,8 +46,9 @@ class Webhook(BaseModel):
             raise ValueError(f"must have at least {SHORTEST_SECRET} characters")
         return secret
 
-    def wants(self, report: Report) -> bool:
-        return report.summary_type in self.types and (not self.sources or report.source in self.sources)
+    def wants(self, summary_type: SummaryType, source: str | None) -> bool:
+        """Whether a report of this type, on this list, goes to it."""
+        return summary_type in self.types and (not self.sources or source in self.sources)
 
 
 _LIST = TypeAdapter(Annotated[list[Webhook], Field(max_length=MAX_WEBHOOKS)])

@@ -1,6 +1,8 @@
 """A budget of tokens, such as one archive may cost: set aside before a call, settled after it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from shared.clients.cosmos.batches import Patch
@@ -51,12 +53,13 @@ class StoredBudget:
     store: Store
     archive_id: str
     limit: int | None
+    now: Callable[[], datetime]
 
     async def reserve(self, tokens: int) -> bool:
         try:
             return await self._reserve(tokens)
         except DocumentNotFoundError:  # the archive's first call
-            await self.store.create(TokenAccount(id=self.archive_id), Session())
+            await self.store.create(TokenAccount(id=self.archive_id, created_at=self.now()), Session())
             return await self._reserve(tokens)
 
     async def _reserve(self, tokens: int) -> bool:

@@ -1,7 +1,8 @@
-"""When a thread becomes another: its messages, chunks and vectors follow; what was said of it is outdated.
+"""Moves the documents of a merged thread: messages, chunks and vectors; its summaries become outdated.
 
-Everything is created at its new place before it is removed from the old one, unless both are one partition,
-and can be done again from any point. The thread that is gone stays as a signpost (`merged_into`).
+A document is created in the new partition before it is deleted from the old one, so a crash leaves two copies
+and loses none; the same move again removes the first. The merged thread itself stays as a redirect
+(`merged_into`).
 """
 
 from shared.clients.connections import Clients
@@ -15,16 +16,16 @@ from shared.documents.queries.chunks import CHUNKS_OF_THREAD
 from shared.documents.queries.messages import MESSAGES_OF_THREAD
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.threads import Thread
-from shared.pipeline.lifecycle.summaries import mark_all_outdated
+from shared.pipeline.lifecycle.summaries import all_outdated
 
 __all__ = ["follow_merge", "resolve_thread"]
 
-MAX_HOPS = 50
+MAX_REDIRECTS = 50  # a bound, in case damaged documents point to each other
 
 
 async def resolve_thread(clients: Clients, thread_id: str, session: Session) -> str:
-    """Where a thread is now: itself, or the one that it was merged into."""
-    for _ in range(MAX_HOPS):
+    """The id of the thread that it is part of now: its own, or that of the one it was merged into."""
+    for _ in range(MAX_REDIRECTS):
         thread = await clients.store.find(Thread, thread_id, thread_id, session)
         if thread is None or thread.merged_into is None:
             return thread_id
@@ -33,10 +34,10 @@ async def resolve_thread(clients: Clients, thread_id: str, session: Session) -> 
 
 
 async def follow_merge(clients: Clients, old: str, new: str, session: Session) -> None:
-    """Move what belongs to the old thread."""
+    """Move what belongs to the old thread. The redirect must stand, so that no stage writes there again."""
     await _move(clients, Message, MESSAGES_OF_THREAD, old, new, session)
     await _move(clients, Chunk, CHUNKS_OF_THREAD, old, new, session)
-    await mark_all_outdated(clients.store, old, session)
+    await all_outdated(clients.store, old, session)
 
 
 async def _move(
@@ -47,18 +48,18 @@ async def _move(
     new: str,
     session: Session,
 ) -> None:
-    """Move one kind of document; the vectors (of chunks) before what they would be found by is gone."""
+    """Move one kind of document. A chunk's vector is updated before the old chunk goes: it is found by it."""
     stored = [
-        read_document(model, each) async for each in clients.store.query(query, session, partition_value=old)
+        read_document(model, row) async for row in clients.store.query(query, session, partition_value=old)
     ]
     if not stored:
         return
     if model.partition_of(old) == model.partition_of(new):
-        patches = [Patch(each.id, old, set={"thread_id": new}) for each in stored]
+        patches = [Patch(document.id, old, set={"thread_id": new}) for document in stored]
         await clients.store.patch_all(model, patches, session)
         return
     moved = [document.model_copy(update={"thread_id": new}) for document in stored]
     await clients.store.create_missing(moved, session)
-    indexed = [each.id for each in stored if getattr(each, "embedding_generated", False)]
+    indexed = [document.id for document in stored if getattr(document, "embedding_generated", False)]
     await clients.index.upsert([{"chunk_id": id_, "thread_id": new} for id_ in indexed])
-    await clients.store.delete_all(model, [each.id for each in stored], old, session)
+    await clients.store.delete_all(model, [document.id for document in stored], old, session)

@@ -1,7 +1,7 @@
-"""A message as it is stored, straight from what was parsed.
+"""Messages as they are stored, built from parsed mails without a pydantic model in between.
 
-Thousands are written at a time, so none is made into a model first. That it is what the model would store is
-tested over all the mail there is (tests/threads/test_message_documents.py).
+An archive has thousands, and validating each would cost more than parsing it. A test compares the result with
+what the model would store (tests/threads/test_message_documents.py).
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,51 +15,57 @@ from shared.documents.prepared_message import PreparedMessage
 
 __all__ = ["merge_into_stored", "message_documents", "stored_message"]
 
-OF_OURS = 1000  # bytes at most that we add to what was parsed
-_EMPTY = Message(id="-", message_key="-", message_id="-", archive_id="-", thread_id="-").to_cosmos()
+ADDED_BYTES = 1000  # at most, beside what was parsed
+_REPLACED = datetime.min.replace(tzinfo=UTC)  # by the time that the message is stored
+_EMPTY = Message(
+    id="-", message_key="-", message_id="-", archive_id="-", thread_id="-", created_at=_REPLACED
+).to_cosmos()
 """What a new message has besides what was parsed."""
 
 
 def message_documents(
-    arrivals: Sequence[PreparedMessage], places: Mapping[str, str], archive_id: str
+    messages: Sequence[PreparedMessage], thread_of: Mapping[str, str], archive_id: str, now: datetime
 ) -> dict[str, RawDocument]:
-    """Each message's document by its key; `places` has each node's thread."""
-    now = stored_time(datetime.now(UTC))
-    # In reverse, so that of several with the same id the first variant stays.
-    ordered = sorted(arrivals, key=lambda each: each.document["variant"], reverse=True)
-    return {each.key: _ready(each, places[each.links.node], archive_id, now) for each in ordered}
+    """The documents by message key; `thread_of` has the thread of each node."""
+    created = stored_time(now)
+    # In reverse, so that the first variant of a message overwrites the others.
+    ordered = sorted(messages, key=lambda message: message.document["variant"], reverse=True)
+    return {
+        message.key: _raw(message, thread_of[message.links.node], archive_id, created) for message in ordered
+    }
 
 
-def _ready(arrival: PreparedMessage, thread_id: str, archive_id: str, now: str) -> RawDocument:
-    stored = stored_message(arrival, thread_id, archive_id, now)
-    return RawDocument(Message.container, thread_id, stored, arrival.json_bytes + OF_OURS)
+def _raw(message: PreparedMessage, thread_id: str, archive_id: str, created: str) -> RawDocument:
+    stored = stored_message(message, thread_id, archive_id, created)
+    return RawDocument(Message.container, thread_id, stored, message.json_bytes + ADDED_BYTES)
 
 
 def merge_into_stored(
     stored: Sequence[Mapping[str, Any]], documents: Mapping[str, RawDocument], archive_id: str
 ) -> tuple[list[Patch], list[RawDocument]]:
-    """What this archive changes about messages that are there: it has them, too, or another variant of them.
+    """What this archive changes about stored messages: patches, and documents that replace the stored ones.
 
-    A variant that comes first takes the other's place, and has to be chunked anew.
+    It adds itself to the archives that have the message. A variant that sorts before the stored one replaces
+    it, and is pending: it has to be chunked again.
     """
     patches, replaced = [], []
-    for each in stored:
-        ready = documents[each["id"]]
-        archives = sorted({*each["archive_ids"], archive_id})
-        seen = {"archive_ids": archives, "archive_id": archives[0], "thread_id": ready.partition_value}
-        if ready.stored["variant"] < each["variant"]:
-            content = {**ready.stored, **seen, "created_at": each["created_at"]}
-            replaced.append(RawDocument(ready.container, ready.partition_value, content))
-        elif archives != each["archive_ids"] or ready.partition_value != each["thread_id"]:
-            patches.append(Patch(each["id"], ready.partition_value, set=seen))
+    for row in stored:
+        document = documents[row["id"]]
+        archives = sorted({*row["archive_ids"], archive_id})
+        seen = {"archive_ids": archives, "archive_id": archives[0], "thread_id": document.partition_value}
+        if document.stored["variant"] < row["variant"]:
+            content = {**document.stored, **seen, "created_at": row["created_at"]}
+            replaced.append(RawDocument(document.container, document.partition_value, content))
+        elif archives != row["archive_ids"] or document.partition_value != row["thread_id"]:
+            patches.append(Patch(row["id"], document.partition_value, set=seen))
     return patches, replaced
 
 
-def stored_message(arrival: PreparedMessage, thread_id: str, archive_id: str, now: str) -> dict[str, Any]:
+def stored_message(message: PreparedMessage, thread_id: str, archive_id: str, created: str) -> dict[str, Any]:
     return {
         **_EMPTY,
-        **arrival.document,
-        "created_at": now,
+        **message.document,
+        "created_at": created,
         "thread_id": thread_id,
         "shelf": Message.partition_of(thread_id),
         "archive_id": archive_id,

@@ -1,7 +1,11 @@
-"""When a message that has chunks is chunked again: what is stored follows what the message says now."""
+"""Chunks of a message that was chunked before: the stored ones are brought in line with its content.
+
+A message gets other content when another archive brings a variant that sorts first. Chunk ids are made of the
+message's key and a number, so they stay: texts that differ are overwritten, and chunks too many are deleted.
+"""
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pydantic import TypeAdapter
 
@@ -9,12 +13,13 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
-from shared.documents.base import ProcessingStatus, UtcTime
+from shared.documents.base import UtcTime
 from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
 from shared.documents.messages import Message
-from shared.documents.queries.chunks import CHUNK_BIRTHS, CHUNKS_OF_MESSAGES
+from shared.documents.queries.chunks import CHUNK_CREATION_TIMES, CHUNKS_OF_MESSAGES
 from shared.documents.queries.messages import STORED_MESSAGES
+from shared.pipeline.lifecycle.chunks import chunks_reset
 
 __all__ = [
     "ChunkReplacedError",
@@ -25,21 +30,15 @@ __all__ = [
 ]
 
 _TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)
-INDEXED = {
-    "sender": "sender",
-    "sender_name": "sender_name",
-    "date": "date",
-    "subject": "subject",
-    "draft_mentions": "draft_mentions",
-}
+INDEXED = ("sender", "sender_name", "date", "subject", "draft_mentions")
 
 
 class MessageReplacedError(DocumentNotFoundError):
-    """A message got other content while its chunks were written: they are made again."""
+    """A message got other content while its chunks were written: the stage retries."""
 
 
 class ChunkReplacedError(DocumentNotFoundError):
-    """A chunk got another text while it was embedded: it is embedded again."""
+    """A chunk got another text while it was embedded: the stage retries."""
 
 
 async def sync_stored_chunks(
@@ -49,37 +48,51 @@ async def sync_stored_chunks(
     created: Collection[str],
     session: Session,
 ) -> None:
-    """Chunks that were there already are compared with what they should be."""
-    wanted = {each.id: each for each in chunks}
-    fresh = {each.message_key for each in chunks} - {e.message_key for e in chunks if e.id not in created}
-    again = [each.id for each in messages if each.id not in fresh]
-    places = {each.id: each.thread_id for each in messages}
-    found = await clients.store.query_by_ids(CHUNKS_OF_MESSAGES, again, session)
-    stored = [read_document(Chunk, each) for each in found]
-    here = [each for each in stored if each.thread_id == places[each.message_key]]
-    await _remove([each for each in here if each.id not in wanted], clients, session)
-    await _follow([(each, wanted[each.id]) for each in here if each.id in wanted], clients, session)
+    """Compare the chunks that were stored before (not in `created`) with those that the messages have now."""
+    wanted = {chunk.id: chunk for chunk in chunks}
+    known = {chunk.message_key for chunk in chunks if chunk.id not in created}
+    new = {chunk.message_key for chunk in chunks} - known
+    chunked_before = [message.id for message in messages if message.id not in new]
+    thread_of = {message.id: message.thread_id for message in messages}
+    found = await clients.store.query_by_ids(CHUNKS_OF_MESSAGES, chunked_before, session)
+    stored = [read_document(Chunk, row) for row in found]
+    current = [chunk for chunk in stored if chunk.thread_id == thread_of[chunk.message_key]]
+    await _remove([chunk for chunk in current if chunk.id not in wanted], clients, session)
+    await _update([(chunk, wanted[chunk.id]) for chunk in current if chunk.id in wanted], clients, session)
 
 
 async def _remove(chunks: Sequence[Chunk], clients: Clients, session: Session) -> None:
-    """The vector first: a chunk without one is found again, a vector without its chunk is not."""
-    await clients.index.delete([each.id for each in chunks])
-    for each in chunks:
-        await clients.store.delete(Chunk, each.id, each.thread_id, session)
+    """The vector first: after a crash, a chunk without its vector is found again, the reverse is not."""
+    await clients.index.delete([chunk.id for chunk in chunks])
+    for chunk in chunks:
+        await clients.store.delete(Chunk, chunk.id, chunk.thread_id, session)
 
 
-async def _follow(pairs: Sequence[tuple[Chunk, Chunk]], clients: Clients, session: Session) -> None:
-    other_text = [new for old, new in pairs if (old.text, old.token_count) != (new.text, new.token_count)]
-    await clients.store.upsert_all(other_text, session)
-    same = [(old, new) for old, new in pairs if (old.text, old.token_count) == (new.text, new.token_count)]
-    changed = [(old, new) for old, new in same if _about(old) != _about(new)]
-    patches = [Patch(new.id, new.thread_id, set=_about(new)) for _, new in changed]
+async def _update(pairs: Sequence[tuple[Chunk, Chunk]], clients: Clients, session: Session) -> None:
+    other_text = [(old, new) for old, new in pairs if _text(old) != _text(new)]
+    await clients.store.upsert_all([_successor(new, old) for old, new in other_text], session)
+    same_text = [(old, new) for old, new in pairs if _text(old) == _text(new)]
+    changed = [(old, new) for old, new in same_text if _position(old) != _position(new)]
+    patches = [Patch(new.id, new.thread_id, set=_position(new)) for _, new in changed]
     await clients.store.patch_all(Chunk, patches, session)
     await clients.index.upsert([_indexed(new) for old, new in changed if old.embedding_generated])
 
 
-def _about(chunk: Chunk) -> dict[str, object]:
-    """What may differ without the text."""
+def _text(chunk: Chunk) -> tuple[str, int]:
+    return chunk.text, chunk.token_count
+
+
+def _successor(chunk: Chunk, replaced: Chunk) -> Chunk:
+    """The chunk with a `created_at` after the other's, whatever the clocks of two workers say.
+
+    Embedding tells by it that a chunk was replaced while it was at work (`ensure_texts_unchanged`).
+    """
+    later = max(chunk.created_at, replaced.created_at + timedelta(microseconds=1))
+    return chunk.model_copy(update={"created_at": later})
+
+
+def _position(chunk: Chunk) -> dict[str, object]:
+    """The fields that may differ although the text is the same."""
     return {
         "archive_id": chunk.archive_id,
         "start_offset": chunk.start_offset,
@@ -89,37 +102,36 @@ def _about(chunk: Chunk) -> dict[str, object]:
 
 
 def _indexed(chunk: Chunk) -> dict[str, object]:
-    about = {field: chunk.metadata.get(name) for field, name in INDEXED.items()}
-    return {"chunk_id": chunk.id, "archive_id": chunk.archive_id, **about}
+    fields = {name: chunk.metadata.get(name) for name in INDEXED}
+    return {"chunk_id": chunk.id, "archive_id": chunk.archive_id, **fields}
 
 
 async def check_variants(clients: Clients, messages: Sequence[Message], session: Session) -> None:
-    """What was written for content that is no longer there would stay."""
-    stored = await clients.store.query_by_ids(STORED_MESSAGES, [each.id for each in messages], session)
-    now = {(each["id"], each["thread_id"]): each["variant"] for each in stored}
+    """Raise where a message was replaced since it was read: the chunks just written have its old content."""
+    stored = await clients.store.query_by_ids(STORED_MESSAGES, [message.id for message in messages], session)
+    now = {(row["id"], row["thread_id"]): row["variant"] for row in stored}
     replaced = [
-        each.id for each in messages if now.get((each.id, each.thread_id), each.variant) != each.variant
+        message.id
+        for message in messages
+        if now.get((message.id, message.thread_id), message.variant) != message.variant
     ]
     if replaced:
         raise MessageReplacedError(f"{len(replaced)} messages were replaced, among them {replaced[0]}")
 
 
 async def ensure_texts_unchanged(clients: Clients, chunks: Sequence[Chunk], session: Session) -> None:
-    """A chunk that was written anew while it was embedded may have the old text's vector as its own."""
-    stored = await clients.store.query_by_ids(CHUNK_BIRTHS, [each.id for each in chunks], session)
+    """Raise where a chunk was overwritten since it was read: the vector just written is of its old text.
+
+    `created_at` tells the two apart: whoever overwrites a chunk stores a new one.
+    """
+    stored = await clients.store.query_by_ids(CHUNK_CREATION_TIMES, [chunk.id for chunk in chunks], session)
     now = {
-        (each["id"], each["thread_id"]): _TIME.validate_python(each["created_at"])
-        for each in stored
-        if each.get("created_at")
+        (row["id"], row["thread_id"]): _TIME.validate_python(row["created_at"])
+        for row in stored
+        if row.get("created_at")
     }
-    born = {(each.id, each.thread_id): each.created_at for each in chunks}
-    replaced = [place for place, at in born.items() if now.get(place, at) != at]
+    created = {(chunk.id, chunk.thread_id): chunk.created_at for chunk in chunks}
+    replaced = [key for key, at in created.items() if now.get(key, at) != at]
     if replaced:
-        undone = {
-            "embedding_generated": False,
-            "embedding_model": None,
-            "status": ProcessingStatus.PENDING.value,
-        }
-        patches = [Patch(id_, thread, set=undone) for id_, thread in replaced]
-        await clients.store.patch_all(Chunk, patches, session)
+        await chunks_reset(clients.store, replaced, session)
         raise ChunkReplacedError(f"{len(replaced)} chunks were replaced, among them {replaced[0][0]}")

@@ -1,27 +1,20 @@
-"""A thread's document, from what was known of it, of the threads it takes over, and of its new messages.
+"""Builds a thread's document from the stored one, the threads that it absorbs, and its new messages.
 
-Everything is a union, a minimum or a maximum: so any order of archives gives the same document.
+Every field is a union, a minimum or a maximum, so the order in which archives come in does not matter.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from shared.documents.base import ProcessingStatus
 from shared.documents.messages import Address
 from shared.documents.prepared_message import PreparedMessage
 from shared.documents.threads import Thread
 from shared.domain.threading.assignment import ThreadingResult, ThreadState
+from shared.pipeline.lifecycle.threads import thread_changed
 
 __all__ = ["thread_documents"]
 
 MAX_PARTICIPANTS = 500
-RESET_ATTEMPTS = {
-    "status": ProcessingStatus.PENDING,
-    "attemptCount": 0,
-    "lastAttemptTime": None,
-    "lastError": None,
-    "requeued_at": None,
-}
 
 
 def thread_documents(
@@ -30,15 +23,16 @@ def thread_documents(
     messages: Sequence[PreparedMessage],
     archive_id: str,
     source: str,
+    now: datetime,
 ) -> list[Thread]:
-    """The thread documents that change: by new messages, or by threads that they take over."""
+    """The thread documents that change: by new messages, or because they absorb other threads."""
     taken_over: dict[str, list[Thread]] = {}
     for merge in result.merges:
         taken_over.setdefault(merge.into, []).append(known[merge.thread_id])
     members: dict[str, list[PreparedMessage]] = {}
-    for each in messages:
-        members.setdefault(result.assignments[each.links.node], []).append(each)
-    # A thread that did not change, yet has not finished taking another over, goes on with that.
+    for message in messages:
+        members.setdefault(result.assignments[message.links.node], []).append(message)
+    # A thread that is unchanged but still absorbing (a crash interrupted it) continues.
     unfinished = {name for name, thread in known.items() if thread.absorbing}
     gone = {merge.thread_id for merge in result.merges}
     return [
@@ -49,6 +43,7 @@ def thread_documents(
             taken_over.get(name, []),
             members.get(name, []),
             (archive_id, source),
+            now,
         )
         for name in sorted({*result.threads, *members, *unfinished} - gone)
     ]
@@ -61,15 +56,18 @@ def _document(
     taken_over: Sequence[Thread],
     members: Sequence[PreparedMessage],
     origin: tuple[str, str],
+    now: datetime,
 ) -> Thread:
     state = changed or ThreadState.from_document(base.threading if base else {"nodes": [], "subjects": []})
     earlier = [*([base] if base else []), *taken_over]
-    thread = base or Thread(id=name, thread_id=name, root_message_id=state.root, archive_id=origin[0])
-    archives = {one for each in earlier for one in each.archive_ids} | ({origin[0]} if members else set())
-    sources = {one for each in earlier for one in each.sources} | ({origin[1]} if members else set())
+    thread = base or Thread(
+        id=name, thread_id=name, root_message_id=state.root, archive_id=origin[0], created_at=now
+    )
+    archives = {id_ for thread in earlier for id_ in thread.archive_ids} | ({origin[0]} if members else set())
+    sources = {name for thread in earlier for name in thread.sources} | ({origin[1]} if members else set())
     subject, at = _subject(earlier, members)
     dates = _dates(earlier, members)
-    return thread.model_copy(
+    document = thread.model_copy(
         update={
             "root_message_id": state.root,
             "archive_ids": sorted(archives),
@@ -84,36 +82,40 @@ def _document(
             "last_message_date": max(dates, default=None),
             "draft_mentions": _mentions(earlier, members),
             "absorbing": sorted(
-                ({one for each in earlier for one in each.absorbing} | {each.id for each in taken_over})
+                (
+                    {id_ for thread in earlier for id_ in thread.absorbing}
+                    | {thread.id for thread in taken_over}
+                )
                 - {name}
             ),
             "threading": state.to_document(),
-            # With new messages, what was made of the thread is out of date, and its attempts start again.
-            **(RESET_ATTEMPTS if changed else {}),
         }
     )
+    return thread_changed(document) if changed else document
 
 
 def _dates(earlier: Sequence[Thread], members: Sequence[PreparedMessage]) -> list[datetime]:
     return [
-        *_present(each.first_message_date for each in earlier),
-        *_present(each.last_message_date for each in earlier),
-        *_present(_date_of(each) for each in members),
+        *_present(thread.first_message_date for thread in earlier),
+        *_present(thread.last_message_date for thread in earlier),
+        *_present(_date_of(message) for message in members),
     ]
 
 
 def _mentions(earlier: Sequence[Thread], members: Sequence[PreparedMessage]) -> list[str]:
     everyone = [
-        *(each.draft_mentions for each in earlier),
-        *(each.document["draft_mentions"] for each in members),
+        *(thread.draft_mentions for thread in earlier),
+        *(message.document["draft_mentions"] for message in members),
     ]
-    return sorted({one for mentions in everyone for one in mentions})
+    return sorted({draft for mentions in everyone for draft in mentions})
 
 
 def _subject(earlier: Sequence[Thread], members: Sequence[PreparedMessage]) -> tuple[str, datetime | None]:
-    """The subject of the earliest message; of none with a date, the smallest, so that any order gives one."""
-    known = [(each.subject_at, each.subject) for each in earlier if each.subject]
-    known += [(_date_of(each), each.document["subject"]) for each in members if each.document["subject"]]
+    """The subject of the earliest message; without dates the smallest text, which no order changes."""
+    known = [(thread.subject_at, thread.subject) for thread in earlier if thread.subject]
+    known += [
+        (_date_of(message), message.document["subject"]) for message in members if message.document["subject"]
+    ]
     dated = [(at, subject) for at, subject in known if at is not None]
     if dated:
         at, subject = min(dated)
@@ -122,21 +124,21 @@ def _subject(earlier: Sequence[Thread], members: Sequence[PreparedMessage]) -> t
 
 
 def _participants(earlier: Sequence[Thread], members: Sequence[PreparedMessage]) -> list[Address]:
-    people = [one for each in earlier for one in each.participants]
+    people = [person for thread in earlier for person in thread.participants]
     signed = [(person.email, person.name) for person in people]
-    signed += [(each.document["from"]["email"], each.document["from"]["name"]) for each in members]
+    signed += [(message.document["from"]["email"], message.document["from"]["name"]) for message in members]
     names: dict[str, str] = {}
     for email, name in signed:
-        # One person may sign in several ways: the longest name says most.
-        names[email] = max((names.get(email, ""), name), key=lambda one: (len(one), one))
+        # A person may use several names: the longest is the most complete.
+        names[email] = max((names.get(email, ""), name), key=lambda text: (len(text), text))
     everyone = sorted(names.items())[:MAX_PARTICIPANTS]
     return [Address.model_construct(name=name, email=email) for email, name in everyone]
 
 
-def _date_of(arrival: PreparedMessage) -> datetime | None:
-    date = arrival.document["date"]
+def _date_of(message: PreparedMessage) -> datetime | None:
+    date = message.document["date"]
     return datetime.fromisoformat(date) if date else None
 
 
 def _present(dates: Iterable[datetime | None]) -> list[datetime]:
-    return [each for each in dates if each is not None]
+    return [date for date in dates if date is not None]

@@ -1,16 +1,18 @@
 """Audit records: each operation of an operator leaves one, whatever comes of it."""
 
-import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from shared.clients.classify import classify
+from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.core.errors import PermanentError
+from shared.core.ids import audit_id, day_of_audit
+from shared.core.runtime import Runtime
 from shared.documents.audits import Audit, AuditStatus
 from shared.documents.containers import read_document
 from shared.documents.queries.audits import LAST_AUDITS
@@ -25,8 +27,6 @@ __all__ = [
     "save_audit",
 ]
 
-DAY_LENGTH = 8
-
 
 class UnknownOperationError(PermanentError):
     """There is no operation with this id."""
@@ -40,14 +40,16 @@ class Actor:
     via: str = "command line"
 
 
-def new_audit(action: str, actor: Actor, selection: Mapping[str, Any], now: datetime) -> Audit:
-    """A record that is not stored yet. Its id begins with its day, so that it can be found by its id."""
+def new_audit(action: str, actor: Actor, selection: Mapping[str, Any], runtime: Runtime) -> Audit:
+    """A record that is not stored yet."""
+    now = runtime.now()
     return Audit(
-        id=f"{now:%Y%m%d}-{uuid.uuid4().hex[:8]}",
+        id=audit_id(now, runtime.new_id()),
         day=f"{now:%Y-%m-%d}",
         action=action,
         actor=actor.name,
         via=actor.via,
+        created_at=now,
         started_at=now,
         updated_at=now,
         selection=dict(selection),
@@ -61,26 +63,26 @@ async def save_audit(store: Store, audit: Audit, now: datetime, **changes: Any) 
 
 
 async def find_audit(store: Store, id_: str) -> Audit:
-    day = id_.partition("-")[0]
-    if len(day) == DAY_LENGTH and day.isdecimal():
-        audit = await store.find(Audit, id_, f"{day[:4]}-{day[4:6]}-{day[6:]}", Session())
-        if audit is not None:
-            return audit
+    day = day_of_audit(id_)
+    audit = await store.find(Audit, id_, day, Session()) if day is not None else None
+    if audit is not None:
+        return audit
     raise UnknownOperationError(f"there is no operation {id_!r}: `status` lists the last ones")
 
 
 async def last_audits(store: Store, limit: int = 10) -> list[Audit]:
     found = store.query(LAST_AUDITS, Session(), limit=limit)
-    return [read_document(Audit, each) async for each in found]
+    return [read_document(Audit, row) async for row in found]
 
 
 @asynccontextmanager
 async def audited(
-    store: Store, action: str, actor: Actor, selection: Mapping[str, Any]
+    clients: Clients, action: str, actor: Actor, selection: Mapping[str, Any]
 ) -> AsyncIterator[dict[str, int]]:
     """Around an operation that ends in one go; what it counts in the given dict stands in the record."""
     counts: dict[str, int] = {}
-    audit = await save_audit(store, new_audit(action, actor, selection, _now()), _now())
+    store, runtime = clients.store, clients.runtime
+    audit = await save_audit(store, new_audit(action, actor, selection, runtime), runtime.now())
     try:
         yield counts
     except BaseException as error:
@@ -88,13 +90,8 @@ async def audited(
         status = AuditStatus.INTERRUPTED if stopped else AuditStatus.FAILED
         failure = classify(error)
         outcome = f"{failure.error_type}: {failure.message}"
-        await save_audit(
-            store, audit, _now(), status=status, counts=counts, outcome=outcome, finished_at=_now()
-        )
+        now = runtime.now()
+        await save_audit(store, audit, now, status=status, counts=counts, outcome=outcome, finished_at=now)
         raise
-    done = AuditStatus.SUCCEEDED
-    await save_audit(store, audit, _now(), status=done, counts=counts, finished_at=_now())
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
+    done, now = AuditStatus.SUCCEEDED, runtime.now()
+    await save_audit(store, audit, now, status=done, counts=counts, finished_at=now)

@@ -7,9 +7,8 @@ the Bicep makes the database and the blob containers; the index is made by this,
 import asyncio
 import sys
 
-from azure.core.exceptions import AzureError
-
 from shared.clients.blobs import ARCHIVES_CONTAINER, DEAD_LETTERS_CONTAINER
+from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients, LayoutError
 from shared.settings.app import Settings, SettingsError, load_settings
 
@@ -35,7 +34,7 @@ def main() -> int:
     except (SettingsError, LayoutError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    except AzureError as error:
+    except SDK_ERRORS as error:
         sys.stderr.write(f"{type(error).__name__}: {' '.join(str(error).split())}\n")
         return 1
     return 0

@@ -20,12 +20,13 @@ from shared.clients.search.facets import Facet, FacetValue
 from shared.clients.search.filters import Filters
 from shared.core.errors import DocumentNotFoundError, ErrorKind, RejectedItemsError
 from shared.documents.messages import Message
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.named_query import NamedQuery, Partitions
 from shared.documents.threads import Thread
-from shared.pipeline.lifecycle.attempts import count_attempt
+from shared.pipeline.lifecycle.attempts import attempt_counted
 from shared.pipeline.stage import Subject
 from shared.settings.app import load_settings
 from tests.support.cloud import LocalCloud, plan_faults, set_replica_lag
+from tests.support.documents import CREATED
 from tests.support.proxy import faulty_proxy
 from tests.support.services import RunningService
 from tests.support.toy_stages import DIMENSIONS, RAW, Bench, bench, collect_dropped_sockets, message
@@ -54,7 +55,9 @@ def no_faults_left(cloud: LocalCloud, bus_service: RunningService) -> Iterator[N
 
 
 def thread_called(name: str) -> Thread:
-    return Thread(id=name, thread_id=name, root_message_id="<r@x>", archive_id="a", subject="new")
+    return Thread(
+        created_at=CREATED, id=name, thread_id=name, root_message_id="<r@x>", archive_id="a", subject="new"
+    )
 
 
 def messages(place: Bench, count: int, thread: str = "t1", body: str = "x") -> list[Message]:
@@ -170,12 +173,17 @@ class TestStore:
     async def test_a_query_comes_page_by_page_with_its_parameters(self, place: Bench) -> None:
         thread = place.name("pages")
         await place.clients.store.create_missing(messages(place, 230, thread), Session())
-        query = NamedQuery("of_thread", "messages", "SELECT c.id FROM c WHERE c.thread_id = @partition_value")
+        query = NamedQuery(
+            "of_thread", "messages", "SELECT c.id FROM c WHERE c.thread_id = @partition_value", Partitions.ONE
+        )
         one = [each async for each in place.clients.store.query(query, Session(), partition_value=thread)]
         assert len(one) == 230
         query = NamedQuery("of_thread", "messages", "SELECT c.id FROM c WHERE c.thread_id = @thread")
         everywhere = [each async for each in place.clients.store.query(query, Session(), thread=thread)]
         assert len(everywhere) == 230
+        with pytest.raises(ValueError, match="of_thread is a query of all partition"):
+            await anext(place.clients.store.query(query, Session(), partition_value=thread, thread=thread))
+        query = replace(query, partitions=Partitions.ONE)
         with pytest.raises(ValueError, match="of_thread must filter by @partition_value"):
             await anext(place.clients.store.query(query, Session(), partition_value=thread, thread=thread))
 
@@ -220,7 +228,7 @@ class TestStore:
         await store.create(thread, session)
         subject = Subject(Thread, thread.id, thread.id)
         for attempt, expected in ((1, 1), (3, 3), (2, 3), (3, 3)):
-            await count_attempt(store, subject, attempt=attempt, now=NOW, session=session)
+            await attempt_counted(store, subject, attempt=attempt, now=NOW, session=session)
             found = await store.read(Thread, thread.id, thread.id, session)
             assert (found.attemptCount, found.lastAttemptTime) == (expected, NOW)
 
@@ -483,3 +491,21 @@ async def test_one_set_of_clients_serves_the_process(place: Bench, monkeypatch: 
     first, second = await asyncio.gather(clients(), clients())
     assert first is second
     await first.close()
+
+
+class Engine:
+    closed = False
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+async def test_what_was_started_on_a_set_of_clients_is_closed_with_it(place: Bench) -> None:
+    engine, connected = Engine(), await Clients.connect(place.clients.settings)
+
+    async def start() -> Engine:
+        return engine
+
+    assert await connected.resources.get("engine", start) is engine
+    await connected.close()
+    assert engine.closed

@@ -11,6 +11,7 @@ from shared.documents.containers import CONTAINERS, DOCUMENTS, read_document
 from shared.documents.messages import Address, Message
 from shared.documents.threads import Thread
 from shared.documents.upgrades import Migrations
+from tests.support.documents import CREATED
 from tools.schema_files import schema_files
 
 # Every field that the specification names, and the retry fields.
@@ -40,6 +41,7 @@ def archive(**changes: Any) -> Archive:
         "source_url": "upload",
         "ingestion_date": datetime(2026, 1, 1, tzinfo=UTC),
         "file_path": "raw/x.mbox",
+        "created_at": CREATED,
     }
     return Archive.model_validate({**values, **changes})
 
@@ -81,7 +83,13 @@ def test_times_are_stored_in_utc_so_that_they_sort_as_text() -> None:
 def test_the_sender_is_stored_as_from() -> None:
     sender = Address(name="A", email="a@x")
     message = Message(
-        id="m", message_key="m", message_id="<m@x>", archive_id="a", thread_id="t", from_=sender
+        created_at=CREATED,
+        id="m",
+        message_key="m",
+        message_id="<m@x>",
+        archive_id="a",
+        thread_id="t",
+        from_=sender,
     )
     stored = message.to_cosmos()
     assert stored["from"] == {"name": "A", "email": "a@x"}
@@ -163,3 +171,10 @@ class TestMigrations:
         migrations.step("messages", start="1.0.0", end="1.1.0")(dict)
         with pytest.raises(ValueError, match="already"):
             migrations.step("messages", start="1.0.0", end="1.2.0")(dict)
+
+
+def test_a_document_that_others_stored_without_its_creation_has_the_time_of_its_last_write() -> None:
+    stored = {name: value for name, value in archive().to_cosmos().items() if name != "created_at"}
+    written = read_document(Archive, {**stored, "_ts": 1_700_000_000})
+    assert written.created_at == datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
+    assert "created_at" not in stored

@@ -123,13 +123,13 @@ class Identity:
 async def test_without_a_key_the_managed_identity_is_used(
     server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shared.embedding.openai_embedder.DefaultAzureCredential", Identity)
+    monkeypatch.setattr("shared.clients.openai.client.identity_aio.DefaultAzureCredential", Identity)
     embedder = OpenAIEmbedder.from_settings(settings(server, EMBEDDING_API_KEY=""))
     await embedder.encode(["one"])
     await embedder.close()
     assert server.requests[0].headers["authorization"] == "Bearer a-token"
-    credential: Any = embedder._credential
-    assert credential.closed
+    client: Any = embedder._client
+    assert client._identity.closed
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ async def test_without_a_key_the_managed_identity_is_used(
         (refusal(429, "slow down", retry_after="7"), 7.0),
         (refusal(429, "slow down", retry_after_ms="1500", retry_after="2"), 1.5),
         (refusal(429, "slow down"), None),
-        (refusal(429, "slow down", retry_after="Wed, 21 Oct 2026 07:28:00 GMT"), None),
+        (refusal(429, "slow down", retry_after="Wed, 21 Oct 2015 07:28:00 GMT"), 0.0),
         (refusal(503, "overloaded", retry_after="3"), 3.0),
         (refusal(500, "oops"), None),
         (refusal(401, "the role is not assigned yet"), None),

@@ -3,11 +3,11 @@
 import pytest
 import yaml
 
-from function_app import app
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.settings.app import Settings, load_settings
 from tests.infra.conftest import ROOT
 from tests.infra.plans import WAYS, of_type, the
+from tests.support.functions import app_functions
 from tools.bicepcheck.evaluate import plan
 
 # What the platform reads; everything else is the app's.
@@ -116,7 +116,7 @@ def test_a_stages_function_has_the_name_of_its_queue() -> None:
     queues = {queue.name for queue in of_type("plain", "Microsoft.ServiceBus/namespaces/queues")}
     bindings = [
         (function.get_function_name(), binding["queueName"])
-        for function in app.get_functions()
+        for function in app_functions()
         for binding in function.get_dict_repr()["bindings"]
         if binding["type"] == "serviceBusTrigger"
     ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.clients.telemetry.metric_names import METRICS
+from shared.clients.telemetry.metrics import METRICS
 from tests.infra.conftest import ROOT
 from tests.infra.kql import problems_of, produced
 from tests.infra.kql_engine import run_kql

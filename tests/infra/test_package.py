@@ -1,13 +1,11 @@
 """What is deployed: all that the app loads, and nothing that it does not."""
 
-import json
 import os
 import subprocess
 import sys
 from fnmatch import fnmatch
 from pathlib import Path
 
-from shared.clients.servicebus.administration import QUEUES
 from tests.infra.conftest import ROOT
 
 IGNORED = [
@@ -60,9 +58,3 @@ def test_what_code_of_the_package_imports_is_in_the_package() -> None:
                 words = line.split()
                 if words[:1] in (["from"], ["import"]) and len(words) > 1:
                     assert words[1].partition(".")[0] not in left_out, f"{file}: {line}"
-
-
-def test_the_app_measures_every_queue_that_there_is() -> None:
-    (namespace,) = json.loads((ROOT / "infra/servicebus/Config.json").read_text())["UserConfig"]["Namespaces"]
-
-    assert set(QUEUES) == {queue["Name"] for queue in namespace["Queues"]}

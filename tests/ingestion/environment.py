@@ -20,6 +20,7 @@ from shared.ingestion.uploads import Upload, take_upload
 from shared.pipeline.events.envelope import Event
 from shared.settings.app import Settings
 from tests.ingestion.unpacking.files import mbox
+from tests.support.documents import CREATED
 from tests.support.toy_stages import Bench, bench
 
 START = datetime(2026, 3, 11, 10, 7, 30, tzinfo=UTC)
@@ -63,7 +64,7 @@ class Place:
 
     async def add_source(self, source_type: str, url: str, **fields: Any) -> Source:
         name = f"src-{self.tag}"
-        source = Source(id=name, name=name, source_type=source_type, url=url, **fields)
+        source = Source(created_at=CREATED, id=name, name=name, source_type=source_type, url=url, **fields)
         assert await self.clients.store.create(source, Session())
         return await self.source()
 

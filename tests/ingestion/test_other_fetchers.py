@@ -28,6 +28,7 @@ from tests.ingestion.environment import Place
 from tests.ingestion.imap_server import MailServer, a_mail_server
 from tests.ingestion.unpacking.files import mbox
 from tests.support.cloud import wait_for
+from tests.support.documents import CREATED
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -196,7 +197,9 @@ async def test_tls_is_checked_before_the_login_is_sent(place: Place, tmp_path: P
     async with a_mail_server(server) as mail:
         mail.add(1, "x")
         url = f"imaps://127.0.0.1:{mail.port}/INBOX"
-        source = Source(id="s", name="s", source_type="imap", url=url, settings=dict(LOGIN))
+        source = Source(
+            created_at=CREATED, id="s", name="s", source_type="imap", url=url, settings=dict(LOGIN)
+        )
         secrets = {"SOURCE_SECRET_USER": mail.user, "SOURCE_SECRET_PASSWORD": mail.password}
         policy = AddressPolicy.parse("127.0.0.1")
         around = FetchContext(place.clients.settings, tmp_path, policy, place.sleep, secrets)

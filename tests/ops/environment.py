@@ -28,6 +28,8 @@ from shared.pipeline.failures import error_hash
 from shared.upkeep.deadletters.journal import CONTAINER
 from tests.stages.mail_in import archive_of, ingested
 from tests.support.cloud import SERVICEBUS_CONFIG, LocalCloud, servicebus
+from tests.support.documents import CREATED
+from tests.support.events import event_of
 from tests.support.raw_amqp import RawClient
 from tests.support.services import RunningService
 from tests.support.toy_stages import Bench, bench
@@ -60,7 +62,7 @@ class OpsPlace:
 
     def event(self, name: str) -> Event[Any]:
         """An ArchiveIngested of a file that no other test has."""
-        return Event.of(ingested(archive_of(self.bench.name(name).encode())))
+        return event_of(ingested(archive_of(self.bench.name(name).encode())))
 
     async def dead_letter(
         self,
@@ -137,6 +139,7 @@ def failure_of(event: Event[Any], error_type: str, message: str, *, stage: str =
     failure = ClassifiedError(ErrorKind.PERMANENT, error_type, message)
     key = event.idempotency_key(stage)
     return FailureRecord(
+        created_at=CREATED,
         id=failure_id(key, event.attempt),
         stage=stage,
         original_event=json.loads(event.to_json()),

@@ -20,6 +20,7 @@ from shared.pipeline.events.envelope import parse_event
 from tests.ops.commands import Commands, Ended
 from tests.ops.environment import OpsPlace, an_archive, read_archive
 from tests.stages.mail_in import mail
+from tests.support.documents import CREATED
 from web.operator.view import view_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -300,6 +301,18 @@ async def test_reports_and_search_answer_where_there_is_nothing_yet(place: OpsPl
     }
 
 
+async def test_a_stored_login_is_not_sent_to_another_server(place: OpsPlace, ops: Commands) -> None:
+    name, url = place.bench.name("imap"), "imaps://mail.example.org/lists"
+    login = ("--setting", "username_setting=SOURCE_SECRET_U", "--setting", "password_setting=SOURCE_SECRET_P")
+    assert (await ops("source", "add", name, "--type", "imap", "--url", url, *login)).code == 0
+    refused = await ops("source", "update", name, "--url", "imaps://mail.example.net/lists")
+    assert refused.code == 2
+    assert refused.err.startswith("settings: name username_setting and password_setting again")
+    assert (await ops("source", "show", name, "--json")).json()["url"] == url
+    assert (await ops("source", "update", name, "--url", f"{url}/2024")).code == 0
+    assert (await ops("source", "update", name, "--url", "imaps://mail.example.net/lists", *login)).code == 0
+
+
 async def test_an_archive_and_a_source_are_deleted_with_a_receipt(
     place: OpsPlace, ops: Commands, tmp_path: Path
 ) -> None:
@@ -333,7 +346,7 @@ async def test_an_archive_and_a_source_are_deleted_with_a_receipt(
 
 async def test_damage_is_found_and_repaired(place: OpsPlace, tmp_path: Path) -> None:
     """A report without its summary: nobody can read it, and the checks delete it."""
-    report = Report(
+    report = Report(created_at=CREATED,
         id=f"rpt-{place.bench.tag}", report_id=f"rpt-{place.bench.tag}", thread_id="t1", scope="t1",
         summary_id=place.bench.tag, title="gone", published_at=NOW - timedelta(days=1),
     )  # fmt: skip

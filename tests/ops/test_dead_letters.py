@@ -14,7 +14,6 @@ from shared.clients.servicebus.dead_letter_mover import OperationObserver
 from shared.clients.servicebus.message_copy import MessageCopy
 from shared.core.ids import invalid_key
 from shared.documents.audits import Audit, AuditStatus
-from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.envelope import parse_event
 from shared.upkeep.audit import Actor, find_audit
 from shared.upkeep.deadletters.groups import diagnosed_letters, group_letters
@@ -23,6 +22,7 @@ from shared.upkeep.deadletters.operations import PURGE, REQUEUE, RESTORE, reques
 from shared.upkeep.deadletters.queue_names import UnknownQueueError, queue_named
 from shared.upkeep.deadletters.restoring import NothingToRestoreError, restorable
 from shared.upkeep.deadletters.selection import LetterSelection, choose
+from stages.registration import delivery_from_sdk
 from tests.ops.environment import FAILED_AT, OpsPlace, failure_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -112,7 +112,7 @@ async def test_a_requeued_message_is_the_same_but_for_its_id_and_says_where_it_c
     original = (await place.dead())[0]
     audit = await do(place, REQUEUE)
     (sent,) = await place.waiting()
-    delivery = Delivery.from_sdk(sent)
+    delivery = delivery_from_sdk(sent)
     assert delivery.body == event.to_json()
     assert (sent.subject, sent.correlation_id, sent.content_type) == (
         "ArchiveIngested",

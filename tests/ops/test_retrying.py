@@ -21,6 +21,7 @@ from shared.upkeep.oversight.stuck_documents import (
 )
 from tests.ops.commands import Commands
 from tests.ops.environment import OpsPlace, an_archive, read_archive
+from tests.support.documents import CREATED
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 NOW = datetime.now(UTC)
@@ -34,11 +35,11 @@ async def ops(place: OpsPlace, tmp_path: Path) -> AsyncIterator[Commands]:
 async def failed_thread(place: OpsPlace, name: str, message: ProcessingStatus) -> Thread:
     """A thread that was given up, with one message in this state."""
     id_ = place.bench.name(name)
-    thread = Thread(
+    thread = Thread(created_at=CREATED,
         id=id_, thread_id=id_, root_message_id=f"<{id_}@example.org>", archive_id="a1", message_count=1,
         status=ProcessingStatus.FAILED_MAX_RETRIES, attemptCount=3, lastAttemptTime=NOW, lastError="X: y",
     )  # fmt: skip
-    only = Message(
+    only = Message(created_at=CREATED,
         id=f"m-{id_}", message_key=f"m-{id_}", message_id=f"<{id_}@example.org>", archive_id="a1",
         thread_id=id_, status=message,
     )  # fmt: skip

@@ -9,8 +9,6 @@ import pytest_asyncio
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.search.versions import version_name
-from shared.embedding import instance
-from shared.embedding.instance import close_embedder
 from stages.embedding import EMBEDDING
 from tests.ops.commands import Commands
 from tests.ops.environment import OpsPlace
@@ -58,14 +56,11 @@ async def read_mail(cloud: LocalCloud, bus: RunningService, server: OpenAIServer
     """Two threads that have gone all the way to their reports."""
     async with bench(cloud.settings(bus, **model_settings(server, MODEL))) as ready:
         place = MailIn(ready)
-        try:
-            await ready.clients.blobs.ensure_container(ARCHIVES_CONTAINER)
-            for prepared in await place.take_in(CONTENT, "tally"):
-                await place.run(EMBEDDING, prepared)
-            await finish(place)
-            yield OpsPlace(ready, bus)
-        finally:
-            await close_embedder()
+        await ready.clients.blobs.ensure_container(ARCHIVES_CONTAINER)
+        for prepared in await place.take_in(CONTENT, "tally"):
+            await place.run(EMBEDDING, prepared)
+        await finish(place)
+        yield OpsPlace(ready, bus)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -119,11 +114,6 @@ async def test_without_the_model_a_search_goes_on_by_words_and_says_so(
     shown = await ops("search", "Tuesday")
     assert (shown.code, "Lunch" in shown.out) == (0, True)
     assert shown.err.startswith("The model that searches by meaning is not available now")
-
-
-async def test_no_model_is_left_open_by_a_search(ops: Commands) -> None:
-    await ops("search", "Tuesday")
-    assert [loop for loop in instance._started if loop.is_closed()] == []
 
 
 @pytest.mark.parametrize(

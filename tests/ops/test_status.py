@@ -8,11 +8,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ops import status as command
-from shared.clients.servicebus.administration import QUEUES
 from shared.documents.audits import Audit, AuditStatus
 from shared.documents.runs import Run, RunStatus
+from shared.pipeline.topology import QUEUES
 from shared.upkeep.oversight.status import DocumentsStatus, QueueStatus, StageStatus, SystemStatus
 from shared.upkeep.requeue.due_document import COLLECTIONS
+from tests.support.documents import CREATED
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 UNITS = {"parsing": "archives", "chunking": "messages", "embedding": "chunks"}
@@ -117,13 +118,13 @@ def test_one_is_said_as_one(screen: Screen) -> None:
 
 
 def test_operations_by_somebody_with_a_long_name_leave_room_for_what_came_of_them(screen: Screen) -> None:
-    audit = Audit(
+    audit = Audit(created_at=CREATED,
         id="20260304-0123abcd", day="2026-03-04", action="migrate.documents",
         actor="somebody-with-an-operator's-account@a-host.example.org", started_at=NOW, updated_at=NOW,
         status=AuditStatus.INTERRUPTED, counts={"planned": 12_345, "requeued": 1_000, "failed": 0},
         outcome="CancelledError: it was broken off",
     )  # fmt: skip
-    sweep = Run(
+    sweep = Run(created_at=CREATED,
         id="r", kind="sweep", requested_by="timer", status=RunStatus.SUCCEEDED,
         started_at=NOW - timedelta(minutes=3), circuits={"chunks": "EncoderCrashError"},
     )  # fmt: skip

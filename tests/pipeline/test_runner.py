@@ -26,14 +26,15 @@ from shared.clients.servicebus.bus import to_message
 from shared.clients.telemetry.metrics import Metrics
 from shared.core.errors import PermanentError
 from shared.core.ids import invalid_key
+from shared.core.runtime import Runtime
 from shared.documents.failures import FailureRecord
 from shared.documents.messages import Message
-from shared.documents.queries.named_query import NamedQuery
-from shared.pipeline.delivery import Delivery
-from shared.pipeline.events.envelope import Event
-from shared.pipeline.runner import Runtime, StageRunner
+from shared.documents.queries.named_query import NamedQuery, Partitions
+from shared.pipeline.runner import StageRunner
 from stages.preview_settlement import PreviewSettlement
+from stages.registration import delivery_from_sdk
 from tests.support.cloud import LocalCloud, faults_hit, plan_faults, set_replica_lag
+from tests.support.events import event_of
 from tests.support.proxy import faulty_proxy
 from tests.support.services import RunningService
 from tests.support.toy_stages import RAW, Bench, Crash, Toy, bench, collect_dropped_sockets
@@ -62,7 +63,8 @@ def no_faults_left(cloud: LocalCloud, bus_service: RunningService) -> Iterator[N
 
 async def chunks_stored(place: Bench) -> list[str]:
     """Which of the toy's chunks are there, without the test's own tag."""
-    query = NamedQuery("tagged", "chunks", "SELECT c.id FROM c WHERE ENDSWITH(c.id, @tag) ORDER BY c.id")
+    text = "SELECT c.id FROM c WHERE ENDSWITH(c.id, @tag) ORDER BY c.id"
+    query = NamedQuery("tagged", "chunks", text, Partitions.ONE)
     found = place.clients.store.query(query, Session(), partition_value="t1", tag=f"-{place.tag}")
     return [each["id"].rpartition("-")[0] async for each in found]
 
@@ -112,7 +114,7 @@ async def test_two_runners_on_the_same_message_at_once_have_one_effect(place: Be
     event = await place.publish(place.parsed("m1", "m2"), session)
     receiver = await place.receiver()
     (received,) = await receiver.receive_messages(max_message_count=1, max_wait_time=10)
-    await asyncio.gather(*(place.runner(Toy()).run(Delivery.from_sdk(received)) for _ in range(2)))
+    await asyncio.gather(*(place.runner(Toy()).run(delivery_from_sdk(received)) for _ in range(2)))
     await receiver.complete_message(received)
     assert await chunks_stored(place) == ["c-m1", "c-m2"]
     (announced,) = await place.take_all("embedding", 1)
@@ -325,7 +327,7 @@ async def run_settling(place: Bench, toy: Toy) -> None:
     receiver = await place.receiver()
     (received,) = await receiver.receive_messages(max_message_count=1, max_wait_time=10)
     settlement = PreviewSettlement(received, Actions(receiver, asyncio.get_running_loop()))
-    await place.runner(toy).run(Delivery.from_sdk(received, settlement))
+    await place.runner(toy).run(delivery_from_sdk(received, settlement))
 
 
 async def test_where_settlement_is_on_a_permanent_failure_is_dead_lettered_at_once(place: Bench) -> None:
@@ -407,7 +409,7 @@ async def test_an_older_attempt_never_lowers_the_count(place: Bench) -> None:
         stored = await place.clients.store.read(Message, place.name("m1"), "t1", Session())
         assert (stored.attemptCount, stored.lastError) == (expected, "PermanentError: no")
     failures = [
-        await failures_of(place, Event.of(place.parsed("m1")).idempotency_key(), attempt)
+        await failures_of(place, event_of(place.parsed("m1")).idempotency_key(), attempt)
         for attempt in (2, 3)
     ]
     assert all(failures)
@@ -479,7 +481,7 @@ async def test_one_trace_runs_from_the_publisher_into_the_stage_and_on(place: Be
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     with provider.get_tracer("test").start_as_current_span("upload") as upload:
-        event = Event.of(place.parsed("m1"))
+        event = event_of(place.parsed("m1"))
         carried = dict(to_message(event).application_properties or {})
         assert str(carried["traceparent"]).split("-")[1] == format_trace_id(
             upload.get_span_context().trace_id

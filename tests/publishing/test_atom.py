@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.publishing.atom import Feed, FeedEntry, atom_feed, entry_of
+from tests.support.documents import CREATED
 
 NOW = datetime(2024, 1, 8, 12, tzinfo=UTC)
 A = "{http://www.w3.org/2005/Atom}"
@@ -85,6 +86,7 @@ def test_marks_that_turn_the_text_around_and_control_characters_are_left_out() -
 
 def test_an_entry_is_made_of_a_report_and_its_summary() -> None:
     report = Report(
+        created_at=CREATED,
         id="rpt-1",
         report_id="rpt-1",
         scope="t1",
@@ -96,6 +98,7 @@ def test_an_entry_is_made_of_a_report_and_its_summary() -> None:
         draft_mentions=["RFC8446"],
     )
     summary = Summary(
+        created_at=CREATED,
         id="s1",
         summary_id="s1",
         scope="t1",

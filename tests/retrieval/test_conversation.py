@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from shared.documents.messages import Message
 from shared.retrieval.conversation import in_reading_order
+from tests.support.documents import CREATED
 from tests.support.properties import STEADY
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -14,6 +15,7 @@ START = datetime(2024, 1, 1, tzinfo=UTC)
 
 def message(number: int, answers: int | None = None, refs: tuple[int, ...] = ()) -> Message:
     return Message(
+        created_at=CREATED,
         id=f"k{number}",
         message_key=f"k{number}",
         message_id=f"<{number}@x>",

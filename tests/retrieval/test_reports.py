@@ -6,13 +6,13 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.ids import thread_id
 from shared.documents.reports import Report
-from shared.retrieval.reports import cited_in, find_report, report_detail, resolved_thread, summary_of
+from shared.retrieval.errors import NotFoundError
+from shared.retrieval.reports import cited_in, find_by_id, report_detail, resolved_thread, summary_of
 from stages.reporting import REPORTING
 from tests.stages.mail_in import mail, mail_in
 from tests.stages.test_reporting import ROOT, THREAD, summarized
 from tests.support.cloud import LocalCloud
 from tests.support.services import RunningService
-from web.problems import Problem
 
 
 async def test_a_merged_thread_is_read_where_it_is_now(
@@ -28,7 +28,7 @@ async def test_a_merged_thread_is_read_where_it_is_now(
         )
         await place.take_in(linking)
         assert (await resolved_thread(place.clients, old)).id == ROOT
-        with pytest.raises(Problem, match="no thread with this id"):
+        with pytest.raises(NotFoundError, match="no thread with this id"):
             await resolved_thread(place.clients, "0" * 16)
 
 
@@ -39,12 +39,12 @@ async def test_citations_of_an_outdated_report_are_found_where_their_messages_ar
         await place.take_in(THREAD)
         (published,) = await place.run(REPORTING, await summarized(place))
         id_ = published.data.report_id
-        report = await find_report(place.clients, id_)
+        report = await find_by_id(place.clients, Report, id_)
         summary = await summary_of(place.clients, report)
         assert summary is not None
         current = await cited_in(place.clients, report, summary)
         await place.clients.store.patch(Report, Patch(id_, ROOT, set={"outdated": True}), Session())
-        outdated = await cited_in(place.clients, await find_report(place.clients, id_), summary)
+        outdated = await cited_in(place.clients, await find_by_id(place.clients, Report, id_), summary)
         assert [each.page for each in outdated] == [each.page for each in current]
         assert current[0].page == f"/threads/{ROOT}?report={id_}&at={current[0].message_key}#c1"
         assert (await report_detail(place.clients, id_)).outdated

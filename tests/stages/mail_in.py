@@ -8,6 +8,7 @@ from typing import Any
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.session import Session
+from shared.core.runtime import Runtime
 from shared.documents.archives import Archive
 from shared.documents.queries.named_query import NamedQuery
 from shared.pipeline.events.data import ArchiveIngested, EventData
@@ -16,6 +17,8 @@ from shared.pipeline.stage import Stage, StageResult, Work
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING
 from tests.support.cloud import LocalCloud
+from tests.support.documents import CREATED
+from tests.support.events import event_of
 from tests.support.services import RunningService
 from tests.support.toy_stages import Bench, bench
 
@@ -44,6 +47,7 @@ def mail(
 def archive_of(content: bytes, name: str = "list") -> Archive:
     full = hashlib.sha256(content).hexdigest()
     return Archive(
+        created_at=CREATED,
         id=full[:16],
         archive_id=full[:16],
         file_hash=full,
@@ -81,16 +85,16 @@ class MailIn:
         archive, session = archive_of(content, name), Session()
         await self.clients.blobs.upload(ARCHIVES_CONTAINER, archive.file_path, content)
         await self.clients.store.create(archive, session)
-        return Event.of(ingested(archive), session=session.tokens())
+        return event_of(ingested(archive), session=session.tokens())
 
     async def run(self, stage: Stage[Any], event: Event[Any]) -> list[Event[Any]]:
         """The stage's work on the event; what it announces."""
-        work = Work(self.clients, Session(event.session), event.attempt, lambda: self.now)
+        work = Work(self.clients, Session(event.session), event.attempt, Runtime(now=lambda: self.now))
         outcome: StageResult = await stage.handle(event, work)
         announced: Sequence[EventData] = outcome.announce
         if outcome.after_announcing is not None:
             await outcome.after_announcing()
-        return [Event.of(data, session=work.session.tokens()) for data in announced]
+        return [event_of(data, session=work.session.tokens()) for data in announced]
 
     async def take_in(self, content: bytes, name: str = "list") -> list[Event[Any]]:
         """From an archive to its chunks; what chunking announces."""

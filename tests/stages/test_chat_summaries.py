@@ -13,20 +13,23 @@ from localcloud.httpd import HttpServer, Request, Response, json_response
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import PermanentError
-from shared.core.ids import thread_id
+from shared.core.ids import thread_id, thread_summary_id
+from shared.core.runtime import Runtime
 from shared.documents.locks import Lock
 from shared.documents.summaries import Summary, TokenAccount
 from shared.domain.summaries.citations import verify_stored
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.data import SummarizationRequested
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.runner import Runtime, StageRunner
-from shared.summarization.factory import close_chat_clients
+from shared.pipeline.runner import StageRunner
 from shared.summarization.token_budget import StoredBudget
-from stages.summarization import SUMMARIZATION, summary_id
+from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, archive_of, mail, mail_in
 from tests.support.chat_endpoint import Answer, ChatEndpointServer, completion, serving
+from tests.support.clock import with_clock
 from tests.support.cloud import LocalCloud, plan_faults
+from tests.support.documents import CREATED
+from tests.support.events import event_of
 from tests.support.services import RunningService
 
 ROOT = thread_id("<m0@example.org>")
@@ -67,11 +70,8 @@ async def asking(
             "SUMMARY_CONTEXT_TOKENS": "4000",
             **settings,
         }
-        try:
-            async with mail_in(cloud, bus, **chat) as place:
-                yield place, endpoint
-        finally:
-            await close_chat_clients()
+        async with mail_in(cloud, bus, **chat) as place:
+            yield place, endpoint
 
 
 def request(version: str = "v1", thread: str = ROOT, **changes: Any) -> Event[SummarizationRequested]:
@@ -84,7 +84,7 @@ def request(version: str = "v1", thread: str = ROOT, **changes: Any) -> Event[Su
         "prompt_template": "consensus-summary-v1",
         "content_hashes": [version],
     }
-    return Event.of(SummarizationRequested(**{**values, **changes}))
+    return event_of(SummarizationRequested(**{**values, **changes}))
 
 
 async def stored_summary(place: MailIn, scope: str = ROOT) -> Summary:
@@ -145,8 +145,13 @@ async def test_a_turn_whose_holder_is_gone_is_taken_over_when_its_time_is_over(
     async with asking(cloud, bus_service, lambda _: completion(HONEST)) as (place, endpoint):
         await place.take_in(THREAD)
         asked = request()
-        name = f"summary-{summary_id(ROOT, 'v1', asked.data)}"
-        gone = Lock(id=name, owner="a worker that is gone", expires=place.now.timestamp() + 180)
+        how = asked.data
+        id_ = thread_summary_id(ROOT, "v1", how.prompt_template, how.llm_backend, how.llm_model)
+        name = f"summary-{id_}"
+        place.clients = with_clock(place.clients, lambda: place.now)
+        gone = Lock(
+            created_at=CREATED, id=name, owner="a worker that is gone", expires=place.now.timestamp() + 180
+        )
         await place.clients.store.create(gone, Session())
         place.now += timedelta(seconds=181)
         await place.run(SUMMARIZATION, asked)
@@ -243,7 +248,7 @@ async def test_an_archives_token_budget_holds_across_workers_and_restarts(
         assert (account.used, account.reserved, account.calls) == (2500, 0, 1)
         restarted = await Clients.connect(place.clients.settings)
         try:
-            budget = StoredBudget(restarted.store, archive, 3000)
+            budget = StoredBudget(restarted.store, archive, 3000, restarted.runtime.now)
             assert not await budget.reserve(501)
             await place.run(SUMMARIZATION, request(thread=other))
         finally:
@@ -258,7 +263,7 @@ async def test_reservations_side_by_side_cannot_overspend_the_stored_budget(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        budget = StoredBudget(place.clients.store, "a1", 1000)
+        budget = StoredBudget(place.clients.store, "a1", 1000, place.clients.runtime.now)
         granted = await asyncio.gather(*(budget.reserve(300) for _ in range(8)))
         assert sum(granted) == 3
         await budget.settle(300, 50)

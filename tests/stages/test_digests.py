@@ -21,6 +21,7 @@ from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, mail, mail_in
 from tests.support.cloud import LocalCloud
+from tests.support.events import event_of
 from tests.support.services import RunningService
 
 # 1 January 2024 was a Monday: messages 0 to 6 are of its first week, 7 to 13 of its second.
@@ -56,7 +57,7 @@ async def report_all(place: MailIn, version: str = "v1") -> list[Event[Any]]:
             prompt_template="consensus-summary-v1",
             content_hashes=[version],
         )
-        (complete,) = await place.run(SUMMARIZATION, Event.of(request))
+        (complete,) = await place.run(SUMMARIZATION, event_of(request))
         await place.run(REPORTING, complete)
         events.append(complete)
     return events
@@ -67,7 +68,7 @@ async def make(place: MailIn) -> list[str]:
     made = await refresh_due(place.clients, place.now)
     for each in await place.stored("summaries"):
         if each["scope"] in made and not each["outdated"]:
-            await place.run(REPORTING, Event.of(announcement(await digest(place, each["scope"]))))
+            await place.run(REPORTING, event_of(announcement(await digest(place, each["scope"]))))
     return made
 
 

@@ -10,21 +10,26 @@ from shared.clients.cosmos.session import Session
 from shared.clients.search.facets import FacetValue
 from shared.clients.search.filters import Filters
 from shared.core.ids import thread_id
-from shared.documents.archives import Archive
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
 from shared.documents.threads import Thread
-from shared.domain.summaries.models import Citation
-from shared.embedding.instance import close_embedder, embedder
+from shared.embedding.factory import open_embedder
+from shared.embedding.instance import EMBEDDER
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
+from shared.embedding.port import Embedder
 from shared.pipeline.events.data import EmbeddingsGenerated
 from shared.pipeline.events.envelope import Event
-from shared.retrieval.patterns import search_with_context, thread_embeddings, verify_citations
+from shared.pipeline.lifecycle.archives import archive_removing
+from shared.retrieval.errors import NotFoundError
+from shared.retrieval.reports import find_by_id, resolved_thread
+from shared.retrieval.search import SearchAsked, find, found_items
+from shared.settings.app import load_settings
 from shared.upkeep.provisioning import DEFAULT_DIMENSION
 from stages.chunking import CHUNKING
 from stages.embedding import EMBEDDING
 from stages.orchestration import ORCHESTRATION
 from stages.parsing import PARSING
+from tests.settings.test_app import LOCAL
 from tests.stages.mail_in import MailIn, archive_of, mail, mail_in
 from tests.support.cloud import LocalCloud
 from tests.support.services import RunningService
@@ -41,10 +46,11 @@ SECOND = mail(4, subject="Lunch", body="Where do we eat on Tuesday?")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def encoder() -> AsyncIterator[None]:
+async def encoder() -> AsyncIterator[Embedder]:
     """One encoder for the module: starting it takes seconds."""
-    yield
-    await close_embedder()
+    started = await open_embedder(load_settings(LOCAL))
+    yield started
+    await started.close()
 
 
 async def through(place: MailIn, content: bytes) -> list[Event[EmbeddingsGenerated]]:
@@ -53,39 +59,39 @@ async def through(place: MailIn, content: bytes) -> list[Event[EmbeddingsGenerat
     ]
 
 
-async def ready_index(place: MailIn) -> None:
+async def ready_index(place: MailIn, encoder: Embedder) -> None:
     """In place of the toy's: nothing is in it, so it is made anew."""
+    place.clients.resources.give(EMBEDDER, encoder)
     await place.clients.index.ensure(DEFAULT_DIMENSION)
 
 
 async def test_chunks_become_vectors_that_are_found_by_meaning(
-    cloud: LocalCloud, bus_service: RunningService, encoder: None
+    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        await ready_index(place)
+        await ready_index(place, encoder)
         (event,) = await through(place, FIRST + SECOND)
         assert (event.data.embedding_count, event.data.embedding_dimension) == (3, 384)
         chunks = await place.stored("chunks")
         assert {(each["embedding_generated"], each["status"]) for each in chunks} == {(True, "processed")}
-        model = await embedder(place.clients.settings)
-        (question,) = await model.encode(["a place to have a meal"])
+        (question,) = await encoder.encode(["a place to have a meal"])
         hits = await place.clients.index.search(None, question.tolist(), filters=Filters(source="list"))
         assert hits[0].payload["text"] == "Where do we eat on Tuesday?"
         assert hits[0].payload["sender"] == "bo@example.org"
 
 
 async def test_of_an_archive_that_is_being_deleted_only_what_another_has_is_embedded(
-    cloud: LocalCloud, bus_service: RunningService, encoder: None
+    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        await ready_index(place)
+        await ready_index(place, encoder)
         (prepared,) = await place.take_in(FIRST + SECOND, "first")
         await place.take_in(FIRST, "second")
         marked = archive_of(FIRST + SECOND, "first").id
-        await place.clients.store.patch(Archive, Patch(marked, marked, set={"removing": True}), Session())
+        await archive_removing(place.clients.store, marked, Session())
         (event,) = await place.run(EMBEDDING, prepared)
         assert event.data.chunk_threads == [ROOT, ROOT]
-        embedded = {each["message_id"]: each["embedding_generated"] for each in await place.stored("chunks")}
+        embedded = {row["message_id"]: row["embedding_generated"] for row in await place.stored("chunks")}
         assert embedded == {
             "<m0@example.org>": True, "<m1@example.org>": True, "<m4@example.org>": False
         }  # fmt: skip
@@ -93,65 +99,46 @@ async def test_of_an_archive_that_is_being_deleted_only_what_another_has_is_embe
 
 
 async def test_a_hit_leads_back_to_its_chunk_its_message_and_its_thread(
-    cloud: LocalCloud, bus_service: RunningService, encoder: None
+    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        await ready_index(place)
+        await ready_index(place, encoder)
         await through(place, FIRST + SECOND)
-        model = await embedder(place.clients.settings)
-        (question,) = await model.encode(["encryption on small hardware"])
-        found = await search_with_context(
-            place.clients, "devices", question.tolist(), filters=Filters(thread_id=ROOT), facets=["sender"]
-        )
-        first = found.hits[0]
-        assert first.chunk is not None
-        assert first.message is not None
-        assert first.thread is not None
-        assert "embedded devices" in first.message.body_normalized
-        assert (first.chunk.text, first.thread.id) == (first.hit.payload["text"], ROOT)
+        asked = SearchAsked(q="devices", thread=ROOT)
+        found = await find(place.clients, asked)
+        first = found_items(found.hits)[0]
+        chunk = await find_by_id(place.clients, Chunk, first.chunk_id)
+        message = await find_by_id(place.clients, Message, first.message_key)
+        assert "embedded devices" in message.body_normalized
+        assert (chunk.text, chunk.message_key, message.thread_id) == (first.text, message.id, ROOT)
+        assert (await resolved_thread(place.clients, first.thread_id)).id == ROOT
         senders = [FacetValue("ada@example.org", 1), FacetValue("bo@example.org", 1)]
-        assert found.facets["sender"] == senders
-        whole = await thread_embeddings(place.clients, ROOT)
-        assert [each["text"].split()[0] for each in whole] == ["We", "I"]
-        assert all(len(each["embedding"]) == DEFAULT_DIMENSION for each in whole)
+        assert found.hits.facets["sender"] == senders
+        whole = [row async for row in place.clients.index.chunks_of_thread(ROOT, with_vectors=True)]
+        assert [row["text"].split()[0] for row in whole] == ["We", "I"]
+        assert all(len(row["embedding"]) == DEFAULT_DIMENSION for row in whole)
 
 
 async def test_a_hit_whose_message_is_gone_is_still_shown(
-    cloud: LocalCloud, bus_service: RunningService, encoder: None
+    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        await ready_index(place)
+        await ready_index(place, encoder)
         await through(place, SECOND)
         (chunk,) = await place.stored("chunks")
         thread, key = chunk["thread_id"], chunk["message_key"]
         await place.clients.store.delete(Message, key, thread, Session())
-        (hit,) = (await search_with_context(place.clients, "Tuesday")).hits
-        assert hit.message is None
-        assert hit.thread is not None
-
-
-async def test_citations_are_checked_against_their_chunks(
-    cloud: LocalCloud, bus_service: RunningService, encoder: None
-) -> None:
-    async with mail_in(cloud, bus_service) as place:
-        await place.take_in(SECOND)
-        (chunk,) = await place.stored("chunks")
-        cited = [("Where do we eat", chunk["id"]), ("Where do I sleep", chunk["id"]), ("eat", "gone")]
-        citations = [
-            Citation(chunk_id=id_, message_id="<m4@example.org>", quote=quote, relevance_score=1.0)
-            for quote, id_ in cited
-        ]
-        checks = await verify_citations(place.clients, citations, chunk["thread_id"])
-        assert [each.valid for each in checks] == [True, False, False]
-        assert checks[0].message is not None
-        assert checks[2].chunk is None
+        (hit,) = found_items((await find(place.clients, SearchAsked(q="Tuesday", mode="words"))).hits)
+        assert (hit.message_key, hit.thread_id) == (key, thread)
+        with pytest.raises(NotFoundError, match="no message with this id"):
+            await find_by_id(place.clients, Message, hit.message_key)
 
 
 async def test_an_event_again_embeds_nothing_again_and_announces_the_same(
-    cloud: LocalCloud, bus_service: RunningService, encoder: None
+    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        await ready_index(place)
+        await ready_index(place, encoder)
         (prepared,) = await place.take_in(FIRST)
         (first,) = await place.run(EMBEDDING, prepared)
         before = await place.stored("chunks")
@@ -161,10 +148,10 @@ async def test_an_event_again_embeds_nothing_again_and_announces_the_same(
 
 
 async def test_a_thread_is_asked_for_once_a_version_and_again_when_it_grows(
-    cloud: LocalCloud, bus_service: RunningService, encoder: None
+    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        await ready_index(place)
+        await ready_index(place, encoder)
         (event,) = await through(place, FIRST)
         (request,) = await place.run(ORCHESTRATION, event)
         assert request.data.thread_ids == [ROOT]
@@ -178,10 +165,10 @@ async def test_a_thread_is_asked_for_once_a_version_and_again_when_it_grows(
 
 
 async def test_a_thread_with_a_message_not_chunked_yet_waits(
-    cloud: LocalCloud, bus_service: RunningService, encoder: None
+    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        await ready_index(place)
+        await ready_index(place, encoder)
         (event,) = await through(place, FIRST)
         (parsed,) = await place.run(PARSING, await place.ingest(mail(2, parent=1)))
         assert await place.run(ORCHESTRATION, event) == []
@@ -192,10 +179,10 @@ async def test_a_thread_with_a_message_not_chunked_yet_waits(
 
 
 async def test_a_chunk_that_is_given_up_does_not_hold_its_thread_back(
-    cloud: LocalCloud, bus_service: RunningService, encoder: None
+    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        await ready_index(place)
+        await ready_index(place, encoder)
         (prepared,) = await place.take_in(FIRST)
         poison = prepared.data.chunk_ids[0]
         given_up = {"status": "failed_max_retries", "lastError": "UnencodableTextError: no"}
@@ -208,14 +195,16 @@ async def test_a_chunk_that_is_given_up_does_not_hold_its_thread_back(
 
 
 async def test_the_semantic_strategy_chunks_with_the_real_encoder(
-    cloud: LocalCloud, bus_service: RunningService, encoder: None
+    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
     change_of_subject = (
         "The handshake of TLS 1.3 needs one round trip. The handshake of TLS 1.2 needs two round trips."
         " For lunch we could eat pizza on Tuesday. Pizza is what everybody eats for lunch here."
     )
-    async with mail_in(cloud, bus_service, CHUNKING_STRATEGY="semantic") as place:
+    settings = {"CHUNKING_STRATEGY": "semantic", "CHUNKING_OVERLAP_TOKENS": "0"}
+    async with mail_in(cloud, bus_service, **settings) as place:
+        place.clients.resources.give(EMBEDDER, encoder)
         (prepared,) = await place.take_in(mail(0, body=change_of_subject))
         assert prepared.data.chunking_strategy == "semantic"
-        texts = [chunk["text"] for chunk in await place.stored("chunks")]
-    assert " ".join(texts) == change_of_subject
+        chunks = sorted(await place.stored("chunks"), key=lambda chunk: int(chunk["chunk_index"]))
+    assert " ".join(chunk["text"] for chunk in chunks) == change_of_subject

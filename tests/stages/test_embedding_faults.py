@@ -4,6 +4,7 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,17 @@ import pytest_asyncio
 from shared.clients.cosmos.session import Session
 from shared.clients.search.index import IndexMissingError
 from shared.clients.search.versions import IndexMismatchError
+from shared.core.runtime import Runtime
 from shared.documents.chunks import Chunk
-from shared.embedding.instance import close_embedder
 from shared.embedding.port import Embedder
 from shared.embedding.process.child import EncoderSpec
 from shared.embedding.process.embedder import EncoderProcess, ProcessOptions
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.runner import Runtime, StageFailedError, StageRunner
+from shared.pipeline.runner import StageFailedError, StageRunner
 from shared.settings.app import Settings
 from stages import embedding
-from stages.embedding import EMBEDDING
+from stages.embedding import EMBEDDING, unstored_vectors
 from stages.orchestration import ORCHESTRATION
 from stages.summarization import SUMMARIZATION
 from tests.embedding.toy_encoders import SPEC
@@ -85,7 +86,6 @@ async def place(
     monkeypatch.setattr("shared.embedding.instance.open_embedder", open_toy)
     async with mail_in(cloud, bus_service) as ready:
         yield Place(ready, journal)
-        await close_embedder()
 
 
 @pytest.fixture(autouse=True)
@@ -149,11 +149,12 @@ async def test_when_a_write_fails_only_the_write_is_repeated(
         await place.mail.run(EMBEDDING, event)
     assert faults_hit(service)
     plan_faults(service)
-    assert len(embedding.kept) == 2
+    unstored = await unstored_vectors(place.mail.clients)
+    assert len(unstored) == 2
     await place.mail.run(EMBEDDING, event)
     await all_embedded(place)
     assert sorted(text for batch in place.batches() for text in batch) == ["one two", "three"]
-    assert len(embedding.kept) == 0
+    assert len(unstored) == 0
 
 
 async def test_a_chunk_that_the_index_refuses_is_given_up_alone(place: Place, cloud: LocalCloud) -> None:
@@ -227,6 +228,7 @@ async def test_a_chunk_that_gets_another_text_while_it_is_embedded_ends_with_its
     async def replaced_meanwhile(*given: Any) -> embedding.Encoded:
         encoded = await encode(*given)
         monkeypatch.setattr(embedding, "_encode", encode)
+        place.mail.now += timedelta(seconds=1)  # a chunk that is written over is told by its time
         (other,) = await place.mail.take_in(first)
         await place.mail.run(EMBEDDING, other)  # and the other event is faster
         return encoded

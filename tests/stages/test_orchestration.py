@@ -1,6 +1,7 @@
 """When a thread's summary is asked for: once a version, after a quiet period, whoever races or breaks off."""
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
@@ -12,23 +13,26 @@ import pytest_asyncio
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.ids import thread_id
+from shared.core.runtime import Runtime
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
 from shared.documents.threads import Thread
 from shared.pipeline.delivery import Delivery
-from shared.pipeline.events.data import EmbeddingsGenerated, SummarizationRequested
-from shared.pipeline.events.envelope import Event
-from shared.pipeline.runner import Runtime, StageFailedError, StageRunner
+from shared.pipeline.events.data import EmbeddingsGenerated, SummarizationRequested, SummaryRecheck
+from shared.pipeline.events.envelope import Event, parse_event
+from shared.pipeline.runner import StageFailedError, StageRunner
 from shared.pipeline.stage import StageResult, Work
-from stages.orchestration import CLAIM_MINUTES, MAX_QUIET_PERIODS, ORCHESTRATION
+from stages.orchestration import MAX_QUIET_PERIODS, ORCHESTRATION
 from tests.stages.mail_in import NOW, MailIn, mail, mail_in
 from tests.stages.test_parsing import variant_of
 from tests.support.cloud import LocalCloud, faults_hit, plan_faults
+from tests.support.events import event_of
 from tests.support.services import RunningService
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 ROOT = thread_id("<m0@example.org>")
 QUIET = 30.0
+HALF_AN_HOUR = 30 * 60  # how long a claim holds
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -67,15 +71,13 @@ async def settle(place: MailIn, prepared: Event[Any]) -> Event[EmbeddingsGenerat
         chunk_threads=data.chunk_threads,
         thread_ids=data.thread_ids,
     )
-    return Event.of(generated, session=session.tokens())
+    return event_of(generated, session=session.tokens())
 
 
-async def handle(
-    place: MailIn, event: Event[EmbeddingsGenerated], *, after: float = 0.0, note: bool = True
-) -> StageResult:
+async def handle(place: MailIn, event: Event[Any], *, after: float = 0.0, note: bool = True) -> StageResult:
     now = NOW + timedelta(seconds=after)
-    work = Work(place.clients, Session(event.session), event.attempt, lambda: now)
-    outcome = await ORCHESTRATION.handle(event, work)
+    work = Work(place.clients, Session(event.session), event.attempt, Runtime(now=lambda: now))
+    outcome = await ORCHESTRATION.handler_of(event)(event, work)
     if note and outcome.after_announcing is not None:
         await outcome.after_announcing()
     return outcome
@@ -88,9 +90,10 @@ def asked(outcomes: Sequence[StageResult]) -> list[tuple[str, str]]:
     return [(each.thread_ids[0], each.content_hashes[0]) for each in requests]  # type: ignore[attr-defined]
 
 
-def notes(outcome: StageResult) -> list[Event[Any]]:
-    assert all(later.seconds == QUIET for later in outcome.later)
-    return [Event.of(later.data) for later in outcome.later]
+def rechecks(outcome: StageResult) -> list[Event[Any]]:
+    assert all(scheduled.seconds == QUIET for scheduled in outcome.scheduled)
+    assert all(isinstance(scheduled.data, SummaryRecheck) for scheduled in outcome.scheduled)
+    return [event_of(scheduled.data) for scheduled in outcome.scheduled]
 
 
 async def test_a_ready_thread_is_asked_for_when_it_has_stayed_the_same_for_the_quiet_period(
@@ -99,12 +102,45 @@ async def test_a_ready_thread_is_asked_for_when_it_has_stayed_the_same_for_the_q
     (event,) = await embedded(place, mail(0) + mail(1, parent=0))
     first = await handle(place, event)
     assert asked([first]) == []
-    (note,) = notes(first)
-    second = await handle(place, note, after=QUIET)
+    (again,) = rechecks(first)
+    second = await handle(place, again, after=QUIET)
     ((thread, version),) = asked([second])
     stored = await place.clients.store.read(Thread, ROOT, ROOT, Session())
     assert (thread, stored.content_hash, stored.requesting) == (ROOT, version, None)
-    assert asked([await handle(place, note, after=2 * QUIET), await handle(place, event)]) == []
+    assert asked([await handle(place, again, after=2 * QUIET), await handle(place, event)]) == []
+
+
+async def test_a_version_that_changed_in_the_quiet_period_is_left_to_the_newer_claim(place: MailIn) -> None:
+    (older,) = await embedded(place, mail(0))
+    (first,) = rechecks(await handle(place, older))
+    (newer,) = await embedded(place, mail(1, parent=0))
+    (second,) = rechecks(await handle(place, newer, after=1))
+    assert asked([await handle(place, first, after=QUIET)]) == []
+    ((_, version),) = asked([await handle(place, second, after=QUIET + 1)])
+    assert version == second.data.versions[0] != first.data.versions[0]
+
+
+async def test_a_recheck_that_an_earlier_release_scheduled_is_understood(place: MailIn) -> None:
+    (event,) = await embedded(place, mail(0))
+    (recheck,) = rechecks(await handle(place, event))
+    old_form = {
+        **json.loads(event.to_json()),
+        "event_id": "1e5c7b2a-3c1d-4a55-8a3f-0f6e2b9d7c11",
+        "data": {
+            **event.data.model_dump(mode="json"),
+            "chunk_ids": [],
+            "chunk_threads": [],
+            "embedding_count": 0,
+            "thread_ids": [ROOT],
+            "settled_versions": recheck.data.versions,
+            "claimed_by": event.event_id,
+        },
+    }
+    scheduled = parse_event(json.dumps(old_form))
+    outcome = await handle(place, scheduled, after=QUIET)
+    assert asked([outcome]) == [(ROOT, recheck.data.versions[0])]
+    assert outcome.scheduled == ()
+    assert asked([await handle(place, recheck, after=QUIET)]) == []
 
 
 async def test_an_archive_in_flight_causes_one_summary_and_not_one_a_batch(place: MailIn) -> None:
@@ -112,9 +148,9 @@ async def test_an_archive_in_flight_causes_one_summary_and_not_one_a_batch(place
     for number in range(4):
         (event,) = await embedded(place, mail(number, parent=number - 1 if number else None))
         outcomes.append(await handle(place, event, after=number))
-        pending += notes(outcomes[-1])
+        pending += rechecks(outcomes[-1])
     assert len(pending) == 4
-    outcomes += [await handle(place, each, after=QUIET + 4) for each in pending]
+    outcomes += [await handle(place, event, after=QUIET + 4) for event in pending]
     assert len(asked(outcomes)) == 1
 
 
@@ -128,10 +164,10 @@ async def test_a_thread_that_never_comes_to_rest_is_asked_for_all_the_same(place
 
 async def test_of_many_events_that_race_exactly_one_asks(hasty: MailIn) -> None:
     (event,) = await embedded(hasty, mail(0) + mail(1, parent=0))
-    racing = [Event.of(event.data, session=event.session, attempt=number) for number in range(1, 9)]
+    racing = [event_of(event.data, session=event.session, attempt=number) for number in range(1, 9)]
     outcomes = await asyncio.gather(*(handle(hasty, each, note=False) for each in racing))
     assert len(asked(outcomes)) == 1
-    late = Event.of(event.data, session=event.session, attempt=9)
+    late = event_of(event.data, session=event.session, attempt=9)
     assert asked([await handle(hasty, late, after=600)]) == []
 
 
@@ -141,8 +177,8 @@ async def test_an_event_that_breaks_off_before_the_note_asks_again_with_the_same
     (event,) = await embedded(hasty, mail(0))
     lost = await handle(hasty, event, note=False)
     again = await handle(hasty, event, after=600)
-    assert [Event.of(each).message_id for each in lost.announce] == [
-        Event.of(each).message_id for each in again.announce
+    assert [event_of(each).message_id for each in lost.announce] == [
+        event_of(each).message_id for each in again.announce
     ]
     assert len(asked([again])) == 1
     assert asked([await handle(hasty, event, after=601)]) == []
@@ -151,15 +187,15 @@ async def test_an_event_that_breaks_off_before_the_note_asks_again_with_the_same
 async def test_a_claim_whose_event_never_came_back_is_taken_over(hasty: MailIn) -> None:
     (event,) = await embedded(hasty, mail(0))
     await handle(hasty, event, note=False)
-    other = Event.of(event.data, session=event.session, attempt=2)
-    assert asked([await handle(hasty, other, after=CLAIM_MINUTES * 60 - 1)]) == []
-    assert len(asked([await handle(hasty, other, after=CLAIM_MINUTES * 60 + 1)])) == 1
+    other = event_of(event.data, session=event.session, attempt=2)
+    assert asked([await handle(hasty, other, after=HALF_AN_HOUR - 1)]) == []
+    assert len(asked([await handle(hasty, other, after=HALF_AN_HOUR + 1)])) == 1
 
 
 async def test_a_thread_whose_messages_have_no_text_of_their_own_gets_ready(hasty: MailIn) -> None:
     (event,) = await embedded(hasty, mail(0, body="> only\n> quotes"))
     bare = event.data.model_copy(update={"chunk_ids": [], "chunk_threads": [], "thread_ids": [ROOT]})
-    assert [thread for thread, _ in asked([await handle(hasty, Event.of(bare))])] == [ROOT]
+    assert [thread for thread, _ in asked([await handle(hasty, event_of(bare))])] == [ROOT]
 
 
 async def test_threads_in_any_order_and_many_at_once_are_each_asked_for_once(hasty: MailIn) -> None:
@@ -235,7 +271,7 @@ async def test_events_of_the_same_chunks_with_other_content_are_told_apart(hasty
     assert before.message_id != after.message_id
 
 
-async def test_the_note_comes_back_by_the_broker_when_the_quiet_period_is_over(
+async def test_the_recheck_comes_by_the_broker_when_the_quiet_period_is_over(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service, ORCHESTRATION_QUIET_SECONDS="1") as place:
@@ -243,12 +279,13 @@ async def test_the_note_comes_back_by_the_broker_when_the_quiet_period_is_over(
         runner = StageRunner(ORCHESTRATION, place.clients)
         started = time.monotonic()
         await runner.run(Delivery(event.to_json(), "first"))
-        (note,) = await place.place.take_all("orchestration", 1)
+        (recheck,) = await place.place.take_all("orchestration", 1)
         assert time.monotonic() - started >= 1
-        assert (note.data.thread_ids, len(note.data.settled_versions)) == ([ROOT], 1)
-        await runner.run(Delivery(note.to_json(), "note"))
+        assert recheck.event_type == "SummaryRecheck"
+        assert (recheck.data.thread_ids, recheck.data.claimed_by) == ([ROOT], event.event_id)
+        await runner.run(Delivery(recheck.to_json(), "recheck"))
         (request,) = await place.place.take_all("summarization", 1)
-        assert request.data.content_hashes == note.data.settled_versions
+        assert request.data.content_hashes == recheck.data.versions
 
 
 async def test_when_the_attempts_are_used_up_the_failure_is_told(hasty: MailIn, cloud: LocalCloud) -> None:

@@ -15,8 +15,10 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import thread_id
+from shared.core.runtime import Runtime
 from shared.documents.archives import Archive
 from shared.documents.chunks import Chunk
+from shared.documents.containers import read_document
 from shared.documents.locks import Lock
 from shared.documents.messages import Message
 from shared.documents.prepared_message import prepare_message
@@ -27,13 +29,14 @@ from shared.ingestion.reader.errors import UnreadableArchiveError
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.data import JSONParsed
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.runner import Runtime, StageFailedError, StageRunner
+from shared.pipeline.runner import StageFailedError, StageRunner
 from shared.threads.merging import resolve_thread
 from shared.threads.rechunking import MessageReplacedError, check_variants
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING, NoMessagesError
 from tests.stages.mail_in import MailIn, archive_of, ingested, mail, mail_in
 from tests.support.cloud import LocalCloud, plan_faults, set_replica_lag
+from tests.support.events import event_of
 from tests.support.services import RunningService
 from tests.support.toy_stages import Bench
 
@@ -199,7 +202,7 @@ async def test_chunks_of_content_that_is_replaced_meanwhile_are_made_again(
     first, last = sorted(VARIANTS[:2], key=variant_of)
     async with mail_in(cloud, bus_service) as place:
         (event,) = await place.run(PARSING, await place.ingest(last))
-        loaded = Message.model_validate((await place.stored("messages"))[0])
+        loaded = read_document(Message, (await place.stored("messages"))[0])
         await place.run(PARSING, await place.ingest(first))
         with pytest.raises(MessageReplacedError):
             await check_variants(place.clients, [loaded], Session(event.session))
@@ -455,7 +458,7 @@ async def test_a_thread_without_any_text_of_its_own_is_announced_with_no_chunks(
         assert prepared.data.thread_ids == [ROOT]
         assert prepared.data.message_keys == [(await place.stored("messages"))[0]["id"]]
         assert (await place.stored("messages"))[0]["status"] == "processed"
-        assert prepared.message_id == Event.of(prepared.data).message_id
+        assert prepared.message_id == event_of(prepared.data).message_id
 
 
 async def test_a_message_that_is_nowhere_is_a_race(cloud: LocalCloud, bus_service: RunningService) -> None:
@@ -465,7 +468,7 @@ async def test_a_message_that_is_nowhere_is_a_race(cloud: LocalCloud, bus_servic
             parsing_duration_seconds=0, message_threads=["t"],
         )  # fmt: skip
         with pytest.raises(DocumentNotFoundError):
-            await place.run(CHUNKING, Event.of(data))
+            await place.run(CHUNKING, event_of(data))
         assert ingested(archive_of(b"x")).archive_id
         assert await place.clients.store.find(Thread, "t", "t", Session()) is None
         assert await place.clients.store.find(Message, "nowhere", "t", Session()) is None

@@ -13,6 +13,7 @@ from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, mail_in
 from tests.support.cloud import LocalCloud
+from tests.support.events import event_of
 from tests.support.mail_data import WHY_SKIPPED, archives
 from tests.support.services import RunningService
 
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.skipif(not SMALL, reason=WHY_SKIPPED)
 
 
 def request(thread: str) -> Event[SummarizationRequested]:
-    return Event.of(
+    return event_of(
         SummarizationRequested(
             thread_ids=[thread],
             top_k=12,

@@ -18,7 +18,6 @@ from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.models import ThreadContext
-from shared.embedding.instance import close_embedder
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
 from shared.pipeline.events.data import SummarizationRequested
 from shared.pipeline.events.envelope import Event
@@ -29,6 +28,8 @@ from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, mail, mail_in
 from tests.support.cloud import LocalCloud
+from tests.support.documents import CREATED
+from tests.support.events import event_of
 from tests.support.services import RunningService
 
 ROOT = thread_id("<m0@example.org>")
@@ -56,7 +57,7 @@ def request(version: str = "v1", **changes: Any) -> SummarizationRequested:
 
 
 async def summarized(place: MailIn, version: str = "v1") -> Event[Any]:
-    (event,) = await place.run(SUMMARIZATION, Event.of(request(version)))
+    (event,) = await place.run(SUMMARIZATION, event_of(request(version)))
     return event
 
 
@@ -141,7 +142,7 @@ async def test_a_thread_that_is_merged_leaves_no_current_summary_or_report_behin
         await place.take_in(THREAD)
         await place.take_in(mail(8, subject="Another matter", body="I propose a registry."))
         other = thread_id("<m8@example.org>")
-        (complete,) = await place.run(SUMMARIZATION, Event.of(request(thread_ids=[other])))
+        (complete,) = await place.run(SUMMARIZATION, event_of(request(thread_ids=[other])))
         await place.run(REPORTING, complete)
         linking = mail(10, parent=0).replace(
             b"In-Reply-To: <m0@example.org>", b"References: <m0@example.org> <m8@example.org>"
@@ -150,7 +151,7 @@ async def test_a_thread_that_is_merged_leaves_no_current_summary_or_report_behin
         assert await current(place) == {"summaries": [], "reports": []}
         await place.run(REPORTING, complete)  # the event comes again
         assert await current(place) == {"summaries": [], "reports": []}
-        again = await place.run(SUMMARIZATION, Event.of(request(thread_ids=[other])))
+        again = await place.run(SUMMARIZATION, event_of(request(thread_ids=[other])))
         assert [each.data.thread_id for each in again] == [ROOT]
 
 
@@ -317,7 +318,14 @@ async def test_where_a_source_names_its_chairs_nobody_else_rules(
 ) -> None:
     said = "As chair, I declare rough consensus to require TLS 1.3."
     async with mail_in(cloud, bus_service) as place:
-        source = Source(id="list", name="list", source_type="upload", url="", settings={"chairs": chairs})
+        source = Source(
+            created_at=CREATED,
+            id="list",
+            name="list",
+            source_type="upload",
+            url="",
+            settings={"chairs": chairs},
+        )
         await place.clients.store.create(source, Session())
         objected = mail(2, parent=0, body="I object. Many embedded devices cannot run it.")
         await place.take_in(mail(0) + objected + mail(4, parent=0, body=said))
@@ -331,7 +339,7 @@ async def test_a_backend_that_the_app_does_not_have_is_refused(
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         with pytest.raises(UnknownBackendError, match="llm_backend 'oracle'"):
-            await place.run(SUMMARIZATION, Event.of(request(llm_backend="oracle")))
+            await place.run(SUMMARIZATION, event_of(request(llm_backend="oracle")))
 
 
 @pytest.mark.skipif(not DEFAULT_FOLDER.exists(), reason="the model is not built: make model")
@@ -340,14 +348,11 @@ async def test_sentences_can_be_compared_by_the_embedding_model(
 ) -> None:
     mails = THREAD + mail(5, parent=0, subject="", body="The handshake needs one round trip less than 1.2.")
     texts = []
-    try:
-        for _ in range(2):
-            async with mail_in(cloud, bus_service, SUMMARY_SENTENCES="embeddings") as place:
-                await place.take_in(mails)
-                complete = await summarized(place)
-                summary = await place.clients.store.read(Summary, complete.data.summary_id, ROOT, Session())
-                texts.append(summary.content_markdown)
-    finally:
-        await close_embedder()
+    for _ in range(2):
+        async with mail_in(cloud, bus_service, SUMMARY_SENTENCES="embeddings") as place:
+            await place.take_in(mails)
+            complete = await summarized(place)
+            summary = await place.clients.store.read(Summary, complete.data.summary_id, ROOT, Session())
+            texts.append(summary.content_markdown)
     assert "one round trip less" in texts[0]
     assert texts[0] == texts[1]

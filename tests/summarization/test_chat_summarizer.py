@@ -12,7 +12,7 @@ import pytest
 
 from localcloud.httpd import Response, json_response
 from shared.clients.classify import classify
-from shared.clients.openai.client import ChatEndpoint, InvalidEndpointError, open_chat_client
+from shared.clients.openai.client import Endpoint, InvalidEndpointError, OpenAIClient, open_client
 from shared.core.errors import ErrorKind, PermanentError, TransientError
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.markdown import render_markdown
@@ -50,10 +50,18 @@ HONEST = claims(
 
 
 @asynccontextmanager
+async def closing(client: OpenAIClient) -> AsyncIterator[OpenAIClient]:
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+@asynccontextmanager
 async def asking(
     endpoint: ChatEndpointServer, budget: MemoryTokenBudget | None = None, **settings: Any
 ) -> AsyncIterator[ChatSummarizer]:
-    async with open_chat_client(ChatEndpoint(endpoint.url)) as client:
+    async with closing(open_client(Endpoint(endpoint.url))) as client:
         yield ChatSummarizer(client, ChatSettings("toy", **settings), budget or MemoryTokenBudget())
 
 
@@ -283,7 +291,7 @@ async def test_a_dropped_connection_is_transient() -> None:
 
 
 async def test_an_endpoint_that_nobody_serves_is_transient() -> None:
-    async with open_chat_client(ChatEndpoint("http://127.0.0.1:9/v1")) as client:
+    async with closing(open_client(Endpoint("http://127.0.0.1:9/v1"))) as client:
         with pytest.raises(TransientError):
             await ChatSummarizer(client, ChatSettings("toy")).summarize(a_thread())
 
@@ -336,9 +344,11 @@ async def test_azure_openai_is_asked_by_deployment_with_a_token() -> None:
         return "a-token"
 
     async with serving(lambda _: completion(HONEST)) as endpoint:
-        azure = ChatEndpoint(endpoint.url.removesuffix("/v1"), is_azure=True)
-        async with open_chat_client(azure, token) as client:
-            assert isinstance(client, openai.AsyncAzureOpenAI)
+        url = endpoint.url.removesuffix("/v1")
+        azure = openai.AsyncAzureOpenAI(
+            azure_endpoint=url, api_version="2024-10-21", azure_ad_token_provider=token, max_retries=0
+        )
+        async with closing(OpenAIClient(azure)) as client:
             summary = await ChatSummarizer(client, ChatSettings("gpt")).summarize(a_thread())
     request = endpoint.requests[0]
     assert request.path == "/openai/deployments/gpt/chat/completions"
@@ -349,9 +359,7 @@ async def test_azure_openai_is_asked_by_deployment_with_a_token() -> None:
 
 def test_an_endpoint_that_cannot_work_is_refused_at_once() -> None:
     with pytest.raises(InvalidEndpointError, match="https://"):
-        open_chat_client(ChatEndpoint("ftp://example.com"))
-    with pytest.raises(InvalidEndpointError, match="token provider"):
-        open_chat_client(ChatEndpoint("https://example.com", is_azure=True))
+        open_client(Endpoint("ftp://example.com"))
 
 
 async def test_reservations_side_by_side_cannot_overspend() -> None:

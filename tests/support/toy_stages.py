@@ -10,22 +10,26 @@ import warnings
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Any
 
 from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.core.errors import ClassifiedError
+from shared.clients.telemetry.metrics import Metrics
+from shared.core.runtime import Runtime
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
-from shared.pipeline.delivery import Delivery, Settlement
-from shared.pipeline.events.data import ChunkingFailed, ChunksPrepared, JSONParsed
+from shared.pipeline.delivery import Settlement
+from shared.pipeline.events.data import ChunksPrepared, JSONParsed
 from shared.pipeline.events.envelope import Event, parse_event
-from shared.pipeline.runner import Runtime, StageFailedError, StageRunner
-from shared.pipeline.stage import Stage, StageResult, Subject, Work
+from shared.pipeline.runner import StageFailedError, StageRunner
+from shared.pipeline.stage import Stage, StageResult, Work
+from shared.pipeline.topology import CHUNKING
 from shared.settings.app import Settings
+from stages.registration import delivery_from_sdk
+from tests.support.documents import CREATED
+from tests.support.events import event_of
 
 DIMENSIONS = 4
 RAW = "raw"
@@ -45,7 +49,7 @@ class Toy:
     works: list[str] = field(default_factory=list)
 
     def stage(self) -> Stage[JSONParsed]:
-        return Stage("chunking", JSONParsed, self.handle, _failed, _subjects)
+        return Stage(CHUNKING, self.handle, _documents)
 
     async def handle(self, event: Event[JSONParsed], work: Work) -> StageResult:
         self.works.append(event.event_id)
@@ -80,6 +84,7 @@ class Toy:
 
 def chunk_of(message: Message) -> Chunk:
     return Chunk(
+        created_at=CREATED,
         id=f"c-{message.id}",
         chunk_id=f"c-{message.id}",
         message_key=message.id,
@@ -104,25 +109,13 @@ def _indexed(chunk: Chunk) -> dict[str, Any]:
     }
 
 
-def _failed(
-    event: Event[JSONParsed], failure: ClassifiedError, attempts: int, now: datetime
-) -> ChunkingFailed:
-    return ChunkingFailed(
-        message_keys=event.data.message_keys,
-        error_message=failure.message,
-        error_type=failure.error_type,
-        retry_count=attempts,
-        failed_at=now,
-    )
-
-
-def _subjects(data: JSONParsed) -> list[Subject]:
-    pairs = zip(data.message_keys, data.message_threads, strict=False)
-    return [Subject(Message, key, thread) for key, thread in pairs]
+def _documents(data: JSONParsed) -> list[tuple[str, str]]:
+    return list(zip(data.message_keys, data.message_threads, strict=False))
 
 
 def message(key: str) -> Message:
     return Message(
+        created_at=CREATED,
         id=key,
         message_key=key,
         message_id=f"<{key}@example.org>",
@@ -161,8 +154,8 @@ class Bench:
     async def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
 
-    def runner(self, toy: Toy, **options: Any) -> StageRunner[JSONParsed]:
-        return StageRunner(toy.stage(), self.clients, Runtime(sleep=self.sleep, **options))
+    def runner(self, toy: Toy, *, metrics: Metrics | None = None, **options: Any) -> StageRunner[JSONParsed]:
+        return StageRunner(toy.stage(), self.clients, Runtime(sleep=self.sleep, **options), metrics)
 
     async def store_messages(self, *keys: str) -> Session:
         session = Session()
@@ -172,7 +165,7 @@ class Bench:
     async def publish(
         self, data: JSONParsed, session: Session | None = None, attempt: int = 1
     ) -> Event[JSONParsed]:
-        event = Event.of(data, session=(session or Session()).tokens(), attempt=attempt)
+        event = event_of(data, session=(session or Session()).tokens(), attempt=attempt)
         await self.clients.bus.publish([event])
         return event
 
@@ -193,7 +186,7 @@ class Bench:
         receiver = await self.receiver()
         (received,) = await receiver.receive_messages(max_message_count=1, max_wait_time=10)
         try:
-            await runner.run(Delivery.from_sdk(received, settlement))
+            await runner.run(delivery_from_sdk(received, settlement))
         except StageFailedError as error:
             await receiver.abandon_message(received)
             return error

@@ -16,6 +16,7 @@ from shared.domain.mail.models import Skipped
 from shared.domain.mail.parse import parse_archive, parse_message
 from shared.threads.message_documents import message_documents, stored_message
 from tests.domain.mail.hard_mails import CASES
+from tests.support.documents import CREATED
 from tests.support.mail_data import archives, open_archive
 
 NOW = stored_time(datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC))
@@ -41,7 +42,7 @@ def test_a_real_mail_is_stored_as_its_model_would_be(path: Path) -> None:
 def test_each_message_has_one_document_in_its_thread() -> None:
     messages = [parse_message(case.mail) for case in CASES]
     places = {each.node: f"thread of {each.node}" for each in messages}
-    documents = message_documents([prepare_message(each) for each in messages], places, "archive")
+    documents = message_documents([prepare_message(each) for each in messages], places, "archive", CREATED)
     assert set(documents) == {each.message_key for each in messages}
     assert all(each.partition_value == each.stored["thread_id"] for each in documents.values())
     assert all(len(json.dumps(each.stored)) <= (each.size or 0) for each in documents.values())

@@ -1,10 +1,10 @@
-"""The HTTP routes that the app declares. The app's own list can be asked for only once in a process."""
+"""The HTTP routes that the app declares."""
 
 from dataclasses import dataclass
 
 import azure.functions as func
 
-import function_app
+from tests.support.functions import app_functions
 
 __all__ = ["HttpRoute", "http_routes"]
 
@@ -18,8 +18,7 @@ class HttpRoute:
 
 def http_routes() -> list[HttpRoute]:
     found = []
-    for builder in function_app.app._function_builders:
-        function = builder.build(func.AuthLevel.ANONYMOUS)
+    for function in app_functions():
         trigger = function.get_trigger()
         if isinstance(trigger, func.decorators.http.HttpTrigger):
             methods = frozenset(str(getattr(each, "value", each)) for each in trigger.methods or ())

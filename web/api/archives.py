@@ -7,20 +7,19 @@ import azure.functions as func
 from pydantic import Field
 
 from shared.clients.connections import Clients, clients
-from shared.clients.cosmos.session import Session
 from shared.clients.outbound import redacted_url
 from shared.core.ids import HASH_ID
 from shared.documents.archives import Archive, ArchiveStatus
-from shared.documents.containers import read_document
-from shared.documents.queries.named_query import NamedQuery
 from shared.documents.sources import NAME_PATTERN
 from shared.ingestion.errors import ArchiveTooLargeError, SourceRemovedError
 from shared.ingestion.storing import Stored
 from shared.ingestion.unpacking.errors import ArchiveBombError, ArchiveError, CorruptArchiveError
 from shared.ingestion.uploads import Upload, take_upload
 from shared.pipeline.progress import progress_of
-from shared.retrieval.links import page_of_archive
-from shared.retrieval.parameters import HashId, Limit, QueryParameters, SourceName
+from shared.retrieval.links import api_of, page_of
+from shared.retrieval.listing import ARCHIVES
+from shared.retrieval.parameters import After, Limit, QueryParameters, SourceName
+from shared.retrieval.reports import find_archive
 from web.api.ingestion_schemas import (
     ArchiveDetail,
     ArchiveItem,
@@ -29,10 +28,11 @@ from web.api.ingestion_schemas import (
     OperationAccepted,
 )
 from web.api.openapi import documented
-from web.api.removals import accept_removal
+from web.api.operations import accept_removal
 from web.caching import answer_json
 from web.multipart import form_parts, parameter
-from web.pagination import page, page_size
+from web.pagination import next_address
+from web.parameters import id_of, parse_query, refuse_unknown
 from web.problems import Problem, answer, json_errors
 
 __all__ = ["blueprint"]
@@ -42,7 +42,6 @@ PATH = "/api/archives"
 DEFAULT_SOURCE = "uploads"
 DEFAULT_FILENAME = "archive"
 LONGEST_FILENAME = 500
-_ID = re.compile(r"[0-9a-f]{16}")
 
 
 class UploadAsked(QueryParameters):
@@ -54,22 +53,7 @@ class ArchivesAsked(QueryParameters):
     source: SourceName | None = None
     status: ArchiveStatus | None = None
     limit: Limit = 50
-    after: HashId | None = None
-
-
-def archives_query(filters: set[str]) -> NamedQuery:
-    """The newest first; by source and status, and after an archive, where those are asked for."""
-    clauses = {
-        "source": "c.source = @source",
-        "status": "c.status = @status",
-        "id": "(c.ingestion_date < @date OR (c.ingestion_date = @date AND c.id < @id))",
-    }
-    chosen = [clause for name, clause in clauses.items() if name in filters] or ["true"]
-    text = (
-        f"SELECT * FROM c WHERE {' AND '.join(chosen)}"  # noqa: S608 - clauses of ours; values are parameters
-        " ORDER BY c.ingestion_date DESC, c.id DESC OFFSET 0 LIMIT @limit"
-    )
-    return NamedQuery("archives", "archives", text)
+    after: After = None
 
 
 @blueprint.function_name("archives_upload")
@@ -87,7 +71,7 @@ async def upload_archive(req: func.HttpRequest) -> func.HttpResponse:
     """Take the file in the body: 202 for a new one, 200 where it was here before."""
     connected = await clients()
     stored = await _taken(_upload(req), connected)
-    location = f"{PATH}/{stored.archive.id}"
+    location = api_of("archives", stored.archive.id)
     body = {**_shown(stored.archive), "duplicate": stored.duplicate, "announced": stored.announced}
     return answer(200 if stored.duplicate else 202, body, Location=location)
 
@@ -98,18 +82,11 @@ async def upload_archive(req: func.HttpRequest) -> func.HttpResponse:
 @json_errors
 async def list_archives(req: func.HttpRequest) -> func.HttpResponse:
     """Archives, the newest first."""
-    store, size = (await clients()).store, page_size(req)
-    wanted: dict[str, Any] = {name: req.params[name] for name in ("source", "status") if name in req.params}
-    if "status" in wanted and wanted["status"] not in set(ArchiveStatus):
-        fault = {"parameter": "status", "detail": f"must be one of {', '.join(ArchiveStatus)}"}
-        raise Problem(422, f"status: {fault['detail']}", errors=[fault])
-    if "after" in req.params:
-        last = await _found(req.params["after"], await clients())
-        wanted |= {"date": last.to_cosmos()["ingestion_date"], "id": last.id}
-    query = archives_query(set(wanted))
-    rows = [each async for each in store.query(query, Session(), limit=size + 1, **wanted)]
-    found = [read_document(Archive, each) for each in rows]
-    return answer_json(req, page(req, PATH, found, size, _shown, lambda each: each.id))
+    wanted, connected = parse_query(req, ArchivesAsked), await clients()
+    filters = {"source": wanted.source, "status": wanted.status and wanted.status.value}
+    page = await ARCHIVES.page(connected.store, filters=filters, after=wanted.after, size=wanted.limit)
+    items = [_shown(archive) for archive in page.items]
+    return answer_json(req, {"items": items, "next": next_address(req, PATH, page.cursor)})
 
 
 @blueprint.function_name("archives_get")
@@ -119,10 +96,9 @@ async def list_archives(req: func.HttpRequest) -> func.HttpResponse:
 async def get_archive(req: func.HttpRequest) -> func.HttpResponse:
     """One archive, and how far it has come through the stages."""
     connected = await clients()
-    archive = await _found(req.route_params["id"], connected)
-    return answer_json(
-        req, {**_shown(archive), "progress": (await progress_of(archive, connected)).to_json()}
-    )
+    archive = await find_archive(connected, id_of(req, "id", HASH_ID, "archive"))
+    progress = await progress_of(archive, connected)
+    return answer_json(req, {**_shown(archive), "progress": progress.to_json()})
 
 
 @blueprint.function_name("archives_delete")
@@ -131,13 +107,11 @@ async def get_archive(req: func.HttpRequest) -> func.HttpResponse:
 @json_errors
 async def delete_archive(req: func.HttpRequest) -> func.HttpResponse:
     """Delete it with everything that was derived from it; the operation has the receipt."""
-    connected, id_ = await clients(), req.route_params["id"]
-    if not _ID.fullmatch(id_):
-        raise Problem(404, "There is no archive with this id.")
-    return await accept_removal(connected, "archive", id_)
+    return await accept_removal(await clients(), "archive", id_of(req, "id", HASH_ID, "archive"))
 
 
 def _upload(req: func.HttpRequest) -> Upload:
+    refuse_unknown(req, UploadAsked)
     content: bytes | memoryview = req.get_body()
     named = parameter(req.headers.get("content-disposition", ""), "filename")
     fields: dict[str, str] = {}
@@ -188,16 +162,7 @@ async def _taken(upload: Upload, connected: Clients) -> Stored:
         raise Problem(415, str(error)) from None
 
 
-async def _found(id_: str, connected: Clients) -> Archive:
-    archive = None
-    if _ID.fullmatch(id_):
-        archive = await connected.store.find(Archive, id_, id_, Session())
-    if archive is None:
-        raise Problem(404, "There is no archive with this id.")
-    return archive
-
-
 def _shown(archive: Archive) -> dict[str, Any]:
-    links = {"self": f"{PATH}/{archive.id}", "page": page_of_archive(archive.id)}
+    links = {"self": api_of("archives", archive.id), "page": page_of("archives", archive.id)}
     shown = archive.model_dump(mode="json", include=set(ArchiveItem.model_fields))
     return {**shown, "source_url": redacted_url(archive.source_url), "links": links}

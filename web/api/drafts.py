@@ -4,7 +4,7 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.retrieval.drafts import count_draft_mentions, of_draft
-from shared.retrieval.links import api_of, page_of_draft
+from shared.retrieval.links import api_of, page_of
 from shared.retrieval.parameters import PATTERN
 from shared.retrieval.read_models import DraftDetail, DraftItem, DraftList, ReportItem, ThreadItem
 from web.api.openapi import documented
@@ -38,8 +38,8 @@ async def get_draft(req: func.HttpRequest) -> func.HttpResponse:
     reports, threads = await of_draft(await clients(), name)
     shown = DraftDetail(
         name=name,
-        reports=[ReportItem.of(each) for each in reports],
-        threads=[ThreadItem.of(each) for each in threads],
+        reports=[ReportItem.of(report) for report in reports],
+        threads=[ThreadItem.of(thread) for thread in threads],
         links=_links(name),
     )
     return answer_with(req, shown)
@@ -50,5 +50,5 @@ def _links(name: str) -> dict[str, str]:
         "self": api_of("drafts", name),
         "reports": f"/api/reports?draft={name}",
         "threads": f"/api/threads?draft={name}",
-        "page": page_of_draft(name),
+        "page": page_of("drafts", name),
     }

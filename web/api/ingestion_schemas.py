@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import Field, RootModel
 
 from shared.documents.archives import ArchiveStatus
 from shared.documents.base import UtcTime
 from shared.documents.operations import FetchedArchive, OperationStatus, RefusedFile
+from shared.retrieval.read_models import ReadModel
 
 __all__ = [
     "ArchiveDetail",
@@ -17,18 +18,16 @@ __all__ = [
     "OperationAccepted",
     "OperationDetail",
     "OperationShown",
+    "PublicSource",
     "RemovalDetail",
     "SourceDeleted",
     "SourceItem",
     "SourceList",
+    "SourceShown",
 ]
 
 
-class _Shape(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class ArchiveItem(_Shape):
+class ArchiveItem(ReadModel):
     archive_id: str
     file_hash: str
     file_size_bytes: int
@@ -55,7 +54,7 @@ class ArchiveUploaded(ArchiveItem):
     announced: bool
 
 
-class ProgressOfStage(_Shape):
+class ProgressOfStage(ReadModel):
     name: str
     unit: str
     done: int
@@ -63,7 +62,7 @@ class ProgressOfStage(_Shape):
     failed: int
 
 
-class ArchiveProgressDetail(_Shape):
+class ArchiveProgressDetail(ReadModel):
     complete: bool
     failed: bool
     percent: int = Field(ge=0, le=100)
@@ -78,12 +77,12 @@ class ArchiveDetail(ArchiveItem):
     progress: ArchiveProgressDetail
 
 
-class ArchiveList(_Shape):
+class ArchiveList(ReadModel):
     items: list[ArchiveItem]
     next: str | None
 
 
-class SourceItem(_Shape):
+class SourceItem(ReadModel):
     name: str
     schema_version: str
     created_at: UtcTime
@@ -102,25 +101,41 @@ class SourceItem(_Shape):
     links: dict[str, str]
 
 
-class SourceList(_Shape):
-    items: list[SourceItem]
+class PublicSource(ReadModel):
+    """A source as a reader sees it."""
+
+    name: str
+    source_type: str
+    url: str
+    enabled: bool
+    schedule: str | None
+    last_success_at: UtcTime | None
+    links: dict[str, str]
+
+
+class SourceShown(RootModel[SourceItem | PublicSource]):
+    """All of it for an operator, else what is public."""
+
+
+class SourceList(ReadModel):
+    items: list[SourceItem | PublicSource]
     next: str | None
 
 
-class SourceDeleted(_Shape):
+class SourceDeleted(ReadModel):
     name: str
     deleted: bool
     cascade: bool
     detail: str
 
 
-class OperationAccepted(_Shape):
+class OperationAccepted(ReadModel):
     operation_id: str
     already_running: bool
     links: dict[str, str]
 
 
-class OperationDetail(_Shape):
+class OperationDetail(ReadModel):
     id: str
     created_at: UtcTime
     source: str
@@ -134,7 +149,7 @@ class OperationDetail(_Shape):
     links: dict[str, str]
 
 
-class RemovalDetail(_Shape):
+class RemovalDetail(ReadModel):
     """A deletion; when it is done, `counts` is its receipt."""
 
     id: str
@@ -157,6 +172,6 @@ class OperationShown(RootModel[OperationDetail | RemovalDetail]):
     """A fetch, or a deletion."""
 
 
-class Health(_Shape):
+class Health(ReadModel):
     status: str
     problems: list[str] | None = None

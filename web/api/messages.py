@@ -1,27 +1,25 @@
 """Messages and chunks over HTTP."""
 
 import azure.functions as func
-from pydantic import Field
 
 from shared.clients.connections import clients
 from shared.core.ids import HASH_ID
 from shared.documents.chunks import Chunk
-from shared.documents.containers import read_document
 from shared.documents.messages import Message
-from shared.retrieval.listings import CHUNKS
-from shared.retrieval.parameters import HashId, Limit, QueryParameters
+from shared.retrieval.listing import CHUNKS
+from shared.retrieval.parameters import After, HashId, Limit, QueryParameters
 from shared.retrieval.read_models import ChunkItem, ChunkList, MessageDetail
 from shared.retrieval.reports import find_by_id
 from web.api.openapi import documented
 from web.caching import answer_of, answer_with
 from web.pagination import next_address
 from web.parameters import id_of, parse_query
-from web.problems import Problem, json_errors
+from web.problems import bad_parameter, json_errors
 
 __all__ = ["blueprint"]
 
 blueprint = func.Blueprint()
-# A mail is a stranger's: it is handed out as text to save, which no browser may take for anything else.
+# Mail is untrusted: it is served as a text file to save, which no browser may interpret as anything else.
 AS_TEXT = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; sandbox",
@@ -45,8 +43,8 @@ async def get_raw(req: func.HttpRequest) -> func.HttpResponse:
     """The mail as text: its headers as they were decoded, and its body."""
     message = await _message(req)
     headers = "".join(f"{name}: {value}\n" for name, value in message.headers.items())
-    kept = {**AS_TEXT, "Content-Disposition": f'attachment; filename="{message.id}.txt"'}
-    return answer_of(req, f"{headers}\n{message.body_raw}".encode(), "text/plain", headers=kept)
+    more = {**AS_TEXT, "Content-Disposition": f'attachment; filename="{message.id}.txt"'}
+    return answer_of(req, f"{headers}\n{message.body_raw}".encode(), "text/plain", headers=more)
 
 
 @blueprint.function_name("chunks_get")
@@ -56,15 +54,14 @@ async def get_raw(req: func.HttpRequest) -> func.HttpResponse:
 async def get_chunk(req: func.HttpRequest) -> func.HttpResponse:
     """One chunk: a passage of a message, and where it stands in the body."""
     id_ = id_of(req, "id", HASH_ID, "chunk")
-    found = await find_by_id(await clients(), Chunk, id_, "chunk")
-    return answer_with(req, ChunkItem.of(read_document(Chunk, found)))
+    return answer_with(req, ChunkItem.of(await find_by_id(await clients(), Chunk, id_)))
 
 
 class ChunksAsked(QueryParameters):
     thread: HashId | None = None
     message: HashId | None = None
     limit: Limit = 50
-    after: str | None = Field(None, description="from `next` of the page before")
+    after: After = None
 
 
 @blueprint.function_name("chunks_list")
@@ -75,16 +72,13 @@ async def list_chunks(req: func.HttpRequest) -> func.HttpResponse:
     """The chunks of a thread or of a message."""
     wanted, connected = parse_query(req, ChunksAsked), await clients()
     if wanted.thread is None and wanted.message is None:
-        fault = {"parameter": "thread", "detail": "name a thread or a message"}
-        raise Problem(422, f"thread: {fault['detail']}", errors=[fault])
+        raise bad_parameter("thread", "name a thread or a message")
     filters = {"thread": wanted.thread, "message": wanted.message}
-    page = await CHUNKS.page(
-        connected.store, sort="message_key", filters=filters, after=wanted.after, size=wanted.limit
-    )
-    items = [ChunkItem.of(read_document(Chunk, each)) for each in page.rows]
+    page = await CHUNKS.page(connected.store, filters=filters, after=wanted.after, size=wanted.limit)
+    items = [ChunkItem.of(chunk) for chunk in page.items]
     return answer_with(req, ChunkList(items=items, next=next_address(req, "/api/chunks", page.cursor)))
 
 
 async def _message(req: func.HttpRequest) -> Message:
     key = id_of(req, "key", HASH_ID, "message")
-    return read_document(Message, await find_by_id(await clients(), Message, key, "message"))
+    return await find_by_id(await clients(), Message, key)

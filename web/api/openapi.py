@@ -1,4 +1,4 @@
-"""The OpenAPI document, made of what the endpoints declare: their parameters and answers are its schemas."""
+"""The OpenAPI document, generated from what the endpoints declare with `@documented`."""
 
 import functools
 import json
@@ -46,7 +46,7 @@ Answers = Mapping[int, type[BaseModel] | str]
 
 @dataclass(frozen=True)
 class Described:
-    """One operation. An answer is a model, or the media type of what is not JSON."""
+    """One operation of the API. An answer is a model, or the media type of content that is not JSON."""
 
     method: str
     path: str
@@ -73,7 +73,7 @@ def documented(
     needs_key: bool = False,
     name: str = "",
 ) -> Callable[[Function], Function]:
-    """Put a function into the document. Its docstring says what it does, else its name."""
+    """Add a function to the document. The first line of its docstring becomes the summary."""
 
     def remember(function: Function) -> Function:
         summary = (function.__doc__ or function.__name__.replace("_", " ").capitalize()).strip()
@@ -97,7 +97,7 @@ def documented(
 def document() -> dict[str, Any]:
     schemas = _schemas()
     paths: dict[str, Any] = {}
-    for operation in sorted(OPERATIONS.values(), key=lambda each: (each.path, each.method)):
+    for operation in sorted(OPERATIONS.values(), key=lambda described: (described.path, described.method)):
         paths.setdefault(f"/{operation.path}", {})[operation.method.lower()] = _operation(operation)
     return {
         "openapi": "3.1.0",
@@ -118,9 +118,9 @@ def document() -> dict[str, Any]:
 def _models() -> list[type[BaseModel]]:
     found: dict[type[BaseModel], None] = {ProblemDetails: None}
     for operation in OPERATIONS.values():
-        for each in (*operation.answers.values(), operation.body):
-            if each is not None and not isinstance(each, str):
-                found[each] = None
+        for content in (*operation.answers.values(), operation.body):
+            if content is not None and not isinstance(content, str):
+                found[content] = None
     return list(found)
 
 
@@ -172,15 +172,15 @@ def _in_query(operation: Described) -> list[dict[str, Any]]:
         return []
     schema = operation.query.model_json_schema(ref_template=REFERENCE)
     return [
-        {"name": name, "in": "query", "schema": _flat(each, schema.get("$defs", {}))}
+        {"name": name, "in": "query", "schema": _flat(described, schema.get("$defs", {}))}
         | ({"required": True} if name in schema.get("required", []) else {})
-        for name, each in schema["properties"].items()
+        for name, described in schema["properties"].items()
     ]
 
 
 def _flat(schema: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """A parameter's schema by itself: what it refers to put in place, and no null, which no query can say."""
-    choices = [each for each in schema.get("anyOf", []) if each != {"type": "null"}]
+    """A parameter's schema with references resolved and without null, which no query string can express."""
+    choices = [choice for choice in schema.get("anyOf", []) if choice != {"type": "null"}]
     if len(choices) == 1:
         schema = {**{name: value for name, value in schema.items() if name != "anyOf"}, **choices[0]}
     if "$ref" in schema:

@@ -1,49 +1,61 @@
-"""Operations over HTTP: what became of a fetch that was asked for."""
+"""Operations over HTTP: accepted here, done by a queue's function, and followed at their address."""
 
-import re
 from typing import Any
 
 import azure.functions as func
+from pydantic import BaseModel
 
-from shared.clients.connections import clients
+from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
+from shared.core.ids import OPERATION_ID
 from shared.documents.operations import Operation
 from shared.documents.removals import Removal
+from shared.retrieval.links import api_of
+from shared.upkeep.removal.requests import request_removal
 from web.api.ingestion_schemas import OperationDetail, OperationShown, RemovalDetail
 from web.api.openapi import documented
 from web.caching import answer_json
-from web.problems import Problem, json_errors
+from web.parameters import checked_id
+from web.problems import Problem, answer, json_errors
 
-__all__ = ["blueprint"]
+__all__ = ["accept_removal", "accepted", "blueprint"]
 
 blueprint = func.Blueprint()
-_ID = re.compile(r"[0-9a-f]{32}")
+
+
+def accepted(operation_id: str, *, already_running: bool) -> func.HttpResponse:
+    location = api_of("operations", operation_id)
+    links = {"operation": location}
+    body = {"operation_id": operation_id, "already_running": already_running, "links": links}
+    return answer(202, body, Location=location)
+
+
+async def accept_removal(connected: Clients, kind: str, target: str) -> func.HttpResponse:
+    now = connected.runtime.now()
+    removal = await request_removal(connected, kind, target, requested_by="api", now=now)
+    if removal is None:
+        raise Problem(404, f"There is no {kind} {target!r}.")
+    return accepted(removal.id, already_running=removal.created_at != now)
 
 
 @blueprint.function_name("operations_get")
 @blueprint.route(route="api/operations/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented("GET", "api/operations/{id}", {200: OperationShown}, ids={"id": r"^[0-9a-f]{32}$"})
+@documented("GET", "api/operations/{id}", {200: OperationShown}, ids={"id": OPERATION_ID})
 @json_errors
 async def get_operation(req: func.HttpRequest) -> func.HttpResponse:
     """What became of a fetch or a deletion that was asked for."""
-    id_, operation = req.route_params["id"], None
-    if _ID.fullmatch(id_):
-        operation = await (await clients()).store.find(Operation, id_, id_, Session())
-    if operation is None and (removal := await _removal(id_)) is not None:
-        return answer_json(req, removal)
-    if operation is None:
-        raise Problem(404, "There is no operation with this id; they are kept for a week.")
-    links = {"self": f"/api/operations/{operation.id}", "source": f"/api/sources/{operation.source}"}
-    shown = operation.model_dump(mode="json", include=set(OperationDetail.model_fields))
-    return answer_json(req, {**shown, "links": links})
-
-
-async def _removal(id_: str) -> dict[str, Any] | None:
-    """A deletion, and when it is done its receipt."""
-    removal = None
-    if _ID.fullmatch(id_):
-        removal = await (await clients()).store.find(Removal, id_, id_, Session())
+    what = "operation with this id; they are kept for a week"
+    id_, store = checked_id(req.route_params["id"], OPERATION_ID, what), (await clients()).store
+    operation = await store.find(Operation, id_, id_, Session())
+    if operation is not None:
+        links = {"source": api_of("sources", operation.source)}
+        return answer_json(req, _shown(operation, OperationDetail, links))
+    removal = await store.find(Removal, id_, id_, Session())
     if removal is None:
-        return None
-    shown = removal.model_dump(mode="json", include=set(RemovalDetail.model_fields))
-    return {**shown, "links": {"self": f"/api/operations/{removal.id}"}}
+        raise Problem(404, f"There is no {what}.")
+    return answer_json(req, _shown(removal, RemovalDetail, {}))
+
+
+def _shown(document: Operation | Removal, shape: type[BaseModel], links: dict[str, str]) -> dict[str, Any]:
+    shown = document.model_dump(mode="json", include=set(shape.model_fields))
+    return {**shown, "links": {"self": api_of("operations", document.id), **links}}

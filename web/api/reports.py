@@ -1,71 +1,23 @@
 """Reports over HTTP: what was agreed, found by list, thread, draft, people, time and outcome."""
 
-from typing import Literal
-
 import azure.functions as func
-from pydantic import Field
 
 from shared.clients.connections import clients
 from shared.core.ids import REPORT_ID
-from shared.documents.base import stored_time
-from shared.documents.containers import read_document
-from shared.documents.reports import Report
-from shared.domain.summaries.models import SummaryType
-from shared.retrieval.listings import REPORTS, ConsensusFilter
-from shared.retrieval.parameters import (
-    Day,
-    DraftName,
-    HashId,
-    Limit,
-    QueryParameters,
-    SourceName,
-    day_after,
-    start_of,
-)
+from shared.retrieval.listing import REPORTS
 from shared.retrieval.read_models import ReportDetail, ReportItem, ReportList
-from shared.retrieval.reports import find_report, report_detail, summary_of
+from shared.retrieval.reports import report_and_summary, report_detail
+from web.api.list_parameters import ReportsAsked
 from web.api.openapi import documented
-from web.caching import answer_of, answer_with
+from web.caching import NOT_SNIFFED, answer_of, answer_with
 from web.pagination import next_address
 from web.parameters import id_of, parse_query
-from web.problems import Problem, json_errors
+from web.problems import json_errors
 
 __all__ = ["blueprint"]
 
 blueprint = func.Blueprint()
 PATH = "/api/reports"
-Order = Literal["-published_at", "published_at", "-last_message_date", "last_message_date"]
-
-
-class ReportsAsked(QueryParameters):
-    source: SourceName | None = None
-    thread: HashId | None = None
-    draft: DraftName | None = Field(None, description="a draft (any version of it), RFC, BCP or STD")
-    since: Day | None = Field(None, alias="from", description="last message on this day or later")
-    until: Day | None = Field(None, alias="to", description="last message on this day or earlier")
-    participant: str | None = Field(None, min_length=1, max_length=320, description="an address, or a name")
-    consensus: ConsensusFilter | None = None
-    type: SummaryType | None = None
-    outdated: bool = Field(default=False, description="earlier versions as well")
-    sort: Literal["-published_at", "published_at", "-last_message_date", "last_message_date"] = (
-        "-published_at"
-    )
-    limit: Limit = 50
-    after: str | None = Field(None, description="from `next` of the page before")
-
-    def filters(self) -> dict[str, object]:
-        since, until = start_of(self.since), day_after(self.until)
-        return {
-            "source": self.source,
-            "thread": self.thread,
-            "draft": self.draft,
-            "since": since and stored_time(since),
-            "until": until and stored_time(until),
-            "participant": self.participant,
-            "consensus": self.consensus,
-            "type": self.type and self.type.value,
-            "current": None if self.outdated else True,
-        }
 
 
 @blueprint.function_name("reports_list")
@@ -78,7 +30,7 @@ async def list_reports(req: func.HttpRequest) -> func.HttpResponse:
     page = await REPORTS.page(
         connected.store, sort=wanted.sort, filters=wanted.filters(), after=wanted.after, size=wanted.limit
     )
-    items = [ReportItem.of(read_document(Report, each)) for each in page.rows]
+    items = [ReportItem.of(report) for report in page.items]
     return answer_with(req, ReportList(items=items, next=next_address(req, PATH, page.cursor)))
 
 
@@ -97,10 +49,6 @@ async def get_report(req: func.HttpRequest) -> func.HttpResponse:
 @json_errors
 async def get_markdown(req: func.HttpRequest) -> func.HttpResponse:
     """The report's text as Markdown."""
-    connected = await clients()
-    report = await find_report(connected, id_of(req, "id", REPORT_ID, "report"))
-    summary = await summary_of(connected, report)
-    if summary is None:
-        raise Problem(404, "The summary of this report is no longer there.")
-    kept = {"Content-Disposition": f'inline; filename="{report.id}.md"', "X-Content-Type-Options": "nosniff"}
-    return answer_of(req, summary.content_markdown.encode(), "text/markdown", headers=kept)
+    report, summary = await report_and_summary(await clients(), id_of(req, "id", REPORT_ID, "report"))
+    headers = {**NOT_SNIFFED, "Content-Disposition": f'inline; filename="{report.id}.md"'}
+    return answer_of(req, summary.content_markdown.encode(), "text/markdown", headers=headers)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from datetime import UTC, datetime
+from collections.abc import Callable
 from typing import Any
 
 import azure.functions as func
@@ -11,24 +11,34 @@ from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
 from shared.clients.outbound import redacted_url
-from shared.documents.containers import read_document
-from shared.documents.queries.sources import SOURCES
 from shared.documents.sources import NAME_PATTERN, Source, SourceType
 from shared.ingestion.fetch_requests import Requested, request_fetch
 from shared.ingestion.source_definitions import (
     SourceDefinition,
+    check_login_given,
     check_reachable,
     definition_of,
     source_of,
     updated_source,
 )
-from shared.retrieval.parameters import Limit, QueryParameters
-from web.api.ingestion_schemas import OperationAccepted, SourceDeleted, SourceItem, SourceList
+from shared.retrieval.links import api_of
+from shared.retrieval.listing import SOURCES
+from shared.retrieval.parameters import After, Limit, QueryParameters
+from web.access import is_operator
+from web.api.ingestion_schemas import (
+    OperationAccepted,
+    PublicSource,
+    SourceDeleted,
+    SourceItem,
+    SourceList,
+    SourceShown,
+)
 from web.api.openapi import documented
-from web.api.removals import accept_removal
+from web.api.operations import accept_removal, accepted
 from web.caching import answer_json
-from web.pagination import page, page_size
-from web.problems import Problem, answer, json_errors
+from web.pagination import next_address
+from web.parameters import parse_query
+from web.problems import Problem, answer, bad_field, json_errors
 
 __all__ = ["blueprint"]
 
@@ -37,7 +47,9 @@ PATH = "/api/sources"
 PLACE, ONE = "api/sources", "api/sources/{name}"
 NAMED = {"name": NAME_PATTERN}
 LARGEST_BODY = 64 * 1024
-TRIES = 5
+MAX_WRITE_ATTEMPTS = 5  # optimistic concurrency: a fetch writes to the same source
+BY_CALLER = {"Cache-Control": "private, no-cache", "Vary": "x-operator-key, x-ms-client-principal"}
+_USER = re.compile(r"//[^/@]*@")
 CHANGED = "The source changed meanwhile: read it again, and repeat."
 
 
@@ -47,7 +59,7 @@ class DeletionAsked(QueryParameters):
 
 class SourcesAsked(QueryParameters):
     limit: Limit = 50
-    after: str | None = None
+    after: After = None
 
 
 @blueprint.function_name("sources_create")
@@ -59,11 +71,11 @@ async def create_source(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
     definition = _checked(_body(req), connected)
     session = Session()
-    source = source_of(definition, datetime.now(UTC))
+    source = source_of(definition, connected.runtime.now())
     if not await connected.store.create(source, session):
         raise Problem(409, f"There is a source named {definition.name!r} already.")
     created = await connected.store.read(Source, source.id, source.id, session)
-    return answer(201, _shown(created), Location=f"{PATH}/{source.id}", ETag=created.etag or "")
+    return answer(201, _shown(created), Location=api_of("sources", source.id), ETag=created.etag or "")
 
 
 @blueprint.function_name("sources_list")
@@ -71,22 +83,24 @@ async def create_source(req: func.HttpRequest) -> func.HttpResponse:
 @documented("GET", PLACE, {200: SourceList}, query=SourcesAsked)
 @json_errors
 async def list_sources(req: func.HttpRequest) -> func.HttpResponse:
-    """The defined sources, by name."""
-    connected, size = await clients(), page_size(req)
-    after = req.params.get("after", "")
-    rows = [each async for each in connected.store.query(SOURCES, Session(), after=after, limit=size + 1)]
-    found = [read_document(Source, each) for each in rows]
-    return answer_json(req, page(req, PATH, found, size, _shown, lambda each: each.id))
+    """The defined sources, by name; to an operator also their settings, and how their last fetches went."""
+    wanted, connected = parse_query(req, SourcesAsked), await clients()
+    page = await SOURCES.page(connected.store, after=wanted.after, size=wanted.limit)
+    show = _view_for(req, connected)
+    items = [show(source) for source in page.items]
+    body = {"items": items, "next": next_address(req, PATH, page.cursor)}
+    return answer_json(req, body, headers=BY_CALLER)
 
 
 @blueprint.function_name("sources_get")
 @blueprint.route(route="api/sources/{name}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented("GET", ONE, {200: SourceItem}, ids=NAMED)
+@documented("GET", ONE, {200: SourceShown}, ids=NAMED)
 @json_errors
 async def get_source(req: func.HttpRequest) -> func.HttpResponse:
-    """One source's definition, and how its last fetch went."""
-    source = await _found(req, await clients())
-    return answer_json(req, _shown(source), etag=source.etag)
+    """One source; to an operator also its settings, and how its last fetch went."""
+    connected = await clients()
+    source = await _found(req, connected)
+    return answer_json(req, _view_for(req, connected)(source), etag=source.etag, headers=BY_CALLER)
 
 
 @blueprint.function_name("sources_update")
@@ -105,14 +119,15 @@ async def get_source(req: func.HttpRequest) -> func.HttpResponse:
 async def update_source(req: func.HttpRequest) -> func.HttpResponse:
     """PUT gives the whole definition anew; PATCH is a JSON merge patch of it (RFC 7396)."""
     connected = await clients()
-    for _ in range(TRIES):
+    for _ in range(MAX_WRITE_ATTEMPTS):
         source = await _found(req, connected)
         _check_match(req, source)
-        now = datetime.now(UTC)
-        updated = updated_source(source, _checked(_merged(req, source), connected), now)
-        kept = await connected.store.replace(updated, Session())
-        if kept is not Conflict.CONFLICT:
-            return answer(200, _shown(kept), ETag=kept.etag or "")
+        definition = _checked(_merged(req, source), connected)
+        _check_login(req, source, definition)
+        updated = updated_source(source, definition, connected.runtime.now())
+        stored = await connected.store.replace(updated, Session())
+        if stored is not Conflict.CONFLICT:
+            return answer(200, _shown(stored), ETag=stored.etag or "")
     raise Problem(409, CHANGED)
 
 
@@ -129,14 +144,14 @@ async def update_source(req: func.HttpRequest) -> func.HttpResponse:
 @json_errors
 async def delete_source(req: func.HttpRequest) -> func.HttpResponse:
     """Delete a source's definition; with `derived` also all that came from it, which else is kept."""
-    connected = await clients()
+    wanted, connected = parse_query(req, DeletionAsked), await clients()
     source = await _found(req, connected)
     _check_match(req, source)
-    if req.params.get("derived", "").lower() == "true":
+    if wanted.derived:
         return await accept_removal(connected, "source", source.name)
     await connected.store.delete(Source, source.id, source.id, Session())
-    kept = "Only the source itself was deleted; archives, messages and reports that came from it are kept."
-    return answer(200, {"name": source.name, "deleted": True, "cascade": False, "detail": kept})
+    detail = "Only the source itself was deleted; archives, messages and reports that came from it are kept."
+    return answer(200, {"name": source.name, "deleted": True, "cascade": False, "detail": detail})
 
 
 @blueprint.function_name("sources_trigger")
@@ -146,24 +161,15 @@ async def delete_source(req: func.HttpRequest) -> func.HttpResponse:
 async def trigger_source(req: func.HttpRequest) -> func.HttpResponse:
     """Ask for a fetch now; where one is under way, that one is the answer."""
     connected = await clients()
-    for _ in range(TRIES):
+    for _ in range(MAX_WRITE_ATTEMPTS):
         source = await _found(req, connected)
         if source.source_type == SourceType.UPLOAD:
             raise Problem(409, "This source takes uploads and has nothing to fetch: use POST /api/archives.")
-        requested = await request_fetch(source, connected, requested_by="trigger", now=datetime.now(UTC))
+        now = connected.runtime.now()
+        requested = await request_fetch(source, connected, requested_by="trigger", now=now)
         if isinstance(requested, Requested):
-            return _accepted(requested)
+            return accepted(requested.operation_id, already_running=not requested.is_new)
     raise Problem(409, CHANGED)
-
-
-def _accepted(requested: Requested) -> func.HttpResponse:
-    location = f"/api/operations/{requested.operation_id}"
-    body = {
-        "operation_id": requested.operation_id,
-        "already_running": not requested.is_new,
-        "links": {"operation": location},
-    }
-    return answer(202, body, Location=location)
 
 
 def _body(req: func.HttpRequest) -> dict[str, Any]:
@@ -184,10 +190,9 @@ def _merged(req: func.HttpRequest, source: Source) -> dict[str, Any]:
     if req.method == "PATCH":
         body = _merge_patch(definition_of(source), body)
     if body.get("url") == redacted_url(source.url):
-        body["url"] = source.url  # given back as it was shown
+        body["url"] = source.url  # the client sends back the redacted address that it was shown
     if body.setdefault("name", source.name) != source.name:
-        fault = {"pointer": "/name", "detail": "a source cannot be renamed"}
-        raise Problem(422, f"/name: {fault['detail']}", errors=[fault])
+        raise bad_field("name", "a source cannot be renamed")
     return body
 
 
@@ -208,9 +213,16 @@ def _checked(body: dict[str, Any], connected: Clients) -> SourceDefinition:
     try:
         check_reachable(definition, connected.settings)
     except ValueError as error:
-        fault = {"pointer": "/url", "detail": str(error).removeprefix("url: ")}
-        raise Problem(422, f"/url: {fault['detail']}", errors=[fault]) from None
+        raise bad_field("url", str(error).removeprefix("url: ")) from None
     return definition
+
+
+def _check_login(req: func.HttpRequest, source: Source, definition: SourceDefinition) -> None:
+    """PUT gives everything anew; a PATCH has only what its body names."""
+    try:
+        check_login_given(source, definition, _body(req).get("settings"))
+    except ValueError as error:
+        raise bad_field("settings", str(error).removeprefix("settings: ")) from None
 
 
 async def _found(req: func.HttpRequest, connected: Clients) -> Source:
@@ -224,11 +236,32 @@ async def _found(req: func.HttpRequest, connected: Clients) -> Source:
 
 def _check_match(req: func.HttpRequest, source: Source) -> None:
     wanted = req.headers.get("if-match")
-    if wanted and wanted != "*" and source.etag not in [each.strip() for each in wanted.split(",")]:
+    if wanted and wanted != "*" and source.etag not in [tag.strip() for tag in wanted.split(",")]:
         raise Problem(412, CHANGED)
 
 
+def _view_for(req: func.HttpRequest, connected: Clients) -> Callable[[Source], dict[str, Any]]:
+    return _shown if is_operator(req, connected.settings) else _public
+
+
 def _shown(source: Source) -> dict[str, Any]:
+    """Everything but the signature of its link: for operators, and for writers, who have a function key."""
     shown = source.model_dump(mode="json", include=set(SourceItem.model_fields))
-    links = {"self": f"{PATH}/{source.id}", "trigger": f"{PATH}/{source.id}/trigger"}
-    return {**shown, "url": redacted_url(source.url), "links": links}
+    return {**shown, "url": redacted_url(source.url), "links": _links(source)}
+
+
+def _public(source: Source) -> dict[str, Any]:
+    """For readers: no settings, cursor, lease or error, which name secrets or quote a server's answer."""
+    shown = source.model_dump(mode="json", include=set(PublicSource.model_fields))
+    return {**shown, "url": _public_url(source), "links": _links(source)}
+
+
+def _public_url(source: Source) -> str:
+    if source.source_type == SourceType.LOCAL:
+        return ""  # a path on our own machine
+    return _USER.sub("//", redacted_url(source.url.partition("#")[0]))
+
+
+def _links(source: Source) -> dict[str, str]:
+    own = api_of("sources", source.id)
+    return {"self": own, "trigger": f"{own}/trigger"}

@@ -1,28 +1,16 @@
 """Threads over HTTP, and their messages in the order of reading."""
 
-from typing import Literal
-
 import azure.functions as func
 from pydantic import Field
 
 from shared.clients.connections import clients
 from shared.core.ids import HASH_ID
-from shared.documents.base import ProcessingStatus, stored_time
-from shared.documents.containers import read_document
 from shared.documents.threads import Thread
 from shared.retrieval.conversation import Placed, in_reading_order
+from shared.retrieval.errors import InvalidCursorError
 from shared.retrieval.links import api_of, page_of_message
-from shared.retrieval.listings import THREADS, ConsensusFilter
-from shared.retrieval.parameters import (
-    Day,
-    DraftName,
-    HashId,
-    Limit,
-    QueryParameters,
-    SourceName,
-    day_after,
-    start_of,
-)
+from shared.retrieval.listing import THREADS
+from shared.retrieval.parameters import HashId, Limit, QueryParameters
 from shared.retrieval.read_models import (
     MessageInThread,
     MessagesOfThread,
@@ -31,43 +19,17 @@ from shared.retrieval.read_models import (
     ThreadList,
 )
 from shared.retrieval.reports import messages_of, resolved_thread
+from web.api.list_parameters import ThreadsAsked
 from web.api.openapi import documented
 from web.caching import answer_with
 from web.pagination import next_address
 from web.parameters import id_of, parse_query
-from web.problems import Problem, json_errors
+from web.problems import json_errors
 
 __all__ = ["blueprint"]
 
 blueprint = func.Blueprint()
 PATH = "/api/threads"
-
-
-class ThreadsAsked(QueryParameters):
-    source: SourceName | None = None
-    archive: HashId | None = None
-    draft: DraftName | None = Field(None, description="a draft (any version of it), RFC, BCP or STD")
-    since: Day | None = Field(None, alias="from", description="last message on this day or later")
-    until: Day | None = Field(None, alias="to", description="last message on this day or earlier")
-    participant: str | None = Field(None, min_length=1, max_length=320, description="an address, or a name")
-    consensus: ConsensusFilter | None = None
-    status: ProcessingStatus | None = None
-    sort: Literal["-last_message_date", "last_message_date"] = "-last_message_date"
-    limit: Limit = 50
-    after: str | None = Field(None, description="from `next` of the page before")
-
-    def filters(self) -> dict[str, object]:
-        since, until = start_of(self.since), day_after(self.until)
-        return {
-            "source": self.source,
-            "archive": self.archive,
-            "draft": self.draft,
-            "since": since and stored_time(since),
-            "until": until and stored_time(until),
-            "participant": self.participant,
-            "consensus": self.consensus,
-            "status": self.status and self.status.value,
-        }
 
 
 @blueprint.function_name("threads_list")
@@ -80,7 +42,7 @@ async def list_threads(req: func.HttpRequest) -> func.HttpResponse:
     page = await THREADS.page(
         connected.store, sort=wanted.sort, filters=wanted.filters(), after=wanted.after, size=wanted.limit
     )
-    items = [ThreadItem.of(read_document(Thread, each)) for each in page.rows]
+    items = [ThreadItem.of(thread) for thread in page.items]
     return answer_with(req, ThreadList(items=items, next=next_address(req, PATH, page.cursor)))
 
 
@@ -118,7 +80,7 @@ async def list_messages(req: func.HttpRequest) -> func.HttpResponse:
             thread_id=thread.id,
             message_count=len(placed),
             missing=max(thread.message_count - len(placed), 0),
-            items=[_in_thread(each) for each in shown],
+            items=[_in_thread(reply) for reply in shown],
             next=next_address(req, path, shown[-1].message.id if more else None),
         ),
     )
@@ -131,11 +93,10 @@ async def _thread(req: func.HttpRequest) -> Thread:
 def _after(placed: list[Placed], key: str | None) -> int:
     if key is None:
         return 0
-    for position, each in enumerate(placed):
-        if each.message.id == key:
+    for position, reply in enumerate(placed):
+        if reply.message.id == key:
             return position + 1
-    fault = {"parameter": "after", "detail": "is not a message of this thread"}
-    raise Problem(422, f"after: {fault['detail']}", errors=[fault])
+    raise InvalidCursorError("is not a message of this thread")
 
 
 def _in_thread(placed: Placed) -> MessageInThread:

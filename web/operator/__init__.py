@@ -1,1 +1,1 @@
-"""The operator's page: causes of dead letters with one safe action each, and what is stuck."""
+"""The operator's page: dead letters by cause, with a button to requeue a group, and stuck documents."""

@@ -1,4 +1,4 @@
-"""The page and its forms."""
+"""The operator's page, and the forms on it."""
 
 import re
 from datetime import timedelta
@@ -7,9 +7,10 @@ from urllib.parse import parse_qs
 import azure.functions as func
 
 from shared.clients.connections import Clients, clients
+from shared.core.ids import AUDIT_ID, CAUSE_ID
 from shared.upkeep.audit import Actor
 from shared.upkeep.deadletters.background import request_requeue
-from web.operator.access import Visitor, allowed_form, cookie_header, enter, visitor
+from web.access import Visitor, allowed_form, cookie_header, enter, visitor
 from web.operator.view import running_on, view_of
 from web.problems import Problem
 from web.rendering import html_errors, show
@@ -20,8 +21,6 @@ blueprint = func.Blueprint()
 PATH = "/operator"
 NEVER_KEPT = {"Cache-Control": "no-store"}
 LARGEST_FORM = 4096
-GROUP = re.compile(r"[0-9a-f]{8}")
-OPERATION = re.compile(r"[0-9]{8}-[0-9a-f]{8}")
 CLOSED = "This page is closed: set OPERATOR_KEY, or give an account the role operator (docs/operations.md)."
 UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 WRONG_FORM = "The form is too old, or was not sent from this page. Load the page again, and repeat."
@@ -37,7 +36,7 @@ async def operator_page(req: func.HttpRequest) -> func.HttpResponse:
         return _login(req, connected)
     asked = req.params.get("asked", "")
     view = await view_of(connected, fresh=bool(asked))
-    running = {each.id: running_on(view.status, each.id) for each in view.groups}
+    running = {group.id: running_on(view.status, group.id) for group in view.groups}
     headers = {**NEVER_KEPT, **(cookie_header(req, who.cookie) if who.cookie else {})}
     return show(
         req,
@@ -47,7 +46,7 @@ async def operator_page(req: func.HttpRequest) -> func.HttpResponse:
         view=view,
         running=running,
         span=_span,
-        asked=asked if OPERATION.fullmatch(asked) else None,
+        asked=asked if re.fullmatch(AUDIT_ID, asked) else None,
     )
 
 
@@ -78,10 +77,10 @@ async def operator_requeue(req: func.HttpRequest) -> func.HttpResponse:
     connected, form = await clients(), _form(req)
     who = _checked(req, connected, form)
     wanted = form.get("group", "")
-    if not GROUP.fullmatch(wanted):
+    if not re.fullmatch(CAUSE_ID, wanted):
         raise Problem(422, "group: must be a group's id")
     view = await view_of(connected, fresh=True)
-    group = next((each for each in view.groups if each.id == wanted), None)
+    group = next((found for found in view.groups if found.id == wanted), None)
     if group is None:
         raise Problem(404, "There are no dead letters of this group any more.")
     audit = running_on(view.status, group.id) or await request_requeue(

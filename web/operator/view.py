@@ -1,4 +1,4 @@
-"""What the page shows, read once for all who look at the same time."""
+"""The data of the operator's page, cached for a few seconds and shared by concurrent visitors."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ from shared.upkeep.oversight.stuck_documents import StuckDocument, failed_docume
 __all__ = ["View", "running_on", "view_of"]
 
 FRESH_SECONDS = 3.0
-LETTERS_A_QUEUE = 5000  # looked at; more than these do not change what is to be done
+LETTERS_A_QUEUE = 5000  # read at most: more do not change what an operator has to do
 SHOWN_DOCUMENTS = 20
 SHOWN_OPERATIONS = 10
 UNDER_WAY = frozenset({AuditStatus.ASKED, AuditStatus.RUNNING})
@@ -30,16 +30,16 @@ class View:
 
     @property
     def done(self) -> dict[str, StageStatus]:
-        return {each.stage: each for each in self.status.stages}
+        return {stage.stage: stage for stage in self.status.stages}
 
     @property
     def kept(self) -> dict[str, DocumentsStatus]:
-        return {each.stage: each for each in self.status.documents}
+        return {counts.stage: counts for counts in self.status.documents}
 
     @property
     def partial(self) -> bool:
         """Whether there are more dead letters than were looked at."""
-        return any(each.dead > LETTERS_A_QUEUE for each in self.status.queues)
+        return any(queue.dead > LETTERS_A_QUEUE for queue in self.status.queues)
 
 
 def running_on(status: SystemStatus, group: str) -> Audit | None:
@@ -54,7 +54,7 @@ _read: WeakKeyDictionary[Clients, tuple[float, asyncio.Task[View]]] = WeakKeyDic
 
 
 async def view_of(clients: Clients, *, fresh: bool = False) -> View:
-    """A few seconds old at most; older where it takes long, so that looking is never most of the work."""
+    """The cached view. It lives four times as long as reading took: reading is never most of the load."""
     until, task = _read.get(clients, (0.0, None))
     if task is None or fresh or time.monotonic() > until or (task.done() and task.exception() is not None):
         task = asyncio.create_task(_read_once(clients))
@@ -63,11 +63,11 @@ async def view_of(clients: Clients, *, fresh: bool = False) -> View:
 
 
 async def _read_once(clients: Clients) -> View:
-    """How long it is worth is settled here, where no visitor who leaves can break it off."""
+    """Sets the expiry as well: this task is shielded, so a visitor who disconnects cannot cancel it."""
     started = time.monotonic()
     view = await _read_view(clients)
     ended, task = time.monotonic(), asyncio.current_task()
-    if task is not None and _read[clients][1] is task:  # and not a fresher one
+    if task is not None and _read[clients][1] is task:  # a fresh read may have replaced it
         _read[clients] = (ended + max(FRESH_SECONDS, 4 * (ended - started)), task)
     return view
 
@@ -78,15 +78,17 @@ async def _read_view(clients: Clients) -> View:
         _first(stuck_documents(clients)),
         _first(failed_documents(clients)),
     )
-    queues = [each.queue for each in status.queues if each.dead]  # a link to each of the others costs time
+    queues = [
+        queue.queue for queue in status.queues if queue.dead
+    ]  # opening a link to the empty ones costs time
     letters = await diagnosed_letters(clients, queues, most=LETTERS_A_QUEUE)
     return View(status, group_letters(letters), stuck, failed)
 
 
 async def _first(found: AsyncIterator[StuckDocument]) -> list[StuckDocument]:
     shown: list[StuckDocument] = []
-    async for each in found:
-        shown.append(each)
+    async for document in found:
+        shown.append(document)
         if len(shown) == SHOWN_DOCUMENTS:
             break
     return shown

@@ -1,1 +1,1 @@
-"""The pages that people read: rendered here, readable without a script."""
+"""The readers' pages: rendered on the server, and usable without JavaScript."""

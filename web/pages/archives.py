@@ -3,14 +3,11 @@
 import azure.functions as func
 
 from shared.clients.connections import clients
-from shared.clients.cosmos.session import Session
 from shared.core.ids import HASH_ID
-from shared.documents.archives import Archive
-from shared.documents.containers import read_document
-from shared.documents.queries.archives import LATEST
 from shared.pipeline.progress import progress_of
+from shared.retrieval.latest import latest_archives
+from shared.retrieval.reports import find_archive
 from web.parameters import id_of
-from web.problems import Problem
 from web.rendering import html_errors, show
 
 __all__ = ["blueprint"]
@@ -22,9 +19,7 @@ blueprint = func.Blueprint()
 @blueprint.route(route="archives", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def archives_page(req: func.HttpRequest) -> func.HttpResponse:
-    store = (await clients()).store
-    found = [read_document(Archive, each) async for each in store.query(LATEST, Session())]
-    return show(req, "pages/archives.html", archives=found)
+    return show(req, "pages/archives.html", archives=await latest_archives(await clients()))
 
 
 @blueprint.function_name("page_archive")
@@ -32,8 +27,6 @@ async def archives_page(req: func.HttpRequest) -> func.HttpResponse:
 @html_errors
 async def archive_page(req: func.HttpRequest) -> func.HttpResponse:
     connected, id_ = await clients(), id_of(req, "id", HASH_ID, "archive")
-    archive = await connected.store.find(Archive, id_, id_, Session())
-    if archive is None:
-        raise Problem(404, "There is no archive with this id.")
+    archive = await find_archive(connected, id_)
     progress = await progress_of(archive, connected)
     return show(req, "pages/archive.html", archive=archive, progress=progress)

@@ -21,8 +21,8 @@ async def drafts_page(req: func.HttpRequest) -> func.HttpResponse:
     return show(
         req,
         "pages/drafts.html",
-        drafts=[each for each in counts if each[0].startswith("draft-")],
-        published=[each for each in counts if not each[0].startswith("draft-")],
+        drafts=[draft for draft in counts if draft[0].startswith("draft-")],
+        published=[draft for draft in counts if not draft[0].startswith("draft-")],
     )
 
 
@@ -32,12 +32,12 @@ async def drafts_page(req: func.HttpRequest) -> func.HttpResponse:
 async def draft_page(req: func.HttpRequest) -> func.HttpResponse:
     name = draft_named(req)
     reports, threads = await of_draft(await clients(), name)
-    reported = {each.thread_id for each in reports}
+    reported = {report.thread_id for report in reports}
     return show(
         req,
         "pages/draft.html",
         name=name,
-        focused=[each for each in reports if each.summary_type is SummaryType.DRAFT_FOCUSED],
-        reports=[each for each in reports if each.summary_type is not SummaryType.DRAFT_FOCUSED],
-        others=[each for each in threads if each.id not in reported],
+        focused=[report for report in reports if report.summary_type is SummaryType.DRAFT_FOCUSED],
+        reports=[report for report in reports if report.summary_type is not SummaryType.DRAFT_FOCUSED],
+        others=[thread for thread in threads if thread.id not in reported],
     )

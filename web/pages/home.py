@@ -17,7 +17,7 @@ SHOWN = 12
 DIGESTS = 6
 
 
-# Only this route is the site's root on Azure, too: an empty one would be named after the function.
+# In Azure an empty route means the function's name. This pattern matches only the root of the site.
 @blueprint.function_name("page_home")
 @blueprint.route(route="{ignored:maxlength(0)?}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
@@ -29,13 +29,13 @@ async def home_page(req: func.HttpRequest) -> func.HttpResponse:
         source_names(connected),
     )
     disputed = {ConsensusType.DISSENT, ConsensusType.MIXED}
-    undecided = [each for each in reports if not each.has_consensus]
+    undecided = [report for report in reports if not report.has_consensus]
     return show(
         req,
         "pages/home.html",
-        agreed=[each for each in reports if each.has_consensus][:SHOWN],
-        contested=[each for each in undecided if each.consensus_type in disputed][:SHOWN],
-        open=[each for each in undecided if each.consensus_type not in disputed][:SHOWN],
+        agreed=[report for report in reports if report.has_consensus][:SHOWN],
+        contested=[report for report in undecided if report.consensus_type in disputed][:SHOWN],
+        open=[report for report in undecided if report.consensus_type not in disputed][:SHOWN],
         digests=digests,
         sources=sources,
         nothing=not reports,

@@ -1,7 +1,7 @@
-"""A message's body as it is read: paragraphs, quotes folded away, and the cited sentences marked in place.
+"""A message's body as a page shows it: paragraphs, collapsed quotes, and cited sentences marked.
 
-Marks are placed by offsets into `body_raw`: of a citation by way of its chunk's spans, of a stance by way of
-the normalised text. Everything here is plain text; the template escapes it.
+Marks are offsets into `body_raw`: those of a citation come from its chunk's spans, those of a stance from the
+normalised text. This module handles plain text only; the template escapes it.
 """
 
 import re
@@ -17,7 +17,7 @@ from shared.domain.summaries.models import Citation
 __all__ = ["Block", "TextMark", "TextRun", "body_blocks", "is_cut", "marks_of_citation", "marks_of_stance"]
 
 MOST_CHARS = 60_000  # of one message on a page; the rest is in the raw message
-WRAPPED = 45  # lines at least this long were broken by a mailer, not by their author
+WRAPPED = 45  # longer lines were wrapped by a mail client, so they flow as prose
 _LAID_OUT = re.compile(r"^(?: {2,}|\t)|\S {3,}\S|^[|+]|[-=_*~]{6,}", re.MULTILINE)
 _ITEM = re.compile(r" {0,2}(?:[-*o+•]|\(?\d{1,2}[.)]|\([a-z]\))\s")
 
@@ -77,13 +77,16 @@ def body_blocks(message: Message, marks: Iterable[TextMark] = ()) -> list[Block]
 
 
 def is_cut(message: Message, blocks: Sequence[Block]) -> bool:
-    return len(message.body_raw) > MOST_CHARS and sum(len(each.text) for each in blocks) < len(
+    return len(message.body_raw) > MOST_CHARS and sum(len(block.text) for block in blocks) < len(
         message.body_raw.strip()
     )
 
 
 def _segments(message: Message) -> list[Segment]:
-    found = [Segment(SegmentKind(each["kind"]), each["start"], each["end"]) for each in message.segments]
+    found = [
+        Segment(SegmentKind(segment["kind"]), segment["start"], segment["end"])
+        for segment in message.segments
+    ]
     return found or [Segment(SegmentKind.NEW, 0, len(message.body_raw))]
 
 
@@ -93,7 +96,7 @@ def _paragraphs(body: str, start: int, end: int, marks: Sequence[TextMark]) -> I
 
 
 def _stretches(body: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Lines that follow each other without a blank one between. By lines: a pattern could be made to hang."""
+    """Runs of lines without a blank line. Not by a regular expression: crafted mail could make it hang."""
     first, at = None, start
     for line in body[start:end].splitlines(keepends=True):
         if line.strip():
@@ -133,7 +136,7 @@ def _runs(body: str, start: int, end: int, marks: Sequence[TextMark]) -> Iterato
 def _apart(marks: Iterable[TextMark]) -> list[TextMark]:
     """Marks that overlap become one, with the anchors of all."""
     apart: list[TextMark] = []
-    for mark in sorted(marks, key=lambda each: (each.start, each.end)):
+    for mark in sorted(marks, key=lambda mark: (mark.start, mark.end)):
         if apart and mark.start < apart[-1].end:
             last = apart.pop()
             anchors = tuple(dict.fromkeys((*last.anchors, *mark.anchors)))
@@ -143,7 +146,7 @@ def _apart(marks: Iterable[TextMark]) -> list[TextMark]:
 
 
 def marks_of_citation(citation: Citation, chunk: Chunk, message: Message, anchor: str) -> list[TextMark]:
-    """Where the quote stands in the raw body; nowhere, if the chunk does not hold what it says."""
+    """The quote's offsets in the raw body; none if the chunk does not contain it verbatim."""
     start = chunk.text.find(citation.quote) if citation.offset is None else citation.offset
     end = start + len(citation.quote)
     if start < 0 or chunk.text[start:end] != citation.quote:
@@ -164,7 +167,7 @@ def marks_of_citation(citation: Citation, chunk: Chunk, message: Message, anchor
 
 
 def marks_of_stance(message: Message, start: int, end: int, anchor: str) -> list[TextMark]:
-    """The sentence that shows a stance, by its place in the normalised text."""
+    """The sentence that shows a stance, from its offsets in the normalised text."""
     body = NormalizedBody(message.body_raw, _segments(message))
     spans = body.raw_spans(start, end)
     return [

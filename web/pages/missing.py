@@ -1,4 +1,4 @@
-"""Addresses that lead nowhere. Azure tries routes in the order of function names: this is the last one."""
+"""The 404 page. Azure tries routes in the order of function names: `zz_` makes this one the last."""
 
 import azure.functions as func
 

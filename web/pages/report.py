@@ -7,10 +7,9 @@ from shared.clients.cosmos.session import Session
 from shared.core.ids import REPORT_ID
 from shared.documents.reports import Report
 from shared.documents.threads import Thread
-from shared.retrieval.reports import cited_in, find_report, summary_of
+from shared.retrieval.reports import cited_in, report_and_summary
 from web.pages.summary_view import CitedClaim, ShownSummary, shown_summary
 from web.parameters import id_of
-from web.problems import Problem
 from web.rendering import html_errors, show
 
 __all__ = ["blueprint"]
@@ -19,15 +18,17 @@ blueprint = func.Blueprint()
 
 
 async def _by_thread(report: Report, shown: ShownSummary) -> list[tuple[Thread, list[CitedClaim]]]:
-    """A digest's claims under the threads that they are of; threads of which it says nothing more as well."""
+    """A digest's claims by thread, in its order. Threads without a claim are listed, too."""
     if report.thread_id is not None:
         return []
-    keys = [(each, each) for each in report.thread_ids]
+    keys = [(thread_id, thread_id) for thread_id in report.thread_ids]
     found = await (await clients()).store.find_many(Thread, keys, Session())
     claims: dict[str | None, list[CitedClaim]] = {}
-    for each in (one for _, section in shown.sections for one in section):
-        claims.setdefault(each.claim.thread_id, []).append(each)
-    return [(found[each], claims.get(each, [])) for each in report.thread_ids if each in found]
+    for claim in (claim for _, section in shown.sections for claim in section):
+        claims.setdefault(claim.claim.thread_id, []).append(claim)
+    return [
+        (found[thread_id], claims.get(thread_id, [])) for thread_id in report.thread_ids if thread_id in found
+    ]
 
 
 @blueprint.function_name("page_report")
@@ -35,12 +36,9 @@ async def _by_thread(report: Report, shown: ShownSummary) -> list[tuple[Thread, 
 @html_errors
 async def report_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
-    report = await find_report(connected, id_of(req, "id", REPORT_ID, "report"))
-    summary = await summary_of(connected, report)
-    if summary is None:
-        raise Problem(404, "The summary of this report is no longer there.")
+    report, summary = await report_and_summary(connected, id_of(req, "id", REPORT_ID, "report"))
     cited = await cited_in(connected, report, summary)
-    shown = shown_summary(summary, [each.page for each in cited], {})
+    shown = shown_summary(summary, [citation.page for citation in cited], {})
     return show(
         req,
         "pages/report.html",

@@ -67,16 +67,16 @@ def _page(parameters: Mapping[str, Any], skip: int) -> str:
 def _facets(found: SearchResult, parameters: Mapping[str, Any]) -> dict[str, list[Choice]]:
     names = {hit.payload.get("sender"): hit.payload.get("sender_name") for hit in found.hits}
     made: dict[str, list[Choice]] = {title: [] for title in FACETS.values()}
-    for facet, values in found.hits.facets.items():
-        for each in (one for one in values if one.count):
-            if facet == "date":
-                choice = _year(each.value[:4], each.count, parameters)
+    for name, values in found.hits.facets.items():
+        for facet in filter(lambda value: value.count, values):
+            if name == "date":
+                choice = _year(facet.value[:4], facet.count, parameters)
                 made[FACETS["year"]].append(choice)
                 continue
-            field = FIELDS[facet]
-            label = names.get(each.value) or each.value if field == "sender" else each.value
-            changed = {field: each.value}
-            made[FACETS[field]].append(_choice(label, each.count, changed, parameters))
+            field = FIELDS[name]
+            label = names.get(facet.value) or facet.value if field == "sender" else facet.value
+            changed = {field: facet.value}
+            made[FACETS[field]].append(_choice(label, facet.count, changed, parameters))
     made[FACETS["year"]].reverse()
     return {title: choices for title, choices in made.items() if choices}
 
@@ -86,7 +86,7 @@ def _year(year: str, count: int, parameters: Mapping[str, Any]) -> Choice:
 
 
 def _choice(label: str, count: int, changed: Mapping[str, str], parameters: Mapping[str, Any]) -> Choice:
-    """Choosing it again undoes it; either way one starts at the first page."""
+    """A link that sets or removes this filter, and goes back to the first page."""
     chosen = all(str(parameters.get(name, "")).lower() == value.lower() for name, value in changed.items())
     kept = {name: value for name, value in parameters.items() if name not in {"skip", *changed}}
     address = f"/search?{urlencode(kept if chosen else {**kept, **changed})}"

@@ -7,14 +7,10 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.clients.cosmos.session import Session
-from shared.documents.archives import Archive
-from shared.documents.containers import read_document
-from shared.documents.queries.archives import ARCHIVES
-from shared.documents.queries.sources import DEFINED
 from shared.documents.sources import NAME_PATTERN, Source
-from shared.documents.threads import Thread
-from shared.retrieval.latest import latest_digests, source_names
-from shared.retrieval.listings import THREADS
+from shared.retrieval.latest import defined_sources, latest_archives_of_source, latest_digests, source_names
+from shared.retrieval.listing import THREADS
+from web.access import is_operator
 from web.pagination import next_address
 from web.problems import Problem
 from web.rendering import html_errors, show
@@ -30,12 +26,10 @@ A_PAGE = 40
 @html_errors
 async def sources_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
-    names = await source_names(connected)
-    defined = {
-        each["id"]: read_document(Source, each) async for each in connected.store.query(DEFINED, Session())
-    }
+    names, sources = await asyncio.gather(source_names(connected), defined_sources(connected))
+    defined = {source.name: source for source in sources}
     rows = [(name, defined.get(name)) for name in sorted({*names, *defined})]
-    return show(req, "pages/sources.html", rows=rows)
+    return show(req, "pages/sources.html", rows=rows, operator=is_operator(req, connected.settings))
 
 
 @blueprint.function_name("page_source")
@@ -46,31 +40,21 @@ async def source_page(req: func.HttpRequest) -> func.HttpResponse:
     if not re.fullmatch(NAME_PATTERN, name):
         raise Problem(404, "There is no list with this name.")
     threads, digests, archives, source = await asyncio.gather(
-        THREADS.page(
-            connected.store,
-            sort="-last_message_date",
-            filters={"source": name},
-            after=req.params.get("after"),
-            size=A_PAGE,
-        ),
+        THREADS.page(connected.store, filters={"source": name}, after=req.params.get("after"), size=A_PAGE),
         latest_digests(connected, 8, source=name),
-        _archives(name),
+        latest_archives_of_source(connected, name),
         connected.store.find(Source, name, name, Session()),
     )
-    if not threads.rows and not archives and source is None:
+    if not threads.items and not archives and source is None:
         raise Problem(404, "There is no list with this name.")
     return show(
         req,
         "pages/source.html",
         name=name,
-        source=source,
-        threads=[read_document(Thread, each) for each in threads.rows],
+        # What a server said of a failed fetch may quote a link or a name that is not public.
+        fetch_error=source.last_fetch_error if source and is_operator(req, connected.settings) else None,
+        threads=threads.items,
         following=next_address(req, f"/sources/{name}", threads.cursor),
         digests=digests,
         archives=archives,
     )
-
-
-async def _archives(name: str) -> list[Archive]:
-    rows = (await clients()).store.query(ARCHIVES, Session(), source=name)
-    return [read_document(Archive, each) async for each in rows]

@@ -70,11 +70,11 @@ def shown_summary(
 
 
 def _sections(summary: Summary, footnotes: Sequence[Footnote]) -> list[tuple[str, list[CitedClaim]]]:
-    """In the order of reading; a section that we do not know comes last, under its own name."""
+    """In a fixed order; an unknown section comes last, under its own name."""
     by_section: dict[str, list[CitedClaim]] = {}
     for claim in summary.claims:
-        cited = [footnotes[place] for place in claim.citations if place < len(footnotes)]
-        if cited:  # what nothing bears is not shown
+        cited = [footnotes[index] for index in claim.citations if index < len(footnotes)]
+        if cited:  # a claim without a citation is not shown
             by_section.setdefault(claim.section, []).append(CitedClaim(claim, cited))
     order = [*(name for name in HEADINGS if name in by_section), *(set(by_section) - set(HEADINGS))]
     return [(HEADINGS.get(name, name.capitalize()), by_section[name]) for name in order]
@@ -82,8 +82,8 @@ def _sections(summary: Summary, footnotes: Sequence[Footnote]) -> list[tuple[str
 
 def _people(summary: Summary, addresses: Mapping[str, str | None]) -> list[tuple[str, str, list[Person]]]:
     by_stance: dict[str, list[Person]] = {}
-    for each in summary.stances:
-        if each.counts_now:
-            person = Person(each.name or each.email, each.email, addresses.get(each.message_key))
-            by_stance.setdefault(each.stance, []).append(person)
+    for stance in summary.stances:
+        if stance.counts_now:
+            person = Person(stance.name or stance.email, stance.email, addresses.get(stance.message_key))
+            by_stance.setdefault(stance.stance, []).append(person)
     return [(stance, words, by_stance[stance]) for stance, words in STANCES.items() if stance in by_stance]

@@ -11,8 +11,8 @@ from shared.core.ids import HASH_ID, REPORT_ID
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
-from shared.retrieval.links import page_of_thread
-from shared.retrieval.reports import cited_chunks, find_report, messages_of, resolved_thread, summary_of
+from shared.retrieval.links import page_of
+from shared.retrieval.reports import cited_chunks, find_by_id, messages_of, resolved_thread, summary_of
 from web.pages.thread_view import ThreadPageData, thread_values
 from web.parameters import checked_id, id_of
 from web.rendering import html_errors, show
@@ -30,7 +30,7 @@ async def thread_page(req: func.HttpRequest) -> func.HttpResponse:
     thread = await resolved_thread(connected, id_)
     if thread.id != id_:
         asked = f"?{urlencode(dict(req.params))}" if req.params else ""
-        return func.HttpResponse(status_code=301, headers={"Location": page_of_thread(thread.id) + asked})
+        return func.HttpResponse(status_code=301, headers={"Location": page_of("threads", thread.id) + asked})
     messages, (summary, report) = await asyncio.gather(
         messages_of(connected, thread.id), _summary(req, connected, thread)
     )
@@ -46,7 +46,9 @@ async def _summary(
 ) -> tuple[Summary | None, Report | None]:
     """The thread's own, or that of the report whose citations are to be marked."""
     if "report" in req.params:
-        report = await find_report(connected, checked_id(req.params["report"], REPORT_ID, "report"))
+        report = await find_by_id(
+            connected, Report, checked_id(req.params["report"], REPORT_ID, "report with this id")
+        )
         is_own = report.summary_id == thread.summary_id
         return await summary_of(connected, report), None if is_own else report
     if thread.summary_id is None:

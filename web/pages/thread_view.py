@@ -1,4 +1,4 @@
-"""What a thread's page shows, made of the thread's documents alone."""
+"""The values of a thread's page, computed from the documents without I/O."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,15 +12,15 @@ from shared.documents.reports import Report
 from shared.documents.summaries import Summary, SummaryStance
 from shared.documents.threads import Thread
 from shared.retrieval.conversation import Placed, in_reading_order
-from shared.retrieval.links import page_of_thread
+from shared.retrieval.links import page_of
 from web.pages.message_body import Block, TextMark, body_blocks, is_cut, marks_of_citation, marks_of_stance
 from web.pages.summary_view import ShownSummary, shown_summary
-from web.problems import Problem
+from web.problems import bad_parameter
 
 __all__ = ["MESSAGES_A_PAGE", "ThreadPageData", "thread_values"]
 
 MESSAGES_A_PAGE = 400
-DEEPEST = 8  # further answers are not indented further
+DEEPEST = 8  # replies below this depth are not indented further
 SHOWN_STANCES = frozenset({"support", "objection", "question"})
 
 
@@ -60,15 +60,15 @@ class Pages:
     """A thread's messages in pages; most have one."""
 
     number: int
-    page_of: Mapping[str, int]  # by message
+    page_numbers: Mapping[str, int]  # by message
 
     @property
     def count(self) -> int:
-        return max(self.page_of.values(), default=1)
+        return max(self.page_numbers.values(), default=1)
 
     def address(self, message_key: str | None, anchor: str) -> str | None:
         """Of an anchor in a message: on this page, or on another."""
-        page = self.page_of.get(message_key or "")
+        page = self.page_numbers.get(message_key or "")
         if page is None:
             return None
         return f"#{anchor}" if page == self.number else f"?at={message_key}#{anchor}"
@@ -80,8 +80,8 @@ class Pages:
 def thread_values(reading: ThreadPageData, *, at: str | None = None, page: str = "1") -> dict[str, Any]:
     """The template's values for the page that holds message `at`, or for the page of this number."""
     thread, placed = reading.thread, in_reading_order(reading.messages)
-    page_of = {each.message.id: 1 + index // MESSAGES_A_PAGE for index, each in enumerate(placed)}
-    pages = _pages(page_of, at, page)
+    page_numbers = {reply.message.id: 1 + index // MESSAGES_A_PAGE for index, reply in enumerate(placed)}
+    pages = _pages(page_numbers, at, page)
     waits = thread.status is ProcessingStatus.PENDING
     return {
         "thread": thread,
@@ -90,54 +90,56 @@ def thread_values(reading: ThreadPageData, *, at: str | None = None, page: str =
         "messages": _views(placed[pages.positions()], reading),
         "pages": pages,
         "missing": max(thread.message_count - len(reading.messages), 0),
-        "given_up": [each for each in reading.messages if each.status is ProcessingStatus.FAILED_MAX_RETRIES],
+        "given_up": [
+            message for message in reading.messages if message.status is ProcessingStatus.FAILED_MAX_RETRIES
+        ],
         "grows": waits and thread.summary_id is not None,
         "waiting": waits and thread.summary_id is None,
         "failed": thread.status is ProcessingStatus.FAILED_MAX_RETRIES,
-        "whole_thread": page_of_thread(thread.id),
+        "whole_thread": page_of("threads", thread.id),
         "address_of": lambda message: pages.address(message.id, f"m-{message.id}"),
     }
 
 
-def _pages(page_of: Mapping[str, int], at: str | None, page: str) -> Pages:
-    count = max(page_of.values(), default=1)
-    if at is not None and at in page_of:
-        return Pages(page_of[at], page_of)
+def _pages(page_numbers: Mapping[str, int], at: str | None, page: str) -> Pages:
+    count = max(page_numbers.values(), default=1)
+    if at is not None and at in page_numbers:
+        return Pages(page_numbers[at], page_numbers)
     if not (re.fullmatch(r"[0-9]{1,6}", page) and 1 <= int(page) <= count):
-        fault = {"parameter": "page", "detail": f"must be a number from 1 to {count}"}
-        raise Problem(422, "There is no such page of this thread.", errors=[fault])
-    return Pages(int(page), page_of)
+        raise bad_parameter("page", f"must be a number from 1 to {count}")
+    return Pages(int(page), page_numbers)
 
 
 def _shown(summary: Summary, pages: Pages) -> ShownSummary:
     citations = [
-        pages.address(each.message_key, f"c{number}") for number, each in enumerate(summary.citations, 1)
+        pages.address(citation.message_key, f"c{number}")
+        for number, citation in enumerate(summary.citations, 1)
     ]
     stances = {
-        each.message_key: pages.address(each.message_key, f"s-{each.message_key}")
-        for each in summary.stances
-        if each.start is not None
+        stance.message_key: pages.address(stance.message_key, f"s-{stance.message_key}")
+        for stance in summary.stances
+        if stance.start is not None
     }
     return shown_summary(summary, citations, stances)
 
 
 def _views(placed: Sequence[Placed], reading: ThreadPageData) -> list[MessageView]:
     marks = _marks_of_citations(reading)
-    stances = {each.message_key: each for each in reading.summary.stances} if reading.summary else {}
+    stances = {stance.message_key: stance for stance in reading.summary.stances} if reading.summary else {}
     views = []
-    for each in placed:
-        message, stance = each.message, stances.get(each.message.id)
+    for reply in placed:
+        message, stance = reply.message, stances.get(reply.message.id)
         own = marks.get(message.id, [])
         if stance is not None and stance.start is not None and stance.end is not None:
             own = [*own, *marks_of_stance(message, stance.start, stance.end, f"s-{message.id}")]
         blocks = body_blocks(message, own)
-        views.append(MessageView(each, blocks, is_cut(message, blocks), stance))
+        views.append(MessageView(reply, blocks, is_cut(message, blocks), stance))
     return views
 
 
 def _marks_of_citations(reading: ThreadPageData) -> dict[str, list[TextMark]]:
     """By message: where the sentences stand that the summary cites."""
-    messages = {each.id: each for each in reading.messages}
+    messages = {message.id: message for message in reading.messages}
     found: dict[str, list[TextMark]] = {}
     for number, citation in enumerate(reading.summary.citations if reading.summary else [], 1):
         chunk = reading.chunks.get(citation.chunk_id)

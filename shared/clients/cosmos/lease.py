@@ -1,17 +1,20 @@
-"""A lock in Cosmos DB: one worker at a time, renewed while it is held, free when its holder is gone."""
+"""A lease in Cosmos DB: one worker at a time, across processes.
+
+The holder renews it while it works. A holder that dies renews nothing, so the lease expires and another
+worker takes it. All writes are conditional on the ETag: of two workers that try at once, one succeeds.
+"""
 
 import asyncio
 import logging
-import uuid
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import datetime
 from weakref import WeakKeyDictionary
 
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict, Store
 from shared.core.errors import TransientError
+from shared.core.runtime import Runtime
 from shared.documents.locks import Lock
 
 __all__ = ["THREADING", "Lease", "LeaseTakenError"]
@@ -22,6 +25,7 @@ THREADING = "threading"  # held by who adds messages to threads, or takes some o
 HELD_SECONDS = 120.0
 WAIT_SECONDS = 60.0
 POLL_SECONDS = 0.1
+RENEWALS = 3  # in the lock's life: it outlasts one that fails, and one that comes late
 
 
 _waiting: WeakKeyDictionary[Store, dict[str, asyncio.Lock]] = WeakKeyDictionary()
@@ -40,8 +44,7 @@ class Lease:
         self,
         store: Store,
         name: str,
-        now: Callable[[], datetime],
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        runtime: Runtime,
         *,
         seconds: float = HELD_SECONDS,
         patience: float = WAIT_SECONDS,
@@ -49,9 +52,8 @@ class Lease:
     ) -> None:
         self._store = store
         self._name = name
-        self._now = now
-        self._sleep = sleep
-        self._owner = uuid.uuid4().hex
+        self._runtime = runtime
+        self._owner = runtime.new_id()
         self._seconds, self._patience, self._poll = seconds, patience, poll
 
     @asynccontextmanager
@@ -92,8 +94,8 @@ class Lease:
 
     async def _renewed(self, lock: Lock, done: asyncio.Event) -> Lock:
         """The lock as it is in the end."""
-        while not await _happens(done, self._seconds / 3):
-            longer = {"expires": self._now().timestamp() + self._seconds}
+        while not await self._ended(done, within=self._seconds / RENEWALS):
+            longer = {"expires": self._runtime.now().timestamp() + self._seconds}
             try:
                 renewed = await self._store.replace(lock.model_copy(update=longer), Session())
             except Exception:
@@ -120,26 +122,28 @@ class Lease:
                 return lock
             if waited >= self._patience:
                 raise LeaseTakenError(f"the lock {self._name} was not released within {self._patience:.0f} s")
-            await self._sleep(self._poll)
+            await self._runtime.sleep(self._poll)
             waited += self._poll
 
     async def _try(self) -> Lock | None:
-        session, now = Session(), self._now().timestamp()
+        session, now = Session(), self._runtime.now().timestamp()
         mine = {"owner": self._owner, "expires": now + self._seconds}
         known = await self._store.find(Lock, self._name, self._name, session)
         if known is None:
-            await self._store.create(Lock(id=self._name), session)
+            await self._store.create(Lock(id=self._name, created_at=self._runtime.now()), session)
             known = await self._store.read(Lock, self._name, self._name, session)
         if known.owner and known.expires > now:
             return None
         taken = await self._store.replace(known.model_copy(update=mine), session)
         return None if taken is Conflict.CONFLICT else taken
 
-
-async def _happens(event: asyncio.Event, within: float) -> bool:
-    try:
-        async with asyncio.timeout(within):
-            await event.wait()
-    except TimeoutError:
-        return False
-    return True
+    async def _ended(self, done: asyncio.Event, *, within: float) -> bool:
+        """Whether the work ended before so many seconds of the runtime's time had passed."""
+        waiting = {asyncio.ensure_future(done.wait()), asyncio.ensure_future(self._runtime.sleep(within))}
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+        return done.is_set()

@@ -1,12 +1,12 @@
-"""Cosmos DB, thin over the SDK: documents in and out as models, and a session on every call.
+"""Cosmos DB, thin over the SDK: documents in and out as models, and a session token on every call.
 
-The session goes in with each read and comes out of each write, so a stage sees what it was told of, and the
-events that it publishes carry what it wrote.
+Session consistency across processes: an event carries the tokens of the writes that it announces. The stage
+that receives it reads with them, so it sees those writes, or gets an error that counts as a race and is
+retried. Its own writes add their tokens to the session, which its events carry on.
 """
 
-import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,11 +15,12 @@ from azure.core import MatchConditions
 from shared.clients.call_metrics import Calls
 from shared.clients.cosmos.batches import Patch, Storable, by_partition, in_batches
 from shared.clients.cosmos.session import Session
+from shared.core.concurrency import batches_of, gather_limited
 from shared.core.errors import DocumentNotFoundError
 from shared.core.lazy_import import lazy
 from shared.documents.base import Document
 from shared.documents.containers import document_class, read_document
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.named_query import NamedQuery, Partitions
 
 if TYPE_CHECKING:
     from azure.cosmos import exceptions as cosmos
@@ -27,14 +28,13 @@ if TYPE_CHECKING:
 else:
     cosmos = lazy("azure.cosmos.exceptions")
 
-__all__ = ["Conflict", "Store", "gather_limited"]
+__all__ = ["Conflict", "Store"]
 
 log = logging.getLogger(__name__)
-Item = TypeVar("Item")
 Model = TypeVar("Model", bound=Document)
-CONCURRENT_BATCHES = 16
 READ_BATCH_SIZE = 100  # the SDK makes one query of them, and a long one costs more than its parts
 PAGE_ITEMS = 1000
+MAX_BATCH_OPERATIONS = 100  # of a transactional batch
 MAX_IDS_PER_QUERY = 4000  # ids in a query, which may have 512 KB
 SESSION_HEADER = "x-ms-session-token"
 HTTP_CONFLICT = 409
@@ -84,9 +84,10 @@ class Store:
     ) -> dict[str, Model]:
         """Those of the (id, partition_value) pairs that are there, by id."""
         wanted = [(id_, model.partition_of(partition_value)) for id_, partition_value in keys]
-        parts = [wanted[start : start + READ_BATCH_SIZE] for start in range(0, len(wanted), READ_BATCH_SIZE)]
-        found = await gather_limited([self._read_items(model.container, part, session) for part in parts])
-        return {each["id"]: read_document(model, each) for part in found for each in part}
+        pages = await gather_limited(
+            self._read_items(model.container, batch, session) for batch in batches_of(wanted, READ_BATCH_SIZE)
+        )
+        return {stored["id"]: read_document(model, stored) for page in pages for stored in page}
 
     async def _read_items(
         self, container: str, keys: list[tuple[str, str]], session: Session
@@ -116,6 +117,10 @@ class Store:
 
         Where threads share a partition, the query itself must filter by its @partition_value.
         """
+        if (partition_value is not None) != (query.partitions is Partitions.ONE):
+            raise ValueError(
+                f"{query.name} is a query of {query.partitions} partition(s): see where it is named"
+            )
         options: dict[str, Any] = {}
         if partition_value is not None:
             model = document_class(query.container)
@@ -144,14 +149,11 @@ class Store:
     ) -> list[dict[str, Any]]:
         """What the query gives for these ids (its @ids), wherever they are."""
 
-        async def some(of_them: list[str]) -> list[dict[str, Any]]:
-            return [each async for each in self.query(query, session, ids=of_them)]
+        async def rows_for(batch: list[str]) -> list[dict[str, Any]]:
+            return [row async for row in self.query(query, session, ids=batch)]
 
-        return [
-            each
-            for found in await gather_limited(some(run) for run in batches_of([*ids], MAX_IDS_PER_QUERY))
-            for each in found
-        ]
+        pages = await gather_limited(rows_for(batch) for batch in batches_of([*ids], MAX_IDS_PER_QUERY))
+        return [row for page in pages for row in page]
 
     # writing
 
@@ -192,7 +194,7 @@ class Store:
             return ("create" if stored["id"] in new else "upsert", (stored,))
 
         await gather_limited(
-            self._batch(container, partition, [operation(each) for each in batch], session)
+            self._batch(container, partition, [operation(document) for document in batch], session)
             for (container, partition), group in by_partition(documents).items()
             for batch in in_batches(group)
         )
@@ -202,7 +204,7 @@ class Store:
 
         A batch is written whole or not at all: after a conflict, some are written and others are not.
         """
-        etags = {each.id: each.etag for each in documents}
+        etags = {document.id: document.etag for document in documents}
 
         def operation(stored: dict[str, Any]) -> tuple[Any, ...]:
             id_ = stored["id"]
@@ -211,7 +213,7 @@ class Store:
             return ("replace", (id_, stored), {"if_match_etag": etags[id_]})
 
         conflicts = await gather_limited(
-            self._conflicts(container, partition, [operation(each) for each in batch], session)
+            self._conflicts(container, partition, [operation(document) for document in batch], session)
             for (container, partition), group in by_partition(documents).items()
             for batch in in_batches(group)
         )
@@ -221,7 +223,7 @@ class Store:
         self, model: type[Document], ids: Sequence[str], partition_value: str, session: Session
     ) -> None:
         """Delete these of one partition_value; those that are gone already do not matter."""
-        await gather_limited([self.delete(model, id_, partition_value, session) for id_ in ids])
+        await gather_limited(self.delete(model, id_, partition_value, session) for id_ in ids)
 
     async def replace(self, document: Model, session: Session) -> Model | Conflict:
         """Replace it as it was read; CONFLICT where it has changed or gone since."""
@@ -270,13 +272,14 @@ class Store:
         for patch in patches:
             groups.setdefault(model.partition_of(patch.partition_value), []).append(patch)
         await gather_limited(
-            [
-                self._batch(
-                    model.container, partition, [("patch", (p.id, p.operations())) for p in part], session
-                )
-                for partition, group in groups.items()
-                for part in batches_of(group)
-            ]
+            self._batch(
+                model.container,
+                partition,
+                [("patch", (patch.id, patch.operations())) for patch in batch],
+                session,
+            )
+            for partition, group in groups.items()
+            for batch in batches_of(group, MAX_BATCH_OPERATIONS)
         )
 
     async def delete(
@@ -322,7 +325,9 @@ class Store:
         """Create a batch; when some are there already, find out which, and create the rest."""
         while batch:
             try:
-                await self._batch(container, partition, [("create", (each,)) for each in batch], session)
+                await self._batch(
+                    container, partition, [("create", (document,)) for document in batch], session
+                )
             except cosmos.CosmosBatchOperationError as error:
                 if error.status_code != HTTP_CONFLICT:
                     raise
@@ -330,7 +335,7 @@ class Store:
                 batch.pop(error.error_index)
                 batch = await self._without_existing(container, partition, batch, session)
             else:
-                return {each["id"] for each in batch}
+                return {document["id"] for document in batch}
         return set()
 
     async def _without_existing(
@@ -340,11 +345,11 @@ class Store:
             return batch
         async with self._calls.measured("read_many"):
             stored = await self._container(container).read_items(
-                [(each["id"], partition) for each in batch], session_token=session.token(container)
+                [(document["id"], partition) for document in batch], session_token=session.token(container)
             )
-        existing = {each["id"] for each in stored}
+        existing = {document["id"] for document in stored}
         log.debug("%d documents in %s already exist, skipping", len(existing), container)
-        return [each for each in batch if each["id"] not in existing]
+        return [document for document in batch if document["id"] not in existing]
 
     async def _conflicts(
         self, container: str, partition: str, operations: list[tuple[Any, ...]], session: Session
@@ -366,40 +371,3 @@ class Store:
                 operations, partition, no_response=True
             )
         self._observe(container, results, session)
-
-
-def batches_of(all_: Sequence[Item], size: int = 100) -> list[list[Item]]:
-    return [list(all_[start : start + size]) for start in range(0, len(all_), size)]
-
-
-async def gather_limited(work: Iterable[Awaitable[Item]]) -> list[Item]:
-    """Do all of it, a bounded number at a time. The first error is raised when all have ended.
-
-    Each piece is made when its turn comes, and sets off before the next is made: to write one batch out as
-    JSON takes a while, in which the service can be at work on those before.
-    """
-    gate = asyncio.Semaphore(CONCURRENT_BATCHES)
-
-    async def one(awaitable: Awaitable[Item]) -> Item:
-        try:
-            return await awaitable
-        finally:
-            gate.release()
-
-    tasks: list[asyncio.Task[Item]] = []
-    try:
-        for each in work:
-            await gate.acquire()
-            tasks.append(asyncio.create_task(one(each)))
-            await asyncio.sleep(0)
-        if tasks:
-            await asyncio.wait(tasks)
-    except BaseException:  # it is given up, or a piece could not be made
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
-    failed = [error for task in tasks if (error := task.exception()) is not None]
-    if failed:
-        raise failed[0]
-    return [task.result() for task in tasks]

@@ -1,52 +1,196 @@
-"""Clients for chat endpoints: Azure OpenAI by managed identity or key, or any compatible endpoint."""
+"""The client of OpenAI's API, for chat and embeddings: Azure OpenAI by identity or key, or a compatible one.
 
-from collections.abc import Awaitable, Callable
+The SDK's own retries are off: a throttled call is raised as transient with the wait that the service asks
+for, and the stage's backoff honours it, as for every other dependency.
+"""
+
+import base64
+import binascii
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
 
-import openai
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["ChatEndpoint", "InvalidEndpointError", "open_chat_client"]
+from shared.clients.call_metrics import Calls
+from shared.clients.openai.errors import CHAT, EMBEDDING, OpenAIService, as_pipeline_error
+from shared.clients.openai.ports import ChatRefusedError, Completion, CompletionOptions
+from shared.core.errors import PipelineError, TransientError
+from shared.core.lazy_import import lazy
+from shared.core.runtime import Runtime
+
+if TYPE_CHECKING:
+    import openai
+    from azure.identity import aio as identity_aio
+else:
+    openai = lazy("openai")
+    identity_aio = lazy("azure.identity.aio")
+
+__all__ = ["Endpoint", "InvalidEndpointError", "OpenAIClient", "open_client"]
 
 TokenProvider = Callable[[], Awaitable[str]]
 AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
-"""What a managed identity asks a token for: `get_bearer_token_provider(credential, AZURE_SCOPE)`."""
+MAX_ANSWER_BYTES = 1024 * 1024
+DEFAULT_SECONDS = 120.0
 
 
 class InvalidEndpointError(ValueError):
-    """The chat endpoint's settings do not fit together."""
+    """The endpoint's settings do not fit together."""
 
 
 @dataclass(frozen=True, slots=True)
-class ChatEndpoint:
+class Endpoint:
     url: str
     is_azure: bool = False
     api_key: str | None = None
     api_version: str = "2024-10-21"
+    timeout_seconds: float = DEFAULT_SECONDS
+    identity_client_id: str | None = (
+        None  # Azure without a key: which managed identity, where there are several
+    )
 
 
-def open_chat_client(
-    endpoint: ChatEndpoint, token_provider: TokenProvider | None = None
-) -> openai.AsyncOpenAI:
-    """The SDK's client. It does not retry by itself: the stage owns retries, and hears of Retry-After."""
+class OpenAIClient:
+    """Both ports (see ports.py) over one SDK client."""
+
+    def __init__(
+        self,
+        sdk: "openai.AsyncOpenAI",
+        identity: "identity_aio.DefaultAzureCredential | None" = None,
+        runtime: Runtime | None = None,
+    ) -> None:
+        self._sdk, self._identity = sdk, identity
+        self._runtime = runtime or Runtime()
+        self._embedding_calls, self._chat_calls = Calls("embedding"), Calls("chat")
+
+    async def close(self) -> None:
+        await self._sdk.close()
+        if self._identity is not None:
+            await self._identity.close()
+
+    async def embed(
+        self, texts: Sequence[str], *, model: str, dimensions: int | None
+    ) -> list[NDArray[np.float32]]:
+        options: dict[str, Any] = {} if dimensions is None else {"dimensions": dimensions}
+        try:
+            async with self._embedding_calls.measured("encode"):
+                answer = await self._sdk.embeddings.create(
+                    model=model, input=list(texts), encoding_format="base64", **options
+                )
+        except openai.OpenAIError as error:
+            raise self._translated(error, EMBEDDING, self._embedding_calls) from error
+        except ValueError as error:  # the SDK lets what is no JSON through as it is
+            raise TransientError(f"the embedding service gave no valid answer: {error}") from error
+        return _vectors(answer.data, len(texts))
+
+    async def complete(self, system: str, user: str, options: CompletionOptions) -> Completion:
+        try:
+            async with (
+                self._chat_calls.measured("complete"),
+                self._sdk.chat.completions.with_streaming_response.create(
+                    model=options.model,
+                    messages=[{"role": "system", "content": system}, {"role": "user", "content": user}],
+                    temperature=0,
+                    timeout=options.timeout_seconds,
+                    extra_body=_body_options(options),
+                ) as response,
+            ):
+                return _completion(await _bounded(response.iter_bytes()))
+        except openai.OpenAIError as error:
+            raise self._translated(error, CHAT, self._chat_calls) from error
+
+    def _translated(self, error: "openai.OpenAIError", service: OpenAIService, calls: Calls) -> PipelineError:
+        if isinstance(error, openai.APIStatusError) and error.status_code == HTTPStatus.TOO_MANY_REQUESTS:
+            calls.throttled()
+        return as_pipeline_error(error, service, self._runtime.now())
+
+
+def open_client(endpoint: Endpoint, runtime: Runtime | None = None) -> OpenAIClient:
     if not endpoint.url.startswith(("https://", "http://")):
-        raise InvalidEndpointError(
-            f"the chat endpoint {endpoint.url!r} has to start with https:// or http://"
-        )
+        raise InvalidEndpointError(f"the endpoint {endpoint.url!r} has to start with https:// or http://")
+    options: dict[str, Any] = {"max_retries": 0, "timeout": endpoint.timeout_seconds}
     if not endpoint.is_azure:
         # Ollama and llama.cpp want no key, the SDK wants one.
-        return openai.AsyncOpenAI(base_url=endpoint.url, api_key=endpoint.api_key or "none", max_retries=0)
-    if endpoint.api_key:
-        return openai.AsyncAzureOpenAI(
-            azure_endpoint=endpoint.url,
-            api_version=endpoint.api_version,
-            api_key=endpoint.api_key,
-            max_retries=0,
+        key = endpoint.api_key or "none"
+        return OpenAIClient(
+            openai.AsyncOpenAI(base_url=endpoint.url, api_key=key, **options), runtime=runtime
         )
-    if token_provider is None:
-        raise InvalidEndpointError("Azure OpenAI needs a key or a token provider (managed identity)")
-    return openai.AsyncAzureOpenAI(
-        azure_endpoint=endpoint.url,
-        api_version=endpoint.api_version,
-        azure_ad_token_provider=token_provider,
-        max_retries=0,
-    )
+    identity = None
+    if endpoint.api_key:
+        options["api_key"] = endpoint.api_key
+    else:
+        identity = identity_aio.DefaultAzureCredential(managed_identity_client_id=endpoint.identity_client_id)
+        options["azure_ad_token_provider"] = identity_aio.get_bearer_token_provider(identity, AZURE_SCOPE)
+    sdk = openai.AsyncAzureOpenAI(azure_endpoint=endpoint.url, api_version=endpoint.api_version, **options)
+    return OpenAIClient(sdk, identity, runtime)
+
+
+# embeddings
+
+
+def _vectors(data: Sequence[Any], expected: int) -> list[NDArray[np.float32]]:
+    if sorted(item.index for item in data) != list(range(expected)):
+        raise TransientError(f"the embedding service answered {len(data)} vectors to {expected} texts")
+    return [_floats(item.embedding) for item in sorted(data, key=lambda item: item.index)]
+
+
+def _floats(embedding: Any) -> NDArray[np.float32]:
+    """As base64 or as a list: compatible servers do not all know both."""
+    if isinstance(embedding, str):
+        try:
+            return np.frombuffer(base64.b64decode(embedding, validate=True), np.float32)
+        except (ValueError, binascii.Error) as error:
+            raise TransientError("the embedding service answered no valid base64") from error
+    return np.asarray(embedding, np.float32)
+
+
+# chat
+
+
+def _body_options(options: CompletionOptions) -> dict[str, Any]:
+    body: dict[str, Any] = {options.answer_limit: options.answer_tokens}
+    if options.json_mode:
+        body["response_format"] = {"type": "json_object"}
+    return body
+
+
+async def _bounded(pieces: AsyncIterator[bytes]) -> bytes:
+    """The body, up to a bound: an endpoint may send for ever."""
+    received = bytearray()
+    async for piece in pieces:
+        received += piece
+        if len(received) > MAX_ANSWER_BYTES:
+            raise ChatRefusedError(f"the chat endpoint's answer is longer than {MAX_ANSWER_BYTES} bytes")
+    return bytes(received)
+
+
+def _completion(body: bytes) -> Completion:
+    """The answer's text and price. What is no completion has no text, and is treated as an empty answer."""
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        return Completion()
+    text = _at(answer, "choices", 0, "message", "content")
+    total = _count(_at(answer, "usage", "total_tokens"))
+    prompt = min(_count(_at(answer, "usage", "prompt_tokens")), total)
+    return Completion(text if isinstance(text, str) else "", prompt, total - prompt)
+
+
+def _count(value: Any) -> int:
+    is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return int(value) if is_count else 0
+
+
+def _at(value: Any, *path: str | int) -> Any:
+    """The value at this path of nested objects and lists; None where the path leads nowhere."""
+    for step in path:
+        if isinstance(step, str) and isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(step, int) and isinstance(value, list) and len(value) > step:
+            value = value[step]
+        else:
+            return None
+    return value

@@ -1,63 +1,63 @@
 """What the openai SDK raises, in the pipeline's terms."""
 
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from collections.abc import Container
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
 
-import openai
+from shared.clients.openai.ports import ChatRefusedError
+from shared.core.errors import PermanentError, PipelineError, TransientError, UnencodableTextError
+from shared.core.lazy_import import lazy
+from shared.core.retry_after import retry_after_seconds
 
-from shared.core.errors import PermanentError, PipelineError, TransientError
+if TYPE_CHECKING:
+    import openai
+else:
+    openai = lazy("openai")
 
-__all__ = ["ChatRefusedError", "as_pipeline_error"]
+__all__ = ["CHAT", "EMBEDDING", "OpenAIService", "as_pipeline_error"]
 
-_MAX_RETRY_AFTER = 3600.0
-# A role assignment takes minutes to reach the service; see shared/core/errors.py.
-_PASSING = frozenset({401, 403, 408, 409, 425, 429})
+# A role assignment takes minutes to reach the service; see shared/clients/classify.py.
+_TRANSIENT = frozenset({401, 403, 408, 409, 425, 429})
 _SERVER_ERROR = 500
+_NOT_FOUND = 404
 
 
-class ChatRefusedError(PermanentError):
-    """The endpoint refuses this request, and would refuse it again."""
+@dataclass(frozen=True)
+class OpenAIService:
+    """What an error is called, and which statuses blame the request itself."""
+
+    name: str
+    refusal: type[PermanentError]
+    refused: Container[int]
 
 
-def as_pipeline_error(error: openai.OpenAIError) -> PipelineError:
-    """Transient where another try may help, with the wait that the endpoint asks for; else permanent."""
+CHAT = OpenAIService("the chat endpoint", ChatRefusedError, frozenset(range(400, 500)) - {_NOT_FOUND})
+EMBEDDING = OpenAIService("the embedding service", UnencodableTextError, frozenset({400, 413, 422}))
+
+
+def as_pipeline_error(error: "openai.OpenAIError", service: OpenAIService, now: datetime) -> PipelineError:
+    """Transient where another try may help, with the wait that the service asks for; else permanent."""
     if isinstance(error, openai.APIStatusError):
-        return _by_status(error)
+        return _by_status(error, service, now)
     if isinstance(error, openai.APIConnectionError):
-        return TransientError(f"the chat endpoint cannot be reached: {error}")
-    return PermanentError(f"the chat model cannot be asked: {error}")
+        unreached = TransientError(f"{service.name} cannot be reached: {error}")
+        unreached.timed_out = isinstance(error, openai.APITimeoutError)
+        return unreached
+    if isinstance(error, openai.APIError):
+        return TransientError(f"{service.name} gave no valid answer: {error}")
+    return PermanentError(f"{service.name} cannot be asked: {error}")
 
 
-def _by_status(error: openai.APIStatusError) -> PipelineError:
+def _by_status(error: "openai.APIStatusError", service: OpenAIService, now: datetime) -> PipelineError:
     status = error.status_code
-    said = " ".join(str(error.message).split())[:500]
-    if status in _PASSING or status >= _SERVER_ERROR:
-        transient = TransientError(f"the chat endpoint answered {status}: {said}")
-        transient.retry_after = _retry_after(error)
+    text = " ".join(str(error.message).split())[:500]
+    if status in _TRANSIENT or status >= _SERVER_ERROR:
+        transient = TransientError(f"{service.name} answered {status}: {text}")
+        transient.retry_after = retry_after_seconds(error.response.headers, now=now)
         return transient
-    if status == 404:  # noqa: PLR2004 -- not found
-        return PermanentError(f"the chat endpoint does not know the model or deployment (404): {said}")
-    return ChatRefusedError(f"the chat endpoint refused the request ({status}): {said}")
-
-
-def _retry_after(error: openai.APIStatusError) -> float | None:
-    """Seconds, from any of the three forms that endpoints use."""
-    headers = error.response.headers
-    for name, factor in (("retry-after-ms", 0.001), ("x-ms-retry-after-ms", 0.001), ("retry-after", 1.0)):
-        value = headers.get(name)
-        if value is not None and (seconds := _seconds(value)) is not None:
-            return min(max(seconds * factor, 0.0), _MAX_RETRY_AFTER)
-    return None
-
-
-def _seconds(value: str) -> float | None:
-    try:
-        return float(value)
-    except ValueError:
-        pass
-    try:
-        date = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    aware = date if date.tzinfo else date.replace(tzinfo=UTC)
-    return (aware - datetime.now(UTC)).total_seconds()
+    if status in service.refused:
+        return service.refusal(f"{service.name} refused the request ({status}): {text}")
+    if status == _NOT_FOUND:
+        return PermanentError(f"{service.name} does not know the model or deployment (404): {text}")
+    return PermanentError(f"{service.name} answered {status}: {text}")

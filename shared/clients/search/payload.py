@@ -5,13 +5,12 @@ from typing import Any
 from shared.clients.search.names import VECTOR_FIELD
 from shared.documents.chunks import Chunk
 from shared.documents.threads import Thread
-from shared.embedding.encoder import Vectors
 
 __all__ = ["indexed_chunk"]
 
 
 def indexed_chunk(
-    chunk: Chunk, vector: Vectors, thread: Thread | None, model: str, now: str
+    chunk: Chunk, vector: list[float], thread: Thread | None, model: str, now: str
 ) -> dict[str, Any]:
     return {
         "chunk_id": chunk.id,
@@ -30,5 +29,5 @@ def indexed_chunk(
         "token_count": chunk.token_count,
         "embedding_model": model,
         "embedding_date": now,
-        VECTOR_FIELD: vector.tolist(),
+        VECTOR_FIELD: vector,
     }

@@ -4,7 +4,7 @@ Locally anybody may ask. In Azure the app may where it owns the queues' data (PR
 docs/deploy.md); where it may not, the namespace's own metrics are all there is, and they say the same.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -16,13 +16,8 @@ from shared.settings.app import Settings
 if TYPE_CHECKING:
     from azure.servicebus.aio.management import ServiceBusAdministrationClient
 
-__all__ = ["QUEUES", "QueueCounts", "queue_counts"]
+__all__ = ["QueueCounts", "queue_counts"]
 
-# In the order in which an archive goes through them; a test compares them with the deployment's.
-QUEUES = (
-    "ingestion", "parsing", "chunking", "embedding", "orchestration", "summarization", "reporting",
-    "failures", "operations", "removal",
-)  # fmt: skip
 FORBIDDEN = 403
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -33,7 +28,7 @@ class QueueCounts:
     dead_lettered: int
 
 
-async def queue_counts(settings: Settings) -> dict[str, QueueCounts] | None:
+async def queue_counts(settings: Settings, queues: Iterable[str]) -> dict[str, QueueCounts] | None:
     """By queue; None where the app may not ask."""
     from azure.identity.aio import DefaultAzureCredential  # noqa: PLC0415 - once a minute, and not for a start
 
@@ -42,7 +37,7 @@ async def queue_counts(settings: Settings) -> dict[str, QueueCounts] | None:
         _administration(settings, identity) as administration,
     ):
         try:
-            return {queue: await _counts(administration, queue) for queue in QUEUES}
+            return {queue: await _counts(administration, queue) for queue in queues}
         except ClientAuthenticationError:
             return None
         except HttpResponseError as error:

@@ -1,29 +1,56 @@
 """Service Bus, thin over the SDK: events out by the topic, dead letters in by the stage's queue."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+import json
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from shared.clients.call_metrics import Calls
 from shared.clients.telemetry.tracing import trace_properties
 from shared.core.lazy_import import lazy
-from shared.pipeline.events.envelope import Event
 
 if TYPE_CHECKING:
     from azure import servicebus
     from azure.servicebus import ServiceBusMessage, ServiceBusReceivedMessage
     from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBusSender
+
+    ReceivedMessage = ServiceBusReceivedMessage
 else:
     servicebus = lazy("azure.servicebus")
+    ReceivedMessage = Any
 
-__all__ = ["Bus", "to_message"]
+__all__ = ["Bus", "Publishable", "ReceivedMessage", "to_message"]
 
 Handler = TypeVar("Handler", "ServiceBusSender", "ServiceBusReceiver")
 
 
-def to_message(event: Event[Any]) -> "ServiceBusMessage":
+class Routed(Protocol):
+    """The data of an event, as far as the broker cares."""
+
+    @property
+    def routing_key(self) -> str: ...
+
+
+class Publishable(Protocol):
+    """An event of the pipeline, as far as the broker cares."""
+
+    @property
+    def event_type(self) -> str: ...
+    @property
+    def event_id(self) -> str: ...
+    @property
+    def message_id(self) -> str: ...
+    @property
+    def attempt(self) -> int: ...
+    @property
+    def data(self) -> Routed: ...
+    def idempotency_key(self) -> str: ...
+    def to_json(self) -> bytes: ...
+
+
+def to_message(event: Publishable) -> "ServiceBusMessage":
     """The event as it travels: routed by its subject, told apart by its message id."""
     properties: dict[str | bytes, Any] = {
         "routing_key": event.data.routing_key,
@@ -50,38 +77,47 @@ class Bus:
         self._kept: dict[str, tuple[Any, asyncio.Lock]] = {}
         self._sending = asyncio.Lock()  # the SDK's sender is not made for two coroutines at once
 
-    async def publish(self, events: Iterable[Event[Any]], *, at: datetime | None = None) -> None:
-        """Send all of them, to be delivered now or at that time. Sent again, they have no second effect."""
+    async def publish(self, events: Iterable[Publishable]) -> None:
+        """Send all of them. Sent again, they have no second effect."""
         messages = [to_message(event) for event in events]
-        for message in messages if at is not None else []:
-            message.scheduled_enqueue_time_utc = at
         if not messages:
             return
         async with self._sending, self._calls.measured("publish"):
             await self._send(messages)
 
-    async def send_to_queue(self, queue: str, messages: "Sequence[ServiceBusMessage]") -> None:
-        """Send to one stage alone, past the topic. What was sent before stays in its own trace."""
+    async def send_to_queue(
+        self, queue: str, messages: "Sequence[ServiceBusMessage]", *, at: datetime | None = None
+    ) -> None:
+        """Send to one stage alone, past the topic, now or at that time. A message keeps its own trace."""
         for message in messages:
+            if at is not None:
+                message.scheduled_enqueue_time_utc = at
             trace: dict[str | bytes, Any] = dict(trace_properties().items())
             message.application_properties = trace | (message.application_properties or {})
         async with self._calls.measured("requeue"), self.queue_sender(queue) as sender:
             await sender.send_messages(list(messages))
 
+    async def send_request(self, queue: str, body: Mapping[str, Any], message_id: str) -> None:
+        """Ask one stage for something that is no event. The broker drops a repeat of the message id."""
+        message = servicebus.ServiceBusMessage(
+            json.dumps(body), message_id=message_id, content_type="application/json"
+        )
+        await self.send_to_queue(queue, [message])
+
     async def peek_dead_letters(
         self, queue: str, *, start: int = 0, count: int = 100
     ) -> "list[ServiceBusReceivedMessage]":
         """Look at dead letters from this sequence number on, and leave them there."""
-        kept = self._keep(f"{queue} dead letters", lambda: self._dead_letter_receiver(queue))
-        async with self._calls.measured("peek"), kept as receiver:
+        open_receiver = self._keep(f"{queue} dead letters", lambda: self._dead_letter_receiver(queue))
+        async with self._calls.measured("peek"), open_receiver as receiver:
             return await receiver.peek_messages(max_message_count=count, sequence_number=start)
 
     async def peek(
         self, queue: str, *, start: int = 0, count: int = 100
     ) -> "list[ServiceBusReceivedMessage]":
         """Look at what waits in the queue, and leave it there."""
-        kept = self._keep(f"{queue} waiting", lambda: self._client.get_queue_receiver(queue))
-        async with self._calls.measured("peek"), kept as receiver:
+        open_receiver = self._keep(f"{queue} waiting", lambda: self._client.get_queue_receiver(queue))
+        async with self._calls.measured("peek"), open_receiver as receiver:
             return await receiver.peek_messages(max_message_count=count, sequence_number=start)
 
     @asynccontextmanager
@@ -97,8 +133,8 @@ class Bus:
             yield sender
 
     async def close(self) -> None:
-        kept = [self._sender, *(handler for handler, _ in self._kept.values())]
-        await asyncio.gather(*(each.close() for each in kept if each is not None))
+        handlers = [self._sender, *(handler for handler, _ in self._kept.values())]
+        await asyncio.gather(*(handler.close() for handler in handlers if handler is not None))
         await self._client.close()
 
     @asynccontextmanager

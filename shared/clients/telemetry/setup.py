@@ -149,7 +149,9 @@ def _take_logs() -> None:
     """The handler that the distribution has put on the first logger serves the others too."""
     from opentelemetry.instrumentation.logging.handler import LoggingHandler  # noqa: PLC0415 - see the module
 
-    handlers = [each for each in logging.getLogger(LOGGERS[0]).handlers if isinstance(each, LoggingHandler)]
+    handlers = [
+        handler for handler in logging.getLogger(LOGGERS[0]).handlers if isinstance(handler, LoggingHandler)
+    ]
     for name in LOGGERS[1:]:
         for handler in handlers:
             logging.getLogger(name).addHandler(handler)

@@ -1,27 +1,30 @@
-"""The metrics and spans of the pipeline, by the names of the specification.
+"""The spans of the pipeline, and how a trace travels with a message.
 
-Instruments come from OpenTelemetry's global meter, which does nothing until an exporter is configured: a test
-puts a reader there, the app Azure Monitor (`setup.py`). Attributes never hold message bodies, addresses or
-secrets.
+Spans come from OpenTelemetry's global tracer, which does nothing until an exporter is configured: a test puts
+a reader there, the app Azure Monitor (`setup.py`). Attributes never hold bodies, addresses or secrets.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from opentelemetry import baggage, context, propagate, trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
-__all__ = ["set_ids", "span", "tag_with_archive", "trace_context_of", "trace_properties", "tracer"]
+__all__ = [
+    "Span",
+    "consumer_span",
+    "current_trace_id",
+    "set_ids",
+    "span",
+    "tag_with_archive",
+    "trace_properties",
+]
 
 INSTRUMENTATION = "rough-consensus"
 ARCHIVE = "pipeline.archive_id"
 # Azure Monitor cuts an attribute at 8,192 characters: as many ids as surely fit.
 MOST_IDS = 400
-
-
-def tracer() -> trace.Tracer:
-    return trace.get_tracer(INSTRUMENTATION)
 
 
 @contextmanager
@@ -35,7 +38,7 @@ def span(
     """A span around some work. An error that goes through is told by its type: its text may hold mail."""
     with (
         _within(parent),
-        tracer().start_as_current_span(
+        trace.get_tracer(INSTRUMENTATION).start_as_current_span(
             name, kind=kind, record_exception=False, set_status_on_exception=False
         ) as started,
     ):
@@ -49,6 +52,19 @@ def span(
             started.set_attribute("pipeline.error_type", type(error).__name__)
             started.set_status(Status(StatusCode.ERROR, type(error).__name__))
             raise
+
+
+def consumer_span(
+    name: str, properties: Mapping[str, object], *, attributes: Mapping[str, str | int] | None = None
+) -> AbstractContextManager[Span]:
+    """A span around the handling of a message: it continues the trace that the message carries."""
+    parent = propagate.extract({key: str(value) for key, value in properties.items()})
+    return span(name, parent=parent, kind=SpanKind.CONSUMER, attributes=attributes)
+
+
+def current_trace_id() -> str | None:
+    active = trace.get_current_span().get_span_context()
+    return trace.format_trace_id(active.trace_id) if active.is_valid else None
 
 
 def set_ids(of: Span, name: str, ids: Sequence[str]) -> None:
@@ -91,8 +107,3 @@ def trace_properties() -> dict[str, str]:
     if "traceparent" in properties:
         properties["Diagnostic-Id"] = properties["traceparent"]
     return properties
-
-
-def trace_context_of(properties: Mapping[str, object]) -> Context:
-    """The trace that a message carries."""
-    return propagate.extract({name: str(value) for name, value in properties.items()})

@@ -1,7 +1,9 @@
 """Every query of the container `audits`."""
 
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.named_query import ALL, NamedQuery
 
 __all__ = ["LAST_AUDITS"]
 
-LAST_AUDITS = NamedQuery("last_audits", "audits", "SELECT TOP @limit * FROM c ORDER BY c.started_at DESC")
+LAST_AUDITS = NamedQuery(
+    "last_audits", "audits", "SELECT TOP @limit * FROM c ORDER BY c.started_at DESC", ALL
+)

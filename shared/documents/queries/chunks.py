@@ -1,84 +1,91 @@
 """Every query of the container `chunks`."""
 
-from shared.documents.queries.named_query import _OF_OTHER_MODELS, NamedQuery
+from shared.documents.queries.list_query import ListQuery
+from shared.documents.queries.named_query import ALL, ONE, NamedQuery
 
 __all__ = [
     "ALL_CHUNK_THREADS",
-    "ANYWHERE",
-    "CHUNKS",
-    "CHUNKS_ANYWHERE",
+    "CHUNKS_BY_ID",
     "CHUNKS_OF_MESSAGES",
     "CHUNKS_OF_OTHER_MODELS",
     "CHUNKS_OF_THREAD",
-    "CHUNK_BIRTHS",
+    "CHUNKS_TO_CHECK",
+    "CHUNK_ARCHIVES_OF_THREAD",
+    "CHUNK_CREATION_TIMES",
+    "CHUNK_LIST",
     "CHUNK_STATES",
     "CHUNK_TEXTS",
-    "CHUNK_THREADS",
-    "EMBEDDED_CHUNKS",
-    "OTHER_MODELS",
-    "THREAD_CHUNKS",
+    "CHUNK_THREADS_OF_ARCHIVE",
+    "COUNT_OF_EMBEDDED_CHUNKS",
+    "COUNT_OF_OTHER_MODELS",
+    "EXISTING_CHUNK_IDS",
 ]
 
-CHUNKS = NamedQuery(
+_OF_OTHER_MODELS = "FROM c WHERE c.embedding_generated = true AND c.embedding_model != @model"
+
+CHUNKS_TO_CHECK = NamedQuery(
     "held_chunks",
     "chunks",
     "SELECT c.id, c.message_key, c.token_count, c.archive_id, c.attemptCount, c.embedding_generated, c._ts"
     " FROM c",
+    ONE,
 )
-
 
 ALL_CHUNK_THREADS = NamedQuery(
-    "chunk_homes", "chunks", "SELECT c.id, c.thread_id, c.message_key, c._ts FROM c WHERE c._ts <= @before"
+    "chunk_homes",
+    "chunks",
+    "SELECT c.id, c.thread_id, c.message_key, c._ts FROM c WHERE c._ts <= @before",
+    ALL,
 )
-
 
 CHUNK_TEXTS = NamedQuery(
-    "chunk_texts", "chunks", "SELECT c.id, c.text FROM c WHERE ARRAY_CONTAINS(@ids, c.id)"
+    "chunk_texts", "chunks", "SELECT c.id, c.text FROM c WHERE ARRAY_CONTAINS(@ids, c.id)", ONE
 )
 
-
-ANYWHERE = NamedQuery(
-    "chunks_anywhere", "chunks", "SELECT VALUE c.id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)"
+EXISTING_CHUNK_IDS = NamedQuery(
+    "existing_chunks", "chunks", "SELECT VALUE c.id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)", ALL
 )
 
+CHUNKS_OF_THREAD = NamedQuery("chunks_of_thread", "chunks", "SELECT * FROM c", ONE)
 
-CHUNKS_OF_THREAD = NamedQuery("chunks_of_thread", "chunks", "SELECT * FROM c")
-
-
-CHUNK_STATES = NamedQuery("chunk_states", "chunks", "SELECT c.id, c.status, c.embedding_generated FROM c")
-
+CHUNK_STATES = NamedQuery(
+    "chunk_states", "chunks", "SELECT c.id, c.status, c.embedding_generated FROM c", ONE
+)
 
 CHUNKS_OF_MESSAGES = NamedQuery(
-    "chunks_of_messages", "chunks", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.message_key)"
+    "chunks_of_messages", "chunks", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.message_key)", ALL
 )
 
-
-CHUNK_BIRTHS = NamedQuery(
+CHUNK_CREATION_TIMES = NamedQuery(
     "chunk_births",
     "chunks",
     "SELECT c.id, c.thread_id, c.created_at FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
+    ALL,
 )
 
+CHUNKS_OF_OTHER_MODELS = NamedQuery("chunks_of_other_models", "chunks", f"SELECT * {_OF_OTHER_MODELS}", ALL)
 
-CHUNKS_OF_OTHER_MODELS = NamedQuery("chunks_of_other_models", "chunks", f"SELECT * {_OF_OTHER_MODELS}")
+COUNT_OF_OTHER_MODELS = NamedQuery("other_models", "chunks", f"SELECT VALUE COUNT(1) {_OF_OTHER_MODELS}", ALL)
 
-
-OTHER_MODELS = NamedQuery("other_models", "chunks", f"SELECT VALUE COUNT(1) {_OF_OTHER_MODELS}")
-
-
-EMBEDDED_CHUNKS = NamedQuery(
-    "embedded_chunks", "chunks", "SELECT VALUE COUNT(1) FROM c WHERE c.embedding_generated = true"
+COUNT_OF_EMBEDDED_CHUNKS = NamedQuery(
+    "embedded_chunks", "chunks", "SELECT VALUE COUNT(1) FROM c WHERE c.embedding_generated = true", ALL
 )
 
-
-CHUNK_THREADS = NamedQuery(
-    "chunk_threads", "chunks", "SELECT VALUE c.thread_id FROM c WHERE c.archive_id = @archive"
+CHUNK_THREADS_OF_ARCHIVE = NamedQuery(
+    "chunk_threads", "chunks", "SELECT VALUE c.thread_id FROM c WHERE c.archive_id = @archive", ALL
 )
 
+CHUNKS_BY_ID = NamedQuery(
+    "chunks_anywhere", "chunks", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.id)", ALL
+)
 
-CHUNKS_ANYWHERE = NamedQuery("chunks_anywhere", "chunks", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.id)")
+CHUNK_ARCHIVES_OF_THREAD = NamedQuery(
+    "thread_chunks", "chunks", "SELECT c.id, c.message_key, c.archive_id, c.embedding_generated FROM c", ONE
+)
 
-
-THREAD_CHUNKS = NamedQuery(
-    "thread_chunks", "chunks", "SELECT c.id, c.message_key, c.archive_id, c.embedding_generated FROM c"
+CHUNK_LIST = ListQuery(
+    "chunks",
+    "chunks",
+    filters={"thread": "c.thread_id = @thread", "message": "c.message_key = @message"},
+    sorts=("message_key",),
 )

@@ -1,6 +1,6 @@
 """Every query of the container `failures`."""
 
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.named_query import ALL, ONE, NamedQuery
 
 __all__ = ["FAILURES_ABOUT", "FAILURES_BY_ID", "FAILURES_OF_ARCHIVE", "FAILURES_OF_THREAD", "RECENT_FAILURES"]
 
@@ -9,16 +9,16 @@ FAILURES_BY_ID = NamedQuery(
     "failures",
     "SELECT c.id, c.error_hash, c.error_type, c.error_kind, c.last_error, c.abandoned_reason, c.timestamp,"
     " c.trace_id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
+    ONE,
 )
-
 
 RECENT_FAILURES = NamedQuery(
     "recent_failures",
     "failures",
     "SELECT TOP 20 c.error_type, c.error_kind, c.timestamp FROM c WHERE c.timestamp >= @since"
     " ORDER BY c.timestamp DESC",
+    ONE,
 )
-
 
 FAILURES_ABOUT = NamedQuery(
     "failures_about",
@@ -30,15 +30,15 @@ FAILURES_ABOUT = NamedQuery(
     " OR ARRAY_CONTAINS(c.original_event.data.message_keys, @id)"
     " OR ARRAY_CONTAINS(c.original_event.data.chunk_ids, @id)"
     " OR ARRAY_CONTAINS(c.original_event.data.thread_ids, @id)",
+    ALL,
 )
-
 
 FAILURES_OF_ARCHIVE = NamedQuery(
     "failures_of_archive",
     "failures",
     "SELECT c.id, c.stage FROM c WHERE c.original_event.data.archive_id = @archive",
+    ALL,
 )
-
 
 FAILURES_OF_THREAD = NamedQuery(
     "failures_of_thread",
@@ -46,4 +46,5 @@ FAILURES_OF_THREAD = NamedQuery(
     "SELECT c.id, c.stage FROM c WHERE c.original_event.data.thread_id = @thread"
     " OR ARRAY_CONTAINS(c.original_event.data.thread_ids, @thread)"
     " OR ARRAY_CONTAINS(c.original_event.data.chunk_threads, @thread)",
+    ALL,
 )

@@ -1,52 +1,29 @@
-"""Every query that the app asks Cosmos DB, by name, in one place."""
+"""A Cosmos DB query as a value. Every query of the app stands in this package, a module a container."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
-__all__ = ["FAILED", "NEVER", "OPEN", "SILENT", "NamedQuery", "outdated_documents", "states_of_threads"]
+__all__ = ["ALL", "ONE", "NamedQuery", "Partitions"]
 
 
-OPEN = "c.status IN ('pending', 'processing')"  # we never write "processing", yet read it
+class Partitions(StrEnum):
+    """How many partitions a query reads: its cost grows with them, so every query says it."""
 
-FAILED = "IS_STRING(c.lastError) AND NOT IS_STRING(c.requeued_at)"
+    ONE = "one"  # the caller names the partition
+    ALL = "all"
 
-SILENT = "(NOT IS_STRING(c.lastError) OR IS_STRING(c.requeued_at))"
 
-NEVER = "(NOT IS_DEFINED(c.lastAttemptTime) OR IS_NULL(c.lastAttemptTime))"
-
-_OF = "(c.archive_id = @archive OR ARRAY_CONTAINS(c.archive_ids, @archive))"
-
-_ABOUT = "(c.scope = @thread OR ARRAY_CONTAINS(c.thread_ids, @thread))"
+ONE, ALL = Partitions.ONE, Partitions.ALL
 
 
 @dataclass(frozen=True)
 class NamedQuery:
-    """A parameterised query over one container; values never become part of the text."""
+    """A parameterised query over one container. Values are parameters, and never part of the text.
+
+    The name is the one in metrics (`query.<name>`), so no two texts share one.
+    """
 
     name: str
     container: str
     text: str
-
-
-_OF_DIGESTS = (
-    "SELECT c.id, c.root_message_id, c.archive_id, c.subject, c.summary_id, c.message_count, c.participants,"
-    " c.has_consensus, c.consensus_type, c.first_message_date, c.last_message_date FROM c"
-    " WHERE IS_NULL(c.merged_into) AND NOT IS_NULL(c.summary_id)"
-)
-
-_OF_OTHER_MODELS = "FROM c WHERE c.embedding_generated = true AND c.embedding_model != @model"
-
-
-def states_of_threads(container: str, count: int) -> NamedQuery:
-    """The states of the messages or chunks of the threads @thread0, @thread1 and so on: one query for all."""
-    names = ", ".join(f"@thread{number}" for number in range(count))
-    text = f"SELECT c.id, c.thread_id, c.status, c.variant FROM c WHERE c.thread_id IN ({names})"  # noqa: S608 - names of ours
-    return NamedQuery("states_of_threads", container, text)
-
-
-def outdated_documents(container: str) -> NamedQuery:
-    """Documents whose stored schema version is not @version, for a backfill."""
-    return NamedQuery(
-        "outdated_documents",
-        container,
-        "SELECT * FROM c WHERE NOT IS_DEFINED(c.schema_version) OR c.schema_version != @version",
-    )
+    partitions: Partitions = Partitions.ALL

@@ -1,11 +1,12 @@
 """Every query of the container `removals`."""
 
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.named_query import ALL, NamedQuery
 
-__all__ = ["UNFINISHED"]
+__all__ = ["UNFINISHED_REMOVALS"]
 
-UNFINISHED = NamedQuery(
+UNFINISHED_REMOVALS = NamedQuery(
     "unfinished_removals",
     "removals",
     "SELECT * FROM c WHERE c.status IN ('pending', 'running') AND c.updated_at <= @before",
+    ALL,
 )

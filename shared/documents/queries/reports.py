@@ -1,28 +1,68 @@
 """Every query of the container `reports`."""
 
-from shared.documents.queries.named_query import _ABOUT, NamedQuery
+from shared.documents.queries.conditions import ABOUT_THREAD
+from shared.documents.queries.list_query import CONSENSUS, PARTICIPANT, ListQuery
+from shared.documents.queries.named_query import ALL, ONE, NamedQuery
 
-__all__ = ["CURRENT_REPORTS", "DUE_DELIVERIES", "REPORTS", "REPORTS_ABOUT", "REPORTS_OF"]
+__all__ = [
+    "CURRENT_REPORTS",
+    "DUE_DELIVERIES",
+    "LATEST_REPORT_TITLES",
+    "REPORTS_ABOUT",
+    "REPORTS_OF_THREAD",
+    "REPORTS_TO_CHECK",
+    "REPORT_IDS_OF_SCOPE",
+    "REPORT_LIST",
+]
 
-REPORTS = NamedQuery(
-    "all_reports", "reports", "SELECT c.id, c.scope, c.summary_id FROM c WHERE c._ts <= @before"
+REPORTS_TO_CHECK = NamedQuery(
+    "all_reports", "reports", "SELECT c.id, c.scope, c.summary_id FROM c WHERE c._ts <= @before", ALL
 )
-
 
 CURRENT_REPORTS = NamedQuery(
-    "current_reports", "reports", "SELECT c.id, c.summary_id FROM c WHERE NOT c.outdated"
+    "current_reports", "reports", "SELECT c.id, c.summary_id FROM c WHERE NOT c.outdated", ONE
 )
-
 
 DUE_DELIVERIES = NamedQuery(
     "due_deliveries",
     "reports",
     "SELECT c.id, c.scope FROM c WHERE c.next_delivery_at <= @now"
     " ORDER BY c.next_delivery_at OFFSET 0 LIMIT @limit",
+    ALL,
 )
 
+REPORTS_ABOUT = NamedQuery(
+    "reports_about", "reports", f"SELECT c.id, c.scope FROM c WHERE {ABOUT_THREAD}", ALL
+)
 
-REPORTS_ABOUT = NamedQuery("reports_about", "reports", f"SELECT c.id, c.scope FROM c WHERE {_ABOUT}")  # noqa: S608
+REPORT_IDS_OF_SCOPE = NamedQuery("reports_of", "reports", "SELECT VALUE c.id FROM c", ONE)
 
+REPORTS_OF_THREAD = NamedQuery("reports_of_thread", "reports", "SELECT * FROM c WHERE c.thread_id = @id", ALL)
 
-REPORTS_OF = NamedQuery("reports_of", "reports", "SELECT VALUE c.id FROM c")
+LATEST_REPORT_TITLES = NamedQuery(
+    "reports_lately",
+    "reports",
+    "SELECT TOP @limit c.id, c.title, c.source, c.summary_type, c.consensus_type, c.published_at"
+    " FROM c WHERE (IS_NULL(@source) OR c.source = @source)"
+    " AND (NOT IS_DEFINED(c.outdated) OR c.outdated = false)"
+    " ORDER BY c.published_at DESC",
+    ALL,
+)
+
+REPORT_LIST = ListQuery(
+    "reports",
+    "reports",
+    filters={
+        "source": "c.source = @source",
+        "thread": "(c.thread_id = @thread OR ARRAY_CONTAINS(c.thread_ids, @thread))",
+        "draft": "ARRAY_CONTAINS(c.draft_mentions, @draft)",
+        "since": "c.last_message_date >= @since",
+        "until": "c.last_message_date < @until",
+        "participant": PARTICIPANT,
+        "consensus": CONSENSUS,
+        "type": "c.summary_type = @type",
+        "digests": "c.summary_type IN ('weekly', 'consensus')",
+        "current": "c.outdated = false",
+    },
+    sorts=("-published_at", "published_at", "-last_message_date", "last_message_date"),
+)

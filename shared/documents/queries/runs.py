@@ -1,6 +1,6 @@
 """Every query of the container `runs`."""
 
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.named_query import ONE, NamedQuery
 
 __all__ = ["LATEST_RUN"]
 
@@ -8,4 +8,5 @@ LATEST_RUN = NamedQuery(
     "latest_run",
     "runs",
     "SELECT TOP 1 * FROM c WHERE c.dry_run = false AND c.status != 'running' ORDER BY c.started_at DESC",
+    ONE,
 )

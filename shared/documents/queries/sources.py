@@ -1,20 +1,22 @@
 """Every query of the container `sources`."""
 
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.list_query import ListQuery
+from shared.documents.queries.named_query import ALL, NamedQuery
 
-__all__ = ["DEFINED", "DUE_SOURCES", "SOURCES"]
+__all__ = ["ALL_SOURCES", "DEFINED_SOURCES", "DUE_SOURCES", "SOURCE_LIST"]
 
 DUE_SOURCES = NamedQuery(
     "due_sources",
     "sources",
     "SELECT * FROM c WHERE c.enabled = true AND IS_STRING(c.next_fetch_at) AND c.next_fetch_at <= @now"
     " ORDER BY c.next_fetch_at",
+    ALL,
 )
 
+ALL_SOURCES = NamedQuery("all_sources", "sources", "SELECT * FROM c ORDER BY c.id", ALL)
 
-SOURCES = NamedQuery(
-    "sources", "sources", "SELECT * FROM c WHERE c.id > @after ORDER BY c.id OFFSET 0 LIMIT @limit"
+DEFINED_SOURCES = NamedQuery(
+    "defined_sources", "sources", "SELECT * FROM c ORDER BY c.id OFFSET 0 LIMIT 500", ALL
 )
 
-
-DEFINED = NamedQuery("defined_sources", "sources", "SELECT * FROM c ORDER BY c.id OFFSET 0 LIMIT 500")
+SOURCE_LIST = ListQuery("sources", "sources", filters={}, sorts=("id",))

@@ -1,22 +1,28 @@
 """Every query of the container `summaries`."""
 
-from shared.documents.queries.named_query import _ABOUT, NamedQuery
+from shared.documents.queries.conditions import ABOUT_THREAD
+from shared.documents.queries.named_query import ALL, ONE, NamedQuery
 
-__all__ = ["CURRENT_SUMMARIES", "SUMMARIES", "SUMMARIES_ABOUT", "SUMMARIES_OF"]
+__all__ = [
+    "CURRENT_SUMMARIES",
+    "SUMMARIES_ABOUT",
+    "SUMMARIES_OF_THREAD",
+    "SUMMARIES_TO_CHECK",
+    "SUMMARY_IDS_OF_SCOPE",
+]
 
-SUMMARIES = NamedQuery("all_summaries", "summaries", "SELECT * FROM c WHERE c._ts <= @before")
-
+SUMMARIES_TO_CHECK = NamedQuery("all_summaries", "summaries", "SELECT * FROM c WHERE c._ts <= @before", ALL)
 
 CURRENT_SUMMARIES = NamedQuery(
-    "current_summaries", "summaries", "SELECT c.id, c.generated_at FROM c WHERE NOT c.outdated"
+    "current_summaries", "summaries", "SELECT c.id, c.generated_at FROM c WHERE NOT c.outdated", ONE
 )
-
 
 SUMMARIES_ABOUT = NamedQuery(
-    "summaries_about",
-    "summaries",
-    f"SELECT c.id, c.scope FROM c WHERE {_ABOUT}",  # noqa: S608
+    "summaries_about", "summaries", f"SELECT c.id, c.scope FROM c WHERE {ABOUT_THREAD}", ALL
 )
 
+SUMMARY_IDS_OF_SCOPE = NamedQuery("summaries_of", "summaries", "SELECT VALUE c.id FROM c", ONE)
 
-SUMMARIES_OF = NamedQuery("summaries_of", "summaries", "SELECT VALUE c.id FROM c")
+SUMMARIES_OF_THREAD = NamedQuery(
+    "summaries_of_thread", "summaries", "SELECT * FROM c WHERE c.thread_id = @id", ALL
+)

@@ -1,44 +1,89 @@
 """Every query of the container `threads`."""
 
-from shared.documents.queries.named_query import _OF, _OF_DIGESTS, NamedQuery
+from shared.documents.queries.conditions import OF_ARCHIVE
+from shared.documents.queries.list_query import CONSENSUS, PARTICIPANT, ListQuery
+from shared.documents.queries.named_query import ALL, NamedQuery
+from shared.documents.threads import Thread
 
 __all__ = [
     "REDIRECTS_TO",
-    "THREADS",
-    "THREADS_BY_NAME",
-    "THREADS_OF_ARCHIVE",
+    "THREADS_BY_ID",
     "THREADS_OF_DRAFT",
+    "THREADS_TO_CHECK",
     "THREADS_WITHIN",
+    "THREADS_WITH_ARCHIVE",
+    "THREAD_IDS_OF_ARCHIVE",
+    "THREAD_LIST",
 ]
 
-THREADS = NamedQuery(
+_WITH_SUMMARY = (
+    "SELECT c.id, c.root_message_id, c.archive_id, c.subject, c.summary_id, c.message_count, c.participants,"
+    " c.has_consensus, c.consensus_type, c.first_message_date, c.last_message_date FROM c"
+    " WHERE IS_NULL(c.merged_into) AND NOT IS_NULL(c.summary_id)"
+)
+
+THREADS_TO_CHECK = NamedQuery(
     "all_threads",
     "threads",
     "SELECT c.id, c.message_count, c.archive_ids, c._ts FROM c WHERE NOT IS_STRING(c.merged_into)",
+    ALL,
 )
-
 
 THREADS_WITHIN = NamedQuery(
     "threads_within",
     "threads",
-    _OF_DIGESTS + " AND ARRAY_CONTAINS(c.sources, @source)"
+    _WITH_SUMMARY + " AND ARRAY_CONTAINS(c.sources, @source)"
     " AND c.first_message_date < @end AND c.last_message_date >= @start",
+    ALL,
 )
-
 
 THREADS_OF_DRAFT = NamedQuery(
     "threads_of_draft",
     "threads",
-    _OF_DIGESTS  # noqa: S608 - texts of ours; values are parameters
-    + " AND EXISTS(SELECT VALUE m FROM m IN c.draft_mentions"
+    _WITH_SUMMARY + " AND EXISTS(SELECT VALUE m FROM m IN c.draft_mentions"
     " WHERE m = @draft OR (STARTSWITH(m, @version) AND LENGTH(m) = @length))",
+    ALL,
 )
 
+THREADS_BY_ID = NamedQuery(
+    "threads_by_name", "threads", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.id)", ALL
+)
 
-THREADS_BY_NAME = NamedQuery("threads_by_name", "threads", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.id)")
+THREAD_IDS_OF_ARCHIVE = NamedQuery(
+    "threads_of_archive", "threads", f"SELECT VALUE c.id FROM c WHERE {OF_ARCHIVE}", ALL
+)
 
+REDIRECTS_TO = NamedQuery(
+    "signposts_to", "threads", "SELECT VALUE c.id FROM c WHERE c.merged_into = @thread", ALL
+)
 
-THREADS_OF_ARCHIVE = NamedQuery("threads_of_archive", "threads", f"SELECT VALUE c.id FROM c WHERE {_OF}")  # noqa: S608
+THREADS_WITH_ARCHIVE = NamedQuery(
+    "threads_with_archive",
+    "threads",
+    "SELECT c.id, c.created_at, c.subject FROM c WHERE ARRAY_CONTAINS(c.archive_ids, @id)",
+    ALL,
+)
 
-
-REDIRECTS_TO = NamedQuery("signposts_to", "threads", "SELECT VALUE c.id FROM c WHERE c.merged_into = @thread")
+THREAD_LIST = ListQuery(
+    "threads",
+    "threads",
+    always="IS_NULL(c.merged_into)",
+    filters={
+        "source": "ARRAY_CONTAINS(c.sources, @source)",
+        "archive": "ARRAY_CONTAINS(c.archive_ids, @archive)",
+        # A thread has drafts as they were written, with their versions.
+        "draft": (
+            "EXISTS(SELECT VALUE d FROM d IN c.draft_mentions WHERE d = @draft"
+            " OR (STARTSWITH(d, CONCAT(@draft, '-')) AND LENGTH(d) = LENGTH(@draft) + 3"
+            " AND REGEXMATCH(d, '-[0-9][0-9]$')))"
+        ),
+        "since": "c.last_message_date >= @since",
+        "until": "c.last_message_date < @until",
+        "participant": PARTICIPANT,
+        "consensus": CONSENSUS,
+        "status": "c.status = @status",
+    },
+    sorts=("-last_message_date", "last_message_date"),
+    # Without what threading keeps, which can be large.
+    fields=tuple(name for name in Thread.model_fields if name not in {"threading", "absorbing", "etag"}),
+)

@@ -1,10 +1,9 @@
 """What this processor computes fast."""
 
-import os
 from enum import StrEnum
 from pathlib import Path
 
-__all__ = ["Precision", "available_cores", "fastest_precision", "multiplies_bfloat16"]
+__all__ = ["Precision", "fastest_precision", "multiplies_bfloat16"]
 
 
 class Precision(StrEnum):
@@ -35,10 +34,3 @@ def _flags(cpuinfo: Path) -> list[str]:
     except OSError:  # not Linux
         return []
     return next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), [])
-
-
-def available_cores() -> int:
-    """The cores that this process may use: fewer than the machine's in a container."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

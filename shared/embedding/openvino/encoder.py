@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from shared.core.child_processes import available_cores
 from shared.embedding.batching import plan_batches, report_truncated
 from shared.embedding.encoder import Vectors, require_texts
-from shared.embedding.openvino.cpu import Precision, available_cores, fastest_precision, multiplies_bfloat16
+from shared.embedding.openvino.cpu import Precision, fastest_precision, multiplies_bfloat16
 from shared.embedding.openvino.model_folder import TOKENIZER, Manifest, ModelFolderError, graph_files
 from shared.embedding.openvino.runtime import ov
 from shared.embedding.openvino.word_pieces import WordPieces

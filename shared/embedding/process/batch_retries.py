@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from shared.core.errors import EncoderMemoryError, EncoderStartError, EncoderTimeoutError, PermanentError
+from shared.pipeline.retry.delays import exponential
 
 __all__ = ["BatchAttempt", "BatchRetryPolicy"]
 
@@ -56,4 +57,4 @@ class BatchRetryPolicy:
         """Memory takes a while to become free. A process that died or hung is simply replaced."""
         if not isinstance(error, EncoderMemoryError | EncoderStartError):
             return 0.0
-        return min(self.memory_wait_seconds * 2.0 ** max(failures - 1, 0), self.memory_wait_cap_seconds)
+        return exponential(self.memory_wait_seconds, failures, self.memory_wait_cap_seconds)

@@ -105,5 +105,5 @@ class WaitingTexts:
             for other, at in call.waiting
             if length * _LIKE_LENGTH <= other <= length and (call is not first or at != position)
         ]
-        like.sort(key=lambda each: -each[0])  # stable: the calls stay in order
+        like.sort(key=lambda candidate: -candidate[0])  # stable: the calls stay in order
         return like

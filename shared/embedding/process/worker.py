@@ -1,4 +1,4 @@
-"""The encoder's process: `python -m shared.embedding.process.worker`, started by process.py.
+"""The encoder's process: `python -m shared.embedding.process.worker`, started by child.py.
 
 The first frame names the encoder; the answer describes it. Each further frame holds texts; the answer holds
 their vectors, or the error. The process ends with its owner: when the owner goes, SIGKILL included, standard
@@ -11,12 +11,13 @@ import queue
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from shared.core.frames import Frame, FrameError, encode_frame, read_frame
 from shared.embedding.encoder import Encoder
-from shared.embedding.process.frames import PREFIX, Frame, body_lengths, encode_frame
 
 __all__ = ["main"]
 
@@ -60,12 +61,10 @@ def _private_standard_output() -> BinaryIO:
 
 
 def _receive(requests: "queue.SimpleQueue[Frame]") -> None:
-    while (prefix := sys.stdin.buffer.read(PREFIX.size)) and len(prefix) == PREFIX.size:
-        header_bytes, body_bytes = body_lengths(prefix)
-        frame = sys.stdin.buffer.read(header_bytes + body_bytes)
-        if len(frame) < header_bytes + body_bytes:
-            break
-        requests.put(Frame.decode(frame[:header_bytes], frame[header_bytes:]))
+    """The owner has gone where the stream ends, be it inside a frame: so does this process, at once."""
+    with suppress(FrameError):
+        while (request := read_frame(sys.stdin.buffer)) is not None:
+            requests.put(request)
     os._exit(0)
 
 

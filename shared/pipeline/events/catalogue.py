@@ -1,38 +1,22 @@
-"""Which events there are, and which stage each one goes to."""
+"""The published events and the stage that each one goes to, by the topology."""
 
 from shared.core.errors import InvalidEventError
-from shared.pipeline.events import data
 from shared.pipeline.events.data import EventData
+from shared.pipeline.topology import PRODUCERS, STAGES
 
 __all__ = ["CATALOGUE", "STAGE_OF", "event_class"]
 
 CATALOGUE: dict[str, type[EventData]] = {
-    event.__name__: event
-    for event in (
-        data.ArchiveIngested,
-        data.ArchiveIngestionFailed,
-        data.JSONParsed,
-        data.ParsingFailed,
-        data.ChunksPrepared,
-        data.ChunkingFailed,
-        data.EmbeddingsGenerated,
-        data.EmbeddingGenerationFailed,
-        data.SummarizationRequested,
-        data.OrchestrationFailed,
-        data.SummaryComplete,
-        data.SummarizationFailed,
-        data.ReportPublished,
-        data.ReportDeliveryFailed,
-    )
+    event.__name__: event for producer in PRODUCERS for event in (*producer.announces, producer.fails_as)
 }
 
-STAGE_OF: dict[str, str] = {
-    name: event.consumer for name, event in CATALOGUE.items() if event.consumer is not None
-}
+STAGE_OF: dict[str, str] = {stage.consumes.__name__: stage.name for stage in STAGES}
+_INTERNAL = {event.__name__: event for stage in STAGES for event in stage.internal}
+_KNOWN = {**CATALOGUE, **_INTERNAL}
 
 
 def event_class(event_type: str) -> type[EventData]:
     try:
-        return CATALOGUE[event_type]
+        return _KNOWN[event_type]
     except KeyError:
         raise InvalidEventError(f"event_type: {event_type!r} is not in the catalogue") from None

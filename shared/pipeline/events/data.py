@@ -16,7 +16,9 @@ __all__ = [
     "ChunksPrepared",
     "EmbeddingGenerationFailed",
     "EmbeddingsGenerated",
+    "EventCitation",
     "EventData",
+    "FailureData",
     "JSONParsed",
     "OrchestrationFailed",
     "ParsingFailed",
@@ -25,6 +27,7 @@ __all__ = [
     "SummarizationFailed",
     "SummarizationRequested",
     "SummaryComplete",
+    "SummaryRecheck",
 ]
 
 Id = Annotated[str, Field(min_length=1, max_length=1024)]
@@ -40,7 +43,6 @@ class EventData(BaseModel):
 
     routing_key: ClassVar[str]
     version: ClassVar[str] = "1.0"
-    consumer: ClassVar[str | None] = None
     identity: ClassVar[tuple[str, ...]]
     ids_field: ClassVar[str]  # the documents it is about, for idempotency keys
 
@@ -50,7 +52,7 @@ class EventData(BaseModel):
 
     def trace_ids(self) -> dict[str, list[str]]:
         """What the event is about, by the name of its id: for those who follow it."""
-        told: dict[str, list[Any]] = {
+        ids: dict[str, list[Any]] = {
             "archive_id": [getattr(self, "archive_id", None)],
             "thread_id": [
                 getattr(self, "thread_id", None),
@@ -62,13 +64,17 @@ class EventData(BaseModel):
             "summary_id": [getattr(self, "summary_id", None)],
             "report_id": [getattr(self, "report_id", None)],
         }
-        return {name: [each for each in ids if each] for name, ids in told.items()}
+        return {name: [id_ for id_ in values if id_] for name, values in ids.items()}
+
+    def named_threads(self) -> list[str]:
+        """Of an event about threads. Those without a chunk in the event are named beside its chunks."""
+        return sorted({*getattr(self, "thread_ids", ()), *getattr(self, "chunk_threads", ())})
 
     def identity_values(self) -> list[Any]:
         return [getattr(self, name) for name in self.identity]
 
 
-class _Failed(EventData):
+class FailureData(EventData):
     """What the failure events have in common."""
 
     error_message: str
@@ -78,7 +84,6 @@ class _Failed(EventData):
 
 class ArchiveIngested(EventData):
     routing_key = "archive.ingested"
-    consumer = "parsing"
     identity = ("archive_id",)
     ids_field = "archive_id"
 
@@ -93,7 +98,7 @@ class ArchiveIngested(EventData):
     ingestion_completed_at: datetime
 
 
-class ArchiveIngestionFailed(_Failed):
+class ArchiveIngestionFailed(FailureData):
     routing_key = "archive.ingestion.failed"
     identity = ("source_name", "source_url", "error_type", "ingestion_started_at")
     ids_field = "source_name"
@@ -107,7 +112,6 @@ class ArchiveIngestionFailed(_Failed):
 
 class JSONParsed(EventData):
     routing_key = "json.parsed"
-    consumer = "chunking"
     identity = ("archive_id", "message_keys")
     ids_field = "message_keys"
 
@@ -120,7 +124,7 @@ class JSONParsed(EventData):
     message_threads: list[Id] = []  # extension: the thread of each key, so that each is one point read
 
 
-class ParsingFailed(_Failed):
+class ParsingFailed(FailureData):
     routing_key = "parsing.failed"
     identity = ("archive_id", "error_type")
     ids_field = "archive_id"
@@ -133,7 +137,6 @@ class ParsingFailed(_Failed):
 
 class ChunksPrepared(EventData):
     routing_key = "chunks.prepared"
-    consumer = "embedding"
     identity = ("chunk_ids", "message_keys", "contents")
     ids_field = "chunk_ids"
 
@@ -153,7 +156,7 @@ class ChunksPrepared(EventData):
         return self.chunk_ids or self.message_keys
 
 
-class ChunkingFailed(_Failed):
+class ChunkingFailed(FailureData):
     routing_key = "chunks.failed"
     identity = ("message_keys", "error_type")
     ids_field = "message_keys"
@@ -164,7 +167,6 @@ class ChunkingFailed(_Failed):
 
 class EmbeddingsGenerated(EventData):
     routing_key = "embeddings.generated"
-    consumer = "orchestration"
     identity = ("chunk_ids", "embedding_model", "thread_ids", "settled_versions", "contents")
     ids_field = "chunk_ids"
 
@@ -178,16 +180,17 @@ class EmbeddingsGenerated(EventData):
     avg_generation_time_ms: Amount
     chunk_threads: list[Id] = []  # extension: the thread of each chunk
     thread_ids: list[Id] = []  # extension: threads that have changed, those without a chunk here included
-    # extension, of orchestration's note to itself: the versions that thread_ids had before the quiet period
+    # Version 0.1 scheduled its re-checks with these two, where SummaryRecheck is sent now. They are read for
+    # one release, so that messages that are scheduled during an upgrade are understood.
     settled_versions: list[str] = []
-    claimed_by: str | None = None  # extension, likewise: the event that claimed them
+    claimed_by: str | None = None
     contents: str = ""  # extension: as ChunksPrepared has it
 
     def subject_ids(self) -> list[str]:
         return self.chunk_ids or self.thread_ids
 
 
-class EmbeddingGenerationFailed(_Failed):
+class EmbeddingGenerationFailed(FailureData):
     routing_key = "embeddings.failed"
     identity = ("chunk_ids", "error_type")
     ids_field = "chunk_ids"
@@ -199,7 +202,6 @@ class EmbeddingGenerationFailed(_Failed):
 
 class SummarizationRequested(EventData):
     routing_key = "summarization.requested"
-    consumer = "summarization"
     identity = ("thread_ids", "content_hashes", "prompt_template", "llm_backend", "llm_model")
     ids_field = "thread_ids"
 
@@ -212,7 +214,19 @@ class SummarizationRequested(EventData):
     content_hashes: list[str] = []  # extension: the version of each thread
 
 
-class OrchestrationFailed(_Failed):
+class SummaryRecheck(EventData):
+    """Not published: orchestration schedules it on its own queue, for the end of the quiet period."""
+
+    routing_key = "summary.recheck"
+    identity = ("thread_ids", "versions", "claimed_by")
+    ids_field = "thread_ids"
+
+    thread_ids: Ids
+    versions: list[str]  # of each thread, when it was claimed
+    claimed_by: Id  # the event that holds the claims
+
+
+class OrchestrationFailed(FailureData):
     routing_key = "orchestration.failed"
     identity = ("thread_ids", "error_type")
     ids_field = "thread_ids"
@@ -230,7 +244,6 @@ class EventCitation(BaseModel):
 
 class SummaryComplete(EventData):
     routing_key = "summary.complete"
-    consumer = "reporting"
     identity = ("thread_id", "summary_id", "llm_model")
     ids_field = "thread_id"
 
@@ -246,7 +259,7 @@ class SummaryComplete(EventData):
     summary_type: str = "thread"  # extension: where it is about several threads, thread_id is its scope
 
 
-class SummarizationFailed(_Failed):
+class SummarizationFailed(FailureData):
     routing_key = "summarization.failed"
     identity = ("thread_id", "error_type")
     ids_field = "thread_id"
@@ -267,7 +280,7 @@ class ReportPublished(EventData):
     summary_url: str
 
 
-class ReportDeliveryFailed(_Failed):
+class ReportDeliveryFailed(FailureData):
     routing_key = "report.delivery_failed"
     identity = ("report_id", "delivery_channel", "error_type")
     ids_field = "report_id"

@@ -9,14 +9,14 @@ import hashlib
 import json
 import re
 import uuid
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from shared.core.errors import InvalidEventError
-from shared.pipeline.events.catalogue import event_class
+from shared.pipeline.events.catalogue import STAGE_OF, event_class
 from shared.pipeline.events.data import EventData
 
 __all__ = ["Event", "envelope_of", "parse_event"]
@@ -45,7 +45,7 @@ class Event(BaseModel, Generic[Data]):
         *,
         session: dict[str, str] | None = None,
         attempt: int = 1,
-        now: datetime | None = None,
+        now: datetime,
     ) -> "Event[Data]":
         """An event about to be published. The same data and attempt give the same event_id."""
         event_type = type(data).__name__
@@ -53,7 +53,7 @@ class Event(BaseModel, Generic[Data]):
         return envelope_of(type(data))(
             event_type=event_type,
             event_id=str(uuid.UUID(bytes=digest[:16], version=4)),
-            timestamp=now or datetime.now(UTC),
+            timestamp=now,
             version=data.version,
             data=data,
             session=session or {},
@@ -68,9 +68,9 @@ class Event(BaseModel, Generic[Data]):
     def idempotency_key(self, stage: str | None = None) -> str:
         """`<stage>-<id>-<id>-<id>`; more ids than three are told apart by a hash of them all."""
         ids = self.data.subject_ids()
-        named = [_safe(each) for each in ids[:NAMED_IDS]]
+        named = [_safe(id_) for id_ in ids[:NAMED_IDS]]
         rest = [_short_hash(ids)] if len(ids) > NAMED_IDS else []
-        return "-".join([stage or self.data.consumer or self.event_type, *named, *rest])
+        return "-".join([stage or STAGE_OF.get(self.event_type) or self.event_type, *named, *rest])
 
     def to_json(self) -> bytes:
         return self.model_dump_json().encode()
@@ -99,7 +99,7 @@ def parse_event(body: bytes | str) -> Event[Any]:
 def envelope_of(data: type[EventData]) -> type[Event[Any]]:
     """The envelope class for this data: generic at run time, which the type checker cannot follow.
 
-    Kept here, because pydantic forgets and rebuilds a class that nobody holds.
+    Cached, because pydantic drops and rebuilds a class that nobody references.
     """
     return cast("type[Event[Any]]", Event.__class_getitem__(data))
 

@@ -1,25 +1,53 @@
-"""Who counts attempts: the event carries its attempt, and the document remembers the highest it has seen.
+"""Attempts at a document: counted, failed, requeued, given up and reset.
 
-So one logical attempt counts once, however often the broker delivers it. The sweep adds one and publishes
-with it; broker redeliveries are counted by the broker.
+The event carries its attempt, and the document remembers the highest it has seen: so one logical attempt
+counts once, however often the broker delivers it. The sweep adds one and publishes with it; the broker counts
+its own redeliveries.
 """
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import Any, NamedTuple
 
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict, Store
 from shared.core.errors import ClassifiedError, DocumentNotFoundError, ErrorKind
-from shared.documents.base import Document, stored_time
+from shared.documents.base import Document, ProcessingStatus, stored_time
+from shared.documents.queries.conditions import NEVER, OPEN
 from shared.pipeline.stage import Subject
 
-__all__ = ["count_attempt", "remember_failure"]
+__all__ = [
+    "RESET_ATTEMPTS",
+    "SeenAttempt",
+    "attempt_counted",
+    "attempt_failed",
+    "error_text",
+    "given_up",
+    "reopened",
+    "requeue_counted",
+    "requeue_recorded",
+    "reset",
+]
 
 ERROR_LENGTH = 500
+RESET_ATTEMPTS: Mapping[str, Any] = {
+    "status": ProcessingStatus.PENDING,
+    "attemptCount": 0,
+    "lastAttemptTime": None,
+    "lastError": None,
+    "requeued_at": None,
+}
+"""A document that is to be worked on as if it were new."""
 
 
-async def count_attempt(
+def error_text(failure: ClassifiedError) -> str:
+    """What `lastError` says: the error's type and message, cut to what a document should hold."""
+    return f"{failure.error_type}: {failure.message}"[:ERROR_LENGTH]
+
+
+async def attempt_counted(
     store: Store, subject: Subject, *, attempt: int, now: datetime, session: Session
 ) -> None:
     """Before the work on an archive or a thread: attemptCount = max(attemptCount, attempt)."""
@@ -37,7 +65,7 @@ async def count_attempt(
         await store.patch(subject.model, Patch(subject.id, subject.partition, set=started), session)
 
 
-async def remember_failure(
+async def attempt_failed(
     store: Store,
     subjects: Iterable[Subject],
     *,
@@ -47,14 +75,18 @@ async def remember_failure(
     session: Session,
     failed_status: str | None = None,
 ) -> None:
-    """Keep on each document that this attempt at it failed, and why: the sweep goes by that."""
+    """Keep on each document that this attempt at it failed, and why: the sweep goes by that.
+
+    Precondition: the stage has given this delivery up. With a `failed_status`, a permanent failure is final.
+    """
     for_good = failed_status is not None and failure.kind is ErrorKind.PERMANENT
     state = {"status": failed_status} if for_good else {}
     by_model: dict[type[Document], list[Subject]] = {}
     for subject in subjects:
         by_model.setdefault(subject.model, []).append(subject)
     for model, group in by_model.items():
-        there = await store.find_many(model, [(each.id, each.partition) for each in group], session)
+        keys = [(subject.id, subject.partition) for subject in group]
+        found = await store.find_many(model, keys, session)
         patches = [
             Patch(
                 document.id,
@@ -62,11 +94,126 @@ async def remember_failure(
                 set={
                     "attemptCount": max(document.attemptCount, attempt),
                     "lastAttemptTime": stored_time(now),
-                    "lastError": f"{failure.error_type}: {failure.message}"[:ERROR_LENGTH],
+                    "lastError": error_text(failure),
                     "requeued_at": None,
                     **state,
                 },
             )
-            for document in there.values()
+            for document in found.values()
         ]
         await store.patch_all(model, patches, session)
+
+
+class SeenAttempt(NamedTuple):
+    """The attempts at a document as they were read. A write that goes by them must find them unchanged."""
+
+    attempts: int
+    last_attempt: str | None
+
+    def unchanged(self) -> str:
+        """The text of the condition, with values of ours only."""
+        attempts = f"c.attemptCount = {self.attempts:d}"
+        if not self.attempts:
+            attempts = f"({attempts} OR NOT IS_DEFINED(c.attemptCount))"
+        last = NEVER if self.last_attempt is None else f"c.lastAttemptTime = {json.dumps(self.last_attempt)}"
+        return f"{OPEN} AND {attempts} AND {last}"
+
+
+async def requeue_counted(
+    store: Store, subject: Subject, seen: SeenAttempt, *, error: str, moment: str, session: Session
+) -> bool:
+    """Count the next attempt before its event is published; whether this caller may publish it.
+
+    Precondition: it is open, and its attempts are as they were seen. Of two sweeps at once, one counts.
+    """
+    counted = {
+        "attemptCount": seen.attempts + 1,
+        "lastAttemptTime": moment,
+        "lastError": error,
+        "requeued_at": None,
+    }
+    return await _patched(store, subject, counted, seen.unchanged(), session)
+
+
+async def requeue_recorded(
+    store: Store,
+    subject: Subject,
+    *,
+    attempt: int,
+    moment: str,
+    since: str,
+    also: Mapping[str, Any],
+    session: Session,
+) -> bool:
+    """After publishing: from now on nothing was heard of the attempt, instead of: the last one failed.
+
+    Precondition: the attempt counted at this moment is still the last one; its stage may have been faster.
+    """
+    same = f"{OPEN} AND c.attemptCount = {attempt:d} AND c.lastAttemptTime = {json.dumps(moment)}"
+    return await _patched(store, subject, {"requeued_at": since, **also}, same, session)
+
+
+async def given_up(
+    store: Store, subject: Subject, seen: SeenAttempt, *, error: str, session: Session
+) -> bool:
+    """No sweep looks at it again; whether it was given up here.
+
+    Precondition: it is open, its attempts are as they were seen, and there are as many as allowed.
+    """
+    final = {
+        "status": ProcessingStatus.FAILED_MAX_RETRIES.value,
+        "lastError": error,
+        "requeued_at": None,
+    }
+    return await _patched(store, subject, final, seen.unchanged(), session)
+
+
+async def reset(store: Store, subject: Subject, session: Session, *, error: str | None = None) -> bool:
+    """Pending again, with no attempt counted: the next sweep asks for it. False where it is processed.
+
+    DocumentNotFoundError where it is gone. Precondition: it is not processed.
+    """
+    fresh = {**RESET_ATTEMPTS, "status": ProcessingStatus.PENDING.value, "lastError": error}
+    patch = Patch(subject.id, subject.partition, set=fresh)
+    done = await store.patch(subject.model, patch, session, condition="c.status != 'processed'")
+    return done is not Conflict.CONFLICT
+
+
+async def reopened(
+    store: Store,
+    subject: Subject,
+    session: Session,
+    *,
+    attempts: int,
+    error: str,
+    also: Mapping[str, Any],
+) -> bool:
+    """Pending again although it was done, because what was made of it is damaged; False where it is gone.
+
+    It looks as if its last attempt had failed, so a crash before the requeue leaves it to the sweep.
+    """
+    changes = {
+        "status": ProcessingStatus.PENDING.value,
+        "attemptCount": attempts,
+        "lastAttemptTime": None,
+        "lastError": error,
+        "requeued_at": None,
+        **also,
+    }
+    try:
+        await store.patch(subject.model, Patch(subject.id, subject.partition, set=changes), session)
+    except DocumentNotFoundError:
+        return False
+    return True
+
+
+async def _patched(
+    store: Store, subject: Subject, changes: Mapping[str, Any], condition: str, session: Session
+) -> bool:
+    """Whether the condition held. It does not where the document has gone meanwhile."""
+    patch = Patch(subject.id, subject.partition, set=changes)
+    try:
+        patched = await store.patch(subject.model, patch, session, condition=condition)
+    except DocumentNotFoundError:
+        return False
+    return patched is not Conflict.CONFLICT

@@ -1,8 +1,6 @@
 """The loops that act on retry decisions. Time is a dependency: tests own the clock and the sleep."""
 
-import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -32,20 +30,19 @@ class AbandonedError(PipelineError):
 class RetryHooks:
     """What the loops need from outside: time, and somebody who counts."""
 
-    now: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    now: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]]
     succeeded: Callable[[int, float], None] = field(default=lambda _retries, _seconds: None)
     abandoned: Callable[[int, str], None] = field(default=lambda _retries, _reason: None)
 
 
 async def handle_event_with_retry(
-    work: Work[Result], policy: RetryPolicy, *, idempotency_key: str, hooks: RetryHooks | None = None
+    work: Work[Result], policy: RetryPolicy, *, idempotency_key: str, hooks: RetryHooks
 ) -> Result:
     """Do the work, and do it again while its documents cannot be found yet.
 
     Other errors go through at once: they are not races.
     """
-    hooks = hooks or RetryHooks()
     started, retries = hooks.now(), 0
     while True:
         try:
@@ -106,7 +103,7 @@ async def with_backoff(
     backoff: Backoff,
     *,
     what: str,
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    sleep: Callable[[float], Awaitable[None]],
 ) -> Result:
     """Do the work, and do it again after transient failures, up to the bound.
 

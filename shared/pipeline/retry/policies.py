@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from shared.core.errors import ClassifiedError, ErrorKind
+from shared.pipeline.retry.delays import exponential, full_jitter
 from shared.settings.app import Settings
 
 __all__ = ["Abandon", "Backoff", "Decision", "Retry", "RetryConfig", "RetryPolicy"]
@@ -58,23 +59,22 @@ class RetryConfig:
 class RetryPolicy:
     """Decides about races. `retries` counts the retries already made for this event, from 0."""
 
-    def __init__(self, config: RetryConfig, rng: random.Random | None = None) -> None:
+    def __init__(self, config: RetryConfig, rng: random.Random) -> None:
         self.config = config
-        self._rng = rng or random.Random()  # noqa: S311 - jitter, not a secret
+        self._rng = rng
 
     def ceiling(self, retries: int) -> float:
         """The longest that the next retry may wait, in seconds."""
         config = self.config
-        # Past this exponent every factor above 1 has reached any cap; a float power would overflow.
-        exponent = min(retries, 64)
-        return min(config.base_delay_ms / 1000 * config.backoff_factor**exponent, config.max_delay_seconds)
+        base, cap = config.base_delay_ms / 1000, config.max_delay_seconds
+        return exponential(base, retries + 1, cap, factor=config.backoff_factor)
 
     def decide(self, retries: int, elapsed_seconds: float) -> Decision:
         if retries >= self.config.max_attempts:
             return Abandon(MAX_ATTEMPTS_EXCEEDED)
         if elapsed_seconds >= self.config.ttl_minutes * 60:
             return Abandon(TTL_EXCEEDED)
-        return Retry(self._rng.uniform(0, self.ceiling(retries)))
+        return Retry(full_jitter(self.ceiling(retries), self._rng))
 
 
 @dataclass(frozen=True)
@@ -95,5 +95,5 @@ class Backoff:
             return Abandon(NON_RETRYABLE)
         if retries >= self.max_retries:
             return Abandon(MAX_ATTEMPTS_EXCEEDED)
-        delay = min(self.base_seconds * 2 ** min(retries, 64), self.cap_seconds)
+        delay = exponential(self.base_seconds, retries + 1, self.cap_seconds)
         return Retry(max(delay, min(failure.retry_after or 0.0, self.cap_seconds)))

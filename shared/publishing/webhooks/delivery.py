@@ -1,55 +1,65 @@
-"""Brings reports to their webhooks: at least once, a bounded number of times, without holding anything up.
+"""Delivers reports to webhooks: at least once, with a bounded number of attempts, outside of the stages.
 
-What is to be done stands on the report. An attempt is counted before it is made, so that a crash cannot make
-it repeat for ever; a receiver tells a repeat by its delivery id.
+The deliveries are planned on the report itself (an outbox). An attempt is counted before it is made, so that
+a crash cannot repeat it for ever; a receiver recognises a repeat by its delivery id.
 """
 
-import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
-from shared.clients.cosmos.store import Conflict
 from shared.clients.outbound import AddressPolicy
+from shared.core.concurrency import gather_limited
 from shared.documents.base import stored_time
 from shared.documents.queries.reports import DUE_DELIVERIES
 from shared.documents.reports import DeliveryStatus, Report, ReportDelivery
-from shared.pipeline.events.data import ReportDeliveryFailed
+from shared.pipeline.events.builders import report_delivery_failed
 from shared.pipeline.events.envelope import Event
-from shared.publishing.webhooks.planning import webhooks_of
+from shared.pipeline.lifecycle.deliveries import (
+    delivery_arrived,
+    delivery_attempted,
+    delivery_failed,
+    delivery_given_up,
+    delivery_superseded,
+)
+from shared.pipeline.retry.delays import exponential
 from shared.publishing.webhooks.sending import NotDeliveredError, SendOptions, send
-from shared.settings.webhooks import Webhook
+from shared.settings.app import Settings
+from shared.settings.webhooks import Webhook, parse_webhooks
 
-__all__ = ["deliver_due"]
+__all__ = ["deliver_due", "planned_deliveries"]
 
 log = logging.getLogger(__name__)
 MAX_A_RUN = 200
 AT_ONCE = 8
 LONGEST_DELAY = 3600.0
+# In a row, in one run: a receiver that is down is not asked again for every one of a thousand reports.
 FAILURES_UNTIL_LEFT_ALONE = 3
-"""In a row, in one run: who is down is not asked for each of a thousand reports."""
+
+
+def planned_deliveries(settings: Settings, report: Report, now: datetime) -> list[ReportDelivery]:
+    return [
+        ReportDelivery(channel=hook.name, next_attempt_at=now)
+        for hook in _webhooks(settings)
+        if hook.wants(report.summary_type, report.source)
+    ]
+
+
+def _webhooks(settings: Settings) -> Sequence[Webhook]:
+    return parse_webhooks(settings.WEBHOOKS.get_secret_value() if settings.WEBHOOKS else "")
 
 
 async def deliver_due(
     clients: Clients, now: datetime, *, policy: AddressPolicy | None = None, limit: int = MAX_A_RUN
 ) -> int:
-    """Attempt what is due; how many arrived."""
+    """Attempt all due deliveries. Returns how many arrived."""
     due = clients.store.query(DUE_DELIVERIES, Session(), now=stored_time(now), limit=limit)
-    reports = [(each["id"], each["scope"]) async for each in due]
+    reports = [(row["id"], row["scope"]) async for row in due]
     run = _DeliveryRun(clients, now, policy or _policy(clients))
-    gate = asyncio.Semaphore(AT_ONCE)
-
-    async def one(id_: str, scope: str) -> None:
-        async with gate:
-            await run.deliver(id_, scope)
-
-    results = await asyncio.gather(*(one(id_, scope) for id_, scope in reports), return_exceptions=True)
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
+    await gather_limited((run.deliver(id_, scope) for id_, scope in reports), AT_ONCE)
     return run.delivered
 
 
@@ -67,109 +77,68 @@ class _DeliveryRun:
 
     async def deliver(self, id_: str, scope: str) -> None:
         report = await self.clients.store.find(Report, id_, scope, Session())
-        for place, delivery in enumerate(report.deliveries if report else []):
+        for index, delivery in enumerate(report.deliveries if report else []):
             if report and delivery.status is DeliveryStatus.PENDING and self._is_due(delivery):
-                report = await self._attempt(report, place) or report
+                report = await self._attempt(report, index) or report
 
     def _is_due(self, delivery: ReportDelivery) -> bool:
         return delivery.next_attempt_at is None or delivery.next_attempt_at <= self.now
 
-    async def _attempt(self, report: Report, place: int) -> Report | None:
-        """The report as it is afterwards; None where it was left alone."""
-        delivery = report.deliveries[place]
-        hook = next(
-            (each for each in webhooks_of(self.clients.settings) if each.name == delivery.channel), None
-        )
+    async def _attempt(self, report: Report, index: int) -> Report | None:
+        """The report after the attempt; None if no attempt was made."""
+        delivery = report.deliveries[index]
+        hooks = {hook.name: hook for hook in _webhooks(self.clients.settings)}
+        hook = hooks.get(delivery.channel)
         if hook is None:
-            return await self._give_up(report, place, "the webhook is not in the settings any more")
+            return await self._give_up(report, index, "the webhook is not in the settings any more")
         if report.outdated:
-            return await self._note(report, place, status=DeliveryStatus.SUPERSEDED, next_attempt_at=None)
+            return await delivery_superseded(self.clients.store, report, index)
         if delivery.attempts >= self.clients.settings.WEBHOOK_MAX_ATTEMPTS:
-            return await self._give_up(report, place, delivery.error or "its last attempt was cut off")
+            return await self._give_up(report, index, delivery.error or "its last attempt was cut off")
         if self._failures.get(hook.name, 0) >= FAILURES_UNTIL_LEFT_ALONE:
             return None
-        claimed = await self._claim(report, place)
-        return await self._send(hook, claimed, place) if claimed else None
+        claimed = await self._claim(report, index)
+        return await self._send(hook, claimed, index) if claimed else None
 
-    async def _claim(self, report: Report, place: int) -> Report | None:
-        """Count the attempt before it is made; None where somebody else was faster."""
-        delivery = report.deliveries[place]
-        attempts = delivery.attempts + 1
-        after = self.now + timedelta(seconds=self._delay(attempts))
-        changes = {"attempts": attempts, "last_attempt_at": self.now, "next_attempt_at": after}
-        changed = _with(report, place, **changes)
-        patch = Patch(report.id, report.scope, set=_stored(changed, place))
-        condition = f"c.deliveries[{place:d}].attempts = {delivery.attempts:d}"
-        stored = await self.clients.store.patch(Report, patch, Session(), condition=condition)
-        return None if stored is Conflict.CONFLICT else stored
+    async def _claim(self, report: Report, index: int) -> Report | None:
+        """Count the attempt before it is made; None if another instance claimed it first."""
+        attempts = report.deliveries[index].attempts + 1
+        retry_at = self.now + timedelta(seconds=self._delay(attempts))
+        return await delivery_attempted(self.clients.store, report, index, now=self.now, retry_at=retry_at)
 
     def _delay(self, attempts: int) -> float:
-        base = self.clients.settings.WEBHOOK_BASE_DELAY_SECONDS
-        return float(min(base * 2 ** (attempts - 1), LONGEST_DELAY))
+        return exponential(self.clients.settings.WEBHOOK_BASE_DELAY_SECONDS, attempts, LONGEST_DELAY)
 
-    async def _send(self, hook: Webhook, report: Report, place: int) -> Report:
+    async def _send(self, hook: Webhook, report: Report, index: int) -> Report:
         settings = self.clients.settings
         options = SendOptions(self.now, settings.WEBHOOK_TIMEOUT_SECONDS, settings.PUBLIC_URL)
         try:
             await send(hook, report, self.policy, options=options)
         except NotDeliveredError as error:
             self._failures[hook.name] = self._failures.get(hook.name, 0) + 1
-            return await self._failed(report, place, error)
+            return await self._failed(report, index, error)
         self._failures.pop(hook.name, None)
         self.delivered += 1
-        return await self._note(
-            report,
-            place,
-            status=DeliveryStatus.DELIVERED,
-            delivered_at=self.now,
-            next_attempt_at=None,
-            error=None,
-        )
+        return await delivery_arrived(self.clients.store, report, index, self.now)
 
-    async def _failed(self, report: Report, place: int, error: NotDeliveredError) -> Report:
-        delivery = report.deliveries[place]
+    async def _failed(self, report: Report, index: int, error: NotDeliveredError) -> Report:
+        delivery = report.deliveries[index]
         log.warning("Report %s did not reach webhook %s: %s", report.id, delivery.channel, error)
         if error.for_good or delivery.attempts >= self.clients.settings.WEBHOOK_MAX_ATTEMPTS:
-            return await self._give_up(report, place, str(error))
+            return await self._give_up(report, index, str(error))
         wait = max(self._delay(delivery.attempts), error.retry_after or 0.0)
-        after = self.now + timedelta(seconds=wait)
-        return await self._note(report, place, error=str(error), next_attempt_at=after)
+        retry_at = self.now + timedelta(seconds=wait)
+        return await delivery_failed(self.clients.store, report, index, error=str(error), retry_at=retry_at)
 
-    async def _give_up(self, report: Report, place: int, why: str) -> Report:
-        """Say so first: the same event is dropped by the broker if a crash makes this repeat."""
-        delivery = report.deliveries[place]
-        told = ReportDeliveryFailed(
-            report_id=report.id,
-            thread_id=report.thread_id or report.scope,
-            delivery_channel=delivery.channel,
-            error_message=why,
+    async def _give_up(self, report: Report, index: int, why: str) -> Report:
+        """Announce it first: if a crash makes this repeat, the broker drops the duplicate event."""
+        delivery = report.deliveries[index]
+        failed = report_delivery_failed(
+            report,
+            channel=delivery.channel,
             error_type=NotDeliveredError.__name__,
-            retry_count=max(delivery.attempts - 1, 0),
+            error_message=why,
+            retries=max(delivery.attempts - 1, 0),
         )
-        await self.clients.bus.publish([Event.of(told, now=self.now)])
-        return await self._note(report, place, status=DeliveryStatus.FAILED, error=why, next_attempt_at=None)
-
-    async def _note(self, report: Report, place: int, **changes: object) -> Report:
-        changed = _with(report, place, **changes)
-        patch = Patch(report.id, report.scope, set=_stored(changed, place))
-        stored = await self.clients.store.patch(Report, patch, Session())
-        return changed if isinstance(stored, Conflict) else stored
-
-
-def _with(report: Report, place: int, **changes: object) -> Report:
-    deliveries = list(report.deliveries)
-    deliveries[place] = deliveries[place].model_copy(update=changes)
-    return report.model_copy(update={"deliveries": deliveries})
-
-
-def _stored(report: Report, place: int) -> dict[str, object]:
-    """What a delivery changes of a report; the rest is others' to write."""
-    arrived = [each.channel for each in report.deliveries if each.status is DeliveryStatus.DELIVERED]
-    pending = [each.next_attempt_at for each in report.deliveries if each.status is DeliveryStatus.PENDING]
-    times = [each for each in pending if each is not None]
-    return {
-        f"deliveries/{place:d}": report.to_cosmos()["deliveries"][place],
-        "delivery_channels": arrived,
-        "notified": bool(arrived) and len(arrived) == len(report.deliveries),
-        "next_delivery_at": stored_time(min(times)) if times else None,
-    }
+        await self.clients.bus.publish([Event.of(failed, now=self.now)])
+        return await delivery_given_up(self.clients.store, report, index, why)

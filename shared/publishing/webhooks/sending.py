@@ -1,13 +1,9 @@
-"""One attempt at one webhook: a checked address, a bounded wait, no redirect followed."""
+"""One delivery attempt to a webhook: checked address (SSRF), bounded time, no redirects."""
 
-import hashlib
 import json
-import re
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
-
-import aiohttp
+from typing import TYPE_CHECKING, Any
 
 from shared.clients.outbound import (
     AddressPolicy,
@@ -16,21 +12,29 @@ from shared.clients.outbound import (
     SourceError,
     check_http_url,
 )
-from shared.clients.outbound_connector import checked_connector
+from shared.core.ids import delivery_id
+from shared.core.lazy_import import lazy
+from shared.core.retry_after import retry_after_seconds
 from shared.documents.reports import Report
 from shared.publishing.webhooks.signing import sign
 from shared.settings.webhooks import Webhook
 
-__all__ = ["NotDeliveredError", "SendOptions", "delivery_id", "payload", "send"]
+if TYPE_CHECKING:
+    import aiohttp
 
-LONGEST_WAIT = 3600.0
-_SECONDS = re.compile(r"\d{1,6}")
+    from shared.clients import outbound_connector
+else:  # the stage that plans deliveries imports this module, and sends nothing
+    aiohttp = lazy("aiohttp")
+    outbound_connector = lazy("shared.clients.outbound_connector")
+
+__all__ = ["NotDeliveredError", "SendOptions", "payload", "send"]
+
 _SUCCESS = range(200, 300)
 _REDIRECTS = range(300, 400)
 
 
 class NotDeliveredError(Exception):
-    """The receiver did not take it. `for_good`: another attempt at this address ends the same way."""
+    """The receiver did not accept it. `for_good`: another attempt would end the same way."""
 
     def __init__(self, message: str, *, retry_after: float | None = None, for_good: bool = False) -> None:
         super().__init__(message)
@@ -45,16 +49,11 @@ class SendOptions:
     public_url: str = ""
 
 
-def delivery_id(report: Report, webhook: str) -> str:
-    """The same for every attempt: a receiver that knows it has seen this report."""
-    return hashlib.sha256(json.dumps([report.id, webhook]).encode()).hexdigest()[:32]
-
-
 def payload(report: Report, public_url: str) -> bytes:
-    """What happened, and where to read it: no text of mails."""
+    """The report's facts and its address. It contains no text of mails."""
     path = f"/api/reports/{report.id}"
     stored = report.to_cosmos()
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         name: stored[name]
         for name in (
             "report_id", "summary_id", "summary_type", "scope", "thread_id", "thread_ids", "source", "title",
@@ -62,18 +61,18 @@ def payload(report: Report, public_url: str) -> bytes:
             "first_message_date", "last_message_date",
         )
     }  # fmt: skip
-    body = {"event": "report.published", **told, "url": f"{public_url.rstrip('/')}{path}"}
+    body = {"event": "report.published", **facts, "url": f"{public_url.rstrip('/')}{path}"}
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 async def send(hook: Webhook, report: Report, policy: AddressPolicy, *, options: SendOptions) -> None:
-    """Deliver it, or say why not."""
+    """Deliver the report, or raise NotDeliveredError."""
     body = payload(report, options.public_url)
     headers = {
         "Content-Type": "application/json",
         "User-Agent": "rough-consensus",
         "X-Rough-Consensus-Event": "report.published",
-        "X-Rough-Consensus-Delivery": delivery_id(report, hook.name),
+        "X-Rough-Consensus-Delivery": delivery_id(report.id, hook.name),
         "X-Rough-Consensus-Signature": sign(
             hook.secret.get_secret_value(), body, int(options.now.timestamp())
         ),
@@ -83,21 +82,22 @@ async def send(hook: Webhook, report: Report, policy: AddressPolicy, *, options:
         timeout = aiohttp.ClientTimeout(total=options.seconds)
         async with (
             aiohttp.ClientSession(
-                connector=checked_connector(policy), timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()
+                connector=outbound_connector.checked_connector(policy),
+                timeout=timeout,
+                cookie_jar=aiohttp.DummyCookieJar(),
             ) as session,
             session.post(url, data=body, headers=headers, allow_redirects=False) as response,
         ):
-            _check(response.status, response.headers.get("Retry-After", ""))
+            _check(response.status, retry_after_seconds(response.headers, now=options.now))
     except (ForbiddenAddressError, SourceError) as error:
         raise NotDeliveredError(str(error), for_good=True) from error
     except (aiohttp.ClientError, FetchError, TimeoutError, OSError) as error:
         raise NotDeliveredError(f"{type(error).__name__}: {error}"[:300]) from error
 
 
-def _check(status: int, retry_after: str) -> None:
+def _check(status: int, retry_after: float | None) -> None:
     if status in _SUCCESS:
         return
     if status in _REDIRECTS:
         raise NotDeliveredError(f"it answered {status}: redirects are not followed, set its own address")
-    wait = min(float(retry_after), LONGEST_WAIT) if _SECONDS.fullmatch(retry_after) else None
-    raise NotDeliveredError(f"it answered {status}", retry_after=wait)
+    raise NotDeliveredError(f"it answered {status}", retry_after=retry_after)

@@ -1,14 +1,12 @@
 """Makes the digests that were touched: one version for each content, however often this runs."""
 
-import json
 import logging
-import uuid
 from datetime import datetime
 
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
+from shared.core.ids import digest_summary_id
 from shared.documents.base import stored_time
 from shared.documents.chunks import Chunk
 from shared.documents.digests import Digest
@@ -16,9 +14,11 @@ from shared.documents.queries.digests import TOUCHED_DIGESTS
 from shared.documents.summaries import Summary
 from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
 from shared.domain.summaries.html import render_html
+from shared.pipeline.events.builders import summary_complete
 from shared.pipeline.events.data import SummaryComplete
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.lifecycle.summaries import mark_all_outdated, mark_superseded, revive
+from shared.pipeline.lifecycle.digests import digest_failed, digest_made, digest_started
+from shared.pipeline.lifecycle.summaries import all_outdated, summaries_superseded, summary_revived
 from shared.summarization.digests.composing import Composed, compose, content_hash
 from shared.summarization.digests.selection import Selected, select_threads
 
@@ -26,60 +26,45 @@ __all__ = ["announcement", "refresh_digest", "refresh_due"]
 
 log = logging.getLogger(__name__)
 MODEL = "digest-v1"
-ERROR_LENGTH = 500
 MAX_A_RUN = 200
-_NAMESPACE = uuid.UUID("0b8f8b64-6a0f-4c0e-8f55-55b1f60d6a3e")
-_MARKDOWN_IN_EVENT = 4000
 
 
 async def refresh_due(clients: Clients, now: datetime, limit: int = MAX_A_RUN) -> list[str]:
     """Make those that were touched since they were made, as many as the limit allows; which they were."""
     touched = clients.store.query(TOUCHED_DIGESTS, Session(), limit=limit)
-    due, failures = [each["scope"] async for each in touched], []
+    due, failures = [row["scope"] async for row in touched], []
     for scope in due:
         try:
             await refresh_digest(clients, parse_scope(scope), now)
         except Exception as error:
             log.exception("The digest %s could not be made", scope)
-            await _remember(clients, scope, error, now)
+            await digest_failed(clients.store, parse_scope(scope).id, classify(error), now)
             failures.append(error)
     if failures:
         raise failures[0]
     return due
 
 
-async def _remember(clients: Clients, scope: str, error: Exception, now: datetime) -> None:
-    """Its turn comes again after all others': what was written last is last in line."""
-    failure = classify(error)
-    state = {
-        "lastError": f"{failure.error_type}: {failure.message}"[:ERROR_LENGTH],
-        "lastAttemptTime": stored_time(now),
-    }
-    id_ = parse_scope(scope).id
-    await clients.store.patch(Digest, Patch(id_, id_, set=state, increment={"attemptCount": 1}), Session())
-
-
 async def refresh_digest(clients: Clients, scope: DigestScope, now: datetime) -> Summary | None:
     """The digest as it has to be now; None where there is nothing to say. It is announced if it is new."""
-    digest, session = await _begin(clients, scope), Session()
+    digest, session = await _begin(clients, scope, now), Session()
     selected = await select_threads(clients, scope, session)
     summary = None
     if selected.shown:
         summary = await _current(clients, scope, selected, now, session)
         await clients.bus.publish([Event.of(announcement(summary), session=session.tokens(), now=now)])
     else:
-        await mark_all_outdated(clients.store, scope.name, session)
-    done = {"made": digest.touches, "summary_id": summary.id if summary else None, "lastError": None}
-    await clients.store.patch(Digest, Patch(scope.id, scope.id, set=done), Session())
+        await all_outdated(clients.store, scope.name, session)
+    await digest_made(clients.store, digest, summary.id if summary else None)
     return summary
 
 
-async def _begin(clients: Clients, scope: DigestScope) -> Digest:
+async def _begin(clients: Clients, scope: DigestScope, now: datetime) -> Digest:
     """Note which touches this refresh has seen, before it looks at any thread."""
     store = clients.store
-    await store.create(Digest(id=scope.id, scope=scope.name), Session())
+    await store.create(Digest(id=scope.id, scope=scope.name, created_at=now), Session())
     digest = await store.read(Digest, scope.id, scope.id, Session())
-    await store.patch(Digest, Patch(scope.id, scope.id, set={"working": digest.touches}), Session())
+    await digest_started(store, digest)
     return digest
 
 
@@ -87,20 +72,16 @@ async def _current(
     clients: Clients, scope: DigestScope, selected: Selected, now: datetime, session: Session
 ) -> Summary:
     version = content_hash(selected)
-    id_ = _summary_id(scope, version)
+    id_ = digest_summary_id(scope.name, version, _template(scope), MODEL)
     known = await clients.store.find(Summary, id_, scope.name, session)
     if known is None:
         composed = compose(scope, selected, await _chunk_texts(clients, selected, session))
         known = _document(id_, scope, version, selected, composed, now)
         await clients.store.create(known, session)
     elif known.outdated:
-        await revive(clients.store, known, now, session)
-    await mark_superseded(clients.store, scope.name, session)
+        await summary_revived(clients.store, known, now, session)
+    await summaries_superseded(clients.store, scope.name, session)
     return known
-
-
-def _summary_id(scope: DigestScope, version: str) -> str:
-    return str(uuid.uuid5(_NAMESPACE, json.dumps([scope.name, version, _template(scope), MODEL])))
 
 
 def _template(scope: DigestScope) -> str:
@@ -109,7 +90,9 @@ def _template(scope: DigestScope) -> str:
 
 async def _chunk_texts(clients: Clients, selected: Selected, session: Session) -> dict[str, str]:
     keys = {
-        (citation.chunk_id, each.thread.id) for each in selected.shown for citation in each.summary.citations
+        (citation.chunk_id, entry.thread.id)
+        for entry in selected.shown
+        for citation in entry.summary.citations
     }
     found = await clients.store.find_many(Chunk, sorted(keys), session)
     return {id_: chunk.text for id_, chunk in found.items()}
@@ -118,15 +101,15 @@ async def _chunk_texts(clients: Clients, selected: Selected, session: Session) -
 def _document(
     id_: str, scope: DigestScope, version: str, selected: Selected, composed: Composed, now: datetime
 ) -> Summary:
-    threads = [each.thread for each in selected.shown]
-    firsts = [each.first_message_date for each in threads if each.first_message_date]
-    lasts = [each.last_message_date for each in threads if each.last_message_date]
+    threads = [entry.thread for entry in selected.shown]
+    firsts = [thread.first_message_date for thread in threads if thread.first_message_date]
+    lasts = [thread.last_message_date for thread in threads if thread.last_message_date]
     return Summary(
         id=id_,
         summary_id=id_,
         scope=scope.name,
         thread_id=None,
-        thread_ids=[each.id for each in threads],
+        thread_ids=[thread.id for thread in threads],
         summary_type=scope.kind,
         title=scope.title,
         content_markdown=composed.markdown,
@@ -135,6 +118,7 @@ def _document(
         claims=composed.claims,
         generated_by=MODEL,
         generated_at=now,
+        created_at=now,
         content_hash=version,
         prompt_template=_template(scope),
         metadata={
@@ -150,15 +134,4 @@ def _document(
 
 
 def announcement(summary: Summary) -> SummaryComplete:
-    return SummaryComplete(
-        thread_id=summary.scope,
-        summary_id=summary.id,
-        summary_type=summary.summary_type.value,
-        summary_markdown=summary.content_markdown[:_MARKDOWN_IN_EVENT],
-        citations=[],
-        llm_backend="extractive",
-        llm_model=summary.generated_by,
-        tokens_prompt=0,
-        tokens_completion=0,
-        latency_ms=0.0,
-    )
+    return summary_complete(summary, backend="extractive", model=summary.generated_by)

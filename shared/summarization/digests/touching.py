@@ -8,13 +8,12 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
-from shared.clients.cosmos.store import Store
 from shared.documents.digests import Digest
 from shared.documents.queries.messages import MESSAGE_DATES
 from shared.documents.threads import Thread
 from shared.domain.summaries.digest_scopes import DigestScope, scopes_of_thread
+from shared.pipeline.lifecycle.digests import digest_touched
 
 __all__ = ["touch", "touch_digests"]
 
@@ -22,23 +21,26 @@ __all__ = ["touch", "touch_digests"]
 async def touch_digests(clients: Clients, thread: Thread, session: Session) -> list[DigestScope]:
     """Have every digest that the thread belongs to made again."""
     dates = [
-        datetime.fromisoformat(each["date"])
-        async for each in clients.store.query(MESSAGE_DATES, session, partition_value=thread.id)
+        datetime.fromisoformat(row["date"])
+        async for row in clients.store.query(MESSAGE_DATES, session, partition_value=thread.id)
     ]
     sources = thread.sources or [source for source in [thread.source] if source]
     scopes = scopes_of_thread(sources, thread.draft_mentions, dates)
-    await touch(clients.store, scopes)
+    await touch(clients, scopes)
     return scopes
 
 
-async def touch(store: Store, scopes: Iterable[DigestScope]) -> None:
+async def touch(clients: Clients, scopes: Iterable[DigestScope]) -> None:
+    store, now = clients.store, clients.runtime.now()
     wanted = {scope.id: scope for scope in scopes}
     known = await store.find_many(Digest, [(id_, id_) for id_ in wanted], Session())
-    new = [Digest(id=id_, scope=scope.name) for id_, scope in wanted.items() if id_ not in known]
+    new = [
+        Digest(id=id_, scope=scope.name, created_at=now) for id_, scope in wanted.items() if id_ not in known
+    ]
     await store.create_missing(new, Session())
     for id_ in wanted:
         if id_ not in known or not _is_waiting(known[id_]):
-            await store.patch(Digest, Patch(id_, id_, increment={"touches": 1}), Session())
+            await digest_touched(store, id_)
 
 
 def _is_waiting(digest: Digest) -> bool:

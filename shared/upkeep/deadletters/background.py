@@ -5,26 +5,17 @@ again, and goes on where it was.
 """
 
 import json
-import time
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from shared.clients.connections import Clients
 from shared.clients.servicebus.dead_letter_mover import OperationObserver
 from shared.core.errors import InvalidEventError
-from shared.core.lazy_import import lazy
 from shared.documents.audits import Audit, AuditStatus
+from shared.pipeline.topology import OPERATIONS
 from shared.upkeep.audit import Actor
 from shared.upkeep.deadletters.operations import REQUEUE, request_operation, run_operation
 
-if TYPE_CHECKING:
-    from azure import servicebus
-else:
-    servicebus = lazy("azure.servicebus")
+__all__ = ["request_requeue", "run_requested"]
 
-__all__ = ["OPERATIONS_QUEUE", "request_requeue", "run_requested"]
-
-OPERATIONS_QUEUE = "operations"
 LARGEST = 5000
 RATE = 50.0
 RUN_SECONDS = 1200.0  # then the rest is left to another delivery
@@ -43,16 +34,15 @@ async def run_requested(body: bytes, clients: Clients) -> Audit:
         operation = json.loads(body)["operation_id"]
     except (ValueError, KeyError, TypeError):
         raise InvalidEventError("not a request for an operation: it has no operation_id") from None
-    until = time.monotonic() + RUN_SECONDS
+    runtime = clients.runtime
+    until = runtime.monotonic() + RUN_SECONDS
     ended = await run_operation(
-        clients, str(operation), watch=OperationObserver(stopped=lambda: time.monotonic() > until)
+        clients, str(operation), watch=OperationObserver(stopped=lambda: runtime.monotonic() > until)
     )
     if ended.status is AuditStatus.INTERRUPTED:
-        await _send(clients, ended.id, f"{ended.id}-{datetime.now(UTC).timestamp():.0f}")
+        await _send(clients, ended.id, f"{ended.id}-{runtime.now().timestamp():.0f}")
     return ended
 
 
 async def _send(clients: Clients, operation: str, message_id: str) -> None:
-    body = json.dumps({"operation_id": operation})
-    message = servicebus.ServiceBusMessage(body, message_id=message_id, content_type="application/json")
-    await clients.bus.send_to_queue(OPERATIONS_QUEUE, [message])
+    await clients.bus.send_request(OPERATIONS.name, {"operation_id": operation}, message_id)

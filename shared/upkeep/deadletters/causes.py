@@ -1,7 +1,5 @@
 """Why a message is a dead letter: the failure ledger knows more than the broker's reason."""
 
-import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +9,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.clients.servicebus.dead_letters import DeadLetter
 from shared.core.errors import ClassifiedError, ErrorKind
-from shared.core.ids import failure_id, invalid_key
+from shared.core.ids import cause_id, failure_id, invalid_key
 from shared.documents.queries.failures import FAILURES_BY_ID
 from shared.pipeline.failures import error_hash
 
@@ -41,8 +39,7 @@ class Diagnosed:
     @property
     def group(self) -> str:
         """The same for all dead letters of a stage with the same reason and the same error."""
-        key = [self.letter.queue, self.cause.reason, self.cause.error_hash]
-        return hashlib.sha256(json.dumps(key).encode()).hexdigest()[:8]
+        return cause_id(self.letter.queue, self.cause.reason, self.cause.error_hash)
 
 
 async def diagnose(store: Store, letters: Sequence[DeadLetter]) -> list[Diagnosed]:

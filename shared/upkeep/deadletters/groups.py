@@ -37,17 +37,17 @@ class Group:
 def group_letters(letters: Iterable[Diagnosed]) -> list[Group]:
     """The groups, the largest first."""
     groups: dict[str, Group] = {}
-    for each in letters:
-        known = groups.get(each.group)
-        groups[each.group] = _new(each) if known is None else _grown(known, each.cause.seen_at)
+    for diagnosed in letters:
+        known = groups.get(diagnosed.group)
+        groups[diagnosed.group] = _new(diagnosed) if known is None else _grown(known, diagnosed.cause.seen_at)
     return sorted(groups.values(), key=lambda group: (-group.count, group.queue, group.id))
 
 
-def _new(each: Diagnosed) -> Group:
-    cause = each.cause
+def _new(diagnosed: Diagnosed) -> Group:
+    cause = diagnosed.cause
     return Group(
-        each.group,
-        each.letter.queue,
+        diagnosed.group,
+        diagnosed.letter.queue,
         cause.reason,
         cause.error_hash,
         cause.error_type,
@@ -55,7 +55,7 @@ def _new(each: Diagnosed) -> Group:
         1,
         cause.seen_at,
         cause.seen_at,
-        each.letter.sequence_number,
+        diagnosed.letter.sequence_number,
     )
 
 
@@ -74,8 +74,8 @@ async def diagnosed_letters(
     """Every dead letter of these queues, with its cause; at most so many of each queue, the oldest."""
 
     async def of(queue: str) -> list[Diagnosed]:
-        letters: list[DeadLetter] = [each async for each in peek_all(clients.bus, queue, most=most)]
+        letters: list[DeadLetter] = [letter async for letter in peek_all(clients.bus, queue, most=most)]
         return await diagnose(clients.store, letters)
 
     # All at once: most of the time goes into opening links, and each queue is quick by itself.
-    return [each for found in await asyncio.gather(*map(of, queues)) for each in found]
+    return [diagnosed for found in await asyncio.gather(*map(of, queues)) for diagnosed in found]

@@ -4,15 +4,14 @@ An operation's audit record says what was asked for; its journal says which dead
 far it has come. To resume is to run it again.
 """
 
-import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
+from shared.clients.servicebus.bus import ReceivedMessage
 from shared.clients.servicebus.dead_letter_mover import Act, Mover, MoveResult, OperationObserver
 from shared.clients.servicebus.dead_letters import DeadLetter
 from shared.clients.servicebus.rate_limit import RateLimiter
@@ -23,9 +22,6 @@ from shared.upkeep.audit import Actor, find_audit, new_audit, save_audit
 from shared.upkeep.deadletters.journal import Journal, JournalState
 from shared.upkeep.deadletters.restoring import restore
 from shared.upkeep.deadletters.selection import LetterSelection, choose
-
-if TYPE_CHECKING:
-    from azure.servicebus import ServiceBusReceivedMessage
 
 __all__ = ["PURGE", "REQUEUE", "RESTORE", "NotResumableError", "Tally", "request_operation", "run_operation"]
 
@@ -84,8 +80,8 @@ async def request_operation(
 ) -> Audit:
     """Record that it is wanted; `run` does it, here or in the background."""
     asked = {**selection, **({} if rate is None else {"rate": rate})}
-    audit = new_audit(action, actor, asked, _now())
-    return await save_audit(clients.store, audit, _now(), status=AuditStatus.ASKED)
+    audit = new_audit(action, actor, asked, clients.runtime)
+    return await save_audit(clients.store, audit, clients.runtime.now(), status=AuditStatus.ASKED)
 
 
 async def run_operation(
@@ -101,7 +97,7 @@ async def run_operation(
         return audit
     if audit.action not in DONE_WORD:
         raise NotResumableError(f"{audit.id} is a {audit.action}: it cannot be resumed")
-    audit = await save_audit(clients.store, audit, _now(), status=AuditStatus.RUNNING)
+    audit = await save_audit(clients.store, audit, clients.runtime.now(), status=AuditStatus.RUNNING)
     watch.step("recorded")
     job = _Job(clients, audit, watch, patience)
     try:
@@ -109,14 +105,15 @@ async def run_operation(
     except BaseException as error:
         await _tell_failure(job, error)
         raise
+    now = clients.runtime.now()
     return await save_audit(
         clients.store,
         audit,
-        _now(),
+        now,
         status=_status(tally, watch),
         counts=tally.counts(audit.action),
         outcome=tally.outcome(),
-        finished_at=_now(),
+        finished_at=now,
     )
 
 
@@ -130,15 +127,15 @@ async def _tell_failure(job: "_Job", error: BaseException) -> None:
     failure = classify(error)
     status = AuditStatus.FAILED if isinstance(error, Exception) else AuditStatus.INTERRUPTED
     outcome = f"{failure.error_type}: {failure.message}"
-    counts = job.tally.counts(job.audit.action)
+    counts, now = job.tally.counts(job.audit.action), job.clients.runtime.now()
     await save_audit(
         job.clients.store,
         job.audit,
-        _now(),
+        now,
         status=status,
         counts=counts,
         outcome=outcome,
-        finished_at=_now(),
+        finished_at=now,
     )
 
 
@@ -152,9 +149,9 @@ class _Job:
         self.tally = Tally()
         self.journal = Journal(clients.blobs, audit.id)
         rate = audit.selection.get("rate")
-        self._pace = RateLimiter(rate or None, stopped=watch.stopped)
-        self._mover = Mover(clients.bus, self._pace, watch, patience=patience)
-        self._saved = time.monotonic()
+        self._pace = RateLimiter(rate or None, clients.runtime, stopped=watch.stopped)
+        self._mover = Mover(clients.bus, self._pace, watch, clients.runtime, patience)
+        self._saved = clients.runtime.monotonic()
         self._running = 0
 
     async def all(self) -> Tally:
@@ -182,8 +179,8 @@ class _Job:
         given = {name: value for name, value in self.audit.selection.items() if name != "rate"}
         chosen = await choose(self.clients, LetterSelection.model_validate(given))
         plan: dict[str, list[int]] = {}
-        for each in chosen:
-            plan.setdefault(each.letter.queue, []).append(each.letter.sequence_number)
+        for diagnosed in chosen:
+            plan.setdefault(diagnosed.letter.queue, []).append(diagnosed.letter.sequence_number)
         return plan
 
     async def _move(self, queue: str, chosen: set[int], noted: set[int]) -> None:
@@ -202,24 +199,21 @@ class _Job:
             return
         async with self.clients.bus.queue_sender(queue) as sender:
 
-            async def send(letters: Sequence["ServiceBusReceivedMessage"]) -> Mapping[int, str]:
-                again = [resubmission(DeadLetter.of(queue, each)) for each in letters]
+            async def send(letters: Sequence[ReceivedMessage]) -> Mapping[int, str]:
+                again = [resubmission(DeadLetter.of(queue, letter)) for letter in letters]
                 return await send_again(sender, queue, self.audit.id, again)
 
             yield send
 
-    async def _archive(self, queue: str, letters: Sequence["ServiceBusReceivedMessage"]) -> Mapping[int, str]:
-        await self.journal.archive(DeadLetter.of(queue, each).record() for each in letters)
+    async def _archive(self, queue: str, letters: Sequence[ReceivedMessage]) -> Mapping[int, str]:
+        await self.journal.archive(DeadLetter.of(queue, letter).record() for letter in letters)
         return {}
 
     async def _save_now_and_then(self, done: int) -> None:
         self._running += done
-        if time.monotonic() - self._saved < SAVED_EVERY_SECONDS:
+        runtime = self.clients.runtime
+        if runtime.monotonic() - self._saved < SAVED_EVERY_SECONDS:
             return
-        self._saved = time.monotonic()
+        self._saved = runtime.monotonic()
         counts = {**self.tally.counts(self.audit.action), DONE_WORD[self.audit.action]: self._running}
-        await save_audit(self.clients.store, self.audit, _now(), counts=counts)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
+        await save_audit(self.clients.store, self.audit, runtime.now(), counts=counts)

@@ -1,29 +1,18 @@
 """Which dead-letter queues there are, and the names that an operator may use for them."""
 
-from shared.clients.servicebus.administration import QUEUES
 from shared.core.errors import PipelineError
-from shared.pipeline.events.catalogue import CATALOGUE
+from shared.pipeline.topology import EMBEDDING, ORCHESTRATION, PRODUCERS, QUEUES, REPORTING, SWEPT
 
-__all__ = ["QUEUES", "UnknownQueueError", "queue_named"]
+__all__ = ["UnknownQueueError", "queue_named"]
 
-# The stage behind each *Failed event, by the specification's routing keys; and its names for collections.
-_FAILED = {
-    "ArchiveIngestionFailed": "ingestion",
-    "ParsingFailed": "parsing",
-    "ChunkingFailed": "chunking",
-    "EmbeddingGenerationFailed": "embedding",
-    "OrchestrationFailed": "orchestration",
-    "SummarizationFailed": "summarization",
-    "ReportDeliveryFailed": "reporting",
-}
+# Collections, the specification's routing keys of the *Failed events, and a few more that it uses. A routing
+# key wins over a collection: `chunks.failed` is chunking's.
 _OTHER_NAMES = {
-    **{CATALOGUE[event].routing_key.removesuffix(".failed"): stage for event, stage in _FAILED.items()},
-    "archives": "parsing",
-    "messages": "chunking",
-    "threads": "summarization",
-    "embedding.generation": "embedding",
-    "orchestrator": "orchestration",
-    "report.delivery": "reporting",
+    **{stage.document.container: stage.name for stage in SWEPT},
+    **{producer.fails_as.routing_key.removesuffix(".failed"): producer.name for producer in PRODUCERS},
+    "embedding.generation": EMBEDDING.name,
+    "orchestrator": ORCHESTRATION.name,
+    "report.delivery": REPORTING.name,
 }
 _SUFFIXES = ("/$deadletterqueue", ".failed", ".dlq")
 

@@ -91,22 +91,22 @@ async def restore(
 
 def _known(records: list[dict[str, Any]], purged: list[str], tally: RestoreTally) -> list[dict[str, Any]]:
     """Those of the queues that were purged: an archive that somebody touched must not lead anywhere else."""
-    for each in records:
-        if each["queue"] not in purged:
-            tally.refused[each["sequence_number"]] = f"the purge was not of the queue {each['queue']!r}"
+    for record in records:
+        if record["queue"] not in purged:
+            tally.refused[record["sequence_number"]] = f"the purge was not of the queue {record['queue']!r}"
             tally.left -= 1
-    return [each for each in records if each["queue"] in purged]
+    return [record for record in records if record["queue"] in purged]
 
 
 def _readable(batch: list[dict[str, Any]]) -> tuple[list[Resubmission], dict[int, str]]:
     """What can be sent; and of a record that was damaged, why not. The others are not held up by it."""
     again: list[Resubmission] = []
     refused: dict[int, str] = {}
-    for each in batch:
+    for record in batch:
         try:
-            copy = MessageCopy.from_record(each.get("message"))
+            copy = MessageCopy.from_record(record.get("message"))
         except ValueError as error:
-            refused[each["sequence_number"]] = str(error)
+            refused[record["sequence_number"]] = str(error)
         else:
-            again.append((each["sequence_number"], each.get("message_id"), copy))
+            again.append((record["sequence_number"], record.get("message_id"), copy))
     return again, refused

@@ -43,15 +43,15 @@ class LetterSelection(BaseModel):
         return [letter for letter in letters if self._takes(letter)]
 
     def grouped(self, letters: Iterable[Diagnosed]) -> list[Diagnosed]:
-        return [each for each in letters if not self.groups or each.group in self.groups]
+        return [letter for letter in letters if not self.groups or letter.group in self.groups]
 
 
 async def choose(clients: Clients, selection: LetterSelection) -> list[Diagnosed]:
     """The letters that are there now and fit, each with its cause; at most as many as the limit."""
 
     async def of(queue: str) -> list[Diagnosed]:
-        letters = selection.plain([each async for each in peek_all(clients.bus, queue)])
+        letters = selection.plain([letter async for letter in peek_all(clients.bus, queue)])
         return selection.grouped(await diagnose(clients.store, letters))
 
-    chosen = [each for found in await asyncio.gather(*map(of, selection.queues)) for each in found]
+    chosen = [diagnosed for found in await asyncio.gather(*map(of, selection.queues)) for diagnosed in found]
     return chosen[: selection.limit]

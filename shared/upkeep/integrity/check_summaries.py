@@ -1,29 +1,34 @@
-"""Summaries and reports: citations that do not hold, and what their threads or each other lack."""
+"""Checks summaries, reports and index entries: broken citations, and references to what does not exist."""
 
 from collections.abc import AsyncIterator
 from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
+from shared.core.concurrency import in_pages
+from shared.core.ids import report_id
 from shared.documents.containers import read_document
 from shared.documents.queries.chunks import CHUNK_TEXTS
-from shared.documents.queries.reports import REPORTS
-from shared.documents.queries.summaries import SUMMARIES
-from shared.documents.queries.thread_index import ENTRIES
+from shared.documents.queries.reports import REPORTS_TO_CHECK
+from shared.documents.queries.summaries import SUMMARIES_TO_CHECK
+from shared.documents.queries.thread_index import ENTRIES_TO_CHECK
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.domain.summaries.citations import verify_stored
-from shared.upkeep.integrity.findings import Finding, FindingKind
-from shared.upkeep.integrity.paging import query_pages
+from shared.upkeep.integrity.findings import PAGE_SIZE, Finding, FindingKind
 
 __all__ = ["check_entries", "check_reports", "check_summaries"]
 
+SUMMARIES_AT_ONCE = 50  # whole documents, which can be large
+
 
 async def check_summaries(clients: Clients, before: int) -> AsyncIterator[Finding]:
-    async for page in query_pages(clients, SUMMARIES, 50, before=before):
-        summaries = [read_document(Summary, each) for each in page]
-        threads = await _threads(clients, [each.thread_id for each in summaries if each.thread_id])
+    async for page in in_pages(
+        clients.store.query(SUMMARIES_TO_CHECK, Session(), before=before), SUMMARIES_AT_ONCE
+    ):
+        summaries = [read_document(Summary, row) for row in page]
+        threads = await _threads(clients, [summary.thread_id for summary in summaries if summary.thread_id])
         for summary in summaries:
             if summary.thread_id and summary.thread_id not in threads:
                 detail = f"thread {summary.thread_id} is not there"
@@ -34,24 +39,24 @@ async def check_summaries(clients: Clients, before: int) -> AsyncIterator[Findin
 
 
 async def _current(clients: Clients, summary: Summary) -> AsyncIterator[Finding]:
-    """What is outdated may cite what has changed since; the last word may not."""
+    """An outdated summary may cite what has changed since; the current one may not."""
     broken = verify_stored(summary.citations, await _texts(clients, summary))
     if broken:
         number = f"{len(broken)} of {len(summary.citations)}"
         detail = f"{number} citations do not hold, among them of chunk {broken[0].chunk_id}"
         yield _about(FindingKind.CITATION_BROKEN, summary, detail)
         return
-    report = await clients.store.find(Report, f"rpt-{summary.id}", summary.scope, Session())
+    report = await clients.store.find(Report, report_id(summary.id), summary.scope, Session())
     if report is None:
         yield _about(FindingKind.SUMMARY_WITHOUT_REPORT, summary, "no report was published of it")
 
 
 async def _texts(clients: Clients, summary: Summary) -> dict[str, str]:
-    ids = sorted({each.chunk_id for each in summary.citations})
+    ids = sorted({citation.chunk_id for citation in summary.citations})
     if not ids:
         return {}
     found = clients.store.query(CHUNK_TEXTS, Session(), partition_value=summary.thread_id, ids=ids)
-    return {each["id"]: each["text"] async for each in found}
+    return {row["id"]: row["text"] async for row in found}
 
 
 def _about(kind: FindingKind, summary: Summary, detail: str) -> Finding:
@@ -60,27 +65,25 @@ def _about(kind: FindingKind, summary: Summary, detail: str) -> Finding:
 
 
 async def check_reports(clients: Clients, before: int) -> AsyncIterator[Finding]:
-    async for page in query_pages(clients, REPORTS, before=before):
-        keys = [(each["summary_id"], each["scope"]) for each in page]
-        there = await clients.store.find_many(Summary, keys, Session())
-        for each in page:
-            if each["summary_id"] not in there:
-                detail = f"summary {each['summary_id']} is not there"
-                yield Finding(
-                    FindingKind.REPORT_WITHOUT_SUMMARY, "reports", each["id"], each["scope"], detail
-                )
+    async for page in in_pages(clients.store.query(REPORTS_TO_CHECK, Session(), before=before), PAGE_SIZE):
+        keys = [(row["summary_id"], row["scope"]) for row in page]
+        found = await clients.store.find_many(Summary, keys, Session())
+        for row in page:
+            if row["summary_id"] not in found:
+                detail = f"summary {row['summary_id']} is not there"
+                yield Finding(FindingKind.REPORT_WITHOUT_SUMMARY, "reports", row["id"], row["scope"], detail)
 
 
 async def check_entries(clients: Clients, before: int) -> AsyncIterator[Finding]:
-    """The index over threads may name one that never came about; nothing follows from it, and it can go."""
-    async for page in query_pages(clients, ENTRIES, before=before):
-        there = await _threads(clients, [name for each in page for name in each["threads"]])
-        for each in page:
-            lost = [name for name in each["threads"] if name not in there]
+    """Entries of the thread index that name a thread which does not exist: harmless, and removed."""
+    async for page in in_pages(clients.store.query(ENTRIES_TO_CHECK, Session(), before=before), PAGE_SIZE):
+        existing = await _threads(clients, [name for row in page for name in row["threads"]])
+        for row in page:
+            lost = [name for name in row["threads"] if name not in existing]
             if lost:
                 detail, data = f"it names {len(lost)} threads that are not there", {"threads": lost}
                 yield Finding(
-                    FindingKind.ENTRY_WITHOUT_THREAD, "thread_index", each["id"], each["bucket"], detail, data
+                    FindingKind.ENTRY_WITHOUT_THREAD, "thread_index", row["id"], row["bucket"], detail, data
                 )
 
 

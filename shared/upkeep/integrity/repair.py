@@ -1,29 +1,30 @@
-"""What is found is repaired by asking for it again, or by deleting what belongs to nothing."""
+"""Repairs what the checks find: the work is requeued, or what belongs to nothing is deleted."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
-from shared.core.errors import DocumentNotFoundError
+from shared.core.ids import report_id
 from shared.documents.archives import Archive
-from shared.documents.base import ProcessingStatus
 from shared.documents.chunks import Chunk
-from shared.documents.queries.chunks import CHUNK_BIRTHS
-from shared.documents.queries.messages import MESSAGE_PLACES
+from shared.documents.queries.chunks import CHUNK_CREATION_TIMES
+from shared.documents.queries.messages import MESSAGE_ARCHIVES_OF_THREAD
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread, ThreadEntry
 from shared.domain.summaries.digest_scopes import parse_scope
-from shared.pipeline.events.catalogue import STAGE_OF
-from shared.pipeline.events.data import SummaryComplete
+from shared.pipeline.events.builders import summary_complete, summary_request
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.readiness import ready_thread, summary_request
+from shared.pipeline.lifecycle.attempts import reopened
+from shared.pipeline.lifecycle.chunks import NOT_EMBEDDED
+from shared.pipeline.lifecycle.threads import NO_SUMMARY, requested_version
+from shared.pipeline.readiness import ready_thread
+from shared.pipeline.stage import Subject
+from shared.pipeline.topology import REPORTING
 from shared.summarization.digests.touching import touch
 from shared.upkeep.integrity.findings import Finding, FindingKind
 from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread
@@ -46,11 +47,10 @@ __all__ = ["Repairer"]
 @dataclass
 class Repairer:
     clients: Clients
-    now: Callable[[], datetime]
-    done: set[str] = field(default_factory=set)  # archives and threads that were seen to already
+    done: set[str] = field(default_factory=set)  # archives and threads that this run has repaired
 
     async def repair(self, finding: Finding) -> bool:
-        """Whether something could be done about it."""
+        """Whether it could be repaired."""
         return await self._repairs()[finding.kind](finding)
 
     def _repairs(self) -> dict[FindingKind, Callable[[Finding], Awaitable[bool]]]:
@@ -70,23 +70,22 @@ class Repairer:
         }
 
     def _requeuer(self) -> Requeuer:
-        """Damage can come again sooner than the topic forgets what repaired it."""
-        return Requeuer(self.clients, self.now, bypass_topic=True)
+        """Past the topic: it drops a repeated event for a while, and the same damage may come back sooner."""
+        return Requeuer(self.clients, bypass_topic=True)
 
-    # asking again
+    # requeueing
 
     async def _embed_again(self, finding: Finding) -> bool:
-        undone = {"embedding_generated": False, "embedding_model": None}
-        return await self._ask_again(CHUNKS, finding, undone)
+        return await self._requeue(CHUNKS, finding, NOT_EMBEDDED)
 
     async def _chunk_again(self, finding: Finding) -> bool:
-        return await self._ask_again(MESSAGES, finding, {})
+        return await self._requeue(MESSAGES, finding, {})
 
-    async def _ask_again(self, collection: Collection, finding: Finding, undone: dict[str, Any]) -> bool:
-        """Make the document pending, then requeue it: a crash in between leaves it to the sweep."""
+    async def _requeue(self, collection: Collection, finding: Finding, undone: Mapping[str, Any]) -> bool:
+        """Reopen the document, then requeue it: a crash in between leaves it to the sweep."""
         policy = Policy.from_settings(self.clients.settings)
         attempts = min(finding.data.get("attemptCount") or 1, policy.max_attempts[collection.name] - 1)
-        due = await self._pending(collection, finding.id, finding.partition, finding, attempts, undone)
+        due = await self._reopen(collection, finding.id, finding.partition, finding, attempts, undone)
         if due is None:
             return False
         settings = self.clients.settings
@@ -96,27 +95,20 @@ class Repairer:
 
         return bool(await self._requeuer().requeue([due], rebuild))
 
-    async def _pending(
+    async def _reopen(
         self,
         collection: Collection,
         id_: str,
         partition: str,
         finding: Finding,
         attempts: int,
-        undone: dict[str, Any],
+        undone: Mapping[str, Any],
     ) -> DueDocument | None:
         error = f"Inconsistent: {finding.kind}: {finding.detail}"[:500]
-        changes = {
-            "status": ProcessingStatus.PENDING.value,
-            "attemptCount": attempts,
-            "lastAttemptTime": None,
-            "lastError": error,
-            "requeued_at": None,
-            **undone,
-        }
-        try:
-            await self.clients.store.patch(collection.model, Patch(id_, partition, set=changes), Session())
-        except DocumentNotFoundError:
+        subject = Subject(collection.model, id_, partition)
+        if not await reopened(
+            self.clients.store, subject, Session(), attempts=attempts, error=error, also=undone
+        ):
             return None
         return DueDocument(
             collection, RetryReason.FAILED, id_, partition, attempts, None, error, None, finding.data
@@ -125,9 +117,9 @@ class Repairer:
     # threads
 
     async def _recount(self, finding: Finding) -> bool:
-        """Messages that were lost are in the archives still; what is more than counted is threaded again."""
+        """Missing messages are still in the archives: parse those again. Too many: thread them again."""
         if finding.data["lost"]:
-            parsed = [await self._parse_again(each, finding) for each in finding.data["archives"]]
+            parsed = [await self._parse_again(archive, finding) for archive in finding.data["archives"]]
             if any(parsed):
                 return True
         return await self._thread_again(finding)
@@ -141,72 +133,63 @@ class Repairer:
         self.done.add(archive_id)
         data = {**archive.to_cosmos(), "attemptCount": archive.attemptCount}
         asked = Finding(finding.kind, "archives", archive_id, archive_id, finding.detail, data)
-        return await self._ask_again(ARCHIVES, asked, {})
+        return await self._requeue(ARCHIVES, asked, {})
 
     async def _thread_again(self, finding: Finding) -> bool:
-        place, session = finding.partition, Session()
-        if place in self.done:
+        thread_id, session = finding.partition, Session()
+        if thread_id in self.done:
             return True
-        self.done.add(place)
-        async with Lease(self.clients.store, THREADING, self.now).held():
-            thread = await self.clients.store.find(Thread, place, place, session)
+        self.done.add(thread_id)
+        async with Lease(self.clients.store, THREADING, self.clients.runtime).held():
+            thread = await self.clients.store.find(Thread, thread_id, thread_id, session)
             if thread is not None:
                 await drop_thread(self.clients, thread, session)
-            rebuilt = await rebuild_thread(self.clients, place, await self._sources(place), session)
-        for each in sorted(rebuilt):
-            await self._ask_for_summary(each, finding)
+            rebuilt = await rebuild_thread(self.clients, thread_id, await self._sources(thread_id), session)
+        for rebuilt_id in sorted(rebuilt):
+            await self._request_summary(rebuilt_id, finding)
         return True
 
     async def _sources(self, thread_id: str) -> dict[str, str]:
-        rows = self.clients.store.query(MESSAGE_PLACES, Session(), partition_value=thread_id)
-        archives = {one async for each in rows for one in each.get("archive_ids") or []}
+        rows = self.clients.store.query(MESSAGE_ARCHIVES_OF_THREAD, Session(), partition_value=thread_id)
+        archives = {archive async for row in rows for archive in row.get("archive_ids") or []}
         found = await self.clients.store.find_many(
-            Archive, [(each, each) for each in sorted(archives)], Session()
+            Archive, [(archive, archive) for archive in sorted(archives)], Session()
         )
         return {id_: archive.source for id_, archive in found.items()}
 
     async def _summarize_again(self, finding: Finding) -> bool:
-        """The same version would give the same summary, so the one that is wrong goes first."""
+        """Delete it first: the same version has the same summary id, and what exists is not made again."""
         thread_id = finding.data["thread_id"]
         await self._delete_summary(finding)
         if thread_id is None:  # a digest: its scope is its partition
-            await touch(self.clients.store, [parse_scope(finding.partition)])
+            await touch(self.clients, [parse_scope(finding.partition)])
             return True
-        return await self._ask_for_summary(thread_id, finding)
+        return await self._request_summary(thread_id, finding)
 
-    async def _ask_for_summary(self, thread_id: str, finding: Finding) -> bool:
+    async def _request_summary(self, thread_id: str, finding: Finding) -> bool:
         ready = await ready_thread(self.clients, thread_id, Session())
         if ready is None:
-            return True  # it is asked for when it is ready
+            return True  # orchestration requests it when it is ready
         attempts = min(ready.thread.attemptCount, self.clients.settings.RETRY_JOB_MAX_ATTEMPTS_THREADS - 1)
-        due = await self._pending(THREADS, thread_id, thread_id, finding, attempts, {"summary_id": None})
+        due = await self._reopen(THREADS, thread_id, thread_id, finding, attempts, NO_SUMMARY)
         if due is None:
             return False
         version, settings = ready.version, self.clients.settings
 
         def rebuild(dues: Sequence[DueDocument]) -> list[Requeue]:
-            return [(summary_request(each.id, version, settings), each.next_attempt) for each in dues]
+            return [(summary_request(due.id, version, settings), due.next_attempt) for due in dues]
 
-        noted = {thread_id: {"content_hash": version}}
+        noted = {thread_id: requested_version(version, ends_claim=False)}
         return bool(await self._requeuer().requeue([due], rebuild, **noted))
 
     async def _publish_again(self, finding: Finding) -> bool:
         summary = await self.clients.store.find(Summary, finding.id, finding.partition, Session())
         if summary is None or summary.thread_id is None:
             return False
-        complete = SummaryComplete(
-            thread_id=summary.thread_id,
-            summary_id=summary.id,
-            summary_markdown=summary.content_markdown[:4000],
-            citations=[],
-            llm_backend=str(summary.metadata.get("llm_backend") or summary.generated_by),
-            llm_model=summary.generated_by,
-            tokens_prompt=0,
-            tokens_completion=0,
-            latency_ms=0.0,
-        )
-        message = to_message(Event.of(complete, now=self.now()))
-        await self.clients.bus.send_to_queue(STAGE_OF[SummaryComplete.__name__], [message])
+        backend = str(summary.metadata.get("llm_backend") or summary.generated_by)
+        complete = summary_complete(summary, backend=backend, model=summary.generated_by)
+        message = to_message(Event.of(complete, now=self.clients.runtime.now()))
+        await self.clients.bus.send_to_queue(REPORTING.name, [message])
         return True
 
     # deleting
@@ -220,15 +203,15 @@ class Repairer:
         return True
 
     async def _delete_chunk(self, finding: Finding) -> bool:
-        """With its vector; unless the chunk is in another thread, too: then the vector is that one's."""
-        copies = await self.clients.store.query_by_ids(CHUNK_BIRTHS, [finding.id], Session())
-        if all(each["thread_id"] == finding.partition for each in copies):
+        """With its vector, unless the chunk exists in another thread, too: then the vector is that one's."""
+        copies = await self.clients.store.query_by_ids(CHUNK_CREATION_TIMES, [finding.id], Session())
+        if all(copy["thread_id"] == finding.partition for copy in copies):
             await self.clients.index.delete([finding.id])
         await self.clients.store.delete(Chunk, finding.id, finding.partition, Session())
         return True
 
     async def _delete_summary(self, finding: Finding) -> bool:
-        await self.clients.store.delete(Report, f"rpt-{finding.id}", finding.partition, Session())
+        await self.clients.store.delete(Report, report_id(finding.id), finding.partition, Session())
         await self.clients.store.delete(Summary, finding.id, finding.partition, Session())
         return True
 
@@ -236,17 +219,17 @@ class Repairer:
         return await self.clients.store.delete(Report, finding.id, finding.partition, Session())
 
     async def _forget_threads(self, finding: Finding) -> bool:
-        """Under the threading lock: entries are read, and written whole."""
+        """Under the threading lease, because entries are read and then written as a whole."""
         store, session = self.clients.store, Session()
-        async with Lease(store, THREADING, self.now).held():
+        async with Lease(store, THREADING, self.clients.runtime).held():
             entry = await store.find(ThreadEntry, finding.id, finding.partition, session)
             if entry is None:
                 return True
             lost = finding.data["threads"]
-            there = await store.find_many(Thread, [(name, name) for name in lost], session)
-            kept = {k: v for k, v in entry.threads.items() if k not in lost or k in there}
-            if kept:
-                await store.upsert(entry.model_copy(update={"threads": kept}), session)
+            existing = await store.find_many(Thread, [(name, name) for name in lost], session)
+            remaining = {k: v for k, v in entry.threads.items() if k not in lost or k in existing}
+            if remaining:
+                await store.upsert(entry.model_copy(update={"threads": remaining}), session)
             else:
                 await store.delete(ThreadEntry, entry.id, entry.bucket, session)
         return True

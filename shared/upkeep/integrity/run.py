@@ -1,10 +1,9 @@
 """One run of the consistency checks over everything, page by page, with or without repair."""
 
 import logging
-import uuid
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
@@ -43,7 +42,6 @@ class IntegrityError(PipelineError):
 class VerifyOptions:
     repair: bool = False
     requested_by: str = "timer"
-    now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
     found: Callable[[Finding], None] = field(default=lambda _finding: None)
     metrics: SweepMetrics = field(default_factory=sweep_metrics)
 
@@ -69,10 +67,10 @@ class _Verification:
     def __init__(self, clients: Clients, options: VerifyOptions) -> None:
         self._clients = clients
         self._options = options
-        self._repairer = Repairer(clients, options.now)
-        started = options.now()
+        self._repairer = Repairer(clients)
+        started = clients.runtime.now()
         self._run = Run(
-            id=f"{started:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}",
+            id=f"{started:%Y%m%dT%H%M%S}-{clients.runtime.new_id()[:8]}",
             kind=KIND,
             requested_by=options.requested_by,
             dry_run=not options.repair,
@@ -106,7 +104,7 @@ class _Verification:
 
     async def _finish(self) -> Run:
         self._run.status = RunStatus.FAILED if self._run.errors else RunStatus.SUCCEEDED
-        self._run.finished_at = self._options.now()
+        self._run.finished_at = self._clients.runtime.now()
         await self._clients.store.upsert(self._run, Session())
         for kind, counts in self._run.counts.items():
             self._options.metrics.inconsistencies.set(counts["found"], {"kind": kind})

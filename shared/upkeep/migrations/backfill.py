@@ -16,7 +16,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict, Store
 from shared.documents.containers import DOCUMENTS, document_class, read_document
-from shared.documents.queries.named_query import outdated_documents
+from shared.documents.queries.several_containers import outdated_documents
 from shared.settings.app import SettingsError, load_settings
 
 __all__ = ["Backfilled", "backfill"]
@@ -39,7 +39,7 @@ async def backfill(
 
     async def flush() -> None:
         results = await asyncio.gather(
-            *(store.replace(read_document(model, each), session) for each in waiting)
+            *(store.replace(read_document(model, stored), session) for stored in waiting)
         )
         done.changed_meanwhile += sum(result is Conflict.CONFLICT for result in results)
         done.upgraded += sum(result is not Conflict.CONFLICT for result in results)

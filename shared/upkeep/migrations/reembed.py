@@ -12,24 +12,26 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
-from azure.core.exceptions import AzureError
-
+from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.search.payload import indexed_chunk
 from shared.core.errors import PipelineError
 from shared.documents.base import stored_time
 from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
-from shared.documents.queries.chunks import CHUNKS_OF_OTHER_MODELS, EMBEDDED_CHUNKS, OTHER_MODELS
+from shared.documents.queries.chunks import (
+    CHUNKS_OF_OTHER_MODELS,
+    COUNT_OF_EMBEDDED_CHUNKS,
+    COUNT_OF_OTHER_MODELS,
+)
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.threads import Thread
 from shared.embedding.factory import open_embedder
 from shared.embedding.port import Embedder
+from shared.pipeline.lifecycle.chunks import chunk_reembedded
 from shared.settings.app import SettingsError, load_settings
 
 __all__ = ["Reembedded", "reembed"]
@@ -73,8 +75,8 @@ async def reembed(
     """
     versions, session = clients.index.versions, Session()
     state = Reembedded(model.model, versions.own, live_before=await versions.look_up())
-    state.total = await _count(clients, EMBEDDED_CHUNKS)
-    state.outstanding = await _count(clients, OTHER_MODELS, model=model.model)
+    state.total = await _count(clients, COUNT_OF_EMBEDDED_CHUNKS)
+    state.outstanding = await _count(clients, COUNT_OF_OTHER_MODELS, model=model.model)
     if dry_run:
         return state
     await clients.index.ensure(model.dimension)
@@ -93,7 +95,7 @@ async def reembed(
 
 async def _count(clients: Clients, query: NamedQuery, **parameters: str) -> int:
     found: AsyncIterator[Any] = clients.store.query(query, Session(), **parameters)
-    return sum([int(each) async for each in found])
+    return sum([int(row) async for row in found])
 
 
 async def _pages(clients: Clients, model: str, refused: set[str]) -> AsyncIterator[list[Chunk]]:
@@ -117,9 +119,9 @@ async def _embed_page(
     session: Session,
 ) -> None:
     """Vectors first, then the flag, as in the stage: broken off between, they are made again."""
-    settled = await model.encode_each([each.text for each in chunks])
+    settled = await model.encode_each([chunk.text for chunk in chunks])
     threads = await _threads_of(chunks, clients, session)
-    now = stored_time(datetime.now(UTC))
+    now = stored_time(clients.runtime.now())
     items, patches = [], []
     for position, chunk in enumerate(chunks):
         if position in settled.failed:
@@ -127,15 +129,15 @@ async def _embed_page(
             state.failed += 1
             continue
         thread = threads.get(chunk.thread_id)
-        items.append(indexed_chunk(chunk, settled.vectors[position], thread, model.model, now))
-        patches.append(Patch(chunk.id, chunk.thread_id, set={"embedding_model": model.model}))
+        items.append(indexed_chunk(chunk, settled.vectors[position].tolist(), thread, model.model, now))
+        patches.append(chunk_reembedded(chunk, model=model.model))
     await clients.index.upsert(items)
     await clients.store.patch_all(Chunk, patches, session)
     state.embedded += len(items)
 
 
 async def _threads_of(chunks: Sequence[Chunk], clients: Clients, session: Session) -> Mapping[str, Thread]:
-    keys = [(each, each) for each in {chunk.thread_id for chunk in chunks}]
+    keys = [(thread_id, thread_id) for thread_id in {chunk.thread_id for chunk in chunks}]
     return await clients.store.find_many(Thread, keys, session)
 
 
@@ -177,7 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SettingsError as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    except (AzureError, PipelineError) as error:
+    except (*SDK_ERRORS, PipelineError) as error:
         sys.stderr.write(f"{type(error).__name__}: {' '.join(str(error).split())}\n")
         return 1
     _say(state)

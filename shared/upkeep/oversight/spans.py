@@ -57,5 +57,7 @@ async def spans_about(address: str, id_: str, containers: Sequence[str]) -> list
 def _questions(id_: str, containers: Sequence[str]) -> list[str]:
     if _TRACE.fullmatch(id_):
         return [f"/api/traces/{id_}"]
-    names = [ATTRIBUTES[each] for each in containers if each in ATTRIBUTES] or ["pipeline.event_id"]
+    names = [ATTRIBUTES[container] for container in containers if container in ATTRIBUTES] or [
+        "pipeline.event_id"
+    ]
     return [f"/api/timeline?{urlencode({name: id_})}" for name in names]

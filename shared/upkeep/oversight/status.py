@@ -1,29 +1,24 @@
 """How it stands: queues, dead letters, documents, throughput, and what operators and the sweep did last."""
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from datetime import datetime, timedelta
+from typing import Any
 
+from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
-from shared.clients.servicebus.administration import QUEUES, queue_counts
-from shared.core.lazy_import import lazy
+from shared.clients.servicebus.administration import queue_counts
 from shared.documents.audits import Audit
 from shared.documents.base import stored_time
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.retryable import count_open, count_refused
+from shared.documents.queries.several_containers import finished_count
 from shared.documents.runs import Run
+from shared.pipeline.topology import CHUNKING, EMBEDDING, PARSING, QUEUES, REPORTING, SUMMARIZATION
 from shared.upkeep.audit import last_audits
 from shared.upkeep.requeue.due_document import COLLECTIONS
 from shared.upkeep.requeue.policy import Policy
-from shared.upkeep.sweep.due import count_documents
+from shared.upkeep.sweep.due import count, count_documents
 from shared.upkeep.sweep.run import latest_run
-
-if TYPE_CHECKING:
-    from azure.core import exceptions
-else:
-    exceptions = lazy("azure.core.exceptions")
 
 __all__ = ["DocumentsStatus", "QueueStatus", "StageStatus", "SystemStatus", "read_status"]
 
@@ -70,28 +65,30 @@ class SystemStatus:
 
     @property
     def dead(self) -> int:
-        return sum(each.dead for each in self.queues)
+        return sum(queue.dead for queue in self.queues)
 
     @property
     def troubled(self) -> bool:
         """Whether an operator has something to look at."""
-        return bool(self.dead or any(each.stuck or each.failed for each in self.documents))
+        return bool(self.dead or any(document.stuck or document.failed for document in self.documents))
 
     def shown(self) -> dict[str, Any]:
         sweep = self.sweep.model_dump(mode="json", exclude={"examples", "etag"}) if self.sweep else None
         return {
             "at": self.at.isoformat(),
             "troubled": self.troubled,
-            "queues": [asdict(each) for each in self.queues],
-            "documents": [asdict(each) for each in self.documents],
-            "stages": [asdict(each) for each in self.stages],
-            "operations": [each.model_dump(mode="json", exclude={"etag"}) for each in self.operations],
+            "queues": [asdict(queue) for queue in self.queues],
+            "documents": [asdict(document) for document in self.documents],
+            "stages": [asdict(stage) for stage in self.stages],
+            "operations": [
+                operation.model_dump(mode="json", exclude={"etag"}) for operation in self.operations
+            ],
             "last_sweep": sweep,
         }
 
 
 async def read_status(clients: Clients, *, now: datetime | None = None, operations: int = 5) -> SystemStatus:
-    moment = now or datetime.now(UTC)
+    moment = now or clients.runtime.now()
     queues, documents, stages, audits, run = await asyncio.gather(
         _queues(clients),
         asyncio.gather(*(_documents(clients, name, moment) for name in range(len(COLLECTIONS)))),
@@ -107,14 +104,17 @@ async def read_status(clients: Clients, *, now: datetime | None = None, operatio
 
 async def _queues(clients: Clients) -> list[QueueStatus]:
     try:
-        counted = await queue_counts(clients.settings)
-    except exceptions.AzureError:  # no administration here: what can be peeked can be counted
+        counted = await queue_counts(clients.settings, QUEUES)
+    except SDK_ERRORS:  # no administration here: what can be peeked can be counted
         counted = None
     if counted is None:
         return list(await asyncio.gather(*(_peeked(clients, queue) for queue in QUEUES)))
     return list(
         await asyncio.gather(
-            *(_with_ages(clients, queue, each.active, each.dead_lettered) for queue, each in counted.items())
+            *(
+                _with_ages(clients, queue, counts.active, counts.dead_lettered)
+                for queue, counts in counted.items()
+            )
         )
     )
 
@@ -149,10 +149,8 @@ def _time(messages: list[Any]) -> datetime | None:
 async def _documents(clients: Clients, position: int, now: datetime) -> DocumentsStatus:
     collection, policy = COLLECTIONS[position], Policy.from_settings(clients.settings)
     counts = await count_documents(clients.store, collection, policy, now)
-    opened = await _count(
-        clients, collection.name, f"c.status IN ('pending', 'processing') AND {collection.alive}", {}
-    )
-    refused = await _count(clients, collection.name, "c.status = 'failed'", {})
+    opened = await count(clients.store, count_open(collection))
+    refused = await count(clients.store, count_refused(collection))
     return DocumentsStatus(
         collection.name,
         collection.stage,
@@ -163,25 +161,17 @@ async def _documents(clients: Clients, position: int, now: datetime) -> Document
     )
 
 
-# What a stage finishes, as it can be counted: its unit, the container, and which of it is new.
-_DONE: dict[str, tuple[str, str, str]] = {
-    "parsing": ("archives", "archives", "c.status = 'processed' AND c.lastAttemptTime >= @since"),
-    "chunking": ("messages", "messages", "c.status = 'processed' AND c.lastAttemptTime >= @since"),
-    "embedding": ("chunks", "chunks", "c.status = 'processed' AND c.lastAttemptTime >= @since"),
-    "summarization": ("summaries", "summaries", "c.generated_at >= @since"),
-    "reporting": ("reports", "reports", "c.published_at >= @since"),
+# The container that a stage finishes documents in.
+_DONE: dict[str, str] = {
+    PARSING.name: "archives",
+    CHUNKING.name: "messages",
+    EMBEDDING.name: "chunks",
+    SUMMARIZATION.name: "summaries",
+    REPORTING.name: "reports",
 }
 
 
 async def _throughput(clients: Clients, stage: str, now: datetime) -> StageStatus:
-    unit, container, condition = _DONE[stage]
-    done = await _count(clients, container, condition, {"since": stored_time(now - WINDOW)})
-    return StageStatus(stage, unit, done, round(done / (WINDOW.total_seconds() / 60), 2))
-
-
-async def _count(clients: Clients, container: str, condition: str, values: Mapping[str, Any]) -> int:
-    text = f"SELECT VALUE COUNT(1) FROM c WHERE {condition}"  # noqa: S608 - conditions of ours; values are parameters
-    found: list[Any] = [
-        each async for each in clients.store.query(NamedQuery("status", container, text), Session(), **values)
-    ]
-    return sum(found)
+    container = _DONE[stage]
+    done = await count(clients.store, finished_count(container), since=stored_time(now - WINDOW))
+    return StageStatus(stage, container, done, round(done / (WINDOW.total_seconds() / 60), 2))

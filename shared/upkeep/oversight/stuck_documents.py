@@ -1,25 +1,24 @@
 """Documents that are stuck or were given up: found, shown, reset and tried again."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
-from shared.clients.cosmos.store import Conflict
-from shared.clients.servicebus.bus import to_message
 from shared.core.errors import DocumentNotFoundError, PermanentError
-from shared.documents.base import ProcessingStatus, stored_time
+from shared.documents.base import stored_time
 from shared.documents.containers import DOCUMENTS
-from shared.documents.queries.named_query import NEVER, OPEN, NamedQuery
-from shared.pipeline.events.envelope import Event
-from shared.pipeline.events.splitting import split_to_fit
-from shared.pipeline.readiness import ready_thread, summary_request
+from shared.documents.queries import retryable
+from shared.documents.queries.several_containers import documents_with_id
+from shared.pipeline.events.builders import summary_request
+from shared.pipeline.lifecycle.attempts import reset
+from shared.pipeline.readiness import ready_thread
 from shared.upkeep.requeue.due_document import COLLECTIONS, THREADS, Collection, DueDocument, RetryReason
 from shared.upkeep.requeue.policy import Policy
 from shared.upkeep.requeue.rebuild import Requeue, rebuild_events
+from shared.upkeep.requeue.requeuer import Requeuer
 
 __all__ = [
     "BulkResult",
@@ -33,12 +32,6 @@ __all__ = [
     "stuck_documents",
     "troubled_by_id",
 ]
-
-FAILED = "c.status IN ('failed_max_retries', 'failed')"
-STUCK = f"c.lastAttemptTime <= @old OR ({NEVER} AND c.created_at <= @old) OR c.requeued_at <= @old"
-COMMON = (
-    "id", "status", "attemptCount", "lastAttemptTime", "lastError", "requeued_at", "created_at"
-)  # fmt: skip
 
 
 class LeftOutError(PermanentError):
@@ -94,18 +87,23 @@ class StuckDocument:
         }
 
     def due(self) -> DueDocument:
-        """As the sweep sees it, at its first attempt again."""
+        """As the sweep sees it."""
         return DueDocument(
             self.collection,
             RetryReason.FAILED,
             self.id,
             self.partition,
-            0,
+            self.stored.get("attemptCount") or 0,
             self.stored.get("lastAttemptTime"),
             self.stored.get("lastError"),
             None,
             self.stored,
         )
+
+    def first_again(self) -> DueDocument:
+        """As the sweep sees it after a reset: no attempt is counted, and the reason is still known."""
+        due = self.due()
+        return replace(due, attempts=0, last_attempt=None, last_error=due.reason)
 
 
 def collection_named(name: str) -> Collection:
@@ -124,9 +122,9 @@ async def stuck_documents(
 ) -> AsyncIterator[StuckDocument]:
     """Open, and nothing was heard of them for longer than the stuck threshold; oldest first."""
     policy = Policy.from_settings(clients.settings)
-    old = stored_time((now or datetime.now(UTC)) - policy.stuck_after)
+    old = stored_time((now or clients.runtime.now()) - policy.stuck_after)
     for collection in collections:
-        query = _query(collection, "stuck", f"{OPEN} AND {collection.alive} AND ({STUCK})", "created_at")
+        query = retryable.stuck_documents(collection)
         async for stored in clients.store.query(query, Session(), old=old):
             yield StuckDocument(collection, stored)
 
@@ -136,17 +134,16 @@ async def failed_documents(
 ) -> AsyncIterator[StuckDocument]:
     """Given up: no sweep looks at them again."""
     for collection in collections:
-        query = _query(collection, "failed", FAILED, "created_at")
-        async for stored in clients.store.query(query, Session()):
+        async for stored in clients.store.query(retryable.failed_documents(collection), Session()):
             yield StuckDocument(collection, stored)
 
 
 async def troubled_by_id(clients: Clients, collection: Collection, ids: Sequence[str]) -> list[StuckDocument]:
     """These documents, whatever their state; PermanentError names one that is not there."""
-    query = _query(collection, "by_id", "ARRAY_CONTAINS(@ids, c.id)", "id")
+    query = retryable.documents_by_ids(collection)
     found = {
-        str(each["id"]): StuckDocument(collection, each)
-        async for each in clients.store.query(query, Session(), ids=list(ids))
+        str(row["id"]): StuckDocument(collection, row)
+        async for row in clients.store.query(query, Session(), ids=list(ids))
     }
     missing = [id_ for id_ in ids if id_ not in found]
     if missing:
@@ -154,69 +151,49 @@ async def troubled_by_id(clients: Clients, collection: Collection, ids: Sequence
     return [found[id_] for id_ in dict.fromkeys(ids)]
 
 
-def _query(collection: Collection, name: str, condition: str, order: str) -> NamedQuery:
-    names = dict.fromkeys((*COMMON, collection.model.partition_field, *collection.fields))
-    fields = ", ".join(f"c.{each}" for each in names)
-    text = f"SELECT {fields} FROM c WHERE {condition} ORDER BY c.{order}"  # noqa: S608 - names and conditions of ours
-    return NamedQuery(f"{collection.name}_{name}", collection.name, text)
-
-
 async def reset_documents(clients: Clients, documents: Sequence[StuckDocument]) -> BulkResult:
     """As the specification has it: no attempt counted, pending again; the next sweep asks for them."""
-    fresh = {
-        "status": ProcessingStatus.PENDING.value,
-        "attemptCount": 0,
-        "lastAttemptTime": None,
-        "lastError": None,
-        "requeued_at": None,
-    }
-    return await _each(documents, lambda each: _change(clients, each, fresh))
+    return await _change_all(documents, lambda document: _reset(clients, document.due()))
 
 
 async def retry_documents(clients: Clients, documents: Sequence[StuckDocument]) -> BulkResult:
     """Try them again at once, as attempt 1, in their own stage alone.
 
-    Counted before it is sent: after a crash in between, the sweep asks for them when the backoff has elapsed.
-    Sent to the stage's queue and not to the topic, which would drop an event that it has seen lately.
+    Each is reset first, then requeued as the sweep does: after a crash in between, the next sweep finds it.
+    The event goes to the stage's queue: the topic would drop one that it has seen lately.
     """
-    moment = stored_time(datetime.now(UTC))
-    return await _each(documents, lambda each: _retry(clients, each, moment))
+    requeuer = Requeuer(clients, bypass_topic=True)
+    return await _change_all(documents, lambda document: _retry(requeuer, document))
 
 
-async def _each(
+async def _change_all(
     documents: Sequence[StuckDocument], act: Callable[[StuckDocument], Awaitable[None]]
 ) -> BulkResult:
     """One that cannot be changed is left out, and holds up no other."""
     changed, left = 0, list[SkippedDocument]()
-    for each in documents:
+    for document in documents:
         try:
-            await act(each)
+            await act(document)
         except (PermanentError, DocumentNotFoundError) as error:
-            left.append(SkippedDocument(each.id, str(error)))
+            left.append(SkippedDocument(document.id, str(error)))
         else:
             changed += 1
     return BulkResult(changed, left)
 
 
-async def _retry(clients: Clients, document: StuckDocument, moment: str) -> None:
-    data, attempt = await _request(clients, document)
-    counted = {
-        "status": ProcessingStatus.PENDING.value,
-        "attemptCount": 1,
-        "lastAttemptTime": moment,
-        "requeued_at": None,
-    }
-    await _change(clients, document, counted)
-    events = [Event.of(part, attempt=attempt) for part in split_to_fit(data)]
-    await clients.bus.send_to_queue(document.collection.stage, [to_message(event) for event in events])
-    await _note(clients, document, moment)
+async def _retry(requeuer: Requeuer, document: StuckDocument) -> None:
+    due = document.first_again()
+    request = await _request(requeuer.clients, due)
+    await _reset(requeuer.clients, due, error=due.reason)
+    if not await requeuer.requeue([due], lambda counted: [request] if counted else []):
+        raise LeftOutError("another operation or the sweep asks for it at the same time")
 
 
-async def _request(clients: Clients, document: StuckDocument) -> Requeue:
-    """What to send; asked for before anything is changed, so that what is not ready stays as it is."""
+async def _request(clients: Clients, document: DueDocument) -> Requeue:
+    """What to send; made before anything is changed, so that what is not ready stays as it is."""
     if document.collection is not THREADS:
         policy = Policy.from_settings(clients.settings)
-        (request,) = rebuild_events([document.due()], policy, clients.settings, alone=True)
+        (request,) = rebuild_events([document], policy, clients.settings, alone=True)
         return request
     ready = await ready_thread(clients, document.id, Session())
     if ready is None:
@@ -224,23 +201,11 @@ async def _request(clients: Clients, document: StuckDocument) -> Requeue:
             "it is not ready: not all its messages are chunked and embedded yet;"
             " `documents stuck` and `documents failed` show which"
         )
-    return summary_request(document.id, ready.version, clients.settings), 1
+    return summary_request(document.id, ready.version, clients.settings), document.next_attempt
 
 
-async def _note(clients: Clients, document: StuckDocument, moment: str) -> None:
-    """From now on it is silent, and not failed; unless its stage was faster."""
-    patch = Patch(document.id, document.partition, set={"requeued_at": moment})
-    same = f"{OPEN} AND c.lastAttemptTime = '{moment}'"
-    await clients.store.patch(document.collection.model, patch, Session(), condition=same)
-
-
-async def _change(clients: Clients, document: StuckDocument, changes: dict[str, Any]) -> None:
-    """Change it, unless it is done by now."""
-    patch = Patch(document.id, document.partition, set=changes)
-    done = await clients.store.patch(
-        document.collection.model, patch, Session(), condition="c.status != 'processed'"
-    )
-    if done is Conflict.CONFLICT:
+async def _reset(clients: Clients, document: DueDocument, *, error: str | None = None) -> None:
+    if not await reset(clients.store, document.subject, Session(), error=error):
         raise LeftOutError("it is processed by now")
 
 
@@ -248,6 +213,6 @@ async def find_anywhere(clients: Clients, id_: str) -> list[tuple[str, dict[str,
     """Every document with this id, with the container that has it."""
     found = []
     for container in DOCUMENTS:
-        query = NamedQuery("by_id", container, "SELECT * FROM c WHERE c.id = @id")
-        found += [(container, each) async for each in clients.store.query(query, Session(), id=id_)]
+        query = documents_with_id(container)
+        found += [(container, row) async for row in clients.store.query(query, Session(), id=id_)]
     return found

@@ -10,9 +10,12 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.queries.failures import FAILURES_ABOUT
 from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.reports import REPORTS_OF_THREAD
+from shared.documents.queries.summaries import SUMMARIES_OF_THREAD
+from shared.documents.queries.threads import THREADS_WITH_ARCHIVE
+from shared.pipeline.topology import QUEUES
 from shared.upkeep.audit import last_audits
 from shared.upkeep.deadletters.groups import diagnosed_letters
-from shared.upkeep.deadletters.queue_names import QUEUES
 from shared.upkeep.oversight.spans import NoReceiverError, spans_about
 from shared.upkeep.oversight.stuck_documents import find_anywhere
 
@@ -22,17 +25,8 @@ AUDITS_SEARCHED = 500
 ONLY_LOCAL = "only the local telemetry receiver can be asked; in Azure see Application Insights"
 
 RELATED = {
-    "archives": (
-        NamedQuery(
-            "threads_of_archive",
-            "threads",
-            "SELECT c.id, c.created_at, c.subject FROM c WHERE ARRAY_CONTAINS(c.archive_ids, @id)",
-        ),
-    ),
-    "threads": (
-        NamedQuery("summaries_of_thread", "summaries", "SELECT * FROM c WHERE c.thread_id = @id"),
-        NamedQuery("reports_of_thread", "reports", "SELECT * FROM c WHERE c.thread_id = @id"),
-    ),
+    "archives": (THREADS_WITH_ARCHIVE,),
+    "threads": (SUMMARIES_OF_THREAD, REPORTS_OF_THREAD),
 }
 # The times that a document keeps, and what happened then.
 _TIMES = {
@@ -79,7 +73,7 @@ async def read_timeline(clients: Clients, id_: str, telemetry: str | None) -> Ti
     found += await _audits(clients, id_)
     spans, without = await _asked_spans(telemetry, id_, [container for container, _ in documents])
     found += _spans(spans)
-    return Timeline(sorted(set(found), key=lambda each: (each.at, each.where)), without)
+    return Timeline(sorted(set(found), key=lambda entry: (entry.at, entry.where)), without)
 
 
 async def _asked_spans(
@@ -109,61 +103,61 @@ def _said(what: str, name: str, stored: dict[str, Any]) -> str:
 
 
 async def _related(clients: Clients, query: NamedQuery, id_: str) -> list[TimelineEntry]:
-    rows = [each async for each in clients.store.query(query, Session(), id=id_)]
-    return [each for row in rows for each in _of_document(query.container, row)]
+    rows = [row async for row in clients.store.query(query, Session(), id=id_)]
+    return [entry for row in rows for entry in _of_document(query.container, row)]
 
 
 async def _failures(clients: Clients, id_: str) -> list[TimelineEntry]:
-    rows = [each async for each in clients.store.query(FAILURES_ABOUT, Session(), id=id_)]
+    rows = [row async for row in clients.store.query(FAILURES_ABOUT, Session(), id=id_)]
     return [
         TimelineEntry(
-            _moment(each["timestamp"]),
-            each["stage"],
-            f"failed ({each['error_kind']}, {each['abandoned_reason']}, attempt {each.get('attempt', 1)}):"
-            f" {each['last_error']}",
-            each.get("trace_id"),
+            _moment(row["timestamp"]),
+            row["stage"],
+            f"failed ({row['error_kind']}, {row['abandoned_reason']}, attempt {row.get('attempt', 1)}):"
+            f" {row['last_error']}",
+            row.get("trace_id"),
         )
-        for each in rows
+        for row in rows
     ]
 
 
 async def _dead_letters(clients: Clients, id_: str) -> list[TimelineEntry]:
     wanted = id_.encode()
     found = []
-    for each in await diagnosed_letters(clients, QUEUES):
-        letter = each.letter
+    for diagnosed in await diagnosed_letters(clients, QUEUES):
+        letter = diagnosed.letter
         named = (
             letter.message_id,
             letter.properties.get("requeued_from"),
             letter.properties.get("idempotency_key"),
             *str(letter.properties.get("traceparent")).split("-"),
-            each.cause.trace_id,
+            diagnosed.cause.trace_id,
         )
         if id_ in named or wanted in letter.copy.data():
-            what = f"dead letter {letter.sequence_number} of {letter.queue}: {each.cause.error}"
-            found.append(TimelineEntry(each.cause.seen_at, letter.queue, what, each.cause.trace_id))
+            what = f"dead letter {letter.sequence_number} of {letter.queue}: {diagnosed.cause.error}"
+            found.append(TimelineEntry(diagnosed.cause.seen_at, letter.queue, what, diagnosed.cause.trace_id))
     return found
 
 
 async def _audits(clients: Clients, id_: str) -> list[TimelineEntry]:
     return [
         TimelineEntry(
-            each.started_at, "operator", f"{each.action} by {each.actor}: {each.status} ({each.id})"
+            audit.started_at, "operator", f"{audit.action} by {audit.actor}: {audit.status} ({audit.id})"
         )
-        for each in await last_audits(clients.store, AUDITS_SEARCHED)
-        if id_ == each.id or id_ in json.dumps(each.selection)
+        for audit in await last_audits(clients.store, AUDITS_SEARCHED)
+        if id_ == audit.id or id_ in json.dumps(audit.selection)
     ]
 
 
 def _spans(spans: Iterable[dict[str, Any]]) -> list[TimelineEntry]:
     return [
         TimelineEntry(
-            _moment(each["start"]),
-            str(each["attributes"].get("pipeline.stage") or "telemetry"),
-            f"span {each['name']}: {_milliseconds(each)}, {'ok' if each['success'] else 'failed'}",
-            each["trace_id"],
+            _moment(span["start"]),
+            str(span["attributes"].get("pipeline.stage") or "telemetry"),
+            f"span {span['name']}: {_milliseconds(span)}, {'ok' if span['success'] else 'failed'}",
+            span["trace_id"],
         )
-        for each in spans
+        for span in spans
     ]
 
 

@@ -1,35 +1,26 @@
-"""Asking for a deletion: the document first, then the archive's mark, then the message that has it done.
+"""Requests a deletion: stores its document, marks the archive, then sends the message that starts the work.
 
-A deletion whose message was lost, or whose runs broke off, is found by its document and asked for again.
+A deletion whose message was lost, or whose run broke off, is found by its document and requested again.
 """
 
-import json
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
-from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import removal_id
-from shared.core.lazy_import import lazy
 from shared.documents.archives import Archive
 from shared.documents.base import stored_time
 from shared.documents.containers import read_document
-from shared.documents.queries.archives import ARCHIVES_OF_SOURCE
-from shared.documents.queries.removals import UNFINISHED
+from shared.documents.queries.archives import ARCHIVE_IDS_OF_SOURCE
+from shared.documents.queries.removals import UNFINISHED_REMOVALS
 from shared.documents.removals import Removal
 from shared.documents.sources import Source
+from shared.pipeline.lifecycle.archives import archive_removing
 from shared.pipeline.tombstones import DONE
+from shared.pipeline.topology import REMOVAL
 
-if TYPE_CHECKING:
-    from azure import servicebus
-else:
-    servicebus = lazy("azure.servicebus")
+__all__ = ["ask_again", "request_removal", "resume_removals"]
 
-__all__ = ["REMOVAL_QUEUE", "ask_again", "request_removal", "resume_removals"]
-
-REMOVAL_QUEUE = "removal"
 SILENT_FOR = timedelta(minutes=45)  # longer than a run may take
 
 
@@ -47,30 +38,23 @@ async def request_removal(
         id=id_, target_kind=kind, target=target, requested_by=requested_by, created_at=now, updated_at=now
     )
     await store.upsert(removal, session)
-    if kind == "archive":
-        try:
-            await store.patch(Archive, Patch(target, target, set={"removing": True}), session)
-        except DocumentNotFoundError:
-            return None
+    if kind == "archive" and not await archive_removing(store, target, session):
+        return None
     await ask_again(clients, removal, now)
     return removal
 
 
 async def ask_again(clients: Clients, removal: Removal, now: datetime) -> None:
-    message = servicebus.ServiceBusMessage(
-        json.dumps({"removal_id": removal.id}),
-        message_id=f"{removal.id}-{now.timestamp():.6f}",
-        content_type="application/json",
-    )
-    await clients.bus.send_to_queue(REMOVAL_QUEUE, [message])
+    message_id = f"{removal.id}-{now.timestamp():.6f}"
+    await clients.bus.send_request(REMOVAL.name, {"removal_id": removal.id}, message_id)
 
 
 async def resume_removals(clients: Clients, now: datetime) -> list[str]:
-    """Ask again for those that nothing was heard of for long; their ids."""
+    """Request those again that have not been updated for long; their ids."""
     before = stored_time(now - SILENT_FOR)
     silent = [
-        read_document(Removal, each)
-        async for each in clients.store.query(UNFINISHED, Session(), before=before)
+        read_document(Removal, row)
+        async for row in clients.store.query(UNFINISHED_REMOVALS, Session(), before=before)
     ]
     for removal in silent:
         await ask_again(clients, removal, now)
@@ -82,7 +66,7 @@ async def _exists(clients: Clients, kind: str, target: str, session: Session) ->
         return await clients.store.find(Archive, target, target, session) is not None
     if await clients.store.find(Source, target, target, session) is not None:
         return True
-    # Uploads name sources that nobody defined.
-    async for _ in clients.store.query(ARCHIVES_OF_SOURCE, session, source=target):
+    # An upload may name a source that has no definition.
+    async for _ in clients.store.query(ARCHIVE_IDS_OF_SOURCE, session, source=target):
         return True
     return False

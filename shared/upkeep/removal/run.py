@@ -9,39 +9,36 @@ threads of the threads that went; what it finds, from a stage that was still at 
 round.
 """
 
-import asyncio
 import logging
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.search.filters import Filters
-from shared.core.errors import DocumentNotFoundError, PipelineError
+from shared.core.errors import PipelineError
 from shared.core.ids import removal_id
 from shared.documents.archives import Archive
 from shared.documents.failures import FailureRecord
 from shared.documents.operations import OperationStatus
-from shared.documents.queries.archives import ARCHIVES_OF_SOURCE
-from shared.documents.queries.chunks import CHUNK_THREADS
+from shared.documents.queries.archives import ARCHIVE_IDS_OF_SOURCE
+from shared.documents.queries.chunks import CHUNK_THREADS_OF_ARCHIVE
 from shared.documents.queries.failures import FAILURES_OF_ARCHIVE
-from shared.documents.queries.messages import MESSAGE_THREADS
+from shared.documents.queries.messages import MESSAGE_THREADS_OF_ARCHIVE
 from shared.documents.queries.named_query import NamedQuery
-from shared.documents.queries.reports import REPORTS_OF
-from shared.documents.queries.summaries import SUMMARIES_OF
-from shared.documents.queries.threads import THREADS_OF_ARCHIVE
+from shared.documents.queries.reports import REPORT_IDS_OF_SCOPE
+from shared.documents.queries.summaries import SUMMARY_IDS_OF_SCOPE
+from shared.documents.queries.threads import THREAD_IDS_OF_ARCHIVE
 from shared.documents.removals import Removal
 from shared.documents.reports import Report
 from shared.documents.sources import Source
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
+from shared.pipeline.lifecycle.archives import archive_removing
 from shared.pipeline.tombstones import DONE
 from shared.threads.index import ThreadIndex
 from shared.upkeep.removal.thread_part import find_part, remove_part
@@ -50,31 +47,29 @@ __all__ = ["RemovalRun", "StillThereError", "run_removal"]
 
 log = logging.getLogger(__name__)
 MAX_ROUNDS = 5
-DERIVED = ((Summary, SUMMARIES_OF), (Report, REPORTS_OF))
+DERIVED = ((Summary, SUMMARY_IDS_OF_SCOPE), (Report, REPORT_IDS_OF_SCOPE))
 FAILURES = "failures, round "  # as a unit of the removal, with the number
 SETTLING_SECONDS = 1.0  # between rounds, for the search index to catch up
 
 
 class StillThereError(PipelineError):
-    """After several rounds something of it is still there."""
+    """After several rounds the check still finds documents of it."""
 
 
 class _OutOfTimeError(Exception):
-    """The run goes on in another one."""
+    """The time of this run is over; another one goes on."""
 
 
 @dataclass(frozen=True)
 class RemovalRun:
-    """How a run works: time and steps, as dependencies."""
+    """How long a run may take, and who follows its steps."""
 
-    now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     seconds: float = 1200.0  # then the rest is left to another run
     progress: Callable[[str], None] = field(default=lambda _step: None)
 
 
 async def run_removal(removal_id: str, clients: Clients, run: RemovalRun | None = None) -> Removal:
-    """Do what is left of it. One that is still running when this returns wants another run."""
+    """Do what is left of it. If its status is still running when this returns, it needs another run."""
     removal = await clients.store.read(Removal, removal_id, removal_id, Session())
     if removal.status in DONE:
         return removal
@@ -87,12 +82,14 @@ class _Remover:
         self._store = clients.store
         self._removal = removal
         self._run = run
-        self._until = time.monotonic() + run.seconds
-        self._emptied: set[str] = set()  # threads of which nothing is to be left
+        self._runtime = clients.runtime
+        self._until = self._runtime.monotonic() + run.seconds
+        self._index = ThreadIndex(clients.store, clients.runtime.now)
+        self._emptied: set[str] = set()  # threads that lost all their messages
 
     async def run(self) -> Removal:
         removal = self._removal
-        removal.started_at = removal.started_at or self._run.now()
+        removal.started_at = removal.started_at or self._runtime.now()
         removal.status, removal.error = OperationStatus.RUNNING, None
         await self._save()
         try:
@@ -108,7 +105,7 @@ class _Remover:
             raise
         else:
             removal.status = OperationStatus.SUCCEEDED
-        removal.finished_at = self._run.now()
+        removal.finished_at = self._runtime.now()
         await self._save()
         log.info("the deletion of %s %s %s: %s", removal.target_kind, removal.target, removal.status,
                  removal.counts)  # fmt: skip
@@ -117,7 +114,7 @@ class _Remover:
     async def _source(self) -> None:
         name = self._removal.target
         await self._store.delete(Source, name, name, Session())
-        while archives := await self._ids(ARCHIVES_OF_SOURCE, source=name):
+        while archives := await self._ids(ARCHIVE_IDS_OF_SOURCE, source=name):
             for archive in sorted(archives):
                 await self._archive(archive)
         self._removal.counts["sources"] = 1
@@ -136,28 +133,27 @@ class _Remover:
         self._run.progress("archive")
 
     async def _mark(self, archive_id: str) -> None:
-        try:
-            patch = Patch(archive_id, archive_id, set={"removing": True})
-            await self._store.patch(Archive, patch, Session())
-        except DocumentNotFoundError:
+        if not await archive_removing(self._store, archive_id, Session()):
             log.info("archive %s is gone already: what is left of it goes now", archive_id)
         if self._removal.target_kind != "archive":
             await self._store.upsert(self._tombstone(archive_id), Session())
         self._run.progress("marked")
 
     def _tombstone(self, archive_id: str) -> Removal:
-        """For events of the archive that are still under way; this removal does the work."""
+        """A tombstone, for events of the archive that are still in flight; this removal does the work."""
+        now = self._runtime.now()
         return Removal(
             id=removal_id("archive", archive_id),
             target_kind="archive",
             target=archive_id,
             requested_by=f"the deletion of {self._removal.target_kind} {self._removal.target}"[:200],
             status=OperationStatus.SUCCEEDED,
-            updated_at=self._run.now(),
+            created_at=now,
+            updated_at=now,
         )
 
     async def _remove_all(self, archive_id: str) -> None:
-        """Round by round, until the check finds nothing."""
+        """In rounds, until the check finds nothing: a stage may write while we delete."""
         while True:
             async for thread_id in self._threads(archive_id):
                 await self._thread(archive_id, thread_id)
@@ -170,21 +166,21 @@ class _Remover:
                 raise StillThereError(f"of archive {archive_id} there is still {self._removal.left}")
             self._removal.rounds += 1
             await self._save()
-            await self._run.sleep(SETTLING_SECONDS)
+            await self._runtime.sleep(SETTLING_SECONDS)
 
     async def _threads(self, archive_id: str) -> AsyncIterator[str]:
-        """First the one that was under way, then all that have something of the archive."""
+        """First the one that a crash interrupted, then all that have documents of the archive."""
         unit = self._removal.unit
         if unit is not None and not unit.startswith(FAILURES):
             yield unit
-        for query in (THREADS_OF_ARCHIVE, MESSAGE_THREADS, CHUNK_THREADS):
+        for query in (THREAD_IDS_OF_ARCHIVE, MESSAGE_THREADS_OF_ARCHIVE, CHUNK_THREADS_OF_ARCHIVE):
             for thread_id in await self._ids(query, archive=archive_id):
                 yield thread_id
 
     async def _thread(self, archive_id: str, thread_id: str) -> None:
-        if time.monotonic() > self._until:
+        if self._runtime.monotonic() > self._until:
             raise _OutOfTimeError
-        async with Lease(self._store, THREADING, self._run.now).held():
+        async with Lease(self._store, THREADING, self._runtime).held():
             part = await find_part(self._clients, archive_id, thread_id, Session())
             if self._removal.unit != thread_id:
                 counts = self._removal.counts
@@ -193,13 +189,13 @@ class _Remover:
                 self._removal.unit = thread_id
                 await self._save()
                 self._run.progress("counted")
-            await remove_part(self._clients, part, self._run.now, self._run.progress)
+            await remove_part(self._clients, part, self._run.progress)
         if not part.staying:
-            self._emptied |= {thread_id, *part.signposts}
+            self._emptied |= {thread_id, *part.redirects}
         self._run.progress("thread")
 
     async def _delete_failures(self, archive_id: str) -> None:
-        """Counted and noted before they go, as a thread is."""
+        """Counted on the removal before they are deleted, as a thread is."""
         removal, found = self._removal, await self._rows(FAILURES_OF_ARCHIVE, archive=archive_id)
         unit = f"{FAILURES}{removal.rounds}"
         if removal.unit != unit:
@@ -207,12 +203,12 @@ class _Remover:
             removal.unit = unit
             await self._save()
             self._run.progress("failures_counted")
-        for each in found:
-            await self._store.delete(FailureRecord, each["id"], each["stage"], Session())
+        for row in found:
+            await self._store.delete(FailureRecord, row["id"], row["stage"], Session())
         self._run.progress("failures")
 
     async def _delete_strays(self, archive_id: str) -> None:
-        """What a stage that was at work has written since: vectors, and summaries and reports of threads."""
+        """What a stage wrote after its thread was removed: vectors, summaries, reports, index entries."""
         hits = await self._clients.index.search("*", filters=Filters(archive_id=archive_id), top=1000)
         await self._clients.index.delete([hit.chunk_id for hit in hits])
         for thread_id in self._emptied:
@@ -220,9 +216,9 @@ class _Remover:
                 left = await self._rows_of(query, thread_id)
                 await self._store.delete_all(model, left, thread_id, Session())
         if await self._stray_entries(archive_id):
-            async with Lease(self._store, THREADING, self._run.now).held():
+            async with Lease(self._store, THREADING, self._runtime).held():
                 gone = await self._gone()
-                await ThreadIndex(self._store).forget(archive_id, gone, Session())
+                await self._index.forget(archive_id, gone, Session())
 
     async def _delete_blob(self, archive_id: str) -> None:
         archive = await self._store.find(Archive, archive_id, archive_id, Session())
@@ -231,11 +227,11 @@ class _Remover:
         self._run.progress("blob")
 
     async def _left(self, archive_id: str) -> dict[str, int]:
-        """What there still is, by container and in the index."""
+        """How much is left, by container and in the search index."""
         queries = {
-            "messages": MESSAGE_THREADS,
-            "chunks": CHUNK_THREADS,
-            "threads": THREADS_OF_ARCHIVE,
+            "messages": MESSAGE_THREADS_OF_ARCHIVE,
+            "chunks": CHUNK_THREADS_OF_ARCHIVE,
+            "threads": THREAD_IDS_OF_ARCHIVE,
             "failures": FAILURES_OF_ARCHIVE,
         }
         left = {name: len(await self._rows(query, archive=archive_id)) for name, query in queries.items()}
@@ -249,25 +245,25 @@ class _Remover:
         return {**left, "vectors": hits.total or 0}
 
     async def _stray_entries(self, archive_id: str) -> int:
-        """How many of those that the archive brought in name a thread that went."""
-        entries = await ThreadIndex(self._store).naming(archive_id, self._emptied, Session())
+        """How many index entries of the archive name a thread that is gone."""
+        entries = await self._index.naming(archive_id, self._emptied, Session())
         gone = await self._gone() if entries else set()
-        return sum(not gone.isdisjoint(each["threads"]) for each in entries)
+        return sum(not gone.isdisjoint(entry["threads"]) for entry in entries)
 
     async def _gone(self) -> set[str]:
-        """The emptied threads, without those that messages of another archive have brought back since."""
-        keys = [(each, each) for each in sorted(self._emptied)]
+        """The emptied threads, without those that another archive has created again since."""
+        keys = [(thread_id, thread_id) for thread_id in sorted(self._emptied)]
         return self._emptied - set(await self._store.find_many(Thread, keys, Session()))
 
     async def _ids(self, query: NamedQuery, **parameters: str) -> set[str]:
-        return {str(each) for each in await self._rows(query, **parameters)}
+        return {str(row) for row in await self._rows(query, **parameters)}
 
     async def _rows(self, query: NamedQuery, **parameters: str) -> list[Any]:
-        return [each async for each in self._store.query(query, Session(), **parameters)]
+        return [row async for row in self._store.query(query, Session(), **parameters)]
 
     async def _rows_of(self, query: NamedQuery, thread_id: str) -> list[Any]:
-        return [each async for each in self._store.query(query, Session(), partition_value=thread_id)]
+        return [row async for row in self._store.query(query, Session(), partition_value=thread_id)]
 
     async def _save(self) -> None:
-        self._removal.updated_at = self._run.now()
+        self._removal.updated_at = self._runtime.now()
         await self._store.upsert(self._removal, Session())

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from shared.clients.connections import Clients
@@ -12,9 +11,9 @@ from shared.documents.archives import Archive
 from shared.documents.chunks import Chunk
 from shared.documents.failures import FailureRecord
 from shared.documents.messages import Message
-from shared.documents.queries.chunks import THREAD_CHUNKS
+from shared.documents.queries.chunks import CHUNK_ARCHIVES_OF_THREAD
 from shared.documents.queries.failures import FAILURES_OF_THREAD
-from shared.documents.queries.messages import MESSAGE_PLACES
+from shared.documents.queries.messages import MESSAGE_ARCHIVES_OF_THREAD
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.reports import REPORTS_ABOUT
 from shared.documents.queries.summaries import SUMMARIES_ABOUT
@@ -23,8 +22,10 @@ from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
+from shared.pipeline.events.builders import summary_request
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.readiness import ready_thread, summary_request
+from shared.pipeline.lifecycle.threads import merge_finished, summary_requested
+from shared.pipeline.readiness import ready_thread
 from shared.summarization.digests.touching import touch
 from shared.threads.merging import follow_merge
 from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread
@@ -50,26 +51,26 @@ class ThreadPart:
     summaries: Rows = field(default_factory=list)
     reports: Rows = field(default_factory=list)
     failures: Rows = field(default_factory=list)
-    signposts: list[str] = field(default_factory=list)  # threads that became this one
+    redirects: list[str] = field(default_factory=list)  # ids of threads that were merged into this one
 
     @property
     def loses(self) -> bool:
-        """Whether the thread is less than it was: now, or before a crash that this goes on after."""
+        """Whether the thread loses messages: now, or before a crash that this run resumes after."""
         if self.thread is None or self.thread.merged_into is not None:
             return self.thread is None
         return bool(self.gone) or self.thread.message_count != len(self.staying)
 
     def digests(self) -> list[DigestScope]:
-        """Those that told of the thread, and have to be made again without it."""
-        scopes = {each["scope"] for each in self.summaries} - {self.thread_id, *self.signposts}
-        return [parse_scope(each) for each in sorted(scopes)]
+        """The digests that cover the thread: they are made again without it."""
+        scopes = {summary["scope"] for summary in self.summaries} - {self.thread_id, *self.redirects}
+        return [parse_scope(scope) for scope in sorted(scopes)]
 
     def tally(self) -> dict[str, int]:
         return {
             "messages": len(self.gone),
             "messages_kept": len(self.shared),
             "chunks": len(self.chunks_gone),
-            "vectors": sum(bool(each["embedding_generated"]) for each in self.chunks_gone),
+            "vectors": sum(bool(chunk["embedding_generated"]) for chunk in self.chunks_gone),
             "summaries": len(self.summaries),
             "reports": len(self.reports),
             "failures": len(self.failures),
@@ -84,51 +85,51 @@ async def find_part(clients: Clients, archive: str, thread_id: str, session: Ses
     if thread is not None and thread.absorbing:
         for old in thread.absorbing:
             await follow_merge(clients, old, thread.id, session)
-        await store.patch(Thread, Patch(thread.id, thread.id, set={"absorbing": []}), session)
+        await merge_finished(store, thread.id, session)
     part = ThreadPart(archive, thread_id, thread)
-    async for each in store.query(MESSAGE_PLACES, session, partition_value=thread_id):
-        archives = set(each.get("archive_ids") or [each["archive_id"]])
+    async for row in store.query(MESSAGE_ARCHIVES_OF_THREAD, session, partition_value=thread_id):
+        archives = set(row.get("archive_ids") or [row["archive_id"]])
         others = sorted(archives - {archive})
         if not others:
-            part.gone.append(each["id"])
+            part.gone.append(row["id"])
             continue
-        part.staying.add(each["id"])
+        part.staying.add(row["id"])
         part.archives |= set(others)
-        if archive in archives or each["archive_id"] == archive:
-            part.shared[each["id"]] = others
-    async for each in store.query(THREAD_CHUNKS, session, partition_value=thread_id):
-        if each["message_key"] not in part.staying:
-            part.chunks_gone.append(each)
-        elif each["message_key"] in part.shared or each["archive_id"] == archive:
-            part.chunks_shared.append(each)
+        if archive in archives or row["archive_id"] == archive:
+            part.shared[row["id"]] = others
+    async for row in store.query(CHUNK_ARCHIVES_OF_THREAD, session, partition_value=thread_id):
+        if row["message_key"] not in part.staying:
+            part.chunks_gone.append(row)
+        elif row["message_key"] in part.shared or row["archive_id"] == archive:
+            part.chunks_shared.append(row)
     if part.loses:
         await _find_derived(clients, part, session)
     return part
 
 
 async def _find_derived(clients: Clients, part: ThreadPart, session: Session) -> None:
-    """What was made of the thread quotes what goes now; of the threads that it took over, too."""
+    """Summaries, reports and failures of the thread, and of those merged into it: they quote what goes."""
 
     async def rows(query: NamedQuery, thread: str) -> list[Any]:
-        return [each async for each in clients.store.query(query, session, thread=thread)]
+        return [row async for row in clients.store.query(query, session, thread=thread)]
 
     names = [part.thread_id]
     found: tuple[dict[str, dict[str, Any]], ...] = ({}, {}, {})
-    for name in names:  # it grows
+    for name in names:  # the list grows: redirects can form a chain
         names += await rows(REDIRECTS_TO, name)
-        for query, kept in zip((SUMMARIES_ABOUT, REPORTS_ABOUT, FAILURES_OF_THREAD), found, strict=True):
-            kept.update({each["id"]: each for each in await rows(query, name)})
-    part.summaries, part.reports, part.failures = (list(kept.values()) for kept in found)
-    part.signposts = names[1:]
+        for query, rows_by_id in zip(
+            (SUMMARIES_ABOUT, REPORTS_ABOUT, FAILURES_OF_THREAD), found, strict=True
+        ):
+            rows_by_id.update({row["id"]: row for row in await rows(query, name)})
+    part.summaries, part.reports, part.failures = (list(rows_by_id.values()) for rows_by_id in found)
+    part.redirects = names[1:]
 
 
-async def remove_part(
-    clients: Clients, part: ThreadPart, now: Callable[[], datetime], progress: Callable[[str], None]
-) -> None:
-    """Remove it, each thing before what it would be found by. The caller holds the threading lock."""
+async def remove_part(clients: Clients, part: ThreadPart, progress: Callable[[str], None]) -> None:
+    """Remove it, each document before the one that it is found by. The caller holds the threading lease."""
     session, store = Session(), clients.store
-    await touch(store, part.digests())
-    chunks = [each["id"] for each in part.chunks_gone]
+    await touch(clients, part.digests())
+    chunks = [chunk["id"] for chunk in part.chunks_gone]
     await clients.index.delete(chunks)
     progress("vectors")
     await store.delete_all(Chunk, chunks, part.thread_id, session)
@@ -137,51 +138,50 @@ async def remove_part(
     await _keep_shared(clients, part, session)
     progress("shared")
     for model, rows in ((Summary, part.summaries), (Report, part.reports)):
-        for each in rows:
-            await store.delete(model, each["id"], each["scope"], session)
-    for each in part.failures:
-        await store.delete(FailureRecord, each["id"], each["stage"], session)
+        for row in rows:
+            await store.delete(model, row["id"], row["scope"], session)
+    for failure in part.failures:
+        await store.delete(FailureRecord, failure["id"], failure["stage"], session)
     progress("derived")
     await store.delete_all(Message, part.gone, part.thread_id, session)
     progress("messages")
-    await _settle_thread(clients, part, sources, now, progress)
-    await touch(store, part.digests())  # one may have been made since the first touch
+    await _finish_thread(clients, part, sources, progress)
+    await touch(clients, part.digests())  # again: a refresh may have started since the first touch
 
 
 async def _keep_shared(clients: Clients, part: ThreadPart, session: Session) -> None:
-    """Messages that other archives have, too, forget this one; their chunks and vectors first."""
+    """Messages that other archives have, too, stay without this archive; their chunks and vectors first."""
     first = {key: archives[0] for key, archives in part.shared.items()}
-    for each in part.chunks_shared:
-        first.setdefault(each["message_key"], min(part.archives))
+    for chunk in part.chunks_shared:
+        first.setdefault(chunk["message_key"], min(part.archives))
     patches = [
-        Patch(each["id"], part.thread_id, set={"archive_id": first[each["message_key"]]})
-        for each in part.chunks_shared
+        Patch(chunk["id"], part.thread_id, set={"archive_id": first[chunk["message_key"]]})
+        for chunk in part.chunks_shared
     ]
     await clients.store.patch_all(Chunk, patches, session)
     await clients.index.upsert(
         [
-            {"chunk_id": each["id"], "archive_id": first[each["message_key"]]}
-            for each in part.chunks_shared
-            if each["embedding_generated"]
+            {"chunk_id": chunk["id"], "archive_id": first[chunk["message_key"]]}
+            for chunk in part.chunks_shared
+            if chunk["embedding_generated"]
         ]
     )
-    kept = [
+    patches = [
         Patch(key, part.thread_id, set={"archive_ids": archives, "archive_id": archives[0]})
         for key, archives in part.shared.items()
     ]
-    await clients.store.patch_all(Message, kept, session)
+    await clients.store.patch_all(Message, patches, session)
 
 
-async def _settle_thread(
+async def _finish_thread(
     clients: Clients,
     part: ThreadPart,
     sources: Mapping[str, str],
-    now: Callable[[], datetime],
     progress: Callable[[str], None],
 ) -> None:
     session, thread = Session(), part.thread
     if thread is not None and (part.loses or not part.archives):
-        await drop_thread(clients, thread, session, part.signposts)
+        await drop_thread(clients, thread, session, part.redirects)
         progress("thread_dropped")
     elif thread is not None:
         archives = sorted(part.archives)
@@ -192,36 +192,36 @@ async def _settle_thread(
             "source": min(sources.values(), default=None),
         }
         if changes["source"] != thread.source:
-            await _tell_source(clients, thread.id, changes["source"], session)
+            await _update_indexed_source(clients, thread.id, changes["source"], session)
         await clients.store.patch(Thread, Patch(thread.id, thread.id, set=changes), session)
     if part.loses and part.staying:
         rebuilt = await rebuild_thread(clients, part.thread_id, sources, session)
         progress("thread_rebuilt")
-        for each in sorted(rebuilt):
-            await _ask_for_summary(clients, each, now, session)
+        for thread_id in sorted(rebuilt):
+            await _request_summary(clients, thread_id, session)
 
 
-async def _tell_source(clients: Clients, thread_id: str, source: str | None, session: Session) -> None:
-    """A thread's vectors say which source it has."""
-    chunks = clients.store.query(THREAD_CHUNKS, session, partition_value=thread_id)
-    embedded = [each["id"] async for each in chunks if each["embedding_generated"]]
-    await clients.index.upsert([{"chunk_id": each, "source": source} for each in embedded])
-
-
-async def _ask_for_summary(
-    clients: Clients, thread_id: str, now: Callable[[], datetime], session: Session
+async def _update_indexed_source(
+    clients: Clients, thread_id: str, source: str | None, session: Session
 ) -> None:
-    """Where it is not ready yet, orchestration asks when it is; where this is lost, the sweep does."""
+    """The vectors repeat the thread's source, for filters."""
+    chunks = clients.store.query(CHUNK_ARCHIVES_OF_THREAD, session, partition_value=thread_id)
+    embedded = [chunk["id"] async for chunk in chunks if chunk["embedding_generated"]]
+    await clients.index.upsert([{"chunk_id": chunk_id, "source": source} for chunk_id in embedded])
+
+
+async def _request_summary(clients: Clients, thread_id: str, session: Session) -> None:
+    """If it is not ready, orchestration requests the summary later; if this event is lost, the sweep does."""
     ready = await ready_thread(clients, thread_id, session)
     if ready is None:
         return
     request = summary_request(thread_id, ready.version, clients.settings)
-    await clients.bus.publish([Event.of(request, session=session.tokens(), now=now())])
-    await clients.store.patch(
-        Thread, Patch(thread_id, thread_id, set={"content_hash": ready.version}), session
-    )
+    await clients.bus.publish([Event.of(request, session=session.tokens(), now=clients.runtime.now())])
+    await summary_requested(clients.store, thread_id, ready.version, session, ends_claim=False)
 
 
 async def _sources(clients: Clients, archives: set[str], session: Session) -> dict[str, str]:
-    found = await clients.store.find_many(Archive, [(each, each) for each in sorted(archives)], session)
+    found = await clients.store.find_many(
+        Archive, [(archive, archive) for archive in sorted(archives)], session
+    )
     return {id_: archive.source for id_, archive in found.items()}

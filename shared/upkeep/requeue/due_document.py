@@ -1,14 +1,13 @@
-"""What the sweep looks after: four kinds of documents, each with the stage that works on it."""
+"""The documents that the sweep looks after, by the topology: each with the stage that works on it."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from shared.documents.archives import Archive
 from shared.documents.base import RetryableDocument
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
-from shared.documents.threads import Thread
+from shared.pipeline.lifecycle.attempts import SeenAttempt
+from shared.pipeline.stage import Subject
+from shared.pipeline.topology import SWEPT
 
 __all__ = [
     "ARCHIVES",
@@ -27,20 +26,17 @@ class Collection:
     name: str
     model: type[RetryableDocument]
     stage: str
-    fields: tuple[str, ...] = ()  # what its event is rebuilt from
-    alive: str = "true"  # of documents that have a pending status and yet nothing to be done
+    fields: tuple[str, ...]  # what its event is rebuilt from
+    alive: str  # a condition: false for documents that have a pending status and yet nothing to be done
 
 
-ARCHIVES = Collection(
-    "archives",
-    Archive,
-    "parsing",
-    ("source", "source_type", "source_url", "file_path", "file_size_bytes", "file_hash", "ingestion_date"),
+COLLECTIONS = tuple(
+    Collection(
+        stage.document.container, stage.document, stage.name, stage.rebuild_fields, stage.open_condition
+    )
+    for stage in SWEPT
 )
-MESSAGES = Collection("messages", Message, "chunking", ("archive_id",))
-CHUNKS = Collection("chunks", Chunk, "embedding", ("message_key", "token_count", "archive_id"))
-THREADS = Collection("threads", Thread, "summarization", alive="NOT IS_STRING(c.merged_into)")
-COLLECTIONS = (ARCHIVES, MESSAGES, CHUNKS, THREADS)
+ARCHIVES, MESSAGES, CHUNKS, THREADS = COLLECTIONS
 
 
 class RetryReason(StrEnum):
@@ -62,6 +58,14 @@ class DueDocument:
     last_error: str | None
     requeued_at: str | None
     fields: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def subject(self) -> Subject:
+        return Subject(self.collection.model, self.id, self.partition)
+
+    @property
+    def seen(self) -> SeenAttempt:
+        return SeenAttempt(self.attempts, self.last_attempt)
 
     @property
     def next_attempt(self) -> int:

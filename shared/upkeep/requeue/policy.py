@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+from shared.pipeline.retry.delays import exponential
+from shared.pipeline.topology import SWEPT
 from shared.settings.app import Settings
 
 __all__ = ["Policy"]
@@ -29,10 +31,9 @@ class Policy:
             grace=timedelta(minutes=settings.RETRY_JOB_GRACE_MINUTES),
             interval=timedelta(seconds=settings.RETRY_JOB_INTERVAL_SECONDS),
             max_attempts={
-                "archives": settings.RETRY_JOB_MAX_ATTEMPTS_ARCHIVES,
-                "messages": settings.RETRY_JOB_MAX_ATTEMPTS_MESSAGES,
-                "chunks": settings.RETRY_JOB_MAX_ATTEMPTS_CHUNKS,
-                "threads": settings.RETRY_JOB_MAX_ATTEMPTS_THREADS,
+                stage.document.container: getattr(settings, stage.max_attempts)
+                for stage in SWEPT
+                if stage.max_attempts is not None
             },
             limit=settings.RETRY_JOB_LIMIT,
             probes=settings.RETRY_JOB_PROBES,
@@ -42,9 +43,8 @@ class Policy:
         """How long after its last attempt a document that failed is tried again."""
         if attempts < 1:
             return timedelta(0)
-        # Beyond any real limit the power would be too large for a duration; the cap decides long before.
-        factor: int = 2 ** min(attempts - 1, 20)
-        return min(self.base_delay * factor, self.max_delay)
+        base, cap = self.base_delay.total_seconds(), self.max_delay.total_seconds()
+        return timedelta(seconds=exponential(base, attempts, cap))
 
     def silence(self, attempts: int) -> timedelta:
         """How long after its last attempt a document that nothing was heard of is tried again."""

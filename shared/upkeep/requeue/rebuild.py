@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
-from shared.pipeline.events.data import ArchiveIngested, ChunksPrepared, EventData, JSONParsed
+from shared.pipeline.events.builders import PreparedChunk, archive_ingested, chunks_prepared, json_parsed
+from shared.pipeline.events.data import EventData
 from shared.settings.app import Settings
 from shared.upkeep.requeue.due_document import ARCHIVES, CHUNKS, MESSAGES, DueDocument
 from shared.upkeep.requeue.policy import Policy
@@ -43,45 +44,28 @@ def _batches(group: list[DueDocument], size: int) -> list[list[DueDocument]]:
 def _archive(dues: Sequence[DueDocument], settings: Settings) -> EventData:  # noqa: ARG001 - as the others
     (due,) = dues
     stored = due.fields
-    ingested = datetime.fromisoformat(stored["ingestion_date"])
-    return ArchiveIngested(
-        archive_id=due.id,
-        source_name=stored["source"],
-        source_type=stored.get("source_type") or "upload",
-        source_url=stored["source_url"],
-        file_path=stored["file_path"],
-        file_size_bytes=stored["file_size_bytes"],
-        file_hash_sha256=stored["file_hash"],
-        ingestion_started_at=ingested,
-        ingestion_completed_at=datetime.fromisoformat(stored.get("created_at") or stored["ingestion_date"]),
+    return archive_ingested(
+        due.id,
+        stored,
+        started_at=datetime.fromisoformat(stored["ingestion_date"]),
+        completed_at=datetime.fromisoformat(stored.get("created_at") or stored["ingestion_date"]),
     )
 
 
 def _messages(dues: Sequence[DueDocument], settings: Settings) -> EventData:  # noqa: ARG001 - as the others
-    threads = [due.partition for due in dues]
-    return JSONParsed(
-        archive_id=dues[0].fields["archive_id"],
-        message_count=len(dues),
-        message_keys=[due.id for due in dues],
-        thread_count=len(set(threads)),
-        thread_ids=list(dict.fromkeys(threads)),
-        parsing_duration_seconds=0.0,
-        message_threads=threads,
-    )
+    return json_parsed(dues[0].fields["archive_id"], [(due.id, due.partition) for due in dues])
 
 
 def _chunks(dues: Sequence[DueDocument], settings: Settings) -> EventData:
-    sizes = [due.fields.get("token_count") or 0 for due in dues]
-    return ChunksPrepared(
-        message_keys=list(dict.fromkeys(due.fields["message_key"] for due in dues)),
-        chunk_count=len(dues),
-        chunk_ids=[due.id for due in dues],
-        chunks_ready=True,
-        chunking_strategy=settings.CHUNKING_STRATEGY,
-        avg_chunk_size_tokens=round(sum(sizes) / len(sizes), 1),
-        chunk_threads=[due.partition for due in dues],
-        chunk_messages=[due.fields["message_key"] for due in dues],
-        thread_ids=sorted({due.partition for due in dues}),
+    chunks = [
+        PreparedChunk(due.id, due.partition, due.fields["message_key"], due.fields.get("token_count") or 0)
+        for due in dues
+    ]
+    return chunks_prepared(
+        chunks,
+        message_keys=list(dict.fromkeys(chunk.message_key for chunk in chunks)),
+        thread_ids={due.partition for due in dues},
+        strategy=settings.CHUNKING_STRATEGY,
         archive_id=dues[0].fields.get("archive_id"),
     )
 

@@ -1,32 +1,27 @@
-"""Asking for documents again, or giving them up, in steps of which each may be the last.
+"""Requeues documents, or gives them up, in steps that may end anywhere.
 
-    count the attempt -> publish -> note that it was asked for
+    count the attempt -> publish -> record that it was requeued
 
 The count is a patch with a condition, so that of two sweeps at once one counts and publishes. A crash after
 it leaves a document whose last attempt failed, due again when its backoff has elapsed. A crash after
 publishing leads to the same event once more, under its own number, which idempotency absorbs.
 """
 
-import asyncio
-import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, TypeVar
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
-from shared.clients.cosmos.store import Conflict
 from shared.clients.servicebus.bus import to_message
-from shared.core.errors import DocumentNotFoundError
-from shared.documents.base import ProcessingStatus, stored_time
-from shared.documents.queries.named_query import NEVER, OPEN
+from shared.core.concurrency import gather_limited
+from shared.documents.base import stored_time
 from shared.pipeline.events.catalogue import STAGE_OF
 from shared.pipeline.events.data import SummarizationRequested
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.events.splitting import split_to_fit
+from shared.pipeline.lifecycle.attempts import given_up, requeue_counted, requeue_recorded
 from shared.upkeep.requeue.due_document import DueDocument
 from shared.upkeep.requeue.rebuild import Requeue
 
@@ -34,13 +29,11 @@ __all__ = ["Requeuer"]
 
 log = logging.getLogger(__name__)
 Item = TypeVar("Item")
-AT_ONCE = 16
 
 
 @dataclass
 class Requeuer:
     clients: Clients
-    now: Callable[[], datetime]
     progress: Callable[[str], None] = field(default=lambda _step: None)
     bypass_topic: bool = False  # to the stage's queue, which drops no message that it has seen before
 
@@ -50,20 +43,20 @@ class Requeuer:
         rebuild: Callable[[Sequence[DueDocument]], Sequence[Requeue]],
         **noted: dict[str, Any],
     ) -> int:
-        """Ask for these again; how many were counted here. `noted` has more to note on a document, by id."""
-        moment, session = stored_time(self.now()), Session()
-        counted = await self._keep(dues, lambda due: self._count(due, moment, session))
+        """Requeue these; how many were counted here. `noted` has more fields to record, by document id."""
+        moment, session = stored_time(self.clients.runtime.now()), Session()
+        counted = await self._those_that(dues, lambda due: self._count(due, moment, session))
         self.progress("counted")
         await self._publish(rebuild(counted), session)
         self.progress("published")
-        await self._keep(counted, lambda due: self._note(due, moment, noted.get(due.id, {}), session))
+        await self._those_that(counted, lambda due: self._note(due, moment, noted.get(due.id, {}), session))
         self.progress("noted")
         return len(counted)
 
     async def give_up(self, dues: Sequence[DueDocument]) -> list[DueDocument]:
         """Mark them as failed for good; those that were marked here."""
         session = Session()
-        marked = await self._keep(dues, lambda due: self._mark_failed(due, session))
+        marked = await self._those_that(dues, lambda due: self._give_up(due, session))
         for due in marked:
             log.error(
                 "%s/%s is given up after %d attempts, the last at %s: %s",
@@ -73,46 +66,27 @@ class Requeuer:
         return marked
 
     async def _count(self, due: DueDocument, moment: str, session: Session) -> bool:
-        counted = {
-            "attemptCount": due.next_attempt,
-            "lastAttemptTime": moment,
-            "lastError": due.reason,
-            "requeued_at": None,
-        }
-        return await self._patch(due, counted, _unchanged(due), session)
+        return await requeue_counted(
+            self.clients.store, due.subject, due.seen, error=due.reason, moment=moment, session=session
+        )
 
     async def _note(self, due: DueDocument, moment: str, more: dict[str, Any], session: Session) -> bool:
-        """From now on it is silent, and not failed; unless its stage was faster."""
-        asked = {"requeued_at": due.requeued_at or moment, **more}
-        same = (
-            f"{OPEN} AND c.attemptCount = {due.next_attempt:d} AND c.lastAttemptTime = {json.dumps(moment)}"
+        return await requeue_recorded(
+            self.clients.store,
+            due.subject,
+            attempt=due.next_attempt,
+            moment=moment,
+            since=due.requeued_at or moment,
+            also=more,
+            session=session,
         )
-        return await self._patch(due, asked, same, session)
 
-    async def _mark_failed(self, due: DueDocument, session: Session) -> bool:
-        given_up = {
-            "status": ProcessingStatus.FAILED_MAX_RETRIES.value,
-            "lastError": due.reason,
-            "requeued_at": None,
-        }
-        return await self._patch(due, given_up, _unchanged(due), session)
-
-    async def _patch(
-        self, due: DueDocument, changes: dict[str, Any], condition: str, session: Session
-    ) -> bool:
-        """Whether the condition held. It does not where the document has gone meanwhile."""
-        patch = Patch(due.id, due.partition, set=changes)
-        try:
-            patched = await self.clients.store.patch(
-                due.collection.model, patch, session, condition=condition
-            )
-        except DocumentNotFoundError:
-            return False
-        return patched is not Conflict.CONFLICT
+    async def _give_up(self, due: DueDocument, session: Session) -> bool:
+        return await given_up(self.clients.store, due.subject, due.seen, error=due.reason, session=session)
 
     async def _publish(self, requeues: Sequence[Requeue], session: Session) -> None:
         events = [
-            Event.of(part, session=session.tokens(), attempt=attempt, now=self.now())
+            Event.of(part, session=session.tokens(), attempt=attempt, now=self.clients.runtime.now())
             for data, attempt in requeues
             for part in split_to_fit(data)
         ]
@@ -122,18 +96,9 @@ class Requeuer:
         await self.clients.bus.publish(event for event in events if event.event_id not in alone)
 
     @staticmethod
-    async def _keep(items: Sequence[Item], holds: Callable[[Item], Awaitable[bool]]) -> list[Item]:
-        """Those for which it held, a few at a time."""
-        gate = asyncio.Semaphore(AT_ONCE)
-
-        async def one(item: Item) -> bool:
-            async with gate:
-                return await holds(item)
-
-        results = await asyncio.gather(*(one(each) for each in items), return_exceptions=True)
-        for result in results:
-            if isinstance(result, BaseException):
-                raise result
+    async def _those_that(items: Sequence[Item], holds: Callable[[Item], Awaitable[bool]]) -> list[Item]:
+        """The items for which the condition held, a few at a time."""
+        results = await gather_limited(holds(item) for item in items)
         return [item for item, held in zip(items, results, strict=True) if held]
 
 
@@ -143,12 +108,3 @@ def _may_be_dropped(event: Event[Any]) -> bool:
     Not a thread's request: there the one that was seen is orchestration's, and one of the two is enough.
     """
     return event.attempt == 1 and not isinstance(event.data, SummarizationRequested)
-
-
-def _unchanged(due: DueDocument) -> str:
-    """That it is as it was read: the text of a condition, with values of ours only."""
-    attempts = f"c.attemptCount = {due.attempts:d}"
-    if not due.attempts:
-        attempts = f"({attempts} OR NOT IS_DEFINED(c.attemptCount))"
-    last = NEVER if due.last_attempt is None else f"c.lastAttemptTime = {json.dumps(due.last_attempt)}"
-    return f"{OPEN} AND {attempts} AND {last}"

@@ -12,7 +12,7 @@ from shared.clients.cosmos.store import Store
 from shared.core.errors import ErrorKind
 from shared.documents.base import stored_time
 from shared.documents.queries.failures import RECENT_FAILURES
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.retryable import finished_since
 from shared.upkeep.requeue.due_document import Collection
 from shared.upkeep.requeue.policy import Policy
 
@@ -52,8 +52,8 @@ async def find_evidence(
 ) -> FailureEvidence:
     since = stored_time(now - 2 * policy.interval)
     found = [
-        each
-        async for each in store.query(
+        row
+        async for row in store.query(
             RECENT_FAILURES, Session(), partition_value=collection.stage, since=since
         )
     ]
@@ -61,7 +61,7 @@ async def find_evidence(
         return FailureEvidence(())
     newest, oldest = (found[0]["timestamp"], found[-1]["timestamp"]) if found else (since, since)
     return FailureEvidence(
-        tuple((each["error_type"], each["error_kind"]) for each in found),
+        tuple((row["error_type"], row["error_kind"]) for row in found),
         finished_meanwhile=await _finished(store, collection, oldest),
         finished_since=await _finished(store, collection, newest),
     )
@@ -69,6 +69,5 @@ async def find_evidence(
 
 async def _finished(store: Store, collection: Collection, since: str) -> int:
     """How many, up to as many as failures are looked at: more make no difference."""
-    text = "SELECT TOP 20 VALUE 1 FROM c WHERE c.status = 'processed' AND c.lastAttemptTime > @since"
-    query = NamedQuery("finished", collection.name, text)
-    return len([each async for each in store.query(query, Session(), since=since)])
+    finished = store.query(finished_since(collection), Session(), since=since)
+    return len([row async for row in finished])

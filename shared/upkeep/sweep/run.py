@@ -1,11 +1,9 @@
 """One run of the sweep over all collections, and the document that sums it up."""
 
 import logging
-import time
-import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import islice
 
 from shared.clients.classify import classify
@@ -19,7 +17,9 @@ from shared.documents.containers import read_document
 from shared.documents.queries.runs import LATEST_RUN
 from shared.documents.runs import Run, RunStatus
 from shared.documents.threads import Thread
-from shared.pipeline.readiness import ReadyThread, ready_threads, summary_request
+from shared.pipeline.events.builders import summary_request
+from shared.pipeline.lifecycle.threads import CLAIM_LIFETIME, requested_version
+from shared.pipeline.readiness import ReadyThread, ready_threads
 from shared.upkeep.requeue.due_document import (
     CHUNKS,
     COLLECTIONS,
@@ -41,9 +41,8 @@ log = logging.getLogger(__name__)
 KIND = "sweep"
 PAGE = 500
 THREADS_AT_ONCE = 100
-THREADS_EXAMINED = 1000  # a run; the next one goes on from there
+THREADS_EXAMINED = 1000  # in one run; the next one continues there
 MAX_EXAMPLES = 20
-CLAIMED_FOR = timedelta(minutes=30)  # as long as orchestration's claims hold
 
 
 class SweepFailedError(PipelineError):
@@ -52,7 +51,6 @@ class SweepFailedError(PipelineError):
 
 @dataclass(frozen=True)
 class Options:
-    now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
     requested_by: str = "timer"
     dry_run: bool = False
     exclusive: bool = True  # one at a time; two at once would be safe, and waste work
@@ -66,16 +64,16 @@ async def sweep(clients: Clients, options: Options | None = None) -> Run | None:
     options = options or Options()
     if not options.exclusive or options.dry_run:
         return await _Sweep(clients, options).run()
-    async with Lease(clients.store, KIND, options.now).held_if_free() as held:
+    async with Lease(clients.store, KIND, clients.runtime).held_if_free() as held:
         if not held:
-            log.warning("another sweep is under way: this one does nothing")
+            log.warning("another sweep is running: this one does nothing")
             return None
         return await _Sweep(clients, options).run()
 
 
 async def latest_run(clients: Clients, kind: str = KIND) -> Run | None:
     """The latest run that has ended."""
-    found = [each async for each in clients.store.query(LATEST_RUN, Session(), partition_value=kind)]
+    found = [row async for row in clients.store.query(LATEST_RUN, Session(), partition_value=kind)]
     return read_document(Run, found[0]) if found else None
 
 
@@ -84,21 +82,21 @@ class _Sweep:
         self._clients = clients
         self._options = options
         self._policy = Policy.from_settings(clients.settings)
-        self._requeuer = Requeuer(clients, options.now, options.progress)
+        self._requeuer = Requeuer(clients, options.progress)
         self._metrics = options.metrics
-        started = options.now()
+        started = clients.runtime.now()
         self._run = Run(
-            id=f"{started:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}",
+            id=f"{started:%Y%m%dT%H%M%S}-{clients.runtime.new_id()[:8]}",
             kind=KIND,
             requested_by=options.requested_by,
             dry_run=options.dry_run,
             started_at=started,
             created_at=started,
         )
-        self._loosened: set[str] = set()  # threads that something was given up in
+        self._unblocked: set[str] = set()  # threads of documents that this run gave up
 
     async def run(self) -> Run:
-        started = time.monotonic()
+        started = self._clients.runtime.monotonic()
         before = await latest_run(self._clients)
         await self._clients.store.upsert(self._run, Session())
         for collection in self._options.collections:
@@ -107,12 +105,12 @@ class _Sweep:
             except Exception as error:
                 log.exception("the sweep of %s failed", collection.name)
                 self._note_error(collection, error)
-        return await self._finish(time.monotonic() - started)
+        return await self._finish(self._clients.runtime.monotonic() - started)
 
     async def _finish(self, seconds: float) -> Run:
         failed = bool(self._run.errors)
         self._run.status = RunStatus.FAILED if failed else RunStatus.SUCCEEDED
-        self._run.finished_at = self._options.now()
+        self._run.finished_at = self._clients.runtime.now()
         await self._clients.store.upsert(self._run, Session())
         if not self._options.dry_run:
             self._metrics.runs.add(1, {"status": "failure" if failed else "success"})
@@ -121,13 +119,15 @@ class _Sweep:
         return self._run
 
     def _note_error(self, collection: Collection, error: Exception) -> None:
-        """One collection's trouble must not keep the others waiting; the run is failed all the same."""
+        """The other collections are swept all the same; the run counts as failed."""
         failure = classify(error)
         self._run.errors.append(f"{collection.name}: {failure.error_type}: {failure.message}"[:500])
         self._metrics.errors.add(1, {"error_type": failure.error_type})
 
     async def _collection(self, collection: Collection, before: Run | None) -> None:
-        counts = await count_documents(self._clients.store, collection, self._policy, self._options.now())
+        counts = await count_documents(
+            self._clients.store, collection, self._policy, self._clients.runtime.now()
+        )
         self._report(collection, counts)
         circuit = await self._circuit(collection, before)
         dues = await self._due(collection, before)
@@ -154,7 +154,7 @@ class _Sweep:
         self._metrics.skipped_backoff.add(counts["waiting"], labels)
 
     async def _circuit(self, collection: Collection, before: Run | None) -> str | None:
-        now = self._options.now()
+        now = self._clients.runtime.now()
         was_open = before is not None and _waits_for_probes(before, collection)
         evidence = await find_evidence(self._clients.store, collection, self._policy, now, was_open=was_open)
         error = circuit_open_reason(evidence, was_open=was_open)
@@ -172,7 +172,9 @@ class _Sweep:
         after = before.cursor.get(collection.name, "") if before is not None else ""
         limit = min(self._policy.limit, THREADS_EXAMINED) if collection is THREADS else self._policy.limit
         dues: list[DueDocument] = []
-        found = due_documents(self._clients.store, collection, self._policy, self._options.now(), after=after)
+        found = due_documents(
+            self._clients.store, collection, self._policy, self._clients.runtime.now(), after=after
+        )
         async for due in found:
             if len(dues) == limit:
                 self._run.cursor[collection.name] = _last_created(dues)
@@ -187,7 +189,7 @@ class _Sweep:
         marked = [due for page in _pages(dues) for due in await self._requeuer.give_up(page)]
         self._metrics.max_retries_exceeded.add(len(marked), {"collection": collection.name})
         if collection in (MESSAGES, CHUNKS):
-            self._loosened |= {due.partition for due in marked}
+            self._unblocked |= {due.partition for due in marked}
         return len(marked)
 
     async def _requeue(self, dues: list[DueDocument], *, alone: bool) -> tuple[int, int]:
@@ -205,9 +207,9 @@ class _Sweep:
     # threads
 
     async def _requeue_threads(self, dues: list[DueDocument], *, alone: bool) -> tuple[int, int]:
-        """Only a thread that is ready is asked for: else its messages or chunks are what is stuck.
+        """Request summaries of threads that are ready; in others, a message or chunk is what is stuck.
 
-        A thread in which something was just given up may be ready by that, and nobody else would notice.
+        A thread may have become ready because a document of it was just given up: no event tells of that.
         """
         known = {due.id for due in dues}
         dues = [*(await self._unblocked_threads(known)), *dues]
@@ -218,15 +220,15 @@ class _Sweep:
                 held_back += rest
                 ready = dict(islice(ready.items(), len(ready) - rest))
             self._show("requeued", [due for due in page if due.id in ready])
-            requeued += await self._ask(page, ready)
+            requeued += await self._request(page, ready)
         return requeued, held_back
 
-    async def _ask(self, page: Sequence[DueDocument], ready: dict[str, ReadyThread]) -> int:
+    async def _request(self, page: Sequence[DueDocument], ready: dict[str, ReadyThread]) -> int:
         chosen = [due for due in page if due.id in ready]
         if self._options.dry_run:
             return len(chosen)
         settings = self._clients.settings
-        versions = {due.id: {"content_hash": ready[due.id].version, "requesting": None} for due in chosen}
+        versions = {due.id: requested_version(ready[due.id].version, ends_claim=True) for due in chosen}
 
         def requests(some: Sequence[DueDocument]) -> list[Requeue]:
             return [
@@ -237,23 +239,25 @@ class _Sweep:
 
     async def _ready(self, page: Sequence[DueDocument]) -> dict[str, ReadyThread]:
         found = await self._clients.store.find_many(Thread, [(due.id, due.id) for due in page], Session())
-        alive = [each for each in found.values() if each.merged_into is None and not self._claimed(each)]
-        return {each.thread.id: each for each in await ready_threads(self._clients, alive, Session())}
+        alive = [
+            thread for thread in found.values() if thread.merged_into is None and not self._claimed(thread)
+        ]
+        return {ready.thread.id: ready for ready in await ready_threads(self._clients, alive, Session())}
 
     def _claimed(self, thread: Thread) -> bool:
-        """Whether orchestration is about to ask for it: it waits for the thread to come to rest."""
+        """Whether orchestration has claimed it and waits for the quiet period to end."""
         quiet = timedelta(seconds=self._clients.settings.ORCHESTRATION_QUIET_SECONDS)
         claimed = (thread.requesting or {}).get("at", "")
-        return str(claimed) > stored_time(self._options.now() - CLAIMED_FOR - quiet)
+        return str(claimed) > stored_time(self._clients.runtime.now() - CLAIM_LIFETIME - quiet)
 
     async def _unblocked_threads(self, known: set[str]) -> list[DueDocument]:
-        """Threads in which something was given up, unless they are done with or were tried already."""
-        wanted = sorted(self._loosened - known)
-        found = await self._clients.store.find_many(Thread, [(each, each) for each in wanted], Session())
+        """Threads of documents that were given up, unless they are done or have an attempt of their own."""
+        wanted = sorted(self._unblocked - known)
+        found = await self._clients.store.find_many(Thread, [(name, name) for name in wanted], Session())
         return [
-            DueDocument(THREADS, RetryReason.NEVER, each.id, each.id, 0, None, each.lastError, None)
-            for each in found.values()
-            if each.status is ProcessingStatus.PENDING and each.lastAttemptTime is None
+            DueDocument(THREADS, RetryReason.NEVER, thread.id, thread.id, 0, None, thread.lastError, None)
+            for thread in found.values()
+            if thread.status is ProcessingStatus.PENDING and thread.lastAttemptTime is None
         ]
 
     def _show(self, what: str, dues: Iterable[DueDocument]) -> None:

@@ -60,7 +60,7 @@ async def all_of(reader: Reader) -> Batch:
 async def test_the_processes_read_what_would_be_read_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cores: int
 ) -> None:
-    monkeypatch.setattr(processes, "_cores", lambda: cores)
+    monkeypatch.setattr(processes, "available_cores", lambda: cores)
     path = tmp_path / "packed"
     with zipfile.ZipFile(path, "w") as packed:
         packed.writestr("a.mbox", b"".join(CHAIN))

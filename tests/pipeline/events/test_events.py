@@ -12,6 +12,7 @@ from shared.pipeline.events.catalogue import CATALOGUE, STAGE_OF
 from shared.pipeline.events.data import ArchiveIngested, ChunksPrepared, JSONParsed, ReportPublished
 from shared.pipeline.events.envelope import Event, parse_event
 from shared.pipeline.events.splitting import MAX_EVENT_BYTES, EventTooLargeError, split_to_fit
+from tests.support.events import event_of
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -210,30 +211,30 @@ def test_no_json_value_breaks_the_reader(value: Any) -> None:
 
 def test_the_same_announcement_has_the_same_ids_and_another_attempt_has_others() -> None:
     data = parsed_messages(3)
-    first, again = Event.of(data, now=NOW), Event.of(data, session={"messages": "0:-1#9"})
+    first, again = Event.of(data, now=NOW), event_of(data, session={"messages": "0:-1#9"})
     assert (first.message_id, first.event_id) == (again.message_id, again.event_id)
-    assert Event.of(data, attempt=2).message_id != first.message_id
+    assert event_of(data, attempt=2).message_id != first.message_id
     later = data.model_copy(update={"parsing_duration_seconds": 99.0})
-    assert Event.of(later).message_id == first.message_id
+    assert event_of(later).message_id == first.message_id
     other = data.model_copy(update={"message_keys": ["x", *data.message_keys[1:]]})
-    assert Event.of(other).message_id != first.message_id
+    assert event_of(other).message_id != first.message_id
 
 
 def test_an_event_id_is_a_uuid_version_4() -> None:
     assert re.fullmatch(
         r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",
-        Event.of(parsed_messages(1)).event_id,
+        event_of(parsed_messages(1)).event_id,
     )
 
 
 def test_the_idempotency_key_names_the_stage_and_three_ids() -> None:
     data = ChunksPrepared(**{**SAMPLES["ChunksPrepared"], "chunk_ids": ["abc", "def", "ghi"]})
-    assert Event.of(data).idempotency_key() == "embedding-abc-def-ghi"
+    assert event_of(data).idempotency_key() == "embedding-abc-def-ghi"
 
 
 def test_more_ids_than_three_are_told_apart() -> None:
     keys = {
-        Event.of(
+        event_of(
             ChunksPrepared(**{**SAMPLES["ChunksPrepared"], "chunk_ids": ["a", "b", "c", last]})
         ).idempotency_key()
         for last in "defg"
@@ -244,7 +245,7 @@ def test_more_ids_than_three_are_told_apart() -> None:
 
 def test_an_idempotency_key_is_always_a_valid_document_id() -> None:
     data = ReportPublished(**{**SAMPLES["ReportPublished"], "report_id": "a/b?c#d\\e"})
-    assert re.fullmatch(r"[A-Za-z0-9-]+", Event.of(data).idempotency_key("reporting"))
+    assert re.fullmatch(r"[A-Za-z0-9-]+", event_of(data).idempotency_key("reporting"))
 
 
 def test_an_event_that_fits_is_not_split() -> None:
@@ -257,7 +258,7 @@ def test_a_large_event_is_split_into_whole_threads_and_nothing_is_lost(count: in
     data = parsed_messages(count)
     parts = split_to_fit(data)
     assert [key for part in parts for key in part.message_keys] == data.message_keys
-    assert all(len(Event.of(part).to_json()) <= MAX_EVENT_BYTES for part in parts)
+    assert all(len(event_of(part).to_json()) <= MAX_EVENT_BYTES for part in parts)
     assert all(part.message_count == len(part.message_keys) == len(part.message_threads) for part in parts)
     assert [thread for part in parts for thread in part.thread_ids] == data.thread_ids
     assert all(part.thread_count == len(part.thread_ids) for part in parts)

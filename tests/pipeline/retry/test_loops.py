@@ -1,4 +1,5 @@
 import logging
+import random
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -6,6 +7,8 @@ import pytest
 from shared.core.errors import DocumentNotFoundError, ErrorKind, PermanentError, TransientError
 from shared.pipeline.retry.loops import AbandonedError, RetryHooks, handle_event_with_retry, with_backoff
 from shared.pipeline.retry.policies import Backoff, RetryConfig, RetryPolicy
+
+RNG = random.Random(1)
 
 
 class VirtualTime:
@@ -95,7 +98,7 @@ async def test_a_race_is_waited_for_and_counted() -> None:
     hooks = RetryHooks(
         time.now, time.sleep, succeeded=lambda retries, seconds: won.append((retries, seconds))
     )
-    policy = RetryPolicy(RetryConfig())
+    policy = RetryPolicy(RetryConfig(), RNG)
     assert await handle_event_with_retry(work, policy, idempotency_key="chunking-a", hooks=hooks) == "done"
     assert work.calls == 4
     assert won == [(3, sum(time.slept))]
@@ -107,7 +110,9 @@ async def test_a_race_that_is_never_won_ends_after_its_attempts() -> None:
     lost: list[tuple[int, str]] = []
     hooks = RetryHooks(time.now, time.sleep, abandoned=lambda retries, reason: lost.append((retries, reason)))
     with pytest.raises(AbandonedError) as raised:
-        await handle_event_with_retry(never(), RetryPolicy(RetryConfig()), idempotency_key="k", hooks=hooks)
+        await handle_event_with_retry(
+            never(), RetryPolicy(RetryConfig(), RNG), idempotency_key="k", hooks=hooks
+        )
     assert (raised.value.reason, raised.value.attempt_count) == ("max_attempts_exceeded", 8)
     assert len(time.slept) == 8
     assert lost == [(8, "max_attempts_exceeded")]
@@ -121,16 +126,21 @@ async def test_a_race_that_takes_too_long_ends_before_its_attempts() -> None:
 
     with pytest.raises(AbandonedError) as raised:
         await handle_event_with_retry(
-            never(), RetryPolicy(RetryConfig()), idempotency_key="k", hooks=RetryHooks(time.now, slow_sleep)
+            never(),
+            RetryPolicy(RetryConfig(), RNG),
+            idempotency_key="k",
+            hooks=RetryHooks(time.now, slow_sleep),
         )
     assert raised.value.reason == "ttl_exceeded"
     assert raised.value.attempt_count == 3
 
 
 async def test_an_error_that_is_no_race_goes_through_at_once() -> None:
-    work = Failing(ValueError("not a race"))
+    time, work = VirtualTime(), Failing(ValueError("not a race"))
     with pytest.raises(ValueError, match="not a race"):
-        await handle_event_with_retry(work, RetryPolicy(RetryConfig()), idempotency_key="k")
+        await handle_event_with_retry(
+            work, RetryPolicy(RetryConfig(), RNG), idempotency_key="k", hooks=RetryHooks(time.now, time.sleep)
+        )
     assert work.calls == 1
 
 
@@ -142,7 +152,7 @@ async def test_retries_are_logged_at_the_levels_of_the_specification(
     work = Failing(*[DocumentNotFoundError()] * 8)
     await handle_event_with_retry(
         work,
-        RetryPolicy(RetryConfig()),
+        RetryPolicy(RetryConfig(), RNG),
         idempotency_key="chunking-123",
         hooks=RetryHooks(time.now, time.sleep),
     )
@@ -163,7 +173,7 @@ async def test_a_lost_race_is_not_retried_again_as_a_transient_failure() -> None
 
     async def attempt() -> str:
         return await handle_event_with_retry(
-            work, RetryPolicy(RetryConfig()), idempotency_key="k", hooks=RetryHooks(time.now, time.sleep)
+            work, RetryPolicy(RetryConfig(), RNG), idempotency_key="k", hooks=RetryHooks(time.now, time.sleep)
         )
 
     with pytest.raises(AbandonedError):

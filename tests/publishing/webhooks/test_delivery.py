@@ -25,6 +25,7 @@ from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, mail, mail_in
 from tests.support.cloud import LocalCloud
+from tests.support.events import event_of
 from tests.support.services import RunningService
 
 SECRET = "a secret of some length"
@@ -90,7 +91,7 @@ async def published(place: MailIn, version: str = "v1") -> Event[Any]:
         prompt_template="consensus-summary-v1",
         content_hashes=[version],
     )
-    (complete,) = await place.run(SUMMARIZATION, Event.of(request))
+    (complete,) = await place.run(SUMMARIZATION, event_of(request))
     (event,) = await place.run(REPORTING, complete)
     return event
 

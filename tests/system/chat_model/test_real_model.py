@@ -16,12 +16,11 @@ from shared.documents.reports import Report
 from shared.documents.summaries import Summary, TokenAccount
 from shared.domain.summaries.citations import verify_stored
 from shared.pipeline.events.data import SummarizationRequested
-from shared.pipeline.events.envelope import Event
-from shared.summarization.factory import close_chat_clients
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import archive_of, mail, mail_in
 from tests.support.cloud import LocalCloud
+from tests.support.events import event_of
 from tests.support.services import ROOT as PROJECT
 from tests.support.services import RunningService
 
@@ -73,19 +72,16 @@ async def test_an_archive_becomes_a_report_through_a_real_model(
         prompt_template="consensus-summary-v1",
         content_hashes=["v1"],
     )
-    try:
-        async with mail_in(cloud, bus_service, **settings) as place:
-            await place.take_in(THREAD)
-            (complete,) = await place.run(SUMMARIZATION, Event.of(asked))
-            (again,) = await place.run(SUMMARIZATION, Event.of(asked))
-            (published,) = await place.run(REPORTING, complete)
-            store, archive = place.clients.store, archive_of(THREAD).id
-            account = await store.read(TokenAccount, archive, archive, Session())
-            summary = await store.read(Summary, complete.data.summary_id, ROOT, Session())
-            report = await store.read(Report, published.data.report_id, ROOT, Session())
-            texts = {each["id"]: each["text"] for each in await place.stored("chunks")}
-    finally:
-        await close_chat_clients()
+    async with mail_in(cloud, bus_service, **settings) as place:
+        await place.take_in(THREAD)
+        (complete,) = await place.run(SUMMARIZATION, event_of(asked))
+        (again,) = await place.run(SUMMARIZATION, event_of(asked))
+        (published,) = await place.run(REPORTING, complete)
+        store, archive = place.clients.store, archive_of(THREAD).id
+        account = await store.read(TokenAccount, archive, archive, Session())
+        summary = await store.read(Summary, complete.data.summary_id, ROOT, Session())
+        report = await store.read(Report, published.data.report_id, ROOT, Session())
+        texts = {each["id"]: each["text"] for each in await place.stored("chunks")}
     assert account.calls == 1
     assert account.used == complete.data.tokens_prompt + complete.data.tokens_completion
     assert complete.data.tokens_completion > 0

@@ -12,7 +12,7 @@ from shared.clients.cosmos.session import Session
 from shared.core.ids import thread_id
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.named_query import NamedQuery, Partitions
 from shared.documents.reports import Report
 from shared.documents.runs import Run, RunStatus
 from shared.documents.summaries import Summary
@@ -26,7 +26,9 @@ from stages.parsing import PARSING
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, mail, mail_in
+from tests.support.clock import with_clock
 from tests.support.cloud import LocalCloud
+from tests.support.documents import CREATED
 from tests.support.services import RunningService
 from tests.upkeep.removal.finished import embed_all, take_all_in
 
@@ -82,7 +84,9 @@ async def work_off(place: MailIn) -> None:
 
 
 async def one(place: MailIn, container: str, thread: str) -> dict[str, Any]:
-    query = NamedQuery("one", container, "SELECT TOP 1 * FROM c WHERE c.thread_id = @partition_value")
+    query = NamedQuery(
+        "one", container, "SELECT TOP 1 * FROM c WHERE c.thread_id = @partition_value", Partitions.ONE
+    )
     (row,) = [each async for each in place.clients.store.query(query, Session(), partition_value=thread)]
     return row
 
@@ -162,7 +166,7 @@ async def leave_a_report(place: MailIn) -> None:
 
 async def leave_an_entry(place: MailIn) -> None:
     await place.clients.store.upsert(
-        ThreadEntry(id="stray", bucket="3", threads={"gone": [], ROOT: []}), Session()
+        ThreadEntry(created_at=CREATED, id="stray", bucket="3", threads={"gone": [], ROOT: []}), Session()
     )
 
 
@@ -203,7 +207,8 @@ async def test_damage_is_found_and_repaired_and_then_gone(
     assert [each async for each in find_damage(place.clients, datetime.now(UTC))] == []  # may be under way
     streamed: list[Finding] = []
     done = await verify(
-        place.clients, VerifyOptions(repair=True, now=later, found=streamed.append, requested_by="test")
+        with_clock(place.clients, later),
+        VerifyOptions(repair=True, found=streamed.append, requested_by="test"),
     )
     assert {each.kind for each in streamed} >= set(damage.values())
     assert done.errors == []
@@ -211,7 +216,7 @@ async def test_damage_is_found_and_repaired_and_then_gone(
         assert done.counts[kind]["repaired"] == done.counts[kind]["found"] >= 1
     await work_off(place)
     if await found(place):  # a summary made of what was damaged is found by the next run
-        await verify(place.clients, VerifyOptions(repair=True, now=later))
+        await verify(with_clock(place.clients, later), VerifyOptions(repair=True))
         await work_off(place)
     assert await found(place) == []
 
@@ -219,7 +224,7 @@ async def test_damage_is_found_and_repaired_and_then_gone(
 async def test_a_stray_copy_of_a_chunk_goes_without_the_vector_of_the_real_one(place: MailIn) -> None:
     chunk = await one(place, "chunks", ROOT)
     await place.clients.store.upsert(Chunk.model_validate({**chunk, "thread_id": "gone"}), Session())
-    done = await verify(place.clients, VerifyOptions(repair=True, now=later, requested_by="test"))
+    done = await verify(with_clock(place.clients, later), VerifyOptions(repair=True, requested_by="test"))
     assert done.counts[FindingKind.CHUNK_WITHOUT_MESSAGE] == {"found": 1, "repaired": 1}
     assert await place.clients.index.get(chunk["id"]) is not None
     assert await found(place) == []
@@ -228,7 +233,7 @@ async def test_a_stray_copy_of_a_chunk_goes_without_the_vector_of_the_real_one(p
 async def test_a_look_without_repair_leaves_its_report_and_changes_nothing(place: MailIn) -> None:
     await leave_a_vector(place)
     for _ in range(2):
-        done = await verify(place.clients, VerifyOptions(now=later, requested_by="ops"))
+        done = await verify(with_clock(place.clients, later), VerifyOptions(requested_by="ops"))
         assert done.counts[FindingKind.VECTOR_WITHOUT_CHUNK] == {"found": 1, "repaired": 0}
     kept = await place.clients.store.read(Run, done.id, "verify", Session())
     assert (kept.status, kept.dry_run, kept.counts) == (RunStatus.SUCCEEDED, True, done.counts)

@@ -10,11 +10,13 @@ from shared.documents.chunks import Chunk
 from shared.documents.failures import FailureRecord
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.threads import Thread
-from shared.pipeline.events.envelope import Event
-from shared.pipeline.readiness import ready_thread, summary_request
+from shared.pipeline.events.builders import summary_request
+from shared.pipeline.readiness import ready_thread
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, mail
+from tests.support.documents import CREATED
+from tests.support.events import event_of
 
 PENDING = NamedQuery("pending", "chunks", "SELECT * FROM c WHERE c.embedding_generated = false")
 WAITING = NamedQuery("waiting", "threads", "SELECT * FROM c WHERE c.status = 'pending'")
@@ -83,7 +85,7 @@ async def finish(place: MailIn) -> None:
     for thread in waiting:
         ready = await ready_thread(place.clients, thread, Session())
         assert ready is not None, f"thread {thread} is not ready"
-        request = Event.of(summary_request(thread, ready.version, place.clients.settings))
+        request = event_of(summary_request(thread, ready.version, place.clients.settings))
         for complete in await place.run(SUMMARIZATION, request):
             await place.run(REPORTING, complete)
 
@@ -120,7 +122,7 @@ async def drain(place: MailIn) -> None:
 
 
 async def put_failure(place: MailIn, archive: str) -> None:
-    failure = FailureRecord(
+    failure = FailureRecord(created_at=CREATED,
         id=f"parsing-{archive}-1", stage="parsing", original_event={"data": {"archive_id": archive}},
         idempotency_key=f"parsing-{archive}", attempt_count=1, last_error="X: y", error_type="X",
         error_kind="permanent", error_hash="h", abandoned_reason="r", service_name="parsing", timestamp=NOW,

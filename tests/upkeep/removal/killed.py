@@ -8,6 +8,7 @@ import aiohttp
 from shared.clients.connections import Clients
 from shared.settings.app import load_settings
 from shared.upkeep.removal.run import RemovalRun, run_removal
+from tests.support.clock import with_clock
 from tests.support.kills import Step, serve
 from tests.upkeep.removal.finished import Clock
 
@@ -28,7 +29,7 @@ async def operate(asked: dict[str, Any], step: Step) -> None:
     tell_requests(step)
     try:
         clock = Clock(datetime.fromisoformat(asked["now"]))
-        await run_removal(asked["removal"], clients, RemovalRun(now=clock, progress=step))
+        await run_removal(asked["removal"], with_clock(clients, clock), RemovalRun(progress=step))
     finally:
         await clients.close()
 

@@ -20,7 +20,6 @@ from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.ingestion.errors import SourceRemovedError
 from shared.ingestion.storing import Incoming, store_archive
-from shared.pipeline.events.envelope import Event
 from shared.threads.locating import ThreadMovedError
 from shared.upkeep.removal.requests import request_removal, resume_removals
 from shared.upkeep.removal.run import RemovalRun, run_removal
@@ -30,7 +29,10 @@ from stages.parsing import PARSING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, archive_of, ingested, mail, mail_in
 from tests.stages.test_reporting import meanwhile, request
+from tests.support.clock import with_clock
 from tests.support.cloud import LocalCloud
+from tests.support.documents import CREATED
+from tests.support.events import event_of
 from tests.support.services import RunningService
 from tests.support.toy_stages import Crash
 from tests.upkeep.removal.finished import (
@@ -57,7 +59,7 @@ LUNCH = thread_id("<m5@example.org>")
 async def remove(place: MailIn, kind: str, target: str, **options: Any) -> Removal:
     asked = await request_removal(place.clients, kind, target, requested_by="test", now=NOW)
     assert asked is not None
-    return await run_removal(asked.id, place.clients, RemovalRun(now=Clock(), **options))
+    return await run_removal(asked.id, with_clock(place.clients, Clock()), RemovalRun(**options))
 
 
 async def test_without_an_archive_everything_is_as_if_it_had_never_come_in(
@@ -145,7 +147,7 @@ async def test_a_summary_that_read_its_thread_before_the_deletion_is_not_kept(
         root = thread_id("<m0@example.org>")
         meanwhile(monkeypatch, lambda: remove(place, "archive", archive))
         with pytest.raises(ThreadMovedError):
-            await place.run(SUMMARIZATION, Event.of(request("late", thread_ids=[root])))
+            await place.run(SUMMARIZATION, event_of(request("late", thread_ids=[root])))
         assert [each for each in await place.stored("summaries") if each["thread_id"] == root] == []
         await drain(place)
 
@@ -207,7 +209,9 @@ async def test_an_entry_that_was_written_meanwhile_goes_too(
 
 async def test_a_source_goes_with_all_its_archives(cloud: LocalCloud, bus_service: RunningService) -> None:
     async with mail_in(cloud, bus_service) as place:
-        source = Source(id="first", name="first", source_type="http", url="https://example.org/x.mbox")
+        source = Source(
+            created_at=CREATED, id="first", name="first", source_type="http", url="https://example.org/x.mbox"
+        )
         await place.clients.store.create(source, Session())
         await take_all_in(place, FIRST, "first")
         await take_all_in(place, SECOND, "second")
@@ -259,7 +263,7 @@ async def test_events_of_a_deleted_archive_bring_nothing_back(
         await place.clients.index.upsert([late])
         assert await place.run(EMBEDDING, prepared) == []
         assert not any((await everything(place)).values())
-        unknown = Event.of(ingested(archive_of(b"never seen")))
+        unknown = event_of(ingested(archive_of(b"never seen")))
         with pytest.raises(DocumentNotFoundError):  # a race, as ever
             await place.run(PARSING, unknown)
         await drain(place)
@@ -314,7 +318,15 @@ async def test_digests_that_told_of_a_removed_thread_are_made_again_without_it(
         (told,) = [each for each in await place.stored("summaries") if each["thread_id"] == LUNCH]
         scope = "weekly:other:2024-W01"
         digest = Summary.model_validate(
-            {**told, "id": "d", "summary_id": "d", "scope": scope, "thread_id": None, "thread_ids": [LUNCH]}
+            {
+                **told,
+                "id": "d",
+                "summary_id": "d",
+                "scope": scope,
+                "thread_id": None,
+                "thread_ids": [LUNCH],
+                "created_at": place.now,
+            }
         )
         await store.create(digest, Session())
         done = await remove(place, "archive", archive)

@@ -25,6 +25,7 @@ from shared.documents.runs import Run
 from shared.documents.threads import Thread
 from shared.pipeline.events.envelope import Event
 from shared.upkeep.sweep.run import Options, sweep
+from tests.support.clock import with_clock
 from tests.support.cloud import LocalCloud
 from tests.support.services import RunningService
 from tests.support.toy_stages import Bench, bench
@@ -131,7 +132,9 @@ class SweepPlace:
     # the sweep
 
     async def sweep(self, **options: Any) -> Run:
-        done = await sweep(self.clients, Options(now=lambda: self.now, metrics=self.metrics, **options))
+        done = await sweep(
+            with_clock(self.clients, lambda: self.now), Options(metrics=self.metrics, **options)
+        )
         assert done is not None
         return done
 

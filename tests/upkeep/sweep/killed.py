@@ -6,6 +6,7 @@ from typing import Any
 from shared.clients.connections import Clients
 from shared.settings.app import load_settings
 from shared.upkeep.sweep.run import Options, sweep
+from tests.support.clock import with_clock
 from tests.support.kills import Step, serve
 
 
@@ -13,7 +14,7 @@ async def operate(asked: dict[str, Any], step: Step) -> None:
     now = datetime.fromisoformat(asked["now"])
     clients = await Clients.connect(load_settings(asked["settings"]))
     try:
-        await sweep(clients, Options(now=lambda: now, progress=step))
+        await sweep(with_clock(clients, lambda: now), Options(progress=step))
     finally:
         await clients.close()
 

@@ -18,7 +18,7 @@ from shared.documents.runs import Run, RunStatus
 from shared.documents.threads import Thread
 from shared.pipeline.events.data import ArchiveIngested, ChunksPrepared, JSONParsed, SummarizationRequested
 from shared.pipeline.events.envelope import parse_event
-from shared.pipeline.lifecycle.attempts import remember_failure
+from shared.pipeline.lifecycle.attempts import attempt_failed
 from shared.pipeline.readiness import ready_thread
 from shared.pipeline.stage import Subject
 from shared.upkeep.sweep.run import latest_run
@@ -175,9 +175,7 @@ async def test_a_requeued_document_that_fails_again_is_due_by_its_backoff_and_ke
     place.wait(minutes=15)
     subject = Subject(Message, message.id, message.thread_id)
     failure = classify(TransientError("the store is down"))
-    await remember_failure(
-        place.store, [subject], attempt=1, failure=failure, now=place.now, session=Session()
-    )
+    await attempt_failed(place.store, [subject], attempt=1, failure=failure, now=place.now, session=Session())
     assert (await place.again(message)).requeued_at is None
     place.wait(minutes=5)
     await place.sweep()

@@ -12,21 +12,35 @@ from urllib.parse import quote
 
 import pytest
 
-from shared.pipeline.progress import STAGES
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.documents.sources import Source
+from shared.pipeline.topology import STAGES
+from shared.settings.app import Settings
 from shared.upkeep.provisioning import provision
 from tests.ingestion.unpacking.files import mbox, zip_bytes
 from tests.localcloud.functions.support import Answer, Host, running_host
 from tests.support.cloud import LocalCloud, servicebus_connection, wait_for
+from tests.support.documents import CREATED
 from tests.support.services import ROOT, RunningService
 
 LIMIT = 200_000
+KEY = "the key of the operator"
+HTTP = {"source_type": "http", "url": "https://lists.example.org/a.mbox"}
+
+
+@pytest.fixture(scope="module")
+def settings(cloud: LocalCloud, bus_service: RunningService) -> Settings:
+    return cloud.settings(bus_service, OPERATOR_KEY=KEY)
 
 
 @pytest.fixture(scope="module")
 def host(
-    cloud: LocalCloud, bus_service: RunningService, tmp_path_factory: pytest.TempPathFactory
+    cloud: LocalCloud,
+    bus_service: RunningService,
+    settings: Settings,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Host]:
-    settings = cloud.settings(bus_service)
     asyncio.run(provision(settings))
     secret = {
         name: value.get_secret_value() for name, value in settings if hasattr(value, "get_secret_value")
@@ -72,7 +86,7 @@ def test_a_file_is_uploaded_found_listed_and_known_again(host: Host, tag: str) -
     shown = host.get(first.headers["location"]).json()
     assert (shown["archive_id"], shown["file_size_bytes"]) == (body["archive_id"], len(content))
     assert shown["status"] in {"pending", "processed"}
-    assert [each["name"] for each in shown["progress"]["stages"]] == list(STAGES)
+    assert [each["name"] for each in shown["progress"]["stages"]] == [row.name for row in STAGES]
     listed = host.get(f"/api/archives?source=quic-{tag}").json()
     assert [each["archive_id"] for each in listed["items"]] == [body["archive_id"]]
     assert listed["next"] is None
@@ -138,9 +152,159 @@ def test_what_is_not_there_is_a_404(host: Host, path: str) -> None:
     problem(host.get(path), 404)
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=x", "limit=1000", "status=odd", "after=nothing"])
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=x", "limit=1000", "status=odd", "after=nothing", "stauts=failed"]
+)
 def test_a_bad_query_is_a_problem(host: Host, query: str) -> None:
-    problem(host.get(f"/api/archives?{query}"), 404 if query.startswith("after") else 422)
+    told = problem(host.get(f"/api/archives?{query}"), 422)
+    assert [fault["parameter"] for fault in told["errors"]] == [query.partition("=")[0]]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/api/sources?name=x"),
+        ("GET", "/api/sources?after=nothing"),
+        ("DELETE", "/api/sources/x?derive=true"),
+        ("DELETE", "/api/sources/x?derived=perhaps"),
+        ("POST", "/api/archives?sauce=x"),
+    ],
+)
+def test_a_parameter_that_an_address_does_not_have_is_refused(host: Host, method: str, path: str) -> None:
+    told = problem(host.ask(method, path, b"x" if method == "POST" else None), 422)
+    assert told["errors"][0]["parameter"] == path.partition("?")[2].partition("=")[0]
+
+
+def test_sources_come_in_pages(host: Host, tag: str) -> None:
+    names = [f"paged-{tag}-{number}" for number in range(3)]
+    for name in reversed(names):
+        assert post(host, "/api/sources", {"name": name, **HTTP}).status == 201
+    found, path = [], "/api/sources?limit=2"
+    while path:
+        page = host.get(path).json()
+        assert len(page["items"]) <= 2
+        found += [source["name"] for source in page["items"]]
+        path = page["next"]
+    assert found == sorted(found)
+    assert [name for name in found if tag in name] == names
+
+
+def store(source: Source, settings: Settings) -> None:
+    """As a fetch leaves it, which no request can."""
+
+    async def create() -> None:
+        connected = await Clients.connect(settings)
+        try:
+            assert await connected.store.create(source, Session())
+        finally:
+            await connected.close()
+
+    asyncio.run(create())
+
+
+READABLE = {"name", "source_type", "url", "enabled", "schedule", "last_success_at", "links"}
+
+
+@pytest.fixture
+def fetched_source(settings: Settings, tag: str) -> str:
+    """A source as fetches leave it: a lease, an error and a cursor that each hold something secret."""
+    source = Source(
+        created_at=CREATED,
+        id=f"fetched-{tag}",
+        name=f"fetched-{tag}",
+        source_type="http",
+        url="https://lists.example.org/a.mbox?token=geheim-link#geheim-part",
+        settings={"password_setting": "SOURCE_SECRET_GEHEIM"},
+        cursor={"location": "https://cdn.example.org/?sig=geheim-cursor"},
+        last_fetch_error="https://lists.example.org said geheim-error",
+        lease_owner="geheim-owner",
+    )
+    store(source, settings)
+    return source.name
+
+
+def test_a_reader_sees_of_a_source_what_is_public(host: Host, fetched_source: str) -> None:
+    shown = host.get(f"/api/sources/{fetched_source}").json()
+    assert set(shown) == READABLE
+    assert shown["url"] == "https://lists.example.org/a.mbox?..."
+    listed = host.get("/api/sources?limit=200")
+    assert shown in listed.json()["items"]
+    pages = host.get("/sources").text + host.get(f"/sources/{fetched_source}").text
+    assert "geheim" not in (listed.text + pages + json.dumps(shown)).lower()
+    assert "failed" not in pages
+
+
+def test_an_operator_sees_all_of_a_source_but_what_its_link_is_signed_with(
+    host: Host, fetched_source: str
+) -> None:
+    answer = host.get(f"/api/sources/{fetched_source}", x_operator_key=KEY)
+    shown = answer.json()
+    assert shown["lease_owner"] == "geheim-owner"
+    assert shown["settings"] == {"password_setting": "SOURCE_SECRET_GEHEIM"}
+    assert "geheim-link" not in answer.text
+    assert shown in host.get("/api/sources?limit=200", x_operator_key=KEY).json()["items"]
+    assert "private" in answer.headers["cache-control"]
+    assert "geheim-error" in host.get(f"/sources/{fetched_source}", x_operator_key=KEY).text
+    assert "geheim" not in host.get(f"/api/sources/{fetched_source}", x_operator_key=KEY[:-1]).text
+
+
+def test_a_reader_does_not_see_where_a_local_source_lies(host: Host, settings: Settings, tag: str) -> None:
+    source = Source(
+        created_at=CREATED,
+        id=f"local-{tag}",
+        name=f"local-{tag}",
+        source_type="local",
+        url="/srv/private/mail",
+    )
+    store(source, settings)
+    assert host.get(f"/api/sources/local-{tag}").json()["url"] == ""
+
+
+LOGIN = {"username_setting": "SOURCE_SECRET_USER", "password_setting": "SOURCE_SECRET_PASSWORD"}
+
+
+@pytest.fixture
+def mailbox(host: Host, tag: str) -> str:
+    """The address of a source that logs in."""
+    definition = {"name": f"imap-{tag}", "source_type": "imap", "url": "imap://mail.example.org/lists"}
+    assert post(host, "/api/sources", {**definition, "settings": LOGIN}).status == 201
+    return f"/api/sources/imap-{tag}"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"url": "imap://mail.example.net/lists"},
+        {"url": "imap://mail.example.org:1143/lists"},
+        {"url": "imaps://mail.example.org/lists"},
+        {"url": "imap://mail.example.net/lists", "settings": {"username_setting": "SOURCE_SECRET_USER"}},
+        {"source_type": "http", "url": "https://mail.example.net/lists"},
+        {"settings": {"username_setting": "SOURCE_SECRET_OTHER"}},
+    ],
+)
+def test_a_stored_login_is_not_sent_to_a_server_that_it_was_not_given_for(
+    host: Host, mailbox: str, changes: dict[str, Any]
+) -> None:
+    told = problem(host.ask("PATCH", mailbox, json.dumps(changes)), 422)
+    assert told["errors"][0]["pointer"] == "/settings"
+    assert "password_setting" in told["detail"]
+    shown = host.get(mailbox, x_operator_key=KEY).json()
+    assert (shown["url"], shown["settings"]) == ("imap://mail.example.org/lists", LOGIN)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"url": "imap://mail.example.org/other"},
+        {"url": "imap://MAIL.example.org:143/lists"},
+        {"enabled": False},
+        {"url": "imaps://mail.example.net/lists", "settings": LOGIN},
+    ],
+)
+def test_a_login_stays_with_its_server_or_is_given_again(
+    host: Host, mailbox: str, changes: dict[str, Any]
+) -> None:
+    assert host.ask("PATCH", mailbox, json.dumps(changes)).status == 200
 
 
 def test_what_a_sources_link_is_signed_with_is_shown_to_nobody_and_survives_a_change(
@@ -194,9 +358,6 @@ def test_a_source_is_created_read_changed_and_deleted(host: Host, tag: str) -> N
     problem(host.get(f"/api/sources/{name}"), 404)
     problem(host.ask("DELETE", f"/api/sources/{name}"), 404)
     problem(host.ask("PUT", f"/api/sources/{name}", json.dumps(definition)), 404)
-
-
-HTTP = {"source_type": "http", "url": "https://lists.example.org/a.mbox"}
 
 
 @pytest.mark.parametrize(
@@ -286,7 +447,7 @@ def test_a_trigger_gives_an_operation_that_can_be_followed_to_its_end(
     (fetched,) = operation["archives"]
     archive = host.get(f"/api/archives/{fetched['archive_id']}").json()
     assert (archive["source"], archive["source_type"], archive["source_url"]) == (name, "http", files)
-    source = host.get(f"/api/sources/{name}").json()
+    source = host.get(f"/api/sources/{name}", x_operator_key=KEY).json()
     assert (source["lease_owner"], source["last_fetch_error"]) == (None, None)
 
 

@@ -8,7 +8,8 @@ from shared.documents.archives import Archive
 from shared.documents.chunks import Chunk
 from shared.documents.threads import Thread
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.progress import STAGES, ArchiveProgress, archive_progress
+from shared.pipeline.progress import ArchiveProgress, archive_progress
+from shared.pipeline.topology import STAGES
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING
 from stages.reporting import REPORTING
@@ -17,6 +18,7 @@ from tests.stages.mail_in import MailIn, mail, mail_in
 from tests.stages.test_parsing import variant_of
 from tests.stages.test_reporting import ROOT, THREAD, request
 from tests.support.cloud import LocalCloud
+from tests.support.events import event_of
 from tests.support.services import RunningService
 
 
@@ -43,7 +45,7 @@ async def report(place: MailIn, version: str) -> None:
     await embed(place)
     asked = Patch(ROOT, ROOT, set={"content_hash": version})
     await place.clients.store.patch(Thread, asked, Session())
-    for complete in await place.run(SUMMARIZATION, Event.of(request(version))):
+    for complete in await place.run(SUMMARIZATION, event_of(request(version))):
         await place.run(REPORTING, complete)
 
 
@@ -53,7 +55,7 @@ async def test_progress_follows_an_archive_through_all_stages(
     async with mail_in(cloud, bus_service) as place:
         archive = await place.ingest(THREAD)
         found = await progress(place, archive)
-        assert tuple(stage.name for stage in found.stages) == STAGES
+        assert tuple(stage.name for stage in found.stages) == tuple(row.name for row in STAGES)
         assert (found.percent, found.complete, figures(found)["parsing"]) == (0, False, (0, 1, 0))
 
         (parsed,) = await place.run(PARSING, archive)
@@ -76,7 +78,7 @@ async def test_progress_follows_an_archive_through_all_stages(
         assert figures(found)["orchestration"] == (1, 1, 0)
         seen.append(found.percent)
 
-        (complete,) = await place.run(SUMMARIZATION, Event.of(request("v1")))
+        (complete,) = await place.run(SUMMARIZATION, event_of(request("v1")))
         found = await progress(place, archive)
         assert (figures(found)["summarization"], found.complete) == ((1, 1, 0), False)
         seen.append(found.percent)

@@ -3,7 +3,8 @@
 import pytest
 
 from shared.documents.archives import Archive
-from shared.pipeline.progress import STAGES, ArchiveProgress, StageProgress
+from shared.pipeline.progress import ArchiveProgress, StageProgress
+from shared.pipeline.topology import STAGES
 from tests.stages.mail_in import archive_of
 from tests.web.markup import Page, check
 from web.rendering import render
@@ -14,7 +15,7 @@ def archive(**more: object) -> Archive:
 
 
 def progress(status: str = "processed", done: int = 1, failed: int = 0, skipped: int = 0) -> ArchiveProgress:
-    stages = [StageProgress(name, "thread", done, 2, failed) for name in STAGES[1:]]
+    stages = [StageProgress(row.name, "thread", done, 2, failed) for row in STAGES[1:]]
     return ArchiveProgress("a", status, skipped, (StageProgress("parsing", "archive", 1, 1), *stages))
 
 

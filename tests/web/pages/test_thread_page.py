@@ -13,6 +13,7 @@ from shared.documents.summaries import Summary, SummaryClaim, SummaryStance
 from shared.documents.threads import Thread
 from shared.domain.mail.normalize import NormalizedBody, segment
 from shared.domain.summaries.models import Citation
+from tests.support.documents import CREATED
 from tests.web.markup import Page, check
 from web.pages.thread_view import MESSAGES_A_PAGE, ThreadPageData, thread_values
 from web.problems import Problem
@@ -49,13 +50,14 @@ def message(number: int, text: str = "Some words.", answers: int | None = None, 
         "segments": segments,
         "status": "processed",
     }
-    return Message(**{**values, "message_key": values["id"], **more})
+    return Message(created_at=CREATED, **{**values, "message_key": values["id"], **more})
 
 
 def chunk_of(source: Message) -> Chunk:
     body = NormalizedBody(source.body_raw, segment(source.body_raw))
     spans = body.raw_spans(0, len(body.text))
     return Chunk(
+        created_at=CREATED,
         id=f"{int(source.id, 16) + 2**40:016x}",
         chunk_id=f"{int(source.id, 16) + 2**40:016x}",
         message_key=source.id,
@@ -81,7 +83,7 @@ def thread(**more: Any) -> Thread:
         "subject": "[list] A subject",
         "status": "processed",
     }
-    return Thread(**{**values, **more})
+    return Thread(created_at=CREATED, **{**values, **more})
 
 
 def summary(messages: list[Message], *quotes: tuple[int, str], **more: Any) -> Summary:
@@ -117,7 +119,7 @@ def summary(messages: list[Message], *quotes: tuple[int, str], **more: Any) -> S
         "generated_at": START,
         "metadata": {"reason": "because", "consensus_type": "agreement", "has_consensus": True},
     }
-    return Summary(**{**values, **more})
+    return Summary(created_at=CREATED, **{**values, **more})
 
 
 def shown(reading: ThreadPageData, **options: Any) -> Page:
@@ -262,7 +264,7 @@ def test_a_message_that_was_given_up_is_named() -> None:
 
 def test_a_report_of_several_threads_marks_what_it_cites_here() -> None:
     messages = [message(0, "We agree on this.")]
-    report = Report(
+    report = Report(created_at=CREATED,
         id="rpt-1", report_id="rpt-1", scope="w", summary_id="s1", summary_type="weekly", thread_id=None,
         title="Week 3", published_at=START,
     )  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from shared.settings.app import Settings
-from web.operator.access import allowed_form, cookie_header, enter, visitor
+from web.access import allowed_form, cookie_header, enter, visitor
 
 KEY = "correct horse battery staple"
 AZURE = {"WEBSITE_INSTANCE_ID": "i", "WEBSITE_SITE_NAME": "s"}
@@ -84,7 +84,7 @@ def test_a_session_is_worth_nothing_under_another_key() -> None:
 
 def test_a_session_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     cookie = enter(KEY, settings())
-    monkeypatch.setattr("web.operator.access.time.time", lambda: 4e9)
+    monkeypatch.setattr("web.access.time.time", lambda: 4e9)
     assert visitor(request(cookie=f"operator={cookie}"), settings()) is None
 
 

@@ -1,14 +1,14 @@
-"""Who may see the operator's page, and whether a form was really sent from it.
+"""Who is an operator, and whether a form was really sent from the operator's page.
 
-The functions are anonymous to the host, because a browser cannot send a function key with a link or a form;
-so the check is here. Let in is, in this order:
+The functions are anonymous to the Functions host, because a browser cannot send a function key with a link or
+a form; so the app checks by itself. An operator is, in this order:
 
-- who sends the key in OPERATOR_KEY as the header x-operator-key (a program: no other site can set a header)
-- who has the role `operator`, where Easy Auth is on: then the platform writes x-ms-client-principal itself
-- who gave the key on the page: a session in a signed cookie
-- anybody in a development host on this machine, as everything else is open there
+- a client that sends OPERATOR_KEY in the header x-operator-key (a program: no other site can set a header)
+- an account with the role `operator`, where Easy Auth is on: the platform then writes x-ms-client-principal
+- a browser with a session in a signed cookie, after the key was entered on the operator's page
+- anybody at a development host on this machine, where everything else is open, too
 
-A form is taken with a token that is bound to the cookie, and from this site only.
+A form needs a token that is bound to the cookie, and must come from this site (CSRF protection).
 """
 
 import base64
@@ -28,7 +28,7 @@ import azure.functions as func
 
 from shared.settings.app import Settings
 
-__all__ = ["COOKIE", "Visitor", "allowed_form", "cookie_header", "enter", "visitor"]
+__all__ = ["COOKIE", "Visitor", "allowed_form", "cookie_header", "enter", "is_operator", "visitor"]
 
 COOKIE = "operator"
 ROLE = "operator"
@@ -44,13 +44,13 @@ _PROCESS_SECRET = secrets.token_bytes(32)
 @dataclass(frozen=True)
 class Visitor:
     name: str
-    cookie: str | None = None  # to be set, where the browser has none of ours
+    cookie: str | None = None  # to be set, if the browser has none of ours
     token: str | None = None  # for forms; None for a program, which needs none
     leaves: bool = False  # whether there is a session to end
 
 
 def visitor(req: func.HttpRequest, settings: Settings) -> Visitor | None:
-    """Who this is; None where nobody knows."""
+    """The operator who sent the request; None for a reader."""
     if _key_fits(req.headers.get(HEADER), settings):
         return Visitor("the operator's key")
     cookie = _cookie(req)
@@ -69,8 +69,13 @@ def visitor(req: func.HttpRequest, settings: Settings) -> Visitor | None:
     return Visitor(name, cookie=made, token=_token(cookie, name, settings))
 
 
+def is_operator(req: func.HttpRequest, settings: Settings) -> bool:
+    """For answers that show an operator more than a reader. The page's cookie is not sent outside of it."""
+    return visitor(req, settings) is not None
+
+
 def enter(given: str, settings: Settings) -> str | None:
-    """The cookie of a session for who has the key."""
+    """The session cookie, if the key is right."""
     return _signed(KEY, settings) if _key_fits(given, settings) else None
 
 
@@ -82,7 +87,7 @@ def allowed_form(req: func.HttpRequest, who: Visitor, given: str) -> bool:
 
 
 def cookie_header(req: func.HttpRequest, value: str, *, seconds: int = SESSION_SECONDS) -> dict[str, str]:
-    """The header that sets the cookie; with no seconds left it is forgotten."""
+    """The header that sets the cookie; `seconds=0` deletes it."""
     secure = "; Secure" if _in_azure() or req.url.startswith("https:") else ""
     kept = f"Path=/operator; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
     return {"Set-Cookie": f"{COOKIE}={value}; {kept}"}
@@ -95,12 +100,12 @@ def _key_fits(given: str | None, settings: Settings) -> bool:
     wanted = settings.OPERATOR_KEY
     if not given or wanted is None:
         return False
-    digests = [hashlib.sha256(each.encode()).digest() for each in (given, wanted.get_secret_value())]
+    digests = [hashlib.sha256(key.encode()).digest() for key in (given, wanted.get_secret_value())]
     return hmac.compare_digest(*digests)
 
 
 def _secret(settings: Settings) -> bytes:
-    """The same on every instance of the app, where there is anything that they share."""
+    """The signing secret, the same on every instance of the app if the settings give one."""
     if settings.OPERATOR_KEY is not None:
         return settings.OPERATOR_KEY.get_secret_value().encode()
     return os.environ.get("WEBSITE_AUTH_ENCRYPTION_KEY", "").encode() or _PROCESS_SECRET
@@ -140,7 +145,7 @@ def _cookie(req: func.HttpRequest) -> str:
     return found.value if found is not None and found.value.isascii() else ""
 
 
-# where we are
+# where the app runs
 
 
 def _in_azure() -> bool:
@@ -148,9 +153,9 @@ def _in_azure() -> bool:
 
 
 def _development(req: func.HttpRequest, settings: Settings) -> bool:
-    """A host on this machine without a key; by its name too, so that no name of a stranger's leads here.
+    """A development host on this machine without a key. The Host header must be local: DNS rebinding fails.
 
-    What a proxy or a tunnel passes on comes from anywhere, and often under the name localhost.
+    A request that a proxy or a tunnel passed on can come from anywhere, and often has the name localhost.
     """
     local = _host_of(f"//{req.headers.get('host', '')}")[0] in LOOPBACK
     local = local and not any(name in req.headers for name in PROXY_HEADERS)
@@ -159,12 +164,12 @@ def _development(req: func.HttpRequest, settings: Settings) -> bool:
 
 
 def _principal(headers: Mapping[str, str]) -> str | None:
-    """The name of a signed-in user with the role; only where the platform itself writes the header."""
+    """The name of a signed-in user with the role. Trusted only where the platform overwrites the header."""
     if os.environ.get("WEBSITE_AUTH_ENABLED", "").lower() != "true" or not _in_azure():
         return None
     try:
         principal = json.loads(base64.b64decode(headers.get("x-ms-client-principal", ""), validate=True))
-        claims = [(str(each["typ"]), str(each["val"])) for each in principal["claims"]]
+        claims = [(str(claim["typ"]), str(claim["val"])) for claim in principal["claims"]]
     except (ValueError, KeyError, TypeError):
         return None
     kinds = ROLE_CLAIMS | {str(principal.get("role_typ"))}
@@ -178,7 +183,7 @@ def _claim(claims: list[tuple[str, str]], name: str) -> Any:
 
 
 def _same_site(headers: Mapping[str, str]) -> bool:
-    """A browser says where a form was sent from, and a page cannot change what it says."""
+    """Browsers set these headers themselves: a page of another site cannot forge them."""
     fetched = headers.get("sec-fetch-site")
     if fetched is not None and fetched != "same-origin":
         return False
@@ -189,7 +194,7 @@ def _same_site(headers: Mapping[str, str]) -> bool:
 
 
 def _host_of(address: str) -> tuple[str | None, str]:
-    """The host's name, and with its port; nobody's where the address is malformed."""
+    """The host's name, and the same with its port; None and empty if the address is malformed."""
     try:
         parts = urlsplit(address)
     except ValueError:

@@ -1,0 +1,80 @@
+"""Messages between the app and its child processes: a header in JSON, and a body of raw bytes.
+
+header length | body length | header | body        lengths are 32 bits, little-endian
+
+This module imports nothing heavy: it is the first thing that a child process loads.
+"""
+
+import json
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import IO, Any, Protocol
+
+__all__ = ["Frame", "FrameError", "encode_frame", "read_frame", "receive_frame"]
+
+_PREFIX = struct.Struct("<II")
+MAX_BYTES = 1024 * 1024 * 1024
+
+
+class FrameError(ValueError):
+    """The stream does not hold a frame: it is not ours, or broke off inside one."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    header: dict[str, Any]
+    body: bytes = b""
+
+    @classmethod
+    def decode(cls, header: bytes, body: bytes) -> "Frame":
+        try:
+            value = json.loads(header)
+        except ValueError as error:
+            raise FrameError("the header of a frame is not JSON") from error
+        if not isinstance(value, dict):
+            raise FrameError("the header of a frame is not an object")
+        return cls(value, body)
+
+
+class AsyncStream(Protocol):
+    """What asyncio.StreamReader has of use here."""
+
+    async def readexactly(self, n: int, /) -> bytes: ...
+
+
+def encode_frame(frame: Frame) -> bytes:
+    header = json.dumps(frame.header, separators=(",", ":")).encode()
+    return _PREFIX.pack(len(header), len(frame.body)) + header + frame.body
+
+
+def read_frame(stream: IO[bytes]) -> Frame | None:
+    """The next frame; None where the stream ended before it. Blocks until it is complete."""
+    prefix = stream.read(_PREFIX.size)
+    if not prefix:
+        return None
+    header_bytes, body_bytes = _lengths(prefix)
+    return Frame.decode(_exactly(stream.read, header_bytes), _exactly(stream.read, body_bytes))
+
+
+async def receive_frame(stream: AsyncStream) -> Frame:
+    """The next frame. Raises asyncio.IncompleteReadError where the stream ends."""
+    header_bytes, body_bytes = _lengths(await stream.readexactly(_PREFIX.size))
+    header = await stream.readexactly(header_bytes)
+    return Frame.decode(header, await stream.readexactly(body_bytes))
+
+
+def _lengths(prefix: bytes) -> tuple[int, int]:
+    if len(prefix) < _PREFIX.size:
+        raise FrameError("the stream ended inside a frame")
+    header, body = _PREFIX.unpack(prefix)
+    if header > MAX_BYTES or body > MAX_BYTES:
+        raise FrameError(f"a frame announces {header} and {body} bytes: the stream is not ours")
+    return header, body
+
+
+def _exactly(read: Callable[[int], bytes], length: int) -> bytes:
+    content = read(length)
+    if len(content) < length:
+        raise FrameError("the stream ended inside a frame")
+    return content

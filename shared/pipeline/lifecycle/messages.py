@@ -1,0 +1,37 @@
+"""Changes of a message's state."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Store
+from shared.documents.base import ProcessingStatus, stored_time
+from shared.documents.messages import Message
+
+__all__ = ["messages_processed"]
+
+
+async def messages_processed(
+    store: Store, messages: Sequence[Message], *, attempt: int, now: datetime, session: Session
+) -> None:
+    """Precondition: all their chunks are stored. One that was processed before stays as it is.
+
+    Messages come in batches, so their attempt is counted together with the outcome: one write instead of two.
+    """
+    done: dict[str, Any] = {
+        "status": ProcessingStatus.PROCESSED.value,
+        "lastAttemptTime": stored_time(now),
+        "lastError": None,
+    }
+    patches = [
+        Patch(
+            message.id,
+            message.thread_id,
+            set={**done, "attemptCount": max(message.attemptCount, attempt)},
+        )
+        for message in messages
+        if message.status is not ProcessingStatus.PROCESSED
+    ]
+    await store.patch_all(Message, patches, session)

@@ -1,0 +1,160 @@
+"""Changes of a thread's state: its summary is claimed, requested, made and published; or it is merged."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Conflict, Store
+from shared.documents.base import ProcessingStatus, stored_time
+from shared.documents.reports import Report
+from shared.documents.summaries import Summary
+from shared.documents.threads import Thread
+from shared.pipeline.lifecycle.attempts import RESET_ATTEMPTS
+
+__all__ = [
+    "CLAIM_LIFETIME",
+    "NO_SUMMARY",
+    "merge_finished",
+    "requested_version",
+    "summary_requested",
+    "thread_changed",
+    "thread_claimed",
+    "thread_merged",
+    "thread_reported",
+    "thread_summarized",
+    "threads_changed",
+]
+
+CLAIM_LIFETIME = timedelta(minutes=30)
+"""The event that claimed a version is redelivered until it succeeds or is dead-lettered; then another may."""
+
+NO_SUMMARY = {"summary_id": None}
+
+
+def thread_changed(thread: Thread) -> Thread:
+    """Precondition: it got messages, or other threads, so what was made of it is out of date.
+
+    Its attempts start again. The version that was last requested stays: the next one differs from it.
+    """
+    return thread.model_copy(update=dict(RESET_ATTEMPTS))
+
+
+async def threads_changed(store: Store, thread_ids: Sequence[str], session: Session) -> None:
+    """The same, where a message of each is about to get other content. Precondition: they are stored."""
+    patches = [Patch(thread_id, thread_id, set=RESET_ATTEMPTS) for thread_id in thread_ids]
+    await store.patch_all(Thread, patches, session)
+
+
+# the summary
+
+
+async def thread_claimed(
+    store: Store, thread: Thread, version: str, *, claimer: str, now: datetime, session: Session
+) -> bool:
+    """Whether this event may ask for a summary of this version.
+
+    Precondition: the version was never asked for, and nobody else's claim on it holds. An event that is
+    delivered again finds its own claim and goes on.
+    """
+    before = thread.requesting or {}
+    is_mine = (before.get("version"), before.get("event")) == (version, claimer)
+    claim = {
+        "version": version,
+        "event": claimer,
+        "at": stored_time(now),
+        "since": before.get("since") or stored_time(now),
+    }
+    claimed = await store.patch(
+        Thread,
+        Patch(thread.id, thread.id, set={"requesting": claim, **({} if is_mine else _reopened(thread))}),
+        session,
+        condition=_unclaimed(version, claimer, now),
+    )
+    return claimed is not Conflict.CONFLICT
+
+
+def _reopened(thread: Thread) -> Mapping[str, Any]:
+    """With another version it is neither done nor given up any more: the sweep looks after it again."""
+    return {} if thread.status is ProcessingStatus.PENDING else RESET_ATTEMPTS
+
+
+def _unclaimed(version: str, claimer: str, now: datetime) -> str:
+    """Over values of ours: hashes, an event id and a time."""
+    expired = stored_time(now - CLAIM_LIFETIME)
+    never_asked_for = f"NOT IS_STRING(c.content_hash) OR c.content_hash != '{version}'"
+    free = (
+        "NOT IS_OBJECT(c.requesting)"
+        f" OR c.requesting.version != '{version}'"
+        f" OR c.requesting.event = '{claimer}' OR c.requesting.at < '{expired}'"
+    )
+    return f"({never_asked_for}) AND ({free})"
+
+
+async def summary_requested(
+    store: Store, thread_id: str, version: str, session: Session, *, ends_claim: bool
+) -> None:
+    """Precondition: the request for this version is published. Who claimed it before ends the claim."""
+    patch = Patch(thread_id, thread_id, set=requested_version(version, ends_claim=ends_claim))
+    await store.patch(Thread, patch, session)
+
+
+def requested_version(version: str, *, ends_claim: bool) -> dict[str, Any]:
+    """The same as fields, for those who record a requeue with it."""
+    return {"content_hash": version, **({"requesting": None} if ends_claim else {})}
+
+
+async def thread_summarized(store: Store, thread: Thread, summary: Summary, session: Session) -> None:
+    """Precondition: this is the thread's latest summary. The thread is done, unless it has grown since.
+
+    A thread that has grown since it was read gets the summary, and stays pending for its next one.
+    """
+    said = {
+        "summary_id": summary.id,
+        "has_consensus": summary.metadata["has_consensus"],
+        "consensus_type": summary.metadata["consensus_type"],
+    }
+    done = Patch(
+        thread.id, thread.id, set={**said, "status": ProcessingStatus.PROCESSED.value, "lastError": None}
+    )
+    same = f"c.message_count = {thread.message_count:d}"
+    if await store.patch(Thread, done, session, condition=same) is Conflict.CONFLICT:
+        await store.patch(Thread, Patch(thread.id, thread.id, set=said), session)
+
+
+async def thread_reported(store: Store, report: Report, session: Session) -> None:
+    """An archive's progress counts it. Precondition: the report's summary is still the thread's own.
+
+    A thread that has a newer summary waits for that one's report. A digest's report has no thread.
+    """
+    if report.thread_id is None:
+        return
+    patch = Patch(report.thread_id, report.thread_id, set={"report_id": report.id})
+    condition = f"c.summary_id = '{uuid.UUID(report.summary_id)}'"
+    await store.patch(Thread, patch, session, condition=condition)
+
+
+# merges
+
+
+def thread_merged(thread: Thread, into: str) -> Thread:
+    """The redirect that stays of a thread which became part of another.
+
+    Precondition: the other thread is stored, and names this one in `absorbing`. The status says that no
+    stage has anything to do with it.
+    """
+    return thread.model_copy(
+        update={
+            "merged_into": into,
+            "threading": {},
+            "absorbing": [],
+            "status": ProcessingStatus.PROCESSED,
+        }
+    )
+
+
+async def merge_finished(store: Store, thread_id: str, session: Session) -> None:
+    """Precondition: the documents of all threads that it absorbs have moved to it."""
+    await store.patch(Thread, Patch(thread_id, thread_id, set={"absorbing": []}), session)

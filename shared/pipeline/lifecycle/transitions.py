@@ -1,0 +1,80 @@
+"""The state machines of archives, messages, chunks and threads, as a table.
+
+`docs/state-machines.md` draws it; a test compares the two, and checks that each name is a function of this
+package. `NEW` is the document before it is stored.
+"""
+
+from typing import NamedTuple
+
+__all__ = ["NEW", "STORED", "SUBSTATES", "TRANSITIONS", "Transition"]
+
+NEW = "[*]"
+STORED = "stored"
+
+
+class Transition(NamedTuple):
+    document: str
+    name: str
+    """The lifecycle function, or `stored` where the document is new."""
+    before: str
+    after: str
+
+
+PENDING, PROCESSED, FAILED, GIVEN_UP = "pending", "processed", "failed", "failed_max_retries"
+# A thread's status alone does not tell how far its summary is.
+WAITING, CLAIMED, REQUESTED = "waiting", "claimed", "requested"
+SUMMARIZED, REPORTED, MERGED = "summarized", "reported", "merged"
+
+SUBSTATES = {PENDING: (WAITING, CLAIMED, REQUESTED), PROCESSED: (SUMMARIZED, REPORTED)}
+"""Of a thread: each transition from the whole may start in any of them."""
+
+
+def _attempts(document: str) -> tuple[Transition, ...]:
+    """What holds for every document that the sweep looks after."""
+    return (
+        Transition(document, "attempt_failed", PENDING, PENDING),
+        Transition(document, "requeue_counted", PENDING, PENDING),
+        Transition(document, "given_up", PENDING, GIVEN_UP),
+        Transition(document, "reset", PENDING, PENDING),
+        Transition(document, "reset", GIVEN_UP, PENDING),
+        Transition(document, "reopened", PROCESSED, PENDING),
+    )
+
+
+TRANSITIONS = (
+    Transition("archive", STORED, NEW, PENDING),
+    Transition("archive", "attempt_counted", PENDING, PENDING),
+    Transition("archive", "requeue_recorded", PENDING, PENDING),
+    Transition("archive", "archive_processed", PENDING, PROCESSED),
+    Transition("archive", "attempt_failed", PENDING, FAILED),
+    Transition("archive", "reset", FAILED, PENDING),
+    *_attempts("archive"),
+    Transition("message", STORED, NEW, PENDING),
+    Transition("message", "requeue_recorded", PENDING, PENDING),
+    Transition("message", "messages_processed", PENDING, PROCESSED),
+    *_attempts("message"),
+    Transition("chunk", STORED, NEW, PENDING),
+    Transition("chunk", "requeue_recorded", PENDING, PENDING),
+    Transition("chunk", "chunk_embedded", PENDING, PROCESSED),
+    Transition("chunk", "chunk_given_up", PENDING, GIVEN_UP),
+    Transition("chunk", "chunks_recovered", PROCESSED, PROCESSED),
+    Transition("chunk", "chunk_reembedded", PROCESSED, PROCESSED),
+    Transition("chunk", "chunks_reset", PROCESSED, PENDING),
+    *_attempts("chunk"),
+    Transition("thread", STORED, NEW, WAITING),
+    Transition("thread", "attempt_counted", PENDING, PENDING),
+    Transition("thread", "thread_claimed", WAITING, CLAIMED),
+    Transition("thread", "thread_claimed", PROCESSED, CLAIMED),
+    Transition("thread", "thread_claimed", GIVEN_UP, CLAIMED),
+    Transition("thread", "summary_requested", CLAIMED, REQUESTED),
+    Transition("thread", "requeue_recorded", PENDING, REQUESTED),
+    Transition("thread", "thread_summarized", PENDING, SUMMARIZED),
+    Transition("thread", "thread_reported", SUMMARIZED, REPORTED),
+    Transition("thread", "thread_changed", PROCESSED, PENDING),
+    Transition("thread", "thread_changed", GIVEN_UP, PENDING),
+    Transition("thread", "thread_merged", PENDING, MERGED),
+    Transition("thread", "thread_merged", PROCESSED, MERGED),
+    Transition("thread", "thread_merged", GIVEN_UP, MERGED),
+    Transition("thread", "merge_finished", PENDING, PENDING),
+    *_attempts("thread"),
+)

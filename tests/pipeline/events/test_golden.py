@@ -1,0 +1,434 @@
+"""What is sent and recorded stays the same, byte for byte: a broker and a database of an earlier version hold it.
+
+`golden.json` was recorded once. Run `python -m tests.pipeline.events.test_golden` to record it again: only
+where a change of the stored form is meant.
+"""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared.core import ids
+from shared.core.errors import ClassifiedError, ErrorKind
+from shared.documents.archives import Archive
+from shared.documents.chunks import Chunk
+from shared.documents.failures import FailureRecord
+from shared.documents.messages import Message
+from shared.documents.reports import Report
+from shared.documents.summaries import Summary
+from shared.domain.chunking.chunker import Strategy
+from shared.domain.summaries.digest_scopes import parse_scope
+from shared.domain.summaries.models import Citation, SummaryType
+from shared.pipeline.delivery import Delivery
+from shared.pipeline.events import builders, data
+from shared.pipeline.events.catalogue import CATALOGUE
+from shared.pipeline.events.data import EventData
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.failures import failure_record
+from shared.pipeline.topology import ORCHESTRATION, REPORTING, STAGES, StageRow
+from shared.settings.app import Settings
+from shared.summarization.digests.refreshing import announcement as digest_complete
+from shared.upkeep.requeue.due_document import (
+    ARCHIVES,
+    CHUNKS,
+    MESSAGES,
+    Collection,
+    DueDocument,
+    RetryReason,
+)
+from shared.upkeep.requeue.policy import Policy
+from shared.upkeep.requeue.rebuild import rebuild_events
+from stages import chunking, summarization
+from stages.failures import ledger_record
+from tests.support.documents import CREATED
+
+GOLDEN = Path(__file__).with_name("golden.json")
+NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+EARLIER = datetime(2026, 1, 2, 3, 0, 0, tzinfo=UTC)
+ARCHIVE, HASH = "00112233445566aa", "00112233445566aa" + "bc" * 24
+SUMMARY = "6f1c1c62-6a3e-5f0a-9b57-2d6f3a5f0c11"
+KEYS = [f"{number:016x}" for number in range(0xA0, 0xA5)]
+THREADS = ["00000000000000b0"] * 3 + ["00000000000000b1"] * 2
+IDS = [f"{number:016x}" for number in range(0xC0, 0xC5)]
+SETTINGS = Settings.model_construct(
+    COSMOS_ENDPOINT="",
+    SEARCH_ENDPOINT="",
+    CHUNKING_STRATEGY="recursive",
+    SUMMARY_TOP_K=12,
+    SUMMARY_BACKEND="extractive",
+    SUMMARY_MODEL="extractive-v1",
+    SUMMARY_CONTEXT_TOKENS=3000,
+    SUMMARY_TEMPLATE="consensus-summary-v1",
+)
+FAILURE = ClassifiedError(
+    ErrorKind.PERMANENT,
+    "MboxError",
+    "message <a@example.org> at 4711 of 0xffee is corrupt",
+    details={"messages_parsed": 3, "backend": "openvino"},
+)
+FAILED: dict[str, Any] = {"error_message": "it is corrupt at 17", "error_type": "MboxError", "retry_count": 3}
+
+SAMPLES: tuple[EventData, ...] = (
+    data.ArchiveIngested(
+        archive_id=ARCHIVE,
+        source_name="wg-list",
+        source_type="rsync",
+        source_url="rsync.example::lists/wg/",
+        file_path="raw/wg/2026-01.mbox",
+        file_size_bytes=12,
+        file_hash_sha256=HASH,
+        ingestion_started_at=EARLIER,
+        ingestion_completed_at=NOW,
+    ),
+    data.ArchiveIngestionFailed(
+        source_name="working group: lists",
+        source_type="http",
+        source_url="https://example.org/a.mbox",
+        ingestion_started_at=EARLIER,
+        failed_at=NOW,
+        **FAILED,
+    ),
+    data.JSONParsed(
+        archive_id=ARCHIVE,
+        message_count=5,
+        message_keys=KEYS,
+        thread_count=2,
+        thread_ids=sorted(set(THREADS)),
+        parsing_duration_seconds=12.5,
+        message_threads=THREADS,
+    ),
+    data.ParsingFailed(
+        archive_id=ARCHIVE, file_path="a/b", messages_parsed_before_failure=7, failed_at=NOW, **FAILED
+    ),
+    data.ChunksPrepared(
+        message_keys=KEYS,
+        chunk_count=5,
+        chunk_ids=IDS,
+        chunks_ready=True,
+        chunking_strategy="recursive",
+        avg_chunk_size_tokens=350.5,
+        chunk_threads=THREADS,
+        chunk_messages=KEYS,
+        thread_ids=sorted(set(THREADS)),
+        contents="0123456789abcdef",
+        archive_id=ARCHIVE,
+    ),
+    data.ChunkingFailed(message_keys=KEYS[:2], failed_at=NOW, **FAILED),
+    data.EmbeddingsGenerated(
+        chunk_ids=IDS,
+        embedding_count=5,
+        embedding_model="all-MiniLM-L6-v2",
+        embedding_backend="openvino",
+        embedding_dimension=384,
+        vector_store_collection="message_embeddings",
+        vector_store_updated=True,
+        avg_generation_time_ms=15.3,
+        chunk_threads=THREADS,
+        thread_ids=sorted(set(THREADS)),
+        contents="0123456789abcdef",
+    ),
+    data.EmbeddingGenerationFailed(
+        chunk_ids=IDS[:1], embedding_backend="openvino", failed_at=NOW, **FAILED
+    ),
+    data.SummarizationRequested(
+        thread_ids=THREADS[:1],
+        top_k=12,
+        llm_backend="extractive",
+        llm_model="extractive-v1",
+        context_window_tokens=3000,
+        prompt_template="consensus-summary-v1",
+        content_hashes=["fedcba9876543210"],
+    ),
+    data.OrchestrationFailed(thread_ids=THREADS[:1], **FAILED),
+    data.SummaryComplete(
+        thread_id=THREADS[0],
+        summary_markdown="- Consensus: yes",
+        citations=[data.EventCitation(message_id="<a@b>", chunk_id=IDS[0], offset=120)],
+        llm_backend="extractive",
+        llm_model="extractive-v1",
+        tokens_prompt=1800,
+        tokens_completion=600,
+        latency_ms=2400.5,
+        summary_id=SUMMARY,
+    ),
+    data.SummarizationFailed(thread_id=THREADS[0], **FAILED),
+    data.ReportPublished(
+        thread_id=THREADS[0],
+        report_id=f"rpt-{SUMMARY}",
+        format="markdown",
+        notified=True,
+        delivery_channels=["chat"],
+        summary_url=f"/api/reports/rpt-{SUMMARY}",
+    ),
+    data.ReportDeliveryFailed(
+        report_id=f"rpt-{SUMMARY}", thread_id=THREADS[0], delivery_channel="chat", **FAILED
+    ),
+)  # fmt: skip
+SAMPLE: dict[str, Any] = {type(sample).__name__: sample for sample in SAMPLES}
+
+
+def archive() -> Archive:
+    return Archive(
+        id=ARCHIVE,
+        archive_id=ARCHIVE,
+        file_hash=HASH,
+        file_size_bytes=4711,
+        source="wg-list",
+        source_type="http",
+        source_url="https://example.org/a.mbox",
+        ingestion_date=EARLIER,
+        file_path=f"{ARCHIVE}/a.mbox",
+        created_at=NOW,
+    )
+
+
+def messages() -> list[Message]:
+    return [
+        Message(
+            created_at=CREATED,
+            id=key,
+            message_key=key,
+            message_id=f"<{key}@example.org>",
+            archive_id=ARCHIVE,
+            thread_id=thread,
+            variant=f"2026#{key}",
+        )
+        for key, thread in zip(KEYS, THREADS, strict=True)
+    ]
+
+
+def chunks() -> list[Chunk]:
+    return [
+        Chunk(
+            created_at=CREATED,
+            id=id_,
+            chunk_id=id_,
+            message_key=key,
+            message_id=f"<{key}@example.org>",
+            thread_id=thread,
+            archive_id=ARCHIVE,
+            chunk_index=0,
+            text="text",
+            token_count=number,
+            start_offset=0,
+            end_offset=4,
+        )
+        for number, (id_, key, thread) in enumerate(zip(IDS, KEYS, THREADS, strict=True))
+    ]
+
+
+def summary(**changes: Any) -> Summary:
+    return Summary(
+        created_at=CREATED,
+        id=SUMMARY,
+        summary_id=SUMMARY,
+        scope=changes.get("scope", THREADS[0]),
+        thread_id=changes.get("thread_id", THREADS[0]),
+        summary_type=changes.get("summary_type", SummaryType.THREAD),
+        title="About it",
+        content_markdown="said " * 1000,
+        content_html="",
+        citations=[
+            Citation(message_id="<a@b>", chunk_id=IDS[0], quote="said", offset=None, relevance_score=0.5)
+        ]
+        * 120,
+        generated_by="extractive-v1",
+        generated_at=NOW,
+        metadata={"tokens_prompt": 10, "tokens_completion": 20, "llm_backend": "openai"},
+    )
+
+
+def digest() -> Summary:
+    return summary(scope="week:wg-list:2026-01", thread_id=None, summary_type=SummaryType.WEEKLY)
+
+
+def report(**changes: Any) -> Report:
+    return Report(
+        created_at=CREATED,
+        id=f"rpt-{SUMMARY}",
+        report_id=f"rpt-{SUMMARY}",
+        scope=THREADS[0],
+        summary_id=SUMMARY,
+        thread_id=changes.get("thread_id", THREADS[0]),
+        title="About it",
+        published_at=NOW,
+        delivery_channels=["chat"],
+        notified=True,
+    )
+
+
+def due(collection: Collection, document: Archive | Message | Chunk) -> DueDocument:
+    fields = document.to_cosmos()
+    partition = document.partition_value
+    return DueDocument(collection, RetryReason.FAILED, document.id, partition, 1, None, None, None, fields)
+
+
+def rebuilt(collection: Collection, documents: list[Any]) -> EventData:
+    dues = [due(collection, document) for document in documents]
+    ((event, _),) = rebuild_events(dues, Policy.from_settings(SETTINGS), SETTINGS, alone=False)
+    return event
+
+
+def built() -> dict[str, EventData]:
+    """Each event as its publishers make it."""
+    members = list(zip(KEYS, THREADS, strict=True))
+    request = SAMPLE["SummarizationRequested"]
+    stored = archive()
+    return {
+        "archive ingested": builders.archive_ingested(
+            stored.id, stored.to_cosmos(), started_at=EARLIER, completed_at=NOW
+        ),
+        "embeddings generated": builders.embeddings_generated(
+            SAMPLE["ChunksPrepared"],
+            chunks(),
+            count=4,
+            model="all-MiniLM-L6-v2",
+            backend="openvino",
+            dimension=384,
+            collection="chunks-v1",
+            milliseconds_per_chunk=12.3456 / 3,
+        ),
+        "summary again": builders.summary_complete(summary(), backend="openai", model="extractive-v1"),
+        "delivery failed": builders.report_delivery_failed(
+            report(thread_id=None),
+            channel="chat",
+            error_type="NotDeliveredError",
+            error_message="it answered 503",
+            retries=2,
+        ),
+        "archive again": rebuilt(ARCHIVES, [archive()]),
+        "messages parsed": builders.json_parsed(ARCHIVE, members, seconds=1.23456),
+        "messages again": rebuilt(MESSAGES, messages()),
+        "chunks prepared": chunking._announcement(ARCHIVE, messages(), chunks(), Strategy.RECURSIVE),
+        "chunks none": chunking._announcement(ARCHIVE, messages(), [], Strategy.RECURSIVE),
+        "chunks again": rebuilt(CHUNKS, chunks()),
+        "summary requested": builders.summary_request(THREADS[0], "fedcba9876543210", SETTINGS),
+        "summary complete": summarization._announcement(summary(), request, 12.3456),
+        "digest complete": digest_complete(digest()),
+        "report published": builders.report_published(report()),
+        "digest published": builders.report_published(report(thread_id=None)),
+    }
+
+
+def failed() -> dict[str, EventData]:
+    """Each stage's own failure event."""
+    plain = ClassifiedError(ErrorKind.TRANSIENT, "TimeoutError", "slow")
+
+    def failure(
+        stage: StageRow[Any], sample: EventData, error: ClassifiedError, attempts: int = 1
+    ) -> EventData:
+        return builders.failed_event(stage, Event.of(sample, now=NOW), error, attempts=attempts, now=NOW)
+
+    found: dict[str, EventData] = {}
+    for stage in STAGES:
+        sample = SAMPLE[stage.consumes.__name__]
+        found[stage.name] = failure(stage, sample, FAILURE, 4)
+        found[f"{stage.name} plain"] = failure(stage, sample, plain)
+    bare = SAMPLE["EmbeddingsGenerated"].model_copy(update={"chunk_threads": [], "thread_ids": []})
+    empty = bare.model_copy(update={"chunk_ids": []})
+    unknown = SAMPLE["SummaryComplete"].model_copy(update={"summary_id": None})
+    found["orchestration bare"] = failure(ORCHESTRATION, bare, FAILURE)
+    found["orchestration empty"] = failure(ORCHESTRATION, empty, FAILURE)
+    found["reporting unknown"] = failure(REPORTING, unknown, FAILURE)
+    return found
+
+
+def records() -> dict[str, FailureRecord]:
+    parsed = Event.of(SAMPLE["JSONParsed"], session={"messages": "0:-1#9"}, attempt=2, now=NOW)
+    delivery = Delivery(parsed.to_json(), "m-1", 3)
+    how: dict[str, Any] = {"reason": "non_retryable_error", "attempt_count": 4, "now": NOW}
+    ingestion = Event.of(SAMPLE["ArchiveIngestionFailed"], now=NOW)
+    found = {
+        "runner": failure_record("chunking", FAILURE, event=parsed, delivery=delivery, **how),
+        "not an event": failure_record(
+            "chunking", FAILURE, event=None, delivery=Delivery(b"\xff{", "m-2"), **how
+        ),
+        "not an object": failure_record(
+            "parsing", FAILURE, event=None, delivery=Delivery(b"[1]", None, 2), **how
+        ),
+        "ingestion": failure_record(
+            "ingestion",
+            FAILURE,
+            event=ingestion,
+            message_id=ingestion.message_id,
+            reason="max_attempts_exceeded",
+            attempt_count=4,
+            now=NOW,
+        ),
+    }
+    for sample in SAMPLES:
+        if isinstance(sample, data.FailureData):
+            found[f"ledger {type(sample).__name__}"] = ledger_record(Event.of(sample, attempt=2, now=NOW))
+    return found
+
+
+def made_ids() -> dict[str, str]:
+    request = SAMPLE["SummarizationRequested"]
+    scope = parse_scope("draft:draft-ietf-quic-transport")
+    return {
+        "archive": ids.archive_id(HASH),
+        "message": ids.message_key("<a@example.org>"),
+        "message without id": ids.message_key_without_id(NOW, "a@example.org", "Hello", "text"),
+        "thread": ids.thread_id("<a@example.org>"),
+        "chunk": ids.chunk_id(KEYS[0], 3),
+        "report": ids.report_id(SUMMARY),
+        "removal": ids.removal_id("archive", ARCHIVE),
+        "failure": ids.failure_id("chunking-a", 2),
+        "invalid": ids.invalid_key("chunking", b"\xff"),
+        "resubmitted": ids.resubmitted_id("20260102-0123abcd", "parsing", 17, "m-1"),
+        "thread summary": ids.thread_summary_id(
+            THREADS[0], "fedcba9876543210", request.prompt_template, request.llm_backend, request.llm_model
+        ),
+        "digest summary": ids.digest_summary_id(
+            scope.name, "0123456789abcdef", f"{scope.kind.value}-digest-v1", "digest-v1"
+        ),
+        "digest": ids.digest_id(scope.name),
+        "delivery": ids.delivery_id(report().id, "chat"),
+        "feed": ids.feed_id("thread", THREADS[0]),
+    }
+
+
+def _event(sample: EventData) -> dict[str, Any]:
+    event = Event.of(sample, session={"messages": "0:-1#9"}, attempt=2, now=NOW)
+    first = Event.of(sample, now=NOW)
+    return {
+        "message_ids": [event.message_id, first.message_id],
+        "keys": [event.idempotency_key(), event.idempotency_key("stage")],
+        "json": event.to_json().decode(),
+    }
+
+
+def _record(record: FailureRecord) -> str:
+    stored = record.to_cosmos()
+    del stored["created_at"]
+    return json.dumps(stored)
+
+
+SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
+    "events": lambda: {name: _event(sample) for name, sample in SAMPLE.items()},
+    "built": lambda: {name: _event(sample) for name, sample in built().items()},
+    "failed": lambda: {name: _event(sample) for name, sample in failed().items()},
+    "ids": made_ids,
+    "records": lambda: {name: _record(record) for name, record in records().items()},
+}
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_nothing_that_is_sent_or_recorded_has_changed(section: str) -> None:
+    golden = json.loads(GOLDEN.read_text())[section]
+    found = SECTIONS[section]()
+    assert found.keys() == golden.keys()
+    for name, value in found.items():
+        assert value == golden[name], name
+
+
+def test_every_published_event_has_a_golden_form() -> None:
+    assert SAMPLE.keys() == CATALOGUE.keys()
+
+
+if __name__ == "__main__":
+    GOLDEN.write_text(json.dumps({name: make() for name, make in SECTIONS.items()}, indent=1) + "\n")

@@ -1,0 +1,215 @@
+"""The table of transitions: drawn as it is, named as the functions are, and true of what they write."""
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Store
+from shared.core.errors import ClassifiedError, ErrorKind
+from shared.documents.base import Document
+from shared.documents.chunks import Chunk
+from shared.documents.threads import Thread
+from shared.pipeline import lifecycle
+from shared.pipeline.lifecycle import archives, attempts, chunks, messages, threads
+from shared.pipeline.lifecycle.attempts import SeenAttempt
+from shared.pipeline.lifecycle.transitions import NEW, STORED, SUBSTATES, TRANSITIONS, Transition
+from shared.pipeline.stage import Subject
+from tests.stages.mail_in import mail_in
+from tests.support.cloud import LocalCloud
+from tests.support.documents import (
+    CREATED,
+    new_archive,
+    new_chunk,
+    new_message,
+    new_report,
+    new_summary,
+    new_thread,
+)
+from tests.support.services import ROOT, RunningService
+
+_ARROW = re.compile(r"^\s*(\S+) --> (\S+): (.+)$", re.MULTILINE)
+_MACHINE = re.compile(r"^## (\w+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+VERSION = "0123456789abcdef"
+MOMENT = "2026-01-02T03:04:05.000000Z"
+FIRST = SeenAttempt(0, None)
+
+
+def _drawn() -> list[Transition]:
+    text = (ROOT / "docs" / "state-machines.md").read_text()
+    return [
+        Transition(heading.lower(), name, before, after)
+        for heading, section in _MACHINE.findall(text)
+        for before, after, names in _ARROW.findall(section)
+        for name in names.split(", ")
+    ]
+
+
+def test_the_page_draws_every_transition_of_the_table_and_no_other() -> None:
+    assert sorted(_drawn()) == sorted(TRANSITIONS)
+
+
+def test_every_transition_is_named_once_and_is_a_function_of_the_package() -> None:
+    assert len(set(TRANSITIONS)) == len(TRANSITIONS)
+    modules = [
+        importlib.import_module(f"{lifecycle.__name__}.{module.name}")
+        for module in pkgutil.iter_modules(lifecycle.__path__)
+    ]
+    functions = {name for module in modules for name, thing in vars(module).items() if callable(thing)}
+    assert {step.name for step in TRANSITIONS} - {STORED} <= functions
+
+
+# what the functions do
+
+Act = Callable[[Store, Any], Awaitable[Any]]
+
+
+def _subject(document: Document) -> Subject:
+    return Subject(type(document), document.id, document.partition_value)
+
+
+def _failure(document: Document) -> ClassifiedError:
+    kind = ErrorKind.PERMANENT if document.id.endswith("-failed") else ErrorKind.TRANSIENT
+    return ClassifiedError(kind, "Trouble", "it does not work")
+
+
+async def _fail(store: Store, document: Document) -> None:
+    final = "failed" if document.container == "archives" else None
+    await attempts.attempt_failed(
+        store, [_subject(document)], attempt=1, failure=_failure(document), now=CREATED, session=Session(),
+        failed_status=final,
+    )  # fmt: skip
+
+
+async def _record_requeue(store: Store, document: Document) -> None:
+    subject, session = _subject(document), Session()
+    assert await attempts.requeue_counted(store, subject, FIRST, error="E", moment=MOMENT, session=session)
+    is_thread = isinstance(document, Thread)
+    also = threads.requested_version(VERSION, ends_claim=True) if is_thread else {}
+    assert await attempts.requeue_recorded(
+        store, subject, attempt=1, moment=MOMENT, since=MOMENT, also=also, session=session
+    )
+
+
+async def _claim(store: Store, thread: Thread) -> None:
+    assert await threads.thread_claimed(
+        store, thread, VERSION, claimer="event", now=CREATED, session=Session()
+    )
+
+
+async def _report(store: Store, thread: Thread) -> None:
+    summary = new_summary(str(thread.summary_id), thread.id)
+    await threads.thread_reported(store, new_report(summary), Session())
+
+
+async def _chunk(store: Store, chunk: Chunk, name: str) -> None:
+    options: dict[str, Any] = {"attempt": 1, "now": CREATED}
+    patches = {
+        "chunk_embedded": lambda: chunks.chunk_embedded(chunk, model="m", **options),
+        "chunk_given_up": lambda: chunks.chunk_given_up(chunk, _failure(chunk), **options),
+        "chunk_reembedded": lambda: chunks.chunk_reembedded(chunk, model="n"),
+    }
+    await store.patch_all(Chunk, [patches[name]()], Session())
+
+
+ACTS: dict[str, Act] = {
+    "attempt_counted": lambda store, one: attempts.attempt_counted(
+        store, _subject(one), attempt=1, now=CREATED, session=Session()
+    ),
+    "attempt_failed": _fail,
+    "requeue_counted": lambda store, one: attempts.requeue_counted(
+        store, _subject(one), FIRST, error="E", moment=MOMENT, session=Session()
+    ),
+    "requeue_recorded": _record_requeue,
+    "given_up": lambda store, one: attempts.given_up(
+        store, _subject(one), FIRST, error="E", session=Session()
+    ),
+    "reset": lambda store, one: attempts.reset(store, _subject(one), Session()),
+    "reopened": lambda store, one: attempts.reopened(
+        store, _subject(one), Session(), attempts=1, error="E", also={}
+    ),
+    "archive_processed": lambda store, one: archives.archive_processed(
+        store, one.id, Session(), message_count=1, thread_count=1, skipped_count=0, skipped=[]
+    ),
+    "messages_processed": lambda store, one: messages.messages_processed(
+        store, [one], attempt=1, now=CREATED, session=Session()
+    ),
+    **{
+        name: lambda store, one, name=name: _chunk(store, one, name)  # type: ignore[misc]
+        for name in ("chunk_embedded", "chunk_given_up", "chunk_reembedded")
+    },
+    "chunks_recovered": lambda store, one: chunks.chunks_recovered(store, [one], Session()),
+    "chunks_reset": lambda store, one: chunks.chunks_reset(store, [(one.id, one.thread_id)], Session()),
+    "thread_claimed": _claim,
+    "summary_requested": lambda store, one: threads.summary_requested(
+        store, one.id, VERSION, Session(), ends_claim=True
+    ),
+    "thread_summarized": lambda store, one: threads.thread_summarized(
+        store, one, new_summary("00000000-0000-0000-0000-000000000001", one.id), Session()
+    ),
+    "thread_reported": _report,
+    "thread_changed": lambda store, one: store.upsert(threads.thread_changed(one), Session()),
+    "thread_merged": lambda store, one: store.upsert(threads.thread_merged(one, into="other"), Session()),
+    "merge_finished": lambda store, one: threads.merge_finished(store, one.id, Session()),
+}
+
+_THREADS: dict[str, dict[str, Any]] = {
+    "waiting": {},
+    "claimed": {"requesting": {"version": VERSION, "event": "event"}},
+    "requested": {"content_hash": VERSION},
+    "summarized": {"status": "processed", "summary_id": "00000000-0000-0000-0000-000000000002"},
+    "reported": {
+        "status": "processed",
+        "summary_id": "00000000-0000-0000-0000-000000000002",
+        "report_id": "rpt-00000000-0000-0000-0000-000000000002",
+    },
+    "failed_max_retries": {"status": "failed_max_retries"},
+}
+
+
+def _documents(step: Transition, number: int) -> list[Document]:
+    """One for each state that the transition may start in."""
+    if step.document == "thread":
+        return [
+            new_thread(f"t{number}-{state}", absorbing=["old"], **_THREADS[state])
+            for state in SUBSTATES.get(step.before, (step.before,))
+        ]
+    makers: dict[str, Callable[..., Document]] = {
+        "archive": new_archive,
+        "message": new_message,
+        "chunk": new_chunk,
+    }
+    make = makers[step.document]
+    done = {"embedding_generated": True, "lastError": "E"} if step.document == "chunk" else {}
+    return [make(f"d{number}-{step.after}", status=step.before, **done)]
+
+
+def _state(document: Any) -> str:
+    if not isinstance(document, Thread) or document.status == "failed_max_retries":
+        return str(document.status)
+    if document.merged_into is not None:
+        return "merged"
+    if document.status == "processed":
+        return "reported" if document.report_id == f"rpt-{document.summary_id}" else "summarized"
+    if document.requesting is not None:
+        return "claimed"
+    return "requested" if document.content_hash else "waiting"
+
+
+async def test_every_function_leads_to_the_state_that_the_table_says(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    wrong = []
+    async with mail_in(cloud, bus_service) as place:
+        store = place.clients.store
+        for number, step in enumerate(each for each in TRANSITIONS if each.before != NEW):
+            for document in _documents(step, number):
+                await store.upsert(document, Session())
+                await ACTS[step.name](store, document)
+                key = (document.id, document.partition_value, Session())
+                after = _state(await store.read(type(document), *key))
+                if after not in SUBSTATES.get(step.after, ()) and after != step.after:
+                    wrong.append((step, after))
+    assert wrong == []

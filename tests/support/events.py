@@ -1,0 +1,15 @@
+"""Events for tests that do not care when they were published."""
+
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from shared.pipeline.events.data import EventData
+from shared.pipeline.events.envelope import Event
+
+__all__ = ["event_of"]
+
+Data = TypeVar("Data", bound=EventData)
+
+
+def event_of(data: Data, *, session: dict[str, str] | None = None, attempt: int = 1) -> Event[Data]:
+    return Event.of(data, session=session, attempt=attempt, now=datetime.now(UTC))

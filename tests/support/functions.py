@@ -1,0 +1,13 @@
+"""The Functions that the app declares. The app's own list can be asked for only once in a process."""
+
+from typing import Any
+
+import azure.functions as func
+
+import function_app
+
+__all__ = ["app_functions"]
+
+
+def app_functions() -> list[Any]:
+    return [builder.build(func.AuthLevel.ANONYMOUS) for builder in function_app.app._function_builders]

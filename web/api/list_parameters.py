@@ -1,0 +1,77 @@
+"""The query parameters of the lists of reports and of threads."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from shared.documents.base import ProcessingStatus
+from shared.domain.summaries.models import SummaryType
+from shared.retrieval.parameters import (
+    AboutDraft,
+    After,
+    ConsensusFilter,
+    HashId,
+    Limit,
+    Participant,
+    QueryParameters,
+    Since,
+    SourceName,
+    Until,
+    stored_period,
+)
+
+__all__ = ["ReportsAsked", "ThreadsAsked"]
+
+Order = Literal["-published_at", "published_at", "-last_message_date", "last_message_date"]
+
+
+class ReportsAsked(QueryParameters):
+    source: SourceName | None = None
+    thread: HashId | None = None
+    draft: AboutDraft = None
+    since: Since = None
+    until: Until = None
+    participant: Participant = None
+    consensus: ConsensusFilter | None = None
+    type: SummaryType | None = None
+    outdated: bool = Field(default=False, description="earlier versions as well")
+    sort: Order = "-published_at"
+    limit: Limit = 50
+    after: After = None
+
+    def filters(self) -> dict[str, object]:
+        return {
+            **stored_period(self.since, self.until),
+            "source": self.source,
+            "thread": self.thread,
+            "draft": self.draft,
+            "participant": self.participant,
+            "consensus": self.consensus,
+            "type": self.type and self.type.value,
+            "current": None if self.outdated else True,
+        }
+
+
+class ThreadsAsked(QueryParameters):
+    source: SourceName | None = None
+    archive: HashId | None = None
+    draft: AboutDraft = None
+    since: Since = None
+    until: Until = None
+    participant: Participant = None
+    consensus: ConsensusFilter | None = None
+    status: ProcessingStatus | None = None
+    sort: Literal["-last_message_date", "last_message_date"] = "-last_message_date"
+    limit: Limit = 50
+    after: After = None
+
+    def filters(self) -> dict[str, object]:
+        return {
+            **stored_period(self.since, self.until),
+            "source": self.source,
+            "archive": self.archive,
+            "draft": self.draft,
+            "participant": self.participant,
+            "consensus": self.consensus,
+            "status": self.status and self.status.value,
+        }

@@ -24,8 +24,8 @@ from shared.embedding.instance import embedder
 from shared.embedding.sentence_embedder import embed_with
 from shared.embedding.tokenizer_file import model_tokenizer
 from shared.pipeline import topology
+from shared.pipeline.event_types import ChunksPrepared, JSONParsed
 from shared.pipeline.events.builders import PreparedChunk, chunks_prepared
-from shared.pipeline.events.data import ChunksPrepared, JSONParsed
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.messages import messages_processed
 from shared.pipeline.stage import Stage, StageResult, Work

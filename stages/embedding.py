@@ -25,8 +25,8 @@ from shared.embedding.instance import embedder
 from shared.embedding.port import Embedder
 from shared.embedding.vector_cache import VectorCache
 from shared.pipeline import topology
+from shared.pipeline.event_types import ChunksPrepared, EmbeddingsGenerated
 from shared.pipeline.events.builders import embeddings_generated
-from shared.pipeline.events.data import ChunksPrepared, EmbeddingsGenerated
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.isolation import isolate_poison
 from shared.pipeline.lifecycle.chunks import chunk_embedded, chunk_given_up, chunks_recovered, is_settled

@@ -12,8 +12,8 @@ from shared.documents.threads import Thread
 from shared.domain.mail.mentions import draft_base
 from shared.domain.summaries.models import SummaryType
 from shared.pipeline import topology
+from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.events.builders import report_published
-from shared.pipeline.events.data import SummaryComplete
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.summaries import summaries_superseded
 from shared.pipeline.lifecycle.threads import thread_reported

@@ -24,8 +24,8 @@ from shared.core.ids import failure_id
 from shared.core.runtime import Runtime
 from shared.documents.failures import FailureRecord
 from shared.pipeline.delivery import Delivery
+from shared.pipeline.event_types import EventData
 from shared.pipeline.events.builders import failed_event
-from shared.pipeline.events.data import EventData
 from shared.pipeline.events.envelope import Event, parse_event
 from shared.pipeline.events.splitting import split_to_fit
 from shared.pipeline.failures import failure_record

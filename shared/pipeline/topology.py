@@ -13,8 +13,8 @@ from shared.documents.base import RetryableDocument
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
 from shared.documents.threads import Thread
-from shared.pipeline.events import data
-from shared.pipeline.events.data import EventData, FailureData
+from shared.pipeline import event_types as data
+from shared.pipeline.event_types import EventData, FailureData
 
 __all__ = [
     "CHUNKING",

@@ -12,7 +12,7 @@ from shared.documents.containers import read_document
 from shared.documents.messages import Message
 from shared.documents.queries.chunks import CHUNKS_BY_ID
 from shared.documents.threads import Thread
-from shared.pipeline.events.data import ChunksPrepared
+from shared.pipeline.event_types import ChunksPrepared
 from shared.pipeline.tombstones import was_removed
 from shared.threads.merging import resolve_thread
 

@@ -14,7 +14,7 @@ from shared.documents.chunks import Chunk
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.domain.summaries.models import Citation
-from shared.pipeline.events.data import (
+from shared.pipeline.event_types import (
     ArchiveIngested,
     ArchiveIngestionFailed,
     ChunksPrepared,

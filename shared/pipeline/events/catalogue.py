@@ -1,7 +1,7 @@
 """The published events and the stage that each one goes to, by the topology."""
 
 from shared.core.errors import InvalidEventError
-from shared.pipeline.events.data import EventData
+from shared.pipeline.event_types import EventData
 from shared.pipeline.topology import PRODUCERS, STAGES
 
 __all__ = ["CATALOGUE", "STAGE_OF", "event_class"]

@@ -3,7 +3,7 @@
 from typing import Any, TypeVar
 
 from shared.core.errors import PermanentError
-from shared.pipeline.events.data import (
+from shared.pipeline.event_types import (
     ChunksPrepared,
     EmbeddingsGenerated,
     EventData,

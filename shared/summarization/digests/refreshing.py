@@ -14,8 +14,8 @@ from shared.documents.queries.digests import TOUCHED_DIGESTS
 from shared.documents.summaries import Summary
 from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
 from shared.domain.summaries.html import render_html
+from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.events.builders import summary_complete
-from shared.pipeline.events.data import SummaryComplete
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.digests import digest_failed, digest_made, digest_started
 from shared.pipeline.lifecycle.summaries import all_outdated, summaries_superseded, summary_revived

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from shared.core.concurrency import batches_of
+from shared.pipeline.event_types import EventData
 from shared.pipeline.events.builders import PreparedChunk, archive_ingested, chunks_prepared, json_parsed
-from shared.pipeline.events.data import EventData
 from shared.settings.app import Settings
 from shared.upkeep.requeue.due_document import ARCHIVES, CHUNKS, MESSAGES, DueDocument
 from shared.upkeep.requeue.policy import Policy

@@ -17,8 +17,8 @@ from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
 from shared.core.concurrency import gather_limited
 from shared.documents.base import stored_time
+from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events.catalogue import STAGE_OF
-from shared.pipeline.events.data import SummarizationRequested
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.events.splitting import split_to_fit
 from shared.pipeline.lifecycle.attempts import given_up, requeue_counted, requeue_recorded

@@ -13,6 +13,7 @@ from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import thread_id
 from shared.documents.archives import Archive
+from shared.documents.containers import read_document
 from shared.documents.operations import OperationStatus
 from shared.documents.removals import Removal
 from shared.documents.sources import Source

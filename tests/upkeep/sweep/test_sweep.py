@@ -16,7 +16,7 @@ from shared.documents.base import ProcessingStatus, stored_time
 from shared.documents.messages import Message
 from shared.documents.runs import Run, RunStatus
 from shared.documents.threads import Thread
-from shared.pipeline.events.data import ArchiveIngested, ChunksPrepared, JSONParsed, SummarizationRequested
+from shared.pipeline.event_types import ArchiveIngested, ChunksPrepared, JSONParsed, SummarizationRequested
 from shared.pipeline.events.envelope import parse_event
 from shared.pipeline.lifecycle.attempts import attempt_failed
 from shared.pipeline.readiness import ready_thread

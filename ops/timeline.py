@@ -10,8 +10,6 @@ from ops.options import Json
 from ops.output import print_json, print_note, table
 from ops.settings_files import setting_values
 
-__all__ = ["timeline"]
-
 
 def timeline(
     id_: Annotated[str, typer.Argument(metavar="ID", help="A document's, an event's or a trace's id.")],

@@ -34,8 +34,6 @@ from shared.threads.locating import ensure_not_merged, load_following_merges
 from shared.threads.rechunking import check_variants, sync_stored_chunks
 from stages.registration import register_stage
 
-__all__ = ["CHUNKING", "blueprint"]
-
 blueprint = func.Blueprint()
 LABELS = {"service": "chunking"}
 

@@ -28,8 +28,6 @@ from shared.pipeline.tombstones import find_removal, is_removing
 from shared.threads.registry import Registry
 from stages.registration import register_stage
 
-__all__ = ["PARSING", "blueprint"]
-
 SLICE = 2000
 KEPT_SKIPPED = 100
 MESSAGES_PER_EVENT = 500

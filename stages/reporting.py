@@ -22,8 +22,6 @@ from shared.publishing.webhooks.delivery import planned_deliveries
 from shared.summarization.digests.touching import touch_digests
 from stages.registration import register_stage
 
-__all__ = ["REPORTING", "blueprint"]
-
 blueprint = func.Blueprint()
 
 

@@ -29,8 +29,6 @@ from shared.threads.locating import ThreadMovedError
 from shared.threads.merging import resolve_thread
 from stages.registration import register_stage
 
-__all__ = ["SUMMARIZATION", "blueprint"]
-
 blueprint = func.Blueprint()
 STORING_SECONDS = 60.0
 POLL_SECONDS = 0.5

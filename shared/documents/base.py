@@ -17,16 +17,6 @@ from pydantic import (
 from shared.core.times import stored_time
 from shared.documents.partitioning import partition_of_thread
 
-__all__ = [
-    "Document",
-    "ProcessingStatus",
-    "RetryableDocument",
-    "SharedPartitionDocument",
-    "Subdocument",
-    "UtcTime",
-    "stored_time",
-]
-
 
 def _in_utc(value: datetime) -> datetime:
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

@@ -13,12 +13,14 @@ from collections.abc import Awaitable, Iterable
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
+from opentelemetry.trace import Span
+
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
 from shared.clients.telemetry.metrics import Metrics, pipeline_metrics
-from shared.clients.telemetry.tracing import Span, consumer_span, set_ids
+from shared.clients.telemetry.tracing import consumer_span, set_ids
 from shared.core.errors import ErrorKind, InvalidEventError, PermanentError, PipelineError
 from shared.core.ids import failure_id
 from shared.core.runtime import Runtime
@@ -39,8 +41,6 @@ from shared.pipeline.retry.policies import (
     RetryPolicy,
 )
 from shared.pipeline.stage import Stage, StageResult, Work
-
-__all__ = ["StageFailedError", "StageRunner"]
 
 log = logging.getLogger(__name__)
 Data = TypeVar("Data", bound=EventData)

@@ -14,8 +14,6 @@ from shared.pipeline.event_types import EventData
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.topology import StageRow
 
-__all__ = ["Handler", "ScheduledEvent", "Stage", "StageResult", "Subject", "Work"]
-
 Data = TypeVar("Data", bound=EventData)
 
 

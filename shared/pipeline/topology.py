@@ -16,27 +16,6 @@ from shared.documents.threads import Thread
 from shared.pipeline import event_types as data
 from shared.pipeline.event_types import EventData, FailureData
 
-__all__ = [
-    "CHUNKING",
-    "EMBEDDING",
-    "FAILURES",
-    "INGESTION",
-    "OPERATIONS",
-    "ORCHESTRATION",
-    "PARSING",
-    "PRODUCERS",
-    "QUEUES",
-    "REMOVAL",
-    "REPORTING",
-    "STAGES",
-    "STAGE_OF_FAILURE",
-    "SUMMARIZATION",
-    "SWEPT",
-    "ProducerRow",
-    "QueueRow",
-    "StageRow",
-]
-
 Data = TypeVar("Data", bound=EventData)
 
 

@@ -12,8 +12,6 @@ from shared.summarization.chat_summarizer import ChatSettings, ChatSummarizer
 from shared.summarization.offline_summarizer import OfflineSummarizer
 from shared.summarization.token_budget import StoredBudget
 
-__all__ = ["EXTRACTIVE", "UnknownBackendError", "check_backend", "summarizer_for"]
-
 EXTRACTIVE = "extractive"
 _AZURE = "azureopenai"
 

@@ -16,8 +16,6 @@ from shared.pipeline.event_types import ChunksPrepared
 from shared.pipeline.tombstones import was_removed
 from shared.threads.merging import resolve_thread
 
-__all__ = ["ThreadMovedError", "ensure_not_merged", "load_following_merges", "load_retained_chunks"]
-
 Model = TypeVar("Model", bound=Document)
 
 

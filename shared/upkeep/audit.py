@@ -17,16 +17,6 @@ from shared.documents.audits import Audit, AuditStatus
 from shared.documents.containers import read_document
 from shared.documents.queries.audits import LAST_AUDITS
 
-__all__ = [
-    "Actor",
-    "UnknownOperationError",
-    "audited",
-    "find_audit",
-    "last_audits",
-    "new_audit",
-    "save_audit",
-]
-
 
 class UnknownOperationError(PermanentError):
     """There is no operation with this id."""

@@ -11,16 +11,6 @@ from opentelemetry import baggage, context, propagate, trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
-__all__ = [
-    "Span",
-    "consumer_span",
-    "current_trace_id",
-    "set_ids",
-    "span",
-    "tag_with_archive",
-    "trace_properties",
-]
-
 INSTRUMENTATION = "rough-consensus"
 ARCHIVE = "pipeline.archive_id"
 # Azure Monitor cuts an attribute at 8,192 characters: as many ids as surely fit.

@@ -19,8 +19,6 @@ from shared.core.errors import InvalidEventError
 from shared.pipeline.event_types import EventData
 from shared.pipeline.events.catalogue import STAGE_OF, event_class
 
-__all__ = ["Event", "envelope_of", "parse_event"]
-
 Data = TypeVar("Data", bound=EventData)
 MAJOR_VERSION = "1"
 NAMED_IDS = 3

@@ -11,8 +11,6 @@ from shared.pipeline.event_types import (
     SummarizationRequested,
 )
 
-__all__ = ["MAX_EVENT_BYTES", "EventTooLargeError", "split_to_fit"]
-
 MAX_EVENT_BYTES = 64 * 1024
 Data = TypeVar("Data", bound=EventData)
 

@@ -14,8 +14,6 @@ from shared.pipeline.topology import OPERATIONS
 from shared.upkeep.audit import Actor
 from shared.upkeep.deadletters.operations import REQUEUE, request_operation, run_operation
 
-__all__ = ["request_requeue", "run_requested"]
-
 LARGEST = 5000
 RATE = 50.0
 RUN_SECONDS = 1200.0  # then the rest is left to another delivery

@@ -14,8 +14,6 @@ from shared.core.ids import cause_id, failure_id, invalid_key
 from shared.documents.queries.failures import FAILURES_BY_ID
 from shared.pipeline.failures import error_hash
 
-__all__ = ["Cause", "Diagnosed", "diagnose"]
-
 IDS_PER_QUERY = 500
 
 

@@ -16,8 +16,6 @@ from typing import Any
 from shared.clients.blobs import DEAD_LETTERS_CONTAINER, Blobs
 from shared.core.errors import PermanentError
 
-__all__ = ["CONTAINER", "Journal", "JournalState", "read_lines"]
-
 CONTAINER = DEAD_LETTERS_CONTAINER
 BLOCK_BYTES = 3 * 1024 * 1024  # a block of an append blob has at most 4 MiB
 

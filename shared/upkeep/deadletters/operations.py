@@ -23,8 +23,6 @@ from shared.upkeep.deadletters.journal import Journal, JournalState
 from shared.upkeep.deadletters.restoring import restore
 from shared.upkeep.deadletters.selection import LetterSelection, choose
 
-__all__ = ["PURGE", "REQUEUE", "RESTORE", "NotResumableError", "Tally", "request_operation", "run_operation"]
-
 REQUEUE, PURGE, RESTORE = "dlq.requeue", "dlq.purge", "dlq.restore"
 DONE_WORD = {REQUEUE: "requeued", PURGE: "purged", RESTORE: "restored"}
 LOCK_SECONDS = 300  # of our queues: what another holds is free again after that

@@ -17,8 +17,6 @@ from shared.documents.audits import Audit, AuditStatus
 from shared.upkeep.audit import find_audit
 from shared.upkeep.deadletters.journal import Journal
 
-__all__ = ["NothingToRestoreError", "restorable", "restore"]
-
 
 class NothingToRestoreError(PermanentError):
     """The operation left no archive that can be restored."""

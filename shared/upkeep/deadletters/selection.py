@@ -11,8 +11,6 @@ from shared.clients.connections import Clients
 from shared.clients.servicebus.dead_letters import DeadLetter, peek_all
 from shared.upkeep.deadletters.causes import Diagnosed, diagnose
 
-__all__ = ["LetterSelection", "choose"]
-
 
 class LetterSelection(BaseModel):
     """All of these conditions hold; without any, everything in the queues is chosen."""

@@ -20,7 +20,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.search.payload import indexed_chunk
 from shared.core.concurrency import in_pages
 from shared.core.errors import PipelineError
-from shared.documents.base import stored_time
+from shared.core.times import stored_time
 from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
 from shared.documents.queries.chunks import (
@@ -34,8 +34,6 @@ from shared.embedding.factory import open_embedder
 from shared.embedding.port import Embedder
 from shared.pipeline.lifecycle.chunks import chunk_reembedded
 from shared.settings.app import SettingsError, load_settings
-
-__all__ = ["Reembedded", "reembed"]
 
 PAGE = 256
 MAX_PASSES = 5  # each finds what came during the one before

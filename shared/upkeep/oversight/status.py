@@ -8,8 +8,8 @@ from typing import Any
 from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients
 from shared.clients.servicebus.administration import queue_counts
+from shared.core.times import stored_time
 from shared.documents.audits import Audit
-from shared.documents.base import stored_time
 from shared.documents.queries.retryable import count_open, count_refused
 from shared.documents.queries.several_containers import finished_count
 from shared.documents.runs import Run
@@ -19,8 +19,6 @@ from shared.upkeep.requeue.due_document import COLLECTIONS
 from shared.upkeep.requeue.policy import Policy
 from shared.upkeep.sweep.due import count, count_documents
 from shared.upkeep.sweep.run import latest_run
-
-__all__ = ["DocumentsStatus", "QueueStatus", "StageStatus", "SystemStatus", "read_status"]
 
 WINDOW = timedelta(minutes=15)
 COUNTED_BY_PEEKING = 1000

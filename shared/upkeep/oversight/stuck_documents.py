@@ -8,7 +8,7 @@ from typing import Any
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError, PermanentError
-from shared.documents.base import stored_time
+from shared.core.times import stored_time
 from shared.documents.containers import DOCUMENTS
 from shared.documents.queries import retryable
 from shared.documents.queries.several_containers import documents_with_id
@@ -19,19 +19,6 @@ from shared.upkeep.requeue.due_document import COLLECTIONS, THREADS, Collection,
 from shared.upkeep.requeue.policy import Policy
 from shared.upkeep.requeue.rebuild import Requeue, rebuild_events
 from shared.upkeep.requeue.requeuer import Requeuer
-
-__all__ = [
-    "BulkResult",
-    "SkippedDocument",
-    "StuckDocument",
-    "collection_named",
-    "failed_documents",
-    "find_anywhere",
-    "reset_documents",
-    "retry_documents",
-    "stuck_documents",
-    "troubled_by_id",
-]
 
 
 class LeftOutError(PermanentError):

@@ -19,8 +19,6 @@ from shared.upkeep.deadletters.groups import diagnosed_letters
 from shared.upkeep.oversight.spans import NoReceiverError, spans_about
 from shared.upkeep.oversight.stuck_documents import find_anywhere
 
-__all__ = ["Timeline", "TimelineEntry", "read_timeline"]
-
 AUDITS_SEARCHED = 500
 ONLY_LOCAL = "only the local telemetry receiver can be asked; in Azure see Application Insights"
 

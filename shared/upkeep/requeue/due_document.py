@@ -9,17 +9,6 @@ from shared.pipeline.lifecycle.attempts import SeenAttempt
 from shared.pipeline.stage import Subject
 from shared.pipeline.topology import SWEPT
 
-__all__ = [
-    "ARCHIVES",
-    "CHUNKS",
-    "COLLECTIONS",
-    "MESSAGES",
-    "THREADS",
-    "Collection",
-    "DueDocument",
-    "RetryReason",
-]
-
 
 @dataclass(frozen=True)
 class Collection:

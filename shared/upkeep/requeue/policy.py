@@ -8,8 +8,6 @@ from shared.pipeline.retry.delays import exponential
 from shared.pipeline.topology import SWEPT
 from shared.settings.app import Settings
 
-__all__ = ["Policy"]
-
 
 @dataclass(frozen=True)
 class Policy:

@@ -10,8 +10,6 @@ from shared.settings.app import Settings
 from shared.upkeep.requeue.due_document import ARCHIVES, CHUNKS, MESSAGES, DueDocument
 from shared.upkeep.requeue.policy import Policy
 
-__all__ = ["Requeue", "rebuild_events"]
-
 LARGEST_BATCH = 500
 
 Requeue = tuple[EventData, int]  # what to publish, as which attempt

@@ -16,7 +16,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
 from shared.core.concurrency import gather_limited
-from shared.documents.base import stored_time
+from shared.core.times import stored_time
 from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events.catalogue import STAGE_OF
 from shared.pipeline.events.envelope import Event
@@ -24,8 +24,6 @@ from shared.pipeline.events.splitting import split_to_fit
 from shared.pipeline.lifecycle.attempts import given_up, requeue_counted, requeue_recorded
 from shared.upkeep.requeue.due_document import DueDocument
 from shared.upkeep.requeue.rebuild import Requeue
-
-__all__ = ["Requeuer"]
 
 log = logging.getLogger(__name__)
 Item = TypeVar("Item")

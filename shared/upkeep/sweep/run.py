@@ -13,7 +13,8 @@ from shared.clients.cosmos.session import Session
 from shared.clients.telemetry.metrics import SweepMetrics, sweep_metrics
 from shared.core.concurrency import batches_of
 from shared.core.errors import PipelineError
-from shared.documents.base import ProcessingStatus, stored_time
+from shared.core.times import stored_time
+from shared.documents.base import ProcessingStatus
 from shared.documents.containers import read_document
 from shared.documents.queries.runs import LATEST_RUN
 from shared.documents.runs import Run, RunStatus
@@ -35,8 +36,6 @@ from shared.upkeep.requeue.rebuild import Requeue, rebuild_events
 from shared.upkeep.requeue.requeuer import Requeuer
 from shared.upkeep.sweep.circuit_breaker import circuit_open_reason, find_evidence
 from shared.upkeep.sweep.due import count_documents, due_documents
-
-__all__ = ["KIND", "Options", "SweepFailedError", "latest_run", "sweep"]
 
 log = logging.getLogger(__name__)
 KIND = "sweep"

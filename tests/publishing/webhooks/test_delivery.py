@@ -15,7 +15,7 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.outbound import AddressPolicy
 from shared.core.ids import thread_id
-from shared.documents.base import stored_time
+from shared.core.times import stored_time
 from shared.documents.reports import Report
 from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events.envelope import Event

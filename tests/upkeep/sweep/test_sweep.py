@@ -11,8 +11,9 @@ import pytest_asyncio
 from shared.clients.classify import classify
 from shared.clients.cosmos.session import Session
 from shared.core.errors import TransientError
+from shared.core.times import stored_time
 from shared.documents.archives import Archive
-from shared.documents.base import ProcessingStatus, stored_time
+from shared.documents.base import ProcessingStatus
 from shared.documents.messages import Message
 from shared.documents.runs import Run, RunStatus
 from shared.documents.threads import Thread

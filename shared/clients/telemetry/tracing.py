@@ -6,6 +6,7 @@ a reader there, the app Azure Monitor (`setup.py`). Attributes never hold bodies
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from typing import TypeAlias
 
 from opentelemetry import baggage, context, propagate, trace
 from opentelemetry.context import Context
@@ -15,6 +16,8 @@ INSTRUMENTATION = "rough-consensus"
 ARCHIVE = "pipeline.archive_id"
 # Azure Monitor cuts an attribute at 8,192 characters: as many ids as surely fit.
 MOST_IDS = 400
+# The name under which other rooms know a span: they do not import the SDK.
+PipelineSpan: TypeAlias = Span
 
 
 @contextmanager

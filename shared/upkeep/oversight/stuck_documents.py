@@ -152,7 +152,7 @@ async def troubled_by_id(clients: Clients, collection: Collection, ids: Sequence
 
 
 async def reset_documents(clients: Clients, documents: Sequence[StuckDocument]) -> BulkResult:
-    """As the specification has it: no attempt counted, pending again; the next sweep asks for them."""
+    """R-806: no attempt counted, pending again; the next sweep asks for them."""
     return await _change_all(documents, lambda document: _reset(clients, document.due()))
 
 

@@ -1,7 +1,7 @@
-"""The data of each event, as the specification's catalogue has it, with our extensions marked.
+"""The data of each event, as docs/requirements.md lists them, with extensions marked.
 
 Each class is also its entry in the catalogue: its name is the event type, `routing_key` and `version` are
-the specification's, and `identity` names the fields that make two events the same event.
+those of the list, and `identity` names the fields that make two events the same event.
 """
 
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The failure record: the specification's dead-letter payload, stored where it can be sorted and searched."""
+"""The failure record: the payload of a dead letter (R-802), stored where it can be sorted and searched."""
 
 import hashlib
 import json

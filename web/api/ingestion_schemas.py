@@ -26,7 +26,7 @@ class ArchiveItem(ReadModel):
     file_path: str
     status: ArchiveStatus
     created_at: UtcTime
-    attemptCount: int  # noqa: N815 - the specification's names
+    attemptCount: int  # noqa: N815 - the requirements' names
     lastAttemptTime: UtcTime | None  # noqa: N815
     lastError: str | None  # noqa: N815
     links: dict[str, str]

@@ -1,4 +1,4 @@
-"""A chunk as the index holds it: the specification's payload, and what links back to its documents."""
+"""A chunk as the index holds it: the payload that R-212 lists, and what links back to its documents."""
 
 from typing import Any
 

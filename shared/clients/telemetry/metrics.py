@@ -1,7 +1,7 @@
 """Every metric of the app, declared once: its name, kind, unit and labels make the instrument.
 
-Dashboards, alerts and docs may use only these names (`METRICS`); tests hold them to it. `spec` is the number
-of the requirement that asks for the name; those without one are ours.
+Dashboards, alerts and docs may use only these names (`METRICS`); tests hold them to it. `requirement` is
+the number in docs/requirements.md that asks for the name; those without one are ours.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Metric:
     name: str
     kind: MetricKind
     labels: frozenset[str]
-    spec: str | None
+    requirement: str | None
     unit: str
 
     def instrument(self, meter: Meter) -> Counter | Gauge | Histogram:
@@ -42,16 +42,16 @@ class Metric:
 # instrument's type, which it has on an instance.
 
 
-def _counter(name: str, *labels: str, spec: str | None = None, unit: str = "") -> Any:
-    return Metric(name, MetricKind.COUNTER, frozenset(labels), spec, unit)
+def _counter(name: str, *labels: str, requirement: str | None = None, unit: str = "") -> Any:
+    return Metric(name, MetricKind.COUNTER, frozenset(labels), requirement, unit)
 
 
-def _gauge(name: str, *labels: str, spec: str | None = None, unit: str = "") -> Any:
-    return Metric(name, MetricKind.GAUGE, frozenset(labels), spec, unit)
+def _gauge(name: str, *labels: str, requirement: str | None = None, unit: str = "") -> Any:
+    return Metric(name, MetricKind.GAUGE, frozenset(labels), requirement, unit)
 
 
-def _histogram(name: str, *labels: str, spec: str | None = None, unit: str = "") -> Any:
-    return Metric(name, MetricKind.HISTOGRAM, frozenset(labels), spec, unit)
+def _histogram(name: str, *labels: str, requirement: str | None = None, unit: str = "") -> Any:
+    return Metric(name, MetricKind.HISTOGRAM, frozenset(labels), requirement, unit)
 
 
 class InstrumentSet:
@@ -72,20 +72,24 @@ class InstrumentSet:
 
 class Metrics(InstrumentSet):
     # what a stage does
-    events_processed: Counter = _counter("events_processed_total", "service", "event_type", spec="000")
-    failures: Counter = _counter("failures_total", "service", "error_type", spec="000")
-    processing_duration: Histogram = _histogram(
-        "processing_duration_seconds", "service", spec="000", unit="s"
+    events_processed: Counter = _counter(
+        "events_processed_total", "service", "event_type", requirement="R-902"
     )
-    chunks_created: Counter = _counter("chunks_created_total", "service", spec="000")
-    chunk_size: Histogram = _histogram("chunk_size_tokens", "service", spec="000")
-    queue_depth: Gauge = _gauge("queue_depth", "service", spec="000")
+    failures: Counter = _counter("failures_total", "service", "error_type", requirement="R-902")
+    processing_duration: Histogram = _histogram(
+        "processing_duration_seconds", "service", requirement="R-902", unit="s"
+    )
+    chunks_created: Counter = _counter("chunks_created_total", "service", requirement="R-902")
+    chunk_size: Histogram = _histogram("chunk_size_tokens", "service", requirement="R-902")
+    queue_depth: Gauge = _gauge("queue_depth", "service", requirement="R-902")
     dead_letters: Gauge = _gauge("dead_letter_depth", "service")
     # races between an event and its document
-    retry_success: Counter = _counter("event_retry_success_total", "service", "attempt", spec="002")
-    retry_latency: Histogram = _histogram("event_retry_latency_seconds", "service", spec="002", unit="s")
-    retry_dlq: Counter = _counter("event_retry_dlq_total", "service", "reason", spec="002")
-    retry_attempts: Histogram = _histogram("event_retry_attempt_count", "service", spec="002")
+    retry_success: Counter = _counter("event_retry_success_total", "service", "attempt", requirement="R-903")
+    retry_latency: Histogram = _histogram(
+        "event_retry_latency_seconds", "service", requirement="R-903", unit="s"
+    )
+    retry_dlq: Counter = _counter("event_retry_dlq_total", "service", "reason", requirement="R-903")
+    retry_attempts: Histogram = _histogram("event_retry_attempt_count", "service", requirement="R-903")
     # calls to other services
     dependency_calls: Counter = _counter("dependency_calls_total", "dependency", "operation", "outcome")
     dependency_duration: Histogram = _histogram(
@@ -96,16 +100,18 @@ class Metrics(InstrumentSet):
 
 
 class SweepMetrics(InstrumentSet):
-    requeued: Counter = _counter("retry_job_documents_requeued_total", "collection", spec="001")
-    skipped_backoff: Counter = _counter("retry_job_documents_skipped_backoff_total", "collection", spec="001")
-    max_retries_exceeded: Counter = _counter(
-        "retry_job_documents_max_retries_exceeded_total", "collection", spec="001"
+    requeued: Counter = _counter("retry_job_documents_requeued_total", "collection", requirement="R-904")
+    skipped_backoff: Counter = _counter(
+        "retry_job_documents_skipped_backoff_total", "collection", requirement="R-904"
     )
-    runs: Counter = _counter("retry_job_runs_total", "status", spec="001")
-    errors: Counter = _counter("retry_job_errors_total", "error_type", spec="001")
-    stuck: Gauge = _gauge("retry_job_stuck_documents", "collection", spec="001")
-    failed: Gauge = _gauge("retry_job_failed_documents", "collection", spec="001")
-    duration: Histogram = _histogram("retry_job_duration_seconds", spec="001", unit="s")
+    max_retries_exceeded: Counter = _counter(
+        "retry_job_documents_max_retries_exceeded_total", "collection", requirement="R-904"
+    )
+    runs: Counter = _counter("retry_job_runs_total", "status", requirement="R-904")
+    errors: Counter = _counter("retry_job_errors_total", "error_type", requirement="R-904")
+    stuck: Gauge = _gauge("retry_job_stuck_documents", "collection", requirement="R-904")
+    failed: Gauge = _gauge("retry_job_failed_documents", "collection", requirement="R-904")
+    duration: Histogram = _histogram("retry_job_duration_seconds", requirement="R-904", unit="s")
     held_back: Counter = _counter("retry_job_documents_held_back_total", "collection")
     circuit_open: Gauge = _gauge("retry_job_circuit_open", "collection")
     inconsistencies: Gauge = _gauge("inconsistent_documents", "kind")

@@ -1,6 +1,6 @@
 """The envelope around an event's data.
 
-event_type, event_id, timestamp, version, data   as in the specification
+event_type, event_id, timestamp, version, data   R-102 of docs/requirements.md
 session   {container: session token}: what a reader needs to see the writes that the event announces
 attempt   which logical attempt at the documents this is; the sweep counts it up
 """

@@ -2,9 +2,9 @@
 
 Two kinds of retry happen inside one delivery of an event:
 - a race (the document is not there yet): full jitter, U(0, min(base * factor^n, max)), bounded in attempts
-  and in total time (specification 002);
+  and in total time (docs/requirements.md, R-702 and R-703);
 - a transient failure: base * 2^(n-1) capped, bounded in attempts, and never sooner than the service asked
-  (specification 000).
+  (R-711).
 """
 
 import random

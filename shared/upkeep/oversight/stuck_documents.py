@@ -139,7 +139,7 @@ async def troubled_by_id(clients: Clients, collection: Collection, ids: Sequence
 
 
 async def reset_documents(clients: Clients, documents: Sequence[StuckDocument]) -> BulkResult:
-    """Pending again, with no attempt counted, as the specification says: the next sweep requeues them."""
+    """Pending again, with no attempt counted (R-806): the next sweep requeues them."""
     return await _change_all(documents, lambda document: _reset(clients, document.due()))
 
 

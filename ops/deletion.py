@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from shared.clients.connections import Clients
     from shared.documents.removals import Removal
 
-__all__ = ["delete_archive", "delete_source"]
-
 Here = Annotated[
     bool, typer.Option("--here", help="Do it in this process; else the app does, and this waits for it.")
 ]

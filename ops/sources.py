@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from shared.documents.sources import Source
     from shared.ingestion.source_definitions import SourceDefinition
 
-__all__ = ["app"]
-
 app = typer.Typer(help="Sources: where archives are fetched from.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The source's name.", show_default=False)]
 Type = Annotated[

@@ -24,8 +24,8 @@ from shared.embedding.instance import embedder
 from shared.embedding.sentence_embedder import embed_with
 from shared.embedding.tokenizer_file import model_tokenizer
 from shared.pipeline import topology
+from shared.pipeline.event_types import ChunksPrepared, JSONParsed
 from shared.pipeline.events.builders import PreparedChunk, chunks_prepared
-from shared.pipeline.events.data import ChunksPrepared, JSONParsed
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.messages import messages_processed
 from shared.pipeline.stage import Stage, StageResult, Work
@@ -33,8 +33,6 @@ from shared.pipeline.tombstones import was_removed
 from shared.threads.locating import ensure_not_merged, load_following_merges
 from shared.threads.rechunking import check_variants, sync_stored_chunks
 from stages.registration import register_stage
-
-__all__ = ["CHUNKING", "blueprint"]
 
 blueprint = func.Blueprint()
 LABELS = {"service": "chunking"}

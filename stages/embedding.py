@@ -17,7 +17,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.search.payload import indexed_chunk
 from shared.core.errors import PermanentError, RejectedItemsError, add_details
-from shared.documents.base import stored_time
+from shared.core.times import stored_time
 from shared.documents.chunks import Chunk
 from shared.documents.threads import Thread
 from shared.embedding.encoder import Vectors
@@ -25,8 +25,8 @@ from shared.embedding.instance import embedder
 from shared.embedding.port import Embedder
 from shared.embedding.vector_cache import VectorCache
 from shared.pipeline import topology
+from shared.pipeline.event_types import ChunksPrepared, EmbeddingsGenerated
 from shared.pipeline.events.builders import embeddings_generated
-from shared.pipeline.events.data import ChunksPrepared, EmbeddingsGenerated
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.isolation import isolate_poison
 from shared.pipeline.lifecycle.chunks import chunk_embedded, chunk_given_up, chunks_recovered, is_settled
@@ -34,8 +34,6 @@ from shared.pipeline.stage import Stage, StageResult, Work
 from shared.threads.locating import ensure_not_merged, load_retained_chunks
 from shared.threads.rechunking import ensure_texts_unchanged
 from stages.registration import register_stage
-
-__all__ = ["EMBEDDING", "blueprint", "unstored_vectors"]
 
 blueprint = func.Blueprint()
 GROUP = 128  # chunks that are written together

@@ -15,8 +15,6 @@ from shared.pipeline.failures import failure_record
 from shared.pipeline.topology import FAILURES, STAGE_OF_FAILURE
 from stages.registration import CONNECTION
 
-__all__ = ["blueprint", "ledger_record", "record_failure"]
-
 blueprint = func.Blueprint()
 
 

@@ -19,16 +19,14 @@ from shared.documents.archives import Archive, ArchiveStatus
 from shared.domain.mail.models import Skipped
 from shared.ingestion.reader.reader import Reader, prepare_reader
 from shared.pipeline import topology
+from shared.pipeline.event_types import ArchiveIngested, JSONParsed
 from shared.pipeline.events.builders import json_parsed
-from shared.pipeline.events.data import ArchiveIngested, JSONParsed
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.archives import archive_processed
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.pipeline.tombstones import find_removal, is_removing
 from shared.threads.registry import Registry
 from stages.registration import register_stage
-
-__all__ = ["PARSING", "blueprint"]
 
 SLICE = 2000
 KEPT_SKIPPED = 100

@@ -12,8 +12,8 @@ from shared.documents.threads import Thread
 from shared.domain.mail.mentions import draft_base
 from shared.domain.summaries.models import SummaryType
 from shared.pipeline import topology
+from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.events.builders import report_published
-from shared.pipeline.events.data import SummaryComplete
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.summaries import summaries_superseded
 from shared.pipeline.lifecycle.threads import thread_reported
@@ -21,8 +21,6 @@ from shared.pipeline.stage import Stage, StageResult, Work
 from shared.publishing.webhooks.delivery import planned_deliveries
 from shared.summarization.digests.touching import touch_digests
 from stages.registration import register_stage
-
-__all__ = ["REPORTING", "blueprint"]
 
 blueprint = func.Blueprint()
 

@@ -16,8 +16,8 @@ from shared.documents.threads import Thread
 from shared.domain.summaries.models import SummaryType
 from shared.embedding.sentence_embedder import sentence_embedder
 from shared.pipeline import topology
+from shared.pipeline.event_types import SummarizationRequested, SummaryComplete
 from shared.pipeline.events.builders import summary_complete
-from shared.pipeline.events.data import SummarizationRequested, SummaryComplete
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.summaries import all_outdated, summaries_superseded, summary_revived
 from shared.pipeline.lifecycle.threads import thread_summarized
@@ -28,8 +28,6 @@ from shared.summarization.thread_context import ContextOptions, load_context
 from shared.threads.locating import ThreadMovedError
 from shared.threads.merging import resolve_thread
 from stages.registration import register_stage
-
-__all__ = ["SUMMARIZATION", "blueprint"]
 
 blueprint = func.Blueprint()
 STORING_SECONDS = 60.0

@@ -42,8 +42,6 @@ else:
     servicebus_aio = lazy("azure.servicebus.aio")
     blob_aio = lazy("azure.storage.blob.aio")
 
-__all__ = ["Clients", "LayoutError", "clients"]
-
 TOO_MANY_REQUESTS = 429
 # A blip is the SDK's to retry; what lasts longer is the runner's, which counts and reports it.
 QUICK_RETRIES = 2

@@ -14,17 +14,6 @@ from yarl import URL
 
 from shared.core.errors import PermanentError, TransientError
 
-__all__ = [
-    "AddressPolicy",
-    "FetchError",
-    "ForbiddenAddressError",
-    "Resolve",
-    "SourceError",
-    "check_http_url",
-    "redacted_url",
-    "system_resolver",
-]
-
 Address = IPv4Address | IPv6Address
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 

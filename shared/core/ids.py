@@ -9,38 +9,6 @@ import json
 import uuid
 from datetime import UTC, datetime
 
-__all__ = [
-    "AUDIT_ID",
-    "CAUSE_ID",
-    "HASH_ID",
-    "ID_LENGTH",
-    "OPERATION_ID",
-    "REPORT_ID",
-    "REPORT_PREFIX",
-    "archive_id",
-    "audit_id",
-    "cause_id",
-    "chunk_id",
-    "day_of_audit",
-    "delivery_id",
-    "digest_id",
-    "digest_summary_id",
-    "failure_id",
-    "feed_id",
-    "file_hash",
-    "invalid_key",
-    "is_without_id",
-    "message_key",
-    "message_key_without_id",
-    "node_without_id",
-    "removal_id",
-    "report_id",
-    "resubmitted_id",
-    "subject_entry_id",
-    "thread_id",
-    "thread_summary_id",
-]
-
 ID_LENGTH = 16
 REPORT_PREFIX = "rpt-"
 _UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"

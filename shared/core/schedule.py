@@ -5,8 +5,6 @@ from datetime import UTC, datetime
 
 from croniter import CroniterBadCronError, CroniterBadDateError, croniter
 
-__all__ = ["CronSchedule", "ScheduleError", "interval_schedule", "parse_cron"]
-
 SECONDS_FIELDS = 6
 MINUTES_FIELDS = 5
 MINUTE = 60

@@ -17,16 +17,6 @@ from pydantic import (
 from shared.core.times import stored_time
 from shared.documents.partitioning import partition_of_thread
 
-__all__ = [
-    "Document",
-    "ProcessingStatus",
-    "RetryableDocument",
-    "SharedPartitionDocument",
-    "Subdocument",
-    "UtcTime",
-    "stored_time",
-]
-
 
 def _in_utc(value: datetime) -> datetime:
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
@@ -115,7 +105,7 @@ class _Status(StrEnum):
 
 
 class ProcessingStatus(_Status):
-    """Of messages, chunks and threads. There is no "processing": what is in flight, the broker knows."""
+    """Of messages, chunks and threads. There is no "processing": the broker knows what is in flight."""
 
     PENDING = "pending"
     PROCESSED = "processed"

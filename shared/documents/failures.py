@@ -6,8 +6,6 @@ from pydantic import Field
 
 from shared.documents.base import Document, UtcTime
 
-__all__ = ["FailureRecord"]
-
 
 class FailureRecord(Document):
     """One failed attempt of a stage: the payload of a dead letter (R-802), and what helps to sort it."""

@@ -13,8 +13,6 @@ from shared.documents.failures import FailureRecord
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.envelope import Event
 
-__all__ = ["error_hash", "failure_record"]
-
 _VARIABLE = re.compile(r"<[^>\s]+>|[0-9a-f]{8,}|0x[0-9a-f]+|\d+", re.IGNORECASE)
 MAX_KEPT_BODY = 64 * 1024
 

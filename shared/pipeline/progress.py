@@ -23,8 +23,6 @@ from shared.pipeline.topology import (
     SUMMARIZATION,
 )
 
-__all__ = ["ArchiveProgress", "StageProgress", "archive_progress", "progress_of"]
-
 
 @dataclass(frozen=True)
 class StageProgress:

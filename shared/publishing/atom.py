@@ -15,8 +15,6 @@ from shared.core.ids import feed_id
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 
-__all__ = ["Feed", "FeedEntry", "atom_feed", "entry_of"]
-
 ATOM = "http://www.w3.org/2005/Atom"
 XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
 MEDIA_TYPE = "application/atom+xml"

@@ -14,15 +14,6 @@ from shared.documents.reports import Report
 from shared.documents.sources import Source
 from shared.retrieval.listing import REPORTS
 
-__all__ = [
-    "defined_sources",
-    "latest_archives",
-    "latest_archives_of_source",
-    "latest_digests",
-    "latest_reports",
-    "source_names",
-]
-
 Model = TypeVar("Model", bound=Document)
 
 

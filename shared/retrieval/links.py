@@ -2,8 +2,6 @@
 
 from urllib.parse import quote, urlencode
 
-__all__ = ["api_of", "page_of", "page_of_message"]
-
 
 def api_of(kind: str, id_: str) -> str:
     return f"/api{page_of(kind, id_)}"

@@ -15,28 +15,6 @@ from shared.domain.consensus.models import ConsensusType
 from shared.domain.summaries.models import Citation, SummaryType
 from shared.retrieval.links import api_of, page_of, page_of_message
 
-__all__ = [
-    "ChunkItem",
-    "ChunkList",
-    "DraftDetail",
-    "DraftItem",
-    "DraftList",
-    "FacetCount",
-    "FoundItem",
-    "MessageDetail",
-    "MessageInThread",
-    "MessagesOfThread",
-    "ReadModel",
-    "ReportDetail",
-    "ReportItem",
-    "ReportList",
-    "SearchAnswer",
-    "SummaryDetail",
-    "ThreadDetail",
-    "ThreadItem",
-    "ThreadList",
-]
-
 Links = dict[str, str]
 
 

@@ -15,8 +15,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, V
 
 from shared.settings.webhooks import InvalidWebhooksError, parse_webhooks
 
-__all__ = ["Settings", "SettingsError", "load_settings", "settings"]
-
 Positive = Annotated[int, Field(gt=0)]
 EXTRACTIVE_MODEL = "extractive-v1"
 Seconds = Annotated[float, Field(gt=0, le=7 * 24 * 3600)]

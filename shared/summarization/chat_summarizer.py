@@ -21,8 +21,6 @@ from shared.domain.summaries.extractive import ExtractiveSummarizer
 from shared.domain.summaries.models import Claim, Section, ThreadContext, ThreadSummary, Tokens
 from shared.summarization.token_budget import MemoryTokenBudget, TokenBudget
 
-__all__ = ["ChatSettings", "ChatSummarizer"]
-
 log = logging.getLogger(__name__)
 
 

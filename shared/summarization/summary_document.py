@@ -11,8 +11,6 @@ from shared.domain.summaries.html import render_html
 from shared.domain.summaries.markdown import render_markdown
 from shared.domain.summaries.models import ContextMessage, ThreadSummary
 
-__all__ = ["stored_stances", "summary_fields"]
-
 
 def summary_fields(made: ThreadSummary, thread: Thread, messages: Sequence[ContextMessage]) -> dict[str, Any]:
     """The fields of a thread's summary that come from what was made of it."""

@@ -22,8 +22,6 @@ from shared.domain.summaries.models import ContextChunk, ContextMessage, Embed, 
 from shared.domain.summaries.tfidf import Matrix
 from shared.pipeline.readiness import has_all_messages
 
-__all__ = ["ContextOptions", "load_context"]
-
 
 @dataclass(frozen=True)
 class ContextOptions:

@@ -17,14 +17,12 @@ from shared.clients.cosmos.batches import RawDocument
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.core.ids import is_without_id, message_key, subject_entry_id
-from shared.documents.base import stored_time
+from shared.core.times import stored_time
 from shared.documents.queries.messages import THREADS_OF_MESSAGES
 from shared.documents.queries.thread_index import ENTRIES_OF_BUCKET, THREAD_ENTRIES
 from shared.documents.threads import ThreadEntry
 from shared.domain.threading.assignment import ThreadState
 from shared.domain.threading.subject_links import CLOCK_SKEW, REPLY_WINDOW, SubjectEntry
-
-__all__ = ["IndexLookup", "ThreadIndex"]
 
 _MARGIN = REPLY_WINDOW + CLOCK_SKEW
 _PERIOD = 64 * 24 * 3600

@@ -18,8 +18,6 @@ from shared.documents.queries.named_query import NamedQuery
 from shared.documents.threads import Thread
 from shared.pipeline.lifecycle.summaries import all_outdated
 
-__all__ = ["follow_merge", "resolve_thread"]
-
 MAX_REDIRECTS = 50  # a bound, in case damaged documents point to each other
 
 

@@ -21,14 +21,6 @@ from shared.documents.queries.chunks import CHUNK_CREATION_TIMES, CHUNKS_OF_MESS
 from shared.documents.queries.messages import STORED_MESSAGES
 from shared.pipeline.lifecycle.chunks import chunks_reset
 
-__all__ = [
-    "ChunkReplacedError",
-    "MessageReplacedError",
-    "check_variants",
-    "ensure_texts_unchanged",
-    "sync_stored_chunks",
-]
-
 _TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)
 INDEXED = ("sender", "sender_name", "date", "subject", "draft_mentions")
 

@@ -41,8 +41,6 @@ from shared.threads.merging import follow_merge
 from shared.threads.message_documents import merge_into_stored, message_documents
 from shared.threads.thread_documents import thread_documents
 
-__all__ = ["Registry", "Threaded"]
-
 # Optimistic concurrency: other stages patch the same threads, so losing an ETag race is normal.
 MAX_WRITE_ATTEMPTS = 5
 

@@ -12,8 +12,6 @@ from shared.documents.threads import Thread
 from shared.domain.threading.assignment import ThreadingResult, ThreadState
 from shared.pipeline.lifecycle.threads import thread_changed
 
-__all__ = ["thread_documents"]
-
 MAX_PARTICIPANTS = 500
 
 

@@ -17,16 +17,6 @@ from shared.documents.audits import Audit, AuditStatus
 from shared.documents.containers import read_document
 from shared.documents.queries.audits import LAST_AUDITS
 
-__all__ = [
-    "Actor",
-    "UnknownOperationError",
-    "audited",
-    "find_audit",
-    "last_audits",
-    "new_audit",
-    "save_audit",
-]
-
 
 class UnknownOperationError(PermanentError):
     """There is no operation with this id."""
@@ -34,7 +24,7 @@ class UnknownOperationError(PermanentError):
 
 @dataclass(frozen=True)
 class Actor:
-    """Who asks, and by which way."""
+    """Who requests an operation, and from where."""
 
     name: str
     via: str = "command line"
@@ -79,7 +69,7 @@ async def last_audits(store: Store, limit: int = 10) -> list[Audit]:
 async def audited(
     clients: Clients, action: str, actor: Actor, selection: Mapping[str, Any]
 ) -> AsyncIterator[dict[str, int]]:
-    """Around an operation that ends in one go; what it counts in the given dict stands in the record."""
+    """Records an operation that runs in one go, with what it counts in the yielded dict."""
     counts: dict[str, int] = {}
     store, runtime = clients.store, clients.runtime
     audit = await save_audit(store, new_audit(action, actor, selection, runtime), runtime.now())

@@ -19,7 +19,7 @@ from shared.documents.locks import Lock
 from shared.documents.summaries import Summary, TokenAccount
 from shared.domain.summaries.citations import verify_stored
 from shared.pipeline.delivery import Delivery
-from shared.pipeline.events.data import SummarizationRequested
+from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.runner import StageRunner
 from shared.summarization.token_budget import StoredBudget

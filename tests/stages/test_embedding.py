@@ -17,7 +17,7 @@ from shared.embedding.factory import open_embedder
 from shared.embedding.instance import EMBEDDER
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
 from shared.embedding.port import Embedder
-from shared.pipeline.events.data import EmbeddingsGenerated
+from shared.pipeline.event_types import EmbeddingsGenerated
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.archives import archive_removing
 from shared.retrieval.errors import NotFoundError

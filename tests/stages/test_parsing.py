@@ -27,7 +27,7 @@ from shared.domain.mail.models import Skipped
 from shared.domain.mail.parse import parse_archive
 from shared.ingestion.reader.errors import UnreadableArchiveError
 from shared.pipeline.delivery import Delivery
-from shared.pipeline.events.data import JSONParsed
+from shared.pipeline.event_types import JSONParsed
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.runner import StageFailedError, StageRunner
 from shared.threads.merging import resolve_thread

@@ -35,8 +35,6 @@ from web.pagination import next_address
 from web.parameters import id_of, parse_query, refuse_unknown
 from web.problems import Problem, answer, json_errors
 
-__all__ = ["blueprint"]
-
 blueprint = func.Blueprint()
 PATH = "/api/archives"
 DEFAULT_SOURCE = "uploads"

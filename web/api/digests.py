@@ -10,8 +10,6 @@ from shared.summarization.digests.refreshing import refresh_digest
 from web.api.openapi import documented
 from web.problems import Problem, answer, invalid, json_errors
 
-__all__ = ["blueprint"]
-
 blueprint = func.Blueprint()
 PATH = "api/digests"
 LONGEST_BODY = 4096

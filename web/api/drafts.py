@@ -12,8 +12,6 @@ from web.caching import answer_with
 from web.parameters import draft_named
 from web.problems import json_errors
 
-__all__ = ["blueprint"]
-
 blueprint = func.Blueprint()
 
 

@@ -22,8 +22,6 @@ from web.formatting import bare_subject
 from web.parameters import draft_named, id_of
 from web.problems import Problem, json_errors
 
-__all__ = ["blueprint"]
-
 blueprint = func.Blueprint()
 ENTRIES = 50
 ATOM = "application/atom+xml"

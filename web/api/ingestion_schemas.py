@@ -9,23 +9,6 @@ from shared.documents.base import UtcTime
 from shared.documents.operations import FetchedArchive, OperationStatus, RefusedFile
 from shared.retrieval.read_models import ReadModel
 
-__all__ = [
-    "ArchiveDetail",
-    "ArchiveItem",
-    "ArchiveList",
-    "ArchiveUploaded",
-    "Health",
-    "OperationAccepted",
-    "OperationDetail",
-    "OperationShown",
-    "PublicSource",
-    "RemovalDetail",
-    "SourceDeleted",
-    "SourceItem",
-    "SourceList",
-    "SourceShown",
-]
-
 
 class ArchiveItem(ReadModel):
     archive_id: str

@@ -18,8 +18,6 @@ from web.caching import answer_json
 from web.parameters import checked_id
 from web.problems import Problem, answer, json_errors
 
-__all__ = ["accept_removal", "accepted", "blueprint"]
-
 blueprint = func.Blueprint()
 
 

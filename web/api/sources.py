@@ -40,8 +40,6 @@ from web.pagination import next_address
 from web.parameters import parse_query
 from web.problems import Problem, answer, bad_field, json_errors
 
-__all__ = ["blueprint"]
-
 blueprint = func.Blueprint()
 PATH = "/api/sources"
 PLACE, ONE = "api/sources", "api/sources/{name}"

@@ -15,8 +15,6 @@ from web.operator.view import running_on, view_of
 from web.problems import Problem
 from web.rendering import html_errors, show
 
-__all__ = ["blueprint"]
-
 blueprint = func.Blueprint()
 PATH = "/operator"
 NEVER_KEPT = {"Cache-Control": "no-store"}

@@ -10,8 +10,6 @@ from shared.retrieval.reports import find_archive
 from web.parameters import id_of
 from web.rendering import html_errors, show
 
-__all__ = ["blueprint"]
-
 blueprint = func.Blueprint()
 
 

@@ -15,8 +15,6 @@ from web.pagination import next_address
 from web.problems import Problem
 from web.rendering import html_errors, show
 
-__all__ = ["blueprint"]
-
 blueprint = func.Blueprint()
 A_PAGE = 40
 

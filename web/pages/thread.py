@@ -17,8 +17,6 @@ from web.pages.thread_view import ThreadPageData, thread_values
 from web.parameters import checked_id, id_of
 from web.rendering import html_errors, show
 
-__all__ = ["blueprint"]
-
 blueprint = func.Blueprint()
 
 

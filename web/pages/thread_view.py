@@ -17,8 +17,6 @@ from web.pages.message_body import Block, TextMark, body_blocks, is_cut, marks_o
 from web.pages.summary_view import ShownSummary, shown_summary
 from web.problems import bad_parameter
 
-__all__ = ["MESSAGES_A_PAGE", "ThreadPageData", "thread_values"]
-
 MESSAGES_A_PAGE = 400
 DEEPEST = 8  # replies below this depth are not indented further
 SHOWN_STANCES = frozenset({"support", "objection", "question"})

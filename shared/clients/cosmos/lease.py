@@ -17,8 +17,6 @@ from shared.core.errors import TransientError
 from shared.core.runtime import Runtime
 from shared.documents.locks import Lock
 
-__all__ = ["THREADING", "Lease", "LeaseTakenError"]
-
 log = logging.getLogger(__name__)
 THREADING = "threading"  # held by who adds messages to threads, or takes some out
 

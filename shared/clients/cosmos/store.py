@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 else:
     cosmos = lazy("azure.cosmos.exceptions")
 
-__all__ = ["Conflict", "Store"]
-
 log = logging.getLogger(__name__)
 Model = TypeVar("Model", bound=Document)
 READ_BATCH_SIZE = 100  # the SDK makes one query of them, and a long one costs more than its parts

@@ -12,8 +12,6 @@ from azure.search.documents.indexes.models import (
 
 from shared.clients.search.names import VECTOR_FIELD
 
-__all__ = ["index_definition"]
-
 _ALGORITHM = "by-similarity"
 _PROFILE = "embedding"
 _TEXT, _DATE, _NUMBER = "Edm.String", "Edm.DateTimeOffset", "Edm.Int32"

@@ -4,8 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["FACETS", "Facet", "FacetValue", "facet_options", "read_facets"]
-
 # The fields that the index counts; a date is counted by interval.
 FACETS = ("source", "sender", "draft_mentions", "date")
 INTERVALS = ("day", "week", "month", "quarter", "year")

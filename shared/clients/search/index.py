@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 else:
     models = lazy("azure.search.documents.models")
 
-__all__ = ["Hit", "Hits", "Index", "IndexMissingError"]
-
 MAX_BATCH = 1000
 NAMED_AT_ONCE = 500
 _REMEDY = "run `python -m shared.upkeep.provisioning`"

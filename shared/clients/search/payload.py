@@ -6,8 +6,6 @@ from shared.clients.search.names import VECTOR_FIELD
 from shared.documents.chunks import Chunk
 from shared.documents.threads import Thread
 
-__all__ = ["indexed_chunk"]
-
 
 def indexed_chunk(
     chunk: Chunk, vector: list[float], thread: Thread | None, model: str, now: str

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 else:
     models = lazy("azure.search.documents.indexes.models")
 
-__all__ = ["DEFINITION", "IndexMismatchError", "Versions", "version_name"]
-
 DEFINITION = 1  # counted up when a field's attributes change
 MODEL_LENGTH = 60
 LOOKED_UP_SECONDS = 30.0

@@ -21,8 +21,6 @@ else:
     servicebus = lazy("azure.servicebus")
     ReceivedMessage = Any
 
-__all__ = ["Bus", "Publishable", "ReceivedMessage", "to_message"]
-
 Handler = TypeVar("Handler", "ServiceBusSender", "ServiceBusReceiver")
 
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 else:
     exceptions = lazy("azure.servicebus.exceptions")
 
-__all__ = ["Act", "MoveResult", "Mover", "OperationObserver"]
-
 log = logging.getLogger(__name__)
 Letters = Sequence["ServiceBusReceivedMessage"]
 Act = Callable[[Letters], Awaitable[Mapping[int, str]]]

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 else:
     amqp = lazy("azure.servicebus.amqp")
 
-__all__ = ["MessageCopy", "from_json", "to_json"]
-
 PROPERTIES = (
     "message_id",
     "user_id",

@@ -4,8 +4,6 @@ from collections.abc import Callable
 
 from shared.core.runtime import Runtime
 
-__all__ = ["RateLimiter"]
-
 BURST_SECONDS = 0.25  # a larger rate is sent in bursts of this length, so that batches pay off
 LARGEST_BURST = 100
 LONGEST_SLEEP = 0.5  # then it looks whether it was stopped

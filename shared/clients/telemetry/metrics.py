@@ -15,8 +15,6 @@ from opentelemetry.metrics import _Gauge as Gauge
 
 from shared.clients.telemetry.tracing import INSTRUMENTATION
 
-__all__ = ["METRICS", "Metric", "MetricKind", "Metrics", "SweepMetrics", "pipeline_metrics", "sweep_metrics"]
-
 
 class MetricKind(StrEnum):
     COUNTER = "counter"

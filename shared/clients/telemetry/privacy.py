@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from typing import Any
 
-__all__ = ["clean_attributes", "clean_stack", "clean_text", "secrets_of"]
-
 LONGEST_LINE = 1_000
 LONGEST_STACK = 16_000
 LOOKED_AT_MORE = 4_000

@@ -21,8 +21,6 @@ from urllib.parse import urlsplit
 from shared.clients.telemetry.privacy import clean_attributes, clean_text, secrets_of
 from shared.settings.app import Settings, settings
 
-__all__ = ["flush_telemetry", "start_telemetry", "telemetry_ready"]
-
 log = logging.getLogger(__name__)
 
 CONNECTION = "APPLICATIONINSIGHTS_CONNECTION_STRING"

@@ -1,7 +1,5 @@
 """The attributes that a span may have: one list for the code, the dashboards and the alerts."""
 
-__all__ = ["COUNT_PREFIX", "SPAN_ATTRIBUTES"]
-
 # Azure Monitor drops attributes named messaging.*, db.*, http.* and so on: ours have a prefix of their own.
 SPAN_ATTRIBUTES = frozenset(
     {

@@ -3,15 +3,6 @@
 from shared.documents.queries.list_query import ListQuery
 from shared.documents.queries.named_query import ALL, NamedQuery
 
-__all__ = [
-    "ARCHIVE_IDS_OF_SOURCE",
-    "ARCHIVE_LIST",
-    "LATEST_ARCHIVES",
-    "LATEST_ARCHIVES_OF_SOURCE",
-    "PENDING_ARCHIVE_IDS",
-    "SOURCE_NAMES",
-]
-
 SOURCE_NAMES = NamedQuery("source_names", "archives", "SELECT DISTINCT VALUE c.source FROM c", ALL)
 
 PENDING_ARCHIVE_IDS = NamedQuery(

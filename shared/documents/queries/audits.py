@@ -2,8 +2,6 @@
 
 from shared.documents.queries.named_query import ALL, NamedQuery
 
-__all__ = ["LAST_AUDITS"]
-
 LAST_AUDITS = NamedQuery(
     "last_audits", "audits", "SELECT TOP @limit * FROM c ORDER BY c.started_at DESC", ALL
 )

@@ -3,24 +3,6 @@
 from shared.documents.queries.list_query import ListQuery
 from shared.documents.queries.named_query import ALL, ONE, NamedQuery
 
-__all__ = [
-    "ALL_CHUNK_THREADS",
-    "CHUNKS_BY_ID",
-    "CHUNKS_OF_MESSAGES",
-    "CHUNKS_OF_OTHER_MODELS",
-    "CHUNKS_OF_THREAD",
-    "CHUNKS_TO_CHECK",
-    "CHUNK_ARCHIVES_OF_THREAD",
-    "CHUNK_CREATION_TIMES",
-    "CHUNK_LIST",
-    "CHUNK_STATES",
-    "CHUNK_TEXTS",
-    "CHUNK_THREADS_OF_ARCHIVE",
-    "COUNT_OF_EMBEDDED_CHUNKS",
-    "COUNT_OF_OTHER_MODELS",
-    "EXISTING_CHUNK_IDS",
-]
-
 _OF_OTHER_MODELS = "FROM c WHERE c.embedding_generated = true AND c.embedding_model != @model"
 
 CHUNKS_TO_CHECK = NamedQuery(

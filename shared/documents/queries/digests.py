@@ -2,8 +2,6 @@
 
 from shared.documents.queries.named_query import ALL, NamedQuery
 
-__all__ = ["TOUCHED_DIGESTS"]
-
 TOUCHED_DIGESTS = NamedQuery(
     "touched_digests",
     "digests",

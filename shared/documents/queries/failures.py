@@ -2,8 +2,6 @@
 
 from shared.documents.queries.named_query import ALL, ONE, NamedQuery
 
-__all__ = ["FAILURES_ABOUT", "FAILURES_BY_ID", "FAILURES_OF_ARCHIVE", "FAILURES_OF_THREAD", "RECENT_FAILURES"]
-
 FAILURES_BY_ID = NamedQuery(
     "failures_by_id",
     "failures",

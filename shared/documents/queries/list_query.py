@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from shared.documents.queries.named_query import ALL, NamedQuery
 
-__all__ = ["CONSENSUS", "PARTICIPANT", "ListPosition", "ListQuery"]
-
 ListPosition = tuple[str | None, str]
 """The last row of a page: its value in the sorted column, and its id."""
 

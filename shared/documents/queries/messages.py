@@ -3,19 +3,6 @@
 from shared.documents.queries.conditions import OF_ARCHIVE
 from shared.documents.queries.named_query import ALL, ONE, NamedQuery
 
-__all__ = [
-    "ALL_MESSAGE_THREADS",
-    "COUNT_OF_MESSAGES_WITHIN",
-    "MESSAGES_OF_THREAD",
-    "MESSAGES_TO_CHECK",
-    "MESSAGE_ARCHIVES_OF_THREAD",
-    "MESSAGE_DATES",
-    "MESSAGE_STATES",
-    "MESSAGE_THREADS_OF_ARCHIVE",
-    "STORED_MESSAGES",
-    "THREADS_OF_MESSAGES",
-]
-
 MESSAGES_TO_CHECK = NamedQuery(
     "held_messages",
     "messages",

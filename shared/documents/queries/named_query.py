@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["ALL", "ONE", "NamedQuery", "Partitions"]
-
 
 class Partitions(StrEnum):
     """How many partitions a query reads: its cost grows with them, so every query says it."""

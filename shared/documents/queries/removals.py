@@ -2,8 +2,6 @@
 
 from shared.documents.queries.named_query import ALL, NamedQuery
 
-__all__ = ["UNFINISHED_REMOVALS"]
-
 UNFINISHED_REMOVALS = NamedQuery(
     "unfinished_removals",
     "removals",

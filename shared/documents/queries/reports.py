@@ -4,17 +4,6 @@ from shared.documents.queries.conditions import ABOUT_THREAD
 from shared.documents.queries.list_query import CONSENSUS, PARTICIPANT, ListQuery
 from shared.documents.queries.named_query import ALL, ONE, NamedQuery
 
-__all__ = [
-    "CURRENT_REPORTS",
-    "DUE_DELIVERIES",
-    "LATEST_REPORT_TITLES",
-    "REPORTS_ABOUT",
-    "REPORTS_OF_THREAD",
-    "REPORTS_TO_CHECK",
-    "REPORT_IDS_OF_SCOPE",
-    "REPORT_LIST",
-]
-
 REPORTS_TO_CHECK = NamedQuery(
     "all_reports", "reports", "SELECT c.id, c.scope, c.summary_id FROM c WHERE c._ts <= @before", ALL
 )

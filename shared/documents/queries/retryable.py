@@ -6,22 +6,6 @@ from shared.documents.base import RetryableDocument
 from shared.documents.queries.conditions import FAILED, GIVEN_UP, NEVER, OPEN, PROCESSED, SILENT, STUCK
 from shared.documents.queries.named_query import ALL, NamedQuery
 
-__all__ = [
-    "RetryableCollection",
-    "count_given_up",
-    "count_open",
-    "count_refused",
-    "count_stuck",
-    "count_waiting",
-    "documents_by_ids",
-    "due_failed",
-    "due_never",
-    "due_silent",
-    "failed_documents",
-    "finished_since",
-    "stuck_documents",
-]
-
 _DUE = ("id", "attemptCount", "lastAttemptTime", "lastError", "requeued_at", "created_at")
 _SHOWN = ("id", "status", *_DUE[1:])
 

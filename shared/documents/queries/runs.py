@@ -2,8 +2,6 @@
 
 from shared.documents.queries.named_query import ONE, NamedQuery
 
-__all__ = ["LATEST_RUN"]
-
 LATEST_RUN = NamedQuery(
     "latest_run",
     "runs",

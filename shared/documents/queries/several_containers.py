@@ -4,15 +4,6 @@ from shared.core.ids import REPORT_PREFIX
 from shared.documents.queries.conditions import GIVEN_UP, PROCESSED
 from shared.documents.queries.named_query import ALL, NamedQuery
 
-__all__ = [
-    "ARCHIVE_PROGRESS_COUNTS",
-    "documents_with_id",
-    "finished_count",
-    "first_with_id",
-    "outdated_documents",
-    "states_of_threads",
-]
-
 
 def states_of_threads(container: str, count: int) -> NamedQuery:
     """The states of the messages or chunks of the threads @thread0, @thread1 and so on: one query for all."""

@@ -3,8 +3,6 @@
 from shared.documents.queries.list_query import ListQuery
 from shared.documents.queries.named_query import ALL, NamedQuery
 
-__all__ = ["ALL_SOURCES", "DEFINED_SOURCES", "DUE_SOURCES", "SOURCE_LIST"]
-
 DUE_SOURCES = NamedQuery(
     "due_sources",
     "sources",

@@ -3,14 +3,6 @@
 from shared.documents.queries.conditions import ABOUT_THREAD
 from shared.documents.queries.named_query import ALL, ONE, NamedQuery
 
-__all__ = [
-    "CURRENT_SUMMARIES",
-    "SUMMARIES_ABOUT",
-    "SUMMARIES_OF_THREAD",
-    "SUMMARIES_TO_CHECK",
-    "SUMMARY_IDS_OF_SCOPE",
-]
-
 SUMMARIES_TO_CHECK = NamedQuery("all_summaries", "summaries", "SELECT * FROM c WHERE c._ts <= @before", ALL)
 
 CURRENT_SUMMARIES = NamedQuery(

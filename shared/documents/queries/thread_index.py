@@ -2,8 +2,6 @@
 
 from shared.documents.queries.named_query import ALL, ONE, NamedQuery
 
-__all__ = ["ENTRIES_OF_BUCKET", "ENTRIES_TO_CHECK", "THREAD_ENTRIES"]
-
 ENTRIES_TO_CHECK = NamedQuery(
     "all_entries", "thread_index", "SELECT c.id, c.bucket, c.threads FROM c WHERE c._ts <= @before", ALL
 )

@@ -5,17 +5,6 @@ from shared.documents.queries.list_query import CONSENSUS, PARTICIPANT, ListQuer
 from shared.documents.queries.named_query import ALL, NamedQuery
 from shared.documents.threads import Thread
 
-__all__ = [
-    "REDIRECTS_TO",
-    "THREADS_BY_ID",
-    "THREADS_OF_DRAFT",
-    "THREADS_TO_CHECK",
-    "THREADS_WITHIN",
-    "THREADS_WITH_ARCHIVE",
-    "THREAD_IDS_OF_ARCHIVE",
-    "THREAD_LIST",
-]
-
 _WITH_SUMMARY = (
     "SELECT c.id, c.root_message_id, c.archive_id, c.subject, c.summary_id, c.message_count, c.participants,"
     " c.has_consensus, c.consensus_type, c.first_message_date, c.last_message_date FROM c"

@@ -22,8 +22,6 @@ from shared.domain.consensus.statements import Matter, statements, without_repea
 from shared.domain.consensus.text_folding import fold
 from shared.domain.consensus.verdict import judge
 
-__all__ = ["analyse_thread", "in_order"]
-
 _TAKEN = (Stance.SUPPORT, Stance.OBJECTION)
 _JOINS_AN_OBJECTION = frozenset({"+1", "agree", "agreed", "could not agree more", "ack"})
 _MIN_NAME = 3

@@ -9,8 +9,6 @@ from shared.core.ids import digest_id
 from shared.domain.mail.mentions import draft_base
 from shared.domain.summaries.models import SummaryType
 
-__all__ = ["DigestScope", "InvalidScopeError", "parse_scope", "scopes_of_thread"]
-
 MAX_DRAFTS = 50
 MAX_PERIODS = 60
 MAX_SOURCES = 5

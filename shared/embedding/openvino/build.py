@@ -33,8 +33,6 @@ from shared.embedding.openvino.weights import (
 )
 from shared.embedding.openvino.word_pieces import WordPieces
 
-__all__ = ["build_model_folder", "is_current", "main"]
-
 MODEL = "all-MiniLM-L6-v2"
 PROBE = "Rough consensus is not unanimity: every objection was answered, and the working group goes on."
 _NOTICE = f"""{MODEL}, by the sentence-transformers project, licensed under the Apache License, Version 2.0

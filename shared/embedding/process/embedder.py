@@ -31,8 +31,6 @@ from shared.embedding.process.child import Child, EncoderSpec
 from shared.embedding.process.text_queue import Call, Item, WaitingTexts
 from shared.embedding.text_limits import clean_for_tokenizer
 
-__all__ = ["EncoderProcess", "ProcessOptions"]
-
 log = logging.getLogger(__name__)
 # After so many batches without trouble the budget that memory pressure halved is doubled again.
 _CALM_BATCHES = 50

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from shared.embedding.batching import MAX_TEXTS
 from shared.embedding.port import EncodingResult
 
-__all__ = ["Call", "Item", "WaitingTexts"]
-
 # A text shorter than half of the longest would be mostly padding.
 _LIKE_LENGTH = 0.5
 # So many texts are looked through for those of like length: about two groups of the stage.

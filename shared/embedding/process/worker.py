@@ -19,8 +19,6 @@ import numpy as np
 from shared.core.frames import Frame, FrameError, encode_frame, read_frame
 from shared.embedding.encoder import Encoder
 
-__all__ = ["main"]
-
 # What the runtimes say when they get no memory: none of them raises MemoryError for it.
 _NO_MEMORY = (
     "bad alloc",

@@ -16,10 +16,8 @@ from typing import Any, Generic, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from shared.core.errors import InvalidEventError
+from shared.pipeline.event_types import EventData
 from shared.pipeline.events.catalogue import STAGE_OF, event_class
-from shared.pipeline.events.data import EventData
-
-__all__ = ["Event", "envelope_of", "parse_event"]
 
 Data = TypeVar("Data", bound=EventData)
 MAJOR_VERSION = "1"

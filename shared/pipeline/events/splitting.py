@@ -3,15 +3,13 @@
 from typing import Any, TypeVar
 
 from shared.core.errors import PermanentError
-from shared.pipeline.events.data import (
+from shared.pipeline.event_types import (
     ChunksPrepared,
     EmbeddingsGenerated,
     EventData,
     JSONParsed,
     SummarizationRequested,
 )
-
-__all__ = ["MAX_EVENT_BYTES", "EventTooLargeError", "split_to_fit"]
 
 MAX_EVENT_BYTES = 64 * 1024
 Data = TypeVar("Data", bound=EventData)

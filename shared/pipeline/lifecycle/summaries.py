@@ -11,13 +11,11 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.core.ids import report_id
-from shared.documents.base import stored_time
+from shared.core.times import stored_time
 from shared.documents.queries.reports import CURRENT_REPORTS
 from shared.documents.queries.summaries import CURRENT_SUMMARIES
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
-
-__all__ = ["all_outdated", "summaries_superseded", "summary_revived"]
 
 
 async def summaries_superseded(store: Store, scope: str, session: Session) -> str | None:

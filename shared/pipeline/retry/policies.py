@@ -15,8 +15,6 @@ from shared.core.errors import ClassifiedError, ErrorKind
 from shared.pipeline.retry.delays import exponential, full_jitter
 from shared.settings.app import Settings
 
-__all__ = ["Abandon", "Backoff", "Decision", "Retry", "RetryConfig", "RetryPolicy"]
-
 MAX_ATTEMPTS_EXCEEDED = "max_attempts_exceeded"
 TTL_EXCEEDED = "ttl_exceeded"
 NON_RETRYABLE = "non_retryable_error"

@@ -27,8 +27,6 @@ else:  # the stage that plans deliveries imports this module, and sends nothing
     aiohttp = lazy("aiohttp")
     outbound_connector = lazy("shared.clients.outbound_connector")
 
-__all__ = ["NotDeliveredError", "SendOptions", "payload", "send"]
-
 _SUCCESS = range(200, 300)
 _REDIRECTS = range(300, 400)
 

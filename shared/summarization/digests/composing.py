@@ -13,8 +13,6 @@ from shared.domain.summaries.markdown import escape_markdown
 from shared.domain.summaries.models import Citation, SummaryType
 from shared.summarization.digests.selection import DigestThread, Selected
 
-__all__ = ["Composed", "compose", "content_hash"]
-
 CLAIMS = {SummaryType.WEEKLY: 3, SummaryType.CONSENSUS: 5, SummaryType.DRAFT_FOCUSED: 4}
 """Of each thread."""
 _ORDER = ("decisions", "dissent", "agreed", "open issues", "proposals", "key points")

@@ -7,22 +7,20 @@ from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.ids import digest_summary_id
-from shared.documents.base import stored_time
+from shared.core.times import stored_time
 from shared.documents.chunks import Chunk
 from shared.documents.digests import Digest
 from shared.documents.queries.digests import TOUCHED_DIGESTS
 from shared.documents.summaries import Summary
 from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
 from shared.domain.summaries.html import render_html
+from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.events.builders import summary_complete
-from shared.pipeline.events.data import SummaryComplete
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.digests import digest_failed, digest_made, digest_started
 from shared.pipeline.lifecycle.summaries import all_outdated, summaries_superseded, summary_revived
 from shared.summarization.digests.composing import Composed, compose, content_hash
 from shared.summarization.digests.selection import Selected, select_threads
-
-__all__ = ["announcement", "refresh_digest", "refresh_due"]
 
 log = logging.getLogger(__name__)
 MODEL = "digest-v1"

@@ -6,7 +6,7 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.base import stored_time
+from shared.core.times import stored_time
 from shared.documents.containers import read_document
 from shared.documents.queries.messages import COUNT_OF_MESSAGES_WITHIN
 from shared.documents.queries.named_query import NamedQuery
@@ -15,8 +15,6 @@ from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.domain.summaries.digest_scopes import DigestScope
 from shared.domain.summaries.models import SummaryType
-
-__all__ = ["DigestThread", "Selected", "select_threads"]
 
 MAX_SHOWN = 40
 

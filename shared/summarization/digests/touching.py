@@ -15,8 +15,6 @@ from shared.documents.threads import Thread
 from shared.domain.summaries.digest_scopes import DigestScope, scopes_of_thread
 from shared.pipeline.lifecycle.digests import digest_touched
 
-__all__ = ["touch", "touch_digests"]
-
 
 async def touch_digests(clients: Clients, thread: Thread, session: Session) -> list[DigestScope]:
     """Have every digest that the thread belongs to made again."""

@@ -18,8 +18,6 @@ from shared.documents.threads import Thread
 from shared.domain.summaries.citations import verify_stored
 from shared.upkeep.integrity.findings import PAGE_SIZE, Finding, FindingKind
 
-__all__ = ["check_entries", "check_reports", "check_summaries"]
-
 SUMMARIES_AT_ONCE = 50  # whole documents, which can be large
 
 

@@ -19,8 +19,6 @@ from shared.documents.threads import Thread
 from shared.pipeline.readiness import has_all_messages, is_finished
 from shared.upkeep.integrity.findings import PAGE_SIZE, Finding, FindingKind
 
-__all__ = ["check_orphans", "check_threads"]
-
 THREADS_AT_ONCE = 16
 Row = dict[str, Any]
 

@@ -11,8 +11,6 @@ from shared.documents.chunks import Chunk
 from shared.documents.queries.chunks import EXISTING_CHUNK_IDS
 from shared.upkeep.integrity.findings import PAGE_SIZE, Finding, FindingKind
 
-__all__ = ["check_vectors"]
-
 DIGITS = "0123456789abcdef"
 MAX_PER_RANGE = 50_000  # a search goes no further than its 100,000th result
 MAX_PREFIX = 4

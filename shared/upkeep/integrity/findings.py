@@ -4,8 +4,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["PAGE_SIZE", "Finding", "FindingKind"]
-
 PAGE_SIZE = 100  # rows that a check holds at a time, however much is stored
 
 

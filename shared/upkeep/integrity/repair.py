@@ -41,8 +41,6 @@ from shared.upkeep.requeue.policy import Policy
 from shared.upkeep.requeue.rebuild import Requeue, rebuild_events
 from shared.upkeep.requeue.requeuer import Requeuer
 
-__all__ = ["Repairer"]
-
 
 @dataclass
 class Repairer:

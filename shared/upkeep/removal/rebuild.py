@@ -21,8 +21,6 @@ from shared.domain.threading.assignment import InMemoryThreads, ThreadState, ass
 from shared.threads.index import ThreadIndex
 from shared.threads.registry import Registry
 
-__all__ = ["drop_thread", "parsed_message", "rebuild_thread"]
-
 
 async def drop_thread(
     clients: Clients, thread: Thread, session: Session, redirects: Sequence[str] = ()

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.ids import removal_id
+from shared.core.times import stored_time
 from shared.documents.archives import Archive
-from shared.documents.base import stored_time
 from shared.documents.containers import read_document
 from shared.documents.queries.archives import ARCHIVE_IDS_OF_SOURCE
 from shared.documents.queries.removals import UNFINISHED_REMOVALS
@@ -18,8 +18,6 @@ from shared.documents.sources import Source
 from shared.pipeline.lifecycle.archives import archive_removing
 from shared.pipeline.tombstones import DONE
 from shared.pipeline.topology import REMOVAL
-
-__all__ = ["ask_again", "request_removal", "resume_removals"]
 
 SILENT_FOR = timedelta(minutes=45)  # longer than a run may take
 

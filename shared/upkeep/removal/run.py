@@ -43,8 +43,6 @@ from shared.pipeline.tombstones import DONE
 from shared.threads.index import ThreadIndex
 from shared.upkeep.removal.thread_part import find_part, remove_part
 
-__all__ = ["RemovalRun", "StillThereError", "run_removal"]
-
 log = logging.getLogger(__name__)
 MAX_ROUNDS = 5
 DERIVED = ((Summary, SUMMARY_IDS_OF_SCOPE), (Report, REPORT_IDS_OF_SCOPE))

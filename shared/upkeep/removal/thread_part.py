@@ -30,8 +30,6 @@ from shared.summarization.digests.touching import touch
 from shared.threads.merging import follow_merge
 from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread
 
-__all__ = ["ThreadPart", "find_part", "remove_part"]
-
 Rows = list[dict[str, Any]]
 
 

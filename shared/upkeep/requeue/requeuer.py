@@ -16,16 +16,14 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
 from shared.core.concurrency import gather_limited
-from shared.documents.base import stored_time
+from shared.core.times import stored_time
+from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events.catalogue import STAGE_OF
-from shared.pipeline.events.data import SummarizationRequested
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.events.splitting import split_to_fit
 from shared.pipeline.lifecycle.attempts import given_up, requeue_counted, requeue_recorded
 from shared.upkeep.requeue.due_document import DueDocument
 from shared.upkeep.requeue.rebuild import Requeue
-
-__all__ = ["Requeuer"]
 
 log = logging.getLogger(__name__)
 Item = TypeVar("Item")
@@ -54,7 +52,7 @@ class Requeuer:
         return len(counted)
 
     async def give_up(self, dues: Sequence[DueDocument]) -> list[DueDocument]:
-        """Mark them as failed for good; those that were marked here."""
+        """Mark them as failed for good; returns those that this call marked."""
         session = Session()
         marked = await self._those_that(dues, lambda due: self._give_up(due, session))
         for due in marked:
@@ -103,8 +101,8 @@ class Requeuer:
 
 
 def _may_be_dropped(event: Event[Any]) -> bool:
-    """As a first attempt it may be the very event that the topic has seen lately, and its work is undone.
+    """Whether the topic may drop it as a duplicate: a first attempt equals the original event.
 
-    Not a thread's request: there the one that was seen is orchestration's, and one of the two is enough.
+    Not a thread's request: the event that the topic has seen is orchestration's own, and one is enough.
     """
     return event.attempt == 1 and not isinstance(event.data, SummarizationRequested)

@@ -11,8 +11,10 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.lease import Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.telemetry.metrics import SweepMetrics, sweep_metrics
+from shared.core.concurrency import batches_of
 from shared.core.errors import PipelineError
-from shared.documents.base import ProcessingStatus, stored_time
+from shared.core.times import stored_time
+from shared.documents.base import ProcessingStatus
 from shared.documents.containers import read_document
 from shared.documents.queries.runs import LATEST_RUN
 from shared.documents.runs import Run, RunStatus
@@ -34,8 +36,6 @@ from shared.upkeep.requeue.rebuild import Requeue, rebuild_events
 from shared.upkeep.requeue.requeuer import Requeuer
 from shared.upkeep.sweep.circuit_breaker import circuit_open_reason, find_evidence
 from shared.upkeep.sweep.due import count_documents, due_documents
-
-__all__ = ["KIND", "Options", "SweepFailedError", "latest_run", "sweep"]
 
 log = logging.getLogger(__name__)
 KIND = "sweep"
@@ -60,7 +60,7 @@ class Options:
 
 
 async def sweep(clients: Clients, options: Options | None = None) -> Run | None:
-    """Requeue what is due and give up what is at its end. None where another sweep is at it."""
+    """Requeue what is due, give up what has no attempts left. None where another sweep is running."""
     options = options or Options()
     if not options.exclusive or options.dry_run:
         return await _Sweep(clients, options).run()
@@ -186,7 +186,7 @@ class _Sweep:
         self._show("given up", dues)
         if self._options.dry_run:
             return len(dues)
-        marked = [due for page in _pages(dues) for due in await self._requeuer.give_up(page)]
+        marked = [due for page in batches_of(dues, PAGE) for due in await self._requeuer.give_up(page)]
         self._metrics.max_retries_exceeded.add(len(marked), {"collection": collection.name})
         if collection in (MESSAGES, CHUNKS):
             self._unblocked |= {due.partition for due in marked}
@@ -198,7 +198,7 @@ class _Sweep:
         if self._options.dry_run:
             return len(chosen), len(dues) - len(chosen)
         requeued = 0
-        for page in _pages(chosen):
+        for page in batches_of(chosen, PAGE):
             requeued += await self._requeuer.requeue(
                 page, lambda some: rebuild_events(some, self._policy, self._clients.settings, alone=alone)
             )
@@ -214,7 +214,7 @@ class _Sweep:
         known = {due.id for due in dues}
         dues = [*(await self._unblocked_threads(known)), *dues]
         requeued, held_back = 0, 0
-        for page in _pages(dues, THREADS_AT_ONCE):
+        for page in batches_of(dues, THREADS_AT_ONCE):
             ready = await self._ready(page)
             if alone and (rest := len(ready) - max(0, self._policy.probes - requeued)) > 0:
                 held_back += rest
@@ -277,16 +277,12 @@ class _Sweep:
 
 
 def _waits_for_probes(before: Run, collection: Collection) -> bool:
-    """Whether the circuit is open and probes are out. Where nothing was due, none can come to close it."""
+    """Whether the circuit is open and probes are in flight. Without probes nothing would ever close it."""
     is_open = collection.name in before.circuits
     return is_open and bool(before.counts.get(collection.name, {}).get("requeued"))
 
 
-def _pages(dues: Sequence[DueDocument], size: int = PAGE) -> list[Sequence[DueDocument]]:
-    return [dues[start : start + size] for start in range(0, len(dues), size)]
-
-
 def _last_created(dues: Sequence[DueDocument]) -> str:
-    """Where the never attempted ones were broken off; empty where they were not reached."""
+    """The creation time of the last never-attempted document of this run; empty where there was none."""
     never = [due for due in dues if due.why is RetryReason.NEVER]
     return str(never[-1].fields.get("created_at", "")) if never else ""

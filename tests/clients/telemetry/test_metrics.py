@@ -12,7 +12,7 @@ from shared.clients.call_metrics import Calls
 from shared.clients.telemetry.metrics import METRICS, MetricKind, Metrics, SweepMetrics
 from shared.clients.telemetry.span_attributes import COUNT_PREFIX, SPAN_ATTRIBUTES
 from shared.pipeline import runner
-from shared.pipeline.events.data import EventData
+from shared.pipeline.event_types import EventData
 from tests.infra.kql import emitted
 
 KINDS: dict[type[Any], MetricKind] = {

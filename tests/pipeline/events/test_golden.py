@@ -23,10 +23,11 @@ from shared.documents.summaries import Summary
 from shared.domain.chunking.chunker import Strategy
 from shared.domain.summaries.digest_scopes import parse_scope
 from shared.domain.summaries.models import Citation, SummaryType
+from shared.pipeline import event_types as data
 from shared.pipeline.delivery import Delivery
-from shared.pipeline.events import builders, data
+from shared.pipeline.event_types import EventData
+from shared.pipeline.events import builders
 from shared.pipeline.events.catalogue import CATALOGUE
-from shared.pipeline.events.data import EventData
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.failures import failure_record
 from shared.pipeline.topology import ORCHESTRATION, REPORTING, STAGES, StageRow

@@ -9,27 +9,6 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = [
-    "ArchiveIngested",
-    "ArchiveIngestionFailed",
-    "ChunkingFailed",
-    "ChunksPrepared",
-    "EmbeddingGenerationFailed",
-    "EmbeddingsGenerated",
-    "EventCitation",
-    "EventData",
-    "FailureData",
-    "JSONParsed",
-    "OrchestrationFailed",
-    "ParsingFailed",
-    "ReportDeliveryFailed",
-    "ReportPublished",
-    "SummarizationFailed",
-    "SummarizationRequested",
-    "SummaryComplete",
-    "SummaryRecheck",
-]
-
 Id = Annotated[str, Field(min_length=1, max_length=1024)]
 Count = Annotated[int, Field(ge=0)]
 Amount = Annotated[float, Field(ge=0)]

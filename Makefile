@@ -120,7 +120,7 @@ lock-check: $(VENV)/ready ## Does the lock hold for every Python that we admit?
 	done
 
 clean: ## Remove what was installed, built and stored here
-	rm -rf $(VENV) .localcloud .hypothesis .mypy_cache .pytest_cache .ruff_cache local.settings.json
+	rm -rf $(VENV) .localcloud .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache local.settings.json
 	rm -rf build models localcloud/azurite/node_modules tests/js/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -1,4 +1,4 @@
-"""This work tree against an earlier one: the same benchmark in both, in turns, as the median of the ratios.
+"""Compares this work tree with an earlier one: the same benchmark in both, in turns, by the median of ratios.
 
     python -m benchmarks.compare EARLIER parsing|pipeline|host [--pairs 7]
 
@@ -79,7 +79,8 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=7)
     options = parser.parse_args()
     benchmark = BENCHMARKS[options.benchmark]
-    before, after = [], []
+    before: list[list[float]] = []
+    after: list[list[float]] = []
     for number in range(options.pairs):
         # Alternately first, so that a machine that warms up or slows down favours neither.
         trees = [(options.earlier, before), (HERE, after)]

@@ -53,7 +53,7 @@ def analyse_thread(messages: Iterable[ConsensusMessage], chairs: Collection[str]
 
 
 def _own_voice(stance: MessageStance, calls: Sequence[ConsensusCall]) -> MessageStance:
-    """Who opens a call, or rules on one, safe_to_log for the group."""
+    """Who opens a call, or rules on one, speaks for the group."""
     if any(call.by_chair for call in calls):
         return MessageStance(stance.message_key, Stance.NEUTRAL)
     return stance

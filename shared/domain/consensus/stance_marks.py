@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from shared.domain.consensus.models import Stance
 
 DECIDED, SAID, HINTED = 3, 2, 1
-"""How strongly it safe_to_log: about the proposal; agreeing or disagreeing; by a manner of speaking."""
+"""How strongly it speaks: about the proposal; agreeing or disagreeing; by a manner of speaking."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,9 @@
 For tests of conditions and patches: they need what the database does with them, but none of the other services.
 """
 
+import asyncio
 import inspect
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
 from typing import Any, Self, cast
@@ -21,13 +22,16 @@ from localcloud.cosmos.server import CosmosService
 from localcloud.httpd import Request, Response
 from shared.clients.blobs import Blobs
 from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.clients.search.index import Index
 from shared.clients.servicebus.bus import Bus
 from shared.core.runtime import Runtime
+from shared.documents.base import Document
+from shared.documents.queries.named_query import NamedQuery
 from shared.settings.app import Settings
 
-__all__ = ["clients_on_engine", "store_on_engine"]
+__all__ = ["changes_to", "clients_on_engine", "stored_fields"]
 
 ENDPOINT = "http://localhost:8081"
 
@@ -57,8 +61,10 @@ class EngineTransport(AsyncHttpTransport[HttpRequest, AsyncHttpResponse]):
         headers = {name.lower(): str(value) for name, value in request.headers.items()}
         body = request.data or b""
         raw = body.encode() if isinstance(body, str) else cast("bytes", body)
-        answer = self._service.handle(Request(request.method, target, headers, raw))
-        return _EngineResponse(request, await answer if inspect.isawaitable(answer) else answer)
+        handled = self._service.handle(Request(request.method, target, headers, raw))
+        answer = await handled if inspect.isawaitable(handled) else handled
+        await asyncio.sleep(0)  # the service commits in the next turn of the loop, and does not answer before
+        return _EngineResponse(request, answer)
 
     async def open(self) -> None:
         """Nothing to connect to."""
@@ -102,7 +108,19 @@ async def clients_on_engine(
         account.close()
 
 
-@asynccontextmanager
-async def store_on_engine() -> AsyncIterator[Store]:
-    async with clients_on_engine() as clients:
-        yield clients.store
+async def stored_fields(
+    store: Store, document: Document, session: Session | None = None
+) -> dict[str, Any]:
+    """The document as it is stored, without what the database itself writes."""
+    query = NamedQuery("stored", document.container, "SELECT * FROM c WHERE c.id = @id")
+    (stored,) = [row async for row in store.query(query, session or Session(), id=document.id)]
+    return {name: value for name, value in stored.items() if not name.startswith("_")}
+
+
+async def changes_to(store: Store, document: Document, change: Callable[[], Awaitable[Any]]) -> dict[str, Any]:
+    """Store the document, make the change, and say which fields have another value now."""
+    await store.upsert(document, Session())
+    before = await stored_fields(store, document)
+    await change()
+    after = await stored_fields(store, document)
+    return {name: after.get(name) for name in before | after if before.get(name) != after.get(name)}

@@ -135,5 +135,7 @@ def _remembered(target: Target) -> dict[str, str]:
 
 
 def _fingerprint(target: Target) -> str:
-    paths = [target.path, *target.tests, *map(str, sorted(Path("tests/support").glob("*.py")))]
+    tests = Path("tests")
+    support = sorted([*tests.joinpath("support").glob("*.py"), *tests.rglob("conftest.py")])
+    paths = [target.path, *target.tests, *support]
     return hashlib.sha256(b"\0".join(Path(path).read_bytes() for path in paths)).hexdigest()

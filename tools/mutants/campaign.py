@@ -135,7 +135,6 @@ def _remembered(target: Target) -> dict[str, str]:
 
 
 def _fingerprint(target: Target) -> str:
-    tests = Path("tests")
-    support = sorted([*tests.joinpath("support").glob("*.py"), *tests.rglob("conftest.py")])
+    support = [f"{name.replace('.', '/')}.py" for name in target.preload]
     paths = [target.path, *target.tests, *support]
     return hashlib.sha256(b"\0".join(Path(path).read_bytes() for path in paths)).hexdigest()

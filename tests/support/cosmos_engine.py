@@ -16,7 +16,7 @@ from azure.core.utils import CaseInsensitiveDict
 from azure.cosmos.aio import CosmosClient
 
 from localcloud.clock import SystemClock
-from localcloud.cosmos.account import Account
+from localcloud.cosmos.account import Account, Throughput
 from localcloud.cosmos.auth import EMULATOR_KEY
 from localcloud.cosmos.server import CosmosService
 from localcloud.httpd import Request, Response
@@ -28,6 +28,7 @@ from shared.clients.search.index import Index
 from shared.clients.servicebus.bus import Bus
 from shared.core.runtime import Runtime
 from shared.documents.base import Document
+from shared.documents.containers import CONTAINERS
 from shared.documents.queries.named_query import NamedQuery
 from shared.settings.app import Settings
 
@@ -84,6 +85,18 @@ class EngineTransport(AsyncHttpTransport[HttpRequest, AsyncHttpResponse]):
         """Nothing to close."""
 
 
+def _account(database: str) -> Account:
+    """With the app's containers, made without the SDK: every test pays for them."""
+    account, shared_throughput = Account(None, SystemClock()), Throughput()
+    account.create_database({"id": database}, shared_throughput)
+    for spec in CONTAINERS.values():
+        definition = {"id": spec.name, "partitionKey": {"paths": [spec.partition_path], "kind": "Hash"}}
+        account.create_container(
+            database, {**definition, "indexingPolicy": spec.indexing_policy()}, shared_throughput
+        )
+    return account
+
+
 @asynccontextmanager
 async def clients_on_engine(
     bus: Bus | None = None, runtime: Runtime | None = None, **settings: str
@@ -92,7 +105,7 @@ async def clients_on_engine(
     loaded = Settings.model_validate(
         {"COSMOS_ENDPOINT": ENDPOINT, "COSMOS_DATABASE": "test", "SEARCH_ENDPOINT": ENDPOINT, **settings}
     )
-    account = Account(None, SystemClock())
+    account = _account(loaded.COSMOS_DATABASE)
     service = CosmosService(account, host="", port=0, key=EMULATOR_KEY, rate=0, faults=False)
     try:
         async with CosmosClient(ENDPOINT, EMULATOR_KEY, transport=EngineTransport(service)) as cosmos:
@@ -101,7 +114,6 @@ async def clients_on_engine(
             clients = Clients(
                 loaded, store, cast("Bus", bus), *absent, cosmos, AsyncExitStack(), runtime or Runtime()
             )
-            await clients.ensure_containers()
             yield clients
     finally:
         account.store.end_group()

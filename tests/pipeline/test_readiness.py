@@ -64,9 +64,7 @@ def test_another_variant_of_a_message_makes_another_version() -> None:
     assert versions[2] == versions[3]
 
 
-@pytest.mark.parametrize(
-    ("status", "finished"), [(PENDING, False), (PROCESSED, True), (GIVEN_UP, True)]
-)
+@pytest.mark.parametrize(("status", "finished"), [(PENDING, False), (PROCESSED, True), (GIVEN_UP, True)])
 def test_what_is_done_or_given_up_is_finished(status: ProcessingStatus, finished: bool) -> None:
     assert is_finished(status) is finished
 
@@ -97,9 +95,7 @@ async def test_a_thread_and_its_version_are_read_from_the_store(engine_clients: 
     await _store_thread(store, "t1", chunk="processed")
     await _store_thread(store, "t2", chunk="pending")
     await _store_thread(store, "t3", chunk="processed", messages=3)
-    found = {
-        id_: await ready_thread(engine_clients, id_, Session()) for id_ in ("t1", "t2", "t3", "gone")
-    }
+    found = {id_: await ready_thread(engine_clients, id_, Session()) for id_ in ("t1", "t2", "t3", "gone")}
     members = [MemberState(PROCESSED, part) for part in ("t1-m1", "t1-m2", "t1-c1")]
     ready = found.pop("t1")
     assert ready is not None

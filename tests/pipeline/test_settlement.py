@@ -74,7 +74,9 @@ class Bench:
         self.outbox.journal.append("worked")
         return self.result()
 
-    async def deliver(self, *, attempt: int = 1, session: dict[str, str] | None = None, **fields: Any) -> None:
+    async def deliver(
+        self, *, attempt: int = 1, session: dict[str, str] | None = None, **fields: Any
+    ) -> None:
         body = Event.of(PARSED, now=CREATED, attempt=attempt, session=session).to_json()
         values = {"body": body, "message_id": "id1", "settlement": self.settlement, **fields}
         stage = Stage(CHUNKING, self.work, lambda _: [("m1", "t1")], **self.stage)
@@ -210,7 +212,7 @@ async def test_a_long_error_is_cut_in_the_dead_letters_description(bench: Bench)
 
 async def test_a_transient_failure_is_given_back_to_the_broker(bench: Bench) -> None:
     bench.result = failing(TransientError("busy"))
-    with pytest.raises(StageFailedError, match="^TransientError: max_attempts_exceeded: busy$") as raised:
+    with pytest.raises(StageFailedError, match=r"^TransientError: max_attempts_exceeded: busy$") as raised:
         await bench.deliver()
     assert bench.outbox.journal == [*["worked"] * 4, "ChunkingFailed"]
     assert type(raised.value.__cause__).__name__ == "AbandonedError"
@@ -218,7 +220,7 @@ async def test_a_transient_failure_is_given_back_to_the_broker(bench: Bench) -> 
 
 async def test_where_only_the_broker_can_set_it_aside_a_permanent_failure_is_given_back(bench: Bench) -> None:
     bench.result = failing(PermanentError("no"))
-    with pytest.raises(StageFailedError, match="^PermanentError: non_retryable_error: no$"):
+    with pytest.raises(StageFailedError, match=r"^PermanentError: non_retryable_error: no$"):
         await bench.deliver(settlement=RaiseToAbandon())
 
 
@@ -261,7 +263,9 @@ OTHERS_EVENT = Event.of(PREPARED, now=CREATED).to_json()
 
 
 @pytest.mark.parametrize("body", [b"not json", OTHERS_EVENT])
-async def test_what_is_no_event_of_this_stage_is_recorded_and_dead_lettered(bench: Bench, body: bytes) -> None:
+async def test_what_is_no_event_of_this_stage_is_recorded_and_dead_lettered(
+    bench: Bench, body: bytes
+) -> None:
     await bench.deliver(body=body)
     assert bench.outbox.journal == ["dead-lettered"]
     ((reason, description),) = bench.settlement.dead
@@ -324,7 +328,7 @@ async def test_what_failed_for_good_before_is_refused_without_doing_the_work_aga
 async def test_a_refusal_names_the_first_failure_and_leaves_its_record(bench: Bench) -> None:
     bench.result = failing(PermanentError("no"))
     await bench.deliver()
-    with pytest.raises(StageFailedError, match="KnownPoisonError: .*: PermanentError: no$"):
+    with pytest.raises(StageFailedError, match=r"KnownPoisonError: .*: PermanentError: no$"):
         await bench.deliver(delivery_count=2, settlement=RaiseToAbandon())
     record = await bench.record()
     assert record is not None

@@ -81,7 +81,10 @@ def test_a_time_without_a_zone_is_utc(make: Any, said: datetime | None, meant: d
 
 
 def test_the_sdks_properties_become_text() -> None:
-    assert from_sdk(application_properties={b"name": b"value", "n": 1}).properties == {"name": "value", "n": 1}
+    assert from_sdk(application_properties={b"name": b"value", "n": 1}).properties == {
+        "name": "value",
+        "n": 1,
+    }
 
 
 def test_a_settlement_that_is_given_is_used() -> None:
@@ -93,7 +96,7 @@ def function_of(stage: Stage[Any]) -> tuple[str, dict[str, Any]]:
     blueprint = func.Blueprint()
     register_stage(blueprint, stage)
     (builder,) = blueprint._function_builders
-    function = builder.build(func.AuthLevel.ANONYMOUS)
+    function: Any = builder.build(func.AuthLevel.ANONYMOUS)
     return function.get_function_name(), function.get_trigger().get_dict_repr()
 
 
@@ -126,7 +129,9 @@ def test_with_the_preview_setting_the_stage_settles(monkeypatch: pytest.MonkeyPa
         package.__path__ = []
         monkeypatch.setitem(sys.modules, package.__name__, package)
     monkeypatch.setitem(sys.modules, EXTENSION, extension)
-    monkeypatch.setattr(sys.modules["azurefunctions.extensions.bindings"], "servicebus", extension, raising=False)
+    monkeypatch.setattr(
+        sys.modules["azurefunctions.extensions.bindings"], "servicebus", extension, raising=False
+    )
     for parent, child in (("azurefunctions", "extensions"), ("azurefunctions.extensions", "bindings")):
         monkeypatch.setattr(sys.modules[parent], child, sys.modules[f"{parent}.{child}"], raising=False)
     monkeypatch.setenv("SERVICEBUS_SETTLEMENT", "preview")

@@ -120,16 +120,16 @@ async def clients_on_engine(
         account.close()
 
 
-async def stored_fields(
-    store: Store, document: Document, session: Session | None = None
-) -> dict[str, Any]:
+async def stored_fields(store: Store, document: Document, session: Session | None = None) -> dict[str, Any]:
     """The document as it is stored, without what the database itself writes."""
     query = NamedQuery("stored", document.container, "SELECT * FROM c WHERE c.id = @id")
     (stored,) = [row async for row in store.query(query, session or Session(), id=document.id)]
     return {name: value for name, value in stored.items() if not name.startswith("_")}
 
 
-async def changes_to(store: Store, document: Document, change: Callable[[], Awaitable[Any]]) -> dict[str, Any]:
+async def changes_to(
+    store: Store, document: Document, change: Callable[[], Awaitable[Any]]
+) -> dict[str, Any]:
     """Store the document, make the change, and say which fields have another value now."""
     await store.upsert(document, Session())
     before = await stored_fields(store, document)

@@ -30,12 +30,12 @@ def main() -> int:
             return 2
     counted, equivalents, stale = without_equivalents({target: outcomes_of(target) for target in targets})
     write_survivors(counted)
-    print(f"\n{table(counted)}\n{equivalents} equivalent mutants are not counted.")
+    print(f"\n{table(counted)}\n{equivalents} equivalent mutants are not counted.")  # noqa: T201
     untried = [target.path for target in targets if len(outcomes_of(target)) < len(all_mutants(target))]
     for path in untried:
-        print(f"not all tried: {path}")
+        print(f"not all tried: {path}")  # noqa: T201
     for entry in stale:
-        print(f"equivalent.toml lists what does not survive: {entry}")
+        print(f"equivalent.toml lists what does not survive: {entry}")  # noqa: T201
     tried = [outcome for outcomes in counted.values() for outcome in outcomes]
     alive = [outcome.mutant.name for outcome in tried if outcome.mutant.name and not outcome.killed]
     return int(bool(percent_killed(tried) < FLOOR_PERCENT or alive or untried or stale))

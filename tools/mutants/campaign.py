@@ -1,5 +1,6 @@
 """All mutants of one module: tried side by side, and remembered, so that an interrupted run goes on."""
 
+import ast
 import hashlib
 import json
 import os
@@ -47,9 +48,7 @@ def all_mutants(target: Target) -> list[Mutant]:
 def outcomes_of(target: Target) -> list[Outcome]:
     """As far as they are known."""
     verdicts = _remembered(target)
-    return [
-        Outcome(mutant, verdicts[mutant.key]) for mutant in all_mutants(target) if mutant.key in verdicts
-    ]
+    return [Outcome(mutant, verdicts[mutant.key]) for mutant in all_mutants(target) if mutant.key in verdicts]
 
 
 def try_all(target: Target, *, jobs: int) -> None:
@@ -82,7 +81,7 @@ def _limit(target: Target) -> int:
             f" See {_output(target, 0)}"
         )
     taken = time.monotonic() - started
-    print(f"{target.path}: the tests take {taken:.1f} s", flush=True)
+    print(f"{target.path}: the tests take {taken:.1f} s", flush=True)  # noqa: T201
     return _SLACK_SECONDS + int(_SLACK_FACTOR * taken)
 
 
@@ -137,4 +136,5 @@ def _remembered(target: Target) -> dict[str, str]:
 def _fingerprint(target: Target) -> str:
     support = [f"{name.replace('.', '/')}.py" for name in target.preload]
     paths = [target.path, *target.tests, *support]
-    return hashlib.sha256(b"\0".join(Path(path).read_bytes() for path in paths)).hexdigest()
+    programs = [ast.dump(ast.parse(Path(path).read_text())) for path in paths]  # however they are formatted
+    return hashlib.sha256("\n".join(programs).encode()).hexdigest()

@@ -160,33 +160,44 @@ def _others(node: ast.AST, spot: _Spot) -> Iterator[ast.AST]:
     match node:
         case ast.Constant():
             yield from _other_constants(node, spot)
+        case ast.Call():
+            yield from _other_calls(node)
+        case ast.Dict() | ast.Tuple(ctx=ast.Load()) | ast.List(ctx=ast.Load()):
+            if not isinstance(spot.parent, ast.Subscript):
+                yield from _smaller_collections(node)
+        case ast.comprehension(target=target, iter=iter_, is_async=is_async, ifs=[_, *_]):
+            yield ast.comprehension(target, iter_, [], is_async)
+        case ast.stmt():
+            yield from _other_statements(node, spot)
+        case ast.expr():
+            yield from _other_operations(node)
+        case _:
+            return
+
+
+def _other_operations(node: ast.expr) -> Iterator[ast.expr]:
+    match node:
         case ast.Compare():
             yield from _other_comparisons(node)
         case ast.BoolOp(op=op, values=values):
-            other = ast.Or() if isinstance(op, ast.And) else ast.And()
-            yield ast.BoolOp(other, values)
+            yield ast.BoolOp(ast.Or() if isinstance(op, ast.And) else ast.And(), values)
             yield from _without_one(node, "values")
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             yield operand
         case ast.BinOp(op=op, left=left, right=right) if type(op) in _ARITHMETIC:
             yield ast.BinOp(left, _ARITHMETIC[type(op)](), right)
-        case ast.Call():
-            yield from _other_calls(node)
-        case ast.Dict(keys=keys, values=values):
-            for n in range(len(keys)):
-                yield ast.Dict(keys[:n] + keys[n + 1 :], values[:n] + values[n + 1 :])
-        case ast.Tuple(ctx=ast.Load()) | ast.List(ctx=ast.Load()) if not isinstance(
-            spot.parent, ast.Subscript
-        ):
-            yield from _without_one(node, "elts")
         case ast.IfExp(test=test, body=body, orelse=orelse):
             yield ast.IfExp(_negated(test), body, orelse)
-        case ast.comprehension(target=target, iter=iter_, is_async=is_async, ifs=[_, *_]):
-            yield ast.comprehension(target, iter_, [], is_async)
-        case ast.stmt():
-            yield from _other_statements(node, spot)
         case _:
             return
+
+
+def _smaller_collections(node: ast.Dict | ast.Tuple | ast.List) -> Iterator[ast.expr]:
+    if isinstance(node, ast.Dict):
+        for n in range(len(node.keys)):
+            yield ast.Dict(node.keys[:n] + node.keys[n + 1 :], node.values[:n] + node.values[n + 1 :])
+    else:
+        yield from _without_one(node, "elts")
 
 
 def _other_constants(node: ast.Constant, spot: _Spot) -> Iterator[ast.Constant]:

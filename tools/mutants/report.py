@@ -44,8 +44,8 @@ def write_survivors(outcomes: Mapping[Target, Sequence[Outcome]]) -> None:
         for outcome in tried:
             if not outcome.killed:
                 name = f"  {outcome.mutant.name}: MUST NOT SURVIVE" if outcome.mutant.name else ""
-                print(f"\n{target.path}:{outcome.mutant.line}{name}")
-                print("\n".join(f"    {line}" for line in outcome.mutant.diff))
+                print(f"\n{target.path}:{outcome.mutant.line}{name}")  # noqa: T201
+                print("\n".join(f"    {line}" for line in outcome.mutant.diff))  # noqa: T201
 
 
 def percent_killed(outcomes: Sequence[Outcome]) -> float:

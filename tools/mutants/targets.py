@@ -49,8 +49,8 @@ TARGETS = (
         ("tests/pipeline/test_settlement.py",),
         # What decides settlement. Spans, log lines and metrics are the tests' of the local cloud.
         only=(
-            "_run", "_validated", "_attempt", "_refuse_known_poison", "_count_attempt", "_announce", "_events",
-            "_give_up", "_record_and_announce_failure", "_best_effort", "_summary",
+            "_run", "_validated", "_attempt", "_refuse_known_poison", "_count_attempt", "_announce",
+            "_events", "_give_up", "_record_and_announce_failure", "_best_effort", "_summary",
         ),
     ),
     Target(

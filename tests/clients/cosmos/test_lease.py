@@ -132,7 +132,7 @@ async def test_a_lock_that_was_lost_is_neither_renewed_nor_released(
             await store.delete(Lock, "slow", "slow", Session())
             await time.wait_for_sleeper()
             time.move(time.asked[-1])
-            while "was lost while it was held" not in caplog.text:
+            while "was lost while it was held" not in caplog.text:  # noqa: ASYNC110 - the log tells nobody
                 await asyncio.sleep(0)
         assert time.asked == [HELD_SECONDS / 3]
         assert await store.find(Lock, "slow", "slow", Session()) is None
@@ -169,9 +169,7 @@ async def test_who_waits_longer_than_its_patience_gives_up(patience: float, poll
         async def sleep(seconds: float) -> None:
             slept.append(seconds)
 
-        patient = Lease(
-            store, "slow", Runtime(now=lambda: time.now, sleep=sleep), patience=patience, poll=1
-        )
+        patient = Lease(store, "slow", Runtime(now=lambda: time.now, sleep=sleep), patience=patience, poll=1)
         with pytest.raises(LeaseTakenError, match=f"slow was not released within {patience:.0f} s"):
             async with patient.held():
                 pytest.fail("another holds it")
@@ -223,12 +221,12 @@ async def test_those_of_one_process_take_turns() -> None:
 
 
 async def test_locks_of_other_names_do_not_wait_for_each_other() -> None:
-    async with a_store() as (store, time):
-        async with (
-            Lease(store, "slow", time.runtime).held(),
-            Lease(store, "other", time.runtime).held(),
-        ):
-            assert (await lock_in(store)).owner == "owner1"
+    async with (
+        a_store() as (store, time),
+        Lease(store, "slow", time.runtime).held(),
+        Lease(store, "other", time.runtime).held(),
+    ):
+        assert (await lock_in(store)).owner == "owner1"
 
 
 async def test_a_lock_held_for_good_leaves_no_document() -> None:

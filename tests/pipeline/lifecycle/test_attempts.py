@@ -85,9 +85,7 @@ async def test_a_document_that_never_counted_starts_with_this_attempt(store: Sto
 # failed
 
 
-async def _fail(
-    store: Store, failure: ClassifiedError, final: str | None = None
-) -> None:
+async def _fail(store: Store, failure: ClassifiedError, final: str | None = None) -> None:
     await attempt_failed(
         store, [ARCHIVE], attempt=3, failure=failure, now=CREATED, session=Session(), failed_status=final
     )
@@ -125,9 +123,7 @@ async def test_each_document_of_an_event_remembers_the_failure_and_those_that_ar
         await store.upsert(document, session)
     subjects = [Subject(type(document), document.id, "t1") for document in documents]
     gone = Subject(Message, "gone", "t1")
-    await attempt_failed(
-        store, [*subjects, gone], attempt=3, failure=TRANSIENT, now=CREATED, session=session
-    )
+    await attempt_failed(store, [*subjects, gone], attempt=3, failure=TRANSIENT, now=CREATED, session=session)
     stored = [await stored_fields(store, document, session) for document in documents]
     assert [fields["attemptCount"] for fields in stored] == [3, 3, 3]
     assert await store.find(Message, "gone", "t1", session) is None
@@ -228,7 +224,8 @@ async def test_a_requeue_is_recorded_only_while_its_attempt_is_the_last(
 
 
 @pytest.mark.parametrize(
-    ("status", "allowed"), [("pending", True), ("failed", True), ("failed_max_retries", True), ("processed", False)]
+    ("status", "allowed"),
+    [("pending", True), ("failed", True), ("failed_max_retries", True), ("processed", False)],
 )
 async def test_all_but_what_is_processed_can_be_reset(store: Store, status: str, allowed: bool) -> None:
     await store.upsert(tried(status=status), Session())

@@ -88,7 +88,9 @@ async def test_a_report_that_all_webhooks_have_is_notified(store: Store) -> None
 
 
 async def test_a_report_that_one_webhook_has_waits_for_the_others(store: Store) -> None:
-    report = report_with(pending("a"), pending("b", next_attempt_at=LATER), pending("c", next_attempt_at=SOON))
+    report = report_with(
+        pending("a"), pending("b", next_attempt_at=LATER), pending("c", next_attempt_at=SOON)
+    )
     changes, *_ = await _deliveries(store, report, delivery_arrived(store, report, 0, LATER))
     assert changes == {"delivery_channels": ["a"], "notified": False, "next_delivery_at": text(SOON)}
 

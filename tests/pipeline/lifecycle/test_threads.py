@@ -32,13 +32,9 @@ TRIED: dict[str, Any] = {
 UNTRIED = {"attemptCount": 0, "lastAttemptTime": None, "lastError": None, "requeued_at": None}
 
 
-async def _claim(
-    store: Store, *, by: str, version: str = VERSION, after: timedelta = timedelta(0)
-) -> bool:
+async def _claim(store: Store, *, by: str, version: str = VERSION, after: timedelta = timedelta(0)) -> bool:
     thread = await store.read(Thread, "t1", "t1", Session())
-    return await thread_claimed(
-        store, thread, version, claimer=by, now=CREATED + after, session=Session()
-    )
+    return await thread_claimed(store, thread, version, claimer=by, now=CREATED + after, session=Session())
 
 
 async def _thread(store: Store) -> Thread:
@@ -165,7 +161,9 @@ async def test_of_a_merged_thread_a_redirect_stays(store: Store) -> None:
 
 async def test_a_finished_merge_forgets_what_it_absorbed(store: Store) -> None:
     thread = new_thread(absorbing=["older"])
-    assert await changes_to(store, thread, lambda: merge_finished(store, "t1", Session())) == {"absorbing": []}
+    assert await changes_to(store, thread, lambda: merge_finished(store, "t1", Session())) == {
+        "absorbing": []
+    }
 
 
 async def test_no_summary_is_a_field_of_a_stored_thread(store: Store) -> None:

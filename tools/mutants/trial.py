@@ -1,5 +1,6 @@
 """One mutant's trial: its module's tests, in a forked process that has everything else imported already."""
 
+import gc
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -21,9 +22,13 @@ from tools.mutants.targets import Target
 __all__ = ["import_all_but", "run_tests", "verdict_of"]
 
 _MEMORY_BYTES = 4 * 1024**3  # a mutant's endless loop may collect without end
-_OPTIONS = ("-q", "-x", "--no-header", "--assert=plain", "-p", "no:cacheprovider", "-o", "timeout=0")
+# To look for plugins takes longer than most tests: these are named.
+_OPTIONS = (
+    "-q", "-x", "--no-header", "--assert=plain", "-p", "no:cacheprovider", "-o", "timeout=0",
+    "-p", "pytest_asyncio.plugin", "-p", "pytest_timeout",
+)  # fmt: skip
 _UNUSABLE = (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED)
-_PLUGINS = ("pytest_asyncio.plugin", "pytest_timeout", "xdist.plugin", "hypothesis")
+_COMMON = ("pytest_asyncio.plugin", "pytest_timeout", "hypothesis", "tests.support.cloud")
 
 
 class _Substitute(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -55,7 +60,7 @@ def import_all_but(target: Target) -> None:
     refusing = _Substitute(target, None)
     sys.meta_path.insert(0, refusing)
     try:
-        for name in (*_PLUGINS, *_app_modules(), *target.preload):
+        for name in (*_COMMON, *_app_modules(), *target.preload):
             try:
                 importlib.import_module(name)
             except ImportError as error:
@@ -63,6 +68,8 @@ def import_all_but(target: Target) -> None:
                     raise
     finally:
         sys.meta_path.remove(refusing)
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    gc.freeze()  # so that a trial's collections leave the parent's pages shared
 
 
 def _app_modules() -> list[str]:

@@ -2,9 +2,22 @@
 
 import pytest
 
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Store
 from shared.documents.base import ProcessingStatus
-from shared.pipeline.readiness import MemberState, is_ready, version_of
-from tests.support.documents import new_thread
+from shared.pipeline.readiness import (
+    THREADS_PER_QUERY,
+    MemberState,
+    ReadyThread,
+    has_all_messages,
+    is_finished,
+    is_ready,
+    ready_thread,
+    ready_threads,
+    version_of,
+)
+from tests.support.documents import new_chunk, new_message, new_thread
 
 PENDING, PROCESSED, GIVEN_UP = (
     ProcessingStatus.PENDING, ProcessingStatus.PROCESSED, ProcessingStatus.FAILED_MAX_RETRIES
@@ -49,3 +62,64 @@ def test_another_variant_of_a_message_makes_another_version() -> None:
     versions = [version_of([MemberState.of(row)]) for row in rows]
     assert len(set(versions)) == 3
     assert versions[2] == versions[3]
+
+
+@pytest.mark.parametrize(("status", "finished"), [(PENDING, False), (PROCESSED, True), (GIVEN_UP, True)])
+def test_what_is_done_or_given_up_is_finished(status: ProcessingStatus, finished: bool) -> None:
+    assert is_finished(status) is finished
+
+
+@pytest.mark.parametrize(("stored", "all_there"), [(1, False), (2, True), (3, True)])
+def test_a_thread_may_count_more_messages_than_are_stored_yet(stored: int, all_there: bool) -> None:
+    assert has_all_messages(2, stored) is all_there
+
+
+@pytest.mark.parametrize(("requested", "new"), [(None, True), ("older", True), ("v", False)])
+def test_a_version_is_new_until_its_summary_is_requested(requested: str | None, new: bool) -> None:
+    assert ReadyThread(new_thread(content_hash=requested), "v").is_new is new
+
+
+async def _store_thread(store: Store, id_: str, *, chunk: str, messages: int = 2) -> None:
+    """Two messages and a chunk, all in the one partition that all these threads share or not."""
+    documents = [
+        new_thread(id_, message_count=messages),
+        new_message(f"{id_}-m1", id_, status="processed"),
+        new_message(f"{id_}-m2", id_, status="processed"),
+        new_chunk(f"{id_}-c1", id_, status=chunk),
+    ]
+    await store.upsert_all(documents, Session())
+
+
+async def test_a_thread_and_its_version_are_read_from_the_store(engine_clients: Clients) -> None:
+    store = engine_clients.store
+    await _store_thread(store, "t1", chunk="processed")
+    await _store_thread(store, "t2", chunk="pending")
+    await _store_thread(store, "t3", chunk="processed", messages=3)
+    found = {id_: await ready_thread(engine_clients, id_, Session()) for id_ in ("t1", "t2", "t3", "gone")}
+    members = [MemberState(PROCESSED, part) for part in ("t1-m1", "t1-m2", "t1-c1")]
+    ready = found.pop("t1")
+    assert ready is not None
+    assert (ready.thread.id, ready.version) == ("t1", version_of(members))
+    assert found == {"t2": None, "t3": None, "gone": None}
+
+
+async def test_many_threads_are_read_at_once_and_judged_alike(
+    engine_clients: Clients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shared.pipeline.readiness.THREADS_PER_QUERY", 2)
+    store = engine_clients.store
+    ids = ["t1", "t2", "t3", "t4", "t5"]
+    for id_ in ids:
+        await _store_thread(store, id_, chunk="pending" if id_ == "t2" else "processed")
+    await store.upsert(new_message("t4-m3", "t4", status="pending"), Session())
+    threads = [new_thread(id_, message_count=2) for id_ in ids]
+    found = await ready_threads(engine_clients, threads, Session())
+    assert [ready.thread.id for ready in found] == ["t1", "t3", "t5"]
+    for ready in found:
+        alone = await ready_thread(engine_clients, ready.thread.id, Session())
+        assert alone is not None
+        assert alone.version == ready.version
+
+
+def test_a_query_asks_for_as_many_threads_as_it_can_name() -> None:
+    assert THREADS_PER_QUERY == 100

@@ -9,6 +9,7 @@ import pytest
 from shared.documents.containers import CONTAINERS
 from shared.pipeline.event_types import SummaryRecheck
 from shared.pipeline.events.catalogue import CATALOGUE
+from shared.pipeline.events.data import SummaryRecheck
 from shared.pipeline.topology import (
     FAILURES,
     INGESTION,
@@ -113,6 +114,21 @@ def test_the_sweep_looks_after_each_container_once_with_a_setting_of_its_own() -
     assert values.keys() <= Settings.model_fields.keys()
     settings = Settings.model_construct(COSMOS_ENDPOINT="", SEARCH_ENDPOINT="", **values)  # type: ignore[arg-type]
     assert Policy.from_settings(settings).max_attempts == dict(zip(names, values.values(), strict=True))
+
+
+def test_the_sweep_rebuilds_an_event_from_these_fields() -> None:
+    source = ("source", "source_type", "source_url")
+    file = ("file_path", "file_size_bytes", "file_hash", "ingestion_date")
+    assert {stage.name: stage.rebuild_fields for stage in STAGES if stage.rebuild_fields} == {
+        "parsing": (*source, *file),
+        "chunking": ("archive_id",),
+        "embedding": ("message_key", "token_count", "archive_id"),
+    }
+
+
+def test_only_orchestration_sends_events_to_itself() -> None:
+    internal = {stage.name: stage.internal for stage in STAGES if stage.internal}
+    assert internal == {"orchestration": (SummaryRecheck,)}
 
 
 @pytest.mark.parametrize("stage", SWEPT, ids=lambda stage: str(stage.name))

@@ -2,8 +2,20 @@ from typing import Any
 
 import pytest
 
-from shared.pipeline.lifecycle.chunks import is_settled
-from tests.support.documents import new_chunk
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Store
+from shared.core.errors import ClassifiedError, ErrorKind
+from shared.pipeline.lifecycle.chunks import (
+    chunk_embedded,
+    chunk_given_up,
+    chunk_reembedded,
+    chunks_recovered,
+    chunks_reset,
+    is_settled,
+)
+from tests.support.cosmos_engine import changes_to
+from tests.support.documents import CREATED, new_chunk
 
 
 @pytest.mark.parametrize(
@@ -21,3 +33,61 @@ def test_a_chunk_is_settled_when_this_model_embedded_it_or_it_was_given_up(
     state: dict[str, Any], settled: bool
 ) -> None:
     assert is_settled(new_chunk(**state), "now") is settled
+
+
+FAILURE = ClassifiedError(ErrorKind.PERMANENT, "Trouble", "too long")
+NOW = "2026-01-02T03:04:05.000000Z"
+
+
+@pytest.mark.parametrize(("attempts", "counted"), [(0, 2), (5, 5)])
+def test_an_outcome_is_written_together_with_its_attempt(attempts: int, counted: int) -> None:
+    chunk = new_chunk(attemptCount=attempts)
+    attempt = {"attemptCount": counted, "lastAttemptTime": NOW}
+    assert chunk_embedded(chunk, model="new", attempt=2, now=CREATED) == Patch(
+        "c1",
+        "t1",
+        set={
+            "embedding_generated": True,
+            "embedding_model": "new",
+            "status": "processed",
+            "lastError": None,
+            **attempt,
+        },
+    )
+    assert chunk_given_up(chunk, FAILURE, attempt=2, now=CREATED) == Patch(
+        "c1", "t1", set={"status": "failed_max_retries", "lastError": "Trouble: too long", **attempt}
+    )
+
+
+def test_a_chunk_with_another_models_vector_changes_its_model_alone() -> None:
+    assert chunk_reembedded(new_chunk(), model="new") == Patch("c1", "t1", set={"embedding_model": "new"})
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "changes"),
+    [
+        ("processed", "E", {"lastError": None}),
+        ("processed", None, {}),
+        ("pending", "E", {}),
+        ("failed_max_retries", "E", {}),
+    ],
+)
+async def test_only_an_embedded_chunk_forgets_its_error(
+    store: Store, status: str, error: str | None, changes: dict[str, None]
+) -> None:
+    chunk = new_chunk(status=status, lastError=error)
+    assert await changes_to(store, chunk, lambda: chunks_recovered(store, [chunk], Session())) == changes
+
+
+async def test_a_recovered_chunk_that_had_no_error_is_not_written(store: Store) -> None:
+    """It may be gone: to write it would fail the whole batch."""
+    await chunks_recovered(store, [new_chunk("gone", status="processed")], Session())
+
+
+async def test_a_reset_chunk_is_embedded_again(store: Store) -> None:
+    chunk = new_chunk(status="processed", embedding_generated=True, embedding_model="m")
+    assert await changes_to(store, chunk, lambda: chunks_reset(store, [("c1", "t1")], Session())) == {
+        "embedding_generated": False,
+        "embedding_model": None,
+        "status": "pending",
+    }

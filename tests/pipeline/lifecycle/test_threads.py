@@ -1,82 +1,172 @@
-"""The preconditions of a thread's transitions: what they refuse to write."""
+"""A thread's transitions: what they write, and the preconditions under which they refuse to."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Store
 from shared.documents.threads import Thread
 from shared.pipeline.lifecycle.threads import (
+    NO_SUMMARY,
+    merge_finished,
+    requested_version,
     summary_requested,
+    thread_changed,
     thread_claimed,
+    thread_merged,
     thread_reported,
     thread_summarized,
+    threads_changed,
 )
-from tests.stages.mail_in import MailIn, mail_in
-from tests.support.cloud import LocalCloud
+from tests.support.cosmos_engine import changes_to, stored_fields
 from tests.support.documents import CREATED, new_report, new_summary, new_thread
-from tests.support.services import RunningService
 
 EARLIER, LATER = "00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002"
-VERSION = "0123456789abcdef"
+VERSION, NEXT_VERSION = "0123456789abcdef", "fedcba9876543210"
+NOW = "2026-01-02T03:04:05.000000Z"
+TRIED: dict[str, Any] = {
+    "attemptCount": 3, "lastAttemptTime": CREATED, "lastError": "E", "requeued_at": CREATED,
+}  # fmt: skip
+UNTRIED = {"attemptCount": 0, "lastAttemptTime": None, "lastError": None, "requeued_at": None}
 
 
-async def _thread(place: MailIn) -> Thread:
-    return await place.clients.store.read(Thread, "t1", "t1", Session())
+async def _claim(store: Store, *, by: str, version: str = VERSION, after: timedelta = timedelta(0)) -> bool:
+    thread = await store.read(Thread, "t1", "t1", Session())
+    return await thread_claimed(store, thread, version, claimer=by, now=CREATED + after, session=Session())
 
 
-async def _claim(place: MailIn, *, by: str, after: timedelta = timedelta(0)) -> bool:
-    store = place.clients.store
-    return await thread_claimed(
-        store, await _thread(place), VERSION, claimer=by, now=CREATED + after, session=Session()
+async def _thread(store: Store) -> Thread:
+    return await store.read(Thread, "t1", "t1", Session())
+
+
+async def test_only_the_report_of_the_threads_own_summary_is_its_report(store: Store) -> None:
+    thread = new_thread(summary_id=LATER)
+
+    async def report(summary: str) -> None:
+        await thread_reported(store, new_report(new_summary(summary)), Session())
+
+    assert await changes_to(store, thread, lambda: report(EARLIER)) == {}
+    assert await changes_to(store, thread, lambda: report(LATER)) == {"report_id": f"rpt-{LATER}"}
+
+
+async def test_a_digests_report_has_no_thread(store: Store) -> None:
+    await thread_reported(store, new_report(new_summary(LATER), thread_id=None), Session())
+
+
+async def test_a_summary_makes_a_thread_done(store: Store) -> None:
+    thread = new_thread(message_count=2, **TRIED)
+    summary = new_summary(LATER, metadata={"has_consensus": True, "consensus_type": "mixed"})
+    assert await changes_to(store, thread, lambda: thread_summarized(store, thread, summary, Session())) == {
+        "summary_id": LATER,
+        "has_consensus": True,
+        "consensus_type": "mixed",
+        "status": "processed",
+        "lastError": None,
+    }
+
+
+async def test_a_thread_that_has_grown_since_it_was_read_keeps_waiting(store: Store) -> None:
+    summary = new_summary(EARLIER, metadata={"has_consensus": True, "consensus_type": "mixed"})
+    read = new_thread(message_count=1)
+    changes = await changes_to(
+        store,
+        new_thread(message_count=2, **TRIED),
+        lambda: thread_summarized(store, read, summary, Session()),
     )
-
-
-async def test_only_the_report_of_the_threads_own_summary_is_its_report(
-    cloud: LocalCloud, bus_service: RunningService
-) -> None:
-    async with mail_in(cloud, bus_service) as place:
-        store = place.clients.store
-        await store.upsert(new_thread(summary_id=LATER), Session())
-        await thread_reported(store, new_report(new_summary(EARLIER)), Session())
-        assert (await _thread(place)).report_id is None
-        await thread_reported(store, new_report(new_summary(LATER)), Session())
-        assert (await _thread(place)).report_id == f"rpt-{LATER}"
-
-
-async def test_a_thread_that_has_grown_since_it_was_read_keeps_waiting(
-    cloud: LocalCloud, bus_service: RunningService
-) -> None:
-    async with mail_in(cloud, bus_service) as place:
-        store = place.clients.store
-        await store.upsert(new_thread(message_count=2), Session())
-        await thread_summarized(store, new_thread(message_count=1), new_summary(EARLIER), Session())
-        grown = await _thread(place)
-        assert (grown.summary_id, grown.status) == (EARLIER, "pending")
-        await thread_summarized(store, grown, new_summary(LATER), Session())
-        assert ((await _thread(place)).summary_id, (await _thread(place)).status) == (LATER, "processed")
+    assert changes == {"summary_id": EARLIER, "has_consensus": True, "consensus_type": "mixed"}
 
 
 async def test_a_claim_holds_for_its_event_until_it_expires_or_the_version_is_requested(
-    cloud: LocalCloud, bus_service: RunningService
+    store: Store,
 ) -> None:
-    async with mail_in(cloud, bus_service) as place:
-        store = place.clients.store
-        await store.upsert(new_thread(), Session())
-        assert await _claim(place, by="one")
-        assert await _claim(place, by="one", after=timedelta(minutes=1))  # the same event, delivered again
-        assert not await _claim(place, by="other", after=timedelta(minutes=31))
-        assert await _claim(place, by="other", after=timedelta(minutes=31, seconds=1))
-        await summary_requested(store, "t1", VERSION, Session(), ends_claim=True)
-        assert not await _claim(place, by="one", after=timedelta(days=30))
+    await store.upsert(new_thread(), Session())
+    assert await _claim(store, by="one")
+    assert await _claim(store, by="one", after=timedelta(minutes=1))  # the same event, delivered again
+    assert not await _claim(store, by="other", after=timedelta(minutes=31))
+    assert await _claim(store, by="other", after=timedelta(minutes=31, seconds=1))
+    await summary_requested(store, "t1", VERSION, Session(), ends_claim=True)
+    assert not await _claim(store, by="one", after=timedelta(days=30))
+    assert await _claim(store, by="one", version=NEXT_VERSION, after=timedelta(days=30))
 
 
-@pytest.mark.parametrize(("status", "attempts"), [("pending", 3), ("failed_max_retries", 0)])
-async def test_a_new_version_of_a_thread_that_was_given_up_starts_its_attempts_again(
-    cloud: LocalCloud, bus_service: RunningService, status: str, attempts: int
+async def test_another_version_is_claimed_beside_the_claim_of_the_first(store: Store) -> None:
+    await store.upsert(new_thread(content_hash="older"), Session())
+    assert await _claim(store, by="one")
+    assert await _claim(store, by="other", version=NEXT_VERSION, after=timedelta(minutes=2))
+    assert (await _thread(store)).requesting == {
+        "version": NEXT_VERSION,
+        "event": "other",
+        "at": "2026-01-02T03:06:05.000000Z",
+        "since": NOW,  # of the first claim that no request ended: how long its readers wait
+    }
+
+
+async def test_a_first_claim_is_all_that_changes(store: Store) -> None:
+    changes = await changes_to(store, new_thread(**TRIED), lambda: _claim(store, by="one"))
+    assert changes == {"requesting": {"version": VERSION, "event": "one", "at": NOW, "since": NOW}}
+
+
+@pytest.mark.parametrize("status", ["failed_max_retries", "processed"])
+async def test_a_new_version_of_a_thread_that_was_done_or_given_up_starts_its_attempts_again(
+    store: Store, status: str
 ) -> None:
-    async with mail_in(cloud, bus_service) as place:
-        await place.clients.store.upsert(new_thread(status=status, attemptCount=3), Session())
-        assert await _claim(place, by="one")
-        claimed = await _thread(place)
-        assert (claimed.status, claimed.attemptCount) == ("pending", attempts)
+    thread = new_thread(status=status, **TRIED)
+    changes = await changes_to(store, thread, lambda: _claim(store, by="one"))
+    changes.pop("requesting")
+    assert changes == {"status": "pending", **UNTRIED}
+
+
+@pytest.mark.parametrize(
+    ("version", "event", "reopened"),
+    [(VERSION, "one", False), (VERSION, "other", True), ("older", "one", True)],
+)
+async def test_who_finds_its_own_claim_does_not_start_the_attempts_again(
+    store: Store, version: str, event: str, reopened: bool
+) -> None:
+    claim = {"version": version, "event": event, "at": "2025-01-01T00:00:00.000000Z"}
+    thread = new_thread(status="processed", requesting=claim, **TRIED)
+    changes = await changes_to(store, thread, lambda: _claim(store, by="one"))
+    assert ("status" in changes) is reopened
+
+
+@pytest.mark.parametrize("ends_claim", [True, False])
+async def test_a_request_is_noted_with_its_version(store: Store, ends_claim: bool) -> None:
+    thread = new_thread(requesting={"version": VERSION, "event": "one"})
+    changes = await changes_to(
+        store, thread, lambda: summary_requested(store, "t1", VERSION, Session(), ends_claim=ends_claim)
+    )
+    assert changes == {"content_hash": VERSION, **({"requesting": None} if ends_claim else {})}
+    assert requested_version(VERSION, ends_claim=ends_claim) == changes
+
+
+async def test_a_thread_that_changed_starts_its_attempts_again_and_keeps_its_requested_version(
+    store: Store,
+) -> None:
+    thread = new_thread(status="processed", content_hash=VERSION, **TRIED)
+    expected = {"status": "pending", **UNTRIED}
+    assert thread_changed(thread).model_dump(include={*expected}) == expected
+    assert thread_changed(thread).content_hash == VERSION
+    assert await changes_to(store, thread, lambda: threads_changed(store, ["t1"], Session())) == expected
+
+
+async def test_of_a_merged_thread_a_redirect_stays(store: Store) -> None:
+    thread = new_thread(absorbing=["older"], threading={"roots": ["m"]}, **TRIED)
+    changes = await changes_to(
+        store, thread, lambda: store.upsert(thread_merged(thread, into="t2"), Session())
+    )
+    assert changes == {"merged_into": "t2", "threading": {}, "absorbing": [], "status": "processed"}
+
+
+async def test_a_finished_merge_forgets_what_it_absorbed(store: Store) -> None:
+    thread = new_thread(absorbing=["older"])
+    assert await changes_to(store, thread, lambda: merge_finished(store, "t1", Session())) == {
+        "absorbing": []
+    }
+
+
+async def test_no_summary_is_a_field_of_a_stored_thread(store: Store) -> None:
+    await store.upsert(new_thread(), Session())
+    fields = await stored_fields(store, new_thread())
+    assert {name: fields[name] for name in NO_SUMMARY} == {"summary_id": None}

@@ -17,8 +17,6 @@ from shared.pipeline.lifecycle import archives, attempts, chunks, messages, thre
 from shared.pipeline.lifecycle.attempts import SeenAttempt
 from shared.pipeline.lifecycle.transitions import NEW, STORED, SUBSTATES, TRANSITIONS, Transition
 from shared.pipeline.stage import Subject
-from tests.stages.mail_in import mail_in
-from tests.support.cloud import LocalCloud
 from tests.support.documents import (
     CREATED,
     new_archive,
@@ -28,7 +26,7 @@ from tests.support.documents import (
     new_summary,
     new_thread,
 )
-from tests.support.services import ROOT, RunningService
+from tests.support.services import ROOT
 
 _ARROW = re.compile(r"^\s*(\S+) --> (\S+): (.+)$", re.MULTILINE)
 _MACHINE = re.compile(r"^## (\w+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
@@ -198,18 +196,14 @@ def _state(document: Any) -> str:
     return "requested" if document.content_hash else "waiting"
 
 
-async def test_every_function_leads_to_the_state_that_the_table_says(
-    cloud: LocalCloud, bus_service: RunningService
-) -> None:
+async def test_every_function_leads_to_the_state_that_the_table_says(store: Store) -> None:
     wrong = []
-    async with mail_in(cloud, bus_service) as place:
-        store = place.clients.store
-        for number, step in enumerate(each for each in TRANSITIONS if each.before != NEW):
-            for document in _documents(step, number):
-                await store.upsert(document, Session())
-                await ACTS[step.name](store, document)
-                key = (document.id, document.partition_value, Session())
-                after = _state(await store.read(type(document), *key))
-                if after not in SUBSTATES.get(step.after, ()) and after != step.after:
-                    wrong.append((step, after))
+    for number, step in enumerate(step for step in TRANSITIONS if step.before != NEW):
+        for document in _documents(step, number):
+            await store.upsert(document, Session())
+            await ACTS[step.name](store, document)
+            key = (document.id, document.partition_value, Session())
+            after = _state(await store.read(type(document), *key))
+            if after not in SUBSTATES.get(step.after, ()) and after != step.after:
+                wrong.append((step, after))
     assert wrong == []

@@ -15,7 +15,7 @@ class VirtualTime:
     """A clock that sleeping moves."""
 
     def __init__(self) -> None:
-        self.seconds = 0.0
+        self.started = self.seconds = 1000.0
         self.slept: list[float] = []
 
     def now(self) -> float:
@@ -63,6 +63,7 @@ async def test_max_retries_exceeded_raises() -> None:
     assert (raised.value.reason, raised.value.attempt_count) == ("max_attempts_exceeded", 4)
     assert raised.value.failure.error_type == "ConnectionError"
     assert isinstance(raised.value.__cause__, ConnectionError)
+    assert str(raised.value) == "ConnectionError: DB down"
 
 
 @pytest.mark.parametrize("error", [PermanentError("bad data"), TypeError("a bug"), KeyError("a bug")])
@@ -101,7 +102,8 @@ async def test_a_race_is_waited_for_and_counted() -> None:
     policy = RetryPolicy(RetryConfig(), RNG)
     assert await handle_event_with_retry(work, policy, idempotency_key="chunking-a", hooks=hooks) == "done"
     assert work.calls == 4
-    assert won == [(3, sum(time.slept))]
+    assert won == [(3, time.seconds - time.started)]
+    assert time.seconds - time.started == pytest.approx(sum(time.slept))
     assert all(delay <= 0.25 * 2**n for n, delay in enumerate(time.slept))
 
 
@@ -179,3 +181,25 @@ async def test_a_lost_race_is_not_retried_again_as_a_transient_failure() -> None
     with pytest.raises(AbandonedError):
         await with_backoff(attempt, Backoff(), what="a test", sleep=time.sleep)
     assert calls == 9
+
+
+@pytest.mark.parametrize(
+    ("retries", "elapsed", "warnings"),
+    [
+        (6, 1440, []),  # exactly four fifths of its time
+        (6, 1440.5, ["Event k has used 1440 s of its 30 minutes"]),
+        (7, 0, ["Event k is at its last retry of 8"]),
+        (7, 1700, ["Event k is at its last retry of 8"]),
+    ],
+)
+async def test_a_warning_comes_before_the_last_retry_and_late_in_its_time(
+    caplog: pytest.LogCaptureFixture, retries: int, elapsed: float, warnings: list[str]
+) -> None:
+    time, work = VirtualTime(), Failing(*[DocumentNotFoundError()] * (retries + 1))
+
+    async def sleep(_seconds: float) -> None:
+        time.seconds = time.started + (elapsed if work.calls == retries else 0)
+
+    policy, hooks = RetryPolicy(RetryConfig(), RNG), RetryHooks(time.now, sleep)
+    await handle_event_with_retry(work, policy, idempotency_key="k", hooks=hooks)
+    assert [record.message for record in caplog.records if record.levelname == "WARNING"] == warnings

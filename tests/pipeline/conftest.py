@@ -1,0 +1,19 @@
+from collections.abc import AsyncIterator
+
+import pytest
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.store import Store
+from tests.support.cosmos_engine import clients_on_engine
+
+
+@pytest.fixture
+async def engine_clients() -> AsyncIterator[Clients]:
+    """Clients of which only the store is there, on an empty database in this process."""
+    async with clients_on_engine() as clients:
+        yield clients
+
+
+@pytest.fixture
+def store(engine_clients: Clients) -> Store:
+    return engine_clients.store

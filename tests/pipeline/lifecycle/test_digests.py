@@ -1,0 +1,43 @@
+from typing import Any
+
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Store
+from shared.core.errors import ClassifiedError, ErrorKind
+from shared.documents.digests import Digest
+from shared.pipeline.lifecycle.digests import digest_failed, digest_made, digest_started, digest_touched
+from tests.support.cosmos_engine import changes_to, stored_fields
+from tests.support.documents import CREATED
+
+
+def new_digest(**fields: Any) -> Digest:
+    values = {"touches": 3, "working": 1, "made": 1, "lastError": "E", "attemptCount": 2}
+    return Digest(id="d1", scope="week", created_at=CREATED, **{**values, **fields})
+
+
+async def test_each_touch_counts(store: Store) -> None:
+    assert await changes_to(store, new_digest(), lambda: digest_touched(store, "d1")) == {"touches": 4}
+
+
+async def test_a_refresh_notes_which_touches_it_has_seen(store: Store) -> None:
+    digest = new_digest()
+    assert await changes_to(store, digest, lambda: digest_started(store, digest)) == {"working": 3}
+
+
+async def test_a_refresh_that_ended_made_what_it_had_seen(store: Store) -> None:
+    digest = new_digest()
+    changes = await changes_to(store, digest, lambda: digest_made(store, digest, "s1"))
+    assert changes == {"made": 3, "summary_id": "s1", "lastError": None}
+    await store.upsert(new_digest(touches=9), Session())  # touched while the refresh was under way
+    await digest_made(store, digest, None)
+    stored = await stored_fields(store, digest)
+    assert (stored["touches"], stored["made"], stored["summary_id"]) == (9, 3, None)
+
+
+async def test_a_refresh_that_failed_is_counted_with_its_error(store: Store) -> None:
+    failure = ClassifiedError(ErrorKind.TRANSIENT, "Trouble", "later")
+    changes = await changes_to(store, new_digest(), lambda: digest_failed(store, "d1", failure, CREATED))
+    assert changes == {
+        "attemptCount": 3,
+        "lastAttemptTime": "2026-01-02T03:04:05.000000Z",
+        "lastError": "Trouble: later",
+    }

@@ -1,0 +1,72 @@
+"""Which summary and report of a scope is the current one."""
+
+from datetime import timedelta
+
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Store
+from shared.documents.summaries import Summary
+from shared.pipeline.lifecycle.summaries import all_outdated, summaries_superseded, summary_revived
+from tests.support.cosmos_engine import changes_to, stored_fields
+from tests.support.documents import CREATED, new_report, new_summary
+
+HOUR = timedelta(hours=1)
+
+
+def summary(id_: str, hours: int, scope: str = "t1", *, outdated: bool = False) -> Summary:
+    return new_summary(id_, scope, generated_at=CREATED + hours * HOUR, outdated=outdated)
+
+
+async def _store(store: Store, *summaries: Summary) -> None:
+    for made in summaries:
+        await store.upsert(made, Session())
+        await store.upsert(new_report(made, outdated=made.outdated), Session())
+
+
+async def _current(store: Store, *summaries: Summary) -> tuple[set[str], set[str]]:
+    """The ids of the summaries that are current, and those whose reports are."""
+    by_summary = {made.id for made in summaries if not (await stored_fields(store, made))["outdated"]}
+    by_report = {
+        made.id for made in summaries if not (await stored_fields(store, new_report(made)))["outdated"]
+    }
+    return by_summary, by_report
+
+
+async def test_the_summary_that_was_made_last_is_current_whatever_its_name(store: Store) -> None:
+    made = [summary("c", 1), summary("a", 3), summary("b", 2), summary("z", 9, "t2")]
+    await _store(store, *made)
+    assert await summaries_superseded(store, "t1", Session()) == "a"
+    assert await _current(store, *made) == ({"a", "z"}, {"a", "z"})
+
+
+async def test_a_summary_that_was_outdated_before_stays_so(store: Store) -> None:
+    made = [summary("a", 9, outdated=True), summary("b", 1)]
+    await _store(store, *made)
+    assert await summaries_superseded(store, "t1", Session()) == "b"
+    assert await _current(store, *made) == ({"b"}, {"b"})
+
+
+async def test_a_scope_without_summaries_has_no_latest_one(store: Store) -> None:
+    stray = new_report(summary("a", 1))
+    await store.upsert(stray, Session())
+    assert await summaries_superseded(store, "t1", Session()) is None
+    assert (await stored_fields(store, stray))["outdated"] is True
+
+
+async def test_nothing_that_was_said_of_a_thread_that_is_gone_is_current(store: Store) -> None:
+    made = [summary("a", 1), summary("b", 2), summary("z", 9, "t2")]
+    await _store(store, *made)
+    await all_outdated(store, "t1", Session())
+    assert await _current(store, *made) == ({"z"}, {"z"})
+
+
+async def test_a_revived_summary_is_the_latest_again_and_its_report_with_it(store: Store) -> None:
+    made = summary("a", 0, outdated=True)
+    report = new_report(made, outdated=True)
+    later = "2026-01-02T05:04:05.000000Z"
+
+    async def revive() -> None:
+        await summary_revived(store, made, CREATED + 2 * HOUR, Session())
+
+    assert await changes_to(store, made, revive) == {"outdated": False, "generated_at": later}
+    await store.upsert(made, Session())
+    assert await changes_to(store, report, revive) == {"outdated": False, "published_at": later}

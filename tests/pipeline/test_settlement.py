@@ -1,0 +1,356 @@
+"""What becomes of a delivery: completed, dead-lettered, or given back; and what is recorded of its failure."""
+
+import hashlib
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.clients.telemetry.metrics import Metrics
+from shared.core.errors import DocumentNotFoundError, PermanentError, TransientError
+from shared.core.ids import invalid_key
+from shared.core.runtime import Runtime
+from shared.documents.base import Document
+from shared.documents.failures import FailureRecord
+from shared.documents.messages import Message
+from shared.pipeline.delivery import Delivery, RaiseToAbandon, Settlement
+from shared.pipeline.events.data import ChunksPrepared, JSONParsed, SummaryRecheck
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.runner import StageFailedError, StageRunner
+from shared.pipeline.stage import ScheduledEvent, Stage, StageResult, Work
+from shared.pipeline.topology import CHUNKING
+from tests.support.cosmos_engine import clients_on_engine, stored_fields
+from tests.support.documents import CREATED, new_message
+from tests.support.outbox import Outbox, Sent
+
+NOW = "2026-01-02T03:04:05.000000Z"
+PARSED = JSONParsed(
+    archive_id="a1", message_count=1, message_keys=["m1"], thread_count=1, thread_ids=["t1"],
+    parsing_duration_seconds=0.1, message_threads=["t1"],
+)  # fmt: skip
+PREPARED = ChunksPrepared(
+    message_keys=["m1"], chunk_count=1, chunk_ids=["c1"], chunks_ready=True, chunking_strategy="toy",
+    avg_chunk_size_tokens=1.0, chunk_threads=["t1"],
+)  # fmt: skip
+KEY = "chunking-m1"
+
+
+@dataclass
+class SettledByStage:
+    """As with the preview extension: the stage settles, and notes it."""
+
+    journal: list[str]
+    dead: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    async def complete(self) -> None:
+        self.journal.append("completed")
+
+    async def dead_letter(self, reason: str, description: str) -> bool:
+        self.journal.append("dead-lettered")
+        self.dead.append((reason, json.loads(description)))
+        return True
+
+
+@dataclass
+class Bench:
+    clients: Clients
+    outbox: Outbox
+    reader: InMemoryMetricReader
+    metrics: Metrics
+    settlement: SettledByStage
+    stage: dict[str, Any] = field(default_factory=dict)
+    seen: list[Work] = field(default_factory=list)
+    result: Callable[[], StageResult] = StageResult
+
+    async def work(self, _event: Event[JSONParsed], work: Work) -> StageResult:
+        self.seen.append(work)
+        self.outbox.journal.append("worked")
+        return self.result()
+
+    async def deliver(
+        self, *, attempt: int = 1, session: dict[str, str] | None = None, **fields: Any
+    ) -> None:
+        body = Event.of(PARSED, now=CREATED, attempt=attempt, session=session).to_json()
+        values = {"body": body, "message_id": "id1", "settlement": self.settlement, **fields}
+        stage = Stage(CHUNKING, self.work, lambda _: [("m1", "t1")], **self.stage)
+        await StageRunner(stage, self.clients, metrics=self.metrics).run(Delivery(**values))
+
+    async def fields(self, document: Document) -> dict[str, Any]:
+        return await stored_fields(self.clients.store, document)
+
+    async def record(self, key: str = KEY, attempt: int = 1) -> FailureRecord | None:
+        return await self.clients.store.find(FailureRecord, f"{key}-{attempt}", "chunking", Session())
+
+    def counted(self, metric: str) -> list[dict[str, Any]]:
+        """The labels of what was counted."""
+        data = self.reader.get_metrics_data()
+        return [
+            dict(point.attributes or {})
+            for resource in (data.resource_metrics if data else [])
+            for scope in resource.scope_metrics
+            for instrument in scope.metrics
+            if instrument.name == metric
+            for point in instrument.data.data_points
+        ]
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Bench]:
+    async def sleep(_seconds: float) -> None:
+        """Time passes by itself."""
+
+    outbox, reader = Outbox(), InMemoryMetricReader()
+    metrics = Metrics.on(MeterProvider([reader]).get_meter("test"))
+    runtime = Runtime(now=lambda: CREATED, monotonic=lambda: 0.0, sleep=sleep)
+    async with clients_on_engine(outbox.bus(), runtime) as clients:
+        await clients.store.upsert(new_message(), Session())
+        yield Bench(clients, outbox, reader, metrics, SettledByStage(outbox.journal))
+
+
+def failing(error: Exception) -> Callable[[], StageResult]:
+    def fail() -> StageResult:
+        raise error
+
+    return fail
+
+
+# done
+
+
+async def test_a_delivery_is_completed_after_all_is_announced_and_marked(bench: Bench) -> None:
+    async def mark() -> None:
+        bench.outbox.journal.append("marked")
+
+    bench.result = lambda: StageResult([PREPARED], after_announcing=mark)
+    await bench.deliver()
+    assert bench.outbox.journal == ["worked", "ChunksPrepared", "marked", "completed"]
+    assert await bench.record() is None
+    assert bench.counted("events_processed_total") == [{"service": "chunking", "event_type": "JSONParsed"}]
+
+
+async def test_what_is_announced_carries_the_sessions_tokens(bench: Bench) -> None:
+    bench.result = lambda: StageResult([PREPARED])
+    await bench.deliver(session={"messages": "0:-1#1"})
+    (sent,) = bench.outbox.sent
+    assert (sent.entity, sent.event.data, sent.event.timestamp) == ("topic", PREPARED, CREATED)
+    assert sent.event.session == {"messages": "0:-1#1"}
+
+
+async def test_an_event_for_later_goes_to_the_stages_own_queue(bench: Bench) -> None:
+    recheck = SummaryRecheck(thread_ids=["t1"], versions=["v"], claimed_by="e1")
+    bench.result = lambda: StageResult(scheduled=[ScheduledEvent(90, recheck)])
+    await bench.deliver(session={"messages": "0:-1#1"})
+    (sent,) = bench.outbox.sent
+    assert sent == Sent("chunking", sent.event, CREATED + timedelta(seconds=90))
+    assert (sent.event.data, sent.event.session) == (recheck, {"messages": "0:-1#1"})
+
+
+async def test_the_work_gets_the_events_attempt_and_session(bench: Bench) -> None:
+    await bench.deliver(attempt=3, session={"messages": "0:-1#1"})
+    (work,) = bench.seen
+    assert (work.attempt, work.session.tokens(), work.now()) == (3, {"messages": "0:-1#1"}, CREATED)
+    assert work.clients is bench.clients
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_an_attempt_is_counted_first_where_the_stage_says_so(bench: Bench, first: bool) -> None:
+    bench.stage = {"counts_attempt_first": first}
+    await bench.deliver(attempt=3)
+    fields = await bench.fields(new_message())
+    expected = (3, NOW) if first else (0, None)
+    assert (fields["attemptCount"], fields["lastAttemptTime"]) == expected
+
+
+async def test_the_host_completes_by_the_functions_return(bench: Bench) -> None:
+    await bench.deliver(settlement=RaiseToAbandon())
+    assert bench.outbox.journal == ["worked"]
+
+
+# failed
+
+
+@pytest.mark.parametrize(
+    ("error", "works", "attempts", "reason"),
+    [
+        (PermanentError("no"), 1, 1, "PermanentError: non_retryable_error"),
+        (TypeError("no"), 1, 1, "TypeError: non_retryable_error"),
+        (DocumentNotFoundError("no"), 9, 8, "DocumentNotFoundError: max_attempts_exceeded"),
+    ],
+)
+async def test_what_no_redelivery_can_help_is_dead_lettered_at_once(
+    bench: Bench, error: Exception, works: int, attempts: int, reason: str
+) -> None:
+    bench.result = failing(error)
+    await bench.deliver(body=(body := Event.of(PARSED, now=CREATED).to_json()))
+    kind, _, abandoned = reason.partition(": ")
+    description = {
+        "idempotency_key": KEY,
+        "attempt_count": attempts,
+        "last_error": "no",
+        "error_type": kind,
+        "abandoned_reason": abandoned,
+        "service_name": "chunking",
+        "body_sha256": hashlib.sha256(body).hexdigest(),
+    }
+    assert bench.settlement.dead == [(reason, description)]
+    assert bench.outbox.journal == [*["worked"] * works, "ChunkingFailed", "dead-lettered"]
+    assert bench.counted("failures_total") == [{"service": "chunking", "error_type": kind}]
+
+
+async def test_a_long_error_is_cut_in_the_dead_letters_description(bench: Bench) -> None:
+    bench.result = failing(PermanentError("x" * 2000))
+    await bench.deliver()
+    assert bench.settlement.dead[0][1]["last_error"] == "x" * 1000
+
+
+async def test_a_transient_failure_is_given_back_to_the_broker(bench: Bench) -> None:
+    bench.result = failing(TransientError("busy"))
+    with pytest.raises(StageFailedError, match=r"^TransientError: max_attempts_exceeded: busy$") as raised:
+        await bench.deliver()
+    assert bench.outbox.journal == [*["worked"] * 4, "ChunkingFailed"]
+    assert type(raised.value.__cause__).__name__ == "AbandonedError"
+
+
+async def test_where_only_the_broker_can_set_it_aside_a_permanent_failure_is_given_back(bench: Bench) -> None:
+    bench.result = failing(PermanentError("no"))
+    with pytest.raises(StageFailedError, match=r"^PermanentError: non_retryable_error: no$"):
+        await bench.deliver(settlement=RaiseToAbandon())
+
+
+async def test_a_failure_is_recorded_kept_on_its_documents_and_announced(bench: Bench) -> None:
+    bench.result = failing(PermanentError("no"))
+    session = {"messages": "0:-1#1"}
+    await bench.deliver(attempt=2, delivery_count=5, session=session)
+    record = await bench.record(attempt=2)
+    assert record is not None
+    assert (record.attempt, record.attempt_count, record.delivery_count) == (2, 1, 5)
+    assert (record.message_id, record.abandoned_reason) == ("id1", "non_retryable_error")
+    assert (record.error_kind, record.last_error) == ("permanent", "PermanentError: no")
+    assert (record.timestamp, record.original_event["attempt"]) == (CREATED, 2)  # type: ignore[index]
+    fields = await bench.fields(new_message())
+    assert (fields["attemptCount"], fields["lastAttemptTime"]) == (2, NOW)
+    assert (fields["lastError"], fields["status"]) == ("PermanentError: no", "pending")
+    (sent,) = bench.outbox.sent
+    assert (sent.entity, sent.event.event_type, sent.event.attempt) == ("topic", "ChunkingFailed", 2)
+    assert sent.event.timestamp == CREATED
+    assert sent.event.session.keys() == {"messages"}
+    assert sent.event.data.model_dump()["error_type"] == "PermanentError"
+
+
+async def test_the_failed_event_says_how_often_it_was_tried(bench: Bench) -> None:
+    bench.result = failing(TransientError("busy"))
+    with pytest.raises(StageFailedError):
+        await bench.deliver()
+    (sent,) = bench.outbox.sent
+    assert sent.event.data.model_dump()["retry_count"] == 4
+
+
+async def test_a_failure_for_good_is_the_documents_state_where_the_stage_says_so(bench: Bench) -> None:
+    bench.stage = {"failed_status": "failed_max_retries"}
+    bench.result = failing(PermanentError("no"))
+    await bench.deliver()
+    assert (await bench.fields(new_message()))["status"] == "failed_max_retries"
+
+
+OTHERS_EVENT = Event.of(PREPARED, now=CREATED).to_json()
+
+
+@pytest.mark.parametrize("body", [b"not json", OTHERS_EVENT])
+async def test_what_is_no_event_of_this_stage_is_recorded_and_dead_lettered(
+    bench: Bench, body: bytes
+) -> None:
+    await bench.deliver(body=body)
+    assert bench.outbox.journal == ["dead-lettered"]
+    ((reason, description),) = bench.settlement.dead
+    assert reason == "InvalidEventError: non_retryable_error"
+    assert description["attempt_count"] == 1
+    assert description["body_sha256"] == hashlib.sha256(body).hexdigest()
+    assert description["idempotency_key"] is None
+    record = await bench.record(invalid_key("chunking", body))
+    assert record is not None
+    assert (record.error_type, record.attempt_count) == ("InvalidEventError", 1)
+
+
+async def test_a_failure_that_cannot_be_announced_is_counted_and_hides_nothing(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench.result = failing(PermanentError("no"))
+    bench.outbox.is_down = True
+    await bench.deliver()
+    assert bench.outbox.journal == ["worked", "dead-lettered"]
+    assert await bench.record() is not None
+    assert "chunking could not store the ChunkingFailed" in caplog.text
+    reporting = {"service": "chunking", "error_type": "ReportingError"}
+    assert reporting in bench.counted("failures_total")
+
+
+# delivered again
+
+
+def enqueued(seconds: float) -> dict[str, Any]:
+    return {"enqueued_at": CREATED + timedelta(seconds=seconds)}
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "refused"),
+    [
+        (PermanentError("no"), {"delivery_count": 2}, True),
+        (PermanentError("no"), {"delivery_count": 9, **enqueued(-60)}, True),
+        (PermanentError("no"), {"delivery_count": 2, **enqueued(30)}, True),  # the clocks may differ so much
+        (PermanentError("no"), {"delivery_count": 2, **enqueued(31)}, False),  # sent again since
+        (PermanentError("no"), {"delivery_count": 1}, False),
+        (PermanentError("no"), {"delivery_count": 2, "message_id": "id2"}, False),
+        (PermanentError("no"), {"delivery_count": 2, "attempt": 2}, False),
+        (TransientError("busy"), {"delivery_count": 2}, False),
+    ],
+)
+async def test_what_failed_for_good_before_is_refused_without_doing_the_work_again(
+    bench: Bench, first: Exception, again: dict[str, Any], refused: bool
+) -> None:
+    bench.result = failing(first)
+    try:
+        await bench.deliver()
+    except StageFailedError:
+        assert isinstance(first, TransientError)
+    bench.outbox.journal.clear()
+    bench.result = StageResult
+    await bench.deliver(**again)
+    assert bench.outbox.journal == (["dead-lettered"] if refused else ["worked", "completed"])
+
+
+async def test_a_refusal_names_the_first_failure_and_leaves_its_record(bench: Bench) -> None:
+    bench.result = failing(PermanentError("no"))
+    await bench.deliver()
+    with pytest.raises(StageFailedError, match=r"KnownPoisonError: .*: PermanentError: no$"):
+        await bench.deliver(delivery_count=2, settlement=RaiseToAbandon())
+    record = await bench.record()
+    assert record is not None
+    assert (record.error_type, record.delivery_count) == ("PermanentError", 1)
+
+
+def test_a_delivery_has_defaults_of_a_first_one_that_the_host_settles() -> None:
+    delivery = Delivery(b"")
+    assert (delivery.delivery_count, delivery.message_id, delivery.enqueued_at) == (1, None, None)
+    assert delivery.properties == {}
+    assert isinstance(delivery.settlement, RaiseToAbandon)
+
+
+async def test_the_host_can_not_dead_letter() -> None:
+    settle: Settlement = RaiseToAbandon()
+    refusal: Awaitable[bool] = settle.dead_letter("reason", "description")
+    assert await refusal is False
+
+
+async def test_a_document_of_another_partition_is_not_touched(bench: Bench) -> None:
+    await bench.clients.store.upsert(new_message("m2"), Session())
+    bench.result = failing(PermanentError("no"))
+    await bench.deliver()
+    other = await bench.clients.store.read(Message, "m2", "t1", Session())
+    assert other.lastError is None

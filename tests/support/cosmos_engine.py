@@ -1,0 +1,138 @@
+"""The local Cosmos DB inside the test's process: the real SDK and Store, and no socket between them and the engine.
+
+For tests of conditions and patches: they need what the database does with them, but none of the other services.
+"""
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from types import TracebackType
+from typing import Any, Self, cast
+from urllib.parse import urlsplit
+
+from azure.core.pipeline.transport import AsyncHttpResponse, AsyncHttpTransport, HttpRequest
+from azure.core.utils import CaseInsensitiveDict
+from azure.cosmos.aio import CosmosClient
+
+from localcloud.clock import SystemClock
+from localcloud.cosmos.account import Account, Throughput
+from localcloud.cosmos.auth import EMULATOR_KEY
+from localcloud.cosmos.server import CosmosService
+from localcloud.httpd import Request, Response
+from shared.clients.blobs import Blobs
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Store
+from shared.clients.search.index import Index
+from shared.clients.servicebus.bus import Bus
+from shared.core.runtime import Runtime
+from shared.documents.base import Document
+from shared.documents.containers import CONTAINERS
+from shared.documents.queries.named_query import NamedQuery
+from shared.settings.app import Settings
+
+__all__ = ["changes_to", "clients_on_engine", "stored_fields"]
+
+ENDPOINT = "http://localhost:8081"
+
+
+class _EngineResponse(AsyncHttpResponse):
+    def __init__(self, request: HttpRequest, answer: Response) -> None:
+        super().__init__(request, answer)
+        self.status_code = answer.status
+        self.reason = ""
+        self.headers = CaseInsensitiveDict(answer.headers)
+        self.content_type = "application/json"
+        self._body = answer.body
+
+    def body(self) -> bytes:
+        return self._body
+
+
+class EngineTransport(AsyncHttpTransport[HttpRequest, AsyncHttpResponse]):
+    """Hands the SDK's requests to the service's own handler, signature check included."""
+
+    def __init__(self, service: CosmosService) -> None:
+        self._service = service
+
+    async def send(self, request: HttpRequest, **_options: Any) -> AsyncHttpResponse:
+        url = urlsplit(request.url)
+        target = f"{url.path}?{url.query}" if url.query else url.path
+        headers = {name.lower(): str(value) for name, value in request.headers.items()}
+        body = request.data or b""
+        raw = body.encode() if isinstance(body, str) else cast("bytes", body)
+        handled = self._service.handle(Request(request.method, target, headers, raw))
+        answer = await handled if inspect.isawaitable(handled) else handled
+        await asyncio.sleep(0)  # the service commits in the next turn of the loop, and does not answer before
+        return _EngineResponse(request, answer)
+
+    async def open(self) -> None:
+        """Nothing to connect to."""
+
+    async def close(self) -> None:
+        """Nothing to disconnect from."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None = None,
+        exc_value: BaseException | None = None,
+        traceback: TracebackType | None = None,
+    ) -> None:
+        """Nothing to close."""
+
+
+def _account(database: str) -> Account:
+    """With the app's containers, made without the SDK: every test pays for them."""
+    account, shared_throughput = Account(None, SystemClock()), Throughput()
+    account.create_database({"id": database}, shared_throughput)
+    for spec in CONTAINERS.values():
+        definition = {"id": spec.name, "partitionKey": {"paths": [spec.partition_path], "kind": "Hash"}}
+        account.create_container(
+            database, {**definition, "indexingPolicy": spec.indexing_policy()}, shared_throughput
+        )
+    return account
+
+
+@asynccontextmanager
+async def clients_on_engine(
+    bus: Bus | None = None, runtime: Runtime | None = None, **settings: str
+) -> AsyncIterator[Clients]:
+    """Clients with an empty database of their own. A test that needs a bus brings one; no other service is there."""
+    loaded = Settings.model_validate(
+        {"COSMOS_ENDPOINT": ENDPOINT, "COSMOS_DATABASE": "test", "SEARCH_ENDPOINT": ENDPOINT, **settings}
+    )
+    account = _account(loaded.COSMOS_DATABASE)
+    service = CosmosService(account, host="", port=0, key=EMULATOR_KEY, rate=0, faults=False)
+    try:
+        async with CosmosClient(ENDPOINT, EMULATOR_KEY, transport=EngineTransport(service)) as cosmos:
+            store = Store(cosmos.get_database_client(loaded.COSMOS_DATABASE))
+            absent = (cast("Index", None), cast("Blobs", None))
+            clients = Clients(
+                loaded, store, cast("Bus", bus), *absent, cosmos, AsyncExitStack(), runtime or Runtime()
+            )
+            yield clients
+    finally:
+        account.store.end_group()
+        account.close()
+
+
+async def stored_fields(store: Store, document: Document, session: Session | None = None) -> dict[str, Any]:
+    """The document as it is stored, without what the database itself writes."""
+    query = NamedQuery("stored", document.container, "SELECT * FROM c WHERE c.id = @id")
+    (stored,) = [row async for row in store.query(query, session or Session(), id=document.id)]
+    return {name: value for name, value in stored.items() if not name.startswith("_")}
+
+
+async def changes_to(
+    store: Store, document: Document, change: Callable[[], Awaitable[Any]]
+) -> dict[str, Any]:
+    """Store the document, make the change, and say which fields have another value now."""
+    await store.upsert(document, Session())
+    before = await stored_fields(store, document)
+    await change()
+    after = await stored_fields(store, document)
+    return {name: after.get(name) for name in before | after if before.get(name) != after.get(name)}

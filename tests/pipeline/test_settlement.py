@@ -21,7 +21,7 @@ from shared.documents.base import Document
 from shared.documents.failures import FailureRecord
 from shared.documents.messages import Message
 from shared.pipeline.delivery import Delivery, RaiseToAbandon, Settlement
-from shared.pipeline.events.data import ChunksPrepared, JSONParsed, SummaryRecheck
+from shared.pipeline.event_types import ChunksPrepared, JSONParsed, SummaryRecheck
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.runner import StageFailedError, StageRunner
 from shared.pipeline.stage import ScheduledEvent, Stage, StageResult, Work

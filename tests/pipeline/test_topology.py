@@ -9,7 +9,6 @@ import pytest
 from shared.documents.containers import CONTAINERS
 from shared.pipeline.event_types import SummaryRecheck
 from shared.pipeline.events.catalogue import CATALOGUE
-from shared.pipeline.events.data import SummaryRecheck
 from shared.pipeline.topology import (
     FAILURES,
     INGESTION,

@@ -9,16 +9,8 @@ import apsw
 import orjson
 
 from localcloud.clock import Clock
+from localcloud.cosmos import errors
 from localcloud.cosmos.container import Container, check_ttl
-from localcloud.cosmos.errors import (
-    CosmosError,
-    bad_request,
-    conflict,
-    not_found,
-    not_json,
-    precondition_failed,
-    too_large,
-)
 from localcloud.cosmos.keys import PartitionKey
 from localcloud.cosmos.patch import apply_patch
 from localcloud.cosmos.rids import document_rid, new_etag
@@ -56,11 +48,11 @@ class Written:
 
 def check_id(value: Any, longest: int = MAX_ID_LENGTH) -> str:
     if not isinstance(value, str) or not value:
-        raise bad_request(
+        raise errors.bad_request(
             "The input content is invalid because the required properties - 'id; ' - are missing"
         )
     if len(value) > longest or _FORBIDDEN_IN_ID.search(value):
-        raise bad_request(
+        raise errors.bad_request(
             f"Id contains illegal chars (/ \\ ? #) or is too long. Ensure to provide a unique non-empty "
             f"string less than '{longest + 1 if longest == MAX_ID_LENGTH else longest}' characters."
         )
@@ -69,15 +61,17 @@ def check_id(value: Any, longest: int = MAX_ID_LENGTH) -> str:
 
 def parse_document(body: bytes) -> dict[str, Any]:
     if len(body) > MAX_DOCUMENT_BYTES:
-        raise too_large(f"Request size is too large: a document has at most {MAX_DOCUMENT_BYTES} bytes")
+        raise errors.too_large(
+            f"Request size is too large: a document has at most {MAX_DOCUMENT_BYTES} bytes"
+        )
     try:
         document = orjson.loads(body)
     except ValueError as error:
-        raise not_json(body, error) from None
+        raise errors.not_json(body, error) from None
     if not isinstance(document, dict):
-        raise bad_request("a document is a JSON object")
+        raise errors.bad_request("a document is a JSON object")
     if body.count(b"[") + body.count(b"{") > MAX_NESTING and _nesting(document) > MAX_NESTING:
-        raise bad_request(f"a document is nested at most {MAX_NESTING} levels deep")
+        raise errors.bad_request(f"a document is nested at most {MAX_NESTING} levels deep")
     return document
 
 
@@ -101,7 +95,9 @@ class Documents:
     def read(self, container: Container, view: View, doc_id: str, key: PartitionKey) -> Row:
         row = self.store.find(view.table, doc_id, key.text, int(self.clock.now()))
         if row is None:
-            raise not_found(f"the document {doc_id!r} with the partition key {key.text} in {container.id!r}")
+            raise errors.not_found(
+                f"the document {doc_id!r} with the partition key {key.text} in {container.id!r}"
+            )
         return row
 
     def create(self, container: Container, key: PartitionKey, document: dict[str, Any]) -> Written:
@@ -149,7 +145,7 @@ class Documents:
         if isinstance(change, list):
             change = {"operations": change}
         if not isinstance(change, dict):
-            raise bad_request("a patch is an object with operations and, if need be, a condition")
+            raise errors.bad_request("a patch is an object with operations and, if need be, a condition")
         row = self._existing(container, doc_id, key, self.store.find)
         _check_conditions(row, conditions)
         if change.get("condition") is not None:
@@ -197,13 +193,15 @@ class Documents:
     def _existing(self, container: Container, doc_id: str, key: PartitionKey, find: Find) -> Row:
         row = self._find(container, doc_id, key, find)
         if row is None:
-            raise not_found(f"the document {doc_id!r} with the partition key {key.text} in {container.id!r}")
+            raise errors.not_found(
+                f"the document {doc_id!r} with the partition key {key.text} in {container.id!r}"
+            )
         return row
 
     def _check_key(self, container: Container, key: PartitionKey, document: dict[str, Any]) -> None:
         own = container.key.text_in(document)
         if own != key.text:
-            raise bad_request(
+            raise errors.bad_request(
                 f"PartitionKey extracted from document ({own}) doesn't match the one specified in the "
                 f"header ({key.text})",
                 substatus=1001,
@@ -244,7 +242,9 @@ class Documents:
         )
         body = orjson.dumps(document).decode()
         if len(body) > MAX_DOCUMENT_BYTES:
-            raise too_large(f"Request size is too large: a document has at most {MAX_DOCUMENT_BYTES} bytes")
+            raise errors.too_large(
+                f"Request size is too large: a document has at most {MAX_DOCUMENT_BYTES} bytes"
+            )
         return row._replace(
             lsn=container.next_lsn, expires=container.expiry(document, row.ts), etag=etag, body=body
         )
@@ -263,8 +263,8 @@ class Documents:
         container.advance(row.range)
         self.replica.record(container, row.range, row.k, row)
 
-    def _conflict(self, container: Container, row: Row) -> CosmosError:
-        return conflict(
+    def _conflict(self, container: Container, row: Row) -> errors.CosmosError:
+        return errors.conflict(
             "Entity with the specified id already exists in the system, or it breaks a unique key of the "
             f"container: {row.id!r} with the partition key {row.pk} in {container.id!r}"
         )
@@ -276,18 +276,18 @@ class Documents:
 
     def _check_filter(self, container: Container, row: Row, condition: Any) -> None:
         if not isinstance(condition, str):
-            raise bad_request("a patch's condition is text: from c where ...")
+            raise errors.bad_request("a patch's condition is text: from c where ...")
         program = compile_query(parse_condition(condition), {}, ["d.k = :k"])
         sql = program.sql_from(container.table, [])
         if not self.store.rows(sql, {**program.bindings({}), "k": row.k}):
-            raise precondition_failed("the document does not meet the patch's condition")
+            raise errors.precondition_failed("the document does not meet the patch's condition")
 
 
 def _check_conditions(row: Row, conditions: Conditions) -> None:
     wanted, unwanted = conditions.if_match, conditions.if_none_match
     if wanted is not None and wanted not in ("*", row.etag):
-        raise precondition_failed(
+        raise errors.precondition_failed(
             f"One of the specified pre-condition is not met: the document's etag is {row.etag}, not {wanted}"
         )
     if unwanted is not None and unwanted in ("*", row.etag):
-        raise precondition_failed("One of the specified pre-condition is not met: the document exists")
+        raise errors.precondition_failed("One of the specified pre-condition is not met: the document exists")

@@ -15,6 +15,7 @@ from typing import Any
 import azure.functions as func
 
 from localcloud.clock import Clock, SystemClock
+from localcloud.functions import timers
 from localcloud.functions.admin import NOT_REPRODUCED, AdminApi
 from localcloud.functions.definitions import Function, HttpTrigger, ServiceBusTrigger, TimerTrigger
 from localcloud.functions.dispatch import Dispatcher
@@ -29,13 +30,6 @@ from localcloud.functions.routes import Router
 from localcloud.functions.schedule import parse_schedule
 from localcloud.functions.servicebus import ServiceBusListener, connector
 from localcloud.functions.settings import find_connection
-from localcloud.functions.timers import (
-    ClockWaiter,
-    ScheduleMonitor,
-    TimerListener,
-    TimerRules,
-    timer_argument,
-)
 from localcloud.httpd import HttpServer, Request, listen, port_of
 
 log = logging.getLogger(__name__)
@@ -63,7 +57,7 @@ class FunctionsHost:
         self._clock = clock or SystemClock()
         self._listeners: list[ServiceBusListener] = []
         self._tasks: list[asyncio.Task[None]] = []
-        self._timers: list[TimerListener] = []
+        self._timers: list[timers.TimerListener] = []
         self._app: LoadedApp
         self._invoker: Invoker
         self._admin: AdminApi
@@ -121,18 +115,20 @@ class FunctionsHost:
                 self._listeners.append(listener)
                 self._tasks.append(asyncio.create_task(listener.run()))
 
-    def _timer(self, function: Function, trigger: TimerTrigger) -> TimerListener:
+    def _timer(self, function: Function, trigger: TimerTrigger) -> timers.TimerListener:
         schedule = parse_schedule(trigger.schedule, os.environ.get("WEBSITE_TIME_ZONE"))
         now = datetime.fromtimestamp(self._clock.now(), UTC)
         monitored = trigger.use_monitor and not schedule.is_sub_minute(now)
-        rules = TimerRules(schedule, run_on_startup=trigger.run_on_startup, monitored=monitored)
+        rules = timers.TimerRules(schedule, run_on_startup=trigger.run_on_startup, monitored=monitored)
 
         async def invoke(argument: Any) -> None:
             reason = f"Timer fired at {datetime.fromtimestamp(self._clock.now(), UTC).isoformat()}"
             await invoke_with_retries(self._invoker, function, argument, reason)
 
-        monitor = ScheduleMonitor(self._options.data / "timers")
-        return TimerListener(function.name, rules, invoke, monitor, self._clock, ClockWaiter(self._clock))
+        monitor = timers.ScheduleMonitor(self._options.data / "timers")
+        return timers.TimerListener(
+            function.name, rules, invoke, monitor, self._clock, timers.ClockWaiter(self._clock)
+        )
 
     def _listener(self, function: Function, trigger: ServiceBusTrigger) -> ServiceBusListener:
         options = self._app.config.service_bus
@@ -148,7 +144,7 @@ class FunctionsHost:
         trigger, plan = function.trigger, function.plan
         argument: Any
         if isinstance(trigger, TimerTrigger):
-            argument = timer_argument(None, past_due=False)
+            argument = timers.timer_argument(None, past_due=False)
         elif isinstance(trigger, HttpTrigger):
             argument = decode_request(Request("POST", "/", {"host": "localhost"}, text.encode()), {})
         else:

@@ -4,6 +4,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from localcloud.servicebus.amqp import codec
+from localcloud.servicebus.amqp import performatives as frames
 from localcloud.servicebus.amqp.codec import NULL
 from localcloud.servicebus.amqp.links import (
     INCOMING_CREDIT,
@@ -14,26 +15,6 @@ from localcloud.servicebus.amqp.links import (
     Outcome,
     OutgoingLink,
     remaining_grant,
-)
-from localcloud.servicebus.amqp.performatives import (
-    ACCEPTED,
-    ATTACH,
-    BEGIN,
-    DETACH,
-    FLOW,
-    TRANSFER_OVERHEAD,
-    Attach,
-    Begin,
-    Detach,
-    Disposition,
-    Flow,
-    Transfer,
-    encode_continuation,
-    encode_disposition,
-    encode_error,
-    encode_frame,
-    encode_performative,
-    encode_transfer,
 )
 from localcloud.servicebus.errors import BrokerError, NotAllowed, QuotaExceeded
 
@@ -46,7 +27,7 @@ OUTGOING_WINDOW = 5000  # only announced: nothing is kept for a resend
 
 
 class Session:
-    def __init__(self, connection: "Connection", channel: int, begin: Begin) -> None:
+    def __init__(self, connection: "Connection", channel: int, begin: frames.Begin) -> None:
         self.connection = connection
         self.channel = channel
         self.links: dict[int, Link] = {}
@@ -59,7 +40,7 @@ class Session:
         self._accepted: tuple[int, int] | None = None  # deliveries to acknowledge together
         self._received = 0  # transfers since the window was last renewed
         self.send(
-            BEGIN,
+            frames.BEGIN,
             codec.ushort(channel),
             codec.uint(0),
             codec.uint(INCOMING_WINDOW),
@@ -68,11 +49,13 @@ class Session:
         )
 
     def send(self, descriptor: int, *fields: bytes) -> None:
-        self.connection.send(encode_frame(self.channel, encode_performative(descriptor, *fields)))
+        self.connection.send(
+            frames.encode_frame(self.channel, frames.encode_performative(descriptor, *fields))
+        )
 
     # links
 
-    def on_attach(self, attach: Attach) -> None:
+    def on_attach(self, attach: frames.Attach) -> None:
         if not 0 <= attach.handle <= HANDLE_MAX:
             raise QuotaExceeded(f"a session has handles from 0 to {HANDLE_MAX}")
         if attach.handle in self.links:
@@ -93,10 +76,10 @@ class Session:
         if isinstance(link, IncomingLink):
             self._send_flow(link)
 
-    def _send_attach(self, attach: Attach, source: bytes, target: bytes) -> None:
+    def _send_attach(self, attach: frames.Attach, source: bytes, target: bytes) -> None:
         we_send = attach.role
         self.send(
-            ATTACH,
+            frames.ATTACH,
             codec.string(attach.name),
             codec.uint(attach.handle),
             codec.boolean(not we_send),
@@ -111,16 +94,16 @@ class Session:
             NULL if we_send else codec.ulong(MAX_TRANSFER_BYTES),
         )
 
-    def _refuse(self, attach: Attach, error: BrokerError) -> None:
+    def _refuse(self, attach: frames.Attach, error: BrokerError) -> None:
         """Answer with an attach without source and target, then detach with the error (AMQP 1.0, 2.6.3)."""
         self._send_attach(attach, NULL, NULL)
         self._send_detach(attach.handle, error)
 
     def _send_detach(self, handle: int, error: BrokerError | None) -> None:
-        reason = encode_error(error.condition, error.description) if error is not None else NULL
-        self.send(DETACH, codec.uint(handle), codec.TRUE, reason)
+        reason = frames.encode_error(error.condition, error.description) if error is not None else NULL
+        self.send(frames.DETACH, codec.uint(handle), codec.TRUE, reason)
 
-    def on_detach(self, detach: Detach) -> None:
+    def on_detach(self, detach: frames.Detach) -> None:
         link = self.links.pop(detach.handle, None)
         if link is None:
             return  # the answer to our own detach, or a repeated one
@@ -149,7 +132,7 @@ class Session:
 
     # flow
 
-    def on_flow(self, flow: Flow) -> None:
+    def on_flow(self, flow: frames.Flow) -> None:
         was_shut = not self._has_room
         self._peer_window = remaining_grant(
             flow.incoming_window, since=flow.next_incoming_id or 0, sent=self._next_outgoing_id
@@ -173,12 +156,12 @@ class Session:
             codec.uint(OUTGOING_WINDOW),
         )
         if link is None:
-            self.send(FLOW, *windows)
+            self.send(frames.FLOW, *windows)
             return
         if isinstance(link, IncomingLink):
             link.replenish()
         counts = (codec.uint(link.handle), codec.uint(link.delivery_count), codec.uint(link.credit))
-        self.send(FLOW, *windows, *counts, NULL, codec.boolean(drained))
+        self.send(frames.FLOW, *windows, *counts, NULL, codec.boolean(drained))
 
     def finish_drain(self, link: OutgoingLink) -> None:
         link.use_up_credit()
@@ -186,7 +169,7 @@ class Session:
 
     # deliveries from the peer
 
-    def on_transfer(self, transfer: Transfer, payload: bytes) -> None:
+    def on_transfer(self, transfer: frames.Transfer, payload: bytes) -> None:
         self._next_incoming_id = (self._next_incoming_id + 1) % SERIAL_NUMBERS
         self._received += 1
         link = self.links.get(transfer.handle)
@@ -199,7 +182,7 @@ class Session:
             self._received = 0
             self._send_flow(None)
 
-    def _gather(self, link: IncomingLink, transfer: Transfer, payload: bytes) -> None:
+    def _gather(self, link: IncomingLink, transfer: frames.Transfer, payload: bytes) -> None:
         """Handle one frame of a delivery that has several."""
         if transfer.aborted:
             link.discard_partial()
@@ -213,7 +196,7 @@ class Session:
             whole = link.take_gathered()
             self._on_delivery(link, first._replace(settled=settled, state=state), whole)
 
-    def _on_delivery(self, link: IncomingLink, transfer: Transfer, payload: bytes) -> None:
+    def _on_delivery(self, link: IncomingLink, transfer: frames.Transfer, payload: bytes) -> None:
         """Pass a complete delivery to the endpoint and answer with its outcome."""
         number = transfer.delivery_id
         if number is None:
@@ -228,7 +211,7 @@ class Session:
 
     def _answer(self, number: int, outcome: Outcome) -> None:
         # Accepted deliveries in a row get one disposition, sent when the turn's changes are committed.
-        if outcome is ACCEPTED:
+        if outcome is frames.ACCEPTED:
             if self._accepted is not None and self._accepted[1] + 1 == number:
                 self._accepted = (self._accepted[0], number)
                 return
@@ -236,12 +219,14 @@ class Session:
             self._accepted = (number, number)
             self.connection.acknowledging.add(self)
         else:
-            self.connection.send(encode_disposition(self.channel, number, number, outcome, role=True))
+            self.connection.send(frames.encode_disposition(self.channel, number, number, outcome, role=True))
 
     def acknowledge(self) -> None:
         if self._accepted is not None:
             first, last = self._accepted
-            self.connection.send(encode_disposition(self.channel, first, last, ACCEPTED, role=True))
+            self.connection.send(
+                frames.encode_disposition(self.channel, first, last, frames.ACCEPTED, role=True)
+            )
             self._accepted = None
 
     # deliveries to the peer
@@ -267,16 +252,18 @@ class Session:
         if not settled:
             self._unsettled[number] = (link, tag)
         link.use_credit()
-        room = self.connection.peer_max_frame - TRANSFER_OVERHEAD
+        room = self.connection.peer_max_frame - frames.TRANSFER_OVERHEAD
         more = len(payload) > room
         first = payload[:room] if more else payload
         self._transmit(
-            encode_transfer(self.channel, link.handle, number, tag, settled=settled, more=more, payload=first)
+            frames.encode_transfer(
+                self.channel, link.handle, number, tag, settled=settled, more=more, payload=first
+            )
         )
         for start in range(room, len(payload), room):
             part = payload[start : start + room]
             rest = start + room < len(payload)
-            self._transmit(encode_continuation(self.channel, link.handle, more=rest, payload=part))
+            self._transmit(frames.encode_continuation(self.channel, link.handle, more=rest, payload=part))
 
     def _transmit(self, frame: bytes) -> None:
         if self._peer_window > 0 and not self._blocked:
@@ -294,7 +281,7 @@ class Session:
         self._peer_window -= 1
         self._next_outgoing_id = (self._next_outgoing_id + 1) % SERIAL_NUMBERS
 
-    def on_disposition(self, disposition: Disposition) -> None:
+    def on_disposition(self, disposition: frames.Disposition) -> None:
         """Settle deliveries, and confirm the outcomes unless the peer has settled already."""
         if not disposition.role:
             return  # about deliveries that the peer sent
@@ -326,7 +313,7 @@ class Session:
             at += 1
             while at < len(confirmed) and confirmed[at] == (last + 1, outcome):
                 last, at = last + 1, at + 1
-            self.connection.send(encode_disposition(self.channel, first, last, outcome, role=False))
+            self.connection.send(frames.encode_disposition(self.channel, first, last, outcome, role=False))
 
 
 def _echo_terminus(terminus: Any) -> bytes:

@@ -3,7 +3,7 @@
 from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
 
-from localcloud.servicebus.amqp import codec
+from localcloud.servicebus.amqp import codec, decoding
 from localcloud.servicebus.amqp.codec import NULL
 from localcloud.servicebus.amqp.decoding import Described
 from localcloud.servicebus.amqp.links import Endpoint, IncomingLink, Link, Outcome, OutgoingLink
@@ -147,7 +147,7 @@ class ReceiveEndpoint(Endpoint):
         error = state.value[0] if state.value else None
         info = _map_field(error, 2) if isinstance(error, Described) else {}
         reason, description = (
-            as_text(codec.decode(info.pop(name, NULL))[0])
+            as_text(decoding.decode(info.pop(name, NULL))[0])
             for name in (DEAD_LETTER_REASON, DEAD_LETTER_DESCRIPTION)
         )
         self._queue.dead_letter(tag, reason, description, info)
@@ -173,14 +173,14 @@ def _map_field(composite: Described, index: int) -> dict[str, bytes]:
     fields = composite.value if isinstance(composite.value, list) else []
     if len(fields) <= index or not isinstance(fields[index], dict):
         return {}
-    return properties_to_modify(codec.encoded_items(composite.encoded)[index])
+    return properties_to_modify(decoding.encoded_items(composite.encoded)[index])
 
 
 def properties_to_modify(encoded: bytes) -> dict[str, bytes]:
     """Application properties from an encoded map. They stay encoded, so that they keep their AMQP types."""
-    properties = {str(name): value for name, value in codec.encoded_map(encoded).items()}
+    properties = {str(name): value for name, value in decoding.encoded_map(encoded).items()}
     for name, value in properties.items():
-        if not codec.is_simple(value):
+        if not decoding.is_simple(value):
             raise ArgumentInvalid(f"Properties to modify: '{name}' is not a simple value.")
     return properties
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from localcloud.servicebus.amqp import codec
+from localcloud.servicebus.amqp import codec, decoding
 from localcloud.servicebus.deliveries import encode_delivery
 from localcloud.servicebus.endpoints import as_text, properties_to_modify
 from localcloud.servicebus.engine import Namespace, Subscription, Topic
@@ -125,7 +125,7 @@ class ManagementNode:
     def _settlement(self, status: str, request: Request) -> Callable[[bytes], None]:
         queue = self._queue
         request.field("properties-to-modify", dict, default={})
-        encoded = codec.encoded_map(request.encoded_body).get("properties-to-modify")
+        encoded = decoding.encoded_map(request.encoded_body).get("properties-to-modify")
         changes = properties_to_modify(encoded) if encoded is not None else {}
         if status == "completed":
             return queue.complete

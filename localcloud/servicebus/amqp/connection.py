@@ -33,10 +33,8 @@ IDLE_SECONDS = 120.0  # announced as idle-time-out
 MECHANISMS = ("MSSBCBS", "PLAIN", "ANONYMOUS", "EXTERNAL")
 
 
-class FramingError(BrokerError):
+class FramingError(BrokerError, condition="amqp:connection:framing-error"):
     """The peer broke the AMQP framing."""
-
-    condition = "amqp:connection:framing-error"
 
 
 class Host(Protocol):
@@ -381,10 +379,8 @@ class Connection(asyncio.Protocol):
             self._host.wake(self)
 
 
-class _ShutDownError(BrokerError):
+class _ShutDownError(BrokerError, condition="amqp:connection:forced"):
     """The local Service Bus is shutting down."""
-
-    condition = "amqp:connection:forced"
 
 
 def _symbol32(name: str) -> bytes:

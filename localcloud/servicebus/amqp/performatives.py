@@ -3,7 +3,7 @@
 import struct
 from typing import Any, NamedTuple
 
-from localcloud.servicebus.amqp import codec
+from localcloud.servicebus.amqp import codec, decoding
 from localcloud.servicebus.amqp.codec import FALSE, NULL, TRUE
 from localcloud.servicebus.amqp.decoding import DecodeError
 
@@ -149,7 +149,7 @@ def parse_performative(frame: bytes, start: int, *, sasl: bool = False) -> tuple
     """The performative at `start` of a frame, and where its payload begins."""
     if not frame.startswith(b"\x00\x53", start):
         raise DecodeError("a frame holds a performative, described by a small ulong")
-    fields, end = codec.decode(frame, start + 3)
+    fields, end = decoding.decode(frame, start + 3)
     kind = (_SASL_KINDS if sasl else _AMQP_KINDS).get(frame[start + 2])
     if kind is None or type(fields) is not list:
         raise DecodeError(f"0x{frame[start + 2]:02x} is no performative that a server takes")

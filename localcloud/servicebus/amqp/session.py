@@ -3,7 +3,7 @@
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from localcloud.servicebus.amqp import codec
+from localcloud.servicebus.amqp import codec, decoding
 from localcloud.servicebus.amqp import performatives as frames
 from localcloud.servicebus.amqp.codec import NULL
 from localcloud.servicebus.amqp.links import (
@@ -318,7 +318,7 @@ class Session:
 
 def _echo_terminus(terminus: Any) -> bytes:
     """Source or target with the peer's address unchanged: clients compare it."""
-    if not isinstance(terminus, codec.Described) or not isinstance(terminus.value, list):
+    if not isinstance(terminus, decoding.Described) or not isinstance(terminus.value, list):
         return NULL
     address = terminus.value[0] if terminus.value else None
     return codec.described(

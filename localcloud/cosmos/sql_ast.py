@@ -3,7 +3,7 @@
 What a plan rewrites keeps its own text beside its expression.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Union
 
 AGGREGATES = frozenset({"COUNT", "COUNTIF", "SUM", "AVG", "MIN", "MAX"})
@@ -157,19 +157,13 @@ class Query:
     limit: Expr | None = None
     from_text: str = ""
     where_text: str = ""
-    aggregates: bool = field(default=False)
+    aggregates: bool = False
 
     @property
     def needs_plan(self) -> bool:
         """Whether the results of several ranges cannot simply be put one after the other."""
-        return bool(
-            self.order_by
-            or self.group_by
-            or self.distinct
-            or self.aggregates
-            or self.top is not None
-            or self.offset is not None
-        )
+        combined = self.order_by or self.group_by or self.distinct or self.aggregates
+        return bool(combined) or self.top is not None or self.offset is not None
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:

@@ -85,10 +85,9 @@ def _describe(query: ast.Query, parameters: dict[str, Any], info: dict[str, Any]
     if query.order_by:
         info["rewrittenQuery"] = _ordered(query, parameters)
     elif query.offset is not None:
-        info["rewrittenQuery"] = (
-            f"SELECT {'DISTINCT ' if query.distinct else ''}{_selection(query)} {_from_where(query)} "
-            f"{_window(query, parameters)}"
-        )
+        selected = "*" if query.select is None else f"VALUE {_payload(query)}"
+        head = f"SELECT {'DISTINCT ' if query.distinct else ''}{selected}"
+        info["rewrittenQuery"] = f"{head} {_from_where(query)} {_window(query, parameters)}"
     return needed
 
 
@@ -178,10 +177,6 @@ def _payload(query: ast.Query) -> str:
         return query.select[0].text
     members = ", ".join(f"{orjson.dumps(item.alias).decode()}: {item.text}" for item in query.select)
     return "{" + members + "}"
-
-
-def _selection(query: ast.Query) -> str:
-    return "*" if query.select is None else f"VALUE {_payload(query)}"
 
 
 def _from_where(query: ast.Query) -> str:

@@ -8,7 +8,7 @@ from localcloud.functions.ncrontab import ScheduleError
 from localcloud.functions.problems import Problems
 from localcloud.functions.schedule import parse_schedule
 from localcloud.functions.settings import find_connection
-from localcloud.functions.timespan import parse_timespan
+from localcloud.timespan import parse_timespan
 
 DEFAULT_CONNECTION = "AzureWebJobsServiceBus"
 LONGEST_DELAY_SECONDS = 2_147_483_647.0

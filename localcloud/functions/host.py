@@ -25,7 +25,6 @@ from localcloud.functions.invocation import Call, Invoker, pool_size
 from localcloud.functions.keys import AccessKeys
 from localcloud.functions.loader import LoadedApp, load_app
 from localcloud.functions.messages import text_argument
-from localcloud.functions.retries import invoke_with_retries
 from localcloud.functions.routes import Router
 from localcloud.functions.schedule import parse_schedule
 from localcloud.functions.servicebus import ServiceBusListener, connector
@@ -123,12 +122,10 @@ class FunctionsHost:
 
         async def invoke(argument: Any) -> None:
             reason = f"Timer fired at {datetime.fromtimestamp(self._clock.now(), UTC).isoformat()}"
-            await invoke_with_retries(self._invoker, function, argument, reason)
+            await timers.invoke_with_retries(self._invoker, function, argument, reason)
 
         monitor = timers.ScheduleMonitor(self._options.data / "timers")
-        return timers.TimerListener(
-            function.name, rules, invoke, monitor, self._clock, timers.ClockWaiter(self._clock)
-        )
+        return timers.TimerListener(function.name, rules, invoke, monitor, self._clock)
 
     def _listener(self, function: Function, trigger: ServiceBusTrigger) -> ServiceBusListener:
         options = self._app.config.service_bus
@@ -140,7 +137,13 @@ class FunctionsHost:
 
     async def _call_directly(self, function: Function, given: Any) -> None:
         """As POST /admin/functions/{name} asks, with its input as the trigger's value."""
-        text = given if isinstance(given, str) else "" if given is None else _json(given)
+        text = (
+            given
+            if isinstance(given, str)
+            else ""
+            if given is None
+            else json.dumps(given, ensure_ascii=False)
+        )
         trigger, plan = function.trigger, function.plan
         argument: Any
         if isinstance(trigger, TimerTrigger):
@@ -218,10 +221,6 @@ async def _flush_telemetry() -> None:
                 await asyncio.to_thread(flush)
     except TimeoutError:
         log.warning("telemetry could not be sent within %.0f s", FLUSH_SECONDS)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _describe(function: Function, app: LoadedApp, base_url: str) -> str:

@@ -5,7 +5,7 @@ from typing import Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from localcloud.functions.ncrontab import MINUTE, ScheduleError, is_cron, parse_cron
-from localcloud.functions.timespan import format_timespan, parse_timespan
+from localcloud.timespan import format_timespan, parse_timespan
 
 
 class Schedule(Protocol):

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localcloud.search.errors import SearchError, bad_request, invalid_expression, shown, unsupported
+from localcloud.search.errors import bad_request, invalid_expression, shown, unsupported
 from localcloud.search.facets import Facet, parse_facet
 from localcloud.search.fields import COMPLEX, Field
 from localcloud.search.filter_parser import parse_filter
 from localcloud.search.filters import Filter
 from localcloud.search.schema import Schema
+from localcloud.search.values import wrong_length
 
 PAGE = 50
 MAX_PAGE = 1000
@@ -269,7 +270,7 @@ def _vector_query(item: Any, schema: Schema) -> VectorQuery:
     vector = _query_vector(item.get("vector"))
     for searched in fields:
         if len(vector) != searched.dimensions:
-            raise _wrong_length(searched, len(vector))
+            raise bad_request(wrong_length(searched, len(vector)))
     weight = item.get("weight")
     if weight is not None and (
         isinstance(weight, bool) or not isinstance(weight, int | float) or weight <= 0
@@ -304,10 +305,3 @@ def _query_vector(value: Any) -> NDArray[np.float64]:
     if not np.isfinite(vector).all():
         raise bad_request("'vector' must be an array of finite numbers.")
     return vector.astype(np.float64)
-
-
-def _wrong_length(searched: Field, length: int) -> SearchError:
-    return bad_request(
-        f"The vector field '{searched.path}', with dimension of '{searched.dimensions}', expects a length of "
-        f"'{searched.dimensions}'. However, the provided vector has a length of '{length}'."
-    )

@@ -25,7 +25,7 @@ from localcloud.search.catalog import Catalog
 from localcloud.search.documents import Action
 from localcloud.search.errors import DocumentError, SearchError, bad_request
 from localcloud.search.operations import Answer, Call, Operation, find_operation
-from localcloud.search.tls import server_context
+from localcloud.tls import server_context
 
 log = logging.getLogger(__name__)
 

@@ -250,11 +250,7 @@ def _address(link: Link) -> str:
     if isinstance(terminus, Described) and terminus.descriptor == _COORDINATOR:
         raise errors.NotSupported("The local Service Bus has no transactions.")
     wanted = _SOURCE if isinstance(link, OutgoingLink) else _TARGET
-    if (
-        not isinstance(terminus, Described)
-        or terminus.descriptor != wanted
-        or not isinstance(terminus.value, list)
-    ):
+    if not isinstance(terminus, Described) or (terminus.descriptor, type(terminus.value)) != (wanted, list):
         raise errors.NotAllowed("A link names what it is attached to: a source or a target with an address.")
     address = terminus.value[0] if terminus.value else None
     if not isinstance(address, str) or not address:

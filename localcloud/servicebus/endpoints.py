@@ -3,6 +3,7 @@
 from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
 
+from localcloud.servicebus import errors
 from localcloud.servicebus.amqp import codec, decoding
 from localcloud.servicebus.amqp.codec import NULL
 from localcloud.servicebus.amqp.decoding import Described
@@ -10,12 +11,6 @@ from localcloud.servicebus.amqp.links import Endpoint, IncomingLink, Link, Outco
 from localcloud.servicebus.amqp.performatives import ACCEPTED, Transfer, encode_error, encode_performative
 from localcloud.servicebus.deliveries import encode_delivery
 from localcloud.servicebus.entities import DEAD_LETTER_DESCRIPTION, DEAD_LETTER_REASON, Queue
-from localcloud.servicebus.errors import (
-    ArgumentInvalid,
-    BrokerError,
-    NotSupported,
-    QuotaExceeded,
-)
 from localcloud.servicebus.locks import new_lock_token
 from localcloud.servicebus.messages import BATCH_FORMAT, parse_batch, parse_message
 from localcloud.servicebus.requests import Reply, Request
@@ -32,7 +27,7 @@ RELEASED = codec.described(_RELEASED, b"\x45")
 MAX_WAITING_REPLIES = 1000
 
 
-def rejected(error: BrokerError) -> Outcome:
+def rejected(error: errors.BrokerError) -> Outcome:
     return encode_performative(_REJECTED, encode_error(error.condition, error.description))
 
 
@@ -46,13 +41,13 @@ class SendEndpoint(Endpoint):
         try:
             broker.inject_fault(link, "send")
             if transfer.state is not None:
-                raise NotSupported("The local Service Bus has no transactions.")
+                raise errors.NotSupported("The local Service Bus has no transactions.")
             if transfer.message_format == BATCH_FORMAT:
                 messages = parse_batch(payload)
             else:
                 messages = [parse_message(payload)]
             broker.namespace.send(self._queue, messages)
-        except BrokerError as error:
+        except errors.BrokerError as error:
             return rejected(error)
         broker.end_turn_soon()
         return ACCEPTED
@@ -101,7 +96,7 @@ class ReceiveEndpoint(Endpoint):
     def _deliver_next(self, link: OutgoingLink) -> bool:
         try:
             fault = self._broker.inject_fault(link, "receive")
-        except BrokerError as error:
+        except errors.BrokerError as error:
             link.session.detach(link, error)
             return True
         queue = self._queue
@@ -119,7 +114,7 @@ class ReceiveEndpoint(Endpoint):
             state = _NO_OUTCOME  # settled without an outcome is released
         try:
             outcome = self._settle(link, tag, state)
-        except BrokerError as error:
+        except errors.BrokerError as error:
             return rejected(error)
         self._broker.end_turn_soon()
         return outcome
@@ -137,7 +132,7 @@ class ReceiveEndpoint(Endpoint):
             self._dead_letter(tag, state)
             return REJECTED
         if descriptor == _TRANSACTIONAL:
-            raise NotSupported("The local Service Bus has no transactions.")
+            raise errors.NotSupported("The local Service Bus has no transactions.")
         self._broker.inject_fault(link, "release")
         self._queue.release(tag)
         return RELEASED
@@ -181,7 +176,7 @@ def properties_to_modify(encoded: bytes) -> dict[str, bytes]:
     properties = {str(name): value for name, value in decoding.encoded_map(encoded).items()}
     for name, value in properties.items():
         if not decoding.is_simple(value):
-            raise ArgumentInvalid(f"Properties to modify: '{name}' is not a simple value.")
+            raise errors.ArgumentInvalid(f"Properties to modify: '{name}' is not a simple value.")
     return properties
 
 
@@ -207,7 +202,7 @@ class RequestEndpoint(Endpoint):
     def received(self, link: IncomingLink, transfer: Transfer, payload: bytes) -> Outcome | None:  # noqa: ARG002 - a request is its payload
         try:
             request = Request.parse(payload)
-        except BrokerError as error:
+        except errors.BrokerError as error:
             return rejected(error)
         reply = self._answer(link, request)
         target = _reply_link(link, self._path, request.reply_to)
@@ -220,7 +215,7 @@ class RequestEndpoint(Endpoint):
         try:
             self._broker.inject_fault(link, self._node.operation_name(request))
             return self._node.answer(request)
-        except BrokerError as error:
+        except errors.BrokerError as error:
             return Reply.refused(error)
 
 
@@ -252,7 +247,7 @@ class ReplyEndpoint(Endpoint):
 
     def send(self, link: OutgoingLink, payload: bytes) -> None:
         if len(self._waiting) >= MAX_WAITING_REPLIES:
-            link.session.detach(link, QuotaExceeded("Too many replies wait for credit."))
+            link.session.detach(link, errors.QuotaExceeded("Too many replies wait for credit."))
             return
         self._waiting.append(payload)
         self.credited(link)

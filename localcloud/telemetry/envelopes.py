@@ -5,16 +5,16 @@ read is refused by its place in the request, as the real service does, and the o
 """
 
 import json
-import re
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from localcloud.timespan import parse_timespan
+
 LEVELS = ("debug", "info", "warning", "error", "critical")
 RESOURCE_METRIC = "_OTELRESOURCE_"  # describes the sender, and measures nothing
-_DURATION = re.compile(r"(?:(\d+)\.)?(\d+):(\d\d):(\d\d(?:\.\d+)?)")
 _GZIP = 16 + zlib.MAX_WBITS
 
 
@@ -63,19 +63,13 @@ class Value:
     most: float
 
 
-@dataclass(frozen=True)
-class Refused:
-    index: int
-    message: str
-
-
 @dataclass
 class Received:
     total: int = 0
     spans: list[Span] = field(default_factory=list)
     logs: list[Log] = field(default_factory=list)
     values: list[Value] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[tuple[int, str]] = field(default_factory=list)  # the place of an envelope, and why
 
 
 def unpack(body: bytes, encoding: str, *, limit: int) -> bytes:
@@ -102,7 +96,7 @@ def read_envelopes(body: bytes) -> Received:
         try:
             _take(envelope, received)
         except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
-            received.refused.append(Refused(index, f"{type(error).__name__}: {error}"))
+            received.refused.append((index, f"{type(error).__name__}: {error}"))
     return received
 
 
@@ -146,7 +140,7 @@ def _span(time: float, tags: dict[str, Any], base: dict[str, Any], kind: str) ->
         kind="request" if request else "dependency",
         role=_text(tags.get("ai.cloud.role")),
         start=time,
-        duration_ms=_milliseconds(base["duration"]),
+        duration_ms=parse_timespan(base["duration"]) * 1000,
         success=bool(base.get("success", True)),
         result=_text(base.get("responseCode" if request else "resultCode")),
         attributes=_texts(base.get("properties")),
@@ -201,15 +195,6 @@ def _value(time: float, base: dict[str, Any], point: dict[str, Any]) -> Value:
 def _time(text: str) -> float:
     given = datetime.fromisoformat(text)
     return (given if given.tzinfo else given.replace(tzinfo=UTC)).timestamp()
-
-
-def _milliseconds(text: str) -> float:
-    found = _DURATION.fullmatch(text)
-    if found is None:
-        raise EnvelopeError(f"duration {text!r} is not d.hh:mm:ss.fff")
-    days, hours, minutes, seconds = found.groups()
-    whole = int(days or 0) * 86_400 + int(hours) * 3600 + int(minutes) * 60
-    return (whole + float(seconds)) * 1000
 
 
 def _id(value: Any) -> str:

@@ -75,7 +75,7 @@ class TelemetryService:
         except BodyError as error:
             return json_response(400, _track_answer(0, [(0, str(error))]))
         self._store.add(received, self._clock.now())
-        refused = [(refusal.index, refusal.message) for refusal in received.refused]
+        refused = received.refused
         for index, message in refused[:5]:
             log.warning("envelope %d was refused: %s", index, message)
         status = 200 if not refused else 206 if len(refused) < received.total else 400

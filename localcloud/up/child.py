@@ -84,10 +84,6 @@ class Child:
         assert self._process is not None  # noqa: S101 - wait() follows start()
         return await self._process.wait()
 
-    @property
-    def exit_code(self) -> int | None:
-        return self._process.returncode if self._process is not None else None
-
     async def stop(self) -> bool:
         """Ask it to end, and end it by force if it does not. Whether it ended by itself."""
         if self._process is None:
@@ -111,7 +107,12 @@ class Child:
         return True
 
     async def _until_healthy(self) -> None:
-        while not (self._ready.is_set() or not self.plan.announces) or not await self._is_healthy():
+        announced = self._ready if self.plan.announces else None
+        while True:
+            if announced is None or announced.is_set():
+                ca = self._ca if self._ca.exists() else None
+                if await is_healthy(self.plan.health, ca=ca):
+                    return
             assert self._process is not None  # noqa: S101 - start() made it
             if self._process.returncode is not None:
                 if self._pump is not None:
@@ -119,9 +120,6 @@ class Child:
                 code = self._process.returncode
                 raise StartError(f"{self.plan.name} ended with exit code {code} while starting{self._tail()}")
             await asyncio.sleep(POLL_SECONDS)
-
-    async def _is_healthy(self) -> bool:
-        return await is_healthy(self.plan.health, ca=self._ca if self._ca.exists() else None)
 
     async def _copy_output(self) -> None:
         assert self._process is not None  # noqa: S101 - start() made it

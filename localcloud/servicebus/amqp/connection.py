@@ -106,7 +106,11 @@ class Connection(asyncio.Protocol):
         """The output has room again: deliver to receivers that were skipped while it was full."""
         for session in self._sessions.values():
             for link in session.links.values():
-                if isinstance(link, OutgoingLink) and link.is_waiting and link.endpoint is not None:
+                if (
+                    isinstance(link, OutgoingLink)
+                    and (link.credit > 0 or link.drain)
+                    and link.endpoint is not None
+                ):
                     link.endpoint.credited(link)
 
     def data_received(self, data: bytes) -> None:
@@ -142,7 +146,7 @@ class Connection(asyncio.Protocol):
         header, self._input = self._input[:8], self._input[8:]
         if header == SASL_HEADER and not self._sessions and not self._is_open:
             self.send(SASL_HEADER)
-            offered = codec.array(0xB3, (_symbol32(name) for name in MECHANISMS))
+            offered = codec.array(0xB3, (len(name).to_bytes(4, "big") + name.encode() for name in MECHANISMS))
             self.send(
                 frames.encode_frame(
                     0, frames.encode_performative(frames.SASL_MECHANISMS, offered), frames.SASL_FRAME
@@ -381,8 +385,3 @@ class Connection(asyncio.Protocol):
 
 class _ShutDownError(BrokerError, condition="amqp:connection:forced"):
     """The local Service Bus is shutting down."""
-
-
-def _symbol32(name: str) -> bytes:
-    raw = name.encode()
-    return len(raw).to_bytes(4, "big") + raw

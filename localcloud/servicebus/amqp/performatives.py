@@ -113,17 +113,9 @@ Performative = Open | Begin | Attach | Flow | Transfer | Disposition | Detach | 
 OPEN, BEGIN, ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH, END, CLOSE = range(0x10, 0x19)
 SASL_MECHANISMS, SASL_INIT, SASL_OUTCOME = 0x40, 0x41, 0x44
 
-_AMQP_KINDS: dict[int, type[Any]] = {
-    OPEN: Open,
-    BEGIN: Begin,
-    ATTACH: Attach,
-    FLOW: Flow,
-    TRANSFER: Transfer,
-    DISPOSITION: Disposition,
-    DETACH: Detach,
-    END: End,
-    CLOSE: Close,
-}
+_AMQP_KINDS: dict[int, type[Any]] = dict(
+    enumerate((Open, Begin, Attach, Flow, Transfer, Disposition, Detach, End, Close), OPEN)
+)
 _SASL_KINDS: dict[int, type[Any]] = {SASL_INIT: SaslInit}
 
 
@@ -217,12 +209,9 @@ def _check(kind: type[Any], fields: list[Any]) -> None:
         raise DecodeError(f"{kind.__name__.lower()} has {len(fields)} fields, more than {len(types)}")
     padded = fields + [None] * (len(types) - len(fields))
     for name, value, allowed in zip(kind._fields, padded, types, strict=True):
-        if allowed is not None and not _is_allowed(value, allowed):
+        fits = allowed is None or type(value) in allowed or (isinstance(value, str) and str in allowed)
+        if not fits:
             raise DecodeError(f"{kind.__name__.lower()}: {name} is missing or of the wrong type")
-
-
-def _is_allowed(value: Any, allowed: tuple[type, ...]) -> bool:
-    return type(value) in allowed or (isinstance(value, str) and str in allowed)
 
 
 # Outgoing

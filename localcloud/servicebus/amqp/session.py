@@ -3,19 +3,9 @@
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from localcloud.servicebus.amqp import codec, decoding
+from localcloud.servicebus.amqp import codec, decoding, links
 from localcloud.servicebus.amqp import performatives as frames
 from localcloud.servicebus.amqp.codec import NULL
-from localcloud.servicebus.amqp.links import (
-    INCOMING_CREDIT,
-    MAX_TRANSFER_BYTES,
-    SERIAL_NUMBERS,
-    IncomingLink,
-    Link,
-    Outcome,
-    OutgoingLink,
-    remaining_grant,
-)
 from localcloud.servicebus.errors import BrokerError, NotAllowed, QuotaExceeded
 
 if TYPE_CHECKING:
@@ -30,9 +20,9 @@ class Session:
     def __init__(self, connection: "Connection", channel: int, begin: frames.Begin) -> None:
         self.connection = connection
         self.channel = channel
-        self.links: dict[int, Link] = {}
-        self._unsettled: dict[int, tuple[OutgoingLink, bytes]] = {}  # link and tag by delivery-id
-        self._next_incoming_id = begin.next_outgoing_id % SERIAL_NUMBERS
+        self.links: dict[int, links.Link] = {}
+        self._unsettled: dict[int, tuple[links.OutgoingLink, bytes]] = {}  # link and tag by delivery-id
+        self._next_incoming_id = begin.next_outgoing_id % links.SERIAL_NUMBERS
         self._next_outgoing_id = 0  # counts frames, as windows do
         self._next_delivery_id = 0
         self._peer_window = begin.incoming_window  # how many more frames the peer takes
@@ -60,20 +50,19 @@ class Session:
             raise QuotaExceeded(f"a session has handles from 0 to {HANDLE_MAX}")
         if attach.handle in self.links:
             raise NotAllowed(f"handle {attach.handle} is in use")
-        link: Link = OutgoingLink(self, attach) if attach.role else IncomingLink(self, attach)
+        link: links.Link = (
+            links.OutgoingLink(self, attach) if attach.role else links.IncomingLink(self, attach)
+        )
         try:
             self.connection.open_link(link)
         except BrokerError as error:
-            self._refuse(attach, error)
+            # An attach without source and target, then a detach with the error (AMQP 1.0, 2.6.3).
+            self._send_attach(attach, NULL, NULL)
+            self._send_detach(attach.handle, error)
             return
         self.links[attach.handle] = link
-        self._answer_attach(link)
-
-    def _answer_attach(self, link: Link) -> None:
-        attach = link.attach
-        source, target = (_echo_terminus(part) for part in (attach.source, attach.target))
-        self._send_attach(attach, source, target)
-        if isinstance(link, IncomingLink):
+        self._send_attach(attach, _echo_terminus(attach.source), _echo_terminus(attach.target))
+        if isinstance(link, links.IncomingLink):
             self._send_flow(link)
 
     def _send_attach(self, attach: frames.Attach, source: bytes, target: bytes) -> None:
@@ -91,13 +80,8 @@ class Session:
             NULL,
             codec.uint(0) if we_send else NULL,
             # The limit of what the announcing side receives: a .NET client holds us to it otherwise.
-            NULL if we_send else codec.ulong(MAX_TRANSFER_BYTES),
+            NULL if we_send else codec.ulong(links.MAX_TRANSFER_BYTES),
         )
-
-    def _refuse(self, attach: frames.Attach, error: BrokerError) -> None:
-        """Answer with an attach without source and target, then detach with the error (AMQP 1.0, 2.6.3)."""
-        self._send_attach(attach, NULL, NULL)
-        self._send_detach(attach.handle, error)
 
     def _send_detach(self, handle: int, error: BrokerError | None) -> None:
         reason = frames.encode_error(error.condition, error.description) if error is not None else NULL
@@ -110,18 +94,17 @@ class Session:
         self._detach_endpoint(link)
         self._send_detach(detach.handle, None)
 
-    def detach(self, link: Link, error: BrokerError) -> None:
+    def detach(self, link: links.Link, error: BrokerError) -> None:
         if self.links.pop(link.handle, None) is not None:
             self._detach_endpoint(link)
             self._send_detach(link.handle, error)
 
-    def _detach_endpoint(self, link: Link) -> None:
+    def _detach_endpoint(self, link: links.Link) -> None:
         """The locks of delivered messages stay: in Service Bus they outlive the link."""
         if link.endpoint is not None:
             link.endpoint.detached(link)
-        gone = [number for number, (owner, _) in self._unsettled.items() if owner is link]
-        for number in gone:
-            del self._unsettled[number]
+        kept = {number: entry for number, entry in self._unsettled.items() if entry[0] is not link}
+        self._unsettled = kept
 
     def end(self) -> None:
         for link in list(self.links.values()):
@@ -134,21 +117,23 @@ class Session:
 
     def on_flow(self, flow: frames.Flow) -> None:
         was_shut = not self._has_room
-        self._peer_window = remaining_grant(
+        self._peer_window = links.remaining_grant(
             flow.incoming_window, since=flow.next_incoming_id or 0, sent=self._next_outgoing_id
         )
-        self._send_blocked()
+        while self._blocked and self._peer_window > 0:
+            self._count_frame()
+            self.connection.send(self._blocked.popleft())
         link = self.links.get(flow.handle) if flow.handle is not None else None
-        if isinstance(link, OutgoingLink):
+        if isinstance(link, links.OutgoingLink):
             link.apply_flow(flow)
         if flow.echo:
             self._send_flow(link)
         # The window belongs to the session: if it was shut, every link may continue.
         for waiting in (link,) if link is not None and not was_shut else tuple(self.links.values()):
-            if isinstance(waiting, OutgoingLink) and waiting.endpoint is not None:
+            if isinstance(waiting, links.OutgoingLink) and waiting.endpoint is not None:
                 waiting.endpoint.credited(waiting)
 
-    def _send_flow(self, link: Link | None, *, drained: bool = False) -> None:
+    def _send_flow(self, link: links.Link | None, *, drained: bool = False) -> None:
         windows = (
             codec.uint(self._next_incoming_id),
             codec.uint(INCOMING_WINDOW),
@@ -158,22 +143,24 @@ class Session:
         if link is None:
             self.send(frames.FLOW, *windows)
             return
-        if isinstance(link, IncomingLink):
+        if isinstance(link, links.IncomingLink):
             link.replenish()
         counts = (codec.uint(link.handle), codec.uint(link.delivery_count), codec.uint(link.credit))
         self.send(frames.FLOW, *windows, *counts, NULL, codec.boolean(drained))
 
-    def finish_drain(self, link: OutgoingLink) -> None:
-        link.use_up_credit()
+    def finish_drain(self, link: links.OutgoingLink) -> None:
+        """The delivery-count advances by the unused credit (AMQP 1.0, 2.6.7)."""
+        link.delivery_count = (link.delivery_count + link.credit) % links.SERIAL_NUMBERS
+        link.credit, link.drain = 0, False
         self._send_flow(link, drained=True)
 
     # deliveries from the peer
 
     def on_transfer(self, transfer: frames.Transfer, payload: bytes) -> None:
-        self._next_incoming_id = (self._next_incoming_id + 1) % SERIAL_NUMBERS
+        self._next_incoming_id = (self._next_incoming_id + 1) % links.SERIAL_NUMBERS
         self._received += 1
         link = self.links.get(transfer.handle)
-        if isinstance(link, IncomingLink):  # else it was detached while transfers were in flight
+        if isinstance(link, links.IncomingLink):  # else it was detached while transfers were in flight
             if transfer.more or transfer.aborted or link.current is not None:
                 self._gather(link, transfer, payload)
             else:
@@ -182,7 +169,7 @@ class Session:
             self._received = 0
             self._send_flow(None)
 
-    def _gather(self, link: IncomingLink, transfer: frames.Transfer, payload: bytes) -> None:
+    def _gather(self, link: links.IncomingLink, transfer: frames.Transfer, payload: bytes) -> None:
         """Handle one frame of a delivery that has several."""
         if transfer.aborted:
             link.discard_partial()
@@ -196,7 +183,7 @@ class Session:
             whole = link.take_gathered()
             self._on_delivery(link, first._replace(settled=settled, state=state), whole)
 
-    def _on_delivery(self, link: IncomingLink, transfer: frames.Transfer, payload: bytes) -> None:
+    def _on_delivery(self, link: links.IncomingLink, transfer: frames.Transfer, payload: bytes) -> None:
         """Pass a complete delivery to the endpoint and answer with its outcome."""
         number = transfer.delivery_id
         if number is None:
@@ -204,12 +191,12 @@ class Session:
         if link.endpoint is not None:
             outcome = link.endpoint.received(link, transfer, payload)
             if outcome is not None and not transfer.settled:
-                self._answer(number % SERIAL_NUMBERS, outcome)
+                self._answer(number % links.SERIAL_NUMBERS, outcome)
         link.credit -= 1
-        if link.credit <= INCOMING_CREDIT // 2 and link.handle in self.links:
+        if link.credit <= links.INCOMING_CREDIT // 2 and link.handle in self.links:
             self._send_flow(link)
 
-    def _answer(self, number: int, outcome: Outcome) -> None:
+    def _answer(self, number: int, outcome: links.Outcome) -> None:
         # Accepted deliveries in a row get one disposition, sent when the turn's changes are committed.
         if outcome is frames.ACCEPTED:
             if self._accepted is not None and self._accepted[1] + 1 == number:
@@ -244,14 +231,15 @@ class Session:
     def can_deliver(self) -> bool:
         return self._has_room and self.connection.can_write
 
-    def deliver(self, link: OutgoingLink, tag: bytes, payload: bytes) -> None:
+    def deliver(self, link: links.OutgoingLink, tag: bytes, payload: bytes) -> None:
         """Send one message. Frames beyond the peer's window wait, and so do all later deliveries."""
         number = self._next_delivery_id
-        self._next_delivery_id = (number + 1) % SERIAL_NUMBERS
+        self._next_delivery_id = (number + 1) % links.SERIAL_NUMBERS
         settled = link.is_presettled
         if not settled:
             self._unsettled[number] = (link, tag)
-        link.use_credit()
+        link.credit -= 1
+        link.delivery_count = (link.delivery_count + 1) % links.SERIAL_NUMBERS
         room = self.connection.peer_max_frame - frames.TRANSFER_OVERHEAD
         more = len(payload) > room
         first = payload[:room] if more else payload
@@ -272,21 +260,16 @@ class Session:
         else:
             self._blocked.append(frame)
 
-    def _send_blocked(self) -> None:
-        while self._blocked and self._peer_window > 0:
-            self._count_frame()
-            self.connection.send(self._blocked.popleft())
-
     def _count_frame(self) -> None:
         self._peer_window -= 1
-        self._next_outgoing_id = (self._next_outgoing_id + 1) % SERIAL_NUMBERS
+        self._next_outgoing_id = (self._next_outgoing_id + 1) % links.SERIAL_NUMBERS
 
     def on_disposition(self, disposition: frames.Disposition) -> None:
         """Settle deliveries, and confirm the outcomes unless the peer has settled already."""
         if not disposition.role:
             return  # about deliveries that the peer sent
         first, last = disposition.first, disposition.first if disposition.last is None else disposition.last
-        confirmed: list[tuple[int, Outcome]] = []
+        confirmed: list[tuple[int, links.Outcome]] = []
         for number in self._unsettled_between(first, last):
             link, tag = self._unsettled.pop(number)
             if link.endpoint is not None:
@@ -304,7 +287,7 @@ class Session:
             return [number for number in self._unsettled if first <= number <= last]
         return [number for number in range(first, last + 1) if number in self._unsettled]
 
-    def _confirm(self, confirmed: list[tuple[int, Outcome]]) -> None:
+    def _confirm(self, confirmed: list[tuple[int, links.Outcome]]) -> None:
         """Send one disposition for every run of consecutive deliveries with the same outcome."""
         at = 0
         while at < len(confirmed):

@@ -149,7 +149,9 @@ class DocumentsApi:
             max_items=wire.page_size(call), continuation=call.header("x-ms-continuation"),
         )  # fmt: skip
         if order_by := parse_query(spec.text).order_by:
-            call.headers.append(("x-ms-cosmos-query-execution-info", _tie_order(order_by[0].descending)))
+            # In which direction of their rids tied rows come: without it, each SDK has a guess of its own.
+            info = orjson.dumps({"reverseRidEnabled": False, "reverseIndexScan": order_by[0].descending})
+            call.headers.append(("x-ms-cosmos-query-execution-info", info.decode()))
         return self._run(call, container, view, scope, work, self._page)
 
     def _run(
@@ -346,11 +348,6 @@ class DocumentsApi:
 def _wants_minimal(call: wire.Call) -> bool:
     """Whether the client has no use for the documents that it wrote."""
     return "return=minimal" in (call.header("prefer") or "").lower()
-
-
-def _tie_order(descending: bool) -> str:  # noqa: FBT001 - the whole argument
-    """In which direction of their rids tied rows come: without it, each SDK has a guess of its own."""
-    return orjson.dumps({"reverseRidEnabled": False, "reverseIndexScan": descending}).decode()
 
 
 def _feed_start(etag: str | None, newest: int) -> int:

@@ -62,10 +62,7 @@ def parse_document(body: bytes) -> Document:
         raise errors.too_large(
             f"Request size is too large: a document has at most {MAX_DOCUMENT_BYTES} bytes"
         )
-    try:
-        document = orjson.loads(body)
-    except ValueError as error:
-        raise errors.not_json(body, error) from None
+    document = errors.parse_json(body)
     if not isinstance(document, dict):
         raise errors.bad_request("a document is a JSON object")
     if body.count(b"[") + body.count(b"{") > MAX_NESTING and _nesting(document) > MAX_NESTING:

@@ -4,6 +4,8 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any
 
+import orjson
+
 _CODES = {status.value: status.phrase.replace(" ", "") for status in HTTPStatus}
 _CODES |= {413: "RequestEntityTooLarge", 449: "RetryWith"}
 
@@ -54,7 +56,14 @@ def not_implemented(what: str, instead: str = "see docs/cosmos.md for what is") 
     return CosmosError(501, f"{what} is not part of the local Cosmos DB: {instead}")
 
 
-def not_json(body: bytes, error: ValueError) -> CosmosError:
+def parse_json(body: bytes) -> Any:
+    try:
+        return orjson.loads(body)
+    except ValueError as error:
+        raise _not_json(body, error) from None
+
+
+def _not_json(body: bytes, error: ValueError) -> CosmosError:
     """Names the binary formats of the .NET SDK by their first byte, since its users chose neither."""
     if body[:1] == b"\x81":
         return bad_request(

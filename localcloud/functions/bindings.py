@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from localcloud.functions import definitions
-from localcloud.functions.ncrontab import ScheduleError
 from localcloud.functions.problems import Problems
-from localcloud.functions.schedule import parse_schedule
+from localcloud.functions.schedule import ScheduleError, parse_schedule
 from localcloud.functions.settings import find_connection
 from localcloud.timespan import parse_timespan
 

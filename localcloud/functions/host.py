@@ -6,7 +6,6 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -86,7 +85,9 @@ class FunctionsHost:
         base_url = f"http://localhost:{self._port}"
         os.environ.setdefault("WEBSITE_HOSTNAME", f"localhost:{self._port}")
         self._admin = AdminApi(functions, self._app.config.route_prefix, self._call_directly, base_url)
-        keys = self._keys(functions)
+        keys = None
+        if self._options.enable_auth:
+            keys = AccessKeys(self._options.data / "keys.json", functions)
         app = HttpApp(functions, Router(self._app.routes), self._invoker, keys, self._admin)
         self._server = HttpServer(app.handle, limits=LIMITS)
         await self._server.serve(listener)
@@ -96,11 +97,6 @@ class FunctionsHost:
         gc.collect()
         gc.freeze()
         gc.set_threshold(GARBAGE_THRESHOLD, 20, 20)  # a request makes dozens of objects, none of them cyclic
-
-    def _keys(self, functions: Mapping[str, Function]) -> AccessKeys | None:
-        if not self._options.enable_auth:
-            return None
-        return AccessKeys(self._options.data / "keys.json", functions)
 
     def _start_triggers(self) -> None:
         for function in self._app.functions:
@@ -155,11 +151,8 @@ class FunctionsHost:
         await self._invoker.invoke(function, Call(argument, CALLED))
 
     def _print_banner(self, base_url: str) -> None:
-        lines = [
-            "Azure Functions dev host of localcloud. It is not the real host: it does not reproduce "
-            + ", ".join(NOT_REPRODUCED)
-            + ".",
-        ]
+        said = "Azure Functions dev host of localcloud. It is not the real host: it does not reproduce"
+        lines = [f"{said} {', '.join(NOT_REPRODUCED)}."]
         lines += [f"  {_describe(function, self._app, base_url)}" for function in self._app.functions]
         if self._options.enable_auth:
             lines.append(f"Keys are required, and stand in {self._options.data / 'keys.json'}.")

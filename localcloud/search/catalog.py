@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from localcloud.clock import Clock
-from localcloud.search.errors import SearchError, bad_request
+from localcloud.search.errors import SearchError, bad_request, not_allowed
 from localcloud.search.index import Index
 from localcloud.search.schema import Schema, check_name, check_update, parse_index
 from localcloud.search.store import Store
@@ -129,11 +129,9 @@ class Catalog:
     def _check_unaliased(self, name: str) -> None:
         aliases = [alias for alias, (target, _) in self._aliases.items() if target == name]
         if aliases:
-            raise SearchError(
-                400,
+            raise not_allowed(
                 f"Index '{name}' cannot be deleted while aliases map to it ({', '.join(aliases):.500}): "
-                "delete the alias, or map it to another index.",
-                "OperationNotAllowed",
+                "delete the alias, or map it to another index."
             )
 
     # aliases

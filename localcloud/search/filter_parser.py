@@ -4,7 +4,6 @@ Every name is resolved against the index and every constant against the type of 
 filter that parses can be evaluated. What the grammar has not (arithmetic, contains, `in (...)`) is refused.
 """
 
-import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 from localcloud.search.errors import SearchError, invalid_expression, unsupported
 from localcloud.search.fields import COMPLEX, Field
 from localcloud.search.filter_rules import check_string_lambda, checked
-from localcloud.search.filter_tokens import CONSTANTS, Constant, Token, constant, number, tokens_of
+from localcloud.search.filter_tokens import CONSTANTS, Constant, Token, number, tokens_of
 from localcloud.search.filters import Boolean, Compare, Filter, In, Junction, Lambda, Not, Textual
 from localcloud.search.schema import Schema
 from localcloud.search.values import instant
@@ -22,7 +21,7 @@ MAX_CLAUSES = 3000
 
 _COMPARISONS = frozenset({"eq", "ne", "gt", "ge", "lt", "le"})
 _MIRRORED = {"eq": "eq", "ne": "ne", "gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
-_WORDS = _COMPARISONS | {"and", "or", "not", "null", "true", "false"}
+_WORDS = _COMPARISONS | {"and", "or", "not"} | set(CONSTANTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +140,6 @@ class _Parser:
             return Constant("Edm.String", token.text[1:-1].replace("''", "'"))
         if token.kind == "number":
             return number(token.text)
-        if token.kind == "infinity":
-            return Constant("Edm.Double", -math.inf)
         if token.kind == "date":
             milliseconds = instant(token.text)
             if milliseconds is None:
@@ -150,7 +147,7 @@ class _Parser:
             return Constant("Edm.DateTimeOffset", milliseconds)
         if token.kind == "name":
             if token.text in CONSTANTS:
-                return constant(token.text)
+                return CONSTANTS[token.text]
             if token.text not in _WORDS and "." not in token.text:
                 return self._path(token.text)
         self._at -= 1

@@ -136,13 +136,11 @@ class Index:
         parts.sort(key=lambda part: int(part[0].rowids[0]))
         self._latest = View(parts)
         for start in range(0, len(missing), _REBUILD_ROWS):
-            self._reindex([int(rowid) for rowid in missing[start : start + _REBUILD_ROWS]])
+            rowids = [int(rowid) for rowid in missing[start : start + _REBUILD_ROWS]]
+            documents = [document for document in self.documents(rowids) if document is not None]
+            segment = Segment.build(self.schema, rowids, documents)
+            self._latest = self._latest.after(segment, np.empty(0, dtype=np.int64))
         self._visible = self._latest
-
-    def _reindex(self, rowids: list[int]) -> None:
-        documents = [document for document in self.documents(rowids) if document is not None]
-        segment = Segment.build(self.schema, rowids, documents)
-        self._latest = self._latest.after(segment, np.empty(0, dtype=np.int64))
 
     def _save_segments(self) -> None:
         """Keep the large segments as files, and remove the files of those that were merged away."""

@@ -89,7 +89,9 @@ def parse_search(body: dict[str, Any], schema: Schema) -> SearchQuery:
         raise unsupported(f"queryType '{query_type}' (it has 'simple')")
     text_of(body, "sessionId")
     _choice(body, "scoringStatistics", ("local", "global"), "local")
-    vectors = [_vector_query(item, schema) for item in _vector_queries(body)]
+    vectors = [] if body.get("vectorQueries") is None else body["vectorQueries"]
+    if not isinstance(vectors, list) or len(vectors) > MAX_VECTOR_QUERIES:
+        raise bad_request(f"'vectorQueries' must be an array of at most {MAX_VECTOR_QUERIES} queries.")
     return SearchQuery(
         text=text_of(body, "search"),
         match_all=_choice(body, "searchMode", ("any", "all"), "any") == "all",
@@ -104,7 +106,7 @@ def parse_search(body: dict[str, Any], schema: Schema) -> SearchQuery:
         facets=[parse_facet(item, schema) for item in string_list(body, "facets", separator=None)],
         highlight=_highlight(body, schema),
         tags=highlight_tags(body),
-        vectors=vectors,
+        vectors=[_vector_query(item, schema) for item in vectors],
         post_filter=_choice(body, "vectorFilterMode", _FILTER_MODES, "preFilter") != "preFilter",
     )
 
@@ -247,15 +249,6 @@ def highlight_tags(body: dict[str, Any]) -> tuple[str, str]:
 
 
 # vector queries
-
-
-def _vector_queries(body: dict[str, Any]) -> list[Any]:
-    queries = body.get("vectorQueries")
-    if queries is None:
-        return []
-    if not isinstance(queries, list) or len(queries) > MAX_VECTOR_QUERIES:
-        raise bad_request(f"'vectorQueries' must be an array of at most {MAX_VECTOR_QUERIES} queries.")
-    return queries
 
 
 def _vector_query(item: Any, schema: Schema) -> VectorQuery:

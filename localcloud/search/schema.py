@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from localcloud.search.errors import SearchError, bad_request, shown, unsupported
+from localcloud.search.errors import bad_request, not_allowed, shown, unsupported
 from localcloud.search.fields import (
     MAX_FIELDS,
     STRING,
@@ -220,8 +220,7 @@ def _profile_metrics(vector_search: dict[str, Any] | None) -> dict[str, str]:
     if vector_search is None:
         return {}
     by_algorithm = {
-        item["name"]: (item.get("hnswParameters") or item["exhaustiveKnnParameters"])["metric"]
-        for item in vector_search["algorithms"]
+        item["name"]: item[f"{item['kind']}Parameters"]["metric"] for item in vector_search["algorithms"]
     }
     return {item["name"]: by_algorithm[item["algorithm"]] for item in vector_search["profiles"]}
 
@@ -232,30 +231,22 @@ def _profile_metrics(vector_search: dict[str, Any] | None) -> dict[str, str]:
 def check_update(old: Schema, new: Schema, *, downtime: bool) -> None:
     """An existing field keeps its shape; fields may be added, and what only concerns queries may change."""
     if (old.k1, old.b) != (new.k1, new.b) and not downtime:
-        raise SearchError(
-            400,
+        raise not_allowed(
             "The parameters of the similarity of an existing index can only be changed with "
-            "allowIndexDowntime=true.",
-            "OperationNotAllowed",
+            "allowIndexDowntime=true."
         )
     for path, field in old.by_path.items():
         changed = new.by_path.get(path)
         if changed is None or _shape(field) != _shape(changed):
-            raise SearchError(
-                400,
+            raise not_allowed(
                 f"Existing field '{path}' cannot be {'removed' if changed is None else 'changed'}. "
-                "Create a new index, or add a field of another name. (CannotChangeExistingField)",
-                "OperationNotAllowed",
+                "Create a new index, or add a field of another name. (CannotChangeExistingField)"
             )
     added = {path for path in new.by_path if path not in old.by_path}
     for name, sources in new.suggesters.items():
-        if sorted(sources) != sorted(old.suggesters.get(name, [])) and not added.issuperset(
-            set(sources) - set(old.suggesters.get(name, []))
-        ):
-            raise SearchError(
-                400,
-                f"Suggester '{name}' can only be given fields that are added in the same update.",
-                "OperationNotAllowed",
+        if not added.issuperset(set(sources) - set(old.suggesters.get(name, []))):
+            raise not_allowed(
+                f"Suggester '{name}' can only be given fields that are added in the same update."
             )
 
 

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,17 @@ class Limits:
 
 
 _BOUNDED = {"spans": "start", "logs": "time", "metrics": "time"}  # each table with its column of time
+
+_CONDITIONS = {  # by what a question calls them
+    "name": "name = ?",
+    "trace_id": "trace_id = ?",
+    "trace_ids": "trace_id IN (SELECT value FROM json_each(?))",
+    "success": "success = ?",
+    "level": "level >= ?",
+    "exceptions": "(exception IS NOT NULL) >= ?",
+    "since": "{time} >= ?",
+    "until": "{time} <= ?",
+}
 
 
 def _inserting(table: str, kind: type[Span | Log]) -> str:
@@ -135,65 +146,32 @@ class Store:
         rows = self._db.execute("SELECT * FROM spans WHERE trace_id = ? ORDER BY start, number", (trace_id,))
         return [_span(row) for row in rows]
 
-    def spans(
-        self,
-        attributes: Mapping[str, str],
-        *,
-        name: str | None = None,
-        trace_id: str | None = None,
-        success: bool | None = None,
-        since: float | None = None,
-        until: float | None = None,
-        limit: int,
+    def find(
+        self, table: str, asked: Mapping[str, Any], *, limit: int, attributes: Mapping[str, str] | None = None
     ) -> list[dict[str, Any]]:
-        """Those to which all of it applies, newest first."""
-        where = _Where()
-        for key, value in attributes.items():
-            where.add("number IN (SELECT span FROM span_attributes WHERE name = ? AND value = ?)", key, value)
-        where.equal("name", name)
-        where.equal("trace_id", trace_id)
-        where.equal("success", None if success is None else int(success))
-        where.between("start", since, until)
+        """Spans or logs to which all that is asked applies, newest first; None asks for nothing."""
+        time = _BOUNDED[table]
+        given = {name: value for name, value in asked.items() if value is not None}
+        conditions = [_CONDITIONS[name].format(time=time) for name in given]
+        values = [json.dumps(value) if isinstance(value, list) else value for value in given.values()]
+        for pair in (attributes or {}).items():
+            conditions.append("number IN (SELECT span FROM span_attributes WHERE name = ? AND value = ?)")
+            values += pair
         rows = self._db.execute(
-            f"SELECT * FROM spans {where} ORDER BY start DESC, number DESC LIMIT ?",  # noqa: S608 - bound values
-            [*where.values, limit],
+            f"SELECT * FROM {table} WHERE {' AND '.join(conditions) or '1'}"  # noqa: S608 - bound values
+            f" ORDER BY {time} DESC, number DESC LIMIT ?",
+            [*values, limit],
         )
-        return [_span(row) for row in rows]
-
-    def logs(
-        self,
-        *,
-        level: str | None = None,
-        trace_ids: Sequence[str] | None = None,
-        exceptions: bool = False,
-        since: float | None = None,
-        until: float | None = None,
-        limit: int,
-    ) -> list[dict[str, Any]]:
-        """Newest first; `level` and what is worse."""
-        where = _Where()
-        if level is not None:
-            where.add("level >= ?", LEVELS.index(level))
-        if trace_ids is not None:
-            where.add("trace_id IN (SELECT value FROM json_each(?))", json.dumps(list(trace_ids)))
-        if exceptions:
-            where.add("exception IS NOT NULL")
-        where.between("time", since, until)
-        rows = self._db.execute(
-            f"SELECT * FROM logs {where} ORDER BY time DESC, number DESC LIMIT ?",  # noqa: S608 - bound values
-            [*where.values, limit],
-        )
-        return [_log(row) for row in rows]
+        return [_span(row) if table == "spans" else _log(row) for row in rows]
 
     def series(
         self, name: str | None, labels: Mapping[str, str], *, start: float, now: float
     ) -> list[dict[str, Any]]:
         """Every series, or those of one metric with these labels; and what came since `start`."""
-        where = _Where()
-        where.equal("name", name)
         rows = self._db.execute(
-            f"SELECT *, least AS min, most AS max FROM series {where} ORDER BY name, labels",  # noqa: S608 - bound
-            where.values,
+            "SELECT *, least AS min, most AS max FROM series WHERE name = coalesce(?, name)"
+            " ORDER BY name, labels",
+            (name,),
         ).fetchall()
         chosen = [row for row in rows if labels.items() <= json.loads(row["labels"]).items()]
         return [_series(row, self._window(row["number"], start, now)) for row in chosen]
@@ -206,31 +184,6 @@ class Store:
             (series, start, now),
         ).fetchone()
         return {**dict(found), "seconds": now - start, "per_second": found["sum"] / (now - start)}
-
-
-class _Where:
-    """A condition put together from those that were asked for."""
-
-    def __init__(self) -> None:
-        self._parts: list[str] = []
-        self.values: list[Any] = []
-
-    def add(self, part: str, *values: Any) -> None:
-        self._parts.append(part)
-        self.values += values
-
-    def equal(self, column: str, value: Any) -> None:
-        if value is not None:
-            self.add(f"{column} = ?", value)
-
-    def between(self, column: str, since: float | None, until: float | None) -> None:
-        if since is not None:
-            self.add(f"{column} >= ?", since)
-        if until is not None:
-            self.add(f"{column} <= ?", until)
-
-    def __str__(self) -> str:
-        return f"WHERE {' AND '.join(self._parts)}" if self._parts else ""
 
 
 def _searchable(attributes: Mapping[str, str]) -> Iterable[tuple[str, str]]:

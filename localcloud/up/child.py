@@ -3,20 +3,22 @@
 import asyncio
 import os
 import signal
+import ssl
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from localcloud.lifeline import LIFELINE_VARIABLE
 from localcloud.service import READY_PREFIX
 from localcloud.up.catalogue import ServicePlan
-from localcloud.up.health import is_healthy
 
 START_SECONDS = 180.0
 STOP_SECONDS = 20.0
 POLL_SECONDS = 0.05
 KEPT_LINES = 12
+HEALTH_SECONDS = 3.0
 
 
 class StartError(RuntimeError):
@@ -136,3 +138,25 @@ class Child:
     def _tail(self) -> str:
         lines = "".join(f"\n    {line}" for line in self._last_lines)
         return f"; its log {self.log} ends:{lines}" if lines else f"; its log is {self.log}"
+
+
+async def is_healthy(url: str, *, ca: Path | None = None) -> bool:
+    """Whether the service answers. A refusal for want of credentials is an answer too."""
+    try:
+        status = await asyncio.wait_for(_status(url, ca), HEALTH_SECONDS)
+    except (OSError, TimeoutError, ValueError):
+        return False
+    return status < 500  # noqa: PLR2004 - the HTTP class of server errors
+
+
+async def _status(url: str, ca: Path | None) -> int:
+    parts = urlsplit(url)
+    tls = ssl.create_default_context(cafile=ca) if parts.scheme == "https" else None
+    reader, writer = await asyncio.open_connection(parts.hostname, parts.port, ssl=tls)
+    try:
+        target = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
+        writer.write(f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close\r\n\r\n".encode())
+        line = await reader.readline()
+        return int(line.split()[1]) if line.startswith(b"HTTP/1.") else 599
+    finally:
+        writer.close()

@@ -15,12 +15,7 @@ RANKS = {"null": NULL, "true": BOOLEAN, "false": BOOLEAN, "integer": NUMBER, "re
 EXACT_INTEGER = 2**53
 
 
-class _Undefined:
-    def __repr__(self) -> str:
-        return "UNDEFINED"
-
-
-UNDEFINED: Any = _Undefined()
+UNDEFINED: Any = object()
 
 
 def rank(value: Any) -> int:

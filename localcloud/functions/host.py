@@ -18,7 +18,7 @@ from localcloud.functions import timers
 from localcloud.functions.admin import NOT_REPRODUCED, AdminApi
 from localcloud.functions.definitions import Function, HttpTrigger, ServiceBusTrigger, TimerTrigger
 from localcloud.functions.dispatch import Dispatcher
-from localcloud.functions.http_app import LIMITS, HttpApp
+from localcloud.functions.http_app import LIMITS, REASON, HttpApp
 from localcloud.functions.http_values import decode_request
 from localcloud.functions.invocation import Call, Invoker, pool_size
 from localcloud.functions.keys import AccessKeys
@@ -37,7 +37,6 @@ STOP_RECEIVING_SECONDS = 3.0
 CLOSE_SECONDS = 5.0
 FLUSH_SECONDS = 5.0
 GARBAGE_THRESHOLD = 10_000
-CALLED = "This function was programmatically called via the host APIs."
 
 
 @dataclass(frozen=True)
@@ -148,7 +147,7 @@ class FunctionsHost:
             argument = decode_request(Request("POST", "/", {"host": "localhost"}, text.encode()), {})
         else:
             argument = text_argument(text, many=trigger.many, plain=plan.plain_body)
-        await self._invoker.invoke(function, Call(argument, CALLED))
+        await self._invoker.invoke(function, Call(argument, REASON))
 
     def _print_banner(self, base_url: str) -> None:
         said = "Azure Functions dev host of localcloud. It is not the real host: it does not reproduce"

@@ -36,11 +36,6 @@ class PrefixMatch:
 
 
 @dataclass(frozen=True, slots=True)
-class All:
-    pass
-
-
-@dataclass(frozen=True, slots=True)
 class Without:
     operand: "Compiled"
 
@@ -51,12 +46,12 @@ class Combined:
     operands: "tuple[Compiled, ...]"
 
 
-Compiled = TermMatch | PrefixMatch | All | Without | Combined
+Compiled = TermMatch | PrefixMatch | Everything | Without | Combined
 
 
 def compile_query(node: Node | None, fields: list[Field], *, match_all: bool) -> Compiled | None:
     if isinstance(node, Everything):
-        return All()
+        return node
     if isinstance(node, Negation):
         operand = compile_query(node.operand, fields, match_all=match_all)
         return None if operand is None else Without(operand)
@@ -129,7 +124,7 @@ class Scorer:
             if postings is not None:
                 mask[postings.rows_with(query.prefix)] = True
             return mask, mask.astype(np.float64)
-        if isinstance(query, All):
+        if isinstance(query, Everything):
             mask = np.ones(rows, dtype=np.bool_)
         else:
             mask = ~self.evaluate(query.operand, part)[0]

@@ -15,6 +15,7 @@ from localcloud.timespan import parse_timespan
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
 RESOURCE_METRIC = "_OTELRESOURCE_"  # describes the sender, and measures nothing
+Json = dict[str, Any]
 _GZIP = 16 + zlib.MAX_WBITS
 
 
@@ -110,7 +111,7 @@ def _envelopes(body: bytes) -> Iterable[Any]:
         raise BodyError(f"the body is neither a JSON array nor an envelope a line: {error}") from None
 
 
-def _take(envelope: dict[str, Any], received: Received) -> None:
+def _take(envelope: Json, received: Received) -> None:
     tags, base = envelope.get("tags") or {}, envelope["data"]["baseData"]
     time = _time(envelope["time"])
     match envelope["data"]["baseType"]:
@@ -130,7 +131,7 @@ def _take(envelope: dict[str, Any], received: Received) -> None:
             raise EnvelopeError(f"baseType {other!r} is unknown")
 
 
-def _span(time: float, tags: dict[str, Any], base: dict[str, Any], kind: str) -> Span:
+def _span(time: float, tags: Json, base: Json, kind: str) -> Span:
     request = kind == "RequestData"
     return Span(
         trace_id=_id(tags["ai.operation.id"]),
@@ -148,12 +149,7 @@ def _span(time: float, tags: dict[str, Any], base: dict[str, Any], kind: str) ->
 
 
 def _log(
-    time: float,
-    tags: dict[str, Any],
-    base: dict[str, Any],
-    message: str,
-    exception: dict[str, str] | None,
-    default: int = 1,
+    time: float, tags: Json, base: Json, message: str, exception: dict[str, str] | None, default: int = 1
 ) -> Log:
     severity = base.get("severityLevel")
     number = default if severity is None else int(severity)
@@ -168,7 +164,7 @@ def _log(
     )
 
 
-def _exception(time: float, tags: dict[str, Any], base: dict[str, Any]) -> Log:
+def _exception(time: float, tags: Json, base: Json) -> Log:
     first = base["exceptions"][0]
     exception = {
         "type": _text(first.get("typeName")),
@@ -178,7 +174,7 @@ def _exception(time: float, tags: dict[str, Any], base: dict[str, Any]) -> Log:
     return _log(time, tags, base, exception["message"], exception, default=3)
 
 
-def _value(time: float, base: dict[str, Any], point: dict[str, Any]) -> Value:
+def _value(time: float, base: Json, point: Json) -> Value:
     value = float(point["value"])
     least, most = point.get("min"), point.get("max")
     return Value(

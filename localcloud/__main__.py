@@ -77,15 +77,9 @@ def _address(ports: Ports) -> str:
 
 def _where_to_look(ports: Ports, data: str) -> str:
     app = _address(ports)
-    return "\n".join(
-        [
-            "",
-            f"  reader     {app}/",
-            f"  operator   {app}/operator",
-            f"  API        {app}/api/openapi.json",
-            f"  logs       {data}/logs/",
-            "Ctrl-C stops it.",
-        ]
+    return (
+        f"\n  reader     {app}/\n  operator   {app}/operator\n  API        {app}/api/openapi.json\n"
+        f"  logs       {data}/logs/\nCtrl-C stops it."
     )
 
 

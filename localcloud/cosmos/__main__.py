@@ -19,14 +19,8 @@ def main() -> None:
     def make() -> CosmosService:
         account = Account(options.data, SystemClock(), ranges=options.ranges, synchronous=options.synchronous)
         account.set_lag(options.replica_lag)
-        return CosmosService(
-            account,
-            host=options.host,
-            port=options.port,
-            key=options.key,
-            rate=options.rate,
-            faults=options.faults,
-        )
+        names = ("host", "port", "key", "rate", "faults")
+        return CosmosService(account, **{name: getattr(options, name) for name in names})
 
     run_service(make, log_level=options.log_level)
 

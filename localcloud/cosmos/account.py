@@ -173,7 +173,9 @@ class Account:
                 "INSERT INTO containers VALUES (?, ?, ?, ?, ?)",
                 (container.number, container.database, name, ranges, orjson.dumps(body).decode()),
             )
-            if throughput or not self._offer(database["_self"]):
+            if throughput or not self.store.rows(
+                "SELECT 1 FROM offers WHERE resource = ?", (database["_self"],)
+            ):
                 self._create_offer(body, throughput)
         self._next_number += 1
         self._containers[database["id"]][name] = container
@@ -262,10 +264,6 @@ class Account:
             rid = offer_rid()
             if not self.store.rows("SELECT 1 FROM offers WHERE rid = ?", (rid,)):
                 return rid
-
-    def _offer(self, resource: str) -> dict[str, Any] | None:
-        found = self.store.rows("SELECT body FROM offers WHERE resource = ?", (resource,))
-        return orjson.loads(found[0][0]) if found else None
 
     def offers(self) -> list[dict[str, Any]]:
         return [orjson.loads(body) for (body,) in self.store.rows("SELECT body FROM offers", ())]

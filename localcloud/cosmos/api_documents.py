@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 
+from localcloud.cosmos import wire
 from localcloud.cosmos.account import Account
 from localcloud.cosmos.charges import Budget, query_charge, read_charge, write_charge
 from localcloud.cosmos.container import Container
@@ -18,22 +19,11 @@ from localcloud.cosmos.sessions import RetryMemory, View, parse_token, session_t
 from localcloud.cosmos.slow_queries import LOOP_SECONDS, SlowQueryThread
 from localcloud.cosmos.sql_parser import parse_query
 from localcloud.cosmos.sql_plan import needs_client, pinned_values, query_plan
-from localcloud.cosmos.wire import (
-    Call,
-    all_tokens,
-    answer,
-    conditions_in,
-    feed_body,
-    http_date,
-    page_size,
-    query_in,
-    small_number,
-)
 from localcloud.httpd import Response
 
 _PRE_TRIGGERS = "x-ms-documentdb-pre-trigger-include"
 _POST_TRIGGERS = "x-ms-documentdb-post-trigger-include"
-Show = Callable[[Call, Container, View, Scope, Page], Response]  # a page to the client
+Show = Callable[[wire.Call, Container, View, Scope, Page], Response]  # a page to the client
 
 
 class DocumentsApi:
@@ -44,12 +34,12 @@ class DocumentsApi:
         self._rate = rate
         self._budgets: dict[int, Budget] = {}
 
-    def read_ranges(self, call: Call) -> Response:
+    def read_ranges(self, call: wire.Call) -> Response:
         container = self._container(call)
         etag = f'"{len(container.ranges)}"'
         call.headers.append(("etag", etag))
         if call.header("if-none-match") == etag:
-            return answer(call, 304, b"", charge=1.0)
+            return wire.answer(call, 304, b"", charge=1.0)
         ranges = [
             {
                 "_rid": container.rid, "id": str(number), "_etag": etag,
@@ -62,51 +52,51 @@ class DocumentsApi:
             for number, (start, end) in enumerate(container.ranges.bounds)
         ]  # fmt: skip
         body = {"_rid": container.rid, "PartitionKeyRanges": ranges, "_count": len(ranges)}
-        return answer(call, 200, orjson.dumps(body), charge=1.0)
+        return wire.answer(call, 200, orjson.dumps(body), charge=1.0)
 
     # documents
 
-    def create(self, call: Call) -> Response:
+    def create(self, call: wire.Call) -> Response:
         container, key = self._container_and_key(call)
         document = parse_document(call.request.body)
         return self._written(call, self.account.documents.create(container, key, document))
 
-    def upsert(self, call: Call) -> Response:
+    def upsert(self, call: wire.Call) -> Response:
         container, key = self._container_and_key(call)
         document = parse_document(call.request.body)
-        written = self.account.documents.upsert(container, key, document, conditions_in(call))
+        written = self.account.documents.upsert(container, key, document, wire.conditions_in(call))
         return self._written(call, written)
 
-    def replace(self, call: Call) -> Response:
+    def replace(self, call: wire.Call) -> Response:
         container, key = self._container_and_key(call)
         document = parse_document(call.request.body)
         written = self.account.documents.replace(
-            container, key, self._document_id(call, container), document, conditions_in(call)
+            container, key, self._document_id(call, container), document, wire.conditions_in(call)
         )
         return self._written(call, written)
 
-    def patch(self, call: Call) -> Response:
+    def patch(self, call: wire.Call) -> Response:
         container, key = self._container_and_key(call)
         change = parse_document(call.request.body) if call.request.body[:1] == b"{" else call.json()
         written = self.account.documents.patch(
-            container, key, self._document_id(call, container), change, conditions_in(call)
+            container, key, self._document_id(call, container), change, wire.conditions_in(call)
         )
         return self._written(call, written)
 
-    def delete(self, call: Call) -> Response:
+    def delete(self, call: wire.Call) -> Response:
         container, key = self._container_and_key(call)
         written = self.account.documents.delete(
-            container, key, self._document_id(call, container), conditions_in(call)
+            container, key, self._document_id(call, container), wire.conditions_in(call)
         )
         return self._written(call, written)
 
-    def delete_partition(self, call: Call) -> Response:
+    def delete_partition(self, call: wire.Call) -> Response:
         container, key = self._container_and_key(call)
         number = self.account.documents.delete_partition(container, key)
         call.session = number, container.lsns[number]
-        return answer(call, 200, b"", charge=10.0)
+        return wire.answer(call, 200, b"", charge=10.0)
 
-    def batch(self, call: Call) -> Response:
+    def batch(self, call: wire.Call) -> Response:
         container, key = self._container_and_key(call)
         number = container.ranges.of_epk(key.epk)
         status, results = self.account.batches.run_atomic(
@@ -115,18 +105,18 @@ class DocumentsApi:
         call.session = number, container.lsns[number]
         return self._batch_answer(call, status, results)
 
-    def bulk(self, call: Call) -> Response:
+    def bulk(self, call: wire.Call) -> Response:
         container = self._container(call)
         status, results = self.account.batches.run_bulk(container, call.request.body)
-        self._add_tokens(call, container, all_tokens(container.lsns))
+        self._add_tokens(call, container, wire.all_tokens(container.lsns))
         return self._batch_answer(call, status, results)
 
-    def _batch_answer(self, call: Call, status: int, results: list[dict[str, Any]]) -> Response:
+    def _batch_answer(self, call: wire.Call, status: int, results: list[dict[str, Any]]) -> Response:
         charge = sum(result["requestCharge"] for result in results)
         call.headers.append(("x-ms-item-count", str(len(results))))
-        return answer(call, status, orjson.dumps(results), charge=charge)
+        return wire.answer(call, status, orjson.dumps(results), charge=charge)
 
-    def read(self, call: Call) -> Response:
+    def read(self, call: wire.Call) -> Response:
         container, key = self._container_and_key(call)
         number = container.ranges.of_epk(key.epk)
         view = self._view(call, container, (number,))
@@ -134,36 +124,38 @@ class DocumentsApi:
         row = self.account.documents.read(container, view, self._document_id(call, container), key)
         call.headers.append(("etag", row.etag))
         if call.header("if-none-match") == row.etag:
-            return answer(call, 304, b"", charge=1.0)
+            return wire.answer(call, 304, b"", charge=1.0)
         body = row.body.encode()
-        return answer(call, 200, body, charge=read_charge(len(body)))
+        return wire.answer(call, 200, body, charge=read_charge(len(body)))
 
-    def _written(self, call: Call, written: Written) -> Response:
+    def _written(self, call: wire.Call, written: Written) -> Response:
         call.session = written.range, written.lsn
         if written.row is None:
-            return answer(call, written.status, b"", charge=write_charge(0))
+            return wire.answer(call, written.status, b"", charge=write_charge(0))
         call.headers.append(("etag", written.row.etag))
         body = written.row.body.encode()
         charge = write_charge(len(body))
-        return answer(call, written.status, b"" if _wants_minimal(call) else body, charge=charge)
+        return wire.answer(call, written.status, b"" if _wants_minimal(call) else body, charge=charge)
 
     # many documents
 
-    def query(self, call: Call) -> Response | Awaitable[Response]:
+    def query(self, call: wire.Call) -> Response | Awaitable[Response]:
         container = self._container(call)
-        spec = query_in(call)
+        spec = wire.query_in(call)
         scope = self._query_scope(call, container, spec.text, spec.parameters)
         view = self._view(call, container, _ranges(container, scope))
         work = self.account.queries.prepare(
             container, view, scope, spec.text, spec.parameters, resume=spec.resume,
-            max_items=page_size(call), continuation=call.header("x-ms-continuation"),
+            max_items=wire.page_size(call), continuation=call.header("x-ms-continuation"),
         )  # fmt: skip
         if order_by := parse_query(spec.text).order_by:
-            call.headers.append(("x-ms-cosmos-query-execution-info", _tie_order(order_by[0].descending)))
+            # In which direction of their rids tied rows come: without it, each SDK has a guess of its own.
+            info = orjson.dumps({"reverseRidEnabled": False, "reverseIndexScan": order_by[0].descending})
+            call.headers.append(("x-ms-cosmos-query-execution-info", info.decode()))
         return self._run(call, container, view, scope, work, self._page)
 
     def _run(
-        self, call: Call, container: Container, view: View, scope: Scope, work: Work, show: Show
+        self, call: wire.Call, container: Container, view: View, scope: Scope, work: Work, show: Show
     ) -> Response | Awaitable[Response]:
         """Read a page here if it is quick, else in the thread."""
         longest = self.account.queries.query_seconds
@@ -177,14 +169,16 @@ class DocumentsApi:
         return show(call, container, view, scope, page)
 
     async def _run_in_thread(
-        self, call: Call, container: Container, view: View, scope: Scope, work: Work, show: Show
+        self, call: wire.Call, container: Container, view: View, scope: Scope, work: Work, show: Show
     ) -> Response:
         # What the thread sees is at least as new as the view.
         seen = view._replace(lsns=list(view.lsns))
         page = await self.slow.run(work, self.account.queries.query_seconds)
         return show(call, container, seen, scope, page)
 
-    def _query_scope(self, call: Call, container: Container, text: str, parameters: dict[str, Any]) -> Scope:
+    def _query_scope(
+        self, call: wire.Call, container: Container, text: str, parameters: dict[str, Any]
+    ) -> Scope:
         """One partition, one range, or all: then only what the gateway can serve by itself."""
         scope = self._scope(call, container)
         if scope.key is not None or scope.range is not None:
@@ -199,25 +193,25 @@ class DocumentsApi:
             raise needs_client(query_plan(query, parameters, None))
         return scope
 
-    def plan(self, call: Call) -> Response:
+    def plan(self, call: wire.Call) -> Response:
         self._container(call)
-        spec = query_in(call)
+        spec = wire.query_in(call)
         given = call.header("x-ms-cosmos-supported-query-features")
         features = frozenset(name.strip() for name in given.split(",")) if given else None
         plan = query_plan(parse_query(spec.text), spec.parameters, features)
-        return answer(call, 200, orjson.dumps(plan), charge=1.0)
+        return wire.answer(call, 200, orjson.dumps(plan), charge=1.0)
 
-    def read_feed(self, call: Call) -> Response | Awaitable[Response]:
+    def read_feed(self, call: wire.Call) -> Response | Awaitable[Response]:
         container = self._container(call)
         scope = self._scope(call, container)
         view = self._view(call, container, _ranges(container, scope))
         work = self.account.queries.prepare(
             container, view, scope, "SELECT * FROM c", {},
-            max_items=page_size(call), continuation=call.header("x-ms-continuation"),
+            max_items=wire.page_size(call), continuation=call.header("x-ms-continuation"),
         )  # fmt: skip
         return self._run(call, container, view, scope, work, self._page)
 
-    def read_changes(self, call: Call) -> Response | Awaitable[Response]:
+    def read_changes(self, call: wire.Call) -> Response | Awaitable[Response]:
         if (call.header("a-im") or "").lower() not in ("incremental feed", "incremental_feed"):
             raise not_implemented(
                 f"The change feed mode {call.header('a-im')!r}", "use LatestVersion (A-IM: Incremental Feed)"
@@ -235,18 +229,20 @@ class DocumentsApi:
         view = self._view(call, container, _ranges(container, scope))
         newest = view.lsns[scope.range] if scope.range is not None else max(view.lsns)
         after = _feed_start(call.header("if-none-match"), newest)
-        since = http_date(call.header("if-modified-since"))
-        work = self.account.queries.changes(view, scope, after, since, page_size(call))
+        since = wire.http_date(call.header("if-modified-since"))
+        work = self.account.queries.changes(view, scope, after, since, wire.page_size(call))
         return self._run(call, container, view, scope, work, self._changes)
 
-    def _changes(self, call: Call, container: Container, view: View, scope: Scope, page: Page) -> Response:
+    def _changes(
+        self, call: wire.Call, container: Container, view: View, scope: Scope, page: Page
+    ) -> Response:
         call.headers.append(("etag", f'"{page.reached}"'))
         if page.items:
             return self._page(call, container, view, scope, page)
         self._add_tokens(call, container, _tokens(container, view, scope))
-        return answer(call, 304, b"", charge=1.0)
+        return wire.answer(call, 304, b"", charge=1.0)
 
-    def _page(self, call: Call, container: Container, view: View, scope: Scope, page: Page) -> Response:
+    def _page(self, call: wire.Call, container: Container, view: View, scope: Scope, page: Page) -> Response:
         self._add_tokens(call, container, _tokens(container, view, scope))
         if page.continuation is not None:
             call.headers.append(("x-ms-continuation", page.continuation))
@@ -255,12 +251,12 @@ class DocumentsApi:
             call.headers.append(("x-ms-documentdb-query-metrics", query_metrics(page)))
         if call.is_set("x-ms-cosmos-populateindexmetrics"):
             call.headers.append(("x-ms-cosmos-index-utilization", INDEX_METRICS))
-        body = feed_body(container.rid, "Documents", page.items)
-        return answer(call, 200, body, charge=query_charge(len(page.items), len(body)))
+        body = wire.feed_body(container.rid, "Documents", page.items)
+        return wire.answer(call, 200, body, charge=query_charge(len(page.items), len(body)))
 
     # what requests have in common
 
-    def _container(self, call: Call) -> Container:
+    def _container(self, call: wire.Call) -> Container:
         container = self.account.container(call.parts[1], call.parts[3], owner=True)
         intended = call.header("x-ms-cosmos-intended-collection-rid")
         if intended and intended != container.rid:
@@ -272,7 +268,7 @@ class DocumentsApi:
             self._budget(container).admit()
         return container
 
-    def _container_and_key(self, call: Call) -> tuple[Container, PartitionKey]:
+    def _container_and_key(self, call: wire.Call) -> tuple[Container, PartitionKey]:
         container = self._container(call)
         if call.header(_PRE_TRIGGERS) or call.header(_POST_TRIGGERS):
             raise not_implemented("A write with triggers")
@@ -290,7 +286,7 @@ class DocumentsApi:
         call.session = number, container.lsns[number]
         return container, key
 
-    def _document_id(self, call: Call, container: Container) -> str:
+    def _document_id(self, call: wire.Call, container: Container) -> str:
         """The id in the path, or that of the document whose resource id is there: SDKs follow `_self`."""
         name = call.parts[5]
         if call.parts[3] == container.id:
@@ -299,7 +295,7 @@ class DocumentsApi:
         found = self.account.store.rows(f"SELECT id FROM {container.table} WHERE k = ?", (k,))
         return str(found[0][0]) if found else name
 
-    def spend(self, call: Call) -> None:
+    def spend(self, call: wire.Call) -> None:
         if self._rate and call.container is not None:
             self._budget(call.container).spend(call.charge)
 
@@ -308,7 +304,7 @@ class DocumentsApi:
             self._budgets[container.number] = Budget(self.account.clock, self._rate)
         return self._budgets[container.number]
 
-    def _scope(self, call: Call, container: Container) -> Scope:
+    def _scope(self, call: wire.Call, container: Container) -> Scope:
         key = call.header("x-ms-documentdb-partitionkey")
         number = call.header("x-ms-documentdb-partitionkeyrangeid")
         return Scope(
@@ -318,7 +314,7 @@ class DocumentsApi:
             call.header("x-ms-end-epk"),
         )
 
-    def _view(self, call: Call, container: Container, ranges: tuple[int, ...]) -> View:
+    def _view(self, call: wire.Call, container: Container, ranges: tuple[int, ...]) -> View:
         """What this reader sees: the replica, unless this is the retry of a read that it could not serve."""
         level = call.header("x-ms-consistency-level") or "Session"
         if level not in ("Session", "Eventual", "ConsistentPrefix"):
@@ -343,20 +339,15 @@ class DocumentsApi:
                 raise
         return view
 
-    def _add_tokens(self, call: Call, container: Container, tokens: str) -> None:
+    def _add_tokens(self, call: wire.Call, container: Container, tokens: str) -> None:
         call.headers += [*container.owner_headers, ("x-ms-session-token", tokens)]
         if "," not in tokens:
             call.headers.append(("x-ms-documentdb-partitionkeyrangeid", tokens.partition(":")[0]))
 
 
-def _wants_minimal(call: Call) -> bool:
+def _wants_minimal(call: wire.Call) -> bool:
     """Whether the client has no use for the documents that it wrote."""
     return "return=minimal" in (call.header("prefer") or "").lower()
-
-
-def _tie_order(descending: bool) -> str:  # noqa: FBT001 - the whole argument
-    """In which direction of their rids tied rows come: without it, each SDK has a guess of its own."""
-    return orjson.dumps({"reverseRidEnabled": False, "reverseIndexScan": descending}).decode()
 
 
 def _feed_start(etag: str | None, newest: int) -> int:
@@ -371,7 +362,7 @@ def _feed_start(etag: str | None, newest: int) -> int:
             f"a change feed goes on from the etag of an earlier page, not {etag[:60]!r}: pass one on, or "
             "* for what changes from now on"
         )
-    return small_number(lsn, 0)
+    return wire.small_number(lsn, 0)
 
 
 def _ranges(container: Container, scope: Scope) -> tuple[int, ...]:
@@ -384,4 +375,4 @@ def _tokens(container: Container, view: View, scope: Scope) -> str:
     ranges = _ranges(container, scope)
     if len(ranges) == 1:
         return session_token(ranges[0], view.lsns[ranges[0]])
-    return all_tokens(view.lsns)
+    return wire.all_tokens(view.lsns)

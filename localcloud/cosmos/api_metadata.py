@@ -4,19 +4,10 @@ from typing import Any
 
 import orjson
 
+from localcloud.cosmos import wire
 from localcloud.cosmos.account import Account, Throughput
 from localcloud.cosmos.container import Container
 from localcloud.cosmos.errors import bad_request, cross_partition_disabled, not_found
-from localcloud.cosmos.wire import (
-    Call,
-    all_tokens,
-    answer,
-    feed_body,
-    is_query,
-    page_size,
-    query_in,
-    small_number,
-)
 from localcloud.httpd import Response
 
 _DATABASE = 2  # parts of the path of a database: dbs and its name
@@ -26,7 +17,7 @@ class MetadataApi:
     def __init__(self, account: Account) -> None:
         self.account = account
 
-    def read_account(self, call: Call) -> Response:
+    def read_account(self, call: wire.Call) -> Response:
         endpoint = f"http://{call.header('host') or '127.0.0.1'}/"
         location = [{"name": "Local", "databaseAccountEndpoint": endpoint}]
         body = {
@@ -53,7 +44,7 @@ class MetadataApi:
         }  # fmt: skip
         return self._metadata(call, 200, body)
 
-    def create_metadata(self, call: Call) -> Response:
+    def create_metadata(self, call: wire.Call) -> Response:
         throughput = Throughput(
             call.header("x-ms-offer-throughput"), call.header("x-ms-cosmos-offer-autopilot-settings")
         )
@@ -65,7 +56,7 @@ class MetadataApi:
             )
         raise bad_request("an offer is created with its database or container")
 
-    def list_metadata(self, call: Call) -> Response:
+    def list_metadata(self, call: wire.Call) -> Response:
         if call.parts == ["dbs"]:
             name, rid, values = "Databases", "", self.account.databases()
         elif call.parts == ["offers"]:
@@ -79,17 +70,17 @@ class MetadataApi:
             )
         texts = [orjson.dumps(value).decode() for value in values]
         if call.request.method == "POST":
-            spec = query_in(call)
+            spec = wire.query_in(call)
             texts = self.account.queries.over_values(values, spec.text, spec.parameters)
-        start = small_number(call.header("x-ms-continuation"), 0)
-        count = page_size(call) or 100
+        start = wire.small_number(call.header("x-ms-continuation"), 0)
+        count = wire.page_size(call) or 100
         page = texts[start : start + count]
         if start + count < len(texts):
             call.headers.append(("x-ms-continuation", str(start + count)))
         call.headers.append(("x-ms-item-count", str(len(page))))
-        return answer(call, 200, feed_body(rid, name, page), charge=2.0)
+        return wire.answer(call, 200, wire.feed_body(rid, name, page), charge=2.0)
 
-    def read_metadata(self, call: Call) -> Response:
+    def read_metadata(self, call: wire.Call) -> Response:
         if call.parts[0] == "offers":
             return self._metadata(call, 200, self.account.offer(call.parts[1]))
         if len(call.parts) == _DATABASE:
@@ -104,10 +95,10 @@ class MetadataApi:
                 ("x-ms-resource-usage", f"documentsSize=0;documentsCount={count};collectionSize=0;")
             )
         call.headers.append(("x-ms-documentdb-collection-index-transformation-progress", "100"))
-        call.headers.append(("x-ms-session-token", all_tokens(container.lsns)))
+        call.headers.append(("x-ms-session-token", wire.all_tokens(container.lsns)))
         return self._metadata(call, 200, {**container.body, **self._statistics(call, container)})
 
-    def _statistics(self, call: Call, container: Container) -> dict[str, Any]:
+    def _statistics(self, call: wire.Call, container: Container) -> dict[str, Any]:
         if not call.is_set("x-ms-documentdb-populatepartitionstatistics"):
             return {}
         sql = f"SELECT range, count(*), sum(length(body)) / 1024 FROM {container.table} GROUP BY range"
@@ -120,17 +111,21 @@ class MetadataApi:
             ]
         }
 
-    def list_conflicts(self, call: Call) -> Response:
+    def list_conflicts(self, call: wire.Call) -> Response:
         """An account with one write region has none."""
         container = self.account.container(call.parts[1], call.parts[3], owner=True)
         if len(call.parts) % 2 == 0:
             raise not_found(f"the conflict {call.parts[5]!r}")
         scoped = call.header("x-ms-documentdb-partitionkey") is not None
-        if is_query(call) and not scoped and not call.is_set("x-ms-documentdb-query-enablecrosspartition"):
+        if (
+            wire.is_query(call)
+            and not scoped
+            and not call.is_set("x-ms-documentdb-query-enablecrosspartition")
+        ):
             raise cross_partition_disabled()
-        return answer(call, 200, feed_body(container.rid, "Conflicts", []), charge=1.0)
+        return wire.answer(call, 200, wire.feed_body(container.rid, "Conflicts", []), charge=1.0)
 
-    def replace_metadata(self, call: Call) -> Response:
+    def replace_metadata(self, call: wire.Call) -> Response:
         if call.parts[0] == "offers":
             return self._metadata(call, 200, self.account.replace_offer(call.parts[1], call.json()))
         if len(call.parts) == _DATABASE:
@@ -140,16 +135,16 @@ class MetadataApi:
         )
         return self._metadata(call, 200, body)
 
-    def delete_metadata(self, call: Call) -> Response:
+    def delete_metadata(self, call: wire.Call) -> Response:
         if call.parts[0] == "offers":
             raise bad_request("an offer goes with its database or container")
         if len(call.parts) == _DATABASE:
             self.account.delete_database(call.parts[1])
         else:
             self.account.delete_container(call.parts[1], call.parts[3])
-        return answer(call, 204, b"", charge=5.0)
+        return wire.answer(call, 204, b"", charge=5.0)
 
-    def _metadata(self, call: Call, status: int, body: dict[str, Any]) -> Response:
+    def _metadata(self, call: wire.Call, status: int, body: dict[str, Any]) -> Response:
         if "_etag" in body:
             call.headers.append(("etag", body["_etag"]))
-        return answer(call, status, orjson.dumps(body), charge=1.0)
+        return wire.answer(call, status, orjson.dumps(body), charge=1.0)

@@ -5,7 +5,7 @@ import binascii
 import hmac
 from urllib.parse import unquote
 
-from localcloud.cosmos.errors import CosmosError
+from localcloud.cosmos.errors import unauthorized
 from localcloud.httpd import Request
 
 # Microsoft's emulator's key: published, the same everywhere, and the default of every tool.
@@ -27,11 +27,6 @@ class Resource:
             self.kind, named = "colls", len(raw) - 2
         self.link, self.raw_link = "/".join(self.parts[:named]), "/".join(raw[:named])
 
-    @property
-    def spellings(self) -> tuple[str, ...]:
-        """Clients sign names as they are or as they stand in the URL, and resource ids in lower case."""
-        return self.link, self.raw_link, self.link.rpartition("/")[2].lower()
-
 
 class Authenticator:
     def __init__(self, key: str) -> None:
@@ -43,12 +38,13 @@ class Authenticator:
     def check(self, request: Request, resource: Resource) -> None:
         kind, _, signature = _decoded(request.headers.get("authorization", "")).partition("&sig=")
         if not kind.startswith("type=master") or not signature:
-            raise _unauthorized("Required Header authorization is missing or is not a master-key signature")
+            raise unauthorized("Required Header authorization is missing or is not a master-key signature")
         given = signature.encode()
-        for link in resource.spellings:
+        # Clients sign names as they are or as they stand in the URL, and resource ids in lower case.
+        for link in (resource.link, resource.raw_link, resource.link.rpartition("/")[2].lower()):
             if hmac.compare_digest(self._sign(request, resource.kind, link), given):
                 return
-        raise _unauthorized(
+        raise unauthorized(
             "The input authorization token can't serve the request: the signature does not fit "
             f"'{request.method.lower()} {resource.kind} {resource.link}' under the account's key"
         )
@@ -65,7 +61,3 @@ def _decoded(header: str) -> str:
     for code, character in _CODES:
         header = header.replace(code, character)
     return unquote(header) if "%" in header else header
-
-
-def _unauthorized(message: str) -> CosmosError:
-    return CosmosError(401, message)

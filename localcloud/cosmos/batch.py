@@ -13,7 +13,7 @@ import orjson
 from localcloud.cosmos.charges import read_charge, write_charge
 from localcloud.cosmos.container import Container
 from localcloud.cosmos.documents import MAX_DOCUMENT_BYTES, Conditions, Documents, Written
-from localcloud.cosmos.errors import CosmosError, bad_request, not_json, too_large
+from localcloud.cosmos.errors import CosmosError, bad_request, parse_json, too_large
 from localcloud.cosmos.keys import PartitionKey
 from localcloud.cosmos.sessions import Replica
 from localcloud.cosmos.store import Row, Store
@@ -110,10 +110,7 @@ class Batches:
 def _parse(body: bytes) -> list[dict[str, Any]]:
     if len(body) > MAX_DOCUMENT_BYTES:
         raise too_large(f"Request size is too large: a batch has at most {MAX_DOCUMENT_BYTES} bytes")
-    try:
-        operations = orjson.loads(body)
-    except ValueError as error:
-        raise not_json(body, error) from None
+    operations = parse_json(body)
     if not isinstance(operations, list) or not all(isinstance(operation, dict) for operation in operations):
         raise bad_request("a batch is a JSON array of operations")
     if not operations:

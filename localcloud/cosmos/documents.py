@@ -9,16 +9,8 @@ import apsw
 import orjson
 
 from localcloud.clock import Clock
+from localcloud.cosmos import errors
 from localcloud.cosmos.container import Container, check_ttl
-from localcloud.cosmos.errors import (
-    CosmosError,
-    bad_request,
-    conflict,
-    not_found,
-    not_json,
-    precondition_failed,
-    too_large,
-)
 from localcloud.cosmos.keys import PartitionKey
 from localcloud.cosmos.patch import apply_patch
 from localcloud.cosmos.rids import document_rid, new_etag
@@ -31,6 +23,7 @@ MAX_DOCUMENT_BYTES = 2 * 1024 * 1024
 MAX_NESTING = 128
 MAX_ID_LENGTH = 1023
 MAX_NAME_LENGTH = 255  # of a database or container
+Document = dict[str, Any]
 Find = Callable[[str, str, str, int], Row | None]
 _FORBIDDEN_IN_ID = re.compile(r"[/\\?#]")
 
@@ -39,9 +32,6 @@ _FORBIDDEN_IN_ID = re.compile(r"[/\\?#]")
 class Conditions:
     if_match: str | None = None
     if_none_match: str | None = None
-
-
-NO_CONDITIONS = Conditions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,28 +46,27 @@ class Written:
 
 def check_id(value: Any, longest: int = MAX_ID_LENGTH) -> str:
     if not isinstance(value, str) or not value:
-        raise bad_request(
+        raise errors.bad_request(
             "The input content is invalid because the required properties - 'id; ' - are missing"
         )
     if len(value) > longest or _FORBIDDEN_IN_ID.search(value):
-        raise bad_request(
+        raise errors.bad_request(
             f"Id contains illegal chars (/ \\ ? #) or is too long. Ensure to provide a unique non-empty "
             f"string less than '{longest + 1 if longest == MAX_ID_LENGTH else longest}' characters."
         )
     return value
 
 
-def parse_document(body: bytes) -> dict[str, Any]:
+def parse_document(body: bytes) -> Document:
     if len(body) > MAX_DOCUMENT_BYTES:
-        raise too_large(f"Request size is too large: a document has at most {MAX_DOCUMENT_BYTES} bytes")
-    try:
-        document = orjson.loads(body)
-    except ValueError as error:
-        raise not_json(body, error) from None
+        raise errors.too_large(
+            f"Request size is too large: a document has at most {MAX_DOCUMENT_BYTES} bytes"
+        )
+    document = errors.parse_json(body)
     if not isinstance(document, dict):
-        raise bad_request("a document is a JSON object")
+        raise errors.bad_request("a document is a JSON object")
     if body.count(b"[") + body.count(b"{") > MAX_NESTING and _nesting(document) > MAX_NESTING:
-        raise bad_request(f"a document is nested at most {MAX_NESTING} levels deep")
+        raise errors.bad_request(f"a document is nested at most {MAX_NESTING} levels deep")
     return document
 
 
@@ -101,20 +90,16 @@ class Documents:
     def read(self, container: Container, view: View, doc_id: str, key: PartitionKey) -> Row:
         row = self.store.find(view.table, doc_id, key.text, int(self.clock.now()))
         if row is None:
-            raise not_found(f"the document {doc_id!r} with the partition key {key.text} in {container.id!r}")
+            raise _no_document(container, doc_id, key)
         return row
 
-    def create(self, container: Container, key: PartitionKey, document: dict[str, Any]) -> Written:
+    def create(self, container: Container, key: PartitionKey, document: Document) -> Written:
         doc_id = check_id(document.get("id"))
         self._check_key(container, key, document)
         return self._insert(container, key, doc_id, document)
 
     def upsert(
-        self,
-        container: Container,
-        key: PartitionKey,
-        document: dict[str, Any],
-        conditions: Conditions = NO_CONDITIONS,
+        self, container: Container, key: PartitionKey, document: Document, conditions: Conditions
     ) -> Written:
         doc_id = check_id(document.get("id"))
         self._check_key(container, key, document)
@@ -125,12 +110,7 @@ class Documents:
         return self._update(container, row, document)
 
     def replace(
-        self,
-        container: Container,
-        key: PartitionKey,
-        doc_id: str,
-        document: dict[str, Any],
-        conditions: Conditions = NO_CONDITIONS,
+        self, container: Container, key: PartitionKey, doc_id: str, document: Document, conditions: Conditions
     ) -> Written:
         check_id(document.get("id"))
         row = self._existing(container, doc_id, key, self.store.find_head)
@@ -139,17 +119,12 @@ class Documents:
         return self._update(container, row, document)
 
     def patch(
-        self,
-        container: Container,
-        key: PartitionKey,
-        doc_id: str,
-        change: Any,
-        conditions: Conditions = NO_CONDITIONS,
+        self, container: Container, key: PartitionKey, doc_id: str, change: Any, conditions: Conditions
     ) -> Written:
         if isinstance(change, list):
             change = {"operations": change}
         if not isinstance(change, dict):
-            raise bad_request("a patch is an object with operations and, if need be, a condition")
+            raise errors.bad_request("a patch is an object with operations and, if need be, a condition")
         row = self._existing(container, doc_id, key, self.store.find)
         _check_conditions(row, conditions)
         if change.get("condition") is not None:
@@ -158,9 +133,7 @@ class Documents:
         apply_patch(document, change.get("operations"), frozenset({("id",), *container.key.paths}))
         return self._update(container, row, document)
 
-    def delete(
-        self, container: Container, key: PartitionKey, doc_id: str, conditions: Conditions = NO_CONDITIONS
-    ) -> Written:
+    def delete(self, container: Container, key: PartitionKey, doc_id: str, conditions: Conditions) -> Written:
         row = self._existing(container, doc_id, key, self.store.find_head)
         _check_conditions(row, conditions)
         lsn = container.advance(row.range)
@@ -197,21 +170,19 @@ class Documents:
     def _existing(self, container: Container, doc_id: str, key: PartitionKey, find: Find) -> Row:
         row = self._find(container, doc_id, key, find)
         if row is None:
-            raise not_found(f"the document {doc_id!r} with the partition key {key.text} in {container.id!r}")
+            raise _no_document(container, doc_id, key)
         return row
 
-    def _check_key(self, container: Container, key: PartitionKey, document: dict[str, Any]) -> None:
+    def _check_key(self, container: Container, key: PartitionKey, document: Document) -> None:
         own = container.key.text_in(document)
         if own != key.text:
-            raise bad_request(
+            raise errors.bad_request(
                 f"PartitionKey extracted from document ({own}) doesn't match the one specified in the "
                 f"header ({key.text})",
                 substatus=1001,
             )
 
-    def _insert(
-        self, container: Container, key: PartitionKey, doc_id: str, document: dict[str, Any]
-    ) -> Written:
+    def _insert(self, container: Container, key: PartitionKey, doc_id: str, document: Document) -> Written:
         number = container.ranges.of_epk(key.epk)
         ts = int(self.clock.now())
         row = self._complete(
@@ -222,12 +193,12 @@ class Documents:
         self._write(container, row, self.store.insert)
         return Written(201, row, number, row.lsn)
 
-    def _update(self, container: Container, old: Row, document: dict[str, Any]) -> Written:
+    def _update(self, container: Container, old: Row, document: Document) -> Written:
         row = self._complete(container, document, old._replace(id=document["id"], ts=int(self.clock.now())))
         self._write(container, row, self.store.update if row.id == old.id else self.store.rename)
         return Written(200, row, row.range, row.lsn)
 
-    def _complete(self, container: Container, document: dict[str, Any], row: Row) -> Row:
+    def _complete(self, container: Container, document: Document, row: Row) -> Row:
         """The row with what the service adds to a document."""
         if "ttl" in document:
             check_ttl(document["ttl"], "ttl")
@@ -244,7 +215,9 @@ class Documents:
         )
         body = orjson.dumps(document).decode()
         if len(body) > MAX_DOCUMENT_BYTES:
-            raise too_large(f"Request size is too large: a document has at most {MAX_DOCUMENT_BYTES} bytes")
+            raise errors.too_large(
+                f"Request size is too large: a document has at most {MAX_DOCUMENT_BYTES} bytes"
+            )
         return row._replace(
             lsn=container.next_lsn, expires=container.expiry(document, row.ts), etag=etag, body=body
         )
@@ -254,20 +227,17 @@ class Documents:
             write(container.table, row)
         except apsw.ConstraintError:
             # What stands in the way may be a document whose time is over.
-            if not self.purge(container):
-                raise self._conflict(container, row) from None
             try:
+                if not self.purge(container):
+                    raise
                 write(container.table, row)
             except apsw.ConstraintError:
-                raise self._conflict(container, row) from None
+                raise errors.conflict(
+                    "Entity with the specified id already exists in the system, or it breaks a unique key of "
+                    f"the container: {row.id!r} with the partition key {row.pk} in {container.id!r}"
+                ) from None
         container.advance(row.range)
         self.replica.record(container, row.range, row.k, row)
-
-    def _conflict(self, container: Container, row: Row) -> CosmosError:
-        return conflict(
-            "Entity with the specified id already exists in the system, or it breaks a unique key of the "
-            f"container: {row.id!r} with the partition key {row.pk} in {container.id!r}"
-        )
 
     def _remove(self, container: Container, number: int, k: int) -> None:
         self.store.execute(f"DELETE FROM {container.table} WHERE k = ?", (k,))
@@ -276,18 +246,22 @@ class Documents:
 
     def _check_filter(self, container: Container, row: Row, condition: Any) -> None:
         if not isinstance(condition, str):
-            raise bad_request("a patch's condition is text: from c where ...")
+            raise errors.bad_request("a patch's condition is text: from c where ...")
         program = compile_query(parse_condition(condition), {}, ["d.k = :k"])
         sql = program.sql_from(container.table, [])
         if not self.store.rows(sql, {**program.bindings({}), "k": row.k}):
-            raise precondition_failed("the document does not meet the patch's condition")
+            raise errors.precondition_failed("the document does not meet the patch's condition")
+
+
+def _no_document(container: Container, doc_id: str, key: PartitionKey) -> errors.CosmosError:
+    return errors.not_found(f"the document {doc_id!r} with the partition key {key.text} in {container.id!r}")
 
 
 def _check_conditions(row: Row, conditions: Conditions) -> None:
     wanted, unwanted = conditions.if_match, conditions.if_none_match
     if wanted is not None and wanted not in ("*", row.etag):
-        raise precondition_failed(
+        raise errors.precondition_failed(
             f"One of the specified pre-condition is not met: the document's etag is {row.etag}, not {wanted}"
         )
     if unwanted is not None and unwanted in ("*", row.etag):
-        raise precondition_failed("One of the specified pre-condition is not met: the document exists")
+        raise errors.precondition_failed("One of the specified pre-condition is not met: the document exists")

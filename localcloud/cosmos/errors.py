@@ -1,24 +1,13 @@
 """The account's refusals: one error type, with the status and substatus that the SDKs act on."""
 
+from functools import partial
+from http import HTTPStatus
 from typing import Any
 
-_CODES = {
-    400: "BadRequest",
-    401: "Unauthorized",
-    403: "Forbidden",
-    404: "NotFound",
-    405: "MethodNotAllowed",
-    408: "RequestTimeout",
-    409: "Conflict",
-    410: "Gone",
-    412: "PreconditionFailed",
-    413: "RequestEntityTooLarge",
-    424: "FailedDependency",
-    429: "TooManyRequests",
-    449: "RetryWith",
-    501: "NotImplemented",
-    503: "ServiceUnavailable",
-}
+import orjson
+
+_CODES = {status.value: status.phrase.replace(" ", "") for status in HTTPStatus}
+_CODES |= {413: "RequestEntityTooLarge", 449: "RetryWith"}
 
 
 class CosmosError(Exception):
@@ -44,8 +33,11 @@ class CosmosError(Exception):
         return {"code": _CODES.get(self.status, "Error"), "message": str(self), **self.details}
 
 
-def bad_request(message: str, *, substatus: int = 0) -> CosmosError:
-    return CosmosError(400, message, substatus=substatus)
+bad_request = partial(CosmosError, 400)
+unauthorized = partial(CosmosError, 401)
+conflict = partial(CosmosError, 409)
+precondition_failed = partial(CosmosError, 412)
+too_large = partial(CosmosError, 413)
 
 
 def cross_partition_disabled() -> CosmosError:
@@ -60,23 +52,18 @@ def not_found(what: str, *, substatus: int = 0) -> CosmosError:
     return CosmosError(404, f"Resource Not Found: {what} does not exist", substatus=substatus)
 
 
-def conflict(message: str) -> CosmosError:
-    return CosmosError(409, message)
-
-
-def precondition_failed(message: str) -> CosmosError:
-    return CosmosError(412, message)
-
-
-def too_large(message: str) -> CosmosError:
-    return CosmosError(413, message)
-
-
 def not_implemented(what: str, instead: str = "see docs/cosmos.md for what is") -> CosmosError:
     return CosmosError(501, f"{what} is not part of the local Cosmos DB: {instead}")
 
 
-def not_json(body: bytes, error: ValueError) -> CosmosError:
+def parse_json(body: bytes) -> Any:
+    try:
+        return orjson.loads(body)
+    except ValueError as error:
+        raise _not_json(body, error) from None
+
+
+def _not_json(body: bytes, error: ValueError) -> CosmosError:
     """Names the binary formats of the .NET SDK by their first byte, since its users chose neither."""
     if body[:1] == b"\x81":
         return bad_request(

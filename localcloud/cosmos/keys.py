@@ -28,9 +28,6 @@ _PATH_PART = re.compile(r"""/(?:("[^"]*"|'[^']*')|([^/"']+))""")
 class _Missing:
     """A partition key that the document does not have: `{}` on the wire."""
 
-    def __repr__(self) -> str:
-        return "MISSING"
-
 
 MISSING = _Missing()
 

@@ -15,7 +15,7 @@ from localcloud.clock import Clock
 from localcloud.cosmos.container import Container
 from localcloud.cosmos.errors import CosmosError, bad_request
 from localcloud.cosmos.keys import PartitionKey
-from localcloud.cosmos.positions import Position, ResumeFilter
+from localcloud.cosmos.positions import Position, ResumeFilter, at_or_after
 from localcloud.cosmos.rids import document_k
 from localcloud.cosmos.sessions import View
 from localcloud.cosmos.sql_compiler import Program, compile_query
@@ -198,7 +198,7 @@ def _after(
     program: Program, bound: tuple[Any, ...], name: str, bindings: dict[str, Any], *, inclusive: bool
 ) -> str:
     bindings |= {f"{name}{number}": value for number, value in enumerate(bound)}
-    return program.after(bound, name, inclusive=inclusive)
+    return at_or_after(program.columns, bound, name, inclusive=inclusive)
 
 
 def _page(

@@ -32,14 +32,7 @@ _WRITES = frozenset({"create", "upsert", "replace", "patch", "delete", "batch", 
 
 class CosmosService:
     def __init__(
-        self,
-        account: Account,
-        *,
-        host: str,
-        port: int,
-        key: str,
-        rate: float,
-        faults: bool,
+        self, account: Account, *, host: str, port: int, key: str, rate: float, faults: bool
     ) -> None:
         self._account = account
         self._api = Api(account, rate=rate)

@@ -110,13 +110,10 @@ class Replica:
         """The replica as of now; the primary where there is no lag."""
         if not self.lag:
             return self.primary(container)
-        self._catch_up()
-        return View(container.replica_table, self._lsns[container.number])
-
-    def _catch_up(self) -> None:
         now = self._clock.now()
         while self._pending and self._pending[0].due <= now:
             self._apply(self._pending.popleft())
+        return View(container.replica_table, self._lsns[container.number])
 
     def _apply(self, change: _Change) -> None:
         lsns = self._lsns.get(change.container.number)

@@ -7,8 +7,6 @@ the thread, on a connection of its own that sees what is committed.
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
-import apsw
-
 from localcloud.cosmos.errors import throttled
 from localcloud.cosmos.queries import Page, Work
 from localcloud.cosmos.store import Store
@@ -35,9 +33,9 @@ class SlowQueryThread:
         self._waiting += 1
         try:
             await self._commit_of_now()
-            return await asyncio.get_running_loop().run_in_executor(
-                self._thread, work, self._require(), seconds
-            )
+            assert self._connection is not None  # noqa: S101 - only an open lane is used
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._thread, work, self._connection, seconds)
         finally:
             self._waiting -= 1
 
@@ -46,10 +44,6 @@ class SlowQueryThread:
         group = self._store.groups
         while self._store.group_open and self._store.groups == group:  # noqa: ASYNC110 - a turn of the loop
             await asyncio.sleep(0)
-
-    def _require(self) -> apsw.Connection:
-        assert self._connection is not None  # noqa: S101 - only an open lane is used
-        return self._connection
 
     def close(self) -> None:
         if self._connection is not None:

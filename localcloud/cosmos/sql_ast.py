@@ -3,114 +3,104 @@
 What a plan rewrites keeps its own text beside its expression.
 """
 
-from dataclasses import dataclass, field
-from typing import Any, Union
+from dataclasses import dataclass
+from typing import Any, Union, dataclass_transform
 
 AGGREGATES = frozenset({"COUNT", "COUNTIF", "SUM", "AVG", "MIN", "MAX"})
 
 
-@dataclass(frozen=True)
-class Const:
+@dataclass_transform(frozen_default=True)
+class _Node:
+    """What derives from it is a frozen dataclass."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
+
+
+class Const(_Node):
     value: Any
 
 
-@dataclass(frozen=True)
-class Undefined:
+class Undefined(_Node):
     pass
 
 
-@dataclass(frozen=True)
-class Param:
+class Param(_Node):
     name: str
 
 
-@dataclass(frozen=True)
-class Name:
+class Name(_Node):
     name: str
 
 
-@dataclass(frozen=True)
-class Member:
+class Member(_Node):
     base: "Expr"
     key: "Expr"  # a Const where the text names the property
 
 
-@dataclass(frozen=True)
-class Unary:
+class Unary(_Node):
     op: str
     operand: "Expr"
 
 
-@dataclass(frozen=True)
-class Binary:
+class Binary(_Node):
     op: str
     left: "Expr"
     right: "Expr"
 
 
-@dataclass(frozen=True)
-class Logic:
+class Logic(_Node):
     """A chain of AND or of OR."""
 
     op: str
     operands: tuple["Expr", ...]
 
 
-@dataclass(frozen=True)
-class Between:
+class Between(_Node):
     operand: "Expr"
     low: "Expr"
     high: "Expr"
 
 
-@dataclass(frozen=True)
-class In:
+class In(_Node):
     operand: "Expr"
     choices: tuple["Expr", ...]
 
 
-@dataclass(frozen=True)
-class Like:
+class Like(_Node):
     operand: "Expr"
     pattern: "Expr"
     escape: "Expr | None"
 
 
-@dataclass(frozen=True)
-class Ternary:
+class Ternary(_Node):
     condition: "Expr"
     consequent: "Expr"
     alternative: "Expr"
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(_Node):
     name: str
     arguments: tuple["Expr", ...]
 
 
-@dataclass(frozen=True)
-class ArrayLiteral:
+class ArrayLiteral(_Node):
     items: tuple["Expr", ...]
 
 
-@dataclass(frozen=True)
-class ObjectLiteral:
+class ObjectLiteral(_Node):
     members: tuple[tuple[str, "Expr"], ...]
 
 
-@dataclass(frozen=True)
-class Subquery:
+class Subquery(_Node):
     query: "Query"
 
 
-@dataclass(frozen=True)
-class Exists:
+class Exists(_Node):
     query: "Query"
 
 
-@dataclass(frozen=True)
-class ArrayOf:
+class ArrayOf(_Node):
     query: "Query"
 
 
@@ -120,22 +110,19 @@ Expr = Union[
 ]  # fmt: skip
 
 
-@dataclass(frozen=True)
-class SelectItem:
+class SelectItem(_Node):
     expr: Expr
     alias: str
     text: str
 
 
-@dataclass(frozen=True)
-class OrderKey:
+class OrderKey(_Node):
     expr: Expr
     descending: bool
     text: str
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(_Node):
     """`alias IN expr` goes over an array's items; without IN the alias stands for the value itself."""
 
     alias: str
@@ -143,8 +130,7 @@ class Source:
     iterates: bool = False
 
 
-@dataclass(frozen=True)
-class Query:
+class Query(_Node):
     select: tuple[SelectItem, ...] | None  # None: SELECT *
     select_value: bool = False
     distinct: bool = False
@@ -157,19 +143,13 @@ class Query:
     limit: Expr | None = None
     from_text: str = ""
     where_text: str = ""
-    aggregates: bool = field(default=False)
+    aggregates: bool = False
 
     @property
     def needs_plan(self) -> bool:
         """Whether the results of several ranges cannot simply be put one after the other."""
-        return bool(
-            self.order_by
-            or self.group_by
-            or self.distinct
-            or self.aggregates
-            or self.top is not None
-            or self.offset is not None
-        )
+        combined = self.order_by or self.group_by or self.distinct or self.aggregates
+        return bool(combined) or self.top is not None or self.offset is not None
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from localcloud.cosmos import sql_ast as ast
 from localcloud.cosmos.errors import bad_request
-from localcloud.cosmos.positions import Column, ResumeFilter, at_or_after
+from localcloud.cosmos.positions import Column, ResumeFilter
 from localcloud.cosmos.sql_expressions import Expressions
 from localcloud.cosmos.sql_operands import storable
 from localcloud.cosmos.sql_pieces import Binder, Parameters, State, Value, literal, path, type_of
@@ -35,9 +35,6 @@ class Program:
     def sql_from(self, table: str, conditions: list[str]) -> str:
         """The SQL over this table, for the rows that also meet these conditions."""
         return self.sql.replace(TABLE, table).replace(_RESUME, " AND ".join(conditions) or "1")
-
-    def after(self, bound: tuple[Any, ...], name: str, *, inclusive: bool) -> str:
-        return at_or_after(self.columns, bound, name, inclusive=inclusive)
 
     def bound_of(self, resume: ResumeFilter, k: int | None) -> tuple[Any, ...]:
         """The sort columns that a resume filter names."""
@@ -206,16 +203,11 @@ class Scope(Expressions):
 
     def result(self, query: ast.Query) -> str:
         if query.select is None:
-            return self.whole(self.only_document())
+            only = next(reversed(self.names.values()))
+            return "json(d.body)" if only.indexed and only.steps == "$" else only.j
         if query.select_value:
             return self.value(query.select[0].expr).j
         return self.object([(item.alias, self.value(item.expr)) for item in query.select])
-
-    def whole(self, value: Value) -> str:
-        return "json(d.body)" if value.indexed and value.steps == "$" else value.j
-
-    def only_document(self) -> Value:
-        return next(reversed(self.names.values()))
 
     def count(self, expr: ast.Expr) -> int:
         number = self.constant(expr)

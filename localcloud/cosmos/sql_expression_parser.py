@@ -57,10 +57,6 @@ class ExpressionParser:
         if not self.accept_keyword(name):
             raise self.error(name)
 
-    def expect_end(self) -> None:
-        if self.token.kind != "end":
-            raise self.error("the end of the query")
-
     def identifier(self) -> str:
         token = self.token
         if token.kind != "word" or token.text.upper() in KEYWORDS - {"VALUE", "ARRAY"}:

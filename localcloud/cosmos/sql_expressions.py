@@ -3,8 +3,6 @@
 import re
 from typing import Any
 
-import orjson
-
 from localcloud.cosmos import sql_ast as ast
 from localcloud.cosmos.errors import bad_request
 from localcloud.cosmos.sql_functions import BUILTINS
@@ -124,7 +122,9 @@ class Expressions(Operands):
 
     def against_constant(self, op: str, left: Value, right: Value, *, exact: bool) -> str:
         self.index(left)
-        matches = f"{left.v} {op if op != '!=' else '='} {right.v}" if right.rank != NULL else _null_test(op)
+        matches = f"{left.v} {op if op != '!=' else '='} {right.v}"
+        if right.rank == NULL:
+            matches = "0" if op in ("<", ">") else "1"
         if op in ("=", "!="):
             if left.rank == right.rank and right.rank != NULL:
                 return f"({left.v} {op} {right.v})"
@@ -206,7 +206,7 @@ class Expressions(Operands):
 
     def object(self, members: list[tuple[str, Value]]) -> str:
         last = dict(members)  # a repeated name keeps its last value
-        parts = [f"({literal(',' + _json_key(name))} || {value.j})" for name, value in last.items()]
+        parts = [f"({literal(f',{encode(name)}:')} || {value.j})" for name, value in last.items()]
         return "('{' || ltrim(" + concatenate(parts) + ", ',') || '}')"
 
     def operation(self, expr: ast.Ternary | ast.Unary | ast.Binary) -> Value:
@@ -315,13 +315,5 @@ class Expressions(Operands):
         )
 
 
-def _null_test(op: str) -> str:
-    return "1" if op in ("=", "!=", "<=", ">=") else "0"
-
-
-def _json_key(name: str) -> str:
-    return f"{encode(name)}:"
-
-
 def _json_list(getters: list[Binder]) -> Binder:
-    return lambda parameters: orjson.dumps([get(parameters) for get in getters]).decode()
+    return lambda parameters: encode([get(parameters) for get in getters])

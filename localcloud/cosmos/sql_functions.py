@@ -3,15 +3,16 @@
 import math
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import apsw
 
 from localcloud.cosmos.sql_builtins import Builtin, Builtins, is_number
 from localcloud.cosmos.sql_datetimes import DATETIMES
-from localcloud.cosmos.sql_like import like_matcher
 from localcloud.cosmos.sql_strings import STRINGS
 from localcloud.cosmos.sql_values import UNDEFINED, canonical, decode, encode, equal
+from localcloud.like import like_matcher
 
 # numbers
 
@@ -19,10 +20,6 @@ from localcloud.cosmos.sql_values import UNDEFINED, canonical, decode, encode, e
 def _round(value: float, digits: float = 0) -> float:
     scale = 10.0 ** int(digits)
     return math.copysign(math.floor(abs(value) * scale + 0.5) / scale, value)
-
-
-def _number_bin(value: float, size: float = 1) -> float:
-    return math.floor(value / size) * size
 
 
 def _int64(value: float) -> int:
@@ -41,10 +38,6 @@ def _divide(left: int, right: int) -> int:
     """Towards zero."""
     quotient = abs(left) // abs(right)
     return quotient if (left < 0) == (right < 0) else -quotient
-
-
-def _shift(left: int, right: int) -> int:
-    return left << (right & 63)
 
 
 NUMBERS = Builtins()
@@ -74,7 +67,7 @@ NUMBERS.add("ATN2", "nn", math.atan2)
 NUMBERS.add("DEGREES", "n", math.degrees)
 NUMBERS.add("RADIANS", "n", math.radians)
 NUMBERS.add("RAND", "", random.random, deterministic=False)
-NUMBERS.add("NUMBERBIN", "nn", _number_bin, optional=1)
+NUMBERS.add("NUMBERBIN", "nn", lambda value, size=1: math.floor(value / size) * size, optional=1)
 NUMBERS.add("IS_INTEGER", "?", lambda v: is_number(v) and float(v).is_integer())
 NUMBERS.add("IS_FINITE_NUMBER", "?", lambda v: is_number(v) and math.isfinite(v))
 NUMBERS.add("INTADD", "nn", _on_integers(lambda a, b: a + b))
@@ -86,20 +79,20 @@ NUMBERS.add("INTBITAND", "nn", _on_integers(lambda a, b: a & b))
 NUMBERS.add("INTBITOR", "nn", _on_integers(lambda a, b: a | b))
 NUMBERS.add("INTBITXOR", "nn", _on_integers(lambda a, b: a ^ b))
 NUMBERS.add("INTBITNOT", "n", _on_integers(lambda a: ~a))
-NUMBERS.add("INTBITLEFTSHIFT", "nn", _on_integers(_shift))
+NUMBERS.add("INTBITLEFTSHIFT", "nn", _on_integers(lambda a, b: a << (b & 63)))
 NUMBERS.add("INTBITRIGHTSHIFT", "nn", _on_integers(lambda a, b: a >> (b & 63)))
 
 # arrays and objects
 
 
-def _holds(item: Any, wanted: Any, partial: bool) -> bool:  # noqa: FBT001 - as in the query
-    if partial and isinstance(item, dict) and isinstance(wanted, dict):
+def _holds(item: Any, wanted: Any, part: bool) -> bool:  # noqa: FBT001 - as in the query
+    if part and isinstance(item, dict) and isinstance(wanted, dict):
         return all(name in item and equal(item[name], value) for name, value in wanted.items())
     return equal(item, wanted)
 
 
-def _array_contains(items: list[Any], wanted: Any, partial: bool = False) -> bool:  # noqa: FBT001, FBT002
-    return any(_holds(item, wanted, partial) for item in items)
+def _array_contains(items: list[Any], wanted: Any, part: bool = False) -> bool:  # noqa: FBT001, FBT002
+    return any(_holds(item, wanted, part) for item in items)
 
 
 def _array_slice(items: list[Any], start: float, length: float | None = None) -> list[Any]:
@@ -117,26 +110,20 @@ def _keys(items: list[Any]) -> dict[str | None, Any]:
     return {canonical(encode(item)): item for item in items}
 
 
-def _contains_any(items: list[Any], *wanted: Any) -> Any:
-    return bool(_keys(items).keys() & _keys([value for value in wanted if value is not UNDEFINED]).keys())
+def _contains(test: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """Tests the keys of what is wanted, as far as it is defined, against those of the array."""
+
+    def contains(items: Any, *wanted: Any) -> Any:
+        if not isinstance(items, list):
+            return UNDEFINED
+        return bool(test(_keys([value for value in wanted if value is not UNDEFINED]), _keys(items)))
+
+    return contains
 
 
-def _contains_all(items: list[Any], *wanted: Any) -> Any:
-    return _keys([value for value in wanted if value is not UNDEFINED]).keys() <= _keys(items).keys()
-
-
-def _intersect(left: list[Any], right: list[Any]) -> list[Any]:
-    keep = _keys(right).keys()
-    return [item for key, item in _keys(left).items() if key in keep]
-
-
-def _difference(left: list[Any], right: list[Any]) -> list[Any]:
-    drop = _keys(right).keys()
-    return [item for key, item in _keys(left).items() if key not in drop]
-
-
-def _object_to_array(value: dict[str, Any], name: str = "k", member: str = "v") -> list[Any]:
-    return [{name: key, member: item} for key, item in value.items()]
+def _selected(left: list[Any], right: list[Any], *, shared: bool) -> list[Any]:
+    others = _keys(right)
+    return [item for key, item in _keys(left).items() if (key in others) is shared]
 
 
 def _choose(index: Any, *choices: Any) -> Any:
@@ -145,23 +132,21 @@ def _choose(index: Any, *choices: Any) -> Any:
     return choices[int(index) - 1]
 
 
-def _only_on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda items, *rest: function(items, *rest) if isinstance(items, list) else UNDEFINED
-
-
 ARRAYS = Builtins()
 ARRAYS.add("ARRAY_CONTAINS", "a*b", _array_contains, optional=1)
 ARRAYS.add("ARRAY_LENGTH", "a", len)
 ARRAYS.add("ARRAY_SLICE", "ann", _array_slice, optional=1)
-ARRAYS.add("SETINTERSECT", "aa", _intersect)
+ARRAYS.add("SETINTERSECT", "aa", partial(_selected, shared=True))
 ARRAYS.add("SETUNION", "aa", lambda left, right: list(_keys(left + right).values()))
-ARRAYS.add("SETDIFFERENCE", "aa", _difference)
+ARRAYS.add("SETDIFFERENCE", "aa", partial(_selected, shared=False))
 ARRAYS.add("SETEQUAL", "aa", lambda left, right: _keys(left).keys() == _keys(right).keys())
-ARRAYS.add("OBJECTTOARRAY", "oss", _object_to_array, optional=2)
+ARRAYS.add(
+    "OBJECTTOARRAY", "oss", lambda o, k="k", v="v": [{k: n, v: item} for n, item in o.items()], optional=2
+)
 ARRAYS.add("IIF", "???", lambda condition, yes, no: yes if condition is True else no)
 ARRAYS["ARRAY_CONCAT"] = Builtin(_array_concat, 2, 200)
-ARRAYS["ARRAY_CONTAINS_ANY"] = Builtin(_only_on_arrays(_contains_any), 2, 200)
-ARRAYS["ARRAY_CONTAINS_ALL"] = Builtin(_only_on_arrays(_contains_all), 2, 200)
+ARRAYS["ARRAY_CONTAINS_ANY"] = Builtin(_contains(lambda wanted, items: wanted.keys() & items.keys()), 2, 200)
+ARRAYS["ARRAY_CONTAINS_ALL"] = Builtin(_contains(lambda wanted, items: wanted.keys() <= items.keys()), 2, 200)
 ARRAYS["CHOOSE"] = Builtin(_choose, 2, 200)
 
 BUILTINS = {**STRINGS, **NUMBERS, **ARRAYS, **DATETIMES}

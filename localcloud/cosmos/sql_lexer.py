@@ -57,19 +57,12 @@ def tokenize(text: str) -> list[Token]:
         start, position = position, match.end()
         kind = str(match.lastgroup)
         if kind != "space":
-            tokens.append(
-                Token(kind, match.group(), _value(kind, match.group(), text, start), start, position)
-            )
+            lexeme, value = match.group(), None
+            if kind in ("number", "string"):
+                value = _number(lexeme) if kind == "number" else _string(lexeme, text, start)
+            tokens.append(Token(kind, lexeme, value, start, position))
     tokens.append(Token("end", "the end of the query", None, len(text), len(text)))
     return tokens
-
-
-def _value(kind: str, lexeme: str, text: str, at: int) -> Any:
-    if kind == "number":
-        return _number(lexeme)
-    if kind == "string":
-        return _string(lexeme, text, at)
-    return None
 
 
 def _number(lexeme: str) -> int | float:

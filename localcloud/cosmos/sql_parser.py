@@ -15,7 +15,8 @@ def parse_query(text: str) -> ast.Query:
         query = parser.query()
     except RecursionError:  # such as thousands of additions in a row
         raise bad_request("the query is too complex: its expressions are nested too deeply") from None
-    parser.expect_end()
+    if parser.token.kind != "end":
+        raise parser.error("the end of the query")
     return query
 
 

@@ -85,10 +85,9 @@ def _describe(query: ast.Query, parameters: dict[str, Any], info: dict[str, Any]
     if query.order_by:
         info["rewrittenQuery"] = _ordered(query, parameters)
     elif query.offset is not None:
-        info["rewrittenQuery"] = (
-            f"SELECT {'DISTINCT ' if query.distinct else ''}{_selection(query)} {_from_where(query)} "
-            f"{_window(query, parameters)}"
-        )
+        selected = "*" if query.select is None else f"VALUE {_payload(query)}"
+        head = f"SELECT {'DISTINCT ' if query.distinct else ''}{selected}"
+        info["rewrittenQuery"] = f"{head} {_from_where(query)} {_window(query, parameters)}"
     return needed
 
 
@@ -104,10 +103,15 @@ def _describe_groups(query: ast.Query, info: dict[str, Any]) -> set[str]:
         for item in items
         if isinstance(item.expr, ast.Call) and _is_aggregate(item.expr)
     ]
-    needed = {"Aggregate"} if kinds else set()
-    needed |= {"CompositeAggregate"} if "Average" in kinds else set()
-    needed |= {"CountIf"} if "CountIf" in kinds else set()
-    needed |= {"GroupBy"} if query.group_by else set()
+    features = {
+        "Aggregate": bool(kinds),
+        "CompositeAggregate": "Average" in kinds,
+        "CountIf": "CountIf" in kinds,
+        "GroupBy": bool(query.group_by),
+        "NonValueAggregate": bool(kinds) and not query.select_value and not query.group_by,
+        "MultipleAggregates": len(kinds) > 1 and not query.select_value,
+    }
+    needed = {name for name, used in features.items() if used}
     tail = _from_where(query)
     if query.group_by:
         tail += f" GROUP BY {', '.join(key.text for key in query.group_by)}"
@@ -119,9 +123,6 @@ def _describe_groups(query: ast.Query, info: dict[str, Any]) -> set[str]:
         head_value = f"SELECT {head}{share} AS payload" if query.group_by else f"SELECT VALUE {share}"
         info["rewrittenQuery"] = f"{head_value} {tail}"
         return needed
-    if kinds:
-        needed |= {"NonValueAggregate"} if not query.group_by else set()
-        needed |= {"MultipleAggregates"} if len(kinds) > 1 else set()
     info["groupByAliases"] = [item.alias for item in items]
     info["groupByAliasToAggregateType"] = {
         item.alias: _KINDS[item.expr.name]
@@ -178,10 +179,6 @@ def _payload(query: ast.Query) -> str:
         return query.select[0].text
     members = ", ".join(f"{orjson.dumps(item.alias).decode()}: {item.text}" for item in query.select)
     return "{" + members + "}"
-
-
-def _selection(query: ast.Query) -> str:
-    return "*" if query.select is None else f"VALUE {_payload(query)}"
 
 
 def _from_where(query: ast.Query) -> str:

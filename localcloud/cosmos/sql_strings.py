@@ -24,15 +24,6 @@ def _fold(text: str, ignore_case: bool) -> str:  # noqa: FBT001 - positional, as
     return text.casefold() if ignore_case else text
 
 
-def _index_of(text: str, part: str, start: float = 0) -> int:
-    return text.find(part, max(0, int(start)))
-
-
-def _substring(text: str, start: float, length: float) -> str:
-    first = max(0, int(start))
-    return text[first : first + max(0, int(length))]
-
-
 def _replace(text: str, old: str, new: str) -> Any:
     if not old:
         return text
@@ -58,18 +49,10 @@ def _parsed(kind: type | tuple[type, ...]) -> Callable[[str], Any]:
     return parse
 
 
-def _to_string(value: Any) -> str:
-    return value if isinstance(value, str) else str(encode(value))
-
-
 def _join(items: list[Any], separator: str) -> Any:
     if not all(isinstance(item, str) for item in items):
         return UNDEFINED
     return bounded(sum(map(len, items)) + len(separator) * len(items), lambda: separator.join(items))
-
-
-def _split(text: str, separator: str) -> Any:
-    return text.split(separator) if separator else [text]
 
 
 @lru_cache(maxsize=256)
@@ -99,7 +82,7 @@ STRINGS.add("CONTAINS", "ssb", lambda s, p, i=False: _fold(p, i) in _fold(s, i),
 STRINGS.add("STARTSWITH", "ssb", lambda s, p, i=False: _fold(s, i).startswith(_fold(p, i)), optional=1)
 STRINGS.add("ENDSWITH", "ssb", lambda s, p, i=False: _fold(s, i).endswith(_fold(p, i)), optional=1)
 STRINGS.add("STRINGEQUALS", "ssb", lambda s, p, i=False: _fold(s, i) == _fold(p, i), optional=1)
-STRINGS.add("INDEX_OF", "ssn", _index_of, optional=1)
+STRINGS.add("INDEX_OF", "ssn", lambda s, part, start=0: s.find(part, max(0, int(start))), optional=1)
 STRINGS.add("LEFT", "sn", lambda s, n: s[: max(0, int(n))])
 STRINGS.add("RIGHT", "sn", lambda s, n: s[-int(n) :] if n >= 1 else "")
 STRINGS.add("LENGTH", "s", len)
@@ -111,14 +94,14 @@ STRINGS.add("RTRIM", "ss", lambda s, chars=None: s.rstrip(chars), optional=1)
 STRINGS.add("REVERSE", "s", lambda s: s[::-1])
 STRINGS.add("REPLACE", "sss", _replace)
 STRINGS.add("REPLICATE", "sn", _replicate)
-STRINGS.add("SUBSTRING", "snn", _substring)
-STRINGS.add("TOSTRING", "*", _to_string)
+STRINGS.add("SUBSTRING", "snn", lambda s, start, n: s[max(0, int(start)) :][: max(0, int(n))])
+STRINGS.add("TOSTRING", "*", lambda v: v if isinstance(v, str) else str(encode(v)))
 STRINGS.add("STRINGTOARRAY", "s", _parsed(list))
 STRINGS.add("STRINGTOOBJECT", "s", _parsed(dict))
 STRINGS.add("STRINGTOBOOLEAN", "s", _parsed(bool))
 STRINGS.add("STRINGTONULL", "s", _parsed(type(None)))
 STRINGS.add("STRINGTONUMBER", "s", _parsed((int, float)))
 STRINGS.add("STRINGJOIN", "as", _join)
-STRINGS.add("STRINGSPLIT", "ss", _split)
+STRINGS.add("STRINGSPLIT", "ss", lambda s, separator: s.split(separator) if separator else [s])
 STRINGS.add("REGEXMATCH", "sss", _regex_match, optional=1)
 STRINGS["CONCAT"] = Builtin(_concat, 2, 200)

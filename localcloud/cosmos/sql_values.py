@@ -15,12 +15,7 @@ RANKS = {"null": NULL, "true": BOOLEAN, "false": BOOLEAN, "integer": NUMBER, "re
 EXACT_INTEGER = 2**53
 
 
-class _Undefined:
-    def __repr__(self) -> str:
-        return "UNDEFINED"
-
-
-UNDEFINED: Any = _Undefined()
+UNDEFINED: Any = object()
 
 
 def rank(value: Any) -> int:
@@ -95,14 +90,9 @@ def _text_equal(left: str | None, right: str | None) -> bool | None:
     return equal(orjson.loads(left), orjson.loads(right))
 
 
-def _text_less(left: str | None, right: str | None) -> bool | None:
+def _text_compare(left: str | None, right: str | None, most: int) -> bool | None:
     result = compare(decode(left), decode(right))
-    return None if result is None else result < 0
-
-
-def _text_less_equal(left: str | None, right: str | None) -> bool | None:
-    result = compare(decode(left), decode(right))
-    return None if result is None else result <= 0
+    return None if result is None else result <= most
 
 
 def _member(base: str | None, key: str | None) -> str | None:
@@ -114,14 +104,6 @@ def _member(base: str | None, key: str | None) -> str | None:
         if position == name and 0 <= position < len(value):
             return encode(value[position])
     return None
-
-
-def _quote(value: Any) -> str | None:
-    return None if value is None else encode(value)
-
-
-def _starts(text: str | None, prefix: str | None) -> bool | None:
-    return None if text is None or prefix is None else text.startswith(prefix)
 
 
 def _int32(number: float) -> int:
@@ -165,13 +147,16 @@ class _Extreme:
 
 def register_values(connection: apsw.Connection) -> None:
     pure: dict[str, tuple[Any, int]] = {
-        "c_quote": (_quote, 1),
+        "c_quote": (lambda value: None if value is None else encode(value), 1),
         "c_canon": (canonical, 1),
         "c_eq": (_text_equal, 2),
-        "c_lt": (_text_less, 2),
-        "c_le": (_text_less_equal, 2),
+        "c_lt": (lambda left, right: _text_compare(left, right, -1), 2),
+        "c_le": (lambda left, right: _text_compare(left, right, 0), 2),
         "c_get": (_member, 2),
-        "c_starts": (_starts, 2),
+        "c_starts": (
+            lambda text, start: None if text is None or start is None else text.startswith(start),
+            2,
+        ),
         "c_bits": (_bits, 3),
     }
     for name, (function, arguments) in pure.items():

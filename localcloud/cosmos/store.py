@@ -130,17 +130,14 @@ class Store:
     def insert(self, table: str, row: Row) -> None:
         self.execute(f"INSERT INTO {table} ({_COLUMNS}, body) VALUES (?,?,?,?,?,?,?,?,?,jsonb(?))", row)
 
-    def update(self, table: str, row: Row) -> None:
+    def update(self, table: str, row: Row, columns: str = "") -> None:
         """The document as it is now; its id, which two indexes would be changed for, stays."""
-        self._update(table, "", row)
+        columns += "lsn=?6, ts=?7, expires=?8, etag=?9, body=jsonb(?10)"
+        self.execute(f"UPDATE {table} SET {columns} WHERE k=?1", row)
 
     def rename(self, table: str, row: Row) -> None:
         """The document as it is now, under another id."""
-        self._update(table, "id=?2, ", row)
-
-    def _update(self, table: str, rename: str, row: Row) -> None:
-        columns = "lsn=?6, ts=?7, expires=?8, etag=?9, body=jsonb(?10)"
-        self.execute(f"UPDATE {table} SET {rename}{columns} WHERE k=?1", row)
+        self.update(table, row, "id=?2, ")
 
     def put(self, table: str, row: Row) -> None:
         self.execute(f"DELETE FROM {table} WHERE k = ?", (row.k,))

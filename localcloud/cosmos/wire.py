@@ -6,11 +6,9 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
-import orjson
-
 from localcloud.cosmos.container import Container
 from localcloud.cosmos.documents import MAX_NESTING, Conditions, parse_document
-from localcloud.cosmos.errors import bad_request, not_json
+from localcloud.cosmos.errors import bad_request, parse_json
 from localcloud.cosmos.positions import ResumeFilter
 from localcloud.cosmos.sessions import session_token
 from localcloud.httpd import Request, Response
@@ -38,11 +36,7 @@ class Call:
         return (self.request.headers.get(name) or "").lower() == "true"
 
     def json(self) -> Any:
-        try:
-            value = orjson.loads(self.request.body)
-        except ValueError as error:
-            raise not_json(self.request.body, error) from None
-        return value
+        return parse_json(self.request.body)
 
 
 def session_headers(call: Call) -> list[tuple[str, str]]:

@@ -35,17 +35,12 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    arguments = parse_arguments()
+    given = vars(parse_arguments())
+    log_level = given.pop("log_level")
     for name in NOISY_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)
-    options = HostOptions(
-        root=arguments.root.resolve(),
-        data=arguments.data.resolve(),
-        port=arguments.port,
-        enable_auth=arguments.enable_auth,
-        drain_seconds=arguments.drain_seconds,
-    )
-    run_service(lambda: FunctionsHost(options), log_level=arguments.log_level)
+    options = HostOptions(given.pop("root").resolve(), given.pop("data").resolve(), **given)
+    run_service(lambda: FunctionsHost(options), log_level=log_level)
 
 
 if __name__ == "__main__":

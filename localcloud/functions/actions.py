@@ -62,14 +62,10 @@ class MessageActions:
         token = _lock_token("renew_message_lock", message)
         self._wait("renew_message_lock", token, self._settlement.renew(token))
 
-    def set_session_state(self, session_id: str, session_state: bytes) -> None:  # noqa: ARG002 - the extension's
-        _refuse_session("set_session_state")
+    def _refuse_session(self, *_: object, **__: object) -> None:
+        raise _error("sessions", "the dev host has no sessions", NotImplementedError("sessions"))
 
-    def release_session(self, session_id: str) -> None:  # noqa: ARG002 - the extension's signature
-        _refuse_session("release_session")
-
-    def renew_session_lock(self, session_id: str) -> None:  # noqa: ARG002 - the extension's signature
-        _refuse_session("renew_session_lock")
+    set_session_state = release_session = renew_session_lock = _refuse_session
 
     def _settle(
         self, method: str, message: ServiceBusReceivedMessage, operation: str, **arguments: Any
@@ -91,10 +87,6 @@ def _lock_token(method: str, message: ServiceBusReceivedMessage) -> str:
         error = ValueError("lockToken is required in ServiceBusReceivedMessage.")
         raise _error(method, "the message has no lock token", error)
     return str(message.lock_token)
-
-
-def _refuse_session(method: str) -> None:
-    raise _error(method, "the dev host has no sessions", NotImplementedError(method))
 
 
 def _error(method: str, details: str, original: BaseException) -> Exception:

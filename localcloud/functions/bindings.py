@@ -3,18 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from localcloud.functions.definitions import (
-    HttpTrigger,
-    RetryPolicy,
-    ServiceBusTrigger,
-    TimerTrigger,
-    Trigger,
-)
-from localcloud.functions.ncrontab import ScheduleError
+from localcloud.functions import definitions
 from localcloud.functions.problems import Problems
-from localcloud.functions.schedule import parse_schedule
+from localcloud.functions.schedule import ScheduleError, parse_schedule
 from localcloud.functions.settings import find_connection
-from localcloud.functions.timespan import parse_timespan
+from localcloud.timespan import parse_timespan
 
 DEFAULT_CONNECTION = "AzureWebJobsServiceBus"
 LONGEST_DELAY_SECONDS = 2_147_483_647.0
@@ -32,7 +25,7 @@ def refuse_unsupported(where: str, bindings: list[dict[str, Any]], problems: Pro
 
 def parse_trigger(
     where: str, raw: dict[str, Any], name: str, environ: Mapping[str, str], problems: Problems
-) -> Trigger | None:
+) -> definitions.Trigger | None:
     if raw["type"] == "httpTrigger":
         return _http(raw, name)
     if raw["type"] == "timerTrigger":
@@ -40,9 +33,9 @@ def parse_trigger(
     return _service_bus(where, raw, environ, problems)
 
 
-def _http(raw: dict[str, Any], name: str) -> HttpTrigger:
+def _http(raw: dict[str, Any], name: str) -> definitions.HttpTrigger:
     methods = raw.get("methods")
-    return HttpTrigger(
+    return definitions.HttpTrigger(
         route=raw.get("route") or name,
         methods=frozenset(method.upper() for method in methods) if methods else None,
         auth_level=str(raw.get("authLevel", "function")).lower(),
@@ -51,7 +44,7 @@ def _http(raw: dict[str, Any], name: str) -> HttpTrigger:
 
 def _timer(
     where: str, raw: dict[str, Any], environ: Mapping[str, str], problems: Problems
-) -> TimerTrigger | None:
+) -> definitions.TimerTrigger | None:
     schedule = raw.get("schedule", "")
     try:
         parse_schedule(schedule, environ.get("WEBSITE_TIME_ZONE"))
@@ -59,12 +52,14 @@ def _timer(
         remedy = "write six NCRONTAB fields, seconds first, such as '0 */5 * * * *'"
         problems.error(where, f"schedule {schedule!r}: {error}", remedy)
         return None
-    return TimerTrigger(schedule, bool(raw.get("runOnStartup", False)), bool(raw.get("useMonitor", True)))
+    return definitions.TimerTrigger(
+        schedule, bool(raw.get("runOnStartup", False)), bool(raw.get("useMonitor", True))
+    )
 
 
 def _service_bus(
     where: str, raw: dict[str, Any], environ: Mapping[str, str], problems: Problems
-) -> ServiceBusTrigger | None:
+) -> definitions.ServiceBusTrigger | None:
     connection = raw.get("connection") or DEFAULT_CONNECTION
     sound = True
     if find_connection(connection, environ) is None:
@@ -80,7 +75,7 @@ def _service_bus(
         sound = False
     if not sound:
         return None
-    return ServiceBusTrigger(
+    return definitions.ServiceBusTrigger(
         connection=connection,
         queue=queue,
         topic=topic,
@@ -96,18 +91,20 @@ def _flag(value: Any) -> bool | None:
 
 
 def parse_retry_policy(
-    where: str, trigger: Trigger, declared: Mapping[str, Any] | None, problems: Problems
-) -> RetryPolicy | None:
+    where: str, trigger: definitions.Trigger, declared: Mapping[str, Any] | None, problems: Problems
+) -> definitions.RetryPolicy | None:
     if not declared:
         return None
-    if not isinstance(trigger, TimerTrigger):
+    if not isinstance(trigger, definitions.TimerTrigger):
         what = f"its retry policy is ignored: the host has none for {trigger.kind}"
         remedy = "remove it; redelivery up to max delivery count is the broker's"
-        problems.warn(where, what, remedy if isinstance(trigger, ServiceBusTrigger) else "remove it")
+        problems.warn(
+            where, what, remedy if isinstance(trigger, definitions.ServiceBusTrigger) else "remove it"
+        )
         return None
     exponential = declared.get("strategy") == "exponential_backoff"
     try:
-        return RetryPolicy(
+        return definitions.RetryPolicy(
             max_retries=int(declared["max_retry_count"]),
             first_delay_seconds=_delay(
                 declared, "minimum_interval" if exponential else "delay_interval", 0.0

@@ -1,7 +1,6 @@
 """The inline constraints of ASP.NET route templates: `{id:int:min(1)}`."""
 
 import re
-import uuid
 from collections.abc import Callable
 from datetime import datetime
 
@@ -9,7 +8,7 @@ Constraint = Callable[[str], bool]
 
 _CALL = re.compile(r"(?P<name>[A-Za-z]+)(?:\((?P<arguments>.*)\))?", re.DOTALL)
 _WHOLE = re.compile(r"[+-]?[0-9]{1,25}")
-_NUMBER = re.compile(r"[+-]?(?:[0-9][0-9,]*\.?[0-9]*|\.[0-9]+)(?P<exponent>[eE][+-]?[0-9]{1,3})?")
+_NUMBER = re.compile(r"[+-]?(?:[0-9][0-9,]*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _GUID = re.compile(
     r"[0-9a-f]{32}|\{H\}|\(H\)|H".replace("H", r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"), re.IGNORECASE
 )
@@ -64,25 +63,12 @@ def _is_between(value: str, low: int, high: int) -> bool:
     return _WHOLE.fullmatch(value) is not None and low <= int(value) <= high
 
 
-def _is_int(value: str) -> bool:
-    return _is_between(value, -(2**31), 2**31 - 1)
-
-
 def _is_long(value: str) -> bool:
     return _is_between(value, -(2**63), 2**63 - 1)
 
 
-def _is_decimal(value: str) -> bool:
-    match = _NUMBER.fullmatch(value)
-    return match is not None and not match["exponent"]
-
-
 def _is_floating(value: str) -> bool:
     return _NUMBER.fullmatch(value) is not None or value.lower() in {"nan", "infinity", "-infinity"}
-
-
-def _is_guid(value: str) -> bool:
-    return _GUID.fullmatch(value) is not None and bool(uuid.UUID(value.strip("(){}")).hex)
 
 
 def _is_datetime(value: str) -> bool:
@@ -101,19 +87,15 @@ def _parses(value: str, date_format: str) -> bool:
     return True
 
 
-def _is_alpha(value: str) -> bool:
-    return value.isascii() and (value.isalpha() or not value)
-
-
 _PLAIN: dict[str, Constraint] = {
-    "alpha": _is_alpha,
+    "alpha": lambda value: value.isascii() and (value.isalpha() or not value),
     "bool": lambda value: value.lower() in {"true", "false"},
     "datetime": _is_datetime,
-    "decimal": _is_decimal,
+    "decimal": lambda value: _NUMBER.fullmatch(value) is not None and "e" not in value.lower(),
     "double": _is_floating,
     "float": _is_floating,
-    "guid": _is_guid,
-    "int": _is_int,
+    "guid": lambda value: _GUID.fullmatch(value) is not None,
+    "int": lambda value: _is_between(value, -(2**31), 2**31 - 1),
     "long": _is_long,
     "required": bool,
 }

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from azure.servicebus import ServiceBusReceivedMessage
 
@@ -15,18 +16,14 @@ from localcloud.functions.messages import message_argument, message_metadata
 from localcloud.functions.settlement import Receiver, Settlement, keep_locked
 
 
+@dataclass
 class Dispatcher:
     """Runs one Service Bus function on what its listener receives."""
 
-    def __init__(
-        self, function: Function, trigger: ServiceBusTrigger, options: ServiceBusOptions, invoker: Invoker
-    ) -> None:
-        self._function = function
-        self._trigger = trigger
-        self._options = options
-        self._invoker = invoker
-        override = trigger.auto_complete
-        self._auto_complete = options.auto_complete_messages if override is None else override
+    function: Function
+    trigger: ServiceBusTrigger
+    options: ServiceBusOptions
+    invoker: Invoker
 
     async def dispatch(self, receiver: Receiver, messages: Sequence[ServiceBusReceivedMessage]) -> None:
         """Run the function on one message, or on one batch of them, and settle them."""
@@ -34,22 +31,24 @@ class Dispatcher:
         succeeded = False
         try:
             with self._locks_kept(receiver, messages):
-                outcome = await self._invoker.invoke(self._function, self._call(settlement, messages))
+                outcome = await self.invoker.invoke(self.function, self._call(settlement, messages))
             succeeded = outcome.succeeded
         finally:  # also when the host stops: what did not end is abandoned
-            await settlement.finish(succeeded=succeeded, auto_complete=self._auto_complete)
+            override = self.trigger.auto_complete
+            auto_complete = self.options.auto_complete_messages if override is None else override
+            await settlement.finish(succeeded=succeeded, auto_complete=auto_complete)
 
     def _call(self, settlement: Settlement, messages: Sequence[ServiceBusReceivedMessage]) -> Call:
-        plan, many = self._function.plan, self._trigger.many
+        plan, many = self.function.plan, self.trigger.many
         if plan.sdk_message:
             argument = [detached(m) for m in messages] if many else detached(messages[0])
         else:
             argument = message_argument(
-                messages, many=many, binary=self._trigger.binary, plain=plan.plain_body
+                messages, many=many, binary=self.trigger.binary, plain=plan.plain_body
             )
         actions = MessageActions(settlement, asyncio.get_running_loop()) if plan.actions_parameter else None
         count = f"{len(messages)} messages" if many else "New ServiceBus message"
-        reason = f"{count} detected on '{self._trigger.entity}'."
+        reason = f"{count} detected on '{self.trigger.entity}'."
         return Call(argument, reason, _trace(messages), actions=actions)
 
     @contextlib.contextmanager
@@ -57,8 +56,8 @@ class Dispatcher:
         self, receiver: Receiver, messages: Sequence[ServiceBusReceivedMessage]
     ) -> Iterator[None]:
         """The real host renews the lock of a single message, but none of a batch."""
-        seconds = self._options.max_auto_lock_renewal_seconds
-        if self._trigger.many or seconds == 0:
+        seconds = self.options.max_auto_lock_renewal_seconds
+        if self.trigger.many or seconds == 0:
             yield
             return
         renewals = [

@@ -6,7 +6,6 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,27 +14,20 @@ from typing import Any
 import azure.functions as func
 
 from localcloud.clock import Clock, SystemClock
+from localcloud.functions import timers
 from localcloud.functions.admin import NOT_REPRODUCED, AdminApi
 from localcloud.functions.definitions import Function, HttpTrigger, ServiceBusTrigger, TimerTrigger
 from localcloud.functions.dispatch import Dispatcher
-from localcloud.functions.http_app import LIMITS, HttpApp
+from localcloud.functions.http_app import LIMITS, REASON, HttpApp
 from localcloud.functions.http_values import decode_request
 from localcloud.functions.invocation import Call, Invoker, pool_size
 from localcloud.functions.keys import AccessKeys
 from localcloud.functions.loader import LoadedApp, load_app
 from localcloud.functions.messages import text_argument
-from localcloud.functions.retries import invoke_with_retries
 from localcloud.functions.routes import Router
 from localcloud.functions.schedule import parse_schedule
 from localcloud.functions.servicebus import ServiceBusListener, connector
 from localcloud.functions.settings import find_connection
-from localcloud.functions.timers import (
-    ClockWaiter,
-    ScheduleMonitor,
-    TimerListener,
-    TimerRules,
-    timer_argument,
-)
 from localcloud.httpd import HttpServer, Request, listen, port_of
 
 log = logging.getLogger(__name__)
@@ -45,7 +37,6 @@ STOP_RECEIVING_SECONDS = 3.0
 CLOSE_SECONDS = 5.0
 FLUSH_SECONDS = 5.0
 GARBAGE_THRESHOLD = 10_000
-CALLED = "This function was programmatically called via the host APIs."
 
 
 @dataclass(frozen=True)
@@ -63,7 +54,7 @@ class FunctionsHost:
         self._clock = clock or SystemClock()
         self._listeners: list[ServiceBusListener] = []
         self._tasks: list[asyncio.Task[None]] = []
-        self._timers: list[TimerListener] = []
+        self._timers: list[timers.TimerListener] = []
         self._app: LoadedApp
         self._invoker: Invoker
         self._admin: AdminApi
@@ -93,7 +84,9 @@ class FunctionsHost:
         base_url = f"http://localhost:{self._port}"
         os.environ.setdefault("WEBSITE_HOSTNAME", f"localhost:{self._port}")
         self._admin = AdminApi(functions, self._app.config.route_prefix, self._call_directly, base_url)
-        keys = self._keys(functions)
+        keys = None
+        if self._options.enable_auth:
+            keys = AccessKeys(self._options.data / "keys.json", functions)
         app = HttpApp(functions, Router(self._app.routes), self._invoker, keys, self._admin)
         self._server = HttpServer(app.handle, limits=LIMITS)
         await self._server.serve(listener)
@@ -103,11 +96,6 @@ class FunctionsHost:
         gc.collect()
         gc.freeze()
         gc.set_threshold(GARBAGE_THRESHOLD, 20, 20)  # a request makes dozens of objects, none of them cyclic
-
-    def _keys(self, functions: Mapping[str, Function]) -> AccessKeys | None:
-        if not self._options.enable_auth:
-            return None
-        return AccessKeys(self._options.data / "keys.json", functions)
 
     def _start_triggers(self) -> None:
         for function in self._app.functions:
@@ -121,18 +109,18 @@ class FunctionsHost:
                 self._listeners.append(listener)
                 self._tasks.append(asyncio.create_task(listener.run()))
 
-    def _timer(self, function: Function, trigger: TimerTrigger) -> TimerListener:
+    def _timer(self, function: Function, trigger: TimerTrigger) -> timers.TimerListener:
         schedule = parse_schedule(trigger.schedule, os.environ.get("WEBSITE_TIME_ZONE"))
         now = datetime.fromtimestamp(self._clock.now(), UTC)
         monitored = trigger.use_monitor and not schedule.is_sub_minute(now)
-        rules = TimerRules(schedule, run_on_startup=trigger.run_on_startup, monitored=monitored)
+        rules = timers.TimerRules(schedule, run_on_startup=trigger.run_on_startup, monitored=monitored)
 
         async def invoke(argument: Any) -> None:
             reason = f"Timer fired at {datetime.fromtimestamp(self._clock.now(), UTC).isoformat()}"
-            await invoke_with_retries(self._invoker, function, argument, reason)
+            await timers.invoke_with_retries(self._invoker, function, argument, reason)
 
-        monitor = ScheduleMonitor(self._options.data / "timers")
-        return TimerListener(function.name, rules, invoke, monitor, self._clock, ClockWaiter(self._clock))
+        monitor = timers.ScheduleMonitor(self._options.data / "timers")
+        return timers.TimerListener(function.name, rules, invoke, monitor, self._clock)
 
     def _listener(self, function: Function, trigger: ServiceBusTrigger) -> ServiceBusListener:
         options = self._app.config.service_bus
@@ -144,23 +132,26 @@ class FunctionsHost:
 
     async def _call_directly(self, function: Function, given: Any) -> None:
         """As POST /admin/functions/{name} asks, with its input as the trigger's value."""
-        text = given if isinstance(given, str) else "" if given is None else _json(given)
+        text = (
+            given
+            if isinstance(given, str)
+            else ""
+            if given is None
+            else json.dumps(given, ensure_ascii=False)
+        )
         trigger, plan = function.trigger, function.plan
         argument: Any
         if isinstance(trigger, TimerTrigger):
-            argument = timer_argument(None, past_due=False)
+            argument = timers.timer_argument(None, past_due=False)
         elif isinstance(trigger, HttpTrigger):
             argument = decode_request(Request("POST", "/", {"host": "localhost"}, text.encode()), {})
         else:
             argument = text_argument(text, many=trigger.many, plain=plan.plain_body)
-        await self._invoker.invoke(function, Call(argument, CALLED))
+        await self._invoker.invoke(function, Call(argument, REASON))
 
     def _print_banner(self, base_url: str) -> None:
-        lines = [
-            "Azure Functions dev host of localcloud. It is not the real host: it does not reproduce "
-            + ", ".join(NOT_REPRODUCED)
-            + ".",
-        ]
+        said = "Azure Functions dev host of localcloud. It is not the real host: it does not reproduce"
+        lines = [f"{said} {', '.join(NOT_REPRODUCED)}."]
         lines += [f"  {_describe(function, self._app, base_url)}" for function in self._app.functions]
         if self._options.enable_auth:
             lines.append(f"Keys are required, and stand in {self._options.data / 'keys.json'}.")
@@ -222,10 +213,6 @@ async def _flush_telemetry() -> None:
                 await asyncio.to_thread(flush)
     except TimeoutError:
         log.warning("telemetry could not be sent within %.0f s", FLUSH_SECONDS)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _describe(function: Function, app: LoadedApp, base_url: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from localcloud.functions.problems import Problems
 from localcloud.functions.settings import read_json_object
-from localcloud.functions.timespan import parse_timespan
+from localcloud.timespan import parse_timespan
 
 HOST_JSON = "host.json"
 OVERRIDE_PREFIX = "AzureFunctionsJobHost"

@@ -46,7 +46,7 @@ class HttpApp:
             return Response(403, FROM_ELSEWHERE, [("content-type", "text/plain")])
         method, path = request.method, request.raw_path
         if path[:7].lower() == "/admin/":
-            allowed = self.keys is None or self.keys.allow_admin(_key(request))
+            allowed = self.keys is None or self.keys.allow(_key(request), "admin")
             return self.admin.answer(method, path, request.body, allowed=allowed)
         found = self.router.find(method, path)
         if found is not None:

@@ -19,7 +19,7 @@ import uvloop
 from localcloud.functions.bridge import FunctionThreads, LoopBridge, LoopThread
 from localcloud.functions.context import InvocationContext, Output, Retry, Trace, thread_local_storage
 from localcloud.functions.definitions import Function
-from localcloud.functions.timespan import format_timespan
+from localcloud.timespan import format_timespan
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +104,7 @@ class Invoker:
     async def invoke(self, function: Function, call: Call) -> Outcome:
         """Run the function to its end. What it raises stands in the outcome."""
         done: asyncio.Future[Outcome] = self._host_loop.create_future()
-        run = self._start(function, call, functools.partial(_resolve, done))
+        run = self.start(function, call, functools.partial(_resolve, done))
         run.host_task = asyncio.current_task()
         try:
             return await done
@@ -112,11 +112,8 @@ class Invoker:
             self._give_up(run, asyncio.CancelledError("cancelled by the host"))
             raise
 
-    def start(self, function: Function, call: Call, ended: Callable[[Outcome], None]) -> None:
+    def start(self, function: Function, call: Call, ended: Callable[[Outcome], None]) -> _Run:
         """Run the function, and tell its outcome on the host's loop: what a task is not worth making for."""
-        self._start(function, call, ended)
-
-    def _start(self, function: Function, call: Call, ended: Callable[[Outcome], None]) -> _Run:
         if log.isEnabledFor(logging.INFO):
             name, reason, invocation_id = function.name, call.reason, call.invocation_id
             log.info("Executing 'Functions.%s' (Reason='%s', Id=%s)", name, reason, invocation_id)

@@ -63,10 +63,12 @@ def message_argument(
 ) -> Any:
     """What the function gets: a ServiceBusMessage or a list of them, or the bare body or bodies."""
     if plain:
-        bodies = [_text_or_bytes(message_body(message), binary=binary) for message in messages]
-        return bodies if many else bodies[0]
+        plain_bodies = [_text_or_bytes(message_body(message), binary=binary) for message in messages]
+        return plain_bodies if many else plain_bodies[0]
     if many:
-        return _batch(messages)
+        bodies = SimpleNamespace(bytes=[message_body(message) for message in messages])
+        metadata = _arrays([message_metadata(message) for message in messages])
+        return _converter().decode(Datum(bodies, "collection_bytes"), trigger_metadata=metadata)
     body = _text_or_bytes(message_body(messages[0]), binary=binary)
     datum = Datum(body, "bytes" if isinstance(body, bytes) else "string")
     return _converter().decode(datum, trigger_metadata=_single(message_metadata(messages[0])))
@@ -76,22 +78,11 @@ def text_argument(text: str, *, many: bool, plain: bool) -> Any:
     """What the function gets when it is called through the admin API, without a message."""
     if plain:
         return [text] if many else text
-    metadata: dict[str, Any] = {
-        "MessageId": "",
-        "DeliveryCount": 1,
-        "UserProperties": {},
-        "ApplicationProperties": {},
-    }
+    metadata = {"MessageId": "", "DeliveryCount": 1, "UserProperties": {}, "ApplicationProperties": {}}
     if not many:
         return _converter().decode(Datum(text, "string"), trigger_metadata=_single(metadata))
     datum = Datum(SimpleNamespace(bytes=[text.encode()]), "collection_bytes")
     return _converter().decode(datum, trigger_metadata=_arrays([metadata]))
-
-
-def _batch(messages: Sequence[ServiceBusReceivedMessage]) -> Any:
-    bodies = SimpleNamespace(bytes=[message_body(message) for message in messages])
-    metadata = _arrays([message_metadata(message) for message in messages])
-    return _converter().decode(Datum(bodies, "collection_bytes"), trigger_metadata=metadata)
 
 
 def _single(metadata: Mapping[str, Any]) -> dict[str, Datum]:

@@ -63,17 +63,14 @@ def warn_of_overlaps(routes: Iterable[Route], problems: Problems) -> None:
     for index, earlier in enumerate(by_name):
         for later in by_name[index + 1 :]:
             shadows = earlier.template.precedence >= later.template.precedence
-            if shadows and _share_methods(earlier, later) and _overlap(earlier.template, later.template):
+            methods = earlier.methods is None or later.methods is None or earlier.methods & later.methods
+            if shadows and methods and _overlap(earlier.template, later.template):
                 problems.warn(
                     f"function {later.function}",
                     f"a request to {later.template.text!r} can match {earlier.template.text!r} of function "
                     f"{earlier.function} as well, and Azure tries routes in the order of function names",
                     "add a constraint to the parameter, or rename a function",
                 )
-
-
-def _share_methods(one: Route, other: Route) -> bool:
-    return one.methods is None or other.methods is None or bool(one.methods & other.methods)
 
 
 def _overlap(one: Template, other: Template) -> bool:

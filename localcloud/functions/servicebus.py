@@ -19,9 +19,7 @@ from localcloud.functions.hostconfig import ServiceBusOptions
 from localcloud.functions.settings import Connection
 
 if TYPE_CHECKING:
-    from azure.identity.aio import ClientSecretCredential, DefaultAzureCredential, ManagedIdentityCredential
-
-    Credential = ClientSecretCredential | DefaultAzureCredential | ManagedIdentityCredential
+    from azure.core.credentials_async import AsyncTokenCredential
 
 log = logging.getLogger(__name__)
 
@@ -68,19 +66,17 @@ def _client(
     )
 
 
-def _credential(connection: Connection) -> "Credential":
+def _credential(connection: Connection) -> "AsyncTokenCredential":
     # Half a second to import, and needed only where there is no connection string.
-    from azure.identity.aio import (  # noqa: PLC0415
-        ClientSecretCredential,
-        DefaultAzureCredential,
-        ManagedIdentityCredential,
-    )
+    from azure.identity import aio as identity  # noqa: PLC0415
 
     if connection.client_secret and connection.tenant_id and connection.client_id:
-        return ClientSecretCredential(connection.tenant_id, connection.client_id, connection.client_secret)
+        return identity.ClientSecretCredential(
+            connection.tenant_id, connection.client_id, connection.client_secret
+        )
     if (connection.credential or "").lower() == "managedidentity":
-        return ManagedIdentityCredential(client_id=connection.client_id)
-    return DefaultAzureCredential()
+        return identity.ManagedIdentityCredential(client_id=connection.client_id)
+    return identity.DefaultAzureCredential()
 
 
 class ServiceBusListener:

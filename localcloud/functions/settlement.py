@@ -22,15 +22,6 @@ class Receiver(Protocol):
 
     async def abandon_message(self, message: ServiceBusReceivedMessage) -> None: ...
 
-    async def defer_message(self, message: ServiceBusReceivedMessage) -> None: ...
-
-    async def dead_letter_message(
-        self,
-        message: ServiceBusReceivedMessage,
-        reason: str | None = None,
-        error_description: str | None = None,
-    ) -> None: ...
-
     async def renew_message_lock(self, message: ServiceBusReceivedMessage) -> datetime: ...
 
 

@@ -7,11 +7,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from azure.functions.meta import Datum, get_binding_registry
 
 from localcloud.clock import Clock
+from localcloud.functions.context import Retry
+from localcloud.functions.definitions import Function
+from localcloud.functions.invocation import Call, Invoker, Outcome
 from localcloud.functions.schedule import Schedule
 
 log = logging.getLogger(__name__)
@@ -107,20 +110,10 @@ class ScheduleMonitor:
         return self._folder / f"{function}.json"
 
 
-class Waiter(Protocol):
-    async def wait_until(self, moment: float) -> None:
-        """Return when the clock shows this time, or later."""
-
-
-class ClockWaiter:
+async def wait_until(clock: Clock, moment: float) -> None:
     """Sleeps in steps, so that a clock that is set, or a machine that slept, is noticed."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-
-    async def wait_until(self, moment: float) -> None:
-        while (left := moment - self._clock.now()) > 0:  # noqa: ASYNC110 - time has no event to wait for
-            await asyncio.sleep(min(left, LONGEST_SLEEP_SECONDS))
+    while (left := moment - clock.now()) > 0:  # noqa: ASYNC110 - time has no event to wait for
+        await asyncio.sleep(min(left, LONGEST_SLEEP_SECONDS))
 
 
 @dataclass
@@ -132,7 +125,7 @@ class TimerListener:
     invoke: Callable[[Any], Awaitable[None]]
     monitor: ScheduleMonitor
     clock: Clock
-    waiter: Waiter
+    wait: Callable[[Clock, float], Awaitable[None]] = wait_until
     _stopping: bool = False
     _idle: bool = False
     _task: asyncio.Task[None] | None = None
@@ -158,20 +151,18 @@ class TimerListener:
         log.info("timer %s: %s, next at %s", self.function, self.rules.schedule, _iso(firing.due))
         while not self._stopping:
             self._idle = True
-            await self.waiter.wait_until(firing.due.timestamp())
+            await self.wait(self.clock, firing.due.timestamp())
             self._idle = False
             invoked_at = self._now()
             if firing.past_due:
                 log.warning("timer %s is past due: an occurrence was missed", self.function)
-            await self.invoke(timer_argument(self._reported_status(), past_due=firing.past_due))
+            reported = self.rules.status if self.rules.monitored else None
+            await self.invoke(timer_argument(reported, past_due=firing.past_due))
             firing = self.rules.finish(firing, invoked_at)
             self._record()
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self.clock.now(), UTC)
-
-    def _reported_status(self) -> ScheduleStatus | None:
-        return self.rules.status if self.rules.monitored else None
 
     def _record(self) -> None:
         if not self.rules.monitored or self.rules.status is None:
@@ -180,6 +171,22 @@ class TimerListener:
             self.monitor.write(self.function, self.rules.status)
         except OSError:
             log.exception("timer %s: its status could not be written", self.function)
+
+
+async def invoke_with_retries(invoker: Invoker, function: Function, argument: Any, reason: str) -> Outcome:
+    """The same invocation again, after a delay: the real host honours retry policies for timers."""
+    policy = function.retry
+    call = Call(argument, reason)
+    outcome = await invoker.invoke(function, call)
+    attempt = 0
+    while policy and not outcome.succeeded and (policy.max_retries < 0 or attempt < policy.max_retries):
+        attempt += 1
+        delay = policy.delay(attempt)
+        log.info("'Functions.%s' is retried in %.0f s (retry %d)", function.name, delay, attempt)
+        await asyncio.sleep(delay)
+        retry = Retry(attempt, policy.max_retries, outcome.error)
+        outcome = await invoker.invoke(function, Call(argument, reason, call.trace, retry))
+    return outcome
 
 
 def timer_argument(status: ScheduleStatus | None, *, past_due: bool) -> Any:

@@ -26,18 +26,12 @@ def main() -> None:
     options = parser.parse_args()
     if not 0 <= options.indexing_delay <= MAX_DELAY:
         parser.error(f"--indexing-delay is from 0 to {MAX_DELAY} seconds")
-    settings = Settings(
-        data=options.data,
-        host=options.host,
-        port=options.port,
-        indexing_delay=options.indexing_delay,
-        admin_key=options.admin_key,
-        query_key=options.query_key,
-        faults=options.faults,
-    )
+    given = vars(options)
+    log_level = given.pop("log_level")
+    settings = Settings(**given)
     # A batch is many small objects that go all at once: looking for cycles among them is time lost.
     gc.set_threshold(50_000)
-    run_service(lambda: SearchService(settings), log_level=options.log_level)
+    run_service(lambda: SearchService(settings), log_level=log_level)
 
 
 if __name__ == "__main__":

@@ -78,10 +78,6 @@ def _stem_with(algorithm: str) -> Callable[[], Callable[[str], str]]:
     return mapping
 
 
-def _without_stop_words(token: str) -> str:
-    return "" if token in STOP_WORDS else token
-
-
 def _fold(token: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFKD", token) if not unicodedata.combining(c))
 
@@ -140,7 +136,7 @@ ANALYZERS = {
         Analyzer("keyword", _ALL, lowercase=False),
         Analyzer("whitespace", _WHITESPACE, lowercase=False),
         Analyzer("simple", _LETTERS),
-        Analyzer("stop", _LETTERS, mapping=lambda: _without_stop_words),
+        Analyzer("stop", _LETTERS, mapping=lambda: lambda token: "" if token in STOP_WORDS else token),
         Analyzer("pattern", _WORD_CHARACTERS),
     )
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from localcloud.clock import Clock
-from localcloud.search.errors import SearchError, bad_request
+from localcloud.search.errors import SearchError, bad_request, not_allowed
 from localcloud.search.index import Index
 from localcloud.search.schema import Schema, check_name, check_update, parse_index
 from localcloud.search.store import Store
@@ -25,21 +25,15 @@ class Conditions:
     def check(self, etag: str | None) -> None:
         """Against what there is; None where there is nothing."""
         match, none_match = self.if_match, self.if_none_match
-        if match is not None and (etag is None or not _matches(match, etag)):
-            raise _precondition_failed()
-        if none_match is not None and etag is not None and _matches(none_match, etag):
-            raise _precondition_failed()
+        refused = match is not None and (etag is None or not _matches(match, etag))
+        if refused or (none_match is not None and etag is not None and _matches(none_match, etag)):
+            message = "The precondition given in one of the request headers evaluated to false."
+            raise SearchError(412, message, "PreconditionFailed")
 
 
 def _matches(header: str, etag: str) -> bool:
     tags = (tag.strip().removeprefix("W/").strip('"') for tag in header.split(","))
     return any(tag in ("*", etag) for tag in tags)
-
-
-def _precondition_failed() -> SearchError:
-    return SearchError(
-        412, "The precondition given in one of the request headers evaluated to false.", "PreconditionFailed"
-    )
 
 
 def _new_etag() -> str:
@@ -135,11 +129,9 @@ class Catalog:
     def _check_unaliased(self, name: str) -> None:
         aliases = [alias for alias, (target, _) in self._aliases.items() if target == name]
         if aliases:
-            raise SearchError(
-                400,
+            raise not_allowed(
                 f"Index '{name}' cannot be deleted while aliases map to it ({', '.join(aliases):.500}): "
-                "delete the alias, or map it to another index.",
-                "OperationNotAllowed",
+                "delete the alias, or map it to another index."
             )
 
     # aliases
@@ -175,15 +167,12 @@ class Catalog:
         targets = body.get("indexes")
         if not isinstance(targets, list) or len(targets) != 1 or not isinstance(targets[0], str):
             raise bad_request("An alias must have exactly one index in 'indexes'.")
-        self._check_target(targets[0])
+        if targets[0] not in self._indexes:
+            raise bad_request(f"The alias's index '{targets[0]:.200}' does not exist.")
         etag = _new_etag()
         self._store.put_alias(body["name"], targets[0], etag)
         self._aliases[body["name"]] = (targets[0], etag)
         return self.alias(body["name"])
-
-    def _check_target(self, target: str) -> None:
-        if target not in self._indexes:
-            raise bad_request(f"The alias's index '{target:.200}' does not exist.")
 
     def delete_alias(self, name: str, conditions: Conditions) -> None:
         existing = self._aliases.get(name)

@@ -28,10 +28,9 @@ class Outcome:
     message: str | None = None
 
     def body(self) -> dict[str, Any]:
-        succeeded = self.message is None
         return {
             "key": self.key,
-            "status": succeeded,
+            "status": self.message is None,
             "errorMessage": self.message,
             "statusCode": self.status,
         }
@@ -78,19 +77,14 @@ def _action(schema: Schema, position: int, item: Any) -> Action:
         return action
     try:
         action.document = normalise_document(schema, item)
-        _check_vectors(schema, action.document)
+        for field in schema.vector_fields:
+            if (vector := action.document.get(field.name)) is not None:
+                check_vector(field, vector)
     except DocumentError as error:
         action.error = error
     except SearchError as error:
         raise bad_request(f"The request is invalid. Details: actions : {position}: {error.message}") from None
     return action
-
-
-def _check_vectors(schema: Schema, document: dict[str, Any]) -> None:
-    for field in schema.vector_fields:
-        vector = document.get(field.name)
-        if vector is not None:
-            check_vector(field, vector)
 
 
 def plan(

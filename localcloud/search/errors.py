@@ -38,6 +38,10 @@ def invalid_expression(message: str, parameter: str = "$filter") -> SearchError:
     )
 
 
+def not_allowed(message: str) -> SearchError:
+    return SearchError(400, message, "OperationNotAllowed")
+
+
 def unsupported(what: str) -> SearchError:
     return SearchError(400, f"The local AI Search does not support {what}.", "NotSupportedLocally")
 

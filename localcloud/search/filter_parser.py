@@ -4,7 +4,6 @@ Every name is resolved against the index and every constant against the type of 
 filter that parses can be evaluated. What the grammar has not (arithmetic, contains, `in (...)`) is refused.
 """
 
-import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 from localcloud.search.errors import SearchError, invalid_expression, unsupported
 from localcloud.search.fields import COMPLEX, Field
 from localcloud.search.filter_rules import check_string_lambda, checked
-from localcloud.search.filter_tokens import CONSTANTS, Constant, Token, constant, number, tokens_of
+from localcloud.search.filter_tokens import CONSTANTS, Constant, Token, number, tokens_of
 from localcloud.search.filters import Boolean, Compare, Filter, In, Junction, Lambda, Not, Textual
 from localcloud.search.schema import Schema
 from localcloud.search.values import instant
@@ -22,7 +21,7 @@ MAX_CLAUSES = 3000
 
 _COMPARISONS = frozenset({"eq", "ne", "gt", "ge", "lt", "le"})
 _MIRRORED = {"eq": "eq", "ne": "ne", "gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
-_WORDS = _COMPARISONS | {"and", "or", "not", "null", "true", "false"}
+_WORDS = _COMPARISONS | {"and", "or", "not"} | set(CONSTANTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class _Parser:
         self._variable: tuple[str, Field] | None = None  # of the lambda at hand
 
     def parse(self) -> Filter:
-        result = self._or()
+        result = self._junction()
         if self._peek().kind != "end":
             raise self._error()
         return result
@@ -84,10 +83,7 @@ class _Parser:
 
     # the grammar
 
-    def _or(self) -> Filter:
-        return self._junction("or")
-
-    def _junction(self, word: str) -> Filter:
+    def _junction(self, word: str = "or") -> Filter:
         self._descend()
         operand = self._unary if word == "and" else lambda: self._junction("and")
         operands = [operand()]
@@ -97,8 +93,7 @@ class _Parser:
         return operands[0] if len(operands) == 1 else Junction(word, tuple(operands))
 
     def _unary(self) -> Filter:
-        if self._peek().text == "not" and self._peek().kind == "name":
-            self._next()
+        if self._take("not"):
             self._descend()
             negated = Not(self._unary())
             self._depth -= 1
@@ -110,7 +105,7 @@ class _Parser:
         if self._clauses > MAX_CLAUSES:
             raise invalid_expression(f"The filter has more than {MAX_CLAUSES} clauses.")
         if self._take("("):
-            inner = self._or()
+            inner = self._junction()
             self._expect(")")
             return inner
         if self._peek().kind == "name" and self._peek(1).text == "(":
@@ -145,8 +140,6 @@ class _Parser:
             return Constant("Edm.String", token.text[1:-1].replace("''", "'"))
         if token.kind == "number":
             return number(token.text)
-        if token.kind == "infinity":
-            return Constant("Edm.Double", -math.inf)
         if token.kind == "date":
             milliseconds = instant(token.text)
             if milliseconds is None:
@@ -154,7 +147,7 @@ class _Parser:
             return Constant("Edm.DateTimeOffset", milliseconds)
         if token.kind == "name":
             if token.text in CONSTANTS:
-                return constant(token.text)
+                return CONSTANTS[token.text]
             if token.text not in _WORDS and "." not in token.text:
                 return self._path(token.text)
         self._at -= 1
@@ -175,8 +168,9 @@ class _Parser:
     def _variable_at(self, field: Field, path: str) -> _Variable:
         ranged = self._variable is not None and field is self._variable[1]
         if (field.collection and not ranged) or field.type == COMPLEX:
+            kind = f"Collection({field.type})" if field.collection else field.type
             raise invalid_expression(
-                f"'{field.path}' is of type {_type_name(field)}: filter it with any or all, or a sub-field."
+                f"'{field.path}' is of type {kind}: filter it with any or all, or a sub-field."
             )
         if not field.filterable:
             raise invalid_expression(f"The field '{field.path}' is not filterable.")
@@ -210,7 +204,7 @@ class _Parser:
             raise self._error("a range variable expected")
         self._expect(":")
         outer, self._variable = self._variable, (variable.text, field)
-        body = self._or()
+        body = self._junction()
         self._variable = outer
         self._expect(")")
         if field.type == "Edm.String":
@@ -264,10 +258,6 @@ class _Parser:
             if name not in self._schema.by_path or not self._schema.by_path[name].is_text:
                 raise invalid_expression(f"The field '{name:.200}' is not searchable.")
         return Textual(text, names, mode == "all")
-
-
-def _type_name(field: Field) -> str:
-    return f"Collection({field.type})" if field.collection else field.type
 
 
 def _unknown(name: str, parent: Field | None) -> SearchError:

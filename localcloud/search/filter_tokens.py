@@ -7,14 +7,12 @@ from typing import Any
 
 from localcloud.search.errors import invalid_expression
 
-CONSTANTS = {"null": None, "true": True, "false": False, "INF": math.inf, "NaN": math.nan}
 _TOKEN = re.compile(
     r"""(?P<space>\s+)
     |(?P<string>'(?:[^']|'')*')
     |(?P<date>\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)?)
     |(?P<number>[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.])
-    |(?P<infinity>-INF\b)
-    |(?P<name>[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)?)
+    |(?P<name>-INF\b|[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)?)
     |(?P<mark>[(),:/])""",
     re.VERBOSE,
 )
@@ -33,6 +31,16 @@ class Constant:
     value: Any
 
 
+CONSTANTS = {
+    "null": Constant("null", None),
+    "true": Constant("Edm.Boolean", value=True),
+    "false": Constant("Edm.Boolean", value=False),
+    "INF": Constant("Edm.Double", math.inf),
+    "-INF": Constant("Edm.Double", -math.inf),
+    "NaN": Constant("Edm.Double", math.nan),
+}
+
+
 def tokens_of(text: str) -> list[Token]:
     tokens, at = [], 0
     while at < len(text):
@@ -43,12 +51,6 @@ def tokens_of(text: str) -> list[Token]:
             tokens.append(Token(match.lastgroup, match[0], at))
         at = match.end()
     return [*tokens, Token("end", "", len(text))]
-
-
-def constant(word: str) -> Constant:
-    value = CONSTANTS[word]
-    kind = "null" if value is None else "Edm.Boolean" if isinstance(value, bool) else "Edm.Double"
-    return Constant(kind, value)
 
 
 def number(text: str) -> Constant:

@@ -16,14 +16,6 @@ from localcloud.search.columns import Column, Frame, Mask
 
 Matches = Callable[["Textual"], Mask]  # answers search.ismatch for the frame at hand
 
-_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "eq": operator.eq,
-    "gt": operator.gt,
-    "ge": operator.ge,
-    "lt": operator.lt,
-    "le": operator.le,
-}
-
 
 class Filter(Protocol):
     def mask(self, frame: Frame, matches: Matches) -> Mask: ...
@@ -56,7 +48,7 @@ class Compare:
             return ~column.valid if operation == "eq" else np.zeros(rows, dtype=np.bool_)
         if column.texts is not None:
             return _compare_texts(column, operation, self.value)
-        compared: Mask = _OPERATORS[operation](column.data, self.value) & column.valid
+        compared: Mask = getattr(operator, operation)(column.data, self.value) & column.valid
         return compared
 
 

@@ -7,6 +7,7 @@ import logging
 import sqlite3
 import threading
 from collections import deque
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,31 +31,24 @@ MIN_FILE_ROWS = 4096
 _REBUILD_ROWS = 2000
 
 
+@dataclass(eq=False)
 class Index:
-    def __init__(
-        self,
-        number: int,
-        schema: Schema,
-        etag: str,
-        *,
-        store: Store,
-        folder: Path,
-        clock: Clock,
-        delay: float,
-    ) -> None:
-        self.number = number
-        self.schema = schema
-        self.etag = etag
-        self.dropped = False
-        self._store = store
-        self._folder = folder
-        self._clock = clock
-        self._delay = delay
+    number: int
+    schema: Schema
+    etag: str
+    _: KW_ONLY
+    store: Store
+    folder: Path
+    clock: Clock
+    delay: float
+    dropped: bool = False
+
+    def __post_init__(self) -> None:
         self._latest = View([])
         self._visible = self._latest
         self._coming: deque[tuple[float, View]] = deque()
         self._coming_lock = threading.Lock()
-        self._next_rowid = store.last_rowid(number) + 1
+        self._next_rowid = self.store.last_rowid(self.number) + 1
         self._files: dict[int, Path] = {}  # by id() of the segment, which the view keeps alive
 
     # reading
@@ -62,14 +56,14 @@ class Index:
     def view(self) -> View:
         """What a search sees now: with an indexing delay, the state of that long ago."""
         with self._coming_lock:
-            while self._coming and self._coming[0][0] <= self._clock.now():
+            while self._coming and self._coming[0][0] <= self.clock.now():
                 self._visible = self._coming.popleft()[1]
             return self._visible
 
     def documents(self, rowids: list[int]) -> list[dict[str, Any] | None]:
         """Documents in the order asked for; None for one that is gone, which only a very slow reader sees."""
         try:
-            stored = self._store.read(self.number, rowids)
+            stored = self.store.read(self.number, rowids)
         except sqlite3.OperationalError:
             self._check_dropped()
             raise
@@ -88,7 +82,7 @@ class Index:
     def apply(self, actions: list[Action]) -> list[Outcome]:
         self._check_dropped()
         keys = list(dict.fromkeys(action.key for action in actions if action.error is None))
-        current = self._store.current_rowids(self.number, keys)
+        current = self.store.current_rowids(self.number, keys)
         outcomes, final = plan(actions, current, self.schema, self._read_current)
         added = {key: document for key, document in final.items() if document is not None}
         removed = [current[key] for key in final if key in current]
@@ -110,16 +104,16 @@ class Index:
             StoredDocument(rowid, key, *encode(self.schema, document))
             for rowid, (key, document) in zip(rowids, added.items(), strict=True)
         ]
-        now = self._clock.now()
-        self._store.write(self.number, stored, removed, now, now - self._delay - GRACE_SECONDS)
+        now = self.clock.now()
+        self.store.write(self.number, stored, removed, now, now - self.delay - GRACE_SECONDS)
         self._next_rowid += len(added)
         self._publish(self._latest.after(segment, np.array(sorted(removed), dtype=np.int64)))
         self._save_segments()
 
     def _publish(self, view: View) -> None:
         self._latest = view
-        if self._delay:
-            self._coming.append((self._clock.now() + self._delay, view))
+        if self.delay:
+            self._coming.append((self.clock.now() + self.delay, view))
         else:
             self._visible = view
 
@@ -127,10 +121,10 @@ class Index:
 
     def load(self) -> None:
         """Take up the segments on disk, and index again the documents that are in none of them."""
-        live = self._store.live_rowids(self.number)
+        live = self.store.live_rowids(self.number)
         parts = []
         missing = live
-        for path in sorted(self._folder.glob("*.segment"), key=lambda item: -item.stat().st_size):
+        for path in sorted(self.folder.glob("*.segment"), key=lambda item: -item.stat().st_size):
             segment = _read_or_none(path)
             mine = np.isin(segment.rowids, missing) if segment else np.zeros(0, dtype=np.bool_)
             if segment is None or not mine.any():
@@ -142,13 +136,11 @@ class Index:
         parts.sort(key=lambda part: int(part[0].rowids[0]))
         self._latest = View(parts)
         for start in range(0, len(missing), _REBUILD_ROWS):
-            self._reindex([int(rowid) for rowid in missing[start : start + _REBUILD_ROWS]])
+            rowids = [int(rowid) for rowid in missing[start : start + _REBUILD_ROWS]]
+            documents = [document for document in self.documents(rowids) if document is not None]
+            segment = Segment.build(self.schema, rowids, documents)
+            self._latest = self._latest.after(segment, np.empty(0, dtype=np.int64))
         self._visible = self._latest
-
-    def _reindex(self, rowids: list[int]) -> None:
-        documents = [document for document in self.documents(rowids) if document is not None]
-        segment = Segment.build(self.schema, rowids, documents)
-        self._latest = self._latest.after(segment, np.empty(0, dtype=np.int64))
 
     def _save_segments(self) -> None:
         """Keep the large segments as files, and remove the files of those that were merged away."""
@@ -157,7 +149,7 @@ class Index:
             self._files.pop(number).unlink(missing_ok=True)
         for number, segment in current.items():
             if segment.rows >= MIN_FILE_ROWS and number not in self._files:
-                path = self._folder / f"{segment.rowids[0]}-{segment.rowids[-1]}-{self._next_rowid}.segment"
+                path = self.folder / f"{segment.rowids[0]}-{segment.rowids[-1]}-{self._next_rowid}.segment"
                 self._files[number] = path
                 try:
                     write_segment(path, segment)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -24,6 +25,12 @@ MAX_BODY = 16 * 1024 * 1024
 _ROUTE = re.compile(r"/(\w+)(?:\('((?:[^']|'')*)'\)|/([^/()']+))?(/.*)?")
 _LOOKUP = re.compile(r"/docs(?:\('((?:[^']|'')*)'\)|/([^/()'$]+))")
 _QUERY_NAMES = {"facet": "facets", "$count": "count", "$top": "top", "$skip": "skip"}
+_LIMITS = {
+    "maxFieldsPerIndex": 3000,
+    "maxFieldNestingDepthPerIndex": 10,
+    "maxComplexCollectionFieldsPerIndex": 40,
+    "maxComplexObjectsInCollectionsPerDocument": 3000,
+}
 _NUMBERS = frozenset({"top", "skip", "minimumCoverage"})
 
 
@@ -103,14 +110,15 @@ def _location(call: Call, path: str) -> str:
     return f"https://{host}{path}?{call.request.query}"
 
 
+def _deleted(delete: Callable[[str, Conditions], None], call: Call) -> Answer:
+    delete(call.name, call.conditions())
+    return Answer(204)
+
+
 def _put_index(call: Call) -> Answer:
     downtime = call.parameters().get("allowIndexDowntime", [""])[-1].lower() == "true"
     index, created = call.catalog.put_index(call.name, call.json(), call.conditions(), downtime=downtime)
     return _resource(201 if created else 200, _index_body(index))
-
-
-def _get_index(call: Call) -> Answer:
-    return _resource(200, _index_body(call.catalog.index(call.name)))
 
 
 def _list_indexes(call: Call) -> Answer:
@@ -119,11 +127,6 @@ def _list_indexes(call: Call) -> Answer:
     if names and "*" not in names:
         bodies = [{name: value for name, value in body.items() if name in names} for body in bodies]
     return Answer(200, {"value": bodies})
-
-
-def _delete_index(call: Call) -> Answer:
-    call.catalog.delete_index(call.name, call.conditions())
-    return Answer(204)
 
 
 def _index_statistics(call: Call) -> Answer:
@@ -154,39 +157,16 @@ def _service_statistics(call: Call) -> Answer:
     used = call.catalog.counts()
     for absent in ("indexersCount", "dataSourcesCount", "synonymMaps", "skillsetCount"):
         used[absent] = 0
-    limits = {
-        "maxFieldsPerIndex": 3000,
-        "maxFieldNestingDepthPerIndex": 10,
-        "maxComplexCollectionFieldsPerIndex": 40,
-        "maxComplexObjectsInCollectionsPerDocument": 3000,
-    }
     counters = {name: {"usage": usage, "quota": None} for name, usage in used.items()}
-    return Answer(200, {"counters": counters, "limits": limits})
+    return Answer(200, {"counters": counters, "limits": _LIMITS})
 
 
 # aliases
 
 
-def _create_alias(call: Call) -> Answer:
-    return _resource(201, call.catalog.create_alias(call.json()))
-
-
 def _put_alias(call: Call) -> Answer:
     body, created = call.catalog.put_alias(call.name, call.json(), call.conditions())
     return _resource(201 if created else 200, body)
-
-
-def _get_alias(call: Call) -> Answer:
-    return _resource(200, call.catalog.alias(call.name))
-
-
-def _list_aliases(call: Call) -> Answer:
-    return Answer(200, {"value": call.catalog.aliases()})
-
-
-def _delete_alias(call: Call) -> Answer:
-    call.catalog.delete_alias(call.name, call.conditions())
-    return Answer(204)
 
 
 # documents
@@ -229,14 +209,9 @@ def _search(call: Call) -> Answer:
     return Answer(200, body)
 
 
-def _suggest(call: Call) -> Answer:
+def _complete(complete: Callable[..., dict[str, Any]], call: Call) -> Answer:
     index = call.catalog.resolve(call.name)
-    return Answer(200, suggest(_body_or_query(call), index.view(), index.schema, index.documents))
-
-
-def _autocomplete(call: Call) -> Answer:
-    index = call.catalog.resolve(call.name)
-    return Answer(200, autocomplete(_body_or_query(call), index.view(), index.schema, index.documents))
+    return Answer(200, complete(_body_or_query(call), index.view(), index.schema, index.documents))
 
 
 def _body_or_query(call: Call) -> dict[str, Any]:
@@ -263,17 +238,29 @@ def _body_or_query(call: Call) -> dict[str, Any]:
 _COLLECTIONS = {
     ("indexes", "POST"): Operation("indexes.create", "writer", _create_index),
     ("indexes", "GET"): Operation("indexes.list", "inline", _list_indexes),
-    ("aliases", "POST"): Operation("aliases.create", "writer", _create_alias),
-    ("aliases", "GET"): Operation("aliases.list", "inline", _list_aliases),
+    ("aliases", "POST"): Operation(
+        "aliases.create", "writer", lambda call: _resource(201, call.catalog.create_alias(call.json()))
+    ),
+    ("aliases", "GET"): Operation(
+        "aliases.list", "inline", lambda call: Answer(200, {"value": call.catalog.aliases()})
+    ),
     ("servicestats", "GET"): Operation("service.stats", "inline", _service_statistics),
 }
 _RESOURCES = {
     ("indexes", "PUT"): Operation("indexes.createOrUpdate", "writer", _put_index),
-    ("indexes", "GET"): Operation("indexes.get", "inline", _get_index),
-    ("indexes", "DELETE"): Operation("indexes.delete", "writer", _delete_index),
+    ("indexes", "GET"): Operation(
+        "indexes.get", "inline", lambda call: _resource(200, _index_body(call.catalog.index(call.name)))
+    ),
+    ("indexes", "DELETE"): Operation(
+        "indexes.delete", "writer", lambda call: _deleted(call.catalog.delete_index, call)
+    ),
     ("aliases", "PUT"): Operation("aliases.createOrUpdate", "writer", _put_alias),
-    ("aliases", "GET"): Operation("aliases.get", "inline", _get_alias),
-    ("aliases", "DELETE"): Operation("aliases.delete", "writer", _delete_alias),
+    ("aliases", "GET"): Operation(
+        "aliases.get", "inline", lambda call: _resource(200, call.catalog.alias(call.name))
+    ),
+    ("aliases", "DELETE"): Operation(
+        "aliases.delete", "writer", lambda call: _deleted(call.catalog.delete_alias, call)
+    ),
 }
 _STATISTICS = Operation("indexes.stats", "inline", _index_statistics)
 _ANALYSIS = Operation("indexes.analyze", "reader", _analyze)
@@ -281,8 +268,8 @@ _WRITE = Operation("docs.index", "writer", _index_documents)
 _READ = Operation("docs.lookup", "inline", _lookup, open=True)
 _COUNT = Operation("docs.count", "inline", _count, open=True)
 _SEARCH = Operation("docs.search", "reader", _search, open=True)
-_SUGGEST = Operation("docs.suggest", "reader", _suggest, open=True)
-_COMPLETE = Operation("docs.autocomplete", "reader", _autocomplete, open=True)
+_SUGGEST = Operation("docs.suggest", "reader", partial(_complete, suggest), open=True)
+_COMPLETE = Operation("docs.autocomplete", "reader", partial(_complete, autocomplete), open=True)
 _UNDER_INDEX = {
     ("GET", "/search.stats"): _STATISTICS,
     ("GET", "/stats"): _STATISTICS,
@@ -323,8 +310,9 @@ def find_operation(request: Request) -> tuple[Operation, str, str]:
             found = _READ
         key = lookup[1].replace("''", "'") if lookup[1] is not None else lookup[2]
     if found is None:
+        known = any(_find(method, kind, name, rest) for method in ("GET", "POST", "PUT", "DELETE"))
         raise SearchError(
-            405 if _known_path(kind, name, rest) else 404,
+            405 if known else 404,
             f"{request.method} '{path:.200}' is not an operation of this service.",
             "OperationNotAllowed",
         )
@@ -337,7 +325,3 @@ def _find(method: str, kind: str, name: str | None, rest: str) -> Operation | No
     if not rest:
         return _RESOURCES.get((kind, method))
     return _UNDER_INDEX.get((method, rest)) if kind == "indexes" else None
-
-
-def _known_path(kind: str, name: str | None, rest: str) -> bool:
-    return any(_find(method, kind, name, rest) for method in ("GET", "POST", "PUT", "DELETE"))

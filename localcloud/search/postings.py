@@ -129,13 +129,10 @@ class Postings:
         """The rows with a term, and how often it stands in each."""
         return run_lengths(self.occurrences(term)[0])
 
-    def terms_with(self, prefix: str) -> range:
-        return range(bisect_left(self.terms, prefix), bisect_left(self.terms, prefix + _LAST_CHARACTER))
-
     def rows_with(self, prefix: str) -> NDArray[np.int32]:
         """Rows with any term of that prefix; a row can stand there more than once."""
-        terms = self.terms_with(prefix)
-        return self.rows[self.offsets[terms.start] : self.offsets[terms.stop]]
+        first, end = bisect_left(self.terms, prefix), bisect_left(self.terms, prefix + _LAST_CHARACTER)
+        return self.rows[self.offsets[first] : self.offsets[end]]
 
     def phrase(self, terms: list[tuple[int, str]]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Rows in which the terms stand at these distances, and how often."""

@@ -15,19 +15,10 @@ _DELIMITERS = frozenset('"|+()')
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """A run without spaces; the analyzer may find more than one term in it."""
+class Text:
+    """A phrase, a prefix, or `words`: a run without spaces, in which the analyzer may find several terms."""
 
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Phrase:
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Prefix:
+    kind: str
     text: str
 
 
@@ -47,7 +38,7 @@ class Group:
     operands: "tuple[Node, ...]"
 
 
-Node = Words | Phrase | Prefix | Everything | Negation | Group
+Node = Text | Everything | Negation | Group
 
 
 def parse_simple(text: str, *, match_all: bool) -> Node | None:
@@ -140,7 +131,7 @@ class _Parser:
             return None
         text = _unescape(self._text[self._at + 1 : end])
         self._at = end + 1
-        return Phrase(text) if text else None
+        return Text("phrase", text) if text else None
 
     def _word(self) -> Node | None:
         start = self._at
@@ -154,8 +145,8 @@ class _Parser:
         if raw == "*":
             return Everything()
         if raw.endswith("*") and not raw.endswith("\\*"):
-            return Prefix(_unescape(raw[:-1]))
-        return Words(_unescape(raw))
+            return Text("prefix", _unescape(raw[:-1]))
+        return Text("words", _unescape(raw))
 
 
 def _matching_parentheses(text: str) -> dict[int, int]:

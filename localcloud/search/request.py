@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localcloud.search.errors import SearchError, bad_request, invalid_expression, shown, unsupported
+from localcloud.search.errors import bad_request, invalid_expression, shown, unsupported
 from localcloud.search.facets import Facet, parse_facet
 from localcloud.search.fields import COMPLEX, Field
 from localcloud.search.filter_parser import parse_filter
 from localcloud.search.filters import Filter
 from localcloud.search.schema import Schema
+from localcloud.search.values import wrong_length
 
 PAGE = 50
 MAX_PAGE = 1000
@@ -88,7 +89,9 @@ def parse_search(body: dict[str, Any], schema: Schema) -> SearchQuery:
         raise unsupported(f"queryType '{query_type}' (it has 'simple')")
     text_of(body, "sessionId")
     _choice(body, "scoringStatistics", ("local", "global"), "local")
-    vectors = [_vector_query(item, schema) for item in _vector_queries(body)]
+    vectors = [] if body.get("vectorQueries") is None else body["vectorQueries"]
+    if not isinstance(vectors, list) or len(vectors) > MAX_VECTOR_QUERIES:
+        raise bad_request(f"'vectorQueries' must be an array of at most {MAX_VECTOR_QUERIES} queries.")
     return SearchQuery(
         text=text_of(body, "search"),
         match_all=_choice(body, "searchMode", ("any", "all"), "any") == "all",
@@ -103,7 +106,7 @@ def parse_search(body: dict[str, Any], schema: Schema) -> SearchQuery:
         facets=[parse_facet(item, schema) for item in string_list(body, "facets", separator=None)],
         highlight=_highlight(body, schema),
         tags=highlight_tags(body),
-        vectors=vectors,
+        vectors=[_vector_query(item, schema) for item in vectors],
         post_filter=_choice(body, "vectorFilterMode", _FILTER_MODES, "preFilter") != "preFilter",
     )
 
@@ -248,15 +251,6 @@ def highlight_tags(body: dict[str, Any]) -> tuple[str, str]:
 # vector queries
 
 
-def _vector_queries(body: dict[str, Any]) -> list[Any]:
-    queries = body.get("vectorQueries")
-    if queries is None:
-        return []
-    if not isinstance(queries, list) or len(queries) > MAX_VECTOR_QUERIES:
-        raise bad_request(f"'vectorQueries' must be an array of at most {MAX_VECTOR_QUERIES} queries.")
-    return queries
-
-
 def _vector_query(item: Any, schema: Schema) -> VectorQuery:
     if not isinstance(item, dict):
         raise bad_request("A vector query must be an object.")
@@ -269,7 +263,7 @@ def _vector_query(item: Any, schema: Schema) -> VectorQuery:
     vector = _query_vector(item.get("vector"))
     for searched in fields:
         if len(vector) != searched.dimensions:
-            raise _wrong_length(searched, len(vector))
+            raise bad_request(wrong_length(searched, len(vector)))
     weight = item.get("weight")
     if weight is not None and (
         isinstance(weight, bool) or not isinstance(weight, int | float) or weight <= 0
@@ -304,10 +298,3 @@ def _query_vector(value: Any) -> NDArray[np.float64]:
     if not np.isfinite(vector).all():
         raise bad_request("'vector' must be an array of finite numbers.")
     return vector.astype(np.float64)
-
-
-def _wrong_length(searched: Field, length: int) -> SearchError:
-    return bad_request(
-        f"The vector field '{searched.path}', with dimension of '{searched.dimensions}', expects a length of "
-        f"'{searched.dimensions}'. However, the provided vector has a length of '{length}'."
-    )

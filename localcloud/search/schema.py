@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from localcloud.search.errors import SearchError, bad_request, shown, unsupported
+from localcloud.search.errors import bad_request, not_allowed, shown, unsupported
 from localcloud.search.fields import (
     MAX_FIELDS,
     STRING,
@@ -16,7 +16,7 @@ from localcloud.search.fields import (
 )
 
 METRICS = frozenset({"cosine", "euclidean", "dotProduct"})
-HNSW_DEFAULTS = {"metric": "cosine", "m": 4, "efConstruction": 400, "efSearch": 500}
+HNSW_DEFAULTS: dict[str, Any] = {"metric": "cosine", "m": 4, "efConstruction": 400, "efSearch": 500}
 HNSW_RANGES = {"m": (4, 10), "efConstruction": (100, 1000), "efSearch": (100, 1000)}
 BM25 = "#Microsoft.Azure.Search.BM25Similarity"
 
@@ -71,13 +71,16 @@ def parse_index(body: Any) -> Schema:
     refuse_unknown(sent, _KNOWN, _REFUSED, "index")
     name = sent.get("name")
     check_name(name, "Index")
+    description = sent.get("description")
+    if description is not None and not isinstance(description, str):
+        raise bad_request("'description' must be a string.")
     vector_search = _vector_search(sent.get("vectorSearch"))
     metrics = _profile_metrics(vector_search)
     items = as_list(sent.get("fields"), "fields")
     fields = tuple(parse_field(item, "", metrics, 1) for item in items)
     definition: dict[str, Any] = {
         "name": name,
-        "description": _description(sent.get("description")),
+        "description": description,
         "defaultScoringProfile": None,
         "fields": [echo_field(field, item) for field, item in zip(fields, items, strict=True)],
         **{empty: [] for empty in _EMPTY_LISTS},
@@ -133,12 +136,6 @@ def _similarity(sent: Any) -> dict[str, Any]:
         elif name not in ("@odata.type", "k1", "b"):
             raise bad_request(f"The property {shown(name)} does not exist on similarity.")
     return {"@odata.type": BM25, "k1": similarity.get("k1"), "b": similarity.get("b")}
-
-
-def _description(sent: Any) -> str | None:
-    if sent is not None and not isinstance(sent, str):
-        raise bad_request("'description' must be a string.")
-    return sent
 
 
 def _cors_options(sent: Any) -> dict[str, Any] | None:
@@ -197,20 +194,15 @@ def _algorithm(item: Any) -> dict[str, Any]:
     name, kind = item.get("name"), item.get("kind")
     if not isinstance(name, str) or not name:
         raise bad_request("A vector search algorithm needs a name.")
-    if kind == "hnsw":
-        sent = as_object(item.get("hnswParameters") or {}, "hnswParameters")
-        parameters = HNSW_DEFAULTS | {key: value for key, value in sent.items() if value is not None}
-        echoed = {"name": name, "kind": kind, "hnswParameters": parameters}
-    elif kind == "exhaustiveKnn":
-        sent = as_object(item.get("exhaustiveKnnParameters") or {}, "exhaustiveKnnParameters")
-        parameters = {"metric": "cosine"} | {key: value for key, value in sent.items() if value is not None}
-        echoed = {"name": name, "kind": kind, "exhaustiveKnnParameters": parameters}
-    else:
+    if kind not in ("hnsw", "exhaustiveKnn"):
         raise unsupported(f"the vector search algorithm kind {shown(kind)} (it has hnsw and exhaustiveKnn)")
+    sent = as_object(item.get(f"{kind}Parameters") or {}, f"{kind}Parameters")
+    defaults = HNSW_DEFAULTS if kind == "hnsw" else {"metric": "cosine"}
+    parameters = defaults | {key: value for key, value in sent.items() if value is not None}
     _check_parameters(name, parameters, HNSW_RANGES if kind == "hnsw" else {})
     if not isinstance(parameters["metric"], str) or parameters["metric"] not in METRICS:
         raise unsupported(f"the metric {shown(parameters['metric'])} (it has {', '.join(sorted(METRICS))})")
-    return echoed
+    return {"name": name, "kind": kind, f"{kind}Parameters": parameters}
 
 
 def _check_parameters(name: str, parameters: dict[str, Any], ranges: dict[str, tuple[int, int]]) -> None:
@@ -228,8 +220,7 @@ def _profile_metrics(vector_search: dict[str, Any] | None) -> dict[str, str]:
     if vector_search is None:
         return {}
     by_algorithm = {
-        item["name"]: (item.get("hnswParameters") or item["exhaustiveKnnParameters"])["metric"]
-        for item in vector_search["algorithms"]
+        item["name"]: item[f"{item['kind']}Parameters"]["metric"] for item in vector_search["algorithms"]
     }
     return {item["name"]: by_algorithm[item["algorithm"]] for item in vector_search["profiles"]}
 
@@ -240,27 +231,22 @@ def _profile_metrics(vector_search: dict[str, Any] | None) -> dict[str, str]:
 def check_update(old: Schema, new: Schema, *, downtime: bool) -> None:
     """An existing field keeps its shape; fields may be added, and what only concerns queries may change."""
     if (old.k1, old.b) != (new.k1, new.b) and not downtime:
-        raise SearchError(
-            400,
+        raise not_allowed(
             "The parameters of the similarity of an existing index can only be changed with "
-            "allowIndexDowntime=true.",
-            "OperationNotAllowed",
+            "allowIndexDowntime=true."
         )
     for path, field in old.by_path.items():
         changed = new.by_path.get(path)
-        if changed is None:
-            raise _cannot_change(path, "removed")
-        if _shape(field) != _shape(changed):
-            raise _cannot_change(path, "changed")
+        if changed is None or _shape(field) != _shape(changed):
+            raise not_allowed(
+                f"Existing field '{path}' cannot be {'removed' if changed is None else 'changed'}. "
+                "Create a new index, or add a field of another name. (CannotChangeExistingField)"
+            )
     added = {path for path in new.by_path if path not in old.by_path}
     for name, sources in new.suggesters.items():
-        if sorted(sources) != sorted(old.suggesters.get(name, [])) and not added.issuperset(
-            set(sources) - set(old.suggesters.get(name, []))
-        ):
-            raise SearchError(
-                400,
-                f"Suggester '{name}' can only be given fields that are added in the same update.",
-                "OperationNotAllowed",
+        if not added.issuperset(set(sources) - set(old.suggesters.get(name, []))):
+            raise not_allowed(
+                f"Suggester '{name}' can only be given fields that are added in the same update."
             )
 
 
@@ -268,13 +254,4 @@ def _shape(field: Field) -> tuple[Any, ...]:
     return (
         *(field.type, field.collection, field.key, field.searchable, field.filterable, field.sortable),
         *(field.facetable, field.index_analyzer, field.dimensions, field.metric),
-    )
-
-
-def _cannot_change(path: str, how: str) -> SearchError:
-    return SearchError(
-        400,
-        f"Existing field '{path}' cannot be {how}. "
-        "Create a new index, or add a field of another name. (CannotChangeExistingField)",
-        "OperationNotAllowed",
     )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from localcloud.search.analysis import ANALYZERS
 from localcloud.search.columns import Mask
 from localcloud.search.fields import Field
-from localcloud.search.query_syntax import Everything, Group, Negation, Node, Phrase, Prefix, Words
+from localcloud.search.query_syntax import Everything, Group, Negation, Node, Text
 from localcloud.search.schema import Schema
 from localcloud.search.view import Part, View
 
@@ -36,11 +36,6 @@ class PrefixMatch:
 
 
 @dataclass(frozen=True, slots=True)
-class All:
-    pass
-
-
-@dataclass(frozen=True, slots=True)
 class Without:
     operand: "Compiled"
 
@@ -51,12 +46,12 @@ class Combined:
     operands: "tuple[Compiled, ...]"
 
 
-Compiled = TermMatch | PrefixMatch | All | Without | Combined
+Compiled = TermMatch | PrefixMatch | Everything | Without | Combined
 
 
 def compile_query(node: Node | None, fields: list[Field], *, match_all: bool) -> Compiled | None:
     if isinstance(node, Everything):
-        return All()
+        return node
     if isinstance(node, Negation):
         operand = compile_query(node.operand, fields, match_all=match_all)
         return None if operand is None else Without(operand)
@@ -84,14 +79,14 @@ def _combined(operation: str, operands: list[Compiled]) -> Compiled | None:
     return Combined(operation, tuple(operands))
 
 
-def _leaf(node: Words | Phrase | Prefix, field: Field, *, match_all: bool) -> Compiled | None:
+def _leaf(node: Text, field: Field, *, match_all: bool) -> Compiled | None:
     analyzer = ANALYZERS[field.search_analyzer]
-    if isinstance(node, Prefix):
+    if node.kind == "prefix":
         return PrefixMatch(field.path, analyzer.normalise(node.text))
     terms = [(position, term) for position, term in enumerate(analyzer.terms(node.text)) if term]
     if not terms:
         return None
-    if isinstance(node, Phrase):
+    if node.kind == "phrase":
         first = terms[0][0]
         return TermMatch(field.path, tuple((position - first, term) for position, term in terms))
     of_terms: list[Compiled] = [TermMatch(field.path, ((0, term),)) for _, term in terms]
@@ -129,7 +124,7 @@ class Scorer:
             if postings is not None:
                 mask[postings.rows_with(query.prefix)] = True
             return mask, mask.astype(np.float64)
-        if isinstance(query, All):
+        if isinstance(query, Everything):
             mask = np.ones(rows, dtype=np.bool_)
         else:
             mask = ~self.evaluate(query.operand, part)[0]

@@ -40,11 +40,11 @@ class _Hits:
 
 def run_search(query: SearchQuery, view: View, schema: Schema, fetch: Fetch) -> dict[str, Any]:
     compiled = _compiled(query)
-    hits = (
-        _vector_hits(query, compiled, view, schema)
-        if query.vectors
-        else _text_hits(query, compiled, view, schema)
-    )
+    kept = filter_masks(query.filter, view, schema)
+    if query.vectors:
+        hits = _vector_hits(query, compiled, view, schema, kept)
+    else:
+        hits = _Hits(*_matched(compiled, view, schema, kept), ranked=compiled is None)
     page, more = _page(query, len(hits.rows))
     rows, scores = in_order(hits.rows, hits.scores, query.order_by, view, page.stop, ranked=hits.ranked)
     body: dict[str, Any] = {}
@@ -111,12 +111,6 @@ def filter_masks(condition: Filter | None, view: View, schema: Schema) -> list[M
 # matching and ranking
 
 
-def _text_hits(query: SearchQuery, compiled: Compiled | None, view: View, schema: Schema) -> _Hits:
-    masks = filter_masks(query.filter, view, schema)
-    rows, scores, matched = _matched(compiled, view, schema, masks)
-    return _Hits(rows, scores, matched, ranked=compiled is None)
-
-
 def _matched(
     compiled: Compiled | None, view: View, schema: Schema, masks: list[Mask]
 ) -> tuple[Rows, NDArray[np.float64], list[Mask]]:
@@ -138,8 +132,9 @@ def _rows(view: View, masks: list[Mask]) -> Rows:
     return np.concatenate([np.empty(0, dtype=np.int64), *found])
 
 
-def _vector_hits(query: SearchQuery, compiled: Compiled | None, view: View, schema: Schema) -> _Hits:
-    kept = filter_masks(query.filter, view, schema)
+def _vector_hits(
+    query: SearchQuery, compiled: Compiled | None, view: View, schema: Schema, kept: list[Mask]
+) -> _Hits:
     searched = [part.live for part in view.parts] if query.post_filter else kept
     arms: list[tuple[Rows, float]] = []
     matched = [np.zeros_like(mask) for mask in kept]

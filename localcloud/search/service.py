@@ -25,7 +25,7 @@ from localcloud.search.catalog import Catalog
 from localcloud.search.documents import Action
 from localcloud.search.errors import DocumentError, SearchError, bad_request
 from localcloud.search.operations import Answer, Call, Operation, find_operation
-from localcloud.search.tls import server_context
+from localcloud.tls import server_context
 
 log = logging.getLogger(__name__)
 
@@ -120,7 +120,10 @@ class SearchService:
         elif fault.kind == "reset":
             return None if fault.args.get("after") else Response(0, drop=True)
         elif fault.kind == "status":
-            return _faulty_status(fault)
+            status = int(fault.args.get("status", 503))
+            message = str(fault.args.get("message", "An injected fault: try again later."))
+            headers = [("Retry-After", str(fault.args["retry_after"]))] if "retry_after" in fault.args else []
+            return Answer(status, SearchError(status, message, "InjectedFault").body(), tuple(headers))
         return None
 
     def _authorise(self, request: Request, operation: Operation) -> None:
@@ -177,13 +180,6 @@ def _run(operation: Operation, call: Call) -> Answer:
 
 def _refusal(error: SearchError) -> Answer:
     return Answer(error.status, error.body())
-
-
-def _faulty_status(fault: Fault) -> Answer:
-    status = int(fault.args.get("status", 503))
-    headers = [("Retry-After", str(fault.args["retry_after"]))] if "retry_after" in fault.args else []
-    message = str(fault.args.get("message", "An injected fault: try again later."))
-    return Answer(status, SearchError(status, message, "InjectedFault").body(), tuple(headers))
 
 
 def _partial_failure(fault: Fault) -> Any:

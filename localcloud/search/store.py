@@ -124,11 +124,8 @@ class Store:
         return number
 
     def update_index(self, number: int, definition: dict[str, Any], etag: str) -> None:
-        with self._transaction() as connection:
-            connection.execute(
-                "update indexes set definition = ?, etag = ? where id = ?",
-                (orjson.dumps(definition), etag, number),
-            )
+        values = (orjson.dumps(definition), etag, number)
+        self._writer.execute("update indexes set definition = ?, etag = ? where id = ?", values)
 
     def drop_index(self, number: int) -> None:
         with self._transaction() as connection:
@@ -139,12 +136,10 @@ class Store:
         return self._writer.execute("select name, target, etag from aliases").fetchall()
 
     def put_alias(self, name: str, target: str, etag: str) -> None:
-        with self._transaction() as connection:
-            connection.execute("insert or replace into aliases values (?, ?, ?)", (name, target, etag))
+        self._writer.execute("insert or replace into aliases values (?, ?, ?)", (name, target, etag))
 
     def drop_alias(self, name: str) -> None:
-        with self._transaction() as connection:
-            connection.execute("delete from aliases where name = ?", (name,))
+        self._writer.execute("delete from aliases where name = ?", (name,))
 
     # documents
 

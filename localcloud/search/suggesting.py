@@ -6,24 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from localcloud.search import request as parameters
 from localcloud.search.analysis import ANALYZERS, DEFAULT_ANALYZER
 from localcloud.search.columns import Mask, Rows
 from localcloud.search.errors import bad_request, unsupported
 from localcloud.search.filters import Filter
 from localcloud.search.highlight import highlight_text
 from localcloud.search.projection import project
-from localcloud.search.request import (
-    OrderBy,
-    check_names,
-    coverage_asked,
-    filter_of,
-    highlight_tags,
-    order_by,
-    select_of,
-    string_list,
-    text_of,
-    whole_number,
-)
 from localcloud.search.schema import Schema
 from localcloud.search.scoring import Combined, Compiled, PrefixMatch, Scorer, TermMatch
 from localcloud.search.searching import Fetch, filter_masks, in_order
@@ -55,9 +44,9 @@ class _Request:
 
 def suggest(body: dict[str, Any], view: View, schema: Schema, fetch: Fetch) -> dict[str, Any]:
     request = _parse(body, schema, _COMMON | {"orderby", "select"})
-    select = select_of(body, schema) or [schema.key.name]
-    tags = highlight_tags(body) if body.get("highlightPreTag") is not None else ("", "")
-    rows = _matching(request, view, schema, order_by(body, schema), request.top)
+    select = parameters.select_of(body, schema) or [schema.key.name]
+    tags = parameters.highlight_tags(body) if body.get("highlightPreTag") is not None else ("", "")
+    rows = _matching(request, view, schema, parameters.order_by(body, schema), request.top)
     value = []
     for document in fetch(view.rowids(rows)):
         if document is not None:
@@ -84,16 +73,16 @@ def autocomplete(body: dict[str, Any], view: View, schema: Schema, fetch: Fetch)
 
 
 def _parse(body: dict[str, Any], schema: Schema, known: frozenset[str]) -> _Request:
-    check_names(body, known, {})
-    name = text_of(body, "suggesterName")
+    parameters.check_names(body, known, {})
+    name = parameters.text_of(body, "suggesterName")
     if name not in schema.suggesters:
         raise bad_request(f"The suggester '{name:.200}' is not defined in the index '{schema.name}'.")
     if body.get("fuzzy"):
         raise unsupported("fuzzy suggestions")
-    text = text_of(body, "search")
+    text = parameters.text_of(body, "search")
     if not 1 <= len(text) <= MAX_TEXT:
         raise bad_request(f"'search' must have 1 to {MAX_TEXT} characters.")
-    sources = string_list(body, "searchFields") or schema.suggesters[name]
+    sources = parameters.string_list(body, "searchFields") or schema.suggesters[name]
     for path in sources:
         if path not in schema.suggesters[name]:
             raise bad_request(f"The field '{path:.200}' in 'searchFields' is not in the suggester '{name}'.")
@@ -102,9 +91,9 @@ def _parse(body: dict[str, Any], schema: Schema, known: frozenset[str]) -> _Requ
         words[:-1],
         words[-1] if words else "",
         sources,
-        filter_of(body, schema),
-        whole_number(body, "top", 1, MAX_TOP) or 5,
-        coverage_asked(body),
+        parameters.filter_of(body, schema),
+        parameters.whole_number(body, "top", 1, MAX_TOP) or 5,
+        parameters.coverage_asked(body),
     )
 
 
@@ -116,7 +105,13 @@ def _query(path: str, request: _Request, *, last_only: bool) -> Compiled:
 
 
 def _matching(
-    request: _Request, view: View, schema: Schema, order: list[OrderBy], most: int, *, last_only: bool = False
+    request: _Request,
+    view: View,
+    schema: Schema,
+    order: list[parameters.OrderBy],
+    most: int,
+    *,
+    last_only: bool = False,
 ) -> Rows:
     """The best rows in which the words stand in one of the fields."""
     if not request.prefix:

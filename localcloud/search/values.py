@@ -82,7 +82,7 @@ def _object(value: dict[str, Any], fields: dict[str, Field], path: str) -> dict[
 
 def _value(field: Field, value: Any) -> Any:
     if not field.collection:
-        return None if value is None else _element(field, value)
+        return None if value is None else _READ[field.type](field, value)
     if value is None:
         return None if field.is_vector else []
     if not isinstance(value, list):
@@ -93,11 +93,8 @@ def _value(field: Field, value: Any) -> Any:
         raise bad_request(f"Field '{field.path}' may have at most {MAX_COMPLEX_ELEMENTS} elements.")
     if any(item is None for item in value):
         raise bad_request(f"The collection '{field.path}' cannot hold a null.")
-    return [_element(field, item) for item in value]
-
-
-def _element(field: Field, value: Any) -> Any:
-    return _READ[field.type](field, value)
+    read = _READ[field.type]
+    return [read(field, item) for item in value]
 
 
 def _string(field: Field, value: Any) -> str:
@@ -173,11 +170,16 @@ def check_vector(field: Field, vector: NDArray[np.float32]) -> None:
     """A wrong length is the failure of one document, not of its batch."""
     if len(vector) != field.dimensions:
         raise DocumentError(
-            f"There's a mismatch in vector dimensions. The vector field '{field.path}', with dimension of "
-            f"'{field.dimensions}', expects a length of '{field.dimensions}'. However, the provided vector "
-            f"has a length of '{len(vector)}'. Please ensure that the vector length matches the expected "
-            "length of the vector field."
+            f"There's a mismatch in vector dimensions. {wrong_length(field, len(vector))} Please ensure that "
+            "the vector length matches the expected length of the vector field."
         )
+
+
+def wrong_length(field: Field, length: int) -> str:
+    return (
+        f"The vector field '{field.path}', with dimension of '{field.dimensions}', expects a length of "
+        f"'{field.dimensions}'. However, the provided vector has a length of '{length}'."
+    )
 
 
 def merge_documents(

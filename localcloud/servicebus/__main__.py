@@ -32,18 +32,10 @@ def main() -> None:
     options = parser.parse_args()
 
     def make() -> ServiceBus:
-        return ServiceBus(
-            Settings(
-                config=load_config(options.config, clamp=not options.no_clamp),
-                data=options.data,
-                host=options.host,
-                port=options.port,
-                admin_port=options.admin_port,
-                synchronous=options.synchronous,
-                faults=options.faults,
-                access_key=AccessKey(options.key_name, options.key),
-            )
-        )
+        config = load_config(options.config, clamp=not options.no_clamp)
+        names = ("data", "host", "port", "admin_port", "synchronous", "faults")
+        same = {name: getattr(options, name) for name in names}
+        return ServiceBus(Settings(config, access_key=AccessKey(options.key_name, options.key), **same))
 
     # Queued messages are many and form no reference cycles, so frequent garbage collection only costs time.
     gc.set_threshold(100_000, 50, 50)

@@ -1,18 +1,15 @@
 """The administration port: health, faults, and the read operations of Service Bus's HTTP API.
 
 ServiceBusAdministrationClient always uses HTTPS, health checks for the official emulator use HTTP: the port
-takes both. The certificate is made at the first start; clients trust it through `ca.pem` in the data folder.
+takes both. Clients trust it through `ca.pem` in the data folder, which is made at the first start.
 """
 
 import re
-import ssl
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import parse_qs
 from xml.etree.ElementTree import Element
-
-import trustme
 
 from localcloud.clock import Clock
 from localcloud.faults import FAULTS_PATH, FaultPlan
@@ -22,8 +19,10 @@ from localcloud.servicebus.auth import AccessKey
 from localcloud.servicebus.engine import Namespace, Subscription, Topic
 from localcloud.servicebus.entities import Queue
 from localcloud.servicebus.errors import EntityNotFound, Unauthorized
+from localcloud.tls import server_context
 
 PAGE = 100
+_ATOM = "application/atom+xml;type=entry;charset=utf-8"
 _RULES = re.compile("(.+/subscriptions/[^/]+)/rules(?:/([^/]+))?")
 T = TypeVar("T")
 Q = TypeVar("Q", bound=Queue)
@@ -42,7 +41,8 @@ class AdminSite:
         self._server = HttpServer(self._handle, limits=Limits(body_bytes=1024 * 1024))
 
     async def start(self, host: str, port: int) -> int:
-        return await self._server.start_mixed(host, port, tls=_tls(self._folder))
+        tls, _ = server_context(self._folder, host)
+        return await self._server.start_mixed(host, port, tls=tls)
 
     async def stop(self) -> None:
         await self._server.stop(grace_seconds=1.0)
@@ -61,7 +61,7 @@ class AdminSite:
                 return _refuse(
                     405, "The topology of the local Service Bus comes from its Config.json: it is read-only."
                 )
-            return _xml(200, self._answer(request))
+            return Response(200, to_bytes(self._answer(request)), [("Content-Type", _ATOM)])
         except (Unauthorized, EntityNotFound) as refusal:
             return _refuse(refusal.status, refusal.description)
         except ValueError as refusal:
@@ -113,24 +113,5 @@ def _page(request: Request, items: Sequence[T], describe: Callable[[T], Element]
     return feed(map(describe, items[skip : skip + top]), f"{base}?$skip={skip}&$top={top}", following)
 
 
-def _xml(status: int, element: Element) -> Response:
-    return Response(
-        status, to_bytes(element), [("Content-Type", "application/atom+xml;type=entry;charset=utf-8")]
-    )
-
-
 def _refuse(status: int, detail: str) -> Response:
     return Response(status, to_bytes(error(status, detail)), [("Content-Type", "application/xml")])
-
-
-def _tls(folder: Path) -> ssl.SSLContext:
-    chain, authority = folder / "server.pem", folder / "ca.pem"
-    if not chain.exists() or not authority.exists():
-        ca = trustme.CA()
-        issued = ca.issue_cert("localhost", "127.0.0.1", "::1")
-        issued.private_key_and_cert_chain_pem.write_to_path(str(chain))
-        chain.chmod(0o600)
-        ca.cert_pem.write_to_path(str(authority))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(chain)
-    return context

@@ -41,9 +41,11 @@ class AtomDescriptions:
             kind, own_fields = "TopicDescription", _topic_fields(queue)
         elif isinstance(queue, Subscription):
             title = queue.path.rpartition("/")[2]
-            kind, own_fields = "SubscriptionDescription", _subscription_fields(queue)
+            kind = "SubscriptionDescription"
+            own_fields = _receiving_fields(queue) | {"DeadLetteringOnFilterEvaluationExceptions": False}
         else:
-            kind, own_fields = "QueueDescription", _queue_fields(queue)
+            kind, own_fields = "QueueDescription", _receiving_fields(queue) | _sending_fields(queue.options)
+            own_fields["SizeInBytes"] = queue.bytes
         entry = self._entry(queue.path, title, kind, self._common_fields(queue.options) | own_fields)
         _add_counts(entry, queue)
         return entry
@@ -132,14 +134,6 @@ def _sending_fields(options: EntityOptions) -> dict[str, Any]:
         "EnableExpress": False,
         "IsAnonymousAccessible": False,
     }
-
-
-def _queue_fields(queue: Queue) -> dict[str, Any]:
-    return _receiving_fields(queue) | _sending_fields(queue.options) | {"SizeInBytes": queue.bytes}
-
-
-def _subscription_fields(subscription: Subscription) -> dict[str, Any]:
-    return _receiving_fields(subscription) | {"DeadLetteringOnFilterEvaluationExceptions": False}
 
 
 def _topic_fields(topic: Topic) -> dict[str, Any]:

@@ -13,27 +13,14 @@ import apsw
 
 from localcloud.clock import Clock
 from localcloud.faults import Fault, FaultPlan
+from localcloud.servicebus import endpoints, errors
 from localcloud.servicebus.amqp.connection import Connection
 from localcloud.servicebus.amqp.decoding import Described
 from localcloud.servicebus.amqp.links import Link, OutgoingLink
 from localcloud.servicebus.auth import AccessKey, covers, entity_path
 from localcloud.servicebus.cbs import TokenNode
-from localcloud.servicebus.endpoints import (
-    Node,
-    ReceiveEndpoint,
-    ReplyEndpoint,
-    RequestEndpoint,
-    SendEndpoint,
-)
 from localcloud.servicebus.engine import Namespace, Subscription, Topic
 from localcloud.servicebus.entities import Queue
-from localcloud.servicebus.errors import (
-    BrokerError,
-    NotAllowed,
-    NotSupported,
-    ServerBusy,
-    Unauthorized,
-)
 from localcloud.servicebus.journal import Journal
 from localcloud.servicebus.management import ManagementNode
 
@@ -47,7 +34,7 @@ SESSION_FILTER = "com.microsoft:session-filter"
 _SOURCE, _TARGET, _COORDINATOR = 0x28, 0x29, 0x30  # descriptors of termini
 
 
-class DroppedError(BrokerError):
+class DroppedError(errors.BrokerError):
     """An injected fault dropped the connection."""
 
 
@@ -68,7 +55,7 @@ class Broker:
         self._journal = journal
         self._connections: set[Connection] = set()
         self._to_flush: set[Connection] = set()
-        self._receivers: dict[Queue, ReceiveEndpoint] = {}
+        self._receivers: dict[Queue, endpoints.ReceiveEndpoint] = {}
         self._draining: set[OutgoingLink] = set()
         self._turn_is_due = False
         self._timer: asyncio.TimerHandle | None = None
@@ -112,32 +99,36 @@ class Broker:
         if not connection.is_trusted and not any(
             covers(audience, path) and end > now for audience, end in connection.tokens.items()
         ):
-            raise Unauthorized(f"Unauthorized access to '{path}': no valid token for it was put on $cbs.")
+            raise errors.Unauthorized(
+                f"Unauthorized access to '{path}': no valid token for it was put on $cbs."
+            )
 
-    def _open_node(self, link: Link, path: str, node: Node) -> None:
+    def _open_node(self, link: Link, path: str, node: endpoints.Node) -> None:
         """$cbs and $management take requests on one link, and answer them on another."""
         if isinstance(link, OutgoingLink):
-            link.endpoint = ReplyEndpoint(self, path)
+            link.endpoint = endpoints.ReplyEndpoint(self, path)
             link.is_presettled = True  # replies are not settled
         else:
-            link.endpoint = RequestEndpoint(self, path, node)
+            link.endpoint = endpoints.RequestEndpoint(self, path, node)
 
     def _open_sender(self, link: Link, queue: Queue) -> None:
         if queue.is_dead_letter_queue or isinstance(queue, Subscription):
-            raise NotAllowed(f"Messages cannot be sent to '{queue.path}': send to its queue or topic.")
+            raise errors.NotAllowed(f"Messages cannot be sent to '{queue.path}': send to its queue or topic.")
         self.inject_fault(link, "attach")
-        link.endpoint = SendEndpoint(self, queue)
+        link.endpoint = endpoints.SendEndpoint(self, queue)
 
     def _open_receiver(self, link: OutgoingLink, queue: Queue) -> None:
         if isinstance(queue, Topic):
-            raise NotAllowed(f"'{queue.path}' is a topic: receive from one of its subscriptions.")
+            raise errors.NotAllowed(f"'{queue.path}' is a topic: receive from one of its subscriptions.")
         if queue.forward_to is not None:
-            raise NotAllowed(f"Cannot receive from '{queue.path}': it forwards to '{queue.forward_to.path}'.")
+            raise errors.NotAllowed(
+                f"Cannot receive from '{queue.path}': it forwards to '{queue.forward_to.path}'."
+            )
         _check_filters(link)
         self.inject_fault(link, "attach")
         receivers = self._receivers.get(queue)
         if receivers is None:
-            receivers = self._receivers[queue] = ReceiveEndpoint(self, queue)
+            receivers = self._receivers[queue] = endpoints.ReceiveEndpoint(self, queue)
         link.endpoint = receivers
 
     # faults
@@ -154,7 +145,7 @@ class Broker:
             connection.abort()
             raise DroppedError
         if fault.kind == "server-busy":
-            raise ServerBusy
+            raise errors.ServerBusy
         if fault.kind == "lose-ack":
             connection.discard_output = True
         elif fault.kind == "delay":
@@ -257,17 +248,15 @@ def _address(link: Link) -> str:
     attach = link.attach
     terminus = attach.source if isinstance(link, OutgoingLink) else attach.target
     if isinstance(terminus, Described) and terminus.descriptor == _COORDINATOR:
-        raise NotSupported("The local Service Bus has no transactions.")
+        raise errors.NotSupported("The local Service Bus has no transactions.")
     wanted = _SOURCE if isinstance(link, OutgoingLink) else _TARGET
-    if (
-        not isinstance(terminus, Described)
-        or terminus.descriptor != wanted
-        or not isinstance(terminus.value, list)
-    ):
-        raise NotAllowed("A link names what it is attached to: a source or a target with an address.")
+    if not isinstance(terminus, Described) or (terminus.descriptor, type(terminus.value)) != (wanted, list):
+        raise errors.NotAllowed("A link names what it is attached to: a source or a target with an address.")
     address = terminus.value[0] if terminus.value else None
     if not isinstance(address, str) or not address:
-        raise NotAllowed("A link names what it is attached to by an address; there are no dynamic nodes.")
+        raise errors.NotAllowed(
+            "A link names what it is attached to by an address; there are no dynamic nodes."
+        )
     return address
 
 
@@ -280,8 +269,8 @@ def _check_filters(link: OutgoingLink) -> None:
     if not filters:
         return
     if isinstance(filters, dict) and SESSION_FILTER in filters:
-        raise NotAllowed(
+        raise errors.NotAllowed(
             "A sessionful message receiver cannot be created on an entity that does not require sessions; "
             "the local Service Bus has no sessions."
         )
-    raise NotSupported("The local Service Bus has no source filters: use the rules of a subscription.")
+    raise errors.NotSupported("The local Service Bus has no source filters: use the rules of a subscription.")

@@ -2,7 +2,7 @@
 
 import struct
 
-from localcloud.servicebus.amqp import codec
+from localcloud.servicebus.amqp import codec, decoding
 from localcloud.servicebus.messages import DEAD_LETTER_SOURCE, MAX_TTL, Message
 
 _SEQUENCE_KEY = codec.symbol("x-opt-sequence-number") + b"\x81"
@@ -58,7 +58,7 @@ def _annotated(message: Message, extra: bytes, extra_count: int) -> bytes:
 def _count_values(encoded: bytes) -> int:
     count = position = 0
     while position < len(encoded):
-        position = codec.skip(encoded, position)
+        position = decoding.skip(encoded, position)
         count += 1
     return count
 

@@ -3,19 +3,14 @@
 from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
 
-from localcloud.servicebus.amqp import codec
+from localcloud.servicebus import errors
+from localcloud.servicebus.amqp import codec, decoding
 from localcloud.servicebus.amqp.codec import NULL
 from localcloud.servicebus.amqp.decoding import Described
 from localcloud.servicebus.amqp.links import Endpoint, IncomingLink, Link, Outcome, OutgoingLink
 from localcloud.servicebus.amqp.performatives import ACCEPTED, Transfer, encode_error, encode_performative
 from localcloud.servicebus.deliveries import encode_delivery
 from localcloud.servicebus.entities import DEAD_LETTER_DESCRIPTION, DEAD_LETTER_REASON, Queue
-from localcloud.servicebus.errors import (
-    ArgumentInvalid,
-    BrokerError,
-    NotSupported,
-    QuotaExceeded,
-)
 from localcloud.servicebus.locks import new_lock_token
 from localcloud.servicebus.messages import BATCH_FORMAT, parse_batch, parse_message
 from localcloud.servicebus.requests import Reply, Request
@@ -32,7 +27,7 @@ RELEASED = codec.described(_RELEASED, b"\x45")
 MAX_WAITING_REPLIES = 1000
 
 
-def rejected(error: BrokerError) -> Outcome:
+def rejected(error: errors.BrokerError) -> Outcome:
     return encode_performative(_REJECTED, encode_error(error.condition, error.description))
 
 
@@ -46,13 +41,13 @@ class SendEndpoint(Endpoint):
         try:
             broker.inject_fault(link, "send")
             if transfer.state is not None:
-                raise NotSupported("The local Service Bus has no transactions.")
+                raise errors.NotSupported("The local Service Bus has no transactions.")
             if transfer.message_format == BATCH_FORMAT:
                 messages = parse_batch(payload)
             else:
                 messages = [parse_message(payload)]
             broker.namespace.send(self._queue, messages)
-        except BrokerError as error:
+        except errors.BrokerError as error:
             return rejected(error)
         broker.end_turn_soon()
         return ACCEPTED
@@ -101,7 +96,7 @@ class ReceiveEndpoint(Endpoint):
     def _deliver_next(self, link: OutgoingLink) -> bool:
         try:
             fault = self._broker.inject_fault(link, "receive")
-        except BrokerError as error:
+        except errors.BrokerError as error:
             link.session.detach(link, error)
             return True
         queue = self._queue
@@ -119,7 +114,7 @@ class ReceiveEndpoint(Endpoint):
             state = _NO_OUTCOME  # settled without an outcome is released
         try:
             outcome = self._settle(link, tag, state)
-        except BrokerError as error:
+        except errors.BrokerError as error:
             return rejected(error)
         self._broker.end_turn_soon()
         return outcome
@@ -137,7 +132,7 @@ class ReceiveEndpoint(Endpoint):
             self._dead_letter(tag, state)
             return REJECTED
         if descriptor == _TRANSACTIONAL:
-            raise NotSupported("The local Service Bus has no transactions.")
+            raise errors.NotSupported("The local Service Bus has no transactions.")
         self._broker.inject_fault(link, "release")
         self._queue.release(tag)
         return RELEASED
@@ -147,7 +142,7 @@ class ReceiveEndpoint(Endpoint):
         error = state.value[0] if state.value else None
         info = _map_field(error, 2) if isinstance(error, Described) else {}
         reason, description = (
-            as_text(codec.decode(info.pop(name, NULL))[0])
+            as_text(decoding.decode(info.pop(name, NULL))[0])
             for name in (DEAD_LETTER_REASON, DEAD_LETTER_DESCRIPTION)
         )
         self._queue.dead_letter(tag, reason, description, info)
@@ -173,15 +168,15 @@ def _map_field(composite: Described, index: int) -> dict[str, bytes]:
     fields = composite.value if isinstance(composite.value, list) else []
     if len(fields) <= index or not isinstance(fields[index], dict):
         return {}
-    return properties_to_modify(codec.encoded_items(composite.encoded)[index])
+    return properties_to_modify(decoding.encoded_items(composite.encoded)[index])
 
 
 def properties_to_modify(encoded: bytes) -> dict[str, bytes]:
     """Application properties from an encoded map. They stay encoded, so that they keep their AMQP types."""
-    properties = {str(name): value for name, value in codec.encoded_map(encoded).items()}
+    properties = {str(name): value for name, value in decoding.encoded_map(encoded).items()}
     for name, value in properties.items():
-        if not codec.is_simple(value):
-            raise ArgumentInvalid(f"Properties to modify: '{name}' is not a simple value.")
+        if not decoding.is_simple(value):
+            raise errors.ArgumentInvalid(f"Properties to modify: '{name}' is not a simple value.")
     return properties
 
 
@@ -207,7 +202,7 @@ class RequestEndpoint(Endpoint):
     def received(self, link: IncomingLink, transfer: Transfer, payload: bytes) -> Outcome | None:  # noqa: ARG002 - a request is its payload
         try:
             request = Request.parse(payload)
-        except BrokerError as error:
+        except errors.BrokerError as error:
             return rejected(error)
         reply = self._answer(link, request)
         target = _reply_link(link, self._path, request.reply_to)
@@ -220,7 +215,7 @@ class RequestEndpoint(Endpoint):
         try:
             self._broker.inject_fault(link, self._node.operation_name(request))
             return self._node.answer(request)
-        except BrokerError as error:
+        except errors.BrokerError as error:
             return Reply.refused(error)
 
 
@@ -252,7 +247,7 @@ class ReplyEndpoint(Endpoint):
 
     def send(self, link: OutgoingLink, payload: bytes) -> None:
         if len(self._waiting) >= MAX_WAITING_REPLIES:
-            link.session.detach(link, QuotaExceeded("Too many replies wait for credit."))
+            link.session.detach(link, errors.QuotaExceeded("Too many replies wait for credit."))
             return
         self._waiting.append(payload)
         self.credited(link)

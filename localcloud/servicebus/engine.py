@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from localcloud.clock import Clock
 from localcloud.servicebus.changes import SEQUENCE_BITS, Changes
-from localcloud.servicebus.config import EntityConfig, NamespaceConfig, TopicConfig
+from localcloud.servicebus.config import NamespaceConfig
 from localcloud.servicebus.entities import Queue
 from localcloud.servicebus.errors import EntityNotFound
 from localcloud.servicebus.filters import Rule
@@ -60,8 +60,14 @@ class Namespace:
         self.started_at = self.now()
         self._number_of = number_of
         self._wakes: list[tuple[int, int]] = []  # a heap of (when, entity number), with stale entries
-        for topic in config.topics:
-            self._add_topic(topic)
+        for given in config.topics:
+            topic = self.topics[given.name] = self._create(Topic, given.name, given.options)
+            for item in given.subscriptions:
+                subscription = self._add(
+                    Subscription, f"{topic.path}/Subscriptions/{item.name}", item.options
+                )
+                subscription.rules = item.rules
+                topic.subscriptions += (subscription,)
         for queue in config.queues:
             self.queues[queue.name] = self._add(Queue, queue.name, queue.options)
         self._connect_forwarding()
@@ -70,16 +76,6 @@ class Namespace:
         return int(self._clock.now() * 1000)
 
     # building
-
-    def _add_topic(self, given: TopicConfig) -> None:
-        topic = self._create(Topic, given.name, given.options)
-        topic.subscriptions = tuple(self._add_subscription(given.name, item) for item in given.subscriptions)
-        self.topics[given.name] = topic
-
-    def _add_subscription(self, topic: str, given: EntityConfig) -> Subscription:
-        subscription = self._add(Subscription, f"{topic}/Subscriptions/{given.name}", given.options)
-        subscription.rules = given.rules
-        return subscription
 
     def _add(self, kind: type[Q], path: str, options: EntityOptions) -> Q:
         queue = self._create(kind, path, options)

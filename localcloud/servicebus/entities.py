@@ -17,11 +17,10 @@ from collections.abc import Callable, Iterable, Mapping
 from localcloud.servicebus.amqp import codec
 from localcloud.servicebus.changes import SEQUENCE_BITS, Changes
 from localcloud.servicebus.errors import MessageNotFound, NotAllowed, QuotaExceeded
-from localcloud.servicebus.indexes import Deadlines, DuplicateHistory, SequenceIndex
+from localcloud.servicebus.indexes import Deadlines, DuplicateHistory, ReadyMessages, SequenceIndex
 from localcloud.servicebus.locks import Locks
 from localcloud.servicebus.messages import Message, MessageState, MessageView, set_application_properties
 from localcloud.servicebus.options import Counts, EntityOptions
-from localcloud.servicebus.ready import ReadyMessages
 
 MAX_HOPS = 4  # auto-forwarding, as in Azure
 MAX_ENTITY_BYTES = 1024**3  # the smallest quota that Azure has

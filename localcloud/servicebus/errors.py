@@ -1,19 +1,5 @@
 # ruff: noqa: N818 - named after the errors of Service Bus
-"""The errors of a namespace, and how they appear on the wire.
-
-BrokerError                    condition, status of a $management reply
- |- DecodeFailed               amqp:decode-error, 400
- |- EntityNotFound             amqp:not-found, 404
- |- MessageNotFound            com.microsoft:message-not-found, 404
- |- LockLost                   com.microsoft:message-lock-lost, 410
- |- NotAllowed                 amqp:not-allowed, 400
- |- NotSupported               amqp:not-implemented, 501
- |- Unauthorized               amqp:unauthorized-access, 401
- |- QuotaExceeded              amqp:resource-limit-exceeded, 403
- |- MessageTooLarge            amqp:link:message-size-exceeded, 400
- |- ArgumentInvalid            com.microsoft:argument-error, 400
- `- ServerBusy                 com.microsoft:server-busy, 503
-"""
+"""The errors of a namespace, and how they appear on the wire."""
 
 from typing import ClassVar
 
@@ -22,85 +8,55 @@ class BrokerError(Exception):
     """The local namespace failed on this request."""
 
     condition: ClassVar[str] = "amqp:internal-error"
-    status: ClassVar[int] = 500
+    status: ClassVar[int] = 500  # of a $management reply
+
+    def __init_subclass__(cls, *, condition: str = condition, status: int = status) -> None:
+        cls.condition, cls.status = condition, status
 
     def __init__(self, description: str | None = None) -> None:
         self.description = description or (self.__doc__ or "")
         super().__init__(self.description)
 
 
-class DecodeFailed(BrokerError):
+class DecodeFailed(BrokerError, condition="amqp:decode-error", status=400):
     """The message is not a well-formed AMQP message."""
 
-    condition = "amqp:decode-error"
-    status = 400
 
-
-class EntityNotFound(BrokerError):
+class EntityNotFound(BrokerError, condition="amqp:not-found", status=404):
     """The messaging entity could not be found."""
 
-    condition = "amqp:not-found"
-    status = 404
 
-
-class MessageNotFound(BrokerError):
+class MessageNotFound(BrokerError, condition="com.microsoft:message-not-found", status=404):
     """No such message: it does not exist, is in another state, or is locked."""
 
-    condition = "com.microsoft:message-not-found"
-    status = 404
 
-
-class LockLost(BrokerError):
+class LockLost(BrokerError, condition="com.microsoft:message-lock-lost", status=410):
     """The lock supplied is invalid. Either the lock expired, or the message has already been removed."""
 
-    condition = "com.microsoft:message-lock-lost"
-    status = 410
 
-
-class NotAllowed(BrokerError):
+class NotAllowed(BrokerError, condition="amqp:not-allowed", status=400):
     """The entity does not allow the operation."""
 
-    condition = "amqp:not-allowed"
-    status = 400
 
-
-class NotSupported(BrokerError):
+class NotSupported(BrokerError, condition="amqp:not-implemented", status=501):
     """The local Service Bus does not implement this operation."""
 
-    condition = "amqp:not-implemented"
-    status = 501
 
-
-class Unauthorized(BrokerError):
+class Unauthorized(BrokerError, condition="amqp:unauthorized-access", status=401):
     """No valid token for this entity was put on $cbs."""
 
-    condition = "amqp:unauthorized-access"
-    status = 401
 
-
-class QuotaExceeded(BrokerError):
+class QuotaExceeded(BrokerError, condition="amqp:resource-limit-exceeded", status=403):
     """The entity has reached its maximum size."""
 
-    condition = "amqp:resource-limit-exceeded"
-    status = 403
 
-
-class MessageTooLarge(BrokerError):
+class MessageTooLarge(BrokerError, condition="amqp:link:message-size-exceeded", status=400):
     """The message is larger than the limit of 256 KB."""
 
-    condition = "amqp:link:message-size-exceeded"
-    status = 400
 
-
-class ArgumentInvalid(BrokerError):
+class ArgumentInvalid(BrokerError, condition="com.microsoft:argument-error", status=400):
     """A field of the request is missing or has the wrong type."""
 
-    condition = "com.microsoft:argument-error"
-    status = 400
 
-
-class ServerBusy(BrokerError):
+class ServerBusy(BrokerError, condition="com.microsoft:server-busy", status=503):
     """The server is busy: an injected fault."""
-
-    condition = "com.microsoft:server-busy"
-    status = 503

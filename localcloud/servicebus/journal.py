@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 
 import apsw
@@ -26,6 +27,9 @@ CREATE TABLE IF NOT EXISTS messages (
 );
 """
 _FACTS = struct.Struct("<qqqqqIBB")
+_FACT_NAMES = ("enqueued_at", "expires_at", "due_at", "original_sequence", "ttl", "delivery_count",
+               "state", "hops")  # fmt: skip
+_facts_of = attrgetter(*_FACT_NAMES)
 _SEQUENCE_MASK = (1 << SEQUENCE_BITS) - 1
 FORGET_EVERY = 60_000  # milliseconds between deletions of expired duplicate ids
 
@@ -112,32 +116,11 @@ class Journal:
 
 
 def _values(row: int, message: Message) -> tuple[int, bytes, str | None, bytes, bytes]:
-    facts = _FACTS.pack(
-        message.enqueued_at,
-        message.expires_at,
-        message.due_at,
-        message.original_sequence,
-        message.ttl,
-        message.delivery_count,
-        message.state,
-        message.hops,
-    )
-    return row, facts + message.header, message.source, message.annotations, message.bare
+    facts = _FACTS.pack(*_facts_of(message)) + message.header
+    return row, facts, message.source, message.annotations, message.bare
 
 
 def _message(row: int, facts: bytes, source: str | None, annotations: bytes, bare: bytes) -> Message:
     header = facts[_FACTS.size :] or EMPTY_HEADER  # journals from before headers were kept have none
-    message = Message(bare, annotations=annotations, header=header)
-    (
-        message.enqueued_at,
-        message.expires_at,
-        message.due_at,
-        message.original_sequence,
-        message.ttl,
-        message.delivery_count,
-        message.state,
-        message.hops,
-    ) = _FACTS.unpack_from(facts)
-    message.source = source
-    message.sequence = row & _SEQUENCE_MASK
-    return message
+    known = dict(zip(_FACT_NAMES, _FACTS.unpack_from(facts), strict=True))
+    return Message(bare, annotations, header, source=source, sequence=row & _SEQUENCE_MASK, **known)

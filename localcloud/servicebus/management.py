@@ -4,20 +4,23 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from localcloud.servicebus.amqp import codec
+from localcloud.servicebus.amqp import codec, decoding
 from localcloud.servicebus.deliveries import encode_delivery
 from localcloud.servicebus.endpoints import as_text, properties_to_modify
 from localcloud.servicebus.engine import Namespace, Subscription, Topic
 from localcloud.servicebus.entities import Queue
 from localcloud.servicebus.errors import ArgumentInvalid, LockLost, NotAllowed, NotSupported
-from localcloud.servicebus.messages import Message, parse_message
+from localcloud.servicebus.filters import CorrelationFilter, Filter, Rule, SqlFilter
+from localcloud.servicebus.messages import SYSTEM_PROPERTIES, Message, parse_message
 from localcloud.servicebus.requests import Reply, Request
-from localcloud.servicebus.rules import encode_rule
 
 PREFIX = "com.microsoft:"
 MAX_REPLY_BYTES = 2 * 1024 * 1024  # of peeked messages; a client peeks again for more
 MAX_ITEMS = 1000
 _TIMESTAMP, _LONG = 0x83, 0x81  # constructors of array elements
+_RULE, _EMPTY_ACTION = 0x13700000004, 0x13700000005
+# The service's own inconsistency: descriptors of filters have one zero less than those of rules and actions.
+_SQL, _TRUE, _FALSE, _CORRELATION = 0x1370000006, 0x1370000007, 0x1370000008, 0x1370000009
 _UNSUPPORTED = {
     "renew-session-lock": "sessions",
     "get-session-state": "sessions",
@@ -116,7 +119,7 @@ class ManagementNode:
         if skip < 0 or top < 0:
             raise ArgumentInvalid("enumerate-rules: skip and top are not negative.")
         created = self._namespace.started_at
-        page = [encode_rule(rule, created) for rule in self._queue.rules[skip : skip + top]]
+        page = [_encode_rule(rule, created) for rule in self._queue.rules[skip : skip + top]]
         if not page:
             return Reply(204, "No rules.")
         rules = codec.list_(codec.map_([(codec.string("rule-description"), rule)]) for rule in page)
@@ -125,7 +128,7 @@ class ManagementNode:
     def _settlement(self, status: str, request: Request) -> Callable[[bytes], None]:
         queue = self._queue
         request.field("properties-to-modify", dict, default={})
-        encoded = codec.encoded_map(request.encoded_body).get("properties-to-modify")
+        encoded = decoding.encoded_map(request.encoded_body).get("properties-to-modify")
         changes = properties_to_modify(encoded) if encoded is not None else {}
         if status == "completed":
             return queue.complete
@@ -175,3 +178,35 @@ def _encode_deferred(message: Message) -> bytes:
     if message.lock is not None:
         pairs.append((codec.string("lock-token"), codec.uuid_(UUID(bytes_le=message.lock))))
     return codec.map_(pairs)
+
+
+def _encode_rule(rule: Rule, created_at: int) -> bytes:
+    action = codec.described(_EMPTY_ACTION, codec.list_([]))
+    fields = [_encode_filter(rule.filter), action, codec.string(rule.name), codec.timestamp(created_at)]
+    return codec.described(_RULE, codec.list_(fields))
+
+
+def _encode_filter(given: Filter) -> bytes:
+    if isinstance(given, SqlFilter):
+        if given.constant is not None:
+            return codec.described(_TRUE if given.constant else _FALSE, codec.list_([]))
+        return codec.described(_SQL, codec.list_([codec.string(given.text)]))
+    if isinstance(given, CorrelationFilter):
+        return codec.described(_CORRELATION, codec.list_(_correlation_fields(given)))
+    raise TypeError(f"there is no filter {type(given).__name__}")
+
+
+def _correlation_fields(given: CorrelationFilter) -> list[bytes]:
+    values = (given.system.get(name) for name in SYSTEM_PROPERTIES.values())
+    fields = [codec.NULL if value is None else codec.string(value) for value in values]
+    pairs = [(codec.string(name), _encode_value(value)) for name, value in given.application.items()]
+    return [*fields, codec.map_(pairs)]
+
+
+def _encode_value(value: Any) -> bytes:
+    """A value of Config.json, which has no other types."""
+    if isinstance(value, bool):
+        return codec.boolean(value)
+    if isinstance(value, int):
+        return codec.long(value)
+    return codec.double(value) if isinstance(value, float) else codec.string(value)

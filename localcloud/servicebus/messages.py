@@ -6,11 +6,12 @@ delivery from the broker's facts and the sender's own fields in them.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 from uuid import uuid4
 
-from localcloud.servicebus.amqp import codec
+from localcloud.servicebus.amqp import codec, decoding
 from localcloud.servicebus.amqp.codec import NULL
 from localcloud.servicebus.amqp.decoding import DecodeError
 from localcloud.servicebus.amqp.links import MAX_TRANSFER_BYTES
@@ -52,61 +53,30 @@ class MessageState(IntEnum):
     SCHEDULED = 2
 
 
+@dataclass(slots=True, eq=False)
 class Message:
     """Times are milliseconds since the epoch; 0 stands for none."""
 
-    __slots__ = (
-        "annotations",
-        "bare",
-        "delivery_count",
-        "due_at",
-        "enqueued_at",
-        "expires_at",
-        "header",
-        "hops",
-        "lock",
-        "locked_until",
-        "original_sequence",
-        "sequence",
-        "source",
-        "state",
-        "ttl",
-    )
-
-    def __init__(
-        self,
-        bare: bytes,
-        *,
-        annotations: bytes = b"",
-        header: bytes = EMPTY_HEADER,
-        ttl: int = 0,
-        due_at: int = 0,
-    ) -> None:
-        self.bare = bare  # properties, application properties, body and footer, as the sender wrote them
-        self.annotations = annotations  # the sender's own, as encoded keys and values
-        self.header = header  # durable and priority, encoded; the other fields are the broker's
-        self.ttl = ttl
-        self.due_at = due_at
-        self.sequence = 0
-        self.original_sequence = 0
-        self.enqueued_at = 0
-        self.expires_at = 0
-        self.state: int = MessageState.ACTIVE
-        self.delivery_count = 0
-        self.lock: bytes | None = None
-        self.locked_until = 0
-        self.source: str | None = None  # of a forwarded dead letter: where it was dead-lettered
-        self.hops = 0
+    bare: bytes  # properties, application properties, body and footer, as the sender wrote them
+    annotations: bytes = b""  # the sender's own, as encoded keys and values
+    header: bytes = EMPTY_HEADER  # durable and priority, encoded; the other fields are the broker's
+    ttl: int = 0
+    due_at: int = 0
+    original_sequence: int = 0
+    source: str | None = None  # of a forwarded dead letter: where it was dead-lettered
+    hops: int = 0
+    sequence: int = 0
+    enqueued_at: int = 0
+    expires_at: int = 0
+    state: int = MessageState.ACTIVE
+    delivery_count: int = 0
+    lock: bytes | None = None
+    locked_until: int = 0
 
     def copy(self) -> "Message":
         """For another entity: without sequence number, lock and delivery count."""
-        duplicate = Message(
-            self.bare, annotations=self.annotations, header=self.header, ttl=self.ttl, due_at=self.due_at
-        )
-        duplicate.original_sequence = self.original_sequence
-        duplicate.source = self.source
-        duplicate.hops = self.hops
-        return duplicate
+        kept = (self.bare, self.annotations, self.header, self.ttl, self.due_at)
+        return Message(*kept, self.original_sequence, self.source, self.hops)
 
     @property
     def size(self) -> int:
@@ -128,7 +98,9 @@ def parse_batch(payload: bytes) -> list[Message]:
     """The messages of a batch: each data section of the envelope is one encoded message."""
     _check_size(payload)
     try:
-        bodies = [codec.decode(payload, start)[0] for code, _, start, _ in _sections(payload) if code == DATA]
+        bodies = [
+            decoding.decode(payload, start)[0] for code, _, start, _ in _sections(payload) if code == DATA
+        ]
     except DecodeError as error:
         raise DecodeFailed(f"The batch is malformed: {error}.") from error
     if not all(isinstance(body, bytes) for body in bodies):
@@ -150,12 +122,12 @@ def _sections(payload: bytes) -> list[tuple[int, int, int, int]]:
         if payload.startswith(b"\x00\x53", position) and position + 2 < end:
             code, start = payload[position + 2], position + 3
         elif payload[position] == 0:
-            code, start = codec.decode(payload, position + 1)
+            code, start = decoding.decode(payload, position + 1)
         else:
             raise DecodeError("a message is a series of described sections")
         if type(code) is not int or not HEADER <= code <= FOOTER:
             raise DecodeError(f"{code!r} is no section of a message")
-        position = codec.skip(payload, start)
+        position = decoding.skip(payload, start)
         found.append((code, section, start, position))
     return found
 
@@ -189,7 +161,7 @@ def _parse(payload: bytes) -> Message:
 
 def _kept_header(payload: bytes, start: int) -> tuple[bytes, int]:
     """Durable and priority as they are kept, and the time to live."""
-    fields = codec.decode(payload, start)[0]
+    fields = decoding.decode(payload, start)[0]
     if not isinstance(fields, list):
         raise DecodeError("a header is a list")
     durable, priority, ttl = (*fields, None, None, None)[:3]
@@ -207,12 +179,12 @@ def _kept_header(payload: bytes, start: int) -> tuple[bytes, int]:
 
 
 def _checked_properties(payload: bytes, section: int, start: int, end: int) -> bytes:
-    fields = codec.decode(payload, start)[0]
+    fields = decoding.decode(payload, start)[0]
     if not isinstance(fields, list) or len(fields) > len(_PROPERTY_NAMES):
         raise DecodeError("message properties are a list of at most 13 fields")
     if fields and fields[0] is not None:
         return payload[section:end]
-    return _with_message_id(codec.encoded_items(payload, start)[1:])
+    return _with_message_id(decoding.encoded_items(payload, start)[1:])
 
 
 def _with_message_id(other_fields: list[bytes]) -> bytes:
@@ -223,23 +195,23 @@ def _with_message_id(other_fields: list[bytes]) -> bytes:
 def _checked_application_properties(payload: bytes, section: int, start: int, end: int) -> bytes:
     if end - start > MAX_PROPERTIES_BYTES:
         raise MessageTooLarge(f"The application properties may have {MAX_PROPERTIES_BYTES} bytes.")
-    values = codec.decode(payload, start)[0]
+    values = decoding.decode(payload, start)[0]
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
         raise DecodeError("application properties are a map with string keys")
-    if len(codec.encoded_items(payload, start)) != 2 * len(values):
+    if len(decoding.encoded_items(payload, start)) != 2 * len(values):
         raise DecodeError("an application property is given twice")
     return payload[section:end] if values else b""
 
 
 def _kept_annotations(payload: bytes, start: int) -> tuple[bytes, int]:
     """The sender's annotations without those that the broker owns, and the scheduled enqueue time."""
-    values = codec.decode(payload, start)[0]
+    values = decoding.decode(payload, start)[0]
     if not isinstance(values, dict):
         raise DecodeError("message annotations are a map")
     due_at = values.get(SCHEDULED_TIME) or 0
     if type(due_at) is not int or not 0 <= due_at <= END_OF_TIME:
         raise DecodeError(f"{SCHEDULED_TIME} is a timestamp before the year 10000")
-    items = codec.encoded_items(payload, start)
+    items = decoding.encoded_items(payload, start)
     if len(items) != 2 * len(values):
         raise DecodeError("a message annotation is given twice")
     pairs = zip(values, items[::2], items[1::2], strict=True)
@@ -287,9 +259,9 @@ class MessageView:
         self.application: dict[str, Any] = {}
         for code, _, start, _ in _sections(bare):
             if code == PROPERTIES:
-                self.properties.update(zip(_PROPERTY_NAMES, codec.decode(bare, start)[0], strict=False))
+                self.properties.update(zip(_PROPERTY_NAMES, decoding.decode(bare, start)[0], strict=False))
             elif code == APPLICATION_PROPERTIES:
-                self.application = codec.decode(bare, start)[0]
+                self.application = decoding.decode(bare, start)[0]
 
     @property
     def message_id(self) -> str:
@@ -303,7 +275,7 @@ def set_application_properties(message: Message, changes: Mapping[str, bytes]) -
     before, after, kept = b"", b"", {}
     for code, section, start, end in _sections(message.bare):
         if code == APPLICATION_PROPERTIES:
-            kept = codec.encoded_map(message.bare, start)
+            kept = decoding.encoded_map(message.bare, start)
         elif code == PROPERTIES:
             before += message.bare[section:end]
         else:

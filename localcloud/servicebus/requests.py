@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from localcloud.servicebus.amqp import codec
+from localcloud.servicebus.amqp import codec, decoding
 from localcloud.servicebus.amqp.codec import NULL
 from localcloud.servicebus.amqp.decoding import DecodeError, Described
 from localcloud.servicebus.amqp.links import MAX_TRANSFER_BYTES
@@ -41,12 +41,12 @@ class Request:
         message_id, body, encoded_body = NULL, None, NULL
         position = 0
         while position < len(payload):
-            section, position = codec.decode(payload, position)
+            section, position = decoding.decode(payload, position)
             if not isinstance(section, Described):
                 raise DecodeError("a message is a series of described sections")
             if section.descriptor == PROPERTIES and isinstance(section.value, list):
                 properties = section.value
-                message_id = next(iter(codec.encoded_items(section.encoded)), NULL)
+                message_id = next(iter(decoding.encoded_items(section.encoded)), NULL)
             elif section.descriptor == APPLICATION_PROPERTIES and isinstance(section.value, dict):
                 application = section.value
             elif section.descriptor in {VALUE, DATA}:

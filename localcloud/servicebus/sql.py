@@ -11,12 +11,14 @@
 Logic is three-valued as in SQL: None is unknown, for a property that is absent or of another type.
 """
 
+import functools
 import operator
 import re
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
+from localcloud.like import like_matcher
 from localcloud.servicebus.messages import SYSTEM_PROPERTIES, MessageView
 
 Expression = Callable[[MessageView], Any]
@@ -158,17 +160,14 @@ class _Parser:
         while self._accept(","):
             tests.append(_compare(operator.eq, left, self._sum()))
         self._expect(")")
-        result = tests[0]
-        for test in tests[1:]:
-            result = _either(result, test)
-        return result
+        return functools.reduce(_either, tests)
 
     def _like(self, left: Expression) -> Expression:
         pattern = self._string()
         escape = self._string() if self._accept("ESCAPE") else ""
         if len(escape) > 1:
             raise SqlError("ESCAPE takes one character")
-        matcher = _like_matcher(pattern, escape)
+        matcher = like_matcher(pattern, escape, sets=False)
 
         def like(view: MessageView) -> bool | None:
             value = left(view)
@@ -277,13 +276,8 @@ def _compare(test: Callable[[Any, Any], Any], left: Expression, right: Expressio
         a, b = left(view), right(view)
         if a is None or b is None:
             return None
-        if _is_number(a) and _is_number(b):
-            return bool(test(a, b))
-        return (
-            bool(test(a, b))
-            if any(isinstance(a, kind) and isinstance(b, kind) for kind in _ORDERED)
-            else None
-        )
+        alike = any(isinstance(a, kind) and isinstance(b, kind) for kind in _ORDERED)
+        return bool(test(a, b)) if alike or (_is_number(a) and _is_number(b)) else None
 
     return compare
 
@@ -303,14 +297,6 @@ def _compute(compute: Callable[[Any, Any], Any], left: Expression, right: Expres
     return result
 
 
-def _both(left: Expression, right: Expression) -> Expression:
-    return _combine(left, right, decisive=False)
-
-
-def _either(left: Expression, right: Expression) -> Expression:
-    return _combine(left, right, decisive=True)
-
-
 def _combine(left: Expression, right: Expression, *, decisive: bool) -> Expression:
     """One False decides AND, one True decides OR; otherwise an unknown operand leaves the result unknown."""
 
@@ -323,6 +309,10 @@ def _combine(left: Expression, right: Expression, *, decisive: bool) -> Expressi
     return combined
 
 
+_both = functools.partial(_combine, decisive=False)
+_either = functools.partial(_combine, decisive=True)
+
+
 def _negate(inner: Expression) -> Expression:
     def negated(view: MessageView) -> bool | None:
         value = _truth(inner(view))
@@ -333,35 +323,3 @@ def _negate(inner: Expression) -> Expression:
 
 def _truth(value: Any) -> bool | None:
     return value if isinstance(value, bool) else None
-
-
-def _like_matcher(pattern: str, escape: str) -> Callable[[str], bool]:
-    """% is any text, _ any character. No regular expression, as some patterns would take exponential time."""
-    parts: list[str | None] = []  # None stands for %, "" for _, else a literal character
-    characters = iter(pattern)
-    for character in characters:
-        if escape and character == escape:
-            parts.append(next(characters, escape))
-        elif character == "%":
-            if not parts or parts[-1] is not None:
-                parts.append(None)
-        else:
-            parts.append("" if character == "_" else character)
-    return lambda text: _matches_like(parts, text)
-
-
-def _matches_like(parts: list[str | None], text: str) -> bool:
-    """Greedy wildcard matching with a single point to fall back to: at most len(parts) * len(text) steps."""
-    at = position = 0
-    star = resume = -1
-    while position < len(text):
-        if at < len(parts) and parts[at] is None:
-            star, resume, at = at, position, at + 1
-        elif at < len(parts) and parts[at] in {"", text[position]}:
-            at, position = at + 1, position + 1
-        elif star >= 0:
-            resume += 1
-            at, position = star + 1, resume
-        else:
-            return False
-    return all(part is None for part in parts[at:])

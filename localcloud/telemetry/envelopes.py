@@ -5,16 +5,17 @@ read is refused by its place in the request, as the real service does, and the o
 """
 
 import json
-import re
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from localcloud.timespan import parse_timespan
+
 LEVELS = ("debug", "info", "warning", "error", "critical")
 RESOURCE_METRIC = "_OTELRESOURCE_"  # describes the sender, and measures nothing
-_DURATION = re.compile(r"(?:(\d+)\.)?(\d+):(\d\d):(\d\d(?:\.\d+)?)")
+Json = dict[str, Any]
 _GZIP = 16 + zlib.MAX_WBITS
 
 
@@ -63,19 +64,13 @@ class Value:
     most: float
 
 
-@dataclass(frozen=True)
-class Refused:
-    index: int
-    message: str
-
-
 @dataclass
 class Received:
     total: int = 0
     spans: list[Span] = field(default_factory=list)
     logs: list[Log] = field(default_factory=list)
     values: list[Value] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[tuple[int, str]] = field(default_factory=list)  # the place of an envelope, and why
 
 
 def unpack(body: bytes, encoding: str, *, limit: int) -> bytes:
@@ -102,7 +97,7 @@ def read_envelopes(body: bytes) -> Received:
         try:
             _take(envelope, received)
         except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
-            received.refused.append(Refused(index, f"{type(error).__name__}: {error}"))
+            received.refused.append((index, f"{type(error).__name__}: {error}"))
     return received
 
 
@@ -116,7 +111,7 @@ def _envelopes(body: bytes) -> Iterable[Any]:
         raise BodyError(f"the body is neither a JSON array nor an envelope a line: {error}") from None
 
 
-def _take(envelope: dict[str, Any], received: Received) -> None:
+def _take(envelope: Json, received: Received) -> None:
     tags, base = envelope.get("tags") or {}, envelope["data"]["baseData"]
     time = _time(envelope["time"])
     match envelope["data"]["baseType"]:
@@ -136,7 +131,7 @@ def _take(envelope: dict[str, Any], received: Received) -> None:
             raise EnvelopeError(f"baseType {other!r} is unknown")
 
 
-def _span(time: float, tags: dict[str, Any], base: dict[str, Any], kind: str) -> Span:
+def _span(time: float, tags: Json, base: Json, kind: str) -> Span:
     request = kind == "RequestData"
     return Span(
         trace_id=_id(tags["ai.operation.id"]),
@@ -146,7 +141,7 @@ def _span(time: float, tags: dict[str, Any], base: dict[str, Any], kind: str) ->
         kind="request" if request else "dependency",
         role=_text(tags.get("ai.cloud.role")),
         start=time,
-        duration_ms=_milliseconds(base["duration"]),
+        duration_ms=parse_timespan(base["duration"]) * 1000,
         success=bool(base.get("success", True)),
         result=_text(base.get("responseCode" if request else "resultCode")),
         attributes=_texts(base.get("properties")),
@@ -154,12 +149,7 @@ def _span(time: float, tags: dict[str, Any], base: dict[str, Any], kind: str) ->
 
 
 def _log(
-    time: float,
-    tags: dict[str, Any],
-    base: dict[str, Any],
-    message: str,
-    exception: dict[str, str] | None,
-    default: int = 1,
+    time: float, tags: Json, base: Json, message: str, exception: dict[str, str] | None, default: int = 1
 ) -> Log:
     severity = base.get("severityLevel")
     number = default if severity is None else int(severity)
@@ -174,7 +164,7 @@ def _log(
     )
 
 
-def _exception(time: float, tags: dict[str, Any], base: dict[str, Any]) -> Log:
+def _exception(time: float, tags: Json, base: Json) -> Log:
     first = base["exceptions"][0]
     exception = {
         "type": _text(first.get("typeName")),
@@ -184,7 +174,7 @@ def _exception(time: float, tags: dict[str, Any], base: dict[str, Any]) -> Log:
     return _log(time, tags, base, exception["message"], exception, default=3)
 
 
-def _value(time: float, base: dict[str, Any], point: dict[str, Any]) -> Value:
+def _value(time: float, base: Json, point: Json) -> Value:
     value = float(point["value"])
     least, most = point.get("min"), point.get("max")
     return Value(
@@ -201,15 +191,6 @@ def _value(time: float, base: dict[str, Any], point: dict[str, Any]) -> Value:
 def _time(text: str) -> float:
     given = datetime.fromisoformat(text)
     return (given if given.tzinfo else given.replace(tzinfo=UTC)).timestamp()
-
-
-def _milliseconds(text: str) -> float:
-    found = _DURATION.fullmatch(text)
-    if found is None:
-        raise EnvelopeError(f"duration {text!r} is not d.hh:mm:ss.fff")
-    days, hours, minutes, seconds = found.groups()
-    whole = int(days or 0) * 86_400 + int(hours) * 3600 + int(minutes) * 60
-    return (whole + float(seconds)) * 1000
 
 
 def _id(value: Any) -> str:

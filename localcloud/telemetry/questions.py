@@ -44,11 +44,11 @@ class _Parameters:
             raise TelemetryQueryError(f"{name}={given}: give true or false")
         return None if given is None else given == "true"
 
-    def level(self) -> str | None:
+    def level(self) -> int | None:
         given = self.text("level")
         if given is not None and given not in LEVELS:
             raise TelemetryQueryError(f"level={given}: give one of {', '.join(LEVELS)}")
-        return given
+        return None if given is None else LEVELS.index(given)
 
     def moment(self, name: str) -> float | None:
         """A time, or seconds before now."""
@@ -109,7 +109,7 @@ def _trace(store: Store, trace_id: str, parameters: _Parameters, _now: float) ->
         raise TelemetryQueryError(f"{trace_id}: no such trace is known, or it is no longer kept", 404)
     known = {span["span_id"] for span in spans}
     unknown = sorted({span["parent_id"] for span in spans} - known - {None})
-    logs = store.logs(trace_ids=[trace_id], limit=MOST)
+    logs = store.find("logs", {"trace_id": trace_id}, limit=MOST)
     return {
         "trace_id": trace_id,
         "spans": [_span(span) for span in spans],
@@ -127,7 +127,7 @@ def _timeline(store: Store, _rest: str, parameters: _Parameters, _now: float) ->
     found, more = _find_spans(store, parameters)
     traces = list(dict.fromkeys(span["trace_id"] for span in found))
     spans = [span for trace_id in traces for span in store.trace(trace_id)]
-    logs = store.logs(trace_ids=traces, limit=MOST)
+    logs = store.find("logs", {"trace_ids": traces}, limit=MOST)
     return {
         "spans": [_span(span) for span in sorted(spans, key=lambda span: float(span["start"]))],
         "logs": [_log(log) for log in reversed(logs)],
@@ -144,21 +144,21 @@ def _find_spans(store: Store, parameters: _Parameters) -> tuple[list[dict[str, A
         "since": parameters.moment("since"),
         "until": parameters.moment("until"),
     }
-    found = store.spans(parameters.attributes(), **options, limit=limit + 1)
+    found = store.find("spans", options, limit=limit + 1, attributes=parameters.attributes())
     return found[:limit], len(found) > limit
 
 
 def _logs(store: Store, _rest: str, parameters: _Parameters, _now: float) -> dict[str, Any]:
-    limit, trace_id = parameters.limit(), parameters.text("trace_id")
+    limit = parameters.limit()
     options: dict[str, Any] = {
         "level": parameters.level(),
-        "trace_ids": None if trace_id is None else [trace_id],
-        "exceptions": bool(parameters.flag("exceptions")),
+        "trace_id": parameters.text("trace_id"),
+        "exceptions": parameters.flag("exceptions"),
         "since": parameters.moment("since"),
         "until": parameters.moment("until"),
     }
     parameters.nothing_more("level, trace_id, exceptions, since, until or limit")
-    found = store.logs(**options, limit=limit + 1)
+    found = store.find("logs", options, limit=limit + 1)
     return {"logs": [_log(log) for log in found[:limit]], "more": len(found) > limit}
 
 

@@ -4,12 +4,11 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from localcloud.clock import Clock, SystemClock
+from localcloud.clock import SystemClock
 from localcloud.httpd import HttpServer, Limits, Request, Response, json_response
 from localcloud.telemetry.envelopes import BodyError, read_envelopes, unpack
 from localcloud.telemetry.questions import PREFIX, TelemetryQueryError, answer
@@ -25,23 +24,16 @@ BODY_BYTES = 32 * 1024 * 1024
 OWN_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-@dataclass(frozen=True)
-class Settings:
-    data: Path
-    host: str = "127.0.0.1"
-    port: int = PORT
-
-
 class TelemetryService:
-    def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
-        self._settings = settings
-        self._clock = clock or SystemClock()
-        self._store = Store(settings.data)
+    def __init__(self, data: Path, host: str, port: int) -> None:
+        self._address = host, port
+        self._clock = SystemClock()
+        self._store = Store(data)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._server = HttpServer(self.handle, limits=Limits(body_bytes=BODY_BYTES))
 
     async def start(self) -> dict[str, str]:
-        port = await self._server.start(self._settings.host, self._settings.port)
+        port = await self._server.start(*self._address)
         return {"endpoint": f"http://127.0.0.1:{port}"}
 
     async def stop(self) -> None:
@@ -75,7 +67,7 @@ class TelemetryService:
         except BodyError as error:
             return json_response(400, _track_answer(0, [(0, str(error))]))
         self._store.add(received, self._clock.now())
-        refused = [(refusal.index, refusal.message) for refusal in received.refused]
+        refused = received.refused
         for index, message in refused[:5]:
             log.warning("envelope %d was refused: %s", index, message)
         status = 200 if not refused else 206 if len(refused) < received.total else 400

@@ -2,8 +2,8 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -49,13 +49,27 @@ class Limits:
     seconds: float = 7 * DAY
 
 
-@dataclass(frozen=True)
-class _Table:
-    name: str
-    time: str
+_BOUNDED = {"spans": "start", "logs": "time", "metrics": "time"}  # each table with its column of time
+
+_CONDITIONS = {  # by what a question calls them
+    "name": "name = ?",
+    "trace_id": "trace_id = ?",
+    "trace_ids": "trace_id IN (SELECT value FROM json_each(?))",
+    "success": "success = ?",
+    "level": "level >= ?",
+    "exceptions": "(exception IS NOT NULL) >= ?",
+    "since": "{time} >= ?",
+    "until": "{time} <= ?",
+}
 
 
-_BOUNDED = (_Table("spans", "start"), _Table("logs", "time"), _Table("metrics", "time"))
+def _inserting(table: str, kind: type[Span | Log]) -> str:
+    names = [column.name for column in fields(kind)]
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES (:{', :'.join(names)})"  # noqa: S608 - our own names
+
+
+_ADD_SPAN = _inserting("spans", Span) + " ON CONFLICT DO NOTHING RETURNING number"
+_ADD_LOG = _inserting("logs", Log)
 
 
 class Store:
@@ -76,18 +90,14 @@ class Store:
 
     def counts(self) -> dict[str, int]:
         return {
-            table.name: self._db.execute(f"SELECT count(*) FROM {table.name}").fetchone()[0]  # noqa: S608 - ours
+            table: self._db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608 - ours
             for table in _BOUNDED
         }
 
     def add(self, received: Received, now: float) -> None:
         with self._db:
             self._add_spans(received.spans)
-            self._db.executemany(
-                "INSERT INTO logs (time, level, message, trace_id, span_id, exception, attributes)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                map(_log_row, received.logs),
-            )
+            self._db.executemany(_ADD_LOG, map(_log_row, received.logs))
             for value in received.values:
                 self._add_value(value)
             self._since_trim += len(received.spans) + len(received.logs) + len(received.values)
@@ -97,25 +107,20 @@ class Store:
     def trim(self, now: float) -> None:
         """Forget what is older than the limit, and the oldest of what is too many."""
         self._since_trim = 0
-        for table in _BOUNDED:
-            kept: int = getattr(self._limits, table.name)
+        for table, time in _BOUNDED.items():
             self._db.execute(
-                f"DELETE FROM {table.name} WHERE {table.time} < ? OR number IN"  # noqa: S608 - our own names
-                f" (SELECT number FROM {table.name} ORDER BY {table.time} DESC LIMIT -1 OFFSET ?)",
-                (now - self._limits.seconds, kept),
+                f"DELETE FROM {table} WHERE {time} < ? OR number IN"  # noqa: S608 - our own names
+                f" (SELECT number FROM {table} ORDER BY {time} DESC LIMIT -1 OFFSET ?)",
+                (now - self._limits.seconds, getattr(self._limits, table)),
             )
         self._db.execute("DELETE FROM span_attributes WHERE span NOT IN (SELECT number FROM spans)")
         self._db.execute("DELETE FROM series WHERE last_time < ?", (now - self._limits.seconds,))
 
     def _add_spans(self, spans: Iterable[Span]) -> None:
         for span in spans:
-            row = self._db.execute(
-                "INSERT INTO spans (trace_id, span_id, parent_id, name, kind, role, start, duration_ms,"
-                " success, result, attributes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT DO NOTHING RETURNING number",  # an exporter that got no answer sends again
-                _span_row(span),
-            ).fetchone()
-            if row is not None:
+            values = {**vars(span), "attributes": json.dumps(span.attributes)}
+            row = self._db.execute(_ADD_SPAN, values).fetchone()
+            if row is not None:  # else it is known: an exporter that got no answer sends again
                 self._db.executemany(
                     "INSERT OR IGNORE INTO span_attributes (name, value, span) VALUES (?, ?, ?)",
                     [(name, value, row[0]) for name, value in _searchable(span.attributes)],
@@ -141,110 +146,44 @@ class Store:
         rows = self._db.execute("SELECT * FROM spans WHERE trace_id = ? ORDER BY start, number", (trace_id,))
         return [_span(row) for row in rows]
 
-    def spans(
-        self,
-        attributes: Mapping[str, str],
-        *,
-        name: str | None = None,
-        trace_id: str | None = None,
-        success: bool | None = None,
-        since: float | None = None,
-        until: float | None = None,
-        limit: int,
+    def find(
+        self, table: str, asked: Mapping[str, Any], *, limit: int, attributes: Mapping[str, str] | None = None
     ) -> list[dict[str, Any]]:
-        """Those to which all of it applies, newest first."""
-        where = _Where()
-        for key, value in attributes.items():
-            where.add("number IN (SELECT span FROM span_attributes WHERE name = ? AND value = ?)", key, value)
-        where.equal("name", name)
-        where.equal("trace_id", trace_id)
-        where.equal("success", None if success is None else int(success))
-        where.between("start", since, until)
+        """Spans or logs to which all that is asked applies, newest first; None asks for nothing."""
+        time = _BOUNDED[table]
+        given = {name: value for name, value in asked.items() if value is not None}
+        conditions = [_CONDITIONS[name].format(time=time) for name in given]
+        values = [json.dumps(value) if isinstance(value, list) else value for value in given.values()]
+        for pair in (attributes or {}).items():
+            conditions.append("number IN (SELECT span FROM span_attributes WHERE name = ? AND value = ?)")
+            values += pair
         rows = self._db.execute(
-            f"SELECT * FROM spans {where} ORDER BY start DESC, number DESC LIMIT ?",  # noqa: S608 - bound values
-            [*where.values, limit],
+            f"SELECT * FROM {table} WHERE {' AND '.join(conditions) or '1'}"  # noqa: S608 - bound values
+            f" ORDER BY {time} DESC, number DESC LIMIT ?",
+            [*values, limit],
         )
-        return [_span(row) for row in rows]
-
-    def logs(
-        self,
-        *,
-        level: str | None = None,
-        trace_ids: Sequence[str] | None = None,
-        exceptions: bool = False,
-        since: float | None = None,
-        until: float | None = None,
-        limit: int,
-    ) -> list[dict[str, Any]]:
-        """Newest first; `level` and what is worse."""
-        where = _Where()
-        if level is not None:
-            where.add("level >= ?", LEVELS.index(level))
-        if trace_ids is not None:
-            where.add("trace_id IN (SELECT value FROM json_each(?))", json.dumps(list(trace_ids)))
-        if exceptions:
-            where.add("exception IS NOT NULL")
-        where.between("time", since, until)
-        rows = self._db.execute(
-            f"SELECT * FROM logs {where} ORDER BY time DESC, number DESC LIMIT ?",  # noqa: S608 - bound values
-            [*where.values, limit],
-        )
-        return [_log(row) for row in rows]
+        return [_span(row) if table == "spans" else _log(row) for row in rows]
 
     def series(
         self, name: str | None, labels: Mapping[str, str], *, start: float, now: float
     ) -> list[dict[str, Any]]:
         """Every series, or those of one metric with these labels; and what came since `start`."""
-        where = _Where()
-        where.equal("name", name)
         rows = self._db.execute(
-            f"SELECT * FROM series {where} ORDER BY name, labels",  # noqa: S608 - bound values
-            where.values,
+            "SELECT *, least AS min, most AS max FROM series WHERE name = coalesce(?, name)"
+            " ORDER BY name, labels",
+            (name,),
         ).fetchall()
         chosen = [row for row in rows if labels.items() <= json.loads(row["labels"]).items()]
         return [_series(row, self._window(row["number"], start, now)) for row in chosen]
 
     def _window(self, series: int, start: float, now: float) -> dict[str, Any]:
-        total, count, least, most = self._db.execute(
-            "SELECT sum(value), sum(count), min(least), max(most) FROM metrics"
-            " WHERE series = ? AND time > ? AND time <= ?",
+        found = self._db.execute(
+            "SELECT total(value) AS sum, coalesce(sum(count), 0) AS count, min(least) AS min,"
+            " max(most) AS max, sum(value) / sum(count) AS mean"
+            " FROM metrics WHERE series = ? AND time > ? AND time <= ?",
             (series, start, now),
         ).fetchone()
-        seconds = now - start
-        return {
-            "seconds": seconds,
-            "sum": total or 0.0,
-            "count": count or 0,
-            "min": least,
-            "max": most,
-            "mean": total / count if count else None,
-            "per_second": (total or 0.0) / seconds,
-        }
-
-
-class _Where:
-    """A condition put together from those that were asked for."""
-
-    def __init__(self) -> None:
-        self._parts: list[str] = []
-        self.values: list[Any] = []
-
-    def add(self, part: str, *values: Any) -> None:
-        self._parts.append(part)
-        self.values += values
-
-    def equal(self, column: str, value: Any) -> None:
-        if value is not None:
-            self.add(f"{column} = ?", value)
-
-    def between(self, column: str, since: float | None, until: float | None) -> None:
-        if since is not None:
-            self.add(f"{column} >= ?", since)
-        if until is not None:
-            self.add(f"{column} <= ?", until)
-
-    def __str__(self) -> str:
-        return f"WHERE {' AND '.join(self._parts)}" if self._parts else ""
+        return {**dict(found), "seconds": now - start, "per_second": found["sum"] / (now - start)}
 
 
 def _searchable(attributes: Mapping[str, str]) -> Iterable[tuple[str, str]]:
@@ -256,19 +195,10 @@ def _searchable(attributes: Mapping[str, str]) -> Iterable[tuple[str, str]]:
                 yield name.removesuffix("s"), entry
 
 
-def _span_row(span: Span) -> tuple[Any, ...]:
-    return (
-        span.trace_id, span.span_id, span.parent_id, span.name, span.kind, span.role, span.start,
-        span.duration_ms, int(span.success), span.result, json.dumps(span.attributes),
-    )  # fmt: skip
-
-
-def _log_row(log: Log) -> tuple[Any, ...]:
+def _log_row(log: Log) -> dict[str, Any]:
     exception = None if log.exception is None else json.dumps(log.exception)
-    level = LEVELS.index(log.level)
-    return (
-        log.time, level, log.message, log.trace_id, log.span_id, exception, json.dumps(log.attributes)
-    )  # fmt: skip
+    changed = {"level": LEVELS.index(log.level), "exception": exception}
+    return {**vars(log), **changed, "attributes": json.dumps(log.attributes)}
 
 
 def _span(row: sqlite3.Row) -> dict[str, Any]:
@@ -289,14 +219,5 @@ def _log(row: sqlite3.Row) -> dict[str, Any]:
 
 
 def _series(row: sqlite3.Row, window: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "name": row["name"],
-        "labels": json.loads(row["labels"]),
-        "last": row["last"],
-        "last_time": row["last_time"],
-        "total": row["total"],
-        "count": row["count"],
-        "min": row["least"],
-        "max": row["most"],
-        "window": window,
-    }
+    shown = {name: row[name] for name in ("name", "last", "last_time", "total", "count", "min", "max")}
+    return {**shown, "labels": json.loads(row["labels"]), "window": window}

@@ -35,9 +35,9 @@ def plan_services(ports: Ports, *, root: Path, data: Path, only: Iterable[str] =
     plans = [
         _storage(ports, data / "storage"),
         _servicebus(ports, root, data / "servicebus"),
-        _cosmos(ports, data / "cosmos"),
-        _search(ports, data / "search"),
-        _telemetry(ports, data / "telemetry"),
+        _plain("cosmos", "Cosmos DB", ports, data),
+        _plain("search", "AI Search", ports, data, "https://localhost"),
+        _plain("telemetry", "Telemetry receiver", ports, data),
         _functions(ports, root, data / "functions", needs=tuple(n for n in NAMES[:-1] if n in chosen)),
     ]
     return [plan for plan in plans if plan.name in chosen]
@@ -71,22 +71,11 @@ def _servicebus(ports: Ports, root: Path, data: Path) -> ServicePlan:
     return ServicePlan("servicebus", "Service Bus", f"amqp://{HOST}:{ports.amqp}", command, health)
 
 
-def _cosmos(ports: Ports, data: Path) -> ServicePlan:
-    address = f"http://{HOST}:{ports.cosmos}"
-    command = _module("cosmos", "--port", ports.cosmos, "--data", data)
-    return ServicePlan("cosmos", "Cosmos DB", address, command, f"{address}/_localcloud/health")
-
-
-def _search(ports: Ports, data: Path) -> ServicePlan:
-    address = f"https://localhost:{ports.search}"
-    command = _module("search", "--port", ports.search, "--data", data)
-    return ServicePlan("search", "AI Search", address, command, f"{address}/_localcloud/health")
-
-
-def _telemetry(ports: Ports, data: Path) -> ServicePlan:
-    address = f"http://{HOST}:{ports.telemetry}"
-    command = _module("telemetry", "--port", ports.telemetry, "--data", data)
-    return ServicePlan("telemetry", "Telemetry receiver", address, command, f"{address}/_localcloud/health")
+def _plain(name: str, title: str, ports: Ports, data: Path, origin: str = f"http://{HOST}") -> ServicePlan:
+    """One of the services that need no more than a port and a folder."""
+    port = getattr(ports, name)
+    command = _module(name, "--port", port, "--data", data / name)
+    return ServicePlan(name, title, f"{origin}:{port}", command, f"{origin}:{port}/_localcloud/health")
 
 
 def _functions(ports: Ports, root: Path, data: Path, needs: tuple[str, ...]) -> ServicePlan:

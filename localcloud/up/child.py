@@ -3,20 +3,22 @@
 import asyncio
 import os
 import signal
+import ssl
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from localcloud.lifeline import LIFELINE_VARIABLE
 from localcloud.service import READY_PREFIX
 from localcloud.up.catalogue import ServicePlan
-from localcloud.up.health import is_healthy
 
 START_SECONDS = 180.0
 STOP_SECONDS = 20.0
 POLL_SECONDS = 0.05
 KEPT_LINES = 12
+HEALTH_SECONDS = 3.0
 
 
 class StartError(RuntimeError):
@@ -84,10 +86,6 @@ class Child:
         assert self._process is not None  # noqa: S101 - wait() follows start()
         return await self._process.wait()
 
-    @property
-    def exit_code(self) -> int | None:
-        return self._process.returncode if self._process is not None else None
-
     async def stop(self) -> bool:
         """Ask it to end, and end it by force if it does not. Whether it ended by itself."""
         if self._process is None:
@@ -111,7 +109,12 @@ class Child:
         return True
 
     async def _until_healthy(self) -> None:
-        while not (self._ready.is_set() or not self.plan.announces) or not await self._is_healthy():
+        announced = self._ready if self.plan.announces else None
+        while True:
+            if announced is None or announced.is_set():
+                ca = self._ca if self._ca.exists() else None
+                if await is_healthy(self.plan.health, ca=ca):
+                    return
             assert self._process is not None  # noqa: S101 - start() made it
             if self._process.returncode is not None:
                 if self._pump is not None:
@@ -119,9 +122,6 @@ class Child:
                 code = self._process.returncode
                 raise StartError(f"{self.plan.name} ended with exit code {code} while starting{self._tail()}")
             await asyncio.sleep(POLL_SECONDS)
-
-    async def _is_healthy(self) -> bool:
-        return await is_healthy(self.plan.health, ca=self._ca if self._ca.exists() else None)
 
     async def _copy_output(self) -> None:
         assert self._process is not None  # noqa: S101 - start() made it
@@ -138,3 +138,25 @@ class Child:
     def _tail(self) -> str:
         lines = "".join(f"\n    {line}" for line in self._last_lines)
         return f"; its log {self.log} ends:{lines}" if lines else f"; its log is {self.log}"
+
+
+async def is_healthy(url: str, *, ca: Path | None = None) -> bool:
+    """Whether the service answers. A refusal for want of credentials is an answer too."""
+    try:
+        status = await asyncio.wait_for(_status(url, ca), HEALTH_SECONDS)
+    except (OSError, TimeoutError, ValueError):
+        return False
+    return status < 500  # noqa: PLR2004 - the HTTP class of server errors
+
+
+async def _status(url: str, ca: Path | None) -> int:
+    parts = urlsplit(url)
+    tls = ssl.create_default_context(cafile=ca) if parts.scheme == "https" else None
+    reader, writer = await asyncio.open_connection(parts.hostname, parts.port, ssl=tls)
+    try:
+        target = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
+        writer.write(f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close\r\n\r\n".encode())
+        line = await reader.readline()
+        return int(line.split()[1]) if line.startswith(b"HTTP/1.") else 599
+    finally:
+        writer.close()

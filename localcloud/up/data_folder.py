@@ -23,7 +23,10 @@ def data_folder(path: Path, *, fresh: bool) -> Iterator[Path]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise DataFolderError(_in_use(path, lock)) from None
+            pid = lock.read_text(encoding="utf-8").strip() or "?"
+            raise DataFolderError(
+                f"{path} is in use by process {pid}: stop that local cloud, or give another --data folder"
+            ) from None
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()
@@ -32,11 +35,6 @@ def data_folder(path: Path, *, fresh: bool) -> Iterator[Path]:
         (path / MARKER).touch()
         _set_logs_aside(path / "logs")
         yield path
-
-
-def _in_use(path: Path, lock: Path) -> str:
-    pid = lock.read_text(encoding="utf-8").strip() or "?"
-    return f"{path} is in use by process {pid}: stop that local cloud, or give another --data folder"
 
 
 def _wipe(path: Path) -> None:

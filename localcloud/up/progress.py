@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -37,7 +38,7 @@ class Outcome:
 async def follow(app: App, archives: Sequence[Taken], console: Console) -> Outcome:
     """Show how far the archives have come until all is reported or given up."""
     shown = _Bars(console) if console.is_terminal else _Lines(console)
-    with shown:
+    with shown.display:
         while not (outcome := await _ask(app, archives)).complete:
             shown.show(outcome)
             await asyncio.sleep(POLL_SECONDS)
@@ -67,20 +68,14 @@ def _summed(of_stage: Sequence[dict[str, object]]) -> StageCount:
 class _Bars:
     def __init__(self, console: Console) -> None:
         columns = (TextColumn("  {task.description:<14}"), BarColumn(40), MofNCompleteColumn())
-        self._progress = Progress(*columns, TextColumn("{task.fields[unit]}"), console=console)
+        self.display = Progress(*columns, TextColumn("{task.fields[unit]}"), console=console)
         self._tasks: dict[str, TaskID] = {}
-
-    def __enter__(self) -> None:
-        self._progress.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
 
     def show(self, outcome: Outcome) -> None:
         for stage in outcome.stages:
             if stage.name not in self._tasks:
-                self._tasks[stage.name] = self._progress.add_task(stage.name, total=None, unit="")
-            self._progress.update(
+                self._tasks[stage.name] = self.display.add_task(stage.name, total=None, unit="")
+            self.display.update(
                 self._tasks[stage.name],
                 completed=stage.done + stage.failed,
                 total=stage.total or None,
@@ -90,14 +85,9 @@ class _Bars:
 
 class _Lines:
     def __init__(self, console: Console) -> None:
+        self.display = nullcontext()
         self._console = console
         self._through: set[str] = set()
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
     def show(self, outcome: Outcome) -> None:
         """A stage is through when it and all before it are: until then more may come."""

@@ -92,8 +92,10 @@ class Supervisor:
             waiting: set[asyncio.Future[Any]] = {*ends, stopped, working}
             while True:
                 done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-                if ended := [ends[task] for task in done if task in ends]:
-                    self._say_ended(ended)
+                ended = [(task.result(), ends[task]) for task in done if task in ends]
+                for code, child in ended:
+                    self._say(f"error: {child.plan.name} ended with exit code {code}; see {child.log}")
+                if ended:
                     return 1
                 if stopped in done:
                     return 0
@@ -104,10 +106,6 @@ class Supervisor:
             for task in everything:
                 task.cancel()
             await asyncio.gather(*everything, return_exceptions=True)
-
-    def _say_ended(self, ended: list[Child]) -> None:
-        for child in ended:
-            self._say(f"error: {child.plan.name} ended with exit code {child.exit_code}; see {child.log}")
 
     async def _stop_all(self) -> None:
         self._say("stopping ...")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Self
 from urllib.parse import quote_plus
 
-from localcloud.servicebus.amqp import codec
+from localcloud.servicebus.amqp import codec, decoding
 from localcloud.servicebus.amqp.codec import NULL
 from localcloud.servicebus.amqp.decoding import Described
 from localcloud.servicebus.amqp.performatives import (
@@ -84,7 +84,7 @@ class RawClient:
         while True:
             body = self.read_frame()
             if body:
-                value, end = codec.decode(body)
+                value, end = decoding.decode(body)
                 assert isinstance(value, Described)
                 self.transfers_seen += value.descriptor == TRANSFER
                 yield value.descriptor, value.value, body[end:]
@@ -106,7 +106,7 @@ class RawClient:
         self.send_bytes(encode_frame(0, init, 1))
         assert self.read_exactly(8) == SASL_HEADER
         self.read_frame()
-        outcome, _ = codec.decode(self.read_frame())
+        outcome, _ = decoding.decode(self.read_frame())
         assert outcome.value == [0], "the key was refused"
         self.open(max_frame=max_frame, window=window)
 

@@ -1,4 +1,4 @@
-"""The AMQP 1.0 type system: bytes to Python values (in `decoding`), and values to bytes by explicit type.
+"""Python values to AMQP 1.0 bytes, by explicit type.
 
 A Python int does not say which of AMQP's ten integers it is, hence `uint(5)` or `long(5)`. Each function
 returns a whole encoded value, so that values compose by concatenation.
@@ -7,48 +7,6 @@ returns a whole encoded value, so that values compose by concatenation.
 import struct
 from collections.abc import Iterable
 from uuid import UUID
-
-from localcloud.servicebus.amqp.decoding import (
-    DecodeError,
-    Described,
-    Symbol,
-    decode,
-    encoded_items,
-    encoded_map,
-    is_simple,
-    skip,
-)
-
-__all__ = [
-    "FALSE",
-    "NULL",
-    "TRUE",
-    "DecodeError",
-    "Described",
-    "Symbol",
-    "array",
-    "binary",
-    "boolean",
-    "decode",
-    "described",
-    "double",
-    "encoded_items",
-    "encoded_map",
-    "int_",
-    "is_simple",
-    "list_",
-    "long",
-    "map_",
-    "skip",
-    "string",
-    "symbol",
-    "timestamp",
-    "ubyte",
-    "uint",
-    "ulong",
-    "ushort",
-    "uuid_",
-]
 
 NULL = b"\x40"
 TRUE = b"\x41"

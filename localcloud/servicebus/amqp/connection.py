@@ -8,35 +8,10 @@ import logging
 from typing import Protocol, cast
 
 from localcloud.servicebus.amqp import codec
+from localcloud.servicebus.amqp import performatives as frames
 from localcloud.servicebus.amqp.codec import NULL
 from localcloud.servicebus.amqp.decoding import DecodeError
 from localcloud.servicebus.amqp.links import IncomingLink, Link, OutgoingLink
-from localcloud.servicebus.amqp.performatives import (
-    AMQP_FRAME,
-    CLOSE,
-    END,
-    FRAME_HEADER,
-    OPEN,
-    SASL_FRAME,
-    SASL_MECHANISMS,
-    SASL_OUTCOME,
-    Attach,
-    Begin,
-    Close,
-    Detach,
-    Disposition,
-    End,
-    Flow,
-    Open,
-    Performative,
-    SaslInit,
-    Transfer,
-    encode_error,
-    encode_frame,
-    encode_performative,
-    parse_performative,
-    parse_plain_transfer,
-)
 from localcloud.servicebus.amqp.session import Session
 from localcloud.servicebus.auth import AccessKey
 from localcloud.servicebus.errors import BrokerError, DecodeFailed, NotAllowed, QuotaExceeded
@@ -58,10 +33,8 @@ IDLE_SECONDS = 120.0  # announced as idle-time-out
 MECHANISMS = ("MSSBCBS", "PLAIN", "ANONYMOUS", "EXTERNAL")
 
 
-class FramingError(BrokerError):
+class FramingError(BrokerError, condition="amqp:connection:framing-error"):
     """The peer broke the AMQP framing."""
-
-    condition = "amqp:connection:framing-error"
 
 
 class Host(Protocol):
@@ -133,7 +106,11 @@ class Connection(asyncio.Protocol):
         """The output has room again: deliver to receivers that were skipped while it was full."""
         for session in self._sessions.values():
             for link in session.links.values():
-                if isinstance(link, OutgoingLink) and link.is_waiting and link.endpoint is not None:
+                if (
+                    isinstance(link, OutgoingLink)
+                    and (link.credit > 0 or link.drain)
+                    and link.endpoint is not None
+                ):
                     link.endpoint.credited(link)
 
     def data_received(self, data: bytes) -> None:
@@ -169,8 +146,12 @@ class Connection(asyncio.Protocol):
         header, self._input = self._input[:8], self._input[8:]
         if header == SASL_HEADER and not self._sessions and not self._is_open:
             self.send(SASL_HEADER)
-            offered = codec.array(0xB3, (_symbol32(name) for name in MECHANISMS))
-            self.send(encode_frame(0, encode_performative(SASL_MECHANISMS, offered), SASL_FRAME))
+            offered = codec.array(0xB3, (len(name).to_bytes(4, "big") + name.encode() for name in MECHANISMS))
+            self.send(
+                frames.encode_frame(
+                    0, frames.encode_performative(frames.SASL_MECHANISMS, offered), frames.SASL_FRAME
+                )
+            )
         elif header == AMQP_HEADER:
             self.send(AMQP_HEADER)
         else:
@@ -188,7 +169,7 @@ class Connection(asyncio.Protocol):
         data, position, end = self._input, 0, len(self._input)
         try:
             while end - position >= 8 and not self._is_closing and not self._expects_header:  # noqa: PLR2004
-                size, offset, kind, channel = FRAME_HEADER.unpack_from(data, position)
+                size, offset, kind, channel = frames.FRAME_HEADER.unpack_from(data, position)
                 if size > MAX_FRAME or size < 8 or not 2 <= offset <= size // 4:  # noqa: PLR2004
                     raise FramingError(f"A frame has 8 to {MAX_FRAME} bytes, not {size}.")
                 if end - position < size or self._output_bytes > MAX_OUTPUT_BYTES:
@@ -202,60 +183,70 @@ class Connection(asyncio.Protocol):
             self._read_header()
 
     def _on_frame(self, frame: bytes, start: int, kind: int, channel: int) -> None:
-        if kind == AMQP_FRAME:
+        if kind == frames.AMQP_FRAME:
             if start < len(frame):  # else a heartbeat
-                performative, end = parse_plain_transfer(frame, start) or parse_performative(frame, start)
-                if type(performative) is Transfer:
+                performative, end = frames.parse_plain_transfer(frame, start) or frames.parse_performative(
+                    frame, start
+                )
+                if type(performative) is frames.Transfer:
                     self._session(channel).on_transfer(performative, frame[end:])
                 else:
                     self._on_performative(performative, channel)
-        elif kind == SASL_FRAME:
+        elif kind == frames.SASL_FRAME:
             self._on_sasl(frame, start)
         else:
             raise FramingError(f"There is no frame type {kind}.")
 
     def _on_sasl(self, frame: bytes, start: int) -> None:
-        init, _ = parse_performative(frame, start, sasl=True)
-        if self._is_open or not isinstance(init, SaslInit):
+        init, _ = frames.parse_performative(frame, start, sasl=True)
+        if self._is_open or not isinstance(init, frames.SaslInit):
             raise FramingError("SASL is over.")
         if init.mechanism == "PLAIN":
             parts = (init.initial_response or b"").decode("utf-8", "replace").split("\0")
             self.is_trusted = len(parts) == 3 and self._host.access_key.check_plain(*parts[1:])  # noqa: PLR2004
         refused = init.mechanism not in MECHANISMS or (init.mechanism == "PLAIN" and not self.is_trusted)
-        self.send(encode_frame(0, encode_performative(SASL_OUTCOME, codec.ubyte(int(refused))), SASL_FRAME))
+        self.send(
+            frames.encode_frame(
+                0,
+                frames.encode_performative(frames.SASL_OUTCOME, codec.ubyte(int(refused))),
+                frames.SASL_FRAME,
+            )
+        )
         self._expects_header = True
         self._is_closing = refused
 
-    def _on_performative(self, performative: Performative, channel: int) -> None:
+    def _on_performative(self, performative: frames.Performative, channel: int) -> None:
         match performative:
-            case Disposition() | Flow() | Detach() | End():
+            case frames.Disposition() | frames.Flow() | frames.Detach() | frames.End():
                 self._on_session_performative(channel, performative)
-            case Attach():
+            case frames.Attach():
                 self._session(channel).on_attach(performative)
-            case Begin():
+            case frames.Begin():
                 self._on_begin(channel, performative)
-            case Open():
+            case frames.Open():
                 self._on_open(performative)
-            case Close():
+            case frames.Close():
                 self._close(None)
 
-    def _on_session_performative(self, channel: int, performative: Disposition | Flow | Detach | End) -> None:
+    def _on_session_performative(
+        self, channel: int, performative: frames.Disposition | frames.Flow | frames.Detach | frames.End
+    ) -> None:
         """Without a session these are ignored: the Python client sends some after it ended its session."""
         session = self._sessions.get(channel)
         if session is None:
             return
-        if isinstance(performative, Disposition):
+        if isinstance(performative, frames.Disposition):
             session.on_disposition(performative)
-        elif isinstance(performative, Flow):
+        elif isinstance(performative, frames.Flow):
             session.on_flow(performative)
-        elif isinstance(performative, Detach):
+        elif isinstance(performative, frames.Detach):
             session.on_detach(performative)
         else:
             session.acknowledge()
             session.end()
             del self._sessions[channel]
             self.acknowledging.discard(session)
-            self.send(encode_frame(channel, encode_performative(END)))
+            self.send(frames.encode_frame(channel, frames.encode_performative(frames.END)))
 
     def _session(self, channel: int) -> Session:
         session = self._sessions.get(channel)
@@ -263,12 +254,12 @@ class Connection(asyncio.Protocol):
             raise NotAllowed(f"There is no session on channel {channel}.")
         return session
 
-    def _on_begin(self, channel: int, begin: Begin) -> None:
+    def _on_begin(self, channel: int, begin: frames.Begin) -> None:
         if not self._is_open or channel > CHANNEL_MAX or channel in self._sessions:
             raise NotAllowed(f"A session cannot begin on channel {channel} now.")
         self._sessions[channel] = Session(self, channel, begin)
 
-    def _on_open(self, peer: Open) -> None:
+    def _on_open(self, peer: frames.Open) -> None:
         if self._is_open:
             raise NotAllowed("The connection is open already.")
         if peer.max_frame_size is not None:
@@ -282,7 +273,7 @@ class Connection(asyncio.Protocol):
     def _send_open(self) -> None:
         self._is_open = True
         self._frame(
-            OPEN,
+            frames.OPEN,
             codec.string("localcloud"),
             NULL,
             codec.uint(MAX_FRAME),
@@ -291,7 +282,7 @@ class Connection(asyncio.Protocol):
         )
 
     def _frame(self, descriptor: int, *fields: bytes) -> None:
-        self.send(encode_frame(0, encode_performative(descriptor, *fields)))
+        self.send(frames.encode_frame(0, frames.encode_performative(descriptor, *fields)))
 
     def _fail(self, error: BrokerError) -> None:
         """Close the connection with an error."""
@@ -306,8 +297,8 @@ class Connection(asyncio.Protocol):
     def _close(self, error: BrokerError | None) -> None:
         for session in self._sessions.values():
             session.acknowledge()
-        reason = encode_error(error.condition, error.description) if error is not None else NULL
-        self._frame(CLOSE, reason)
+        reason = frames.encode_error(error.condition, error.description) if error is not None else NULL
+        self._frame(frames.CLOSE, reason)
         self._is_closing = True
         self._input = b""
 
@@ -392,12 +383,5 @@ class Connection(asyncio.Protocol):
             self._host.wake(self)
 
 
-class _ShutDownError(BrokerError):
+class _ShutDownError(BrokerError, condition="amqp:connection:forced"):
     """The local Service Bus is shutting down."""
-
-    condition = "amqp:connection:forced"
-
-
-def _symbol32(name: str) -> bytes:
-    raw = name.encode()
-    return len(raw).to_bytes(4, "big") + raw

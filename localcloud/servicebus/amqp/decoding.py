@@ -207,12 +207,9 @@ def _bounds(buffer: bytes, position: int, depth: int, *, wide: bool) -> tuple[in
     return count, start, end
 
 
-def _list(*, wide: bool) -> Decoder:
-    def read(buffer: bytes, position: int, depth: int) -> tuple[list[Any], int]:
-        count, position, end = _bounds(buffer, position, depth, wide=wide)
-        return _list_elements(buffer, position, depth + 1, count, end), end
-
-    return read
+def _list32(buffer: bytes, position: int, depth: int) -> tuple[list[Any], int]:
+    count, position, end = _bounds(buffer, position, depth, wide=True)
+    return _list_elements(buffer, position, depth + 1, count, end), end
 
 
 def _list8(buffer: bytes, position: int, depth: int) -> tuple[list[Any], int]:
@@ -306,11 +303,7 @@ def _described(buffer: bytes, position: int, depth: int) -> tuple[Described, int
 
 _KNOWN: dict[int, Decoder] = {
     0x00: _described,
-    0x40: _constant(None),
-    0x41: _constant(True),  # noqa: FBT003
-    0x42: _constant(False),  # noqa: FBT003
-    0x43: _constant(0),
-    0x44: _constant(0),
+    **{code: _constant(value) for code, value in _CONSTANTS.items()},
     0x45: lambda _buffer, position, _depth: ([], position),
     0x50: _one_byte,
     0x51: _signed_byte,
@@ -340,7 +333,7 @@ _KNOWN: dict[int, Decoder] = {
     0xA3: _variable(wide=False, convert=_symbol),
     0xB3: _variable(wide=True, convert=_symbol),
     0xC0: _list8,
-    0xD0: _list(wide=True),
+    0xD0: _list32,
     0xC1: _map(wide=False),
     0xD1: _map(wide=True),
     0xE0: _array(wide=False),

@@ -50,7 +50,6 @@ class Endpoint:
 class Link:
     def __init__(self, session: "Session", attach: Attach) -> None:
         self.session = session
-        self.name = attach.name
         self.handle = attach.handle
         self.attach = attach
         self.endpoint: Endpoint | None = None
@@ -104,20 +103,6 @@ class OutgoingLink(Link):
             flow.link_credit or 0, since=flow.delivery_count or 0, sent=self.delivery_count
         )
         self.drain = bool(flow.drain)
-
-    def use_credit(self) -> None:
-        self.credit -= 1
-        self.delivery_count = (self.delivery_count + 1) % SERIAL_NUMBERS
-
-    def use_up_credit(self) -> None:
-        """End a drain: the delivery-count advances by the unused credit (AMQP 1.0, 2.6.7)."""
-        self.delivery_count = (self.delivery_count + self.credit) % SERIAL_NUMBERS
-        self.credit = 0
-        self.drain = False
-
-    @property
-    def is_waiting(self) -> bool:
-        return self.credit > 0 or self.drain
 
     @property
     def can_deliver(self) -> bool:

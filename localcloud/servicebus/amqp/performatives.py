@@ -3,7 +3,7 @@
 import struct
 from typing import Any, NamedTuple
 
-from localcloud.servicebus.amqp import codec
+from localcloud.servicebus.amqp import codec, decoding
 from localcloud.servicebus.amqp.codec import FALSE, NULL, TRUE
 from localcloud.servicebus.amqp.decoding import DecodeError
 
@@ -113,17 +113,9 @@ Performative = Open | Begin | Attach | Flow | Transfer | Disposition | Detach | 
 OPEN, BEGIN, ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH, END, CLOSE = range(0x10, 0x19)
 SASL_MECHANISMS, SASL_INIT, SASL_OUTCOME = 0x40, 0x41, 0x44
 
-_AMQP_KINDS: dict[int, type[Any]] = {
-    OPEN: Open,
-    BEGIN: Begin,
-    ATTACH: Attach,
-    FLOW: Flow,
-    TRANSFER: Transfer,
-    DISPOSITION: Disposition,
-    DETACH: Detach,
-    END: End,
-    CLOSE: Close,
-}
+_AMQP_KINDS: dict[int, type[Any]] = dict(
+    enumerate((Open, Begin, Attach, Flow, Transfer, Disposition, Detach, End, Close), OPEN)
+)
 _SASL_KINDS: dict[int, type[Any]] = {SASL_INIT: SaslInit}
 
 
@@ -149,7 +141,7 @@ def parse_performative(frame: bytes, start: int, *, sasl: bool = False) -> tuple
     """The performative at `start` of a frame, and where its payload begins."""
     if not frame.startswith(b"\x00\x53", start):
         raise DecodeError("a frame holds a performative, described by a small ulong")
-    fields, end = codec.decode(frame, start + 3)
+    fields, end = decoding.decode(frame, start + 3)
     kind = (_SASL_KINDS if sasl else _AMQP_KINDS).get(frame[start + 2])
     if kind is None or type(fields) is not list:
         raise DecodeError(f"0x{frame[start + 2]:02x} is no performative that a server takes")
@@ -217,12 +209,9 @@ def _check(kind: type[Any], fields: list[Any]) -> None:
         raise DecodeError(f"{kind.__name__.lower()} has {len(fields)} fields, more than {len(types)}")
     padded = fields + [None] * (len(types) - len(fields))
     for name, value, allowed in zip(kind._fields, padded, types, strict=True):
-        if allowed is not None and not _is_allowed(value, allowed):
+        fits = allowed is None or type(value) in allowed or (isinstance(value, str) and str in allowed)
+        if not fits:
             raise DecodeError(f"{kind.__name__.lower()}: {name} is missing or of the wrong type")
-
-
-def _is_allowed(value: Any, allowed: tuple[type, ...]) -> bool:
-    return type(value) in allowed or (isinstance(value, str) and str in allowed)
 
 
 # Outgoing

@@ -3,38 +3,9 @@
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from localcloud.servicebus.amqp import codec
+from localcloud.servicebus.amqp import codec, decoding, links
+from localcloud.servicebus.amqp import performatives as frames
 from localcloud.servicebus.amqp.codec import NULL
-from localcloud.servicebus.amqp.links import (
-    INCOMING_CREDIT,
-    MAX_TRANSFER_BYTES,
-    SERIAL_NUMBERS,
-    IncomingLink,
-    Link,
-    Outcome,
-    OutgoingLink,
-    remaining_grant,
-)
-from localcloud.servicebus.amqp.performatives import (
-    ACCEPTED,
-    ATTACH,
-    BEGIN,
-    DETACH,
-    FLOW,
-    TRANSFER_OVERHEAD,
-    Attach,
-    Begin,
-    Detach,
-    Disposition,
-    Flow,
-    Transfer,
-    encode_continuation,
-    encode_disposition,
-    encode_error,
-    encode_frame,
-    encode_performative,
-    encode_transfer,
-)
 from localcloud.servicebus.errors import BrokerError, NotAllowed, QuotaExceeded
 
 if TYPE_CHECKING:
@@ -46,12 +17,12 @@ OUTGOING_WINDOW = 5000  # only announced: nothing is kept for a resend
 
 
 class Session:
-    def __init__(self, connection: "Connection", channel: int, begin: Begin) -> None:
+    def __init__(self, connection: "Connection", channel: int, begin: frames.Begin) -> None:
         self.connection = connection
         self.channel = channel
-        self.links: dict[int, Link] = {}
-        self._unsettled: dict[int, tuple[OutgoingLink, bytes]] = {}  # link and tag by delivery-id
-        self._next_incoming_id = begin.next_outgoing_id % SERIAL_NUMBERS
+        self.links: dict[int, links.Link] = {}
+        self._unsettled: dict[int, tuple[links.OutgoingLink, bytes]] = {}  # link and tag by delivery-id
+        self._next_incoming_id = begin.next_outgoing_id % links.SERIAL_NUMBERS
         self._next_outgoing_id = 0  # counts frames, as windows do
         self._next_delivery_id = 0
         self._peer_window = begin.incoming_window  # how many more frames the peer takes
@@ -59,7 +30,7 @@ class Session:
         self._accepted: tuple[int, int] | None = None  # deliveries to acknowledge together
         self._received = 0  # transfers since the window was last renewed
         self.send(
-            BEGIN,
+            frames.BEGIN,
             codec.ushort(channel),
             codec.uint(0),
             codec.uint(INCOMING_WINDOW),
@@ -68,35 +39,36 @@ class Session:
         )
 
     def send(self, descriptor: int, *fields: bytes) -> None:
-        self.connection.send(encode_frame(self.channel, encode_performative(descriptor, *fields)))
+        self.connection.send(
+            frames.encode_frame(self.channel, frames.encode_performative(descriptor, *fields))
+        )
 
     # links
 
-    def on_attach(self, attach: Attach) -> None:
+    def on_attach(self, attach: frames.Attach) -> None:
         if not 0 <= attach.handle <= HANDLE_MAX:
             raise QuotaExceeded(f"a session has handles from 0 to {HANDLE_MAX}")
         if attach.handle in self.links:
             raise NotAllowed(f"handle {attach.handle} is in use")
-        link: Link = OutgoingLink(self, attach) if attach.role else IncomingLink(self, attach)
+        link: links.Link = (
+            links.OutgoingLink(self, attach) if attach.role else links.IncomingLink(self, attach)
+        )
         try:
             self.connection.open_link(link)
         except BrokerError as error:
-            self._refuse(attach, error)
+            # An attach without source and target, then a detach with the error (AMQP 1.0, 2.6.3).
+            self._send_attach(attach, NULL, NULL)
+            self._send_detach(attach.handle, error)
             return
         self.links[attach.handle] = link
-        self._answer_attach(link)
-
-    def _answer_attach(self, link: Link) -> None:
-        attach = link.attach
-        source, target = (_echo_terminus(part) for part in (attach.source, attach.target))
-        self._send_attach(attach, source, target)
-        if isinstance(link, IncomingLink):
+        self._send_attach(attach, _echo_terminus(attach.source), _echo_terminus(attach.target))
+        if isinstance(link, links.IncomingLink):
             self._send_flow(link)
 
-    def _send_attach(self, attach: Attach, source: bytes, target: bytes) -> None:
+    def _send_attach(self, attach: frames.Attach, source: bytes, target: bytes) -> None:
         we_send = attach.role
         self.send(
-            ATTACH,
+            frames.ATTACH,
             codec.string(attach.name),
             codec.uint(attach.handle),
             codec.boolean(not we_send),
@@ -108,37 +80,31 @@ class Session:
             NULL,
             codec.uint(0) if we_send else NULL,
             # The limit of what the announcing side receives: a .NET client holds us to it otherwise.
-            NULL if we_send else codec.ulong(MAX_TRANSFER_BYTES),
+            NULL if we_send else codec.ulong(links.MAX_TRANSFER_BYTES),
         )
 
-    def _refuse(self, attach: Attach, error: BrokerError) -> None:
-        """Answer with an attach without source and target, then detach with the error (AMQP 1.0, 2.6.3)."""
-        self._send_attach(attach, NULL, NULL)
-        self._send_detach(attach.handle, error)
-
     def _send_detach(self, handle: int, error: BrokerError | None) -> None:
-        reason = encode_error(error.condition, error.description) if error is not None else NULL
-        self.send(DETACH, codec.uint(handle), codec.TRUE, reason)
+        reason = frames.encode_error(error.condition, error.description) if error is not None else NULL
+        self.send(frames.DETACH, codec.uint(handle), codec.TRUE, reason)
 
-    def on_detach(self, detach: Detach) -> None:
+    def on_detach(self, detach: frames.Detach) -> None:
         link = self.links.pop(detach.handle, None)
         if link is None:
             return  # the answer to our own detach, or a repeated one
         self._detach_endpoint(link)
         self._send_detach(detach.handle, None)
 
-    def detach(self, link: Link, error: BrokerError) -> None:
+    def detach(self, link: links.Link, error: BrokerError) -> None:
         if self.links.pop(link.handle, None) is not None:
             self._detach_endpoint(link)
             self._send_detach(link.handle, error)
 
-    def _detach_endpoint(self, link: Link) -> None:
+    def _detach_endpoint(self, link: links.Link) -> None:
         """The locks of delivered messages stay: in Service Bus they outlive the link."""
         if link.endpoint is not None:
             link.endpoint.detached(link)
-        gone = [number for number, (owner, _) in self._unsettled.items() if owner is link]
-        for number in gone:
-            del self._unsettled[number]
+        kept = {number: entry for number, entry in self._unsettled.items() if entry[0] is not link}
+        self._unsettled = kept
 
     def end(self) -> None:
         for link in list(self.links.values()):
@@ -149,23 +115,25 @@ class Session:
 
     # flow
 
-    def on_flow(self, flow: Flow) -> None:
+    def on_flow(self, flow: frames.Flow) -> None:
         was_shut = not self._has_room
-        self._peer_window = remaining_grant(
+        self._peer_window = links.remaining_grant(
             flow.incoming_window, since=flow.next_incoming_id or 0, sent=self._next_outgoing_id
         )
-        self._send_blocked()
+        while self._blocked and self._peer_window > 0:
+            self._count_frame()
+            self.connection.send(self._blocked.popleft())
         link = self.links.get(flow.handle) if flow.handle is not None else None
-        if isinstance(link, OutgoingLink):
+        if isinstance(link, links.OutgoingLink):
             link.apply_flow(flow)
         if flow.echo:
             self._send_flow(link)
         # The window belongs to the session: if it was shut, every link may continue.
         for waiting in (link,) if link is not None and not was_shut else tuple(self.links.values()):
-            if isinstance(waiting, OutgoingLink) and waiting.endpoint is not None:
+            if isinstance(waiting, links.OutgoingLink) and waiting.endpoint is not None:
                 waiting.endpoint.credited(waiting)
 
-    def _send_flow(self, link: Link | None, *, drained: bool = False) -> None:
+    def _send_flow(self, link: links.Link | None, *, drained: bool = False) -> None:
         windows = (
             codec.uint(self._next_incoming_id),
             codec.uint(INCOMING_WINDOW),
@@ -173,24 +141,26 @@ class Session:
             codec.uint(OUTGOING_WINDOW),
         )
         if link is None:
-            self.send(FLOW, *windows)
+            self.send(frames.FLOW, *windows)
             return
-        if isinstance(link, IncomingLink):
+        if isinstance(link, links.IncomingLink):
             link.replenish()
         counts = (codec.uint(link.handle), codec.uint(link.delivery_count), codec.uint(link.credit))
-        self.send(FLOW, *windows, *counts, NULL, codec.boolean(drained))
+        self.send(frames.FLOW, *windows, *counts, NULL, codec.boolean(drained))
 
-    def finish_drain(self, link: OutgoingLink) -> None:
-        link.use_up_credit()
+    def finish_drain(self, link: links.OutgoingLink) -> None:
+        """The delivery-count advances by the unused credit (AMQP 1.0, 2.6.7)."""
+        link.delivery_count = (link.delivery_count + link.credit) % links.SERIAL_NUMBERS
+        link.credit, link.drain = 0, False
         self._send_flow(link, drained=True)
 
     # deliveries from the peer
 
-    def on_transfer(self, transfer: Transfer, payload: bytes) -> None:
-        self._next_incoming_id = (self._next_incoming_id + 1) % SERIAL_NUMBERS
+    def on_transfer(self, transfer: frames.Transfer, payload: bytes) -> None:
+        self._next_incoming_id = (self._next_incoming_id + 1) % links.SERIAL_NUMBERS
         self._received += 1
         link = self.links.get(transfer.handle)
-        if isinstance(link, IncomingLink):  # else it was detached while transfers were in flight
+        if isinstance(link, links.IncomingLink):  # else it was detached while transfers were in flight
             if transfer.more or transfer.aborted or link.current is not None:
                 self._gather(link, transfer, payload)
             else:
@@ -199,7 +169,7 @@ class Session:
             self._received = 0
             self._send_flow(None)
 
-    def _gather(self, link: IncomingLink, transfer: Transfer, payload: bytes) -> None:
+    def _gather(self, link: links.IncomingLink, transfer: frames.Transfer, payload: bytes) -> None:
         """Handle one frame of a delivery that has several."""
         if transfer.aborted:
             link.discard_partial()
@@ -213,7 +183,7 @@ class Session:
             whole = link.take_gathered()
             self._on_delivery(link, first._replace(settled=settled, state=state), whole)
 
-    def _on_delivery(self, link: IncomingLink, transfer: Transfer, payload: bytes) -> None:
+    def _on_delivery(self, link: links.IncomingLink, transfer: frames.Transfer, payload: bytes) -> None:
         """Pass a complete delivery to the endpoint and answer with its outcome."""
         number = transfer.delivery_id
         if number is None:
@@ -221,14 +191,14 @@ class Session:
         if link.endpoint is not None:
             outcome = link.endpoint.received(link, transfer, payload)
             if outcome is not None and not transfer.settled:
-                self._answer(number % SERIAL_NUMBERS, outcome)
+                self._answer(number % links.SERIAL_NUMBERS, outcome)
         link.credit -= 1
-        if link.credit <= INCOMING_CREDIT // 2 and link.handle in self.links:
+        if link.credit <= links.INCOMING_CREDIT // 2 and link.handle in self.links:
             self._send_flow(link)
 
-    def _answer(self, number: int, outcome: Outcome) -> None:
+    def _answer(self, number: int, outcome: links.Outcome) -> None:
         # Accepted deliveries in a row get one disposition, sent when the turn's changes are committed.
-        if outcome is ACCEPTED:
+        if outcome is frames.ACCEPTED:
             if self._accepted is not None and self._accepted[1] + 1 == number:
                 self._accepted = (self._accepted[0], number)
                 return
@@ -236,12 +206,14 @@ class Session:
             self._accepted = (number, number)
             self.connection.acknowledging.add(self)
         else:
-            self.connection.send(encode_disposition(self.channel, number, number, outcome, role=True))
+            self.connection.send(frames.encode_disposition(self.channel, number, number, outcome, role=True))
 
     def acknowledge(self) -> None:
         if self._accepted is not None:
             first, last = self._accepted
-            self.connection.send(encode_disposition(self.channel, first, last, ACCEPTED, role=True))
+            self.connection.send(
+                frames.encode_disposition(self.channel, first, last, frames.ACCEPTED, role=True)
+            )
             self._accepted = None
 
     # deliveries to the peer
@@ -259,24 +231,27 @@ class Session:
     def can_deliver(self) -> bool:
         return self._has_room and self.connection.can_write
 
-    def deliver(self, link: OutgoingLink, tag: bytes, payload: bytes) -> None:
+    def deliver(self, link: links.OutgoingLink, tag: bytes, payload: bytes) -> None:
         """Send one message. Frames beyond the peer's window wait, and so do all later deliveries."""
         number = self._next_delivery_id
-        self._next_delivery_id = (number + 1) % SERIAL_NUMBERS
+        self._next_delivery_id = (number + 1) % links.SERIAL_NUMBERS
         settled = link.is_presettled
         if not settled:
             self._unsettled[number] = (link, tag)
-        link.use_credit()
-        room = self.connection.peer_max_frame - TRANSFER_OVERHEAD
+        link.credit -= 1
+        link.delivery_count = (link.delivery_count + 1) % links.SERIAL_NUMBERS
+        room = self.connection.peer_max_frame - frames.TRANSFER_OVERHEAD
         more = len(payload) > room
         first = payload[:room] if more else payload
         self._transmit(
-            encode_transfer(self.channel, link.handle, number, tag, settled=settled, more=more, payload=first)
+            frames.encode_transfer(
+                self.channel, link.handle, number, tag, settled=settled, more=more, payload=first
+            )
         )
         for start in range(room, len(payload), room):
             part = payload[start : start + room]
             rest = start + room < len(payload)
-            self._transmit(encode_continuation(self.channel, link.handle, more=rest, payload=part))
+            self._transmit(frames.encode_continuation(self.channel, link.handle, more=rest, payload=part))
 
     def _transmit(self, frame: bytes) -> None:
         if self._peer_window > 0 and not self._blocked:
@@ -285,21 +260,16 @@ class Session:
         else:
             self._blocked.append(frame)
 
-    def _send_blocked(self) -> None:
-        while self._blocked and self._peer_window > 0:
-            self._count_frame()
-            self.connection.send(self._blocked.popleft())
-
     def _count_frame(self) -> None:
         self._peer_window -= 1
-        self._next_outgoing_id = (self._next_outgoing_id + 1) % SERIAL_NUMBERS
+        self._next_outgoing_id = (self._next_outgoing_id + 1) % links.SERIAL_NUMBERS
 
-    def on_disposition(self, disposition: Disposition) -> None:
+    def on_disposition(self, disposition: frames.Disposition) -> None:
         """Settle deliveries, and confirm the outcomes unless the peer has settled already."""
         if not disposition.role:
             return  # about deliveries that the peer sent
         first, last = disposition.first, disposition.first if disposition.last is None else disposition.last
-        confirmed: list[tuple[int, Outcome]] = []
+        confirmed: list[tuple[int, links.Outcome]] = []
         for number in self._unsettled_between(first, last):
             link, tag = self._unsettled.pop(number)
             if link.endpoint is not None:
@@ -317,7 +287,7 @@ class Session:
             return [number for number in self._unsettled if first <= number <= last]
         return [number for number in range(first, last + 1) if number in self._unsettled]
 
-    def _confirm(self, confirmed: list[tuple[int, Outcome]]) -> None:
+    def _confirm(self, confirmed: list[tuple[int, links.Outcome]]) -> None:
         """Send one disposition for every run of consecutive deliveries with the same outcome."""
         at = 0
         while at < len(confirmed):
@@ -326,12 +296,12 @@ class Session:
             at += 1
             while at < len(confirmed) and confirmed[at] == (last + 1, outcome):
                 last, at = last + 1, at + 1
-            self.connection.send(encode_disposition(self.channel, first, last, outcome, role=False))
+            self.connection.send(frames.encode_disposition(self.channel, first, last, outcome, role=False))
 
 
 def _echo_terminus(terminus: Any) -> bytes:
     """Source or target with the peer's address unchanged: clients compare it."""
-    if not isinstance(terminus, codec.Described) or not isinstance(terminus.value, list):
+    if not isinstance(terminus, decoding.Described) or not isinstance(terminus.value, list):
         return NULL
     address = terminus.value[0] if terminus.value else None
     return codec.described(

@@ -11,6 +11,7 @@ from azure.cosmos import ContainerProxy
 from localcloud.clock import ManualClock
 from localcloud.cosmos.account import Account, Throughput
 from localcloud.cosmos.container import Container
+from localcloud.cosmos.documents import Conditions
 from localcloud.cosmos.errors import CosmosError
 from localcloud.cosmos.queries import Scope
 from tests.localcloud.cosmos.conftest import RANGES, MakeContainer, engine_page
@@ -88,7 +89,7 @@ def test_deleting_what_was_seen_hides_no_later_row(
     while token or not seen:
         rows, token = page_of(account, documents, text, token)
         for row in rows:
-            account.documents.delete(documents, documents.key.of_values(["p"]), row)
+            account.documents.delete(documents, documents.key.of_values(["p"]), row, Conditions())
         seen += rows
     assert seen == whole
 
@@ -135,7 +136,7 @@ def test_distinct_values_in_order_resume_after_the_last_value(account: Account, 
     text = "SELECT DISTINCT VALUE c.x FROM c ORDER BY c.x"
     first, token = page_of(account, documents, text, None)
     for number in (0, 10, 20):
-        account.documents.delete(documents, documents.key.of_values(["p"]), str(number))
+        account.documents.delete(documents, documents.key.of_values(["p"]), str(number), Conditions())
     assert first == [0, 1, 2]
     assert page_of(account, documents, text, token, 10)[0] == [*range(3, 10)]
     assert paged(account, documents, "SELECT DISTINCT VALUE c.x FROM c") == [*range(1, 10)]

@@ -13,6 +13,7 @@ from azure.cosmos.aio import CosmosClient as AsyncCosmosClient
 from localcloud.clock import ManualClock
 from localcloud.cosmos.account import Account, Throughput
 from localcloud.cosmos.auth import EMULATOR_KEY
+from localcloud.cosmos.documents import Conditions
 from localcloud.cosmos.errors import CosmosError
 from localcloud.cosmos.sessions import parse_token
 from tests.localcloud.cosmos.conftest import control, query
@@ -193,11 +194,11 @@ def test_the_replica_shows_each_version_when_its_time_has_come(engine: tuple[Acc
         row = account.store.find(view.table, "a", key.text, int(clock.now()))
         return row and row.lsn
 
-    first = account.documents.upsert(container, key, {"id": "a", "pk": "p"}).lsn
+    first = account.documents.upsert(container, key, {"id": "a", "pk": "p"}, Conditions()).lsn
     clock.advance(2)
-    second = account.documents.upsert(container, key, {"id": "a", "pk": "p"}).lsn
+    second = account.documents.upsert(container, key, {"id": "a", "pk": "p"}, Conditions()).lsn
     clock.advance(2)
-    account.documents.delete(container, key, "a")
+    account.documents.delete(container, key, "a", Conditions())
     assert seen() is None
     clock.advance(1)
     assert seen() == first
@@ -253,7 +254,7 @@ def test_sequence_numbers_survive_a_restart_even_if_the_last_write_was_a_delete(
     container = account.container("d", "c")
     key = container.key.of_values(["p"])
     rid = account.documents.create(container, key, {"id": "a", "pk": "p"}).row
-    last = account.documents.delete(container, key, "a").lsn
+    last = account.documents.delete(container, key, "a", Conditions()).lsn
     account.close()
     account = Account(tmp_path, clock, ranges=5)
     again = account.container("d", "c")

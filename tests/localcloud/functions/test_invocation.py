@@ -13,7 +13,7 @@ from localcloud.functions.bridge import LoopBridge
 from localcloud.functions.context import Retry, Trace
 from localcloud.functions.definitions import CallPlan, Function, RetryPolicy, TimerTrigger
 from localcloud.functions.invocation import Call, FunctionTimeout, Invoker, Outcome, pool_size
-from localcloud.functions.retries import invoke_with_retries
+from localcloud.functions.timers import invoke_with_retries
 
 
 @pytest.fixture

@@ -4,8 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from localcloud.functions.ncrontab import ScheduleError
-from localcloud.functions.schedule import parse_schedule
+from localcloud.functions.schedule import ScheduleError, parse_schedule
 
 NOW = datetime(2026, 3, 11, 10, 7, 30, tzinfo=UTC)  # a Wednesday
 

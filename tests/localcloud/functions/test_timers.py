@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.clock import ManualClock
+from localcloud.clock import Clock, ManualClock
 from localcloud.functions.schedule import parse_schedule
 from localcloud.functions.timers import Firing, ScheduleMonitor, ScheduleStatus, TimerListener, TimerRules
 
@@ -92,9 +92,9 @@ class ManualWaiter:
         self._clock = clock
         self._moved = asyncio.Condition()
 
-    async def wait_until(self, moment: float) -> None:
+    async def wait_until(self, clock: Clock, moment: float) -> None:
         async with self._moved:
-            await self._moved.wait_for(lambda: self._clock.now() >= moment)
+            await self._moved.wait_for(lambda: clock.now() >= moment)
 
     async def advance(self, seconds: float) -> None:
         async with self._moved:
@@ -124,7 +124,7 @@ class Fixture:
 
     @asynccontextmanager
     async def listening(self, timer: TimerRules) -> AsyncIterator[TimerListener]:
-        listener = TimerListener("tick", timer, self.invoke, self.monitor, self.clock, self.waiter)
+        listener = TimerListener("tick", timer, self.invoke, self.monitor, self.clock, self.waiter.wait_until)
         listener.start()
         await self.waiter.advance(0)
         yield listener

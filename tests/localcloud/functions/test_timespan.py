@@ -1,6 +1,6 @@
 import pytest
 
-from localcloud.functions.timespan import format_timespan, parse_timespan
+from localcloud.timespan import format_timespan, parse_timespan
 
 
 @pytest.mark.parametrize(

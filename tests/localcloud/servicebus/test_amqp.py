@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.servicebus.amqp import codec
+from localcloud.servicebus.amqp import codec, decoding
 from localcloud.servicebus.amqp.codec import NULL
 from localcloud.servicebus.amqp.links import remaining_grant
 from localcloud.servicebus.amqp.performatives import DISPOSITION, FLOW, TRANSFER, encode_performative
@@ -101,7 +101,7 @@ def received_sections(raw: RawClient, *, received: int = 0) -> dict[int, bytes]:
 def sections(payload: bytes) -> dict[int, bytes]:
     found, position = {}, 0
     while position < len(payload):
-        end = codec.skip(payload, position)
+        end = decoding.skip(payload, position)
         found[payload[position + 2]] = payload[position + 3 : end]
         position = end
     return found
@@ -125,10 +125,10 @@ def test_durable_and_priority_arrive_as_they_were_sent(
 ) -> None:
     """The time to live is the shorter one, and first-acquirer and delivery-count are the broker's own."""
     send(raw, header(*sent) + message(b"x", "m"))
-    fields, _ = codec.decode(received_sections(raw)[0x70])
+    fields, _ = decoding.decode(received_sections(raw)[0x70])
     assert fields == [*expected, 3_600_000, None, 0]
     raw.send(DISPOSITION, codec.TRUE, codec.uint(0), NULL, codec.TRUE, modified())
-    fields, _ = codec.decode(received_sections(raw, received=1)[0x70])
+    fields, _ = decoding.decode(received_sections(raw, received=1)[0x70])
     assert fields == [*expected, 3_600_000, None, 1]
 
 
@@ -184,8 +184,8 @@ def application_properties(raw_sections: dict[int, bytes]) -> dict[str, bytes]:
     encoded = raw_sections[0x74]
     position, found = (3 if encoded[0] == 0xC1 else 9), {}
     while position < len(encoded):
-        name, start = codec.decode(encoded, position)
-        position = codec.skip(encoded, start)
+        name, start = decoding.decode(encoded, position)
+        position = decoding.skip(encoded, start)
         found[name] = encoded[start:position]
     return found
 
@@ -229,9 +229,9 @@ def manage(raw: RawClient, address: str, payload: bytes) -> dict[str, Any]:
         client.flow(1)
         client.send_bytes(client.transfer(0, payload))
         found = sections(client.expect(TRANSFER)[1])
-    status = codec.decode(found[0x74])[0]
+    status = decoding.decode(found[0x74])[0]
     assert status["statusCode"] == 200, status
-    return codec.decode(found[0x77])[0] or {}
+    return decoding.decode(found[0x77])[0] or {}
 
 
 def test_properties_modified_on_dead_lettering_keep_their_types(raw: RawClient) -> None:

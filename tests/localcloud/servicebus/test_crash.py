@@ -12,7 +12,7 @@ from typing import Any
 import apsw
 import pytest
 
-from localcloud.servicebus.amqp import codec
+from localcloud.servicebus.amqp import codec, decoding
 from localcloud.servicebus.amqp.performatives import DISPOSITION, FLOW, TRANSFER
 from tests.localcloud.servicebus.topology import entity, topology
 from tests.support.raw_amqp import RawClient, message, request
@@ -49,7 +49,7 @@ class Ledger:
 def identify(payload: bytes) -> tuple[str, int]:
     name, sequence, position = "", 0, 0
     while position < len(payload):
-        section, position = codec.decode(payload, position)
+        section, position = decoding.decode(payload, position)
         if section.descriptor == 0x73:
             name = section.value[0]
         elif section.descriptor == 0x72:
@@ -121,7 +121,7 @@ def manage(port: int, queue: str, operation: str, **fields: bytes) -> tuple[int,
         _, payload = client.expect(TRANSFER)
         position, status, body = 0, 0, None
         while position < len(payload):
-            section, position = codec.decode(payload, position)
+            section, position = decoding.decode(payload, position)
             if section.descriptor == 0x74:
                 status = section.value["statusCode"]
             elif section.descriptor == 0x77:

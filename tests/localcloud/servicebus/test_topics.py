@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from azure.servicebus import ServiceBusClient, ServiceBusMessage, ServiceBusReceivedMessage, ServiceBusSender
 
-from localcloud.servicebus.amqp import codec
+from localcloud.servicebus.amqp import codec, decoding
 from localcloud.servicebus.amqp.performatives import TRANSFER
 from tests.localcloud.servicebus.conftest import Bus
 from tests.localcloud.servicebus.sdk import receive, receive_one
@@ -118,6 +118,6 @@ def test_rules_are_listed_by_page(bus: Bus, skip: int, top: int, names: list[str
             raw.transfer(0, request("enumerate-rules", skip=codec.int_(skip), top=codec.int_(top)))
         )
         _, reply = raw.expect(TRANSFER)
-    body, _ = codec.decode(reply, reply.index(b"\x00\x53\x77"))
+    body, _ = decoding.decode(reply, reply.index(b"\x00\x53\x77"))
     listed = [rule["rule-description"].value for rule in body.value["rules"]] if body.value else []
     assert [fields[2] for fields in listed] == names

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from localcloud.servicebus.amqp import codec
+from localcloud.servicebus.amqp import codec, decoding
 from localcloud.servicebus.amqp.codec import NULL
 from localcloud.servicebus.amqp.decoding import DecodeError, Described
 from localcloud.servicebus.amqp.performatives import (
@@ -151,7 +151,7 @@ def test_a_wrong_password_is_refused_in_sasl(raw: RawClient) -> None:
     raw.send_bytes(encode_frame(0, init, 1))
     raw.read_exactly(8)
     raw.read_frame()
-    outcome, _ = codec.decode(raw.read_frame())
+    outcome, _ = decoding.decode(raw.read_frame())
     assert outcome.value == [1]
     with pytest.raises(ConnectionError):
         raw.read_exactly(1)
@@ -183,9 +183,9 @@ def put_token(raw: RawClient, token: str, audience: str) -> int:
     )
     raw.send_bytes(raw.transfer(0, payload, handle=10))
     _, reply = raw.expect(TRANSFER)
-    section, position = codec.decode(reply)
+    section, position = decoding.decode(reply)
     assert section.value[5] == 7, "the correlation id comes back with its type"
-    section, _ = codec.decode(reply, position)
+    section, _ = decoding.decode(reply, position)
     return int(section.value["status-code"])
 
 
@@ -515,8 +515,8 @@ def test_requests_that_cannot_be_served_say_why(
     raw.flow(1)
     raw.send_bytes(raw.transfer(0, request(operation, **fields)))
     _, reply = raw.expect(TRANSFER)
-    _, position = codec.decode(reply)
-    section, _ = codec.decode(reply, position)
+    _, position = decoding.decode(reply)
+    section, _ = decoding.decode(reply, position)
     assert (section.value["statusCode"], section.value["errorCondition"]) == (status, condition)
 
 
@@ -610,9 +610,9 @@ def test_the_server_is_alive_after_the_fuzzing_and_logged_no_failure(bus: Bus) -
 @given(data=st.one_of(st.binary(max_size=120), mangled()))
 def test_the_codec_decodes_or_says_why_not(data: bytes) -> None:
     try:
-        _, end = codec.decode(data)
+        _, end = decoding.decode(data)
         assert end <= len(data)
-        assert codec.skip(data, 0) == end
+        assert decoding.skip(data, 0) == end
     except DecodeError:
         pass
     for parse in (parse_message, parse_batch):
@@ -638,7 +638,7 @@ def test_the_codec_decodes_or_says_why_not(data: bytes) -> None:
 )
 def test_values_that_lie_about_themselves_are_refused_without_memory(data: bytes) -> None:
     with pytest.raises(DecodeError):
-        codec.decode(data)
+        decoding.decode(data)
 
 
 NUMBERS = st.integers(0, 2**32 - 1).map(codec.uint) | st.sampled_from([b"\x43", NULL, codec.ulong(7)])

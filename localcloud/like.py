@@ -1,4 +1,4 @@
-"""LIKE patterns: % for any characters, _ for one, [a-z] and [^a-z] for one of a set."""
+"""LIKE patterns of SQL: % for any characters, _ for one, and where asked for [a-z] and [^a-z] for a set."""
 
 import re
 from collections.abc import Callable
@@ -8,13 +8,14 @@ _ANY = "%"
 
 
 @lru_cache(maxsize=512)
-def like_matcher(pattern: str, escape: str | None) -> Callable[[str], bool]:
+def like_matcher(pattern: str, escape: str | None, *, sets: bool = True) -> Callable[[str], bool]:
     """Match `pattern` in time proportional to the text, however many wildcards it has.
 
     The pieces between the % signs have a fixed length each, so that the leftmost match of each is enough.
     """
-    pieces = [re.compile(piece, re.DOTALL) for piece in _like_pieces(pattern, escape)]
-    last_length = _like_length(pattern, escape)
+    tokens = _like_tokens(pattern, escape, sets=sets)
+    pieces = [re.compile(piece, re.DOTALL) for piece in _like_pieces(tokens)]
+    last_length = tokens[::-1].index(_ANY) if _ANY in tokens else len(tokens)
 
     def matches(text: str) -> bool:
         tail = len(text) - last_length
@@ -32,7 +33,7 @@ def like_matcher(pattern: str, escape: str | None) -> Callable[[str], bool]:
     return matches
 
 
-def _like_tokens(pattern: str, escape: str | None) -> list[str]:
+def _like_tokens(pattern: str, escape: str | None, *, sets: bool) -> list[str]:
     """The pattern's parts as expressions of one character each, and "%"."""
     tokens = []
     position = 0
@@ -46,7 +47,7 @@ def _like_tokens(pattern: str, escape: str | None) -> list[str]:
             tokens.append(_ANY)
         elif char == "_":
             tokens.append(".")
-        elif char == "[" and (closing := pattern.find("]", position + 1)) > 0:
+        elif sets and char == "[" and (closing := pattern.find("]", position + 1)) > 0:
             tokens.append(_like_set(pattern[position:closing]))
             position = closing + 1
         else:
@@ -65,16 +66,11 @@ def _like_set(content: str) -> str:
     return expression
 
 
-def _like_pieces(pattern: str, escape: str | None) -> list[str]:
+def _like_pieces(tokens: list[str]) -> list[str]:
     pieces = [""]
-    for token in _like_tokens(pattern, escape):
+    for token in tokens:
         if token == _ANY:
             pieces.append("")
         else:
             pieces[-1] += token
     return pieces
-
-
-def _like_length(pattern: str, escape: str | None) -> int:
-    tokens = _like_tokens(pattern, escape)
-    return tokens[::-1].index(_ANY) if _ANY in tokens else len(tokens)

@@ -13,7 +13,7 @@ from pydantic.json_schema import models_json_schema
 
 from shared.retrieval.parameters import QueryParameters
 from web.caching import answer_of
-from web.problems import json_errors
+from web.problems import Handler, json_errors
 
 blueprint = func.Blueprint()
 JSON = "application/json"
@@ -89,6 +89,21 @@ def documented(
         return function
 
     return remember
+
+
+def endpoint(
+    blueprint: func.Blueprint, name: str, method: str, path: str, answers: Answers, **described: Any
+) -> Callable[[Handler], Any]:
+    """A function of the API: its name and route, its entry in the document, and its errors as problems."""
+    level = func.AuthLevel.FUNCTION if described.get("needs_key") else func.AuthLevel.ANONYMOUS
+
+    def register(handler: Handler) -> Any:
+        function = documented(method, path, answers, **described)(json_errors(handler))
+        return blueprint.function_name(name)(
+            blueprint.route(route=path, methods=[method], auth_level=level)(function)
+        )
+
+    return register
 
 
 @functools.lru_cache(maxsize=1)
@@ -187,10 +202,7 @@ def _flat(schema: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, A
     return {name: value for name, value in schema.items() if not (name == "default" and value is None)}
 
 
-@blueprint.function_name("openapi")
-@blueprint.route(route="api/openapi.json", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented("GET", "api/openapi.json", {200: JSON})
-@json_errors
+@endpoint(blueprint, "openapi", "GET", "api/openapi.json", {200: JSON})
 async def openapi(req: func.HttpRequest) -> func.HttpResponse:
     """The OpenAPI document of this API."""
     return answer_of(req, _as_json(), JSON)

@@ -57,7 +57,8 @@ class Toy:
         session = Session() if self.withhold_session else work.session
         data = event.data
         keys = list(zip(data.message_keys, data.message_threads, strict=True))
-        messages = await work.clients.store.read_many(Message, keys, session)
+        store = work.clients.store
+        messages = {key: await store.read(Message, key, thread, session) for key, thread in keys}
         self.at_step("loaded")
         chunks = [chunk_of(messages[key]) for key, _ in keys]
         await work.clients.store.create_missing(chunks, work.session)

@@ -35,7 +35,6 @@ from web.pagination import next_address
 from web.parameters import id_of, parse_query, refuse_unknown
 from web.problems import Problem, answer
 
-blueprint = func.Blueprint()
 PATH = "/api/archives"
 DEFAULT_SOURCE = "uploads"
 DEFAULT_FILENAME = "archive"
@@ -55,7 +54,6 @@ class ArchivesAsked(QueryParameters):
 
 
 @endpoint(
-    blueprint,
     "archives_upload",
     "POST",
     "api/archives",
@@ -73,7 +71,7 @@ async def upload_archive(req: func.HttpRequest) -> func.HttpResponse:
     return answer(200 if stored.duplicate else 202, body, Location=location)
 
 
-@endpoint(blueprint, "archives_list", "GET", "api/archives", {200: ArchiveList}, query=ArchivesAsked)
+@endpoint("archives_list", "GET", "api/archives", {200: ArchiveList}, query=ArchivesAsked)
 async def list_archives(req: func.HttpRequest) -> func.HttpResponse:
     """Archives, the newest first."""
     wanted, connected = parse_query(req, ArchivesAsked), await clients()
@@ -83,7 +81,7 @@ async def list_archives(req: func.HttpRequest) -> func.HttpResponse:
     return answer_json(req, {"items": items, "next": next_address(req, PATH, page.cursor)})
 
 
-@endpoint(blueprint, "archives_get", "GET", "api/archives/{id}", {200: ArchiveDetail}, ids={"id": HASH_ID})
+@endpoint("archives_get", "GET", "api/archives/{id}", {200: ArchiveDetail}, ids={"id": HASH_ID})
 async def get_archive(req: func.HttpRequest) -> func.HttpResponse:
     """One archive, and how far it has come through the stages."""
     connected = await clients()
@@ -93,7 +91,6 @@ async def get_archive(req: func.HttpRequest) -> func.HttpResponse:
 
 
 @endpoint(
-    blueprint,
     "archives_delete",
     "DELETE",
     "api/archives/{id}",

@@ -10,7 +10,6 @@ from shared.summarization.digests.refreshing import refresh_digest
 from web.api.openapi import endpoint
 from web.problems import Problem, answer, invalid
 
-blueprint = func.Blueprint()
 PATH = "api/digests"
 LONGEST_BODY = 4096
 
@@ -32,7 +31,7 @@ class DigestMade(BaseModel):
     links: dict[str, str]
 
 
-@endpoint(blueprint, "digests_refresh", "POST", PATH, {200: DigestMade}, body=DigestAsked, needs_key=True)
+@endpoint("digests_refresh", "POST", PATH, {200: DigestMade}, body=DigestAsked, needs_key=True)
 async def refresh_one_digest(req: func.HttpRequest) -> func.HttpResponse:
     """Make a digest of a week, a month or a draft now; it is the same one where nothing is new."""
     body = req.get_body()

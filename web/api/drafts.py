@@ -11,10 +11,8 @@ from web.api.openapi import endpoint
 from web.caching import answer_with
 from web.parameters import draft_named
 
-blueprint = func.Blueprint()
 
-
-@endpoint(blueprint, "drafts_list", "GET", "api/drafts", {200: DraftList})
+@endpoint("drafts_list", "GET", "api/drafts", {200: DraftList})
 async def list_drafts(req: func.HttpRequest) -> func.HttpResponse:
     """The drafts and RFCs that are mentioned most, by indexed passages."""
     counts = await count_draft_mentions(await clients())
@@ -22,7 +20,7 @@ async def list_drafts(req: func.HttpRequest) -> func.HttpResponse:
     return answer_with(req, DraftList(items=items))
 
 
-@endpoint(blueprint, "drafts_get", "GET", "api/drafts/{name}", {200: DraftDetail}, ids={"name": PATTERN})
+@endpoint("drafts_get", "GET", "api/drafts/{name}", {200: DraftDetail}, ids={"name": PATTERN})
 async def get_draft(req: func.HttpRequest) -> func.HttpResponse:
     """What was said of a draft or RFC, in any version: its latest reports and threads."""
     name = draft_named(req)

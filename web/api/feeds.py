@@ -22,14 +22,11 @@ from web.formatting import bare_subject
 from web.parameters import draft_named, id_of
 from web.problems import Problem
 
-blueprint = func.Blueprint()
 ENTRIES = 50
 ATOM = "application/atom+xml"
 
 
-@endpoint(
-    blueprint, "feeds_source", "GET", "api/feeds/sources/{name}", {200: ATOM}, ids={"name": NAME_PATTERN}
-)
+@endpoint("feeds_source", "GET", "api/feeds/sources/{name}", {200: ATOM}, ids={"name": NAME_PATTERN})
 async def feed_of_source(req: func.HttpRequest) -> func.HttpResponse:
     """The latest reports of a list. One that has none yet has an empty feed, to be followed already."""
     name = req.route_params["name"]
@@ -39,7 +36,7 @@ async def feed_of_source(req: func.HttpRequest) -> func.HttpResponse:
     return await _answer(req, feed, {"source": name})
 
 
-@endpoint(blueprint, "feeds_draft", "GET", "api/feeds/drafts/{name}", {200: ATOM}, ids={"name": PATTERN})
+@endpoint("feeds_draft", "GET", "api/feeds/drafts/{name}", {200: ATOM}, ids={"name": PATTERN})
 async def feed_of_draft(req: func.HttpRequest) -> func.HttpResponse:
     """The latest reports that are about a draft or RFC, in any version."""
     name = draft_named(req)
@@ -47,7 +44,7 @@ async def feed_of_draft(req: func.HttpRequest) -> func.HttpResponse:
     return await _answer(req, feed, {"draft": name})
 
 
-@endpoint(blueprint, "feeds_thread", "GET", "api/feeds/threads/{id}", {200: ATOM}, ids={"id": HASH_ID})
+@endpoint("feeds_thread", "GET", "api/feeds/threads/{id}", {200: ATOM}, ids={"id": HASH_ID})
 async def feed_of_thread(req: func.HttpRequest) -> func.HttpResponse:
     """A thread's report: one entry, updated whenever the thread has grown and was summarised anew."""
     thread = await resolved_thread(await clients(), id_of(req, "id", HASH_ID, "thread"))

@@ -16,7 +16,6 @@ from web.pagination import next_address
 from web.parameters import id_of, parse_query
 from web.problems import bad_parameter
 
-blueprint = func.Blueprint()
 # Mail is untrusted: it is served as a text file to save, which no browser may interpret as anything else.
 AS_TEXT = {
     "X-Content-Type-Options": "nosniff",
@@ -24,15 +23,13 @@ AS_TEXT = {
 }
 
 
-@endpoint(blueprint, "messages_get", "GET", "api/messages/{key}", {200: MessageDetail}, ids={"key": HASH_ID})
+@endpoint("messages_get", "GET", "api/messages/{key}", {200: MessageDetail}, ids={"key": HASH_ID})
 async def get_message(req: func.HttpRequest) -> func.HttpResponse:
     """One message with its body, and which stretches of it are quotes or signatures."""
     return answer_with(req, MessageDetail.of(await _message(req)))
 
 
-@endpoint(
-    blueprint, "messages_raw", "GET", "api/messages/{key}/raw", {200: "text/plain"}, ids={"key": HASH_ID}
-)
+@endpoint("messages_raw", "GET", "api/messages/{key}/raw", {200: "text/plain"}, ids={"key": HASH_ID})
 async def get_raw(req: func.HttpRequest) -> func.HttpResponse:
     """The mail as text: its headers as they were decoded, and its body."""
     message = await _message(req)
@@ -41,7 +38,7 @@ async def get_raw(req: func.HttpRequest) -> func.HttpResponse:
     return answer_of(req, f"{headers}\n{message.body_raw}".encode(), "text/plain", headers=more)
 
 
-@endpoint(blueprint, "chunks_get", "GET", "api/chunks/{id}", {200: ChunkItem}, ids={"id": HASH_ID})
+@endpoint("chunks_get", "GET", "api/chunks/{id}", {200: ChunkItem}, ids={"id": HASH_ID})
 async def get_chunk(req: func.HttpRequest) -> func.HttpResponse:
     """One chunk: a passage of a message, and where it stands in the body."""
     id_ = id_of(req, "id", HASH_ID, "chunk")
@@ -55,7 +52,7 @@ class ChunksAsked(QueryParameters):
     after: After = None
 
 
-@endpoint(blueprint, "chunks_list", "GET", "api/chunks", {200: ChunkList}, query=ChunksAsked)
+@endpoint("chunks_list", "GET", "api/chunks", {200: ChunkList}, query=ChunksAsked)
 async def list_chunks(req: func.HttpRequest) -> func.HttpResponse:
     """The chunks of a thread or of a message."""
     wanted, connected = parse_query(req, ChunksAsked), await clients()

@@ -92,7 +92,7 @@ def documented(
 
 
 def endpoint(
-    blueprint: func.Blueprint, name: str, method: str, path: str, answers: Answers, **described: Any
+    name: str, method: str, path: str, answers: Answers, **described: Any
 ) -> Callable[[Handler], Any]:
     """A function of the API: its name and route, its entry in the document, and its errors as problems."""
     level = func.AuthLevel.FUNCTION if described.get("needs_key") else func.AuthLevel.ANONYMOUS
@@ -202,7 +202,7 @@ def _flat(schema: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, A
     return {name: value for name, value in schema.items() if not (name == "default" and value is None)}
 
 
-@endpoint(blueprint, "openapi", "GET", "api/openapi.json", {200: JSON})
+@endpoint("openapi", "GET", "api/openapi.json", {200: JSON})
 async def openapi(req: func.HttpRequest) -> func.HttpResponse:
     """The OpenAPI document of this API."""
     return answer_of(req, _as_json(), JSON)

@@ -18,8 +18,6 @@ from web.caching import answer_json
 from web.parameters import checked_id
 from web.problems import Problem, answer
 
-blueprint = func.Blueprint()
-
 
 def accepted(operation_id: str, *, already_running: bool) -> func.HttpResponse:
     location = api_of("operations", operation_id)
@@ -36,9 +34,7 @@ async def accept_removal(connected: Clients, kind: str, target: str) -> func.Htt
     return accepted(removal.id, already_running=removal.created_at != now)
 
 
-@endpoint(
-    blueprint, "operations_get", "GET", "api/operations/{id}", {200: OperationShown}, ids={"id": OPERATION_ID}
-)
+@endpoint("operations_get", "GET", "api/operations/{id}", {200: OperationShown}, ids={"id": OPERATION_ID})
 async def get_operation(req: func.HttpRequest) -> func.HttpResponse:
     """What became of a fetch or a deletion that was asked for."""
     what = "operation with this id; they are kept for a week"

@@ -13,11 +13,10 @@ from web.caching import NOT_SNIFFED, answer_of, answer_with
 from web.pagination import next_address
 from web.parameters import id_of, parse_query
 
-blueprint = func.Blueprint()
 PATH = "/api/reports"
 
 
-@endpoint(blueprint, "reports_list", "GET", "api/reports", {200: ReportList}, query=ReportsAsked)
+@endpoint("reports_list", "GET", "api/reports", {200: ReportList}, query=ReportsAsked)
 async def list_reports(req: func.HttpRequest) -> func.HttpResponse:
     """Reports, the newest first; earlier versions only where they are asked for."""
     wanted, connected = parse_query(req, ReportsAsked), await clients()
@@ -28,19 +27,14 @@ async def list_reports(req: func.HttpRequest) -> func.HttpResponse:
     return answer_with(req, ReportList(items=items, next=next_address(req, PATH, page.cursor)))
 
 
-@endpoint(blueprint, "reports_get", "GET", "api/reports/{id}", {200: ReportDetail}, ids={"id": REPORT_ID})
+@endpoint("reports_get", "GET", "api/reports/{id}", {200: ReportDetail}, ids={"id": REPORT_ID})
 async def get_report(req: func.HttpRequest) -> func.HttpResponse:
     """One report with its summary: claims, stances, and citations with their places."""
     return answer_with(req, await report_detail(await clients(), id_of(req, "id", REPORT_ID, "report")))
 
 
 @endpoint(
-    blueprint,
-    "reports_markdown",
-    "GET",
-    "api/reports/{id}/markdown",
-    {200: "text/markdown"},
-    ids={"id": REPORT_ID},
+    "reports_markdown", "GET", "api/reports/{id}/markdown", {200: "text/markdown"}, ids={"id": REPORT_ID}
 )
 async def get_markdown(req: func.HttpRequest) -> func.HttpResponse:
     """The report's text as Markdown."""

@@ -19,10 +19,8 @@ from web.api.openapi import endpoint
 from web.caching import answer_with
 from web.parameters import parse_query
 
-blueprint = func.Blueprint()
 
-
-@endpoint(blueprint, "search", "GET", "api/search", {200: SearchAnswer}, query=SearchAsked)
+@endpoint("search", "GET", "api/search", {200: SearchAnswer}, query=SearchAsked)
 async def search(req: func.HttpRequest) -> func.HttpResponse:
     """Passages of mail, by words and by meaning, with highlights and facets."""
     wanted = parse_query(req, SearchAsked)

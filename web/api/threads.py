@@ -25,11 +25,10 @@ from web.caching import answer_with
 from web.pagination import next_address
 from web.parameters import id_of, parse_query
 
-blueprint = func.Blueprint()
 PATH = "/api/threads"
 
 
-@endpoint(blueprint, "threads_list", "GET", "api/threads", {200: ThreadList}, query=ThreadsAsked)
+@endpoint("threads_list", "GET", "api/threads", {200: ThreadList}, query=ThreadsAsked)
 async def list_threads(req: func.HttpRequest) -> func.HttpResponse:
     """Threads, those with the latest messages first."""
     wanted, connected = parse_query(req, ThreadsAsked), await clients()
@@ -40,7 +39,7 @@ async def list_threads(req: func.HttpRequest) -> func.HttpResponse:
     return answer_with(req, ThreadList(items=items, next=next_address(req, PATH, page.cursor)))
 
 
-@endpoint(blueprint, "threads_get", "GET", "api/threads/{id}", {200: ThreadDetail}, ids={"id": HASH_ID})
+@endpoint("threads_get", "GET", "api/threads/{id}", {200: ThreadDetail}, ids={"id": HASH_ID})
 async def get_thread(req: func.HttpRequest) -> func.HttpResponse:
     """One thread; where it was merged into another, that one."""
     return answer_with(req, ThreadDetail.of(await _thread(req)))
@@ -52,7 +51,6 @@ class MessagesAsked(QueryParameters):
 
 
 @endpoint(
-    blueprint,
     "threads_messages",
     "GET",
     "api/threads/{id}/messages",

@@ -25,11 +25,11 @@ from shared.ingestion.unpacking.formats import (
 from shared.ingestion.unpacking.limits import UnpackBudget, UnpackLimits
 from shared.ingestion.unpacking.streams import (
     Compression,
+    Inflated,
     Readable,
     Spending,
     buffered,
     compression_of,
-    inflated,
 )
 from shared.ingestion.unpacking.tar import BLOCK, EntryKind, is_tar_header, read_tar
 from shared.ingestion.unpacking.zips import read_zip
@@ -121,7 +121,7 @@ def _zip_members(
 def _member(name: str, content: Readable, budget: UnpackBudget, on_skip: OnSkip) -> Iterator[Member]:
     stream = buffered(content)
     if compression_of(stream.peek(PEEK)) is Compression.GZ:
-        stream = buffered(Spending(inflated(stream, Compression.GZ, name), budget, name))
+        stream = buffered(Spending(Inflated(stream, Compression.GZ, name), budget, name))
     kind = _kind(name, stream.peek(PEEK))
     if isinstance(kind, MemberKind):
         yield Member(name, kind, stream)

@@ -17,7 +17,6 @@ from shared.core.child_processes import ChildProcess, Command
 from shared.documents.sources import Source
 from shared.ingestion.errors import ArchiveTooLargeError
 from shared.ingestion.fetcher import FetchContext, Fetched
-from shared.pipeline.retry.loops import with_backoff
 
 DEFAULT_PORT = 873
 CONNECT_SECONDS = 30
@@ -90,12 +89,7 @@ async def fetch_rsync(source: Source, around: FetchContext) -> AsyncGenerator[Fe
     address = rsync_address(source.url, around.policy)
     target = around.folder / "rsync"
     target.mkdir(exist_ok=True)
-    left_out = await with_backoff(
-        lambda: _copy_all(program, address, target, around),
-        around.backoff,
-        what=f"fetching {source.name}",
-        sleep=around.sleep,
-    )
+    left_out = await around.retried(lambda: _copy_all(program, address, target, around), source)
     for path in await asyncio.to_thread(_files, target):
         with around.spool() as spool:
             await asyncio.to_thread(spool.copy, path)

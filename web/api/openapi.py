@@ -53,7 +53,7 @@ class Described:
     answers: Answers
     query: type[QueryParameters] | None = None
     body: type[BaseModel] | str | None = None
-    path_parameters: Mapping[str, str] = field(default_factory=dict)
+    ids: Mapping[str, str] = field(default_factory=dict)
     needs_key: bool = False
 
 
@@ -61,30 +61,14 @@ OPERATIONS: dict[tuple[str, str], Described] = {}
 
 
 def documented(
-    method: str,
-    path: str,
-    answers: Answers,
-    *,
-    query: type[QueryParameters] | None = None,
-    body: type[BaseModel] | str | None = None,
-    ids: Mapping[str, str] | None = None,
-    needs_key: bool = False,
-    name: str = "",
+    method: str, path: str, answers: Answers, *, name: str = "", **described: Any
 ) -> Callable[[Function], Function]:
     """Add a function to the document. The first line of its docstring becomes the summary."""
 
     def remember(function: Function) -> Function:
         summary = (function.__doc__ or function.__name__.replace("_", " ").capitalize()).strip()
         OPERATIONS[method, path] = Described(
-            method,
-            path,
-            name or function.__name__,
-            summary.partition("\n")[0],
-            answers,
-            query=query,
-            body=body,
-            path_parameters=ids or {},
-            needs_key=needs_key,
+            method, path, name or function.__name__, summary.partition("\n")[0], answers, **described
         )
         return function
 
@@ -176,7 +160,7 @@ def _content(description: str, media: str, model: type[BaseModel] | None) -> dic
 def _in_path(operation: Described) -> list[dict[str, Any]]:
     return [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string", "pattern": pattern}}
-        for name, pattern in operation.path_parameters.items()
+        for name, pattern in operation.ids.items()
     ]
 
 

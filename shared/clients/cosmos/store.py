@@ -129,6 +129,12 @@ class Store:
             for item in items:
                 yield item
 
+    async def query_documents(
+        self, model: type[Model], query: NamedQuery, session: Session, **parameters: Any
+    ) -> list[Model]:
+        """All that a query finds, as models."""
+        return [read_document(model, row) async for row in self.query(query, session, **parameters)]
+
     async def query_by_ids(
         self, query: NamedQuery, ids: Collection[str], session: Session
     ) -> list[dict[str, Any]]:

@@ -112,10 +112,10 @@ def _zip_members(
     budget = UnpackBudget(limits, path.stat().st_size)
     for entry in read_zip(path, limits):
         budget.count_member(entry.name)
-        if entry.is_file:
+        if entry.kind is EntryKind.FILE:
             yield from _member(entry.name, Spending(entry, budget, entry.name), budget, on_skip)
-        elif entry.what != "folder":
-            on_skip(SkippedMember(entry.name, f"a {entry.what} is not read"))
+        elif entry.kind is not EntryKind.FOLDER:
+            on_skip(SkippedMember(entry.name, f"a {entry.kind} is not read"))
 
 
 def _member(name: str, content: Readable, budget: UnpackBudget, on_skip: OnSkip) -> Iterator[Member]:

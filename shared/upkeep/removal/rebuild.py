@@ -10,7 +10,6 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.archives import Archive
 from shared.documents.chunks import Chunk
-from shared.documents.containers import read_document
 from shared.documents.messages import Message
 from shared.documents.prepared_message import prepare_message
 from shared.documents.queries.chunks import CHUNK_ARCHIVES_OF_THREAD, CHUNKS_OF_THREAD
@@ -46,10 +45,9 @@ async def rebuild_thread(
 
     `sources` has the source of each archive. The caller holds the threading lease and has dropped the thread.
     """
-    messages = [
-        read_document(Message, row)
-        async for row in clients.store.query(MESSAGES_OF_THREAD, session, partition_value=thread_id)
-    ]
+    messages = await clients.store.query_documents(
+        Message, MESSAGES_OF_THREAD, session, partition_value=thread_id
+    )
     await _update_indexed_threads(clients, thread_id, messages, sources, session)
     thread_of: dict[str, str] = {}
     for archive in sorted({archive for message in messages for archive in message.archive_ids}):
@@ -111,12 +109,9 @@ async def _move(
     """Move them to their new threads: created there first, then deleted here."""
     if not moved:
         return
-    found = [
-        read_document(Chunk, row)
-        async for row in clients.store.query(CHUNKS_OF_THREAD, session, partition_value=old)
-    ]
-    chunks = [row for row in found if row.message_key in moved]
     store = clients.store
+    found = await store.query_documents(Chunk, CHUNKS_OF_THREAD, session, partition_value=old)
+    chunks = [chunk for chunk in found if chunk.message_key in moved]
     await store.upsert_all(
         [chunk.model_copy(update={"thread_id": moved[chunk.message_key]}) for chunk in chunks], session
     )

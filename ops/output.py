@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from shared.core.times import in_one_unit
-
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -133,6 +131,8 @@ def fields(pairs: Iterable[tuple[str, object]]) -> None:
 
 
 def ago(moment: datetime | None, now: datetime | None = None) -> str:
+    from shared.core.times import in_one_unit
+
     if moment is None:
         return ""
     return in_one_unit(((now or datetime.now(UTC)) - moment).total_seconds())

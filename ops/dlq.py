@@ -182,22 +182,31 @@ def _selection(
     everything: All = False,
     limit: AtMost = None,
 ) -> "LetterSelection":
-    from shared.upkeep.deadletters.selection import LetterSelection
-
     if not (queues or group or everything):
         raise CommandError(Code.USAGE, "Say which: name a queue, a --group, or --all.")
     if sequence and len(queues or []) != 1:
         raise CommandError(
             Code.USAGE, "Sequence numbers are a queue's own: name the one queue that they are of."
         )
+    times = {"since": moment(since, "--since"), "before": moment(before, "--before")}
+    return _letters(queues, group, sequence, event_type, **times, limit=limit)
+
+
+def _letters(
+    queues: list[str] | None,
+    group: list[str] | None = None,
+    sequence: list[int] | None = None,
+    event_type: list[str] | None = None,
+    **more: Any,
+) -> "LetterSelection":
+    from shared.upkeep.deadletters.selection import LetterSelection
+
     return LetterSelection(
         queues=_named(queues),
         groups=group or [],
         sequence_numbers=sequence or [],
         event_types=event_type or [],
-        since=moment(since, "--since"),
-        before=moment(before, "--before"),
-        limit=limit,
+        **more,
     )
 
 
@@ -262,21 +271,10 @@ def _named(queues: list[str] | None) -> list[str]:
         raise CommandError(Code.USAGE, str(error)) from None
 
 
-def _chosen(
-    queues: list[str] | None,
-    *,
-    group: list[str] | None = None,
-    sequence: list[int] | None = None,
-    event_type: list[str] | None = None,
-) -> "list[Diagnosed]":
-    from shared.upkeep.deadletters.selection import LetterSelection, choose
+def _chosen(queues: list[str] | None, **conditions: Any) -> "list[Diagnosed]":
+    from shared.upkeep.deadletters.selection import choose
 
-    selection = LetterSelection(
-        queues=_named(queues),
-        groups=group or [],
-        sequence_numbers=sequence or [],
-        event_types=event_type or [],
-    )
+    selection = _letters(queues, **conditions)
     return run_command(lambda clients: choose(clients, selection))
 
 

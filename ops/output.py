@@ -18,7 +18,6 @@ WIDTH = 100
 _UNSEEN = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]"
 )
-_UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 
 
 def clean(text: object) -> str:
@@ -81,11 +80,11 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-def print_note(text: str, *, style: str | None = None) -> None:
+def print_note(text: str) -> None:
     """Prose, for people: on standard error."""
     from rich.text import Text
 
-    _console(stderr=True).print(Text(clean(text), style=style or ""))
+    _console(stderr=True).print(Text(clean(text)))
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> None:
@@ -131,20 +130,12 @@ def fields(pairs: Iterable[tuple[str, object]]) -> None:
     _console().print(made)
 
 
-def seconds(value: float | None) -> str:
-    """A span of time in one unit: `42 s`, `7 min`, `3 d`."""
-    if value is None:
-        return ""
-    for size, unit in _UNITS:
-        if value >= size:
-            return f"{value / size:.0f} {unit}"
-    return f"{max(0, value):.0f} s"
-
-
 def ago(moment: datetime | None, now: datetime | None = None) -> str:
+    from shared.core.times import in_one_unit
+
     if moment is None:
         return ""
-    return seconds(((now or datetime.now(UTC)) - moment).total_seconds())
+    return in_one_unit(((now or datetime.now(UTC)) - moment).total_seconds())
 
 
 def confirm(question: str, *, yes: bool) -> None:

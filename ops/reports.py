@@ -10,7 +10,6 @@ from ops.output import clean, print_json, print_note, table, two_lines
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
-    from shared.retrieval.read_models import ReportDetail
 
 
 def report(
@@ -24,7 +23,9 @@ def report(
     """List the current reports, the newest first; or print one as Markdown, with its citations."""
     if id_ is None:
         return _list(source, limit, json=json)
-    detail = run_command(lambda clients: _detail(clients, id_))
+    from shared.retrieval.reports import report_detail
+
+    detail = run_command(lambda clients: report_detail(clients, id_))
     if json:
         return print_json(detail.model_dump(mode="json", by_alias=True))
     typer.echo(clean(detail.summary.content_markdown if detail.summary else detail.title))
@@ -59,9 +60,3 @@ def _list(source: str | None, limit: int, *, json: bool) -> None:
         empty="There are no reports yet.",
     )
     return None
-
-
-async def _detail(clients: "Clients", id_: str) -> "ReportDetail":
-    from shared.retrieval.reports import report_detail
-
-    return await report_detail(clients, id_)

@@ -10,8 +10,7 @@ from ops.options import Json
 from ops.output import print_json, print_note, table
 
 if TYPE_CHECKING:
-    from shared.clients.connections import Clients
-    from shared.retrieval.search import SearchAsked, SearchResult
+    from shared.retrieval.search import SearchAsked
 
 
 def search(
@@ -22,16 +21,10 @@ def search(
     json: Json = False,
 ) -> None:
     """Search all mail, by words and by meaning."""
-    from shared.retrieval.search import found_items
+    from shared.retrieval.search import find, found_items
 
     wanted = _asked(q=query, mode="words" if words else "hybrid", source=source, limit=limit)
-
-    async def work(clients: "Clients") -> "SearchResult":
-        from shared.retrieval.search import find
-
-        return await find(clients, wanted)
-
-    found = run_command(work)
+    found = run_command(lambda clients: find(clients, wanted))
     items = found_items(found.hits)
     if json:
         shown = [item.model_dump(mode="json", by_alias=True) for item in items]

@@ -40,12 +40,10 @@ def list_(json: Json = False) -> None:
 
     async def work(clients: "Clients") -> "list[Source]":
         from shared.clients.cosmos.session import Session
-        from shared.documents.containers import read_document
         from shared.documents.queries.sources import ALL_SOURCES
         from shared.documents.sources import Source
 
-        rows = clients.store.query(ALL_SOURCES, Session())
-        return [read_document(Source, row) async for row in rows]
+        return await clients.store.query_documents(Source, ALL_SOURCES, Session())
 
     found = run_command(work)
     if json:

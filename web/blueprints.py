@@ -2,18 +2,20 @@
 
 import azure.functions as func
 
-from web.api.archives import blueprint as archives
-from web.api.digests import blueprint as digests_on_demand
-from web.api.drafts import blueprint as drafts
-from web.api.feeds import blueprint as feeds
-from web.api.health import blueprint as health
-from web.api.messages import blueprint as messages
-from web.api.openapi import blueprint as openapi
-from web.api.operations import blueprint as operations
-from web.api.reports import blueprint as reports
-from web.api.search import blueprint as search
-from web.api.sources import blueprint as sources
-from web.api.threads import blueprint as threads
+from web.api import (  # noqa: F401 - their functions enter the API's blueprint when they are imported
+    archives,
+    digests,
+    drafts,
+    feeds,
+    health,
+    messages,
+    operations,
+    reports,
+    search,
+    sources,
+    threads,
+)  # fmt: skip
+from web.api.openapi import blueprint as api
 from web.operator.pages import blueprint as operator_pages
 from web.pages.archives import blueprint as archives_pages
 from web.pages.drafts import blueprint as draft_pages
@@ -27,19 +29,8 @@ from web.rendering import blueprint as static
 
 BLUEPRINTS: tuple[func.Blueprint, ...] = (
     operator_pages,
-    archives,
-    health,
-    operations,
-    sources,
+    api,
     static,
-    digests_on_demand,
-    drafts,
-    feeds,
-    messages,
-    openapi,
-    reports,
-    search,
-    threads,
     archives_pages,
     draft_pages,
     home_page,

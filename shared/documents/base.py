@@ -1,5 +1,6 @@
 """Fields and behaviour that all documents share."""
 
+import zlib
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Self
@@ -15,7 +16,6 @@ from pydantic import (
 )
 
 from shared.core.times import stored_time
-from shared.documents.partitioning import partition_of_thread
 
 
 def _in_utc(value: datetime) -> datetime:
@@ -71,12 +71,15 @@ class Document(BaseModel):
 
     @classmethod
     def partition_of(cls, partition_value: str) -> str:
-        """The partition key for this partition value. Threads share partitions, other documents do not."""
-        return (
-            partition_value
-            if cls.shared_partitions is None
-            else partition_of_thread(partition_value, cls.shared_partitions)
-        )
+        """The partition key for this partition value: itself, or a hash of it where threads share partitions.
+
+        Cosmos DB writes documents of one partition in one batch. With a partition a thread, an archive would
+        be hundreds of small calls. The number of partitions is part of what is stored: changing it is a
+        migration (docs/scale.md).
+        """
+        if cls.shared_partitions is None:
+            return partition_value
+        return f"{zlib.crc32(partition_value.encode()) % cls.shared_partitions:03d}"
 
     def to_cosmos(self) -> dict[str, Any]:
         return self.model_dump(mode="json", by_alias=True)

@@ -22,7 +22,7 @@ from shared.documents.runs import Run
 from shared.documents.sources import Source
 from shared.documents.summaries import Summary, TokenAccount
 from shared.documents.threads import Thread, ThreadEntry
-from shared.documents.upgrades import upgrade_document
+from shared.documents.upgrades import migrations
 
 DOCUMENTS: dict[str, type[Document]] = {
     document.container: document
@@ -161,7 +161,7 @@ def read_document(model: type[Model], stored: dict[str, Any]) -> Model:
     Others store documents without `created_at`, and some queries leave it out: then it is the time of the
     last write, as far as that is known.
     """
-    upgraded = upgrade_document(model.container, stored, model.current_version)
+    upgraded = migrations.upgrade(model.container, stored, model.current_version)
     if "created_at" not in upgraded:
         upgraded = {**upgraded, "created_at": datetime.fromtimestamp(stored.get("_ts", 0), UTC)}
     try:

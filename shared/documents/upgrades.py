@@ -69,7 +69,3 @@ def _parsed(version: str) -> tuple[int, ...]:
 
 migrations = Migrations()
 """The steps of this app; each stands beside the model that it serves."""
-
-
-def upgrade_document(container: str, stored: Stored, current: str) -> Stored:
-    return migrations.upgrade(container, stored, current)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 Vectors: TypeAlias = NDArray[np.float32]
 
 
-class Encoder(Protocol):
-    """A model in this process."""
+class DescribedModel(Protocol):
+    """What goes into documents and events: model, backend, dimension."""
 
     @property
     def model(self) -> str: ...
@@ -24,6 +24,10 @@ class Encoder(Protocol):
     @property
     def window(self) -> int:
         """How many tokens of a text count, special tokens included."""
+
+
+class Encoder(DescribedModel, Protocol):
+    """A model in this process."""
 
     @property
     def token_budget(self) -> int:

@@ -11,11 +11,3 @@ def load_openvino(folder: str, precision: str, threads: int | None, token_budget
 
     chosen = None if precision == "auto" else Precision(precision)
     return OpenVinoEncoder(Path(folder), precision=chosen, threads=threads, token_budget=token_budget)
-
-
-def load_sentence_transformer(
-    model: str, path: str | None, threads: int | None, token_budget: int | None
-) -> Encoder:
-    from shared.embedding.sentence_transformer import SentenceTransformerEncoder  # noqa: PLC0415 - likewise
-
-    return SentenceTransformerEncoder(model, path=path, threads=threads, token_budget=token_budget)

@@ -32,6 +32,6 @@ def encoder_spec(settings: Settings) -> EncoderSpec:
     }
     if settings.EMBEDDING_BACKEND == "sentencetransformers":
         arguments = {"model": settings.EMBEDDING_MODEL, "path": None if path is None else str(path), **common}
-        return EncoderSpec("shared.embedding.encoder_loading:load_sentence_transformer", arguments)
+        return EncoderSpec("shared.embedding.sentence_transformer:SentenceTransformerEncoder", arguments)
     arguments = {"folder": str(path or DEFAULT_FOLDER), "precision": settings.EMBEDDING_PRECISION, **common}
     return EncoderSpec("shared.embedding.encoder_loading:load_openvino", arguments)

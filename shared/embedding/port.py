@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from shared.core.errors import PermanentError, UnencodableTextError
-from shared.embedding.encoder import Vectors
+from shared.embedding.encoder import DescribedModel, Vectors
 
 
 @dataclass
@@ -25,17 +25,8 @@ class EncodingResult:
         raise UnencodableTextError(f"{message}: {self.failed[index]}") from self.failed[index]
 
 
-class Embedder(Protocol):
-    """Texts in, vectors out. What goes into documents and events: model, backend, dimension."""
-
-    @property
-    def model(self) -> str: ...
-    @property
-    def backend(self) -> str: ...
-    @property
-    def dimension(self) -> int: ...
-    @property
-    def window(self) -> int: ...
+class Embedder(DescribedModel, Protocol):
+    """Texts in, vectors out."""
 
     async def count_tokens(self, texts: Sequence[str]) -> list[int]: ...
 

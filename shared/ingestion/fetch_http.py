@@ -1,8 +1,7 @@
 """http(s): conditional, resumed where it broke off, redirects followed by hand, each hop checked."""
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator
 from typing import Any
 from urllib.parse import unquote
 
@@ -15,7 +14,6 @@ from shared.core.retry_after import retry_after_seconds
 from shared.documents.sources import Source
 from shared.ingestion.fetcher import FetchContext, Fetched
 from shared.ingestion.spool import Spool
-from shared.pipeline.retry.loops import with_backoff
 
 MAX_REDIRECTS = 5
 CONNECT_SECONDS = 30.0
@@ -30,10 +28,7 @@ async def fetch_http(source: Source, around: FetchContext) -> AsyncGenerator[Fet
     """The file at the source's address, unless it is the one that the cursor knows."""
     with around.spool() as spool:
         transfer = _Transfer(source, around, spool)
-        changed = await with_backoff(
-            transfer.attempt, around.backoff, what=f"fetching {source.name}", sleep=around.sleep
-        )
-        if changed:
+        if await around.retried(transfer.attempt, source):
             spool.flush()
             yield Fetched(
                 spool.path, spool.sha256, spool.size, transfer.filename, source.url, transfer.cursor()
@@ -63,17 +58,15 @@ class _Transfer:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise FetchError(f"{redacted_url(self._source.url)}: {type(error).__name__}: {error}") from error
 
-    @asynccontextmanager
-    async def _session(self) -> AsyncIterator[aiohttp.ClientSession]:
+    def _session(self) -> aiohttp.ClientSession:
         idle = self._around.settings.SOURCE_IDLE_SECONDS
-        async with aiohttp.ClientSession(
+        return aiohttp.ClientSession(
             connector=checked_connector(self._around.policy),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=idle),
             auto_decompress=False,  # an archive that is compressed stays so
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": "rough-consensus", "Accept-Encoding": "identity"},
-        ) as session:
-            yield session
+        )
 
     async def _follow(self, session: aiohttp.ClientSession) -> bool:
         url = check_http_url(self._source.url, self._around.policy)

@@ -16,7 +16,6 @@ from shared.documents.sources import Source
 from shared.ingestion.fetcher import FetchContext, Fetched
 from shared.ingestion.imap_client import ImapServer, Mailbox, MailboxMessage
 from shared.ingestion.spool import Spool
-from shared.pipeline.retry.loops import with_backoff
 
 log = logging.getLogger(__name__)
 LARGEST_MESSAGE = 64 * 1024 * 1024
@@ -86,9 +85,7 @@ async def fetch_imap(
                 around.settings.ARCHIVE_MAX_BYTES,
             )
 
-        cursor = await with_backoff(
-            attempt, around.backoff, what=f"fetching {source.name}", sleep=around.sleep
-        )
+        cursor = await around.retried(attempt, source)
         if cursor is not None and spool.size:
             name = f"{address.mailbox}-{cursor['uidvalidity']}-{cursor['last_uid']}.mbox"
             yield Fetched(spool.path, spool.sha256, spool.size, name, source.url, cursor)

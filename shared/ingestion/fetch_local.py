@@ -8,11 +8,9 @@ from urllib.parse import unquote, urlsplit
 from shared.clients.outbound import SourceError
 from shared.documents.sources import Source
 from shared.ingestion.fetcher import FetchContext, Fetched
-from shared.ingestion.spool import Spool
 from shared.settings.app import Settings
 
 MAX_FILES = 2000
-PIECE = 1024 * 1024
 
 
 async def fetch_local(source: Source, around: FetchContext) -> AsyncGenerator[Fetched, None]:
@@ -26,7 +24,7 @@ async def fetch_local(source: Source, around: FetchContext) -> AsyncGenerator[Fe
         if known.get(path.name) == version:
             continue
         with around.spool() as spool:
-            await asyncio.to_thread(_copy, path, spool)
+            await asyncio.to_thread(spool.copy, path)
             seen = {**seen, path.name: version}
             cursor = {"url": source.url, "files": seen}
             yield Fetched(spool.path, spool.sha256, spool.size, path.name, path.as_uri(), cursor)
@@ -57,10 +55,3 @@ def _files(path: Path) -> list[Path]:
     if len(found) > MAX_FILES:
         raise SourceError(f"{path}: it has more than {MAX_FILES} files")
     return found
-
-
-def _copy(path: Path, spool: Spool) -> None:
-    with path.open("rb") as file:
-        while piece := file.read(PIECE):
-            spool.write(piece)
-    spool.flush()

@@ -6,7 +6,6 @@ lease that runs out; the source stays due until a fetch of it has ended, so that
 """
 
 import uuid
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -15,7 +14,6 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
 from shared.clients.telemetry.tracing import span
 from shared.core.times import stored_time
-from shared.documents.containers import read_document
 from shared.documents.operations import Operation
 from shared.documents.queries.sources import DUE_SOURCES
 from shared.documents.sources import Source
@@ -48,16 +46,10 @@ async def request_fetch(
     return Requested(operation.id, is_new=True)
 
 
-async def due_sources(clients: Clients, now: datetime) -> AsyncIterator[Source]:
-    moment = stored_time(now)
-    async for stored in clients.store.query(DUE_SOURCES, Session(), now=moment):
-        yield read_document(Source, stored)
-
-
 async def request_due_fetches(clients: Clients, now: datetime) -> list[str]:
     """Ask for every source whose time has come; the new operations."""
     asked = []
-    async for source in due_sources(clients, now):
+    for source in await clients.store.query_documents(Source, DUE_SOURCES, Session(), now=stored_time(now)):
         requested = await request_fetch(source, clients, requested_by="timer", now=now)
         if isinstance(requested, Requested) and requested.is_new:
             asked.append(requested.operation_id)

@@ -17,8 +17,6 @@ from shared.core.child_processes import ChildProcess, Command
 from shared.documents.sources import Source
 from shared.ingestion.errors import ArchiveTooLargeError
 from shared.ingestion.fetcher import FetchContext, Fetched
-from shared.ingestion.spool import Spool
-from shared.pipeline.retry.loops import with_backoff
 
 DEFAULT_PORT = 873
 CONNECT_SECONDS = 30
@@ -26,7 +24,6 @@ LOOK_SECONDS = 0.5
 SHOWN_ERROR = 500
 SHOWN_NAMES = 10
 MAX_FILES = 10_000
-PIECE = 1024 * 1024
 _OVER = b" is over max-size"
 _HOST = r"(?P<host>[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\])"
 _MODULE = r"(?P<module>[A-Za-z0-9_][A-Za-z0-9_.-]{0,99})"
@@ -92,15 +89,10 @@ async def fetch_rsync(source: Source, around: FetchContext) -> AsyncGenerator[Fe
     address = rsync_address(source.url, around.policy)
     target = around.folder / "rsync"
     target.mkdir(exist_ok=True)
-    left_out = await with_backoff(
-        lambda: _copy_all(program, address, target, around),
-        around.backoff,
-        what=f"fetching {source.name}",
-        sleep=around.sleep,
-    )
+    left_out = await around.retried(lambda: _copy_all(program, address, target, around), source)
     for path in await asyncio.to_thread(_files, target):
         with around.spool() as spool:
-            await asyncio.to_thread(_hash, path, spool)
+            await asyncio.to_thread(spool.copy, path)
             inside = path.relative_to(target).as_posix()
             yield Fetched(
                 spool.path, spool.sha256, spool.size, path.name, f"{source.url.rstrip('/')}/{inside}", {}
@@ -179,10 +171,3 @@ async def _left_out(process: ChildProcess) -> list[str]:
 
 def _files(target: Path) -> list[Path]:
     return sorted(path for path in target.rglob("*") if path.is_file() and not path.is_symlink())
-
-
-def _hash(path: Path, spool: Spool) -> None:
-    with path.open("rb") as file:
-        while piece := file.read(PIECE):
-            spool.write(piece)
-    spool.flush()

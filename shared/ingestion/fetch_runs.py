@@ -4,10 +4,10 @@ import asyncio
 import logging
 import os
 import tempfile
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,6 @@ from shared.ingestion.storing import Incoming, Stored, store_archive
 from shared.ingestion.unpacking.errors import ArchiveError
 from shared.pipeline.retry.loops import AbandonedError, with_backoff
 from shared.pipeline.retry.policies import Backoff
-from shared.settings.app import Settings
 
 log = logging.getLogger(__name__)
 LEASE_SLACK = timedelta(minutes=5)  # beyond the time that a fetch may take
@@ -59,17 +58,15 @@ FETCHERS: Mapping[str, Fetcher] = {
 
 @dataclass(frozen=True)
 class FetchRun:
-    """How a run works: time, names and secrets, as dependencies."""
+    """How a run works: names and secrets, as dependencies."""
 
-    now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     resolve: Resolve = system_resolver
     secrets: Mapping[str, str] = field(default_factory=lambda: os.environ)
     progress: Callable[[str], None] = field(default=lambda _step: None)
 
-    def surroundings(self, settings: Settings, folder: Path) -> FetchContext:
-        policy = AddressPolicy.parse(settings.SOURCE_ALLOWED_HOSTS, self.resolve)
-        return FetchContext(settings, folder, policy, self.sleep, self.secrets)
+    def surroundings(self, clients: Clients, folder: Path) -> FetchContext:
+        policy = AddressPolicy.parse(clients.settings.SOURCE_ALLOWED_HOSTS, self.resolve)
+        return FetchContext(clients.settings, folder, policy, clients.runtime.sleep, self.secrets)
 
 
 async def run_operation(
@@ -81,29 +78,28 @@ async def run_operation(
     operation = await clients.store.read(Operation, operation_id, operation_id, session)
     if operation.status in DONE:
         return operation
-    source = await _lease(operation, clients, session, run.now)
+    source = await _lease(operation, clients, session)
     if isinstance(source, str):
-        return await _finish(operation, clients, session, run, OperationStatus.SKIPPED, source)
-    started = {"status": OperationStatus.RUNNING.value, "started_at": stored_time(run.now())}
+        return await _finish(operation, clients, session, OperationStatus.SKIPPED, source)
+    started = {"status": OperationStatus.RUNNING.value, "started_at": stored_time(clients.runtime.now())}
     await _patch_operation(operation, clients, session, started)
     try:
         cursor = await _fetch_all(operation, source, clients, run)
     except Exception as error:
         log.exception("the fetch of %s failed", source.name)
         given = IngestionAttempt(source.name, source.source_type, source.url, operation.created_at)
-        failure = await record_ingestion_failure(error, given, clients, now=run.now())
+        failure = await record_ingestion_failure(error, given, clients, now=clients.runtime.now())
         outcome = f"{failure.error_type}: {failure.message}"
-        await _release(operation, source, clients, run, error=outcome)
-        return await _finish(operation, clients, session, run, OperationStatus.FAILED, outcome)
-    await _release(operation, source, clients, run, cursor=cursor)
+        await _release(operation, source, clients, error=outcome)
+        return await _finish(operation, clients, session, OperationStatus.FAILED, outcome)
+    await _release(operation, source, clients, cursor=cursor)
     run.progress("released")
-    return await _finish(operation, clients, session, run, OperationStatus.SUCCEEDED, None)
+    return await _finish(operation, clients, session, OperationStatus.SUCCEEDED, None)
 
 
-async def _lease(
-    operation: Operation, clients: Clients, session: Session, now: Callable[[], datetime]
-) -> Source | str:
+async def _lease(operation: Operation, clients: Clients, session: Session) -> Source | str:
     """The source, leased for as long as a fetch may take; or why it is not."""
+    now = clients.runtime.now
     for _ in range(LEASE_TRIES):
         source = await clients.store.find(Source, operation.source, operation.source, session)
         if source is None:
@@ -123,7 +119,7 @@ async def _fetch_all(operation: Operation, source: Source, clients: Clients, run
     """Fetch and store file by file; the cursor after the last."""
     limit = clients.settings.SOURCE_TIMEOUT_SECONDS
     with tempfile.TemporaryDirectory(prefix="ingestion-") as folder:
-        around = run.surroundings(clients.settings, Path(folder))
+        around = run.surroundings(clients, Path(folder))
         try:
             async with asyncio.timeout(limit):
                 return await _take_files(operation, source, around, clients, run)
@@ -204,10 +200,10 @@ async def _store(
     )
     with span("archive fetched", attributes={"pipeline.source": source.name}):
         return await with_backoff(
-            lambda: store_archive(incoming, clients, now=run.now, progress=run.progress),
+            lambda: store_archive(incoming, clients, progress=run.progress),
             Backoff.from_settings(clients.settings),
             what=f"storing {fetched.filename}",
-            sleep=run.sleep,
+            sleep=clients.runtime.sleep,
         )
 
 
@@ -215,15 +211,14 @@ async def _release(
     operation: Operation,
     source: Source,
     clients: Clients,
-    run: FetchRun,
     *,
     cursor: dict[str, Any] | None = None,
     error: str | None = None,
 ) -> None:
     """Write what came of it and when the next is due, and let go; unless the lease is another's by now."""
-    now = stored_time(run.now())
+    now = stored_time(clients.runtime.now())
     current = await clients.store.read(Source, source.id, source.id, Session())
-    following = next_fetch(current, run.now())
+    following = next_fetch(current, clients.runtime.now())
     outcome: dict[str, Any] = {
         "last_fetch_at": now,
         "last_fetch_error": error,
@@ -244,11 +239,10 @@ async def _finish(
     operation: Operation,
     clients: Clients,
     session: Session,
-    run: FetchRun,
     status: OperationStatus,
     error: str | None,
 ) -> Operation:
-    changes = {"status": status.value, "finished_at": stored_time(run.now()), "error": error}
+    changes = {"status": status.value, "finished_at": stored_time(clients.runtime.now()), "error": error}
     return await _patch_operation(operation, clients, session, changes)
 
 

@@ -5,17 +5,19 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from shared.clients.outbound import AddressPolicy, SourceError
 from shared.documents.sources import Source
 from shared.ingestion.spool import Spool
+from shared.pipeline.retry.loops import with_backoff
 from shared.pipeline.retry.policies import Backoff
 from shared.settings.app import Settings
 
 # Only settings with this prefix can be named in a source: otherwise one could send any secret anywhere.
 SECRET_PREFIX = "SOURCE_SECRET_"  # noqa: S105 - a name, not a secret
 KEY_VAULT_REFERENCE = "@Microsoft.KeyVault("
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -40,9 +42,9 @@ class FetchContext:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     secrets: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
-    @property
-    def backoff(self) -> Backoff:
-        return Backoff.from_settings(self.settings)
+    async def retried(self, fetch: Callable[[], Awaitable[Result]], source: Source) -> Result:
+        backoff = Backoff.from_settings(self.settings)
+        return await with_backoff(fetch, backoff, what=f"fetching {source.name}", sleep=self.sleep)
 
     def spool(self, name: str = "fetched") -> Spool:
         return Spool(self.folder / name, self.settings.ARCHIVE_MAX_BYTES)

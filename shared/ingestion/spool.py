@@ -6,6 +6,8 @@ from typing import Self
 
 from shared.ingestion.errors import ArchiveTooLargeError
 
+PIECE = 1024 * 1024
+
 
 class Spool:
     def __init__(self, path: Path, limit: int) -> None:
@@ -27,6 +29,12 @@ class Spool:
         self._file.write(piece)
         self._hash.update(piece)
         self.size += len(piece)
+
+    def copy(self, path: Path) -> None:
+        with path.open("rb") as file:
+            while piece := file.read(PIECE):
+                self.write(piece)
+        self.flush()
 
     def restart(self) -> None:
         self._file.seek(0)

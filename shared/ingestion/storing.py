@@ -11,7 +11,7 @@ published again. The broker drops it where it has seen it lately, and parsing ha
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
@@ -65,11 +65,10 @@ async def store_archive(
     incoming: Incoming,
     clients: Clients,
     *,
-    now: Callable[[], datetime] = lambda: datetime.now(UTC),
     progress: Progress = lambda _step: None,
 ) -> Stored:
     """Store the file and announce it, or find that it was already. ArchiveError where it is no mail."""
-    session = Session()
+    session, now = Session(), clients.runtime.now
     await _check_source(incoming, clients)
     known = await _find(incoming, clients, session)
     if known is None:

@@ -2,9 +2,8 @@
 
 import asyncio
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from shared.clients.connections import Clients
@@ -32,12 +31,10 @@ async def take_upload(
     upload: Upload,
     clients: Clients,
     *,
-    now: Callable[[], datetime] = lambda: datetime.now(UTC),
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     progress: Callable[[str], None] = lambda _step: None,
 ) -> Stored:
     """Store it. ArchiveError where it is no mail, which is the sender's to know; other failures are told."""
-    started = now()
+    started = clients.runtime.now()
     with (
         span("upload", attributes={"pipeline.source": upload.source}),
         tempfile.TemporaryDirectory(prefix="upload-") as folder,
@@ -56,16 +53,16 @@ async def take_upload(
         )
         try:
             return await with_backoff(
-                lambda: store_archive(incoming, clients, now=now, progress=progress),
+                lambda: store_archive(incoming, clients, progress=progress),
                 Backoff.from_settings(clients.settings),
                 what=f"storing the upload {upload.filename}",
-                sleep=sleep,
+                sleep=clients.runtime.sleep,
             )
         except AbandonedError as error:
             if isinstance(error.__cause__, ArchiveError):
                 raise error.__cause__ from None
             given = IngestionAttempt(upload.source, SourceType.UPLOAD, incoming.source_url, started)
-            await record_ingestion_failure(error, given, clients, now=now())
+            await record_ingestion_failure(error, given, clients, now=clients.runtime.now())
             raise
 
 

@@ -7,7 +7,6 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.archives import Archive
 from shared.documents.chunks import Chunk
-from shared.documents.containers import read_document
 from shared.documents.messages import Message
 from shared.documents.queries.messages import MESSAGES_OF_THREAD, THREADS_OF_MESSAGES
 from shared.documents.queries.several_containers import first_with_id
@@ -25,8 +24,10 @@ Model = TypeVar("Model", Chunk, Message, Report)
 
 async def find_by_id(clients: Clients, model: type[Model], id_: str) -> Model:
     """A document by its id alone: its partition is not part of its address."""
-    async for found in clients.store.query(first_with_id(model.container), Session(), id=id_):
-        return read_document(model, found)
+    for found in await clients.store.query_documents(
+        model, first_with_id(model.container), Session(), id=id_
+    ):
+        return found
     raise NotFoundError(f"There is no {model.__name__.lower()} with this id.")
 
 
@@ -61,8 +62,9 @@ async def resolved_thread(clients: Clients, id_: str) -> Thread:
 
 
 async def messages_of(clients: Clients, thread_id: str) -> list[Message]:
-    rows = clients.store.query(MESSAGES_OF_THREAD, Session(), partition_value=thread_id)
-    return [read_document(Message, row) async for row in rows]
+    return await clients.store.query_documents(
+        Message, MESSAGES_OF_THREAD, Session(), partition_value=thread_id
+    )
 
 
 async def cited_chunks(clients: Clients, citations: Sequence[Citation], thread_id: str) -> dict[str, Chunk]:

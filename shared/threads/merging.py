@@ -10,7 +10,6 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.documents.base import Document
 from shared.documents.chunks import Chunk
-from shared.documents.containers import read_document
 from shared.documents.messages import Message
 from shared.documents.queries.chunks import CHUNKS_OF_THREAD
 from shared.documents.queries.messages import MESSAGES_OF_THREAD
@@ -47,9 +46,7 @@ async def _move(
     session: Session,
 ) -> None:
     """Move one kind of document. A chunk's vector is updated before the old chunk goes: it is found by it."""
-    stored = [
-        read_document(model, row) async for row in clients.store.query(query, session, partition_value=old)
-    ]
+    stored = await clients.store.query_documents(model, query, session, partition_value=old)
     if not stored:
         return
     if model.partition_of(old) == model.partition_of(new):

@@ -80,7 +80,7 @@ class _Slice:
     """Those that the messages are in, changed or not."""
 
 
-class _Known:
+class LoadedThreads:
     """The loaded threads, behind the port that the threading algorithm reads from."""
 
     def __init__(self, states: Collection[ThreadState] = ()) -> None:
@@ -109,7 +109,7 @@ class Registry:
             loaded = await self._load(links, names, session)
             known = loaded.threads
             states = {name: ThreadState.from_document(known[name].threading) for name in known}
-            result = assign_links(links, _Known(states.values()))
+            result = assign_links(links, LoadedThreads(states.values()))
             threads = thread_documents(
                 result, known, messages, archive_id, source, self._clients.runtime.now()
             )

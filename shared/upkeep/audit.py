@@ -14,7 +14,6 @@ from shared.core.errors import PermanentError
 from shared.core.ids import audit_id, day_of_audit
 from shared.core.runtime import Runtime
 from shared.documents.audits import Audit, AuditStatus
-from shared.documents.containers import read_document
 from shared.documents.queries.audits import LAST_AUDITS
 
 
@@ -61,8 +60,19 @@ async def find_audit(store: Store, id_: str) -> Audit:
 
 
 async def last_audits(store: Store, limit: int = 10) -> list[Audit]:
-    found = store.query(LAST_AUDITS, Session(), limit=limit)
-    return [read_document(Audit, row) async for row in found]
+    return await store.query_documents(Audit, LAST_AUDITS, Session(), limit=limit)
+
+
+async def save_failed_audit(
+    clients: Clients, audit: Audit, error: BaseException, counts: Mapping[str, int]
+) -> None:
+    """It failed, or was interrupted, with what it had counted until then."""
+    status = AuditStatus.FAILED if isinstance(error, Exception) else AuditStatus.INTERRUPTED
+    failure, now = classify(error), clients.runtime.now()
+    outcome = f"{failure.error_type}: {failure.message}"
+    await save_audit(
+        clients.store, audit, now, status=status, counts=dict(counts), outcome=outcome, finished_at=now
+    )
 
 
 @asynccontextmanager
@@ -76,12 +86,7 @@ async def audited(
     try:
         yield counts
     except BaseException as error:
-        stopped = not isinstance(error, Exception)
-        status = AuditStatus.INTERRUPTED if stopped else AuditStatus.FAILED
-        failure = classify(error)
-        outcome = f"{failure.error_type}: {failure.message}"
-        now = runtime.now()
-        await save_audit(store, audit, now, status=status, counts=counts, outcome=outcome, finished_at=now)
+        await save_failed_audit(clients, audit, error, counts)
         raise
     done, now = AuditStatus.SUCCEEDED, runtime.now()
     await save_audit(store, audit, now, status=done, counts=counts, finished_at=now)

@@ -74,7 +74,7 @@ def test_the_settings_reach_the_encoder() -> None:
         "EMBEDDING_TOKEN_BUDGET": "2048",
     }
     spec = encoder_spec(load_settings({**LOCAL, **chosen}))
-    assert spec.factory == "shared.embedding.encoder_loading:load_sentence_transformer"
+    assert spec.factory == "shared.embedding.sentence_transformer:SentenceTransformerEncoder"
     assert spec.arguments == {
         "model": "intfloat/e5-small-v2",
         "path": "elsewhere",

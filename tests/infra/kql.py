@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from shared.clients.telemetry.metrics import METRICS, InstrumentSet
-from shared.clients.telemetry.span_attributes import COUNT_PREFIX, SPAN_ATTRIBUTES
+from tests.support.span_attributes import COUNT_PREFIX, SPAN_ATTRIBUTES
 
 __all__ = ["TABLES", "emitted", "problems_of", "produced"]
 

@@ -36,12 +36,14 @@ class Place:
 
     @property
     def clients(self) -> Clients:
-        return self.bench.clients
+        """With the time of the test's own."""
+        clients = self.bench.clients
+        return replace(clients, runtime=replace(clients.runtime, now=self.now, sleep=self.sleep))
 
     def fresh(self, **settings: Any) -> "Place":
         """The same place for another test, under a tag of its own and with these settings."""
         changed = self.clients.settings.model_copy(update=settings)
-        clients = replace(self.clients, settings=changed)
+        clients = replace(self.bench.clients, settings=changed)
         return Place(replace(self.bench, clients=clients))
 
     def mbox(self, *names: str) -> bytes:
@@ -60,7 +62,7 @@ class Place:
     async def upload(self, content: bytes, filename: str = "list.mbox", **options: Any) -> Stored:
         self.later(microseconds=1)  # no two uploads start at the same moment
         upload = Upload(content, filename, f"list-{self.tag}")
-        return await take_upload(upload, self.clients, now=self.now, sleep=self.sleep, **options)
+        return await take_upload(upload, self.clients, **options)
 
     async def add_source(self, source_type: str, url: str, **fields: Any) -> Source:
         name = f"src-{self.tag}"
@@ -87,7 +89,7 @@ class Place:
 
     async def run(self, operation_id: str | None = None, **options: Any) -> Operation:
         """Run an operation as the queue's function does, with time and names of the test's own."""
-        run = FetchRun(now=self.now, sleep=self.sleep, secrets=self.secrets, **options)
+        run = FetchRun(secrets=self.secrets, **options)
         return await run_operation(operation_id or await self.request(), self.clients, run=run)
 
     async def announced(self, expected: int) -> list[Event[Any]]:

@@ -18,7 +18,7 @@ import trustme
 from shared.clients.outbound import AddressPolicy
 from shared.documents.operations import OperationStatus
 from shared.documents.sources import Source
-from shared.domain.mail.mbox import read_mbox
+from shared.domain.mail.mbox import read_archive
 from shared.domain.mail.models import RawMessage
 from shared.ingestion.fetch_imap import _mbox_entry, fetch_imap
 from shared.ingestion.fetcher import FetchContext
@@ -45,7 +45,7 @@ async def subjects(place: Place, archive_id: str) -> list[str]:
     import io  # noqa: PLC0415 - beside its only use
 
     content = await place.blob(await place.archive(archive_id))
-    read = list(read_mbox(io.BytesIO(content)))
+    read = list(read_archive(io.BytesIO(content)))
     assert all(isinstance(each, RawMessage) for each in read)
     return [
         each.data.split(b"\n", 1)[0].decode().removeprefix("Subject: ")

@@ -13,8 +13,9 @@ import pytest
 from ops.cli import app, main
 from ops.exit_codes import Code, CommandError
 from ops.export import write_export
-from ops.output import clean, print_json, seconds
+from ops.output import clean, print_json
 from ops.settings_files import setting_values
+from shared.core.times import in_one_unit
 from tests.ops.commands import run_command
 from tests.support.services import ROOT
 
@@ -198,7 +199,7 @@ def test_an_error_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]
     ("value", "text"), [(0, "0 s"), (59, "59 s"), (61, "1 min"), (7300, "2 h"), (3e5, "3 d")]
 )
 def test_a_span_of_time_is_shown_in_one_unit(value: float, text: str) -> None:
-    assert seconds(value) == text
+    assert in_one_unit(value) == text
 
 
 def test_help_is_there_without_the_sdks() -> None:

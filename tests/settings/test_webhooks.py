@@ -3,10 +3,11 @@ from typing import Any
 
 import pytest
 
-from shared.publishing.webhooks.signing import sign, verify_signature
+from shared.publishing.webhooks.sending import sign
 from shared.settings.app import SettingsError, load_settings
 from shared.settings.webhooks import parse_webhooks
 from tests.settings.test_app import LOCAL
+from tests.support.webhook_receiver import verify_signature
 
 GOOD: dict[str, Any] = {"name": "chairs", "url": "https://example.org/hook", "secret": "0123456789abcdef"}
 

@@ -17,6 +17,7 @@ from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.telemetry.metrics import Metrics
+from shared.core.errors import DocumentNotFoundError
 from shared.core.runtime import Runtime
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
@@ -57,7 +58,9 @@ class Toy:
         session = Session() if self.withhold_session else work.session
         data = event.data
         keys = list(zip(data.message_keys, data.message_threads, strict=True))
-        messages = await work.clients.store.read_many(Message, keys, session)
+        messages = await work.clients.store.find_many(Message, keys, session)
+        if len(messages) < len(keys):
+            raise DocumentNotFoundError("not all announced messages are there")
         self.at_step("loaded")
         chunks = [chunk_of(messages[key]) for key, _ in keys]
         await work.clients.store.create_missing(chunks, work.session)

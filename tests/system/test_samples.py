@@ -6,8 +6,9 @@ from shared.domain.consensus.analysis import analyse_thread
 from shared.domain.consensus.models import ConsensusMessage, ConsensusType, ThreadConsensus
 from shared.domain.mail.models import ParsedMail, Skipped
 from shared.domain.mail.parse import parse_archive
-from shared.domain.threading.assignment import InMemoryThreads, assign
+from shared.domain.threading.assignment import assign
 from tests.support.services import ROOT
+from tests.support.threads import InMemoryThreads
 
 SAMPLES = sorted((ROOT / "samples").glob("*.mbox"))
 

@@ -27,15 +27,14 @@ from web.api.ingestion_schemas import (
     ArchiveUploaded,
     OperationAccepted,
 )
-from web.api.openapi import documented
+from web.api.openapi import endpoint
 from web.api.operations import accept_removal
 from web.caching import answer_json
 from web.multipart import form_parts, parameter
 from web.pagination import next_address
 from web.parameters import id_of, parse_query, refuse_unknown
-from web.problems import Problem, answer, json_errors
+from web.problems import Problem, answer
 
-blueprint = func.Blueprint()
 PATH = "/api/archives"
 DEFAULT_SOURCE = "uploads"
 DEFAULT_FILENAME = "archive"
@@ -54,9 +53,8 @@ class ArchivesAsked(QueryParameters):
     after: After = None
 
 
-@blueprint.function_name("archives_upload")
-@blueprint.route(route="api/archives", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-@documented(
+@endpoint(
+    "archives_upload",
     "POST",
     "api/archives",
     {200: ArchiveUploaded, 202: ArchiveUploaded},
@@ -64,7 +62,6 @@ class ArchivesAsked(QueryParameters):
     body="application/octet-stream",
     needs_key=True,
 )
-@json_errors
 async def upload_archive(req: func.HttpRequest) -> func.HttpResponse:
     """Take the file in the body: 202 for a new one, 200 where it was here before."""
     connected = await clients()
@@ -74,10 +71,7 @@ async def upload_archive(req: func.HttpRequest) -> func.HttpResponse:
     return answer(200 if stored.duplicate else 202, body, Location=location)
 
 
-@blueprint.function_name("archives_list")
-@blueprint.route(route="api/archives", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented("GET", "api/archives", {200: ArchiveList}, query=ArchivesAsked)
-@json_errors
+@endpoint("archives_list", "GET", "api/archives", {200: ArchiveList}, query=ArchivesAsked)
 async def list_archives(req: func.HttpRequest) -> func.HttpResponse:
     """Archives, the newest first."""
     wanted, connected = parse_query(req, ArchivesAsked), await clients()
@@ -87,10 +81,7 @@ async def list_archives(req: func.HttpRequest) -> func.HttpResponse:
     return answer_json(req, {"items": items, "next": next_address(req, PATH, page.cursor)})
 
 
-@blueprint.function_name("archives_get")
-@blueprint.route(route="api/archives/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented("GET", "api/archives/{id}", {200: ArchiveDetail}, ids={"id": HASH_ID})
-@json_errors
+@endpoint("archives_get", "GET", "api/archives/{id}", {200: ArchiveDetail}, ids={"id": HASH_ID})
 async def get_archive(req: func.HttpRequest) -> func.HttpResponse:
     """One archive, and how far it has come through the stages."""
     connected = await clients()
@@ -99,10 +90,14 @@ async def get_archive(req: func.HttpRequest) -> func.HttpResponse:
     return answer_json(req, {**_shown(archive), "progress": progress.to_json()})
 
 
-@blueprint.function_name("archives_delete")
-@blueprint.route(route="api/archives/{id}", methods=["DELETE"], auth_level=func.AuthLevel.FUNCTION)
-@documented("DELETE", "api/archives/{id}", {202: OperationAccepted}, ids={"id": HASH_ID}, needs_key=True)
-@json_errors
+@endpoint(
+    "archives_delete",
+    "DELETE",
+    "api/archives/{id}",
+    {202: OperationAccepted},
+    ids={"id": HASH_ID},
+    needs_key=True,
+)
 async def delete_archive(req: func.HttpRequest) -> func.HttpResponse:
     """Delete it with everything that was derived from it; the operation has the receipt."""
     return await accept_removal(await clients(), "archive", id_of(req, "id", HASH_ID, "archive"))

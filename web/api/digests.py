@@ -7,10 +7,9 @@ from shared.clients.connections import clients
 from shared.core.ids import report_id
 from shared.domain.summaries.digest_scopes import InvalidScopeError, parse_scope
 from shared.summarization.digests.refreshing import refresh_digest
-from web.api.openapi import documented
-from web.problems import Problem, answer, invalid, json_errors
+from web.api.openapi import endpoint
+from web.problems import Problem, answer, invalid
 
-blueprint = func.Blueprint()
 PATH = "api/digests"
 LONGEST_BODY = 4096
 
@@ -32,10 +31,7 @@ class DigestMade(BaseModel):
     links: dict[str, str]
 
 
-@blueprint.function_name("digests_refresh")
-@blueprint.route(route=PATH, methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-@documented("POST", PATH, {200: DigestMade}, body=DigestAsked, needs_key=True)
-@json_errors
+@endpoint("digests_refresh", "POST", PATH, {200: DigestMade}, body=DigestAsked, needs_key=True)
 async def refresh_one_digest(req: func.HttpRequest) -> func.HttpResponse:
     """Make a digest of a week, a month or a draft now; it is the same one where nothing is new."""
     body = req.get_body()

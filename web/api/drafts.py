@@ -7,18 +7,12 @@ from shared.retrieval.drafts import count_draft_mentions, of_draft
 from shared.retrieval.links import api_of, page_of
 from shared.retrieval.parameters import PATTERN
 from shared.retrieval.read_models import DraftDetail, DraftItem, DraftList, ReportItem, ThreadItem
-from web.api.openapi import documented
+from web.api.openapi import endpoint
 from web.caching import answer_with
 from web.parameters import draft_named
-from web.problems import json_errors
-
-blueprint = func.Blueprint()
 
 
-@blueprint.function_name("drafts_list")
-@blueprint.route(route="api/drafts", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented("GET", "api/drafts", {200: DraftList})
-@json_errors
+@endpoint("drafts_list", "GET", "api/drafts", {200: DraftList})
 async def list_drafts(req: func.HttpRequest) -> func.HttpResponse:
     """The drafts and RFCs that are mentioned most, by indexed passages."""
     counts = await count_draft_mentions(await clients())
@@ -26,10 +20,7 @@ async def list_drafts(req: func.HttpRequest) -> func.HttpResponse:
     return answer_with(req, DraftList(items=items))
 
 
-@blueprint.function_name("drafts_get")
-@blueprint.route(route="api/drafts/{name}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented("GET", "api/drafts/{name}", {200: DraftDetail}, ids={"name": PATTERN})
-@json_errors
+@endpoint("drafts_get", "GET", "api/drafts/{name}", {200: DraftDetail}, ids={"name": PATTERN})
 async def get_draft(req: func.HttpRequest) -> func.HttpResponse:
     """What was said of a draft or RFC, in any version: its latest reports and threads."""
     name = draft_named(req)

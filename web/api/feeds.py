@@ -16,21 +16,17 @@ from shared.retrieval.links import page_of
 from shared.retrieval.listing import REPORTS
 from shared.retrieval.parameters import PATTERN
 from shared.retrieval.reports import resolved_thread
-from web.api.openapi import documented
+from web.api.openapi import endpoint
 from web.caching import NOT_SNIFFED, answer_of, etag_of
 from web.formatting import bare_subject
 from web.parameters import draft_named, id_of
-from web.problems import Problem, json_errors
+from web.problems import Problem
 
-blueprint = func.Blueprint()
 ENTRIES = 50
 ATOM = "application/atom+xml"
 
 
-@blueprint.function_name("feeds_source")
-@blueprint.route(route="api/feeds/sources/{name}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented("GET", "api/feeds/sources/{name}", {200: ATOM}, ids={"name": NAME_PATTERN})
-@json_errors
+@endpoint("feeds_source", "GET", "api/feeds/sources/{name}", {200: ATOM}, ids={"name": NAME_PATTERN})
 async def feed_of_source(req: func.HttpRequest) -> func.HttpResponse:
     """The latest reports of a list. One that has none yet has an empty feed, to be followed already."""
     name = req.route_params["name"]
@@ -40,10 +36,7 @@ async def feed_of_source(req: func.HttpRequest) -> func.HttpResponse:
     return await _answer(req, feed, {"source": name})
 
 
-@blueprint.function_name("feeds_draft")
-@blueprint.route(route="api/feeds/drafts/{name}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented("GET", "api/feeds/drafts/{name}", {200: ATOM}, ids={"name": PATTERN})
-@json_errors
+@endpoint("feeds_draft", "GET", "api/feeds/drafts/{name}", {200: ATOM}, ids={"name": PATTERN})
 async def feed_of_draft(req: func.HttpRequest) -> func.HttpResponse:
     """The latest reports that are about a draft or RFC, in any version."""
     name = draft_named(req)
@@ -51,10 +44,7 @@ async def feed_of_draft(req: func.HttpRequest) -> func.HttpResponse:
     return await _answer(req, feed, {"draft": name})
 
 
-@blueprint.function_name("feeds_thread")
-@blueprint.route(route="api/feeds/threads/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented("GET", "api/feeds/threads/{id}", {200: ATOM}, ids={"id": HASH_ID})
-@json_errors
+@endpoint("feeds_thread", "GET", "api/feeds/threads/{id}", {200: ATOM}, ids={"id": HASH_ID})
 async def feed_of_thread(req: func.HttpRequest) -> func.HttpResponse:
     """A thread's report: one entry, updated whenever the thread has grown and was summarised anew."""
     thread = await resolved_thread(await clients(), id_of(req, "id", HASH_ID, "thread"))

@@ -4,10 +4,8 @@ import azure.functions as func
 
 from shared.settings.app import SettingsError, load_settings
 from web.api.ingestion_schemas import Health
-from web.api.openapi import documented
+from web.api.openapi import blueprint, documented
 from web.problems import answer
-
-blueprint = func.Blueprint()
 
 
 @blueprint.route(route="api/health", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)

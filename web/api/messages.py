@@ -10,13 +10,12 @@ from shared.retrieval.listing import CHUNKS
 from shared.retrieval.parameters import After, HashId, Limit, QueryParameters
 from shared.retrieval.read_models import ChunkItem, ChunkList, MessageDetail
 from shared.retrieval.reports import find_by_id
-from web.api.openapi import documented
+from web.api.openapi import endpoint
 from web.caching import answer_of, answer_with
 from web.pagination import next_address
 from web.parameters import id_of, parse_query
-from web.problems import bad_parameter, json_errors
+from web.problems import bad_parameter
 
-blueprint = func.Blueprint()
 # Mail is untrusted: it is served as a text file to save, which no browser may interpret as anything else.
 AS_TEXT = {
     "X-Content-Type-Options": "nosniff",
@@ -24,19 +23,13 @@ AS_TEXT = {
 }
 
 
-@blueprint.function_name("messages_get")
-@blueprint.route(route="api/messages/{key}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented("GET", "api/messages/{key}", {200: MessageDetail}, ids={"key": HASH_ID})
-@json_errors
+@endpoint("messages_get", "GET", "api/messages/{key}", {200: MessageDetail}, ids={"key": HASH_ID})
 async def get_message(req: func.HttpRequest) -> func.HttpResponse:
     """One message with its body, and which stretches of it are quotes or signatures."""
     return answer_with(req, MessageDetail.of(await _message(req)))
 
 
-@blueprint.function_name("messages_raw")
-@blueprint.route(route="api/messages/{key}/raw", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented("GET", "api/messages/{key}/raw", {200: "text/plain"}, ids={"key": HASH_ID})
-@json_errors
+@endpoint("messages_raw", "GET", "api/messages/{key}/raw", {200: "text/plain"}, ids={"key": HASH_ID})
 async def get_raw(req: func.HttpRequest) -> func.HttpResponse:
     """The mail as text: its headers as they were decoded, and its body."""
     message = await _message(req)
@@ -45,10 +38,7 @@ async def get_raw(req: func.HttpRequest) -> func.HttpResponse:
     return answer_of(req, f"{headers}\n{message.body_raw}".encode(), "text/plain", headers=more)
 
 
-@blueprint.function_name("chunks_get")
-@blueprint.route(route="api/chunks/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented("GET", "api/chunks/{id}", {200: ChunkItem}, ids={"id": HASH_ID})
-@json_errors
+@endpoint("chunks_get", "GET", "api/chunks/{id}", {200: ChunkItem}, ids={"id": HASH_ID})
 async def get_chunk(req: func.HttpRequest) -> func.HttpResponse:
     """One chunk: a passage of a message, and where it stands in the body."""
     id_ = id_of(req, "id", HASH_ID, "chunk")
@@ -62,10 +52,7 @@ class ChunksAsked(QueryParameters):
     after: After = None
 
 
-@blueprint.function_name("chunks_list")
-@blueprint.route(route="api/chunks", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented("GET", "api/chunks", {200: ChunkList}, query=ChunksAsked)
-@json_errors
+@endpoint("chunks_list", "GET", "api/chunks", {200: ChunkList}, query=ChunksAsked)
 async def list_chunks(req: func.HttpRequest) -> func.HttpResponse:
     """The chunks of a thread or of a message."""
     wanted, connected = parse_query(req, ChunksAsked), await clients()

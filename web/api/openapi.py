@@ -13,7 +13,7 @@ from pydantic.json_schema import models_json_schema
 
 from shared.retrieval.parameters import QueryParameters
 from web.caching import answer_of
-from web.problems import json_errors
+from web.problems import Handler, json_errors
 
 blueprint = func.Blueprint()
 JSON = "application/json"
@@ -53,7 +53,7 @@ class Described:
     answers: Answers
     query: type[QueryParameters] | None = None
     body: type[BaseModel] | str | None = None
-    path_parameters: Mapping[str, str] = field(default_factory=dict)
+    ids: Mapping[str, str] = field(default_factory=dict)
     needs_key: bool = False
 
 
@@ -61,34 +61,33 @@ OPERATIONS: dict[tuple[str, str], Described] = {}
 
 
 def documented(
-    method: str,
-    path: str,
-    answers: Answers,
-    *,
-    query: type[QueryParameters] | None = None,
-    body: type[BaseModel] | str | None = None,
-    ids: Mapping[str, str] | None = None,
-    needs_key: bool = False,
-    name: str = "",
+    method: str, path: str, answers: Answers, *, name: str = "", **described: Any
 ) -> Callable[[Function], Function]:
     """Add a function to the document. The first line of its docstring becomes the summary."""
 
     def remember(function: Function) -> Function:
         summary = (function.__doc__ or function.__name__.replace("_", " ").capitalize()).strip()
         OPERATIONS[method, path] = Described(
-            method,
-            path,
-            name or function.__name__,
-            summary.partition("\n")[0],
-            answers,
-            query=query,
-            body=body,
-            path_parameters=ids or {},
-            needs_key=needs_key,
+            method, path, name or function.__name__, summary.partition("\n")[0], answers, **described
         )
         return function
 
     return remember
+
+
+def endpoint(
+    name: str, method: str, path: str, answers: Answers, **described: Any
+) -> Callable[[Handler], Any]:
+    """A function of the API: its name and route, its entry in the document, and its errors as problems."""
+    level = func.AuthLevel.FUNCTION if described.get("needs_key") else func.AuthLevel.ANONYMOUS
+
+    def register(handler: Handler) -> Any:
+        function = documented(method, path, answers, **described)(json_errors(handler))
+        return blueprint.function_name(name)(
+            blueprint.route(route=path, methods=[method], auth_level=level)(function)
+        )
+
+    return register
 
 
 @functools.lru_cache(maxsize=1)
@@ -161,7 +160,7 @@ def _content(description: str, media: str, model: type[BaseModel] | None) -> dic
 def _in_path(operation: Described) -> list[dict[str, Any]]:
     return [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string", "pattern": pattern}}
-        for name, pattern in operation.path_parameters.items()
+        for name, pattern in operation.ids.items()
     ]
 
 
@@ -187,10 +186,7 @@ def _flat(schema: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, A
     return {name: value for name, value in schema.items() if not (name == "default" and value is None)}
 
 
-@blueprint.function_name("openapi")
-@blueprint.route(route="api/openapi.json", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented("GET", "api/openapi.json", {200: JSON})
-@json_errors
+@endpoint("openapi", "GET", "api/openapi.json", {200: JSON})
 async def openapi(req: func.HttpRequest) -> func.HttpResponse:
     """The OpenAPI document of this API."""
     return answer_of(req, _as_json(), JSON)

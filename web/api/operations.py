@@ -13,12 +13,10 @@ from shared.documents.removals import Removal
 from shared.retrieval.links import api_of
 from shared.upkeep.removal.requests import request_removal
 from web.api.ingestion_schemas import OperationDetail, OperationShown, RemovalDetail
-from web.api.openapi import documented
+from web.api.openapi import endpoint
 from web.caching import answer_json
 from web.parameters import checked_id
-from web.problems import Problem, answer, json_errors
-
-blueprint = func.Blueprint()
+from web.problems import Problem, answer
 
 
 def accepted(operation_id: str, *, already_running: bool) -> func.HttpResponse:
@@ -36,10 +34,7 @@ async def accept_removal(connected: Clients, kind: str, target: str) -> func.Htt
     return accepted(removal.id, already_running=removal.created_at != now)
 
 
-@blueprint.function_name("operations_get")
-@blueprint.route(route="api/operations/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented("GET", "api/operations/{id}", {200: OperationShown}, ids={"id": OPERATION_ID})
-@json_errors
+@endpoint("operations_get", "GET", "api/operations/{id}", {200: OperationShown}, ids={"id": OPERATION_ID})
 async def get_operation(req: func.HttpRequest) -> func.HttpResponse:
     """What became of a fetch or a deletion that was asked for."""
     what = "operation with this id; they are kept for a week"

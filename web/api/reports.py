@@ -8,20 +8,15 @@ from shared.retrieval.listing import REPORTS
 from shared.retrieval.read_models import ReportDetail, ReportItem, ReportList
 from shared.retrieval.reports import report_and_summary, report_detail
 from web.api.list_parameters import ReportsAsked
-from web.api.openapi import documented
+from web.api.openapi import endpoint
 from web.caching import NOT_SNIFFED, answer_of, answer_with
 from web.pagination import next_address
 from web.parameters import id_of, parse_query
-from web.problems import json_errors
 
-blueprint = func.Blueprint()
 PATH = "/api/reports"
 
 
-@blueprint.function_name("reports_list")
-@blueprint.route(route="api/reports", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented("GET", "api/reports", {200: ReportList}, query=ReportsAsked)
-@json_errors
+@endpoint("reports_list", "GET", "api/reports", {200: ReportList}, query=ReportsAsked)
 async def list_reports(req: func.HttpRequest) -> func.HttpResponse:
     """Reports, the newest first; earlier versions only where they are asked for."""
     wanted, connected = parse_query(req, ReportsAsked), await clients()
@@ -32,19 +27,15 @@ async def list_reports(req: func.HttpRequest) -> func.HttpResponse:
     return answer_with(req, ReportList(items=items, next=next_address(req, PATH, page.cursor)))
 
 
-@blueprint.function_name("reports_get")
-@blueprint.route(route="api/reports/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented("GET", "api/reports/{id}", {200: ReportDetail}, ids={"id": REPORT_ID})
-@json_errors
+@endpoint("reports_get", "GET", "api/reports/{id}", {200: ReportDetail}, ids={"id": REPORT_ID})
 async def get_report(req: func.HttpRequest) -> func.HttpResponse:
     """One report with its summary: claims, stances, and citations with their places."""
     return answer_with(req, await report_detail(await clients(), id_of(req, "id", REPORT_ID, "report")))
 
 
-@blueprint.function_name("reports_markdown")
-@blueprint.route(route="api/reports/{id}/markdown", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented("GET", "api/reports/{id}/markdown", {200: "text/markdown"}, ids={"id": REPORT_ID})
-@json_errors
+@endpoint(
+    "reports_markdown", "GET", "api/reports/{id}/markdown", {200: "text/markdown"}, ids={"id": REPORT_ID}
+)
 async def get_markdown(req: func.HttpRequest) -> func.HttpResponse:
     """The report's text as Markdown."""
     report, summary = await report_and_summary(await clients(), id_of(req, "id", REPORT_ID, "report"))

@@ -15,18 +15,12 @@ from shared.retrieval.search import (
     found_items,
     shown_facets,
 )
-from web.api.openapi import documented
+from web.api.openapi import endpoint
 from web.caching import answer_with
 from web.parameters import parse_query
-from web.problems import json_errors
-
-blueprint = func.Blueprint()
 
 
-@blueprint.function_name("search")
-@blueprint.route(route="api/search", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented("GET", "api/search", {200: SearchAnswer}, query=SearchAsked)
-@json_errors
+@endpoint("search", "GET", "api/search", {200: SearchAnswer}, query=SearchAsked)
 async def search(req: func.HttpRequest) -> func.HttpResponse:
     """Passages of mail, by words and by meaning, with highlights and facets."""
     wanted = parse_query(req, SearchAsked)

@@ -33,14 +33,13 @@ from web.api.ingestion_schemas import (
     SourceList,
     SourceShown,
 )
-from web.api.openapi import documented
+from web.api.openapi import blueprint, documented, endpoint
 from web.api.operations import accept_removal, accepted
 from web.caching import answer_json
 from web.pagination import next_address
 from web.parameters import parse_query
 from web.problems import Problem, answer, bad_field, json_errors
 
-blueprint = func.Blueprint()
 PATH = "/api/sources"
 PLACE, ONE = "api/sources", "api/sources/{name}"
 NAMED = {"name": NAME_PATTERN}
@@ -60,10 +59,7 @@ class SourcesAsked(QueryParameters):
     after: After = None
 
 
-@blueprint.function_name("sources_create")
-@blueprint.route(route="api/sources", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-@documented("POST", PLACE, {201: SourceItem}, body=SourceDefinition, needs_key=True)
-@json_errors
+@endpoint("sources_create", "POST", PLACE, {201: SourceItem}, body=SourceDefinition, needs_key=True)
 async def create_source(req: func.HttpRequest) -> func.HttpResponse:
     """Define a source that archives are fetched from."""
     connected = await clients()
@@ -76,10 +72,7 @@ async def create_source(req: func.HttpRequest) -> func.HttpResponse:
     return answer(201, _shown(created), Location=api_of("sources", source.id), ETag=created.etag or "")
 
 
-@blueprint.function_name("sources_list")
-@blueprint.route(route="api/sources", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented("GET", PLACE, {200: SourceList}, query=SourcesAsked)
-@json_errors
+@endpoint("sources_list", "GET", PLACE, {200: SourceList}, query=SourcesAsked)
 async def list_sources(req: func.HttpRequest) -> func.HttpResponse:
     """The defined sources, by name; to an operator also their settings, and how their last fetches went."""
     wanted, connected = parse_query(req, SourcesAsked), await clients()
@@ -90,10 +83,7 @@ async def list_sources(req: func.HttpRequest) -> func.HttpResponse:
     return answer_json(req, body, headers=BY_CALLER)
 
 
-@blueprint.function_name("sources_get")
-@blueprint.route(route="api/sources/{name}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented("GET", ONE, {200: SourceShown}, ids=NAMED)
-@json_errors
+@endpoint("sources_get", "GET", ONE, {200: SourceShown}, ids=NAMED)
 async def get_source(req: func.HttpRequest) -> func.HttpResponse:
     """One source; to an operator also its settings, and how its last fetch went."""
     connected = await clients()
@@ -129,9 +119,8 @@ async def update_source(req: func.HttpRequest) -> func.HttpResponse:
     raise Problem(409, CHANGED)
 
 
-@blueprint.function_name("sources_delete")
-@blueprint.route(route="api/sources/{name}", methods=["DELETE"], auth_level=func.AuthLevel.FUNCTION)
-@documented(
+@endpoint(
+    "sources_delete",
     "DELETE",
     ONE,
     {200: SourceDeleted, 202: OperationAccepted},
@@ -139,7 +128,6 @@ async def update_source(req: func.HttpRequest) -> func.HttpResponse:
     ids=NAMED,
     needs_key=True,
 )
-@json_errors
 async def delete_source(req: func.HttpRequest) -> func.HttpResponse:
     """Delete a source's definition; with `derived` also all that came from it, which else is kept."""
     wanted, connected = parse_query(req, DeletionAsked), await clients()
@@ -152,10 +140,7 @@ async def delete_source(req: func.HttpRequest) -> func.HttpResponse:
     return answer(200, {"name": source.name, "deleted": True, "cascade": False, "detail": detail})
 
 
-@blueprint.function_name("sources_trigger")
-@blueprint.route(route="api/sources/{name}/trigger", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-@documented("POST", f"{ONE}/trigger", {202: OperationAccepted}, ids=NAMED, needs_key=True)
-@json_errors
+@endpoint("sources_trigger", "POST", f"{ONE}/trigger", {202: OperationAccepted}, ids=NAMED, needs_key=True)
 async def trigger_source(req: func.HttpRequest) -> func.HttpResponse:
     """Ask for a fetch now; where one is under way, that one is the answer."""
     connected = await clients()

@@ -20,20 +20,15 @@ from shared.retrieval.read_models import (
 )
 from shared.retrieval.reports import messages_of, resolved_thread
 from web.api.list_parameters import ThreadsAsked
-from web.api.openapi import documented
+from web.api.openapi import endpoint
 from web.caching import answer_with
 from web.pagination import next_address
 from web.parameters import id_of, parse_query
-from web.problems import json_errors
 
-blueprint = func.Blueprint()
 PATH = "/api/threads"
 
 
-@blueprint.function_name("threads_list")
-@blueprint.route(route="api/threads", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented("GET", "api/threads", {200: ThreadList}, query=ThreadsAsked)
-@json_errors
+@endpoint("threads_list", "GET", "api/threads", {200: ThreadList}, query=ThreadsAsked)
 async def list_threads(req: func.HttpRequest) -> func.HttpResponse:
     """Threads, those with the latest messages first."""
     wanted, connected = parse_query(req, ThreadsAsked), await clients()
@@ -44,10 +39,7 @@ async def list_threads(req: func.HttpRequest) -> func.HttpResponse:
     return answer_with(req, ThreadList(items=items, next=next_address(req, PATH, page.cursor)))
 
 
-@blueprint.function_name("threads_get")
-@blueprint.route(route="api/threads/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented("GET", "api/threads/{id}", {200: ThreadDetail}, ids={"id": HASH_ID})
-@json_errors
+@endpoint("threads_get", "GET", "api/threads/{id}", {200: ThreadDetail}, ids={"id": HASH_ID})
 async def get_thread(req: func.HttpRequest) -> func.HttpResponse:
     """One thread; where it was merged into another, that one."""
     return answer_with(req, ThreadDetail.of(await _thread(req)))
@@ -58,12 +50,14 @@ class MessagesAsked(QueryParameters):
     after: HashId | None = Field(None, description="from `next` of the page before")
 
 
-@blueprint.function_name("threads_messages")
-@blueprint.route(route="api/threads/{id}/messages", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented(
-    "GET", "api/threads/{id}/messages", {200: MessagesOfThread}, query=MessagesAsked, ids={"id": HASH_ID}
+@endpoint(
+    "threads_messages",
+    "GET",
+    "api/threads/{id}/messages",
+    {200: MessagesOfThread},
+    query=MessagesAsked,
+    ids={"id": HASH_ID},
 )
-@json_errors
 async def list_messages(req: func.HttpRequest) -> func.HttpResponse:
     """A thread's messages, each answer after what it answers, with its depth; `missing` are not stored."""
     wanted, thread = parse_query(req, MessagesAsked), await _thread(req)

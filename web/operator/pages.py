@@ -1,13 +1,13 @@
 """The operator's page, and the forms on it."""
 
 import re
-from datetime import timedelta
 from urllib.parse import parse_qs
 
 import azure.functions as func
 
 from shared.clients.connections import Clients, clients
 from shared.core.ids import AUDIT_ID, CAUSE_ID
+from shared.core.times import in_one_unit
 from shared.upkeep.audit import Actor
 from shared.upkeep.deadletters.background import request_requeue
 from web.access import Visitor, allowed_form, cookie_header, enter, visitor
@@ -20,7 +20,6 @@ PATH = "/operator"
 NEVER_KEPT = {"Cache-Control": "no-store"}
 LARGEST_FORM = 4096
 CLOSED = "This page is closed: set OPERATOR_KEY, or give an account the role operator (docs/operations.md)."
-UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 WRONG_FORM = "The form is too old, or was not sent from this page. Load the page again, and repeat."
 
 
@@ -43,7 +42,7 @@ async def operator_page(req: func.HttpRequest) -> func.HttpResponse:
         who=who,
         view=view,
         running=running,
-        span=_span,
+        span=lambda length: in_one_unit(length.total_seconds(), "\N{NO-BREAK SPACE}"),
         asked=asked if re.fullmatch(AUDIT_ID, asked) else None,
     )
 
@@ -106,15 +105,6 @@ def _back(headers: dict[str, str] | None = None, *, location: str = PATH) -> fun
     return func.HttpResponse(
         None, status_code=303, headers={**NEVER_KEPT, "Location": location, **(headers or {})}
     )
-
-
-def _span(length: timedelta) -> str:
-    """In one unit: `42 s`, `7 min`, `3 d`."""
-    seconds = max(0.0, length.total_seconds())
-    for size, unit in UNITS:
-        if seconds >= size:
-            return f"{seconds / size:.0f}\N{NO-BREAK SPACE}{unit}"
-    return f"{seconds:.0f}\N{NO-BREAK SPACE}s"
 
 
 def _form(req: func.HttpRequest) -> dict[str, str]:

@@ -95,19 +95,6 @@ class Store:
                 await self._container(container).read_items(keys, session_token=session.token(container))
             )
 
-    async def read_many(
-        self, model: type[Model], keys: Sequence[tuple[str, str]], session: Session
-    ) -> dict[str, Model]:
-        """All of them: documents that an event announces."""
-        found = await self.find_many(model, keys, session)
-        missing = [id_ for id_, _ in keys if id_ not in found]
-        if missing:
-            raise DocumentNotFoundError(
-                f"{len(missing)} of {len(keys)} documents in {model.container} are not there,"
-                f" among them {missing[0]}"
-            )
-        return found
-
     async def query(
         self, query: NamedQuery, session: Session, *, partition_value: str | None = None, **parameters: Any
     ) -> AsyncIterator[dict[str, Any]]:
@@ -141,6 +128,12 @@ class Store:
                 items = [item async for item in page]
             for item in items:
                 yield item
+
+    async def query_documents(
+        self, model: type[Model], query: NamedQuery, session: Session, **parameters: Any
+    ) -> list[Model]:
+        """All that a query finds, as models."""
+        return [read_document(model, row) async for row in self.query(query, session, **parameters)]
 
     async def query_by_ids(
         self, query: NamedQuery, ids: Collection[str], session: Session
@@ -341,10 +334,8 @@ class Store:
     ) -> list[dict[str, Any]]:
         if not batch:
             return batch
-        async with self._calls.measured("read_many"):
-            stored = await self._container(container).read_items(
-                [(document["id"], partition) for document in batch], session_token=session.token(container)
-            )
+        keys = [(document["id"], partition) for document in batch]
+        stored = await self._read_items(container, keys, session)
         existing = {document["id"] for document in stored}
         log.debug("%d documents in %s already exist, skipping", len(existing), container)
         return [document for document in batch if document["id"] not in existing]

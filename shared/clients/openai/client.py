@@ -7,8 +7,9 @@ for, and the stage's backoff honours it, as for every other dependency.
 import base64
 import binascii
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Container, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shared.clients.call_metrics import Calls
-from shared.clients.openai.errors import CHAT, EMBEDDING, OpenAIService, as_pipeline_error
 from shared.clients.openai.ports import ChatRefusedError, Completion, CompletionOptions
-from shared.core.errors import PipelineError, TransientError
+from shared.core.errors import PermanentError, PipelineError, TransientError, UnencodableTextError
 from shared.core.lazy_import import lazy
+from shared.core.retry_after import retry_after_seconds
 from shared.core.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -29,10 +30,13 @@ else:
     openai = lazy("openai")
     identity_aio = lazy("azure.identity.aio")
 
-TokenProvider = Callable[[], Awaitable[str]]
 AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 MAX_ANSWER_BYTES = 1024 * 1024
 DEFAULT_SECONDS = 120.0
+# A role assignment takes minutes to reach the service; see shared/clients/classify.py.
+_TRANSIENT = frozenset({401, 403, 408, 409, 425, 429})
+_SERVER_ERROR = 500
+_NOT_FOUND = 404
 
 
 class InvalidEndpointError(ValueError):
@@ -49,6 +53,19 @@ class Endpoint:
     identity_client_id: str | None = (
         None  # Azure without a key: which managed identity, where there are several
     )
+
+
+@dataclass(frozen=True)
+class OpenAIService:
+    """What an error is called, and which statuses blame the request itself."""
+
+    name: str
+    refusal: type[PermanentError]
+    refused: Container[int]
+
+
+CHAT = OpenAIService("the chat endpoint", ChatRefusedError, frozenset(range(400, 500)) - {_NOT_FOUND})
+EMBEDDING = OpenAIService("the embedding service", UnencodableTextError, frozenset({400, 413, 422}))
 
 
 class OpenAIClient:
@@ -192,3 +209,33 @@ def _at(value: Any, *path: str | int) -> Any:
         else:
             return None
     return value
+
+
+# errors
+
+
+def as_pipeline_error(error: "openai.OpenAIError", service: OpenAIService, now: datetime) -> PipelineError:
+    """Transient where another try may help, with the wait that the service asks for; else permanent."""
+    if isinstance(error, openai.APIStatusError):
+        return _by_status(error, service, now)
+    if isinstance(error, openai.APIConnectionError):
+        unreached = TransientError(f"{service.name} cannot be reached: {error}")
+        unreached.timed_out = isinstance(error, openai.APITimeoutError)
+        return unreached
+    if isinstance(error, openai.APIError):
+        return TransientError(f"{service.name} gave no valid answer: {error}")
+    return PermanentError(f"{service.name} cannot be asked: {error}")
+
+
+def _by_status(error: "openai.APIStatusError", service: OpenAIService, now: datetime) -> PipelineError:
+    status = error.status_code
+    text = " ".join(str(error.message).split())[:500]
+    if status in _TRANSIENT or status >= _SERVER_ERROR:
+        transient = TransientError(f"{service.name} answered {status}: {text}")
+        transient.retry_after = retry_after_seconds(error.response.headers, now=now)
+        return transient
+    if status in service.refused:
+        return service.refusal(f"{service.name} refused the request ({status}): {text}")
+    if status == _NOT_FOUND:
+        return PermanentError(f"{service.name} does not know the model or deployment (404): {text}")
+    return PermanentError(f"{service.name} answered {status}: {text}")

@@ -11,7 +11,6 @@ class Filters:
     archive_id: str | None = None
     source: str | None = None
     sender: str | None = None
-    draft: str | None = None
     drafts: tuple[str, ...] = ()  # any of them
     since: datetime | None = None
     until: datetime | None = None
@@ -22,8 +21,6 @@ class Filters:
             for name in ("thread_id", "archive_id", "source", "sender")
             if (value := getattr(self, name)) is not None
         ]
-        if self.draft is not None:
-            terms.append(f"draft_mentions/any(mention: mention eq {_quoted(self.draft)})")
         if self.drafts:
             terms.append(
                 f"draft_mentions/any(mention: search.in(mention, {_quoted(','.join(self.drafts))}, ','))"

@@ -31,11 +31,8 @@ class Metric:
     unit: str
 
     def instrument(self, meter: Meter) -> Counter | Gauge | Histogram:
-        if self.kind is MetricKind.COUNTER:
-            return meter.create_counter(self.name, unit=self.unit)
-        if self.kind is MetricKind.GAUGE:
-            return meter.create_gauge(self.name, unit=self.unit)
-        return meter.create_histogram(self.name, unit=self.unit)
+        made: Counter | Gauge | Histogram = getattr(meter, f"create_{self.kind}")(self.name, unit=self.unit)
+        return made
 
 
 # These declare an attribute of an InstrumentSet. They return Any because the attribute is annotated with the

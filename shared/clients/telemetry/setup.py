@@ -87,18 +87,6 @@ async def telemetry_ready() -> None:
         await asyncio.to_thread(thread.join)
 
 
-def flush_telemetry() -> None:
-    """Send what is recorded so far."""
-    from opentelemetry import metrics, trace  # noqa: PLC0415 - an app without telemetry loads none of it
-    from opentelemetry._logs import get_logger_provider  # noqa: PLC0415 - likewise
-
-    providers = (trace.get_tracer_provider(), metrics.get_meter_provider(), get_logger_provider())
-    for provider in providers:
-        flush = getattr(provider, "force_flush", None)
-        if flush is not None:
-            flush()
-
-
 def _configure(connection: str, given: Settings) -> None:
     local = _is_local(connection)
     if local:

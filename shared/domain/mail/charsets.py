@@ -74,10 +74,6 @@ def _codec(charset: str) -> str | None:
     return _ALIASES.get(info.name, info.name)
 
 
-def is_known(charset: str) -> bool:
-    return _codec(charset) is not None
-
-
 def decode(data: bytes, charset: str = "") -> tuple[str, str]:
     """The text and, where the declared charset did not hold, a warning (else an empty string)."""
     if data.isascii() and b"\x1b" not in data and not _is_wide(charset):

@@ -1,7 +1,7 @@
 """Dates of mail: the standard's, the obsolete, the broken. Always UTC, never guessed."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta, timezone
 
 _MONTHS = {
@@ -32,7 +32,7 @@ _ZONES = {
     "nst": -210, "ndt": -150, "ast": -240, "adt": -180, "est": -300, "edt": -240, "cst": -360, "cdt": -300,
     "mst": -420, "mdt": -360, "pst": -480, "pdt": -420, "akst": -540, "akdt": -480, "hst": -600,
 }  # fmt: skip
-_CLOCK = r"(\d{1,2})[:.](\d\d)(?:[:.](\d\d)(?:[.,]\d+)?)?"
+_CLOCK = r"(?P<hour>\d{1,2})[:.](?P<minute>\d\d)(?:[:.](?P<second>\d\d)(?:[.,]\d+)?)?"
 # What nearly all mail has: Fri, 8 Dec 2023 15:19:20 -0800
 _STANDARD = re.compile(
     r"(?:[A-Z][a-z]{2}, {1,2})?(\d{1,2}) ([A-Z][a-z]{2}) ((?:19|20)\d\d) "
@@ -40,18 +40,25 @@ _STANDARD = re.compile(
 )
 # The same with all that mailers do to it: two-digit years, names of zones, other languages, no seconds
 _DAY_FIRST = re.compile(
-    r"(?:[^\W\d]+\.?,?\s*)?(\d{1,2})[\s-]+([^\W\d]{3,9})\.?,?[\s-]+(\d{2,4}),?\s+"
-    + _CLOCK
-    + r"\s*([AaPp][Mm])?"
-    r"\s*(?:\(?\s*(?:GMT|UTC)?\s*([+-]\s?\d{1,2}:?\d{2}|[A-Za-z]{1,5}\b))?"
+    r"(?:[^\W\d]+\.?,?\s*)?(?P<day>\d{1,2})[\s-]+(?P<month>[^\W\d]{3,9})\.?,?[\s-]+"
+    r"(?P<any_year>\d{2,4}),?\s+" + _CLOCK + r"\s*(?P<half>[AaPp][Mm])?"
+    r"\s*(?:\(?\s*(?:GMT|UTC)?\s*(?P<zone>[+-]\s?\d{1,2}:?\d{2}|[A-Za-z]{1,5}\b))?"
 )
 # Thu Nov  1 11:19:12 2001, also with a zone before or after the year
 _MONTH_FIRST = re.compile(
-    r"(?:[^\W\d]+\.?,?\s+)?([^\W\d]{3,9})\.?\s+(\d{1,2}),?\s+(?:(\d{4}),?\s+)?" + _CLOCK + r"\s*([AaPp][Mm])?"
-    r"\s*([+-]\d{4}|[A-Za-z]{1,5}(?=\s+\d))?\s*(?:[A-Za-z]{3,4}\s+)?(\d{4}(?!\d))?\s*([+-]\d{4}|[A-Z]{3,4}\b)?"
+    r"(?:[^\W\d]+\.?,?\s+)?(?P<month>[^\W\d]{3,9})\.?\s+(?P<day>\d{1,2}),?\s+"
+    r"(?:(?P<early_year>\d{4}),?\s+)?" + _CLOCK + r"\s*(?P<half>[AaPp][Mm])?"
+    r"\s*(?P<zone>[+-]\d{4}|[A-Za-z]{1,5}(?=\s+\d))?\s*(?:[A-Za-z]{3,4}\s+)?(?P<year>\d{4}(?!\d))?"
+    r"\s*(?P<late_zone>[+-]\d{4}|[A-Z]{3,4}\b)?"
 )
-_ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)[T\s]+" + _CLOCK + r"\s*(Z|[+-]\d\d:?\d\d|[A-Za-z]{1,5}\b)?")
-_DAY_ONLY = re.compile(r"(?:[^\W\d]+,?\s*)?(\d{1,2})[\s-]+([^\W\d]{3,9})\.?,?[\s-]+(\d{4})\s*$")
+_ISO = re.compile(
+    r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)[T\s]+"
+    + _CLOCK
+    + r"\s*(?P<zone>Z|[+-]\d\d:?\d\d|[A-Za-z]{1,5}\b)?"
+)
+_DAY_ONLY = re.compile(
+    r"(?:[^\W\d]+,?\s*)?(?P<day>\d{1,2})[\s-]+(?P<month>[^\W\d]{3,9})\.?,?[\s-]+(?P<year>\d{4})\s*$"
+)
 _EARLIEST = datetime(1970, 1, 2, tzinfo=UTC)
 _LATEST = datetime(2100, 1, 1, tzinfo=UTC)
 _CENTURY, _PIVOT, _TWO_DIGITS = 100, 70, 1000
@@ -100,9 +107,10 @@ def parse_date(text: str) -> datetime | None:
 
 def _careful(text: str) -> datetime | None:
     text = " ".join(text[:_MAX_TEXT].split())
-    for read in (_day_first, _month_first, _iso, _day_only):
+    for pattern in (_DAY_FIRST, _MONTH_FIRST, _ISO, _DAY_ONLY):
+        match = pattern.match(text)
         try:
-            found = read(text)
+            found = _build(match.groupdict()) if match else None
         except (ValueError, OverflowError):
             continue
         if found is not None and _EARLIEST <= found <= _LATEST:
@@ -110,53 +118,21 @@ def _careful(text: str) -> datetime | None:
     return None
 
 
-def _day_first(text: str) -> datetime | None:
-    match = _DAY_FIRST.match(text)
-    if match is None:
-        return None
-    day, month, year, hour, minute, second, half, zone = match.groups()
-    return _build(_year(year), _month(month), int(day), (hour, minute, second, half), zone)
-
-
-def _month_first(text: str) -> datetime | None:
-    match = _MONTH_FIRST.match(text)
-    if match is None:
-        return None
-    month, day, early_year, hour, minute, second, half, zone, year, late_zone = match.groups()
-    if not (year or early_year):
-        return None
-    return _build(
-        int(early_year or year), _month(month), int(day), (hour, minute, second, half), zone or late_zone
-    )
-
-
-def _iso(text: str) -> datetime | None:
-    match = _ISO.match(text)
-    if match is None:
-        return None
-    year, month, day, hour, minute, second, zone = match.groups()
-    return _build(int(year), int(month), int(day), (hour, minute, second, None), zone)
-
-
-def _day_only(text: str) -> datetime | None:
-    match = _DAY_ONLY.match(text)
-    if match is None:
-        return None
-    return _build(int(match[3]), _month(match[2]), int(match[1]), ("0", "0", None, None), None)
-
-
-_Clock = tuple[str, str, str | None, str | None]
-
-
-def _build(year: int, month: int, day: int, clock: _Clock, zone: str | None) -> datetime:
-    hour = int(clock[0])
-    if clock[3]:
-        hour = hour % _NOON + (_NOON if clock[3].lower() == "pm" else 0)
+def _build(given: Mapping[str, str | None]) -> datetime:
+    """From the groups of a pattern, which has some of them only."""
+    any_year, month = given.get("any_year"), given["month"] or ""
+    year = _year(any_year) if any_year else int(given.get("early_year") or given["year"] or 0)
+    hour, half = int(given.get("hour") or 0), given.get("half")
+    if half:
+        hour = hour % _NOON + (_NOON if half.lower() == "pm" else 0)
     # A leap second, and nothing else, may be 60.
-    second = int(clock[2] or 0)
+    second = int(given.get("second") or 0)
     second -= second == _LEAP_SECOND
+    zone = given.get("zone") or given.get("late_zone")
     offset = timezone(timedelta(minutes=_offset(zone))) if zone else UTC
-    return datetime(year, month, day, hour, int(clock[1]), second, tzinfo=offset).astimezone(UTC)
+    number = int(month) if month.isdecimal() else _month(month)
+    minute = int(given.get("minute") or 0)
+    return datetime(year, number, int(given["day"] or 0), hour, minute, second, tzinfo=offset).astimezone(UTC)
 
 
 def _offset(zone: str) -> int:

@@ -47,6 +47,15 @@ def split_message(data: bytes, header_limit: int) -> tuple[bytes, bytes]:
     return block, body
 
 
+def read_headers(data: bytes, header_limit: int) -> tuple[Headers, bytes, list[str]]:
+    """The fields, the body, which begins with what cannot be a header, and warnings."""
+    block, body = split_message(data, header_limit)
+    headers, rest, warnings = parse_headers(block)
+    if rest:
+        body = rest.encode("utf-8", "replace") + b"\n" + body
+    return headers, body, warnings
+
+
 def parse_headers(block: bytes) -> tuple[Headers, str, list[str]]:
     """The fields, the text from the first line on that cannot be a header, and warnings."""
     warnings: list[str] = []

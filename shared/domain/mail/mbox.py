@@ -9,7 +9,7 @@ from typing import Protocol
 
 from shared.domain.mail.errors import NotAMailboxError
 from shared.domain.mail.models import Limits, RawMessage, Skipped
-from shared.domain.mail.separators import LOOKAHEAD, Dialect, EmlDialect, MboxDialect, detect
+from shared.domain.mail.separators import EML, LOOKAHEAD, MMDF, detect
 
 _BLOCK = 1024 * 1024
 _DETECT_BYTES = 64 * 1024
@@ -31,24 +31,7 @@ class BinaryStream(Protocol):
 
 def read_archive(stream: BinaryStream, limits: Limits | None = None) -> Iterator[RawMessage | Skipped]:
     """The messages of an mbox, an MMDF mailbox, a LISTSERV export or a single .eml, whichever it is."""
-    return _Reader(stream, limits or Limits()).messages(accept_eml=True)
-
-
-def read_mbox(stream: BinaryStream, limits: Limits | None = None) -> Iterator[RawMessage | Skipped]:
-    """As `read_archive`, for a stream that has to be a mailbox: a lone .eml raises `NotAMailboxError`."""
-    return _Reader(stream, limits or Limits()).messages(accept_eml=False)
-
-
-def read_eml(stream: BinaryStream, limits: Limits | None = None) -> RawMessage | Skipped:
-    """The one message of an .eml file; a From line before it is dropped."""
-    limits = limits or Limits()
-    data = _read_up_to(stream, limits.message_bytes + 1)
-    if len(data) > limits.message_bytes:
-        return Skipped(0, 0, len(data), f"larger than the limit of {limits.message_bytes} bytes")
-    envelope = b""
-    if data.startswith(b"From "):
-        envelope, _, data = data.partition(b"\n")
-    return RawMessage(data, envelope.rstrip())
+    return _Reader(stream, limits or Limits()).messages()
 
 
 def _read_up_to(stream: BinaryStream, size: int) -> bytes:
@@ -91,13 +74,11 @@ class _Reader:
     def __init__(self, stream: BinaryStream, limits: Limits) -> None:
         self._window = _Window(stream)
         self._limits = limits
-        self._dialect: Dialect = EmlDialect()
+        self._dialect = EML
         self._dropped = 0
 
-    def messages(self, *, accept_eml: bool) -> Iterator[RawMessage | Skipped]:
+    def messages(self) -> Iterator[RawMessage | Skipped]:
         self._begin()
-        if isinstance(self._dialect, EmlDialect) and not accept_eml:
-            raise NotAMailboxError
         start, envelope, junk = self._first()
         if junk:
             yield Skipped(0, 0, junk, "text before the first separator")
@@ -131,9 +112,9 @@ class _Reader:
 
     def _first(self) -> tuple[int, bytes, int]:
         """Where the first message starts, its separator, and how much stands before that."""
-        if isinstance(self._dialect, EmlDialect):
+        if self._dialect is EML:
             return 1, b"", 0
-        if isinstance(self._dialect, MboxDialect) and (line := _FIRST_LINE.match(self._window.data)):
+        if self._dialect.name == "mbox" and (line := _FIRST_LINE.match(self._window.data)):
             return line.end(), line[0], 0
         begin = self._window.base
         match = self._following(1)
@@ -195,10 +176,8 @@ class _Reader:
             )
         data = self._window.data[start:end]
         if not data or data.isspace():
-            return (
-                None if self._dialect.name == "mmdf" else Skipped(index, offset, len(data), "empty message")
-            )
-        if self._dialect.name == "mmdf" and data.startswith(b"From "):
+            return None if self._dialect is MMDF else Skipped(index, offset, len(data), "empty message")
+        if self._dialect is MMDF and data.startswith(b"From "):
             envelope, _, data = data.partition(b"\n")
         return RawMessage(_unescape(data), envelope.strip(), offset, index)
 

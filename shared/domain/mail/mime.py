@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from shared.domain.mail import charsets
 from shared.domain.mail.flowed import unflow
-from shared.domain.mail.headers import Headers, parameters, parse_headers, split_message, text_of
+from shared.domain.mail.headers import Headers, parameters, read_headers, text_of
 from shared.domain.mail.html import html_to_text
 from shared.domain.mail.models import Limits, ParsedAttachment, SegmentKind
 from shared.domain.mail.transfer import decode_transfer
@@ -122,10 +122,7 @@ class _PartReader:
         self._parts += 1
         if self._parts > self._limits.parts:
             return None
-        block, body = split_message(raw, self._limits.header_bytes)
-        headers, rest, _ = parse_headers(block)
-        if rest:
-            body = rest.encode("utf-8", "replace") + b"\n" + body
+        headers, body, _ = read_headers(raw, self._limits.header_bytes)
         return self.read(headers, body, depth + 1, default_type)
 
     def _message(self, body: bytes, encoding: str, depth: int) -> Content:
@@ -134,10 +131,7 @@ class _PartReader:
             return Content(warnings=["parts-too-deep"])
         if encoding in {"base64", "quoted-printable"}:
             body = decode_transfer(body, encoding)[0]
-        block, inner = split_message(body.lstrip(b"\n"), self._limits.header_bytes)
-        headers, rest, _ = parse_headers(block)
-        if rest:
-            inner = rest.encode("utf-8", "replace") + b"\n" + inner
+        headers, inner, _ = read_headers(body.lstrip(b"\n"), self._limits.header_bytes)
         content = self.read(headers, inner, depth + 1, "text/plain")
         subject = text_of(headers, "subject")
         heading = "".join(

@@ -1,8 +1,8 @@
 """How the messages of an archive are told apart: one dialect for each kind of archive."""
 
 import re
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from shared.domain.mail.errors import EmptyArchiveError, NotAMailboxError
 
@@ -22,37 +22,14 @@ _MAIL_HEADER = re.compile(
 _BLANK_START = b"\xef\xbb\xbf \t\r\n"
 
 
-class Dialect(Protocol):
+@dataclass(frozen=True)
+class Dialect:
     """Where one message ends and the next begins. Every pattern starts with a line's end."""
 
     name: str
     pattern: "re.Pattern[bytes]"
-
-    def accepts(self, match: "re.Match[bytes]") -> bool:
-        """Whether a match of the pattern really separates two messages."""
-
-
-@dataclass
-class MboxDialect:
-    """From lines that carry a date and are followed by a header.
-
-    Where the archive's first From line has no date, none is asked for; then a blank line has to stand before.
-    """
-
-    dated: bool = True
-    patches: bool = False
-    name: str = field(default="mbox", init=False)
-    pattern: "re.Pattern[bytes]" = field(
-        default=re.compile(rb"\nFrom ([^\n]{0,1000})\n(?=" + _HEADER_LINE + rb")"), init=False
-    )
-
-    def accepts(self, match: "re.Match[bytes]") -> bool:
-        line = match[1]
-        if self.dated and not (_TIME.search(line) and _YEAR.search(line)):
-            return False
-        if not self.patches and _GIT_PATCH.match(match[0], 1):
-            return False
-        return self.dated or _follows_blank_line(match)
+    accepts: "Callable[[re.Match[bytes]], bool]" = lambda _match: True
+    """Whether a match of the pattern really separates two messages."""
 
 
 def _follows_blank_line(match: "re.Match[bytes]") -> bool:
@@ -60,52 +37,32 @@ def _follows_blank_line(match: "re.Match[bytes]") -> bool:
     return before in {b"", b"\r"} or before.endswith((b"\n", b"\n\r"))
 
 
-@dataclass
-class MmdfDialect:
-    """Four control-A on a line of their own, before and after each message."""
-
-    name: str = field(default="mmdf", init=False)
-    pattern: "re.Pattern[bytes]" = field(default=re.compile(rb"\n\x01\x01\x01\x01\r?(?:\n|\Z)"), init=False)
-
-    def accepts(self, match: "re.Match[bytes]") -> bool:  # noqa: ARG002 -- the dialects' common call
-        return True
-
-
-@dataclass
-class YearDialect:
-    """A bare year on a line of its own, as some LISTSERV exports have it."""
-
-    name: str = field(default="year", init=False)
-    pattern: "re.Pattern[bytes]" = field(
-        default=re.compile(rb"\n(?:19|20)\d\d\r?\n(?=" + _HEADER_LINE + rb")"), init=False
-    )
-
-    def accepts(self, match: "re.Match[bytes]") -> bool:
-        return _follows_blank_line(match)
+_FROM_LINE = re.compile(rb"\nFrom ([^\n]{0,1000})\n(?=" + _HEADER_LINE + rb")")
+# Four control-A on a line of their own, before and after each message.
+MMDF = Dialect("mmdf", re.compile(rb"\n\x01\x01\x01\x01\r?(?:\n|\Z)"))
+# A bare year on a line of its own, as some LISTSERV exports have it.
+YEAR = Dialect("year", re.compile(rb"\n(?:19|20)\d\d\r?\n(?=" + _HEADER_LINE + rb")"), _follows_blank_line)
+# A long rule of equals signs, as in LISTSERV's notebooks.
+NOTEBOOK = Dialect("notebook", re.compile(rb"\n={60,80}\r?\n(?=" + _HEADER_LINE + rb")"))
+# One message and nothing else.
+EML = Dialect("eml", re.compile(rb"(?!)"))
 
 
-@dataclass
-class NotebookDialect:
-    """A long rule of equals signs, as in LISTSERV's notebooks."""
+def _mbox(*, dated: bool = True, patches: bool = False) -> Dialect:
+    """From lines that carry a date and are followed by a header.
 
-    name: str = field(default="notebook", init=False)
-    pattern: "re.Pattern[bytes]" = field(
-        default=re.compile(rb"\n={60,80}\r?\n(?=" + _HEADER_LINE + rb")"), init=False
-    )
+    Where the archive's first From line has no date, none is asked for; then a blank line has to stand before.
+    """
 
-    def accepts(self, match: "re.Match[bytes]") -> bool:  # noqa: ARG002 -- the dialects' common call
-        return True
+    def accepts(match: "re.Match[bytes]") -> bool:
+        line = match[1]
+        if dated and not (_TIME.search(line) and _YEAR.search(line)):
+            return False
+        if not patches and _GIT_PATCH.match(match[0], 1):
+            return False
+        return dated or _follows_blank_line(match)
 
-
-@dataclass
-class EmlDialect:
-    """One message and nothing else."""
-
-    name: str = field(default="eml", init=False)
-    pattern: "re.Pattern[bytes]" = field(default=re.compile(rb"(?!)"), init=False)
-
-    def accepts(self, match: "re.Match[bytes]") -> bool:  # noqa: ARG002 -- the dialects' common call
-        return False
+    return Dialect("mbox", _FROM_LINE, accepts)
 
 
 def detect(beginning: bytes) -> Dialect:
@@ -114,23 +71,23 @@ def detect(beginning: bytes) -> Dialect:
     if not text:
         raise EmptyArchiveError
     if text.startswith(b"\x01\x01\x01\x01"):
-        return MmdfDialect()
+        return MMDF
     if text.startswith(b"From "):
         return _mbox_like(text)
-    for dialect in (YearDialect(), NotebookDialect()):
+    for dialect in (YEAR, NOTEBOOK):
         if dialect.pattern.match(b"\n" + text):
             return dialect
     if re.search(rb"\nFrom ", beginning) and not _looks_like_mail(text):
-        return MboxDialect()
+        return _mbox()
     if _looks_like_mail(text):
-        return EmlDialect()
+        return EML
     raise NotAMailboxError
 
 
-def _mbox_like(text: bytes) -> MboxDialect:
+def _mbox_like(text: bytes) -> Dialect:
     line = text.split(b"\n", 1)[0]
     dated = bool(_TIME.search(line) and _YEAR.search(line))
-    return MboxDialect(dated=dated, patches=bool(_GIT_PATCH.match(line)))
+    return _mbox(dated=dated, patches=bool(_GIT_PATCH.match(line)))
 
 
 def _looks_like_mail(text: bytes) -> bool:

@@ -8,16 +8,16 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from shared.domain.mail.errors import EmptyArchiveError, NotAMailboxError
-from shared.domain.mail.separators import EmlDialect, detect
+from shared.domain.mail.separators import EML, detect
 from shared.ingestion.unpacking.errors import UnsupportedArchiveError
 from shared.ingestion.unpacking.limits import UnpackBudget, UnpackLimits
 from shared.ingestion.unpacking.streams import (
     Compression,
+    Inflated,
     Readable,
     Spending,
     buffered,
     compression_of,
-    inflated,
 )
 from shared.ingestion.unpacking.tar import BLOCK, is_tar_header, read_tar
 
@@ -78,7 +78,7 @@ def open_plain(
     """The file's content, unpacked where it is compressed, on a budget."""
     budget = UnpackBudget(limits, path.stat().st_size)
     with path.open("rb") as file:
-        stream = file if compression is None else inflated(file, compression, path.name)
+        stream = file if compression is None else Inflated(file, compression, path.name)
         yield Spending(stream, budget, path.name), budget
 
 
@@ -88,7 +88,7 @@ def mail_in(beginning: bytes) -> Container | None:
         dialect = detect(beginning)
     except (EmptyArchiveError, NotAMailboxError):
         return None
-    return Container.EML if isinstance(dialect, EmlDialect) else Container.MBOX
+    return Container.EML if dialect is EML else Container.MBOX
 
 
 def in_maildir(name: str) -> bool:

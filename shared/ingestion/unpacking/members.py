@@ -25,11 +25,11 @@ from shared.ingestion.unpacking.formats import (
 from shared.ingestion.unpacking.limits import UnpackBudget, UnpackLimits
 from shared.ingestion.unpacking.streams import (
     Compression,
+    Inflated,
     Readable,
     Spending,
     buffered,
     compression_of,
-    inflated,
 )
 from shared.ingestion.unpacking.tar import BLOCK, EntryKind, is_tar_header, read_tar
 from shared.ingestion.unpacking.zips import read_zip
@@ -112,16 +112,16 @@ def _zip_members(
     budget = UnpackBudget(limits, path.stat().st_size)
     for entry in read_zip(path, limits):
         budget.count_member(entry.name)
-        if entry.is_file:
+        if entry.kind is EntryKind.FILE:
             yield from _member(entry.name, Spending(entry, budget, entry.name), budget, on_skip)
-        elif entry.what != "folder":
-            on_skip(SkippedMember(entry.name, f"a {entry.what} is not read"))
+        elif entry.kind is not EntryKind.FOLDER:
+            on_skip(SkippedMember(entry.name, f"a {entry.kind} is not read"))
 
 
 def _member(name: str, content: Readable, budget: UnpackBudget, on_skip: OnSkip) -> Iterator[Member]:
     stream = buffered(content)
     if compression_of(stream.peek(PEEK)) is Compression.GZ:
-        stream = buffered(Spending(inflated(stream, Compression.GZ, name), budget, name))
+        stream = buffered(Spending(Inflated(stream, Compression.GZ, name), budget, name))
     kind = _kind(name, stream.peek(PEEK))
     if isinstance(kind, MemberKind):
         yield Member(name, kind, stream)

@@ -77,33 +77,35 @@ class Spending:
 
 
 class _Unpacker(Protocol):
+    """What bz2 and lzma have, and zlib does not quite."""
+
     @property
     def eof(self) -> bool: ...
 
     @property
     def unused_data(self) -> bytes: ...
 
-    def feed(self, data: bytes, size: int) -> bytes:
-        """Up to `size` bytes, out of what was fed so far."""
-
     @property
-    def hungry(self) -> bool:
+    def needs_input(self) -> bool:
         """Whether it gives no more without further input."""
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        """Up to `max_length` bytes, out of what was fed so far."""
 
 
 class _Gzip:
     def __init__(self) -> None:
         self._zlib = zlib.decompressobj(GZIP)
 
-    def feed(self, data: bytes, size: int) -> bytes:
-        return self._zlib.decompress(self._zlib.unconsumed_tail + data, size)
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        return self._zlib.decompress(self._zlib.unconsumed_tail + data, max_length)
 
     @property
     def eof(self) -> bool:
         return self._zlib.eof
 
     @property
-    def hungry(self) -> bool:
+    def needs_input(self) -> bool:
         return not self._zlib.unconsumed_tail
 
     @property
@@ -111,36 +113,14 @@ class _Gzip:
         return self._zlib.unused_data
 
 
-class _Other:
-    """bz2 and lzma have the same interface."""
-
-    def __init__(self, decompressor: "bz2.BZ2Decompressor | lzma.LZMADecompressor") -> None:
-        self._decompressor = decompressor
-
-    def feed(self, data: bytes, size: int) -> bytes:
-        return self._decompressor.decompress(data, size)
-
-    @property
-    def eof(self) -> bool:
-        return self._decompressor.eof
-
-    @property
-    def hungry(self) -> bool:
-        return self._decompressor.needs_input
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._decompressor.unused_data
-
-
 _UNPACKERS: dict[Compression, Callable[[], _Unpacker]] = {
     Compression.GZ: _Gzip,
-    Compression.BZ2: lambda: _Other(bz2.BZ2Decompressor()),
-    Compression.XZ: lambda: _Other(lzma.LZMADecompressor(lzma.FORMAT_XZ, MAX_DICTIONARY_BYTES)),
+    Compression.BZ2: bz2.BZ2Decompressor,
+    Compression.XZ: lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, MAX_DICTIONARY_BYTES),
 }
 
 
-class _Inflated:
+class Inflated:
     """Unpacks one stream after another, as `gzip -d` does with files that were joined."""
 
     def __init__(self, stream: Readable, compression: Compression, member: str) -> None:
@@ -164,21 +144,17 @@ class _Inflated:
                 self._next_stream()
                 continue
             given = self._input()
-            piece = self._unpacker.feed(given, size)
+            piece = self._unpacker.decompress(given, size)
             if piece:
                 return piece
-            if not given and self._starved(self._unpacker):
+            if not given and self._unpacker.needs_input and not self._unpacker.eof:
                 raise EOFError("it ends in the middle")
         return b""
-
-    @staticmethod
-    def _starved(unpacker: _Unpacker) -> bool:
-        return unpacker.hungry and not unpacker.eof
 
     def _input(self) -> bytes:
         assert self._unpacker is not None  # noqa: S101 - the caller's loop
         given, self._pending = self._pending, b""
-        if given or not self._unpacker.hungry:
+        if given or not self._unpacker.needs_input:
             return given
         return self._stream.read(BLOCK)
 
@@ -192,7 +168,3 @@ class _Inflated:
             self._unpacker, self._pending = _UNPACKERS[self._compression](), rest
         else:
             self._unpacker = None
-
-
-def inflated(stream: Readable, compression: Compression, member: str) -> Readable:
-    return _Inflated(stream, compression, member)

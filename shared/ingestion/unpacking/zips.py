@@ -4,13 +4,14 @@ import io
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 from shared.ingestion.unpacking.errors import ArchiveBombError, CorruptArchiveError, UnsupportedArchiveError
 from shared.ingestion.unpacking.file_names import printable
 from shared.ingestion.unpacking.limits import UnpackLimits
+from shared.ingestion.unpacking.tar import EntryKind
 
 ENCRYPTED = 0x1
 DIRECTORY_BYTES_A_MEMBER = 512
@@ -39,13 +40,10 @@ class _CautiousFile(io.BufferedReader):
 @dataclass(frozen=True)
 class ZipEntry:
     name: str
-    is_file: bool
-    what: str
-    _content: IO[bytes] | None
+    kind: EntryKind
+    _content: IO[bytes] = field(default_factory=io.BytesIO)
 
     def read(self, size: int, /) -> bytes:
-        if self._content is None:
-            return b""
         try:
             return self._content.read(size)
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
@@ -73,13 +71,13 @@ def _opened(file: _CautiousFile) -> zipfile.ZipFile:
 def _entries(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[ZipEntry]:
     name = printable(info.filename)
     if info.is_dir():
-        yield ZipEntry(name, is_file=False, what="folder", _content=None)
+        yield ZipEntry(name, EntryKind.FOLDER)
     elif info.create_system == UNIX and (info.external_attr >> 16) & TYPE_MASK == LINK_MODE:
-        yield ZipEntry(name, is_file=False, what="symbolic link", _content=None)
+        yield ZipEntry(name, EntryKind.SYMBOLIC_LINK)
     else:
         _check_readable(info)
         with _content(archive, info) as content:
-            yield ZipEntry(name, is_file=True, what="file", _content=content)
+            yield ZipEntry(name, EntryKind.FILE, content)
 
 
 def _check_readable(info: zipfile.ZipInfo) -> None:

@@ -1,8 +1,8 @@
 """Dead letters by stage, reason and error: one line for each cause."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -34,46 +34,41 @@ class Group:
 
 def group_letters(letters: Iterable[Diagnosed]) -> list[Group]:
     """The groups, the largest first."""
-    groups: dict[str, Group] = {}
+    by_cause: dict[str, list[Diagnosed]] = {}
     for diagnosed in letters:
-        known = groups.get(diagnosed.group)
-        groups[diagnosed.group] = _new(diagnosed) if known is None else _grown(known, diagnosed.cause.seen_at)
-    return sorted(groups.values(), key=lambda group: (-group.count, group.queue, group.id))
+        by_cause.setdefault(diagnosed.group, []).append(diagnosed)
+    groups = [_group(id_, members) for id_, members in by_cause.items()]
+    return sorted(groups, key=lambda group: (-group.count, group.queue, group.id))
 
 
-def _new(diagnosed: Diagnosed) -> Group:
-    cause = diagnosed.cause
+def _group(id_: str, members: Sequence[Diagnosed]) -> Group:
+    letter, cause = members[0].letter, members[0].cause
     return Group(
-        diagnosed.group,
-        diagnosed.letter.queue,
+        id_,
+        letter.queue,
         cause.reason,
         cause.error_hash,
         cause.error_type,
         cause.error,
-        1,
-        cause.seen_at,
-        cause.seen_at,
-        diagnosed.letter.sequence_number,
-    )
-
-
-def _grown(group: Group, seen: datetime) -> Group:
-    return replace(
-        group,
-        count=group.count + 1,
-        first_seen=min(group.first_seen, seen),
-        last_seen=max(group.last_seen, seen),
+        len(members),
+        min(member.cause.seen_at for member in members),
+        max(member.cause.seen_at for member in members),
+        letter.sequence_number,
     )
 
 
 async def diagnosed_letters(
-    clients: Clients, queues: Sequence[str], *, most: int | None = None
+    clients: Clients,
+    queues: Sequence[str],
+    *,
+    most: int | None = None,
+    takes: Callable[[DeadLetter], bool] = lambda _letter: True,
 ) -> list[Diagnosed]:
-    """Every dead letter of these queues, with its cause; at most so many of each queue, the oldest."""
+    """The dead letters of these queues that it takes, with their causes; of each queue the oldest `most`."""
 
     async def of(queue: str) -> list[Diagnosed]:
-        letters: list[DeadLetter] = [letter async for letter in peek_all(clients.bus, queue, most=most)]
-        return await diagnose(clients.store, letters)
+        letters = peek_all(clients.bus, queue, most=most)
+        return await diagnose(clients.store, [letter async for letter in letters if takes(letter)])
 
     # All at once: most of the time goes into opening links, and each queue is quick by itself.
     return [diagnosed for found in await asyncio.gather(*map(of, queues)) for diagnosed in found]

@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.servicebus.bus import ReceivedMessage
 from shared.clients.servicebus.dead_letter_mover import Act, Mover, MoveResult, OperationObserver
@@ -18,7 +17,7 @@ from shared.clients.servicebus.rate_limit import RateLimiter
 from shared.clients.servicebus.resending import resubmission, send_again
 from shared.core.errors import DocumentNotFoundError, PermanentError
 from shared.documents.audits import Audit, AuditStatus
-from shared.upkeep.audit import Actor, find_audit, new_audit, save_audit
+from shared.upkeep.audit import Actor, find_audit, new_audit, save_audit, save_failed_audit
 from shared.upkeep.deadletters.journal import Journal, JournalState
 from shared.upkeep.deadletters.restoring import restore
 from shared.upkeep.deadletters.selection import LetterSelection, choose
@@ -101,7 +100,7 @@ async def run_operation(
     try:
         tally = await job.all()
     except BaseException as error:
-        await _record_failure(job, error)
+        await save_failed_audit(clients, audit, error, job.tally.counts(audit.action))
         raise
     now = clients.runtime.now()
     return await save_audit(
@@ -119,22 +118,6 @@ def _status(tally: Tally, watch: OperationObserver) -> AuditStatus:
     if tally.left and watch.stopped():
         return AuditStatus.INTERRUPTED
     return AuditStatus.INCOMPLETE if tally.left or tally.refused else AuditStatus.SUCCEEDED
-
-
-async def _record_failure(job: "_Job", error: BaseException) -> None:
-    failure = classify(error)
-    status = AuditStatus.FAILED if isinstance(error, Exception) else AuditStatus.INTERRUPTED
-    outcome = f"{failure.error_type}: {failure.message}"
-    counts, now = job.tally.counts(job.audit.action), job.clients.runtime.now()
-    await save_audit(
-        job.clients.store,
-        job.audit,
-        now,
-        status=status,
-        counts=counts,
-        outcome=outcome,
-        finished_at=now,
-    )
 
 
 class _Job:

@@ -1,15 +1,14 @@
 """Which dead letters an operation is about."""
 
-import asyncio
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from shared.clients.connections import Clients
-from shared.clients.servicebus.dead_letters import DeadLetter, peek_all
-from shared.upkeep.deadletters.causes import Diagnosed, diagnose
+from shared.clients.servicebus.dead_letters import DeadLetter
+from shared.upkeep.deadletters.causes import Diagnosed
+from shared.upkeep.deadletters.groups import diagnosed_letters
 
 
 class LetterSelection(BaseModel):
@@ -28,7 +27,8 @@ class LetterSelection(BaseModel):
     def shown(self) -> dict[str, Any]:
         return self.model_dump(mode="json", exclude_defaults=True)
 
-    def _takes(self, letter: DeadLetter) -> bool:
+    def takes(self, letter: DeadLetter) -> bool:
+        """Whether it fits all conditions but the group, which needs the cause."""
         return (
             (not self.sequence_numbers or letter.sequence_number in self.sequence_numbers)
             and (not self.event_types or letter.subject in self.event_types)
@@ -36,20 +36,9 @@ class LetterSelection(BaseModel):
             and (self.since is None or letter.enqueued_at >= self.since)
         )
 
-    def plain(self, letters: Iterable[DeadLetter]) -> list[DeadLetter]:
-        """Those that fit all conditions but the group, which needs the cause."""
-        return [letter for letter in letters if self._takes(letter)]
-
-    def grouped(self, letters: Iterable[Diagnosed]) -> list[Diagnosed]:
-        return [letter for letter in letters if not self.groups or letter.group in self.groups]
-
 
 async def choose(clients: Clients, selection: LetterSelection) -> list[Diagnosed]:
     """The letters that are in the queues now and fit, with their causes; at most `limit`."""
-
-    async def of(queue: str) -> list[Diagnosed]:
-        letters = selection.plain([letter async for letter in peek_all(clients.bus, queue)])
-        return selection.grouped(await diagnose(clients.store, letters))
-
-    chosen = [diagnosed for found in await asyncio.gather(*map(of, selection.queues)) for diagnosed in found]
+    found = await diagnosed_letters(clients, selection.queues, takes=selection.takes)
+    chosen = [letter for letter in found if not selection.groups or letter.group in selection.groups]
     return chosen[: selection.limit]

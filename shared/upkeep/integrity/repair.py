@@ -27,7 +27,7 @@ from shared.pipeline.stage import Subject
 from shared.pipeline.topology import REPORTING
 from shared.summarization.digests.touching import touch
 from shared.upkeep.integrity.findings import Finding, FindingKind
-from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread
+from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread, sources_of
 from shared.upkeep.requeue.due_document import (
     ARCHIVES,
     CHUNKS,
@@ -150,10 +150,7 @@ class Repairer:
     async def _sources(self, thread_id: str) -> dict[str, str]:
         rows = self.clients.store.query(MESSAGE_ARCHIVES_OF_THREAD, Session(), partition_value=thread_id)
         archives = {archive async for row in rows for archive in row.get("archive_ids") or []}
-        found = await self.clients.store.find_many(
-            Archive, [(archive, archive) for archive in sorted(archives)], Session()
-        )
-        return {id_: archive.source for id_, archive in found.items()}
+        return await sources_of(self.clients, archives, Session())
 
     async def _summarize_again(self, finding: Finding) -> bool:
         """Delete it first: the same version has the same summary id, and what exists is not made again."""

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
@@ -44,21 +44,9 @@ class VerifyOptions:
     metrics: SweepMetrics = field(default_factory=sweep_metrics)
 
 
-async def find_damage(clients: Clients, now: datetime) -> AsyncIterator[Finding]:
-    """Everything that is inconsistent, as it is found."""
-    before = _before(clients, now)
-    for check in CHECKS.values():
-        async for finding in check(clients, before):
-            yield finding
-
-
 async def verify(clients: Clients, options: VerifyOptions | None = None) -> Run:
     """Look for damage, repair it where that is wanted, and leave a report."""
     return await _Verification(clients, options or VerifyOptions()).run()
-
-
-def _before(clients: Clients, now: datetime) -> int:
-    return int((now - timedelta(minutes=clients.settings.INTEGRITY_GRACE_MINUTES)).timestamp())
 
 
 class _Verification:
@@ -79,7 +67,8 @@ class _Verification:
 
     async def run(self) -> Run:
         await self._clients.store.upsert(self._run, Session())
-        before = _before(self._clients, self._run.started_at)
+        grace = timedelta(minutes=self._clients.settings.INTEGRITY_GRACE_MINUTES)
+        before = int((self._run.started_at - grace).timestamp())
         for name, check in CHECKS.items():
             try:
                 async for finding in check(self._clients, before):

@@ -12,7 +12,6 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients
@@ -28,12 +27,12 @@ from shared.documents.queries.chunks import (
     COUNT_OF_EMBEDDED_CHUNKS,
     COUNT_OF_OTHER_MODELS,
 )
-from shared.documents.queries.named_query import NamedQuery
 from shared.documents.threads import Thread
 from shared.embedding.factory import open_embedder
 from shared.embedding.port import Embedder
 from shared.pipeline.lifecycle.chunks import chunk_reembedded
 from shared.settings.app import SettingsError, load_settings
+from shared.upkeep.sweep.due import count
 
 PAGE = 256
 MAX_PASSES = 5  # each finds what came during the one before
@@ -74,8 +73,8 @@ async def reembed(
     """
     versions, session = clients.index.versions, Session()
     state = Reembedded(model.model, versions.own, live_before=await versions.look_up())
-    state.total = await _count(clients, COUNT_OF_EMBEDDED_CHUNKS)
-    state.outstanding = await _count(clients, COUNT_OF_OTHER_MODELS, model=model.model)
+    state.total = await count(clients.store, COUNT_OF_EMBEDDED_CHUNKS)
+    state.outstanding = await count(clients.store, COUNT_OF_OTHER_MODELS, model=model.model)
     if dry_run:
         return state
     await clients.index.ensure(model.dimension)
@@ -90,11 +89,6 @@ async def reembed(
     if state.embedded or not state.outstanding:
         await _go_live(clients, state, delete_old=delete_old)
     return state
-
-
-async def _count(clients: Clients, query: NamedQuery, **parameters: str) -> int:
-    found: AsyncIterator[Any] = clients.store.query(query, Session(), **parameters)
-    return sum([int(row) async for row in found])
 
 
 def _pages(clients: Clients, model: str, refused: set[str]) -> AsyncIterator[list[Chunk]]:

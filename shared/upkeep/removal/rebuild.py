@@ -4,12 +4,12 @@ Its document and its index entries are deleted, and its remaining messages are t
 archive that has them. That can split the thread: then messages, chunks and vectors move to the new threads.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
+from shared.documents.archives import Archive
 from shared.documents.chunks import Chunk
-from shared.documents.containers import read_document
 from shared.documents.messages import Message
 from shared.documents.prepared_message import prepare_message
 from shared.documents.queries.chunks import CHUNK_ARCHIVES_OF_THREAD, CHUNKS_OF_THREAD
@@ -17,9 +17,9 @@ from shared.documents.queries.messages import MESSAGES_OF_THREAD
 from shared.documents.threads import Thread
 from shared.domain.mail.models import ParsedAddress, ParsedAttachment, Segment, SegmentKind
 from shared.domain.mail.models import ParsedMail as ParsedMessage
-from shared.domain.threading.assignment import InMemoryThreads, ThreadState, assign
+from shared.domain.threading.assignment import ThreadState, assign
 from shared.threads.index import ThreadIndex
-from shared.threads.registry import Registry
+from shared.threads.registry import LoadedThreads, Registry
 
 
 async def drop_thread(
@@ -45,10 +45,9 @@ async def rebuild_thread(
 
     `sources` has the source of each archive. The caller holds the threading lease and has dropped the thread.
     """
-    messages = [
-        read_document(Message, row)
-        async for row in clients.store.query(MESSAGES_OF_THREAD, session, partition_value=thread_id)
-    ]
+    messages = await clients.store.query_documents(
+        Message, MESSAGES_OF_THREAD, session, partition_value=thread_id
+    )
     await _update_indexed_threads(clients, thread_id, messages, sources, session)
     thread_of: dict[str, str] = {}
     for archive in sorted({archive for message in messages for archive in message.archive_ids}):
@@ -67,6 +66,13 @@ async def rebuild_thread(
     return set(thread_of.values())
 
 
+async def sources_of(clients: Clients, archives: Collection[str], session: Session) -> dict[str, str]:
+    """The source of each of these archives."""
+    keys = [(archive, archive) for archive in sorted(archives)]
+    found = await clients.store.find_many(Archive, keys, session)
+    return {id_: archive.source for id_, archive in found.items()}
+
+
 async def _update_indexed_threads(
     clients: Clients,
     thread_id: str,
@@ -75,7 +81,7 @@ async def _update_indexed_threads(
     session: Session,
 ) -> None:
     """Write to the vectors which thread and source they will have: first, so that a crash cannot skip it."""
-    assigned = assign([parsed_message(message) for message in messages], InMemoryThreads()).assignments
+    assigned = assign([parsed_message(message) for message in messages], LoadedThreads()).assignments
     source_names: dict[str, set[str]] = {}
     for message in messages:
         own = {sources[archive] for archive in message.archive_ids if archive in sources}
@@ -103,12 +109,9 @@ async def _move(
     """Move them to their new threads: created there first, then deleted here."""
     if not moved:
         return
-    found = [
-        read_document(Chunk, row)
-        async for row in clients.store.query(CHUNKS_OF_THREAD, session, partition_value=old)
-    ]
-    chunks = [row for row in found if row.message_key in moved]
     store = clients.store
+    found = await store.query_documents(Chunk, CHUNKS_OF_THREAD, session, partition_value=old)
+    chunks = [chunk for chunk in found if chunk.message_key in moved]
     await store.upsert_all(
         [chunk.model_copy(update={"thread_id": moved[chunk.message_key]}) for chunk in chunks], session
     )

@@ -10,7 +10,6 @@ from shared.clients.cosmos.session import Session
 from shared.core.ids import removal_id
 from shared.core.times import stored_time
 from shared.documents.archives import Archive
-from shared.documents.containers import read_document
 from shared.documents.queries.archives import ARCHIVE_IDS_OF_SOURCE
 from shared.documents.queries.removals import UNFINISHED_REMOVALS
 from shared.documents.removals import Removal
@@ -50,10 +49,7 @@ async def ask_again(clients: Clients, removal: Removal, now: datetime) -> None:
 async def resume_removals(clients: Clients, now: datetime) -> list[str]:
     """Request those again that have not been updated for long; their ids."""
     before = stored_time(now - SILENT_FOR)
-    silent = [
-        read_document(Removal, row)
-        async for row in clients.store.query(UNFINISHED_REMOVALS, Session(), before=before)
-    ]
+    silent = await clients.store.query_documents(Removal, UNFINISHED_REMOVALS, Session(), before=before)
     for removal in silent:
         await ask_again(clients, removal, now)
     return [removal.id for removal in silent]

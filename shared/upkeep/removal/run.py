@@ -211,7 +211,7 @@ class _Remover:
         await self._clients.index.delete([hit.chunk_id for hit in hits])
         for thread_id in self._emptied:
             for model, query in DERIVED:
-                left = await self._rows_of(query, thread_id)
+                left = await self._rows(query, partition_value=thread_id)
                 await self._store.delete_all(model, left, thread_id, Session())
         if await self._stray_entries(archive_id):
             async with Lease(self._store, THREADING, self._runtime).held():
@@ -237,7 +237,7 @@ class _Remover:
             "*", filters=Filters(archive_id=archive_id), top=1, total=True
         )
         for model, query in DERIVED:
-            found = [await self._rows_of(query, thread_id) for thread_id in self._emptied]
+            found = [await self._rows(query, partition_value=thread_id) for thread_id in self._emptied]
             left[model.container] = sum(map(len, found))
         left["thread_index"] = await self._stray_entries(archive_id)
         return {**left, "vectors": hits.total or 0}
@@ -258,9 +258,6 @@ class _Remover:
 
     async def _rows(self, query: NamedQuery, **parameters: str) -> list[Any]:
         return [row async for row in self._store.query(query, Session(), **parameters)]
-
-    async def _rows_of(self, query: NamedQuery, thread_id: str) -> list[Any]:
-        return [row async for row in self._store.query(query, Session(), partition_value=thread_id)]
 
     async def _save(self) -> None:
         self._removal.updated_at = self._runtime.now()

@@ -7,7 +7,6 @@ from typing import Any
 from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
-from shared.documents.archives import Archive
 from shared.documents.chunks import Chunk
 from shared.documents.failures import FailureRecord
 from shared.documents.messages import Message
@@ -28,7 +27,7 @@ from shared.pipeline.lifecycle.threads import merge_finished, summary_requested
 from shared.pipeline.readiness import ready_thread
 from shared.summarization.digests.touching import touch
 from shared.threads.merging import follow_merge
-from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread
+from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread, sources_of
 
 Rows = list[dict[str, Any]]
 
@@ -132,7 +131,7 @@ async def remove_part(clients: Clients, part: ThreadPart, progress: Callable[[st
     progress("vectors")
     await store.delete_all(Chunk, chunks, part.thread_id, session)
     progress("chunks")
-    sources = await _sources(clients, part.archives, session)
+    sources = await sources_of(clients, part.archives, session)
     await _keep_shared(clients, part, session)
     progress("shared")
     for model, rows in ((Summary, part.summaries), (Report, part.reports)):
@@ -216,10 +215,3 @@ async def _request_summary(clients: Clients, thread_id: str, session: Session) -
     request = summary_request(thread_id, ready.version, clients.settings)
     await clients.bus.publish([Event.of(request, session=session.tokens(), now=clients.runtime.now())])
     await summary_requested(clients.store, thread_id, ready.version, session, ends_claim=False)
-
-
-async def _sources(clients: Clients, archives: set[str], session: Session) -> dict[str, str]:
-    found = await clients.store.find_many(
-        Archive, [(archive, archive) for archive in sorted(archives)], session
-    )
-    return {id_: archive.source for id_, archive in found.items()}

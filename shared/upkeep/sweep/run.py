@@ -15,7 +15,6 @@ from shared.core.concurrency import batches_of
 from shared.core.errors import PipelineError
 from shared.core.times import stored_time
 from shared.documents.base import ProcessingStatus
-from shared.documents.containers import read_document
 from shared.documents.queries.runs import LATEST_RUN
 from shared.documents.runs import Run, RunStatus
 from shared.documents.threads import Thread
@@ -73,8 +72,8 @@ async def sweep(clients: Clients, options: Options | None = None) -> Run | None:
 
 async def latest_run(clients: Clients, kind: str = KIND) -> Run | None:
     """The latest run that has ended."""
-    found = [row async for row in clients.store.query(LATEST_RUN, Session(), partition_value=kind)]
-    return read_document(Run, found[0]) if found else None
+    found = await clients.store.query_documents(Run, LATEST_RUN, Session(), partition_value=kind)
+    return found[0] if found else None
 
 
 class _Sweep:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from shared.domain.mail.errors import EmptyArchiveError, NotAMailboxError
-from shared.domain.mail.mbox import read_archive, read_eml, read_mbox
+from shared.domain.mail.mbox import read_archive
 from shared.domain.mail.models import Limits, RawMessage, Skipped
 from shared.domain.mail.parse import parse_archive
 
@@ -19,7 +19,7 @@ def one(number: int, body: bytes = b"Text.\n", extra: bytes = b"") -> bytes:
 
 
 def split(data: bytes, limits: Limits | None = None) -> list[RawMessage | Skipped]:
-    return list(read_mbox(io.BytesIO(data), limits))
+    return list(read_archive(io.BytesIO(data), limits))
 
 
 def bodies(data: bytes) -> list[bytes]:
@@ -53,7 +53,7 @@ def test_offsets_and_indexes_say_where_a_message_stood() -> None:
 @pytest.mark.parametrize("step", [1, 7, 100, 4096])
 def test_the_size_of_reads_does_not_matter(step: int) -> None:
     data = b"".join(one(number, b"Body %d.\n" % number * 50) for number in range(20))
-    assert list(read_mbox(Dribble(data, step))) == split(data)
+    assert list(read_archive(Dribble(data, step))) == split(data)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,6 @@ def test_an_empty_archive_is_a_clear_failure(data: bytes) -> None:
         b"<html><body>404 Not Found</body></html>",
         b"PK\x03\x04 zip",
         b"a" * 5_000_000,
-        HEADERS % 1 + b"\nAn .eml\n",
     ],
 )
 def test_an_archive_without_from_lines_is_a_clear_failure(data: bytes) -> None:
@@ -179,22 +178,11 @@ def test_a_single_eml_is_read_as_an_archive_of_one() -> None:
     assert [raw.data for raw in found if isinstance(raw, RawMessage)] == [HEADERS % 1 + b"\nText.\n"]
 
 
-def test_an_eml_with_a_from_line_loses_it() -> None:
-    raw = read_eml(io.BytesIO(one(1)))
-    assert isinstance(raw, RawMessage)
-    assert raw.data.startswith(b"From: ann")
-    assert raw.envelope == FROM.strip()
-
-
-def test_an_eml_over_the_limit_is_recorded() -> None:
-    assert isinstance(read_eml(io.BytesIO(b"x" * 101), Limits(message_bytes=100)), Skipped)
-
-
 @pytest.mark.parametrize("step", [97, 1_000_000])
 def test_a_message_over_the_limit_is_recorded_and_skipped_and_the_rest_is_read(step: int) -> None:
     limits = Limits(message_bytes=10_000)
     large = one(2, b"x" * 60 + b"\n" + b"y" * 5_000_000 + b"\n")
-    found = list(read_mbox(Dribble(one(1) + large + one(3), step), limits))
+    found = list(read_archive(Dribble(one(1) + large + one(3), step), limits))
     assert [type(raw) for raw in found] == [RawMessage, Skipped, RawMessage]
     skipped = found[1]
     assert isinstance(skipped, Skipped)
@@ -225,4 +213,4 @@ def test_memory_does_not_grow_with_the_archive() -> None:
     def held(reader: Iterator[RawMessage | Skipped]) -> int:
         return max(len(reader.gi_frame.f_locals["self"]._window.data) for _ in reader)  # type: ignore[attr-defined]
 
-    assert held(read_mbox(Endless(30))) < 4_000_000
+    assert held(read_archive(Endless(30))) < 4_000_000

@@ -16,8 +16,9 @@ import pytest
 from shared.domain.mail.mbox import read_archive
 from shared.domain.mail.models import ParsedMail, RawMessage, Skipped
 from shared.domain.mail.parse import parse_archive, parse_message
-from shared.domain.threading.assignment import InMemoryThreads, assign
+from shared.domain.threading.assignment import assign
 from tests.support.mail_data import WHY_SKIPPED, archives, data_folder, open_archive
+from tests.support.threads import InMemoryThreads
 
 pytestmark = pytest.mark.skipif(data_folder() is None, reason=WHY_SKIPPED)
 COUNTS = {

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from shared.core.ids import message_key, thread_id
 from shared.domain.mail.models import ParsedAddress, ParsedMail
-from shared.domain.threading.assignment import InMemoryThreads, Merge, ThreadState, assign
+from shared.domain.threading.assignment import Merge, ThreadState, assign
+from tests.support.threads import InMemoryThreads
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 

@@ -20,13 +20,13 @@ from shared.documents.reports import Report
 from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events.envelope import Event
 from shared.publishing.webhooks.delivery import deliver_due
-from shared.publishing.webhooks.signing import verify_signature
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, mail, mail_in
 from tests.support.cloud import LocalCloud
 from tests.support.events import event_of
 from tests.support.services import RunningService
+from tests.support.webhook_receiver import verify_signature
 
 SECRET = "a secret of some length"
 ROOT = thread_id("<m0@example.org>")

@@ -11,7 +11,6 @@ from azure.servicebus import ServiceBusClient, ServiceBusMessage
 
 from localcloud.up.settings_file import AZURITE_KEY, COSMOS_KEY, SEARCH_KEY
 from shared.clients.telemetry.metrics import METRICS
-from shared.clients.telemetry.span_attributes import COUNT_PREFIX, SPAN_ATTRIBUTES
 from tests.ops.commands import run_command, write_settings
 from tests.stages.mail_in import mail
 from tests.support.app import RunningApp, running_app
@@ -19,6 +18,7 @@ from tests.support.cloud import LocalCloud, wait_for
 from tests.support.kills import settings_values
 from tests.support.receiver import receiving
 from tests.support.services import RunningService
+from tests.support.span_attributes import COUNT_PREFIX, SPAN_ATTRIBUTES
 
 STAGES = ("parsing", "chunking", "embedding", "orchestration", "summarization", "reporting")
 THREADS = 3

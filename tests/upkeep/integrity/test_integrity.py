@@ -20,7 +20,7 @@ from shared.documents.threads import Thread, ThreadEntry
 from shared.pipeline.events.envelope import parse_event
 from shared.pipeline.stage import Stage
 from shared.upkeep.integrity.findings import Finding, FindingKind
-from shared.upkeep.integrity.run import VerifyOptions, find_damage, verify
+from shared.upkeep.integrity.run import VerifyOptions, verify
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING
 from stages.reporting import REPORTING
@@ -61,8 +61,11 @@ def later() -> datetime:
     return datetime.now(UTC) + timedelta(hours=2)
 
 
-async def found(place: MailIn) -> list[Finding]:
-    return [each async for each in find_damage(place.clients, later())]
+async def found(place: MailIn, now: Callable[[], datetime] = later) -> list[Finding]:
+    findings: list[Finding] = []
+    done = await verify(with_clock(place.clients, now), VerifyOptions(found=findings.append))
+    assert done.errors == []
+    return findings
 
 
 async def work_off(place: MailIn) -> None:
@@ -204,7 +207,7 @@ async def test_damage_is_found_and_repaired_and_then_gone(
 ) -> None:
     for plant in damage:
         await plant(place)
-    assert [each async for each in find_damage(place.clients, datetime.now(UTC))] == []  # may be under way
+    assert await found(place, lambda: datetime.now(UTC)) == []  # may be under way
     streamed: list[Finding] = []
     done = await verify(
         with_clock(place.clients, later),

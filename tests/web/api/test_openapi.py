@@ -31,7 +31,7 @@ def test_every_route_of_the_api_is_in_the_document() -> None:
 def test_every_parameter_in_a_path_is_described() -> None:
     for operation in OPERATIONS.values():
         named = {part.strip("{}") for part in operation.path.split("/") if part.startswith("{")}
-        assert named == set(operation.path_parameters), operation.path
+        assert named == set(operation.ids), operation.path
 
 
 def addresses(site: Site) -> dict[str, str]:

@@ -1,0 +1,19 @@
+"""What a receiver of webhooks does to check a delivery."""
+
+import hmac
+import re
+
+from shared.publishing.webhooks.sending import sign
+
+TOLERANCE_SECONDS = 300
+_HEADER = re.compile(r"t=(\d{1,12}),v1=[0-9a-f]{64}")
+
+
+def verify_signature(
+    secret: str, body: bytes, header: str, now: float, tolerance: float = TOLERANCE_SECONDS
+) -> bool:
+    """Whether the signature is ours, and not older than the tolerance."""
+    match = _HEADER.fullmatch(header)
+    if match is None or abs(now - int(match[1])) > tolerance:
+        return False
+    return hmac.compare_digest(sign(secret, body, int(match[1])), header)

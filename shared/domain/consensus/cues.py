@@ -1,0 +1,305 @@
+"""Wordings, in families. A cue is only a first hint: what a sentence answers and what stands near it decide.
+
+Each family names the words without which none of its patterns can match. A sentence that has none of them is
+not searched: most sentences pass all families at the price of a set comparison.
+"""
+
+import re
+
+from shared.domain.consensus.own_sentences import OwnSentence
+
+__all__ = [
+    "ACCEPTS",
+    "AGREES",
+    "ANNOUNCES",
+    "APPROVES",
+    "ASKS_GROUP",
+    "ASKS_HELP",
+    "BUT_NEXT",
+    "CLOSES_CALL",
+    "CONDITION",
+    "CONTRAST",
+    "DOUBTS",
+    "HIGH_PRAISE",
+    "NEGATION",
+    "NO_OBJECTION",
+    "OBJECTS",
+    "OPEN",
+    "OPPOSES",
+    "PROMISES",
+    "PROPOSES",
+    "REJECTS",
+    "REPORTED",
+    "REPORTS",
+    "RULES",
+    "SOLVED",
+    "SUPPORTS",
+    "THANKS",
+    "TRAILER",
+    "VOTE",
+    "WITHDRAWS",
+    "Cue",
+]
+
+
+class Cue:
+    """A family of wordings, with the words that trigger a search."""
+
+    __slots__ = ("_search", "_triggers")
+
+    def __init__(self, triggers: str, *patterns: str) -> None:
+        self._triggers = frozenset(triggers.replace("_", " ").split("|"))
+        self._search = re.compile("|".join(patterns)).search
+
+    def search(self, sentence: OwnSentence) -> re.Match[str] | None:
+        if self._triggers.isdisjoint(sentence.words):
+            return None
+        return self._search(sentence.folded)
+
+    def finds(self, sentence: OwnSentence) -> bool:
+        return self.search(sentence) is not None
+
+
+# What may stand before the word that counts, at a sentence's start.
+_FILLER = (
+    r"(?:yes|yeah|yep|yup|ok|okay|well|so|and|also|fwiw|imho|imo|oh|hmm+|thanks|thank you|personally|overall|"
+    r"in general|(?:other than|apart from|besides|aside from|beyond) (?:that|this|those)|otherwise|in any case|(?:apart|aside) from (?:\w+ ){1,3}nits|ah|sure|right|indeed|great|awesome|cool|hi|hello|"
+    r"absolutely|definitely|again|anyway|nice|good|very nice|wow)"
+)
+LEAD = rf"^\W{{0,4}}(?:{_FILLER}(?: \w+)?[,.:!;-]+ ?|{_FILLER} ){{0,3}}"
+_DEGREE = (
+    r"(?:(?:really|certainly|also|quite|very much|much|strongly|fully|definitely|completely|generally|"
+    r"personally|still|do|totally|wholeheartedly|absolutely|would|can|therefore|too|both|all|hereby|very|entirely|"
+    r"clearly|obviously|basically|heartily) ){0,2}"
+)
+_GOOD = r"(?:good|great|fine|ok|okay|reasonable|sane|sensible|nice|excellent|right|correct|perfect|solid|straightforward|well)"
+_WORK = (
+    r"(?:patch(?:es|set)?|series|proposals?|plan|text|draft|document|charter|changes?|approach|idea|fix|version|"
+    r"solution|direction|wording|rewrite|cleanup|refactoring|commit|branch|suggestion|design|spec\w*|option \w+|"
+    r"round|iteration|topic|update|implementation|concept|feature|release|reroll)"
+)
+_ACTION = r"(?:adopt\w*|publi\w+|merg\w+|accept\w*|releas\w+|approv\w+|advanc\w+|mov\w+|includ\w+|add\w+|remov\w+|dropp\w+|mak\w+|us\w+|hav\w+|go\w+|keep\w+|deprecat\w+|the|this|that|these|it|its|such|your|option)"
+
+SUPPORTS = Cue(
+    "support|supported|supports|supportive|favour|favor|endorse|adopt|adopting|adoption|adopted|publish|merge|merged|published|applied|accepted|"
+    "agree|vote|ready|co-sign|cosign|sign|co|seconded|second|all|board|count|behind|in|see|concur|approve",
+    rf"\b(?:i|we|i'd|i'll|my company)(?: would)? {_DEGREE}(?:support|endorse|favou?r|second|approve) {_ACTION}\b",
+    rf"\b(?:i am|i'm|we are|we're) {_DEGREE}(?:in favou?r|all for|supportive|in support|behind|on board)\b",
+    LEAD + rf"(?:would |strongly |fully |i )?(?:support(?:ed)?|endorse) {_ACTION}\b",
+    LEAD + r"(?:i |we )?(?:strongly |fully )?support[.!]*$",
+    r"\bplease (?:adopt|merge|publish|accept)\b(?! (?:my|our))",
+    rf"\b(?:i|we) {_DEGREE}(?:agree|concur) (?:with|to|on) (?:adopting|adoption|publishing|publication|merging|the adoption|accepting)\b",
+    rf"\b(?:i|we) {_DEGREE}(?:agree|concur) (?:with|to) (?:this|the|your|these) (?:\w+ )?(?:proposed )?{_WORK}\b",
+    r"\bshould be (?:adopted|published|merged|accepted|applied)\b",
+    r"\b(?:i|my) (?:would )?(?:vote|preference)(?: would be| is|s)? for\b",
+    r"\b(?:is|are|be) (?:now |quite |certainly )?ready (?:to be published|for publication|to advance|for adoption|to be adopted|to go)\b",
+    r"\b(?:happy|glad|pleased|like) to co-?sign\b|\bco-?sign(?:s|ed|ing)? (?:this|the|it)\b",
+    r"\bi would (?:also |really |very much )?(?:like|love) to see (?:this|it|the \w+) (?:\w+ )?(?:merged|adopted|happen|included|land|published)\b",
+    r"\bcount me in\b",
+)
+NO_OBJECTION = Cue(
+    "objection|objections|problem|problems|issue|issues|concerns|concern",
+    LEAD + r"no objections?\b(?! (?:was|were|has|have|had|heard|raised|by))",
+    r"\bi (?:have|see|had) no (?:further |other |more |real |strong )?(?:objections?|problems?|issues?|concerns?) (?:with|to|here|from|about|against)\b",
+    r"\bi (?:no longer have|don't have|do not have) any (?:objections?|problems?|issues?|concerns?)\b",
+)
+APPROVES = Cue(
+    "look|looks|looking|sound|sounds|seem|seems|lgtm|sgtm|sense|works|suits|idea|plan|proposal|approach|like|love|liked|fine|ok|"
+    "okay|happy|go|nicely|good|great|ship|improvement|welcome|right",
+    LEAD + rf"(?:(?:that|this|it|all|both|these|they|everything|(?:the|your|this) (?:\w+ ){{0,2}}\w+)(?: \w+)? )?(?:all |actually |also |definitely |overall )?"
+    rf"(?:look(?:s|ing)?|sounds?|seems?) (?:very |really |pretty |quite |all |perfectly |like an? |to be an? |eminently )*{_GOOD}\b",
+    r"\b(?:lgtm|sgtm)\b",
+    r"\b(?:looks?|sounds?|seems?) (?:\w+ )?(?:good|fine|ok|okay|great|reasonable|sensible|right|correct|sane) to me\b",
+    LEAD + r"(?:(?:that|this|it|all of this|(?:the|your|this) \w+) )?(?:all |also |definitely |both )?"
+    r"(?:makes? (?:perfect |a lot of |total |complete |much )?sense|works for (?:me|us)|suits me)\b",
+    r"\bi think (?:this|that|it|the \w+) (?:all )?(?:makes (?:perfect )?sense|looks? good)\b",
+    r"\b(?:this|that|it)(?:'s| is| sounds like| seems like| looks like) (?:definitely |certainly |clearly )?an? (?:very |really )?(?:good|great|excellent|nice|sensible|reasonable|clear) "
+    r"(?:idea|plan|proposal|approach|change|improvement|step|direction|fix|cleanup)\b",
+    LEAD + r"(?:good|great|excellent|nice) (?:idea|plan|proposal|improvement|cleanup|fix|change)\b",
+    rf"\bi {_DEGREE}(?:like|love) (?:this|it|the idea|these|your (?:idea|proposal)|(?:the|this) (?:\w+ )?{_WORK})\b",
+    r"\b(?:i'm|i am|we are|we're) (?:\w+ )?(?:fine|ok|okay|happy|good|comfortable) with (?:this|that|it|the|these)\b",
+    rf"\b(?:this|the|your|these|proposed) (?:\w+ )?{_WORK} (?:all |also |\w+ly )?(?:looks?|sounds?|seems?|is|are) "
+    rf"(?:an? |very |really |pretty |quite |all |perfectly )*{_GOOD}\b",
+    rf"\b(?:this|that|it|these|they) (?:all |both )?(?:looks?|sounds?|seems?) (?:very |really |pretty |quite |all |perfectly )*{_GOOD}\b",
+    rf"\b{_WORK} makes (?:\w+ )?sense\b",
+    r"\b(?:fine|ok|okay) (?:by|with) me\b",
+    LEAD + r"(?:please )?go (?:ahead|for it)\b",
+    LEAD + r"sounds like a plan\b",
+    LEAD + r"(?:very )?(?:nicely|well) done\b",
+    r"\bis a (?:very |really )?good (?:starting point|start|basis|step)\b",
+    r"\bship it\b",
+)
+# Praise that needs no "to me": it can be about the work as a whole only.
+HIGH_PRAISE = Cue(
+    "patch|patches|series|version|round|iteration|reroll|draft|document|proposal",
+    r"\b(?:this|the|your|these) (?:\w+ )?(?:patch(?:es)?|series|version|round|iteration|reroll|draft|document|proposal)(?: itself| now| overall)? "
+    rf"(?:all |now |\w+ly )?(?:looks?|seems?|is|are) (?:very |pretty |quite |all )*{_GOOD}\b",
+)
+AGREES = Cue(
+    "+1|+ 1|agree|agreed|concur|seconded|too|here|ack|acked|support|supported|yes|ditto",
+    LEAD + r"\+ ?1\b(?![\d.])",
+    LEAD + r"(?:\w+ly )?agreed\b",
+    LEAD + rf"i {_DEGREE}(?:agree|concur)\b",
+    LEAD + r"(?:agree|concur|me too|same here|seconded|ack(?:ed)?)\b",
+    r"\b(?:i'm|i am) (?:a )?\+ ?1\b",
+)
+VOTE = Cue(
+    "+1|+ 1|-1|- 1|+0|+ 0|-0|- 0",
+    r"^\W{0,4}(?:(?:my|here'?s my|so|ok|okay|great|thanks|awesome|hi|hello|yes|and|late|changing|change|from me|vote|a|is|a big|big|[\w'-]{1,20})[ ,.:!;-]+){0,6}\*?([+-] ?[01])\b(?![\d.])",
+    r"(?:^|[ (,;:.!])\*?([+-] ?[01])(?: from (?:me|my side|us)|\s*[(\[]?(?:non-?)?\s?binding|[\W_]*$)",
+)
+OPPOSES = Cue(
+    "disagree|object|oppose|opposed|against|-1|- 1|nak|nack|support|favour|favor|idea|should|should've|mistake|adopt|not|don't|rather|want|like|sense|veto|reject",
+    rf"\b(?:i|we) (?:must |have to |strongly |would |do |also |still |firmly |also have to )?(?:object|oppose)(?: to)?\b(?! (?:if|the idea that)|-)",
+    r"\b(?:i|we)(?:'m| am|'re| are) (?:\w+ )?(?:against|opposed to) (?:this|the|it|that|adopt\w*|publi\w*|add\w*|such|any|mak\w+|us\w+|releas\w+)\b",
+    LEAD + r"(?:- ?1\b(?![\d.])|nak\b|nack\b|veto\b)",
+    r"\b(?:i|we) (?:do not|don't|cannot|can't|would not|wouldn't) (?:\w+ )?support (?:this|the|adopt\w*|publi\w*|it|that|add\w+)\b",
+    rf"\bi (?:strongly |totally |completely |really )?disagree with (?:this|the|your) (?:\w+ )?{_WORK}\b",
+    r"\b(?:do not|don't) think (?:this|it|the \w+|we|that) should (?:be )?(?:adopt|publish|merg|add|accept|do this|go)\w*\b",
+    r"\b(?:do not|don't) (?:really )?(?:think|believe) (?:\w+ ){0,3}(?:is|it's|'s|be) (?:a |an |such a )?(?:very )?(?:good|great|right|appropriate) (?:idea|approach|way|thing|solution|direction|requirement)\b",
+    r"\b(?:i|we)(?:'m| am| are|'re) not (?:\w+ )?in favou?r\b",
+    r"\b(?:would be|is) a (?:very |really )?(?:bad|terrible|horrible|awful) (?:idea|mechanism|approach)\b",
+    r"\bplease (?:don't|do not) (?:do|adopt|merge|add|remove|change|publish)\b",
+    r"\bnot ready (?:for|to be) (?:adopt\w+|publi\w+|last call|merg\w+)\b",
+)
+DOUBTS = Cue(
+    "sure|unsure|certain|convinced|worried|concerned|sceptical|skeptical|wary|nervous|don't|can't|cannot|not|doubt|concern|concerns|"
+    "worry|problem|objection|reservations|downside|drawback|misleading|pointless|overkill|wrong|rather|prefer|shouldn't|disagree|object|hesitant|reluctant|unnecessary|afraid|fear|isn't|doesn't|won't|wouldn't|breaks|break|hate|dislike|why",
+    r"\b(?:i'm|i am|we're|we are) (?:\w+ ){0,2}(?:not sure|unsure|not certain|not convinced|worried|concerned|sceptical|skeptical|wary|nervous|hesitant|reluctant|afraid)\b",
+    r"\b(?:i|we) (?:\w+ )?(?:don't|do not|can't|cannot) (?:really |quite )?(?:think|believe|see|understand|agree|like|want|buy)\b",
+    r"\bi (?:highly |strongly |really )?(?:doubt|disagree|object|dislike|hate|fear|worry)\b",
+    r"\bmy (?:\w+ )?(?:concern|worry|problem|objection)s?\b|\b(?:have|has|had) (?:\w+ ){0,2}(?:concerns?|reservations?|doubts?)\b",
+    r"\b(?:problem|trouble|shortcoming|downside|drawback)s? (?:with|is|of)\b",
+    r"\b(?:misleading|ridiculous|pointless|overkill|wrong (?:way|approach|place|perspective|thing))\b",
+    r"\b(?:i'd|i would) (?:much |strongly )?(?:rather|prefer)\b",
+    r"\bnot (?:\w+ )?(?:good|right|appropriate|acceptable|desirable|worth|necessary|needed|adequate|comfortable|happy|enough|ready)\b",
+    r"\bshould(?:n't| not)\b",
+    r"\b(?:doesn't|does not|do not|don't|won't|wouldn't|will not|would not) (?:\w+ )?(?:make sense|work|help|solve|scale|fly|belong)\b",
+)
+OBJECTS = OPPOSES
+ACCEPTS = Cue(
+    "queue|queued|queueing|queuing|apply|applied|merge|merged|pull|pulled|commit|committed|pick|picked|take|pushed|landed|checked|accepted|push",
+    r"\b(?:will|let me|i'll|we'll|going to|shall|i'm going to) (?:\w+ ){0,3}(?:queue|apply|merge|pull|push|commit (?:this|it|them|these)|pick (?:this|these|it|them|up)|take (?:it|this|them|these))\b",
+    LEAD + r"(?:both |all |now |just |patch |series |have |i've |i have |already |this is |it's |is )?(?:queued|applied|merged|pushed|pulled|committed|landed|picked up|checked in|accepted)\b(?! (?:from|by|into my|against))",
+    r"\blet'?s (?:\w+ ){0,4}(?:queue|merge|apply|take)\b",
+    r"\b(?:i've|i have|i|we've|we have|have) (?:\w+ )?(?:queued|applied|merged|pushed|committed|landed|checked (?:this|it|them) in|picked (?:this|it|them|these)? ?up)\b",
+    r"\bthanks?[,.;!]* (?:will (?:queue|apply|merge|pull)|queued|applied|merged|pulled)\b",
+    LEAD + r"(?:your|the|this|these) (?:\w+ )?(?:patch(?:es)?|changes?|branch|pull request|fix|series) (?:is|are|was|were|has been|have been) (?:now )?(?:queued|applied|merged|pushed|committed|accepted)\b",
+)
+REJECTS = Cue(
+    "reject|rejected|rejecting|won't|not|drop|dropped|dropping|nak|nack|wontfix|refuse|withdrawn|discard|stay|no",
+    r"\b(?:i|we)(?:'ll| will|'m going to| am going to| have| had)?(?: to)? (?:reject|refuse|not (?:merge|apply|take|queue|accept))\w* (?:this|the|it|these|that)\b",
+    r"\b(?:i|we) (?:won't|will not|cannot|can't|am not going to|are not going to|do not want to|don't want to) (?:\w+ )?(?:merge|apply|take|queue|accept|adopt|add) (?:this|the|it|these|that|any)\b",
+    r"\b(?:this|it|patch|series|proposal|request) (?:is|was|has been|will be) (?:hereby )?(?:rejected|not accepted|not adopted|dropped|declined)\b",
+    r"\bwon'?t (?:fix|be merged|be accepted|be adopted|be applied)\b",
+    r"\bdropp(?:ed|ing) (?:this|the|it) (?:\w+ )?(?:topic|series|patch|from)\b",
+)
+RULES = Cue(
+    "declare|declared|consensus|call|adopted|accepted|approved|agreed|publication|vote|closed|concluded|chairs|decided|resolved|passed|passes|request|shepherd|wg|conclude|decision|resolution",
+    r"\b(?:hereby|i|we|chairs) declare\b|\bdeclare (?:\S{1,120} )?(?:a wg|consensus|adopted)\b",
+    r"\b(?:i|we|chairs|there) (?:is|see|sees|have|believe|think|judge|conclude|consider|do see|do have|believe we have|believe there is|think there is|think we have)(?: that| there is| we have)* (?:\w+ ){0,3}(?:rough )?consensus\b",
+    r"\b(?:rough )?consensus (?:is|was|seems|appears)(?: to be| that| to| for| clear| reached)?\b",
+    r"\bcall (?:\w+ ){0,4}(?:is now|has|is|was|now) (?:been )?(?:closed|concluded|ended|complete|over|finished)\b",
+    r"\b(?:the |this )?(?:document|draft|proposal|item|charter) (?:is|has been|was|are) (?:now |hereby )?(?:adopted|accepted|approved)\b",
+    r"\b(?:it was|was|were|is|are) (?:\w+ )?agreed\b(?: (?:to|that|on|in|by)|[.;]|$)|\bwe (?:have )?(?:agreed|decided) (?:to|on|that)\b",
+    r"\bpublication (?:has been |is |was )?requested\b|\brequest(?:ed|ing)? (?:the )?publication\b",
+    r"\b(?:wg|working group|group) (?:has |have )?(?:agreed|adopted|decided|resolved|concluded)\b",
+    r"\bvote (?:has |is )?(?:now )?(?:pass(?:es|ed)|fail(?:s|ed)|closed|succe\w+|cancel\w*)\b|\bresult of the vote\b",
+    r"^\W{0,4}resol(?:ution|ved)\b",
+)
+CLOSES_CALL = Cue(
+    "vote|call|wglc|result|cancelled|canceled|cancelling|canceling|cancel|restart|closed|passed|pass|passes|concluded|consensus",
+    r"\bvote (?:has |is )?(?:now )?(?:pass(?:es|ed)|succe\w+)\b|\bthe vote (?:has )?(?:passed|was successful)\b",
+    r"\b(?:vote|it|call|release)\b.{0,40}\bcancell?ed\b|\bcancell?(?:ing|ed)? (?:this|the|my) (?:vote|release|call)\b",
+)
+CONTRAST = Cue(
+    "but|although|though|however|except|unless|modulo|provided|assuming|long|theory|principle|caveat|yet|only|while|otherwise|until|despite|still",
+    r"\b(?:but|although|though|however|unless|provided|assuming|as long as|except|in theory|in principle|modulo|with the caveat|until|despite)\b|, (?:yet|while)\b|\bonly (?:if|when|question|concern|thing)\b",
+)
+CONDITION = Cue(
+    "if|once|unless|provided|assuming|would|needs|need|should|when|could|wish",
+    r"\b(?:if|once|unless|provided|assuming|wish)\b|\bwould be (?:\w+ )?(?:good|nice|better|great|useful|fine|ok) (?:if|to)\b|\bshould be\b(?! (?:adopted|published|merged|accepted|applied))|\bneeds? to\b|\bwould (?:make|look|sound|seem)\b",
+)
+BUT_NEXT = Cue(
+    "but|however|said|unfortunately|hand|still|only|except|although|though|nit|question|concern|thing|remark|yet|nonetheless|nevertheless|problem",
+    r"^\W{0,4}(?:but|however|that said|having said that|unfortunately|on the other hand|still,|only|except|although|though|yet|nonetheless|nevertheless|"
+    r"(?:my|one|the) (?:only |main |small |minor |other )*(?:question|concern|thing|problem))\b",
+)
+NEGATION = Cue(
+    "not|no|never|nothing|without|cannot|nor|hardly|doubt|doubtful|unlikely|wonder|neither|none|don't|doesn't|isn't|can't|won't|"
+    "wouldn't|didn't|aren't|shouldn't|wasn't|couldn't|haven't|hasn't|weren't|barely|nobody",
+    r"n't\b|\b(?:not|no longer|never|nothing|without|cannot|nor|hardly|doubt(?:ful)?|unlikely|wonder|neither|none|barely|nobody|no)\b",
+)
+REPORTED = Cue(
+    "he|she|they|people|everyone|somebody|someone|others|said|says|agrees|supports|thought|claimed|told|mentioned|according|argued|suggested|you",
+    r"\b(?:he|she|they|people|everyone|everybody|somebody|someone|others|folks|users|\w+ (?:has|have)) (?:\w+ )?(?:agrees?|supports?|says?|said|thinks?|thought|claims?|wants?|likes?|objects?|seems? to)\b|"
+    r"\b(?:said|says|told (?:me|us)|mentioned|claimed|argued) that\b|\baccording to\b|\byou (?:said|say|wrote|mentioned|claim|agree|support)\b",
+)
+PROMISES = Cue(
+    "i'll|will|we'll|shall|i'm|going|can|fixed|changed|updated|removed|reworded|corrected|modified|dropped|clarified|replaced|added|pushed|done|"
+    "submitted|next|reroll|re|roll|local|working|i've|incorporated|addressed|committed|have",
+    r"\b(?:i|we)(?:'ll| will| shall|'m going to| am going to| are going to) (?:(?:also|then|now|just|certainly|definitely|make sure to|try to|go ahead and|of course) )?"
+    r"(?:fix|change|update|reroll|re-roll|reword|rephrase|rewrite|edit|remove|drop|include|correct|clarify|adjust|modify|incorporate|address|revise|switch|replace|move|add|do|make|send|resend|submit|put|post|squash|amend|tweak|improve|use|take)\b",
+    LEAD + r"will (?:fix|do|change|update|add|reroll|re-roll|modify|send|reword|drop|remove|squash|amend|adjust)\b",
+    r"\b(?:i|we)(?:'ve| have)? (?:now |just |also |already )?(?:fixed|changed|updated|removed|reworded|corrected|modified|dropped|clarified|replaced|added|incorporated|addressed|submitted|filed)\b",
+    LEAD + r"(?:done|fixed|added|changed|updated|corrected|easily done|removed|good (?:catch|point), (?:will|fixed))\b[^,]{0,40}$",
+    r"\b(?:in|for|with) (?:the|my|our) (?:next|updated|new|upcoming) (?:version|revision|draft|reroll|iteration)\b",
+    r"\b(?:editor'?s|local|working) (?:copy|version)\b|\bworth a re-?roll\b",
+)
+WITHDRAWS = Cue(
+    "drop|withdraw|withdrawn|withdrawing|retract|abandon|discard|scrap|nevermind|mind|dropping",
+    r"\b(?:drop|withdraw|withdrawing|retract|abandon|discard|scrap|dropping) (?:my|this|the|that) (?:\w+ )?(?:patch|proposal|idea|series|request|objection|-1|vote|concern|veto|discuss)\b",
+    r"\bnever ?mind\b|\bwithdrawn\b|\bi withdraw\b",
+)
+SOLVED = Cue(
+    "worked|works|solved|helped|trick|resolved|fixed|thanks|thank|thx|mistake|bad|fault|understand|explains|answers|clears|clear|did|bug|sense|ok|see|perfect|great",
+    r"\b(?:that|this|it) (?:worked|works now|fixed it|solved|helped|helps|did the trick|did it|fixes it|fixed the)\b",
+    r"\b(?:problem|issue|it)(?:'s| is| was)? (?:now )?(?:solved|resolved|fixed)\b",
+    r"\b(?:was|is) a bug in my\b|\bmy (?:mistake|bad|fault|own mistake)\b|\bnow i (?:understand|see)\b|\bthat (?:explains|answers|clears|makes sense)\b",
+    r"\b(?:thanks|thank you|thx)(?: (?:very|so) much| a lot| \w+)?,? (?:\w+ )?for (?:the|your|all the|all your) (?:\w+ )?(?:help|explanation|answers?|info\w*|pointers?|clarif\w+|tips?|repl\w+|response|suggestions?|advice|links?|hints?)\b",
+)
+THANKS = Cue("thanks|thank|thx", r"\bthank|\bthx\b")
+ASKS_GROUP = Cue(
+    "call|wglc|lc|adopt|adoption|please|objections|objection|poll|vote|votes|object|speak|consensus|feel|respond|second|seconder|done|support|shout",
+    r"\b(?:starts?|begins?|initiates?|issu\w+|this is|opens?|announc\w+|starting|opening) (?:\S+ ){0,6}(?:last call|wglc|call for adoption|adoption call|consensus call|call for consensus|poll)\b",
+    r"\b(?:wg|working group) ?last call (?:for|on) (?:the )?\W{0,3}(?:draft|document|\w+)",
+    r"\bcall for (?:wg |working group )?(?:adoption|consensus|votes?)\b",
+    r"\bplease (?:\w+ ){0,3}(?:indicate|state|respond|reply|vote|voice|express|provide your views?|let (?:us|me|the chairs|the list) know|send|speak|say)\b.{0,90}\b(?:support|agree|adopt\w*|object|objections?|in favou?r|against|keep|oppose)\b",
+    r"\bplease (?:indicate|state) (?:if|whether|your|so)\b|\bplease provide your views?\b|\bplease vote\b",
+    r"\bwould like to adopt\b|\bpropose (?:to adopt|adoption|adopting)\b",
+    r"^\W{0,4}(?:are there )?any objections?\b",
+    r"\b(?:straw|quaker|consensus) poll\b",
+    r"\b(?:speak up|shout|object|yell) (?:now|by|before)\b",
+    r"\b(?:who|anyone|someone|somebody)\b.{0,40}\bsecond (?:this|it|the|mng|\S+-\d+)",
+    r"\bwhether (?:they|you|people|others|the group|the wg) (?:would )?(?:support|agree|object)\b",
+    r"\bvote (?:open|is open|will be open|runs?|ends?)\b",
+)
+PROPOSES = Cue(
+    "propose|suggest|request|like|about|think|nice|good|useful|great|better|perhaps|maybe|should|could|can|feature|proposal|proposed|feedback|thoughts|comments|wonder|wondering|love|rfc|suggestion|proposing|considering",
+    r"\bi(?:'d| would)? (?:like to )?(?:propose|suggest|request)\b(?! (?:you|that you|taking|reading|looking|trying|using))",
+    r"\bi(?:'d| would) (?:like|love) to (?:add|see|have|change|remove|propose)\b",
+    r"\bhow about\b|\bwhat do you (?:all )?think\b|\bit would be (?:nice|good|useful|great|better)\b",
+    r"\b(?:i think|perhaps|maybe) (?:we|it|this|that) (?:\w+ )?(?:should|could|needs?|ought)\b|\bshould we\b",
+    r"\bfeature request\b|\b(?:my|a|this|the) proposal\b|\bproposed (?:change|text)\b|\bproposing\b",
+    r"\bfeedback\b|\bthoughts\?|\bcomments? (?:are )?(?:welcome|on|encouraged|appreciated)\b",
+    r"\bi(?:'m| am) considering\b",
+)
+ASKS_HELP = Cue(
+    "how|way|possible|anyone|someone|somebody|any|i'm|am|wondering|question|understand|can't|missing|help|does|do|why|trying",
+    r"\b(?:how (?:do|can|to|should|would) (?:i|one|you|we)?|is there (?:a|any|some) way|is it possible|does any(?:one|body)|can (?:anyone|anybody|someone|somebody|i)|could (?:anyone|someone|somebody|you)|"
+    r"any (?:ideas?|help|hints?|suggestions?|pointers?|advice)|i(?:'m| am) (?:just )?(?:trying|wondering|having|new|looking|stuck)|i was (?:just )?wondering|has any(?:one|body)|quick question|my question|i don't understand|i can't|am i missing|help me|what am i)\b",
+)
+ANNOUNCES = Cue(
+    "announce|announced|announcing|released|release|available|topics|call|pleased|happy|proud|minutes|agenda|reminder|registration|cooking",
+    r"\b(?:pleased|happy|proud|glad|honou?red|delighted|excited|like) to announce\b|\bnew internet-draft is available\b|\b(?:was|has been|have been|is) (?:just |now |finally )?released\b|"
+    r"\bis now available\b|\bare (?:now )?available (?:at|from)\b|\bhere are the topics\b|\bcall for (?:papers|participation|presentations|proposals)\b|\bannouncing\b|\bi(?:'ve| have) (?:just )?released\b",
+)
+REPORTS = Cue(
+    "bug|bugs|traceback|segfault|segfaults|segmentation|regression|crash|crashes|crashed|broken|fails|fail|failing|error|errors|erratum|errata|work|reproduce|nits|review|reviewer",
+    r"\bbugs?\b|\btraceback\b|\bsegfaults?\b|\bsegmentation fault\b|\bregression\b|\bcrash(?:es|ed)?\b|\bdoes(?:n't| not) work\b|\bbroken\b|\bfails? (?:to|with|on)\b|\berrat(?:um|a)\b",
+)
+OPEN = Cue(
+    "still|not|remains|remain|open|todo|tbd|need|should|what|waiting|idea|unclear|unresolved|undecided|until|wait|later|investigate|follow",
+    r"\b(?:still (?:open|unclear|need|not|unsure|to be)|not (?:yet )?(?:clear|decided|resolved|sure)|remains? (?:open|to be|unclear)|open (?:issue|question)s?|todo|tbd|need to (?:decide|figure|discuss|find)|should we|what about|waiting (?:for|on)|no idea|unclear|unresolved|undecided)\b",
+)
+TRAILER = re.compile(r"\s{0,4}(reviewed|acked|tested|nacked|nak'ed)-by:\s*\"?([^<\"\n]{0,120}?)\"?\s*<([^>\s]{1,200})>", re.IGNORECASE)

@@ -1,0 +1,307 @@
+"""Who stands where on the proposition. Few rules, each of a place and a wording; the rest are remarks.
+
+The same words are a position or not depending on what they answer. So a sentence is asked, in this order: does it
+answer the mail that puts the proposition; does it say a stance; does anything in it or near it take that back;
+does the same person say the opposite elsewhere.
+"""
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+
+from shared.domain.consensus.cues import (
+    ACCEPTS,
+    AGREES,
+    APPROVES,
+    BUT_NEXT,
+    CONDITION,
+    CONTRAST,
+    DOUBTS,
+    HIGH_PRAISE,
+    NEGATION,
+    NO_OBJECTION,
+    OPPOSES,
+    PROPOSES,
+    REPORTED,
+    SUPPORTS,
+    TRAILER,
+    WITHDRAWS,
+)
+from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
+from shared.domain.consensus.own_sentences import OwnSentence, word_key
+from shared.domain.consensus.people import display_name
+from shared.domain.consensus.proposition import Put
+from shared.domain.consensus.reading import Genre, Position, PositionStance, PropositionForm, Tier
+from shared.domain.consensus.votes import Ballot, is_legend
+
+__all__ = ["StanceClaim", "read_claims", "read_positions", "relation", "something_is_put", "takes_nothing_back"]
+
+_SUPPORT, _OPPOSE = PositionStance.SUPPORT, PositionStance.OPPOSE
+_LONG = 300
+_BARE_WORDS = 6
+_SMALL_THREAD = 10
+_TAKEN_BACK_ELSEWHERE = 3
+_FIRM_OPENING = re.compile(
+    r"\W{0,4}(?:(?:ok|okay|thanks|thank you|good|great|nice)[,.;! ]+){0,2}(?:will queue|queued|applied|let's merge|will apply|will merge|merged|pushed)\b"
+)
+_FIRM_NO = re.compile(
+    r"^\W{0,4}(?:-\s?1\b(?![\d.])|nak\b|nack\b|veto\b)|\b(?:object to|oppose|opposed to|against|support|disagree with) "
+    r"(?:this|that|it|adopt\w*|publi\w*|releas\w*|(?:the|your) (?:\w+ )?(?:proposal|patch|series|change|draft|document|adoption|release|idea|plan))\b"
+    r"|\bshould (?:be |not be )?(?:adopted|published|merged|accepted)\b"
+)
+_NO_NEGATION = re.compile(r"\bno (?:objections?|problems?|issues?|concerns?)\b|\b(?:no longer|don't|do not) have any\b|\bno doubt\b|\bwhy not\b|\bno[,.]? ?(?:this|it|i) ")
+_NEGATION = re.compile(
+    r"n't\b|\b(?:not|no longer|never|nothing|without|cannot|nor|hardly|doubt(?:ful)?|unlikely|wonder|neither|none|barely|nobody)\b"
+)
+_OTHERWISE = re.compile(r"\b(?:but|and|that said,?) (?:otherwise|other than that|overall|apart from that|aside from that),? (?:(?:this|it|all|the|these) )?(?:\w+ )?(?:looks?|lgtm|seems?|is|are)\b|^\W{0,4}(?:otherwise|other than that|apart from that|aside from that|with that|besides that)\b")
+_PARTIAL = re.compile(r"\b(?:point|catch|question|spot|remark|observation|reasoning|argument|assessment|sentiment|story|news|luck|nit|typo|find|explanation|example|analysis|summary|report|reminder)\b")
+_WHOLE = re.compile(
+    r"\b(?:patch(?:es|set)?|series|proposals?|ideas?|plan|draft|document|charter|approach|feature|changes?|adopt\w*|publi\w*|direction|release|merg\w+|fix|version|cleanup)\b"
+)
+_ACTS = frozenset({"acceptance", "trailer", "vote"})
+"""Rules by which somebody acts: an act outweighs remarks before it."""
+_SAID_RULES = {
+    "vote": 0.97,
+    "trailer": 0.97,
+    "acceptance": 0.95,
+    "taken": 0.9,
+    "words": 0.92,
+    "approval by name": 0.9,
+    "approval": 0.9,
+    "agreement": 0.9,
+    "chain": 0.9,
+    "objection": 0.9,
+}
+"""Rules whose claims are said, with the share that was right where they were measured (docs/reading.md)."""
+_REMARK_CONFIDENCE = 0.5
+_TEST_RUN = re.compile(r"\b(?:and|to|will) (?:test|try|see|report|check)\b")
+
+
+@dataclass(slots=True)
+class StanceClaim:
+    """One sentence that says where its writer stands, and the rule by which it does."""
+
+    sentence: OwnSentence
+    person: str
+    stance: PositionStance
+    rule: str
+    answers: int | None
+    tier: Tier = Tier.SAID
+    binding: bool | None = None
+
+
+def relation(thread: LinkedThread, put: Put, sentence: OwnSentence) -> str:
+    """How the answered mail stands to the proposition: `put`, `author`, `other` or `unknown`."""
+    answered = thread.answered(sentence)
+    mail = thread.mail_of(sentence)
+    if answered is None:
+        # A cut thread opens with an answer to what came before it.
+        return "put" if mail is thread.root and mail is not put.mail and len(put.mails) > 1 else "unknown"
+    if answered in put.mails:
+        return "put"
+    return "author" if thread.mails[answered].person == put.person else "other"
+
+
+def takes_nothing_back(thread: LinkedThread, sentence: OwnSentence) -> bool:
+    """No question, condition, negation, contrast or reported speech in it, and no "but" right after it."""
+    folded = sentence.folded
+    if sentence.asks or len(folded) > _LONG or is_legend(sentence):
+        return False
+    following = thread.following(sentence)
+    if following is not None and BUT_NEXT.finds(following):
+        return False
+    if CONDITION.finds(sentence) or REPORTED.finds(sentence):
+        return False
+    if CONTRAST.finds(sentence) and not _OTHERWISE.search(folded):
+        return False
+    return not NEGATION.finds(sentence) or not _NEGATION.search(_NO_NEGATION.sub("", folded))
+
+
+def place(thread: LinkedThread, sentence: OwnSentence) -> str:
+    """Where a sentence stands: the whole of a short mail, its opening, its closing, or inside."""
+    mail = thread.mail_of(sentence)
+    count = len(mail.sentences)
+    if count <= 3:
+        return "whole"
+    if sentence.index <= 1 and len(mail.mail.quotes) <= 1:
+        return "opening"
+    return "closing" if sentence.index >= count - 2 else "inside"
+
+
+def read_claims(thread: LinkedThread, put: Put, ballots: dict[str, Ballot]) -> list[StanceClaim]:
+    """Every claim that a sentence makes when read on its own in its place."""
+    claims = [
+        StanceClaim(one.sentence, one.person, _SUPPORT if one.value > 0 else _OPPOSE, "vote",
+                    thread.answered(one.sentence), binding=one.binding)
+        for one in ballots.values() if one.value and one.person not in put.proposers
+    ]  # fmt: skip
+    reader = _ClaimReader(thread, put)
+    for sentence in thread.sentences():
+        mail = thread.mail_of(sentence)
+        if mail.person in put.proposers or mail.person in ballots:
+            continue
+        claim = reader.claim(sentence, mail)
+        if claim is not None:
+            claims.append(claim)
+    return claims
+
+
+class _ClaimReader:
+    def __init__(self, thread: LinkedThread, put: Put) -> None:
+        self.thread = thread
+        self.put = put
+        self.by_mail: dict[int, list[StanceClaim]] = defaultdict(list)
+        self.decidable = something_is_put(put)
+
+    def claim(self, sentence: OwnSentence, mail: LinkedMail) -> StanceClaim | None:
+        found = self._stance(sentence, mail)
+        if found is None:
+            return None
+        stance, rule = found
+        claim = StanceClaim(sentence, mail.person, stance, rule, self.thread.answered(sentence))
+        self.by_mail[mail.number].append(claim)
+        return claim
+
+    def _stance(self, sentence: OwnSentence, mail: LinkedMail) -> tuple[PositionStance, str] | None:
+        if not self.decidable or is_legend(sentence):
+            return None
+        if trailer := TRAILER.match(sentence.text):
+            return self._trailer(trailer, mail)
+        towards = relation(self.thread, self.put, sentence)
+        if OPPOSES.finds(sentence):
+            return self._opposition(sentence, towards)
+        if accepted := self._acceptance(sentence, mail, towards):
+            return accepted
+        return self._support(sentence, towards)
+
+    def _trailer(self, trailer: re.Match[str], mail: LinkedMail) -> tuple[PositionStance, str] | None:
+        """Only one's own name is one's own word: a patch carries the trailers of others."""
+        own = trailer[3].lower() == mail.mail.address.lower() or word_key(trailer[2]) == word_key(
+            display_name(mail.mail.name, mail.mail.address)
+        )
+        if not own or mail.is_patch or self.put.form is not PropositionForm.PATCH:
+            return None
+        return (_OPPOSE if trailer[1].lower().startswith("na") else _SUPPORT), "trailer"
+
+    def _opposition(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
+        found = OPPOSES.search(sentence)
+        if found is None or sentence.asks or re.search(r"\b(?:if|unless)\b", sentence.folded):
+            return None
+        # "I don't mean I'm against it": a negation before the words turns them.
+        if re.search(r"n't\b|\b(?:not|never|no longer|nobody|nor)\b", sentence.folded[: found.start()]):
+            return None
+        if REPORTED.finds(sentence):
+            return None
+        firm = towards == "put" and _FIRM_NO.search(sentence.folded) and place(self.thread, sentence) != "inside"
+        return (_OPPOSE, "objection") if firm else (_OPPOSE, "objection elsewhere")
+
+    def _acceptance(
+        self, sentence: OwnSentence, mail: LinkedMail, towards: str
+    ) -> tuple[PositionStance, str] | None:
+        if self.put.form is not PropositionForm.PATCH or not ACCEPTS.finds(sentence):
+            return None
+        if self.thread.people.role(mail.number) is not None:
+            firm = _FIRM_OPENING.match(sentence.folded) and not NEGATION.finds(sentence) and not sentence.asks
+            if firm or takes_nothing_back(self.thread, sentence):
+                return _SUPPORT, "acceptance"
+        elif towards == "put" and takes_nothing_back(self.thread, sentence) and len(sentence.text) < 160:
+            return None if _TEST_RUN.search(sentence.folded) else (_SUPPORT, "taken")
+        return None
+
+    def _support(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
+        kind = _kind_of_support(sentence)
+        if kind is None or not takes_nothing_back(self.thread, sentence):
+            return None
+        where = place(self.thread, sentence)
+        if towards == "put":
+            return _SUPPORT, self._rule(sentence, kind, where)
+        if towards in {"author", "unknown"} and HIGH_PRAISE.finds(sentence):
+            return _SUPPORT, "approval by name"
+        if kind == "agreement" and _is_bare(sentence) and where == "whole":
+            return self._chain(sentence)
+        return _SUPPORT, f"{kind} elsewhere"
+
+    def _rule(self, sentence: OwnSentence, kind: str, where: str) -> str:
+        named = bool(_WHOLE.search(sentence.folded))
+        if kind == "words":
+            return "words"
+        if kind == "approval":
+            if _PARTIAL.search(sentence.folded) and not named:
+                return "approval of a part"
+            return "approval" if named or where != "inside" else "approval inside"
+        if where in {"whole", "opening"} and _is_bare(sentence):
+            return "agreement" if self._shown(sentence) else "agreement in a crowd"
+        return "agreement with more"
+
+    def _shown(self, sentence: OwnSentence) -> bool:
+        """A bare "+1" in a long thread, without a quote, may answer anything."""
+        return sentence.block >= 0 or len(self.thread.mails) <= _SMALL_THREAD or self.put.form is PropositionForm.CALL
+
+    def _chain(self, sentence: OwnSentence) -> tuple[PositionStance, str] | None:
+        """ "+1" to another's mail takes over the stance that was said there, if it was one."""
+        answered = self.thread.answered(sentence)
+        theirs = {claim.stance for claim in self.by_mail.get(-1 if answered is None else answered, ())}
+        return (theirs.pop(), "chain") if len(theirs) == 1 else (_SUPPORT, "agreement elsewhere")
+
+
+def _kind_of_support(sentence: OwnSentence) -> str | None:
+    if SUPPORTS.finds(sentence) or NO_OBJECTION.finds(sentence):
+        return "words"
+    if APPROVES.finds(sentence):
+        return "approval"
+    return "agreement" if AGREES.finds(sentence) else None
+
+
+def _is_bare(sentence: OwnSentence) -> bool:
+    """An agreement that says nothing but that: "+1", "Agreed.", "I agree, thanks"."""
+    return len(re.findall(r"\w+", sentence.text)) <= _BARE_WORDS
+
+
+def something_is_put(put: Put) -> bool:
+    """Positions need something to be for or against."""
+    if put.form is PropositionForm.PATCH:
+        return put.mail.is_patch or (put.mail.has_diff and not put.mail.is_reply)
+    return put.form is not PropositionForm.TEXT or any(map(PROPOSES.finds, put.mail.sentences))
+
+
+def read_positions(thread: LinkedThread, put: Put, claims: list[StanceClaim]) -> list[Position]:
+    """One position a person at most, by their last word; who says both is mixed."""
+    by_person: dict[str, list[StanceClaim]] = defaultdict(list)
+    for claim in claims:
+        by_person[claim.person].append(claim)
+    return [_position(thread, put, own) for own in by_person.values()]
+
+
+def _position(thread: LinkedThread, put: Put, own: list[StanceClaim]) -> Position:
+    acts = [claim for claim in own if claim.rule in _ACTS]
+    said = [claim for claim in own if claim.rule in _SAID_RULES]
+    chosen = acts[-1] if acts else said[0] if said else own[0]
+    stances = {claim.stance for claim in (acts or own)}
+    stance = chosen.stance if len(stances) == 1 else PositionStance.MIXED
+    sure = bool(said) and stance is not PositionStance.MIXED and (bool(acts) or not _wavers(thread, put, said))
+    mail = thread.mail_of(chosen.sentence)
+    return Position(
+        person=mail.mail.address.lower(),
+        name=display_name(mail.mail.name, mail.mail.address),
+        stance=stance,
+        tier=Tier.SAID if sure else Tier.REMARK,
+        confidence=_SAID_RULES[chosen.rule] if sure else _REMARK_CONFIDENCE,
+        citation=thread.cite(chosen.sentence),
+        answers=None if chosen.answers is None else thread.mails[chosen.answers].mail.message_id,
+        binding=chosen.binding,
+        rule=chosen.rule,
+    )
+
+
+def _wavers(thread: LinkedThread, put: Put, said: list[StanceClaim]) -> bool:
+    """Signs that a supporter is not simply one: doubts in the same mail, or again and again elsewhere."""
+    person, mails = said[0].person, {claim.sentence.mail for claim in said}
+    doubts = [
+        sentence
+        for mail in thread.mails
+        if mail.person == person
+        for sentence in mail.sentences
+        if DOUBTS.finds(sentence)
+    ]
+    near = put.form is not PropositionForm.PATCH and any(sentence.mail in mails for sentence in doubts)
+    return near or len(doubts) > _TAKEN_BACK_ELSEWHERE

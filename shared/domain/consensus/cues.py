@@ -213,12 +213,12 @@ CLOSES_CALL = Cue(
     r"\b(?:vote|it|call|release)\b.{0,40}\bcancell?ed\b|\bcancell?(?:ing|ed)? (?:this|the|my) (?:vote|release|call)\b",
 )
 CONTRAST = Cue(
-    "but|although|though|however|except|unless|modulo|provided|assuming|long|theory|principle|caveat|yet|only|while|otherwise|until|despite|still",
-    r"\b(?:but|although|though|however|unless|provided|assuming|as long as|except|in theory|in principle|modulo|with the caveat|until|despite)\b|, (?:yet|while)\b|\bonly (?:if|when|question|concern|thing)\b",
+    "but|although|though|however|except|unless|modulo|provided|assuming|long|theory|principle|caveat|yet|only|while|otherwise|until|despite|still|issue|problem",
+    r"\b(?:one|an|some|still) (?:\w+ )?(?:issues?|problems?)\b|\b(?:but|although|though|however|unless|provided|assuming|as long as|except|in theory|in principle|modulo|with the caveat|until|despite)\b|, (?:yet|while)\b|\bonly (?:if|when|question|concern|thing)\b",
 )
 CONDITION = Cue(
-    "if|once|unless|provided|assuming|would|needs|need|should|when|could|wish",
-    r"\b(?:if|once|unless|provided|assuming|wish)\b|\bwould be (?:\w+ )?(?:good|nice|better|great|useful|fine|ok) (?:if|to)\b|\bshould be\b(?! (?:adopted|published|merged|accepted|applied))|\bneeds? to\b|\bwould (?:make|look|sound|seem)\b",
+    "if|once|unless|provided|assuming|would|needs|need|should|when|could|wish|may|might",
+    r"\b(?:if|once|unless|provided|assuming|wish)\b|\b(?:i|we) (?:may|might|could)\b|\bwould be (?:\w+ )?(?:good|nice|better|great|useful|fine|ok) (?:if|to)\b|\bshould be\b(?! (?:adopted|published|merged|accepted|applied))|\bneeds? to\b|\bwould (?:make|look|sound|seem)\b",
 )
 BUT_NEXT = Cue(
     "but|however|said|unfortunately|hand|still|only|except|although|though|nit|question|concern|thing|remark|yet|nonetheless|nevertheless|problem",

@@ -1,0 +1,72 @@
+"""Weights of the sentence heads. Written by `python -m evaluation.train_reader --write`: do not edit."""
+
+from shared.domain.consensus.sentence_kinds import Head
+
+__all__ = ["THRESHOLDS", "WEIGHTS"]
+
+# feature: (key point, decision, objection, open issue)
+WEIGHTS: dict[str, tuple[float, float, float, float]] = {
+    "bias": (-1.08, -0.99, -1.56, -0.46),
+    "accepts": (2.19, 2.0, -1.28, -1.41),
+    "acts": (0.24, 0.56, 0.49, -0.33),
+    "approves": (0.87, 0.03, -0.05, -1.48),
+    "asked or told": (0.02, -0.04, -0.29, -0.15),
+    "asks": (-0.17, -0.23, 0.58, 1.67),
+    "asks openly": (0.22, -0.2, -1.43, 0.58),
+    "asks the group": (1.32, 0.1, -1.17, 1.75),
+    "bad": (-0.31, -0.16, -0.31, -0.06),
+    "by a role": (0.35, 0.37, 0.73, 0.05),
+    "by the proposer": (-0.16, 0.1, -1.19, 0.05),
+    "code or link": (-0.41, -0.03, -0.17, -0.23),
+    "condition": (-0.14, -0.15, -0.01, -0.04),
+    "contrast": (0.06, -0.06, -0.19, 0.04),
+    "density": (-0.03, -0.14, 0.59, -0.99),
+    "doubts": (0.69, 0.14, 1.95, -0.07),
+    "early": (0.52, 0.18, 0.55, 0.01),
+    "end of thread": (0.23, 0.29, 0.26, 0.39),
+    "ends in colon": (0.04, 0.11, 0.83, -0.14),
+    "first": (0.72, 0.34, 0.02, -0.19),
+    "first half": (0.03, -0.14, 0.18, -0.28),
+    "first person": (0.35, 0.19, -0.4, 0.5),
+    "formal": (0.16, 0.3, -0.27, -0.51),
+    "in the proposition": (0.33, -0.18, -0.22, -0.02),
+    "in the root": (0.11, -0.17, -0.15, -0.14),
+    "judges": (0.46, 0.2, 0.01, 0.3),
+    "last mail": (0.36, 0.49, 0.09, 0.97),
+    "long": (-0.72, -0.11, -0.28, -0.07),
+    "long thread": (-0.55, -0.13, 0.13, -0.25),
+    "mail of few": (0.49, 0.29, 0.21, 0.8),
+    "mail of many": (-0.56, -0.11, -0.23, -0.43),
+    "much answered": (-0.17, -0.15, 0.11, -0.08),
+    "must": (0.16, -0.14, 0.27, 0.6),
+    "negation": (0.01, -0.08, 0.3, -0.25),
+    "open": (-0.05, -0.16, -0.45, 1.94),
+    "opposes": (0.66, -0.25, 2.28, -0.86),
+    "paragraph start": (0.16, 0.08, 0.04, 0.15),
+    "patch": (-0.32, -0.13, -0.12, -0.47),
+    "person's last mail": (0.21, 0.1, -0.37, 0.39),
+    "promises": (0.83, 1.69, -1.22, -1.37),
+    "proposes": (0.75, 0.12, -1.28, -0.33),
+    "requoted": (0.28, 0.01, 0.23, -0.08),
+    "rules": (1.25, 1.27, -1.41, -1.57),
+    "second": (0.01, 0.05, 0.44, -0.16),
+    "shared words": (0.06, 0.07, 0.43, -0.75),
+    "short": (-0.61, 0.03, -0.86, -0.74),
+    "solved": (0.29, -0.25, 2.9, -1.22),
+    "something proposed": (-0.11, -0.04, 0.54, 0.15),
+    "starts with but": (0.35, -0.18, 0.24, 0.99),
+    "thanks": (0.39, -0.22, -1.19, -1.37),
+    "tiny": (-0.64, -0.07, -0.84, -0.64),
+    "to the proposer": (0.15, 0.01, 0.29, -0.01),
+    "to the proposition": (0.21, -0.0, 0.3, -0.07),
+    "topic words": (0.26, -0.01, 0.35, 0.35),
+    "trailer": (-1.15, -0.19, -1.11, -0.91),
+    "withdraws": (-1.53, -0.19, -1.82, -0.73),
+}
+
+# From this score on a sentence counts, where cross-validation by thread gave the best F1 by message.
+THRESHOLDS: dict[Head, float] = {
+    Head.DECISION: 0.94,
+    Head.OBJECTION: 1.63,
+    Head.OPEN_ISSUE: -0.23,
+}

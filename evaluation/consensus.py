@@ -44,6 +44,7 @@ def prediction_of(thread: str, reading: ThreadReading) -> dict[str, Any]:
         "genre": reading.genre.kind.value if reading.genre.tier is Tier.SAID else None,
         "outcome": reading.outcome.kind.value if reading.outcome.tier is Tier.SAID else None,
         "outcome_text": reading.outcome.sentence,
+        "outcome_rule": reading.outcome.rule,
         "names_a_person": reading.outcome.authority is not None,
         "has_consensus": reading.has_consensus,
         "consensus_type": reading.consensus_type,
@@ -136,16 +137,22 @@ def _print_table(title: str, scored: Sequence[ScoredThread]) -> None:
 
 
 def _print_rules(threads: Sequence[LabelledThread], predictions: Sequence[dict[str, Any]]) -> None:
-    """Precision by the rule that a position was said on: the table that decides which rules are said."""
+    """Precision by the rule on which something was said: the table that decides which rules are said."""
     right: Counter[str] = Counter()
     said: Counter[str] = Counter()
+    ended: Counter[str] = Counter()
+    ended_right: Counter[str] = Counter()
     for thread, prediction in zip(threads, predictions, strict=True):
+        if prediction["outcome"]:
+            ended[prediction["outcome_rule"]] += 1
+            ended_right[prediction["outcome_rule"]] += prediction["outcome"] == thread.label["outcome"]
         gold = {one["person"].lower(): one["stance"] for one in thread.label["positions"]}
         for position in prediction["positions"]:
             if position["stance"] in _COUNTED:
                 said[position["rule"]] += 1
                 right[position["rule"]] += gold.get(position["person"]) == position["stance"]
     print("\npositions said, by rule: " + ", ".join(f"{rule} {right[rule]}/{said[rule]}" for rule in sorted(said)))
+    print("outcomes said, by rule: " + ", ".join(f"{rule} {ended_right[rule]}/{ended[rule]}" for rule in sorted(ended)))
 
 
 def below_floors(result: dict[str, Any], floors: dict[str, float]) -> list[str]:
@@ -185,9 +192,10 @@ def _run_corpora() -> int:
         for part, belongs in parts.items():
             chosen = [one for one in scored if belongs(one)]
             _print_table(f"{name}, {part} folds", chosen)
+            numbers = [number for number, one in enumerate(scored) if belongs(one)]
+            _print_rules([threads[number] for number in numbers], [predictions[number] for number in numbers])
             found = below_floors(figures([one.row for one in chosen]), floors.get(f"{name} {part}", {}))
             problems += [f"{name}, {part} folds: {problem}" for problem in found]
-        _print_rules(threads, predictions)
     for problem in problems:
         print(f"below the floor: {problem}", file=sys.stderr)
     return 1 if problems else 0

@@ -67,7 +67,7 @@ def _gather(threads: list[LabelledThread]) -> _Sentences:
         reader = FeatureReader(linked, put, read_genre(linked, put).kind)
         for sentence in linked.sentences():
             message = linked.mail_of(sentence).mail.message_id.strip("<>")
-            rows.append(dict(reader.features(sentence)))
+            rows.append(reader.features(sentence))
             numbers.append(number)
             messages.append(message)
             for head in Head:

@@ -34,6 +34,7 @@ __all__ = [
     "RULES",
     "SOLVED",
     "SUPPORTS",
+    "SUPPORTS_SOMETHING",
     "THANKS",
     "TRAILER",
     "VOTE",
@@ -80,21 +81,30 @@ _WORK = (
 )
 _ACTION = r"(?:adopt\w*|publi\w+|merg\w+|accept\w*|releas\w+|approv\w+|advanc\w+|mov\w+|includ\w+|add\w+|remov\w+|dropp\w+|mak\w+|us\w+|hav\w+|go\w+|keep\w+|deprecat\w+|the|this|that|these|it|its|such|your|option)"
 
+# "I support ..." with whatever object: a stance only where the group was asked.
+SUPPORTS_SOMETHING = Cue(
+    "support|endorse|favour|favor",
+    rf"\b(?:i|we|i'd)(?: would)? {_DEGREE}(?:support|endorse|favou?r) \w",
+)
 SUPPORTS = Cue(
     "support|supported|supports|supportive|favour|favor|endorse|adopt|adopting|adoption|adopted|publish|merge|merged|published|applied|accepted|"
-    "agree|vote|ready|co-sign|cosign|sign|co|seconded|second|all|board|count|behind|in|see|concur|approve",
+    "agree|vote|ready|shape|for|free|do|let's|should|love|like|co-sign|cosign|sign|co|seconded|second|all|board|count|behind|in|see|concur|approve",
     rf"\b(?:i|we|i'd|i'll|my company)(?: would)? {_DEGREE}(?:support|endorse|favou?r|second|approve) {_ACTION}\b",
     rf"\b(?:i am|i'm|we are|we're) {_DEGREE}(?:in favou?r|all for|supportive|in support|behind|on board)\b",
     LEAD + rf"(?:would |strongly |fully |i )?(?:support(?:ed)?|endorse) {_ACTION}\b",
     LEAD + r"(?:i |we )?(?:strongly |fully )?support[.!]*$",
-    r"\bplease (?:adopt|merge|publish|accept)\b(?! (?:my|our))",
+    r"\bplease (?:do )?(?:adopt|merge|publish|accept|(?:commit|apply|push|land) (?:it|this|that|them|these))\b(?! (?:my|our))",
+    r"\bfeel free to (?:merge|commit|push|apply|land|adopt)\b",
+    LEAD + r"let'?s (?:just |definitely |please )?(?:do (?:it|this|that)|go (?:with|for) (?:it|this|that)|adopt)\b",
+    r"\b(?:i think |yes, |definitely )?(?:we|you|the wg|the group) should (?:definitely |certainly |really |absolutely )?(?:do (?:this|it|that)|adopt (?:this|it)|merge (?:this|it)|go (?:ahead|with (?:this|it)))\b",
+    r"\b(?:i'm|i am|we're|we are) (?:all )?for (?:this|it|that)\b",
     rf"\b(?:i|we) {_DEGREE}(?:agree|concur) (?:with|to|on) (?:adopting|adoption|publishing|publication|merging|the adoption|accepting)\b",
     rf"\b(?:i|we) {_DEGREE}(?:agree|concur) (?:with|to) (?:this|the|your|these) (?:\w+ )?(?:proposed )?{_WORK}\b",
     r"\bshould be (?:adopted|published|merged|accepted|applied)\b",
     r"\b(?:i|my) (?:would )?(?:vote|preference)(?: would be| is|s)? for\b",
-    r"\b(?:is|are|be) (?:now |quite |certainly )?ready (?:to be published|for publication|to advance|for adoption|to be adopted|to go)\b",
+    r"\b(?:is|are|be) (?:now |quite |certainly )?(?:ready (?:to be published|for publication|to advance|for adoption|to be adopted|to go|to progress|to proceed|to move forward|to ship)|in (?:very )?good shape)\b",
     r"\b(?:happy|glad|pleased|like) to co-?sign\b|\bco-?sign(?:s|ed|ing)? (?:this|the|it)\b",
-    r"\bi would (?:also |really |very much )?(?:like|love) to see (?:this|it|the \w+) (?:\w+ )?(?:merged|adopted|happen|included|land|published)\b",
+    r"\bi(?:'d| would) (?:also |really |very much |certainly )?(?:like|love|be happy|be glad) to see (?:this|it|that|the \w+) (?:\w+ )?(?:merged|adopted|happen|included|land|published)\b",
     r"\bcount me in\b",
 )
 NO_OBJECTION = Cue(
@@ -105,7 +115,7 @@ NO_OBJECTION = Cue(
 )
 APPROVES = Cue(
     "look|looks|looking|sound|sounds|seem|seems|lgtm|sgtm|sense|works|suits|idea|plan|proposal|approach|like|love|liked|fine|ok|"
-    "okay|happy|go|nicely|good|great|ship|improvement|welcome|right",
+    "okay|happy|go|nicely|good|great|ship|improvement|welcome|right|promise|merit|looked|useful|reasonable|excellent|nice|sensible|valuable|wonderful|best|do|please|direction|worth|thumbs|would",
     LEAD + rf"(?:(?:that|this|it|all|both|these|they|everything|(?:the|your|this) (?:\w+ ){{0,2}}\w+)(?: \w+)? )?(?:all |actually |also |definitely |overall )?"
     rf"(?:look(?:s|ing)?|sounds?|seems?) (?:very |really |pretty |quite |all |perfectly |like an? |to be an? |eminently )*{_GOOD}\b",
     r"\b(?:lgtm|sgtm)\b",
@@ -113,8 +123,12 @@ APPROVES = Cue(
     LEAD + r"(?:(?:that|this|it|all of this|(?:the|your|this) \w+) )?(?:all |also |definitely |both )?"
     r"(?:makes? (?:perfect |a lot of |total |complete |much )?sense|works for (?:me|us)|suits me)\b",
     r"\bi think (?:this|that|it|the \w+) (?:all )?(?:makes (?:perfect )?sense|looks? good)\b",
-    r"\b(?:this|that|it)(?:'s| is| sounds like| seems like| looks like) (?:definitely |certainly |clearly )?an? (?:very |really )?(?:good|great|excellent|nice|sensible|reasonable|clear) "
-    r"(?:idea|plan|proposal|approach|change|improvement|step|direction|fix|cleanup)\b",
+    rf"\b(?:this|that|it|these|they|which|(?:this|the|your) (?:\w+ )?{_WORK})(?:'s| is| are| does| do| sounds like| seems like| looks like| look like| look| to be)+ "
+    r"(?:definitely |certainly |clearly |obviously |indeed |such |the )?(?:an? )?(?:very |really |pretty |quite )?(?:good|great|excellent|nice|sensible|reasonable|useful|welcome|valuable|worthwhile|fine|clear|best|right) (?:\w+ )?"
+    r"(?:ideas?|plan|proposal|approach|changes?|improvements?|step|direction|fix|cleanup|feature|addition|simplification|patch|series|work|starting point|start|solution)\b",
+    r"\b(?:is|sounds like|seems like) (?:certainly |definitely )?an? (?:very |really )?(?:excellent|great|good|nice|wonderful) (?:idea|plan|proposal)\b",
+    r"\b(?:has|have) (?:a lot of |great |some |much )?(?:promise|merit)\b",
+    r"\b(?:the rest|everything else|all of (?:this|these|it)|it all) (?:also )?look(?:s|ed) (?:\w+ )?(?:good|fine|great|ok|reasonable|sensible)\b",
     LEAD + r"(?:good|great|excellent|nice) (?:idea|plan|proposal|improvement|cleanup|fix|change)\b",
     rf"\bi {_DEGREE}(?:like|love) (?:this|it|the idea|these|your (?:idea|proposal)|(?:the|this) (?:\w+ )?{_WORK})\b",
     r"\b(?:i'm|i am|we are|we're) (?:\w+ )?(?:fine|ok|okay|happy|good|comfortable) with (?:this|that|it|the|these)\b",
@@ -128,6 +142,10 @@ APPROVES = Cue(
     LEAD + r"(?:very )?(?:nicely|well) done\b",
     r"\bis a (?:very |really )?good (?:starting point|start|basis|step)\b",
     r"\bship it\b",
+    LEAD + r"(?:that|this|it) would (?:really |certainly |definitely )?be (?:really |very |so |absolutely )?(?:great|awesome|excellent|wonderful|fantastic|useful|helpful|lovely)[.! ]*$",
+    LEAD + r"(?:yes,? )?please do[.!]*$|^\W{0,3}(?:yes|yeah|sure),? please[.!]*$",
+    r"\bstep in the right direction\b|\b(?:definitely|certainly|clearly) (?:worth (?:doing|having)|an improvement)\b|\bthumbs up\b",
+    r"\bi (?:really |very much |absolutely |do )?(?:like|love) (?:the|this|your|that) (?:idea|proposal|approach|concept|direction|suggestion|plan)\b",
 )
 # Praise that needs no "to me": it can be about the work as a whole only.
 HIGH_PRAISE = Cue(
@@ -140,7 +158,7 @@ AGREES = Cue(
     LEAD + r"\+ ?1\b(?![\d.])",
     LEAD + r"(?:\w+ly )?agreed\b",
     LEAD + rf"i {_DEGREE}(?:agree|concur)\b",
-    LEAD + r"(?:agree|concur|me too|same here|seconded|ack(?:ed)?)\b",
+    LEAD + r"(?:agree|concur|me too|same here|seconded|ack(?:ed)?)\b(?!:)",
     r"\b(?:i'm|i am) (?:a )?\+ ?1\b",
 )
 VOTE = Cue(
@@ -178,8 +196,8 @@ DOUBTS = Cue(
 )
 OBJECTS = OPPOSES
 ACCEPTS = Cue(
-    "queue|queued|queueing|queuing|apply|applied|merge|merged|pull|pulled|commit|committed|pick|picked|take|pushed|landed|checked|accepted|push",
-    r"\b(?:will|let me|i'll|we'll|going to|shall|i'm going to) (?:\w+ ){0,3}(?:queue|apply|merge|pull|push|commit (?:this|it|them|these)|pick (?:this|these|it|them|up)|take (?:it|this|them|these))\b",
+    "queue|queued|queueing|queuing|apply|applied|merge|merged|pull|pulled|commit|committed|pick|picked|take|pushed|landed|checked|accepted|push|requeue|replace|mark",
+    r"\b(?:will|let me|i'll|we'll|going to|shall|i'm going to) (?:\w+ ){0,3}(?:queue|apply|merge|pull|push|commit (?:this|it|them|these)|pick (?:this|these|it|them|up)|take (?:it|this|them|these)|requeue|replace (?:it|this|them|what)|mark (?:it|this|them) (?:for|to))\b",
     LEAD + r"(?:both |all |now |just |patch |series |have |i've |i have |already |this is |it's |is )?(?:queued|applied|merged|pushed|pulled|committed|landed|picked up|checked in|accepted)\b(?! (?:from|by|into my|against))",
     r"\blet'?s (?:\w+ ){0,4}(?:queue|merge|apply|take)\b",
     r"\b(?:i've|i have|i|we've|we have|have) (?:\w+ )?(?:queued|applied|merged|pushed|committed|landed|checked (?:this|it|them) in|picked (?:this|it|them|these)? ?up)\b",

@@ -1,10 +1,9 @@
 """How a thread ended: a kind, what it stands on, and whether it may be said."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shared.domain.consensus.cues import SOLVED
+from shared.domain.consensus.cues import NEGATION, SOLVED, THANKS
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.proposition import Put
@@ -133,8 +132,8 @@ def _of_patch(ending: _Ending) -> Verdict:
         return _by(OutcomeKind.REJECTED, found.withdrawn[-1], ConsensusBasis.UNKNOWN, "withdrawn", sure=True)
     if found.taken:
         return _by(kind, found.taken[-1], ConsensusBasis.COUNTED, "taken", sure=not changed)
-    if ending.newer_version and found.promised:
-        return _unknown(OutcomeKind.REVISED, "new version")
+    if ending.newer_version:
+        return _unknown(OutcomeKind.REVISED, "new version", sure=bool(found.promised) and not ending.heard_against)
     return _unknown(OutcomeKind.UNRESOLVED, "no acceptance")
 
 
@@ -184,8 +183,15 @@ def _of_asking(ending: _Ending) -> Verdict:
     if settled is not None:
         return Verdict(OutcomeKind.ANSWERED, True, ConsensusBasis.UNKNOWN, "solved", None, settled)
     told = any(map(_tells, others))
-    sure = ending.genre.kind is Genre.QUESTION and ending.genre.tier is Tier.SAID and told and not _asks_again(thread, later)
-    return _unknown(OutcomeKind.ANSWERED, "told", sure=sure)
+    # An asker who comes back without thanks is not content; one who does not come back most often is.
+    sure = ending.genre.kind is Genre.QUESTION and ending.genre.tier is Tier.SAID and told
+    return _unknown(OutcomeKind.ANSWERED, "told", sure=sure and (not later or _is_thankful(later[-1])))
+
+
+def _is_thankful(mail: LinkedMail) -> bool:
+    return any(map(THANKS.finds, mail.sentences)) and not any(
+        one.asks or NEGATION.finds(one) for one in mail.sentences
+    )
 
 
 def _asks_again(thread: LinkedThread, later: list[LinkedMail]) -> bool:
@@ -199,6 +205,3 @@ def _asks_again(thread: LinkedThread, later: list[LinkedMail]) -> bool:
 def _tells(mail: LinkedMail) -> bool:
     """More than a question back."""
     return sum(len(one.text) > 40 and not one.asks for one in mail.sentences) >= 2  # noqa: PLR2004
-
-
-_VERSION_WORD = re.compile(r"\bv\d\b")

@@ -46,7 +46,11 @@ _GREETING = re.compile(
     re.IGNORECASE,
 )
 # A full stop, a closing mark maybe, then white space and what can open a sentence.
-_END = re.compile(r"[.!?][\"')\]]{0,3}\s+(?=[\"'(\[A-Z0-9`<+*-])|[.!?]{2,}\s+(?=[a-z])")
+# Many write without capitals: after a full stop a small word that opens sentences is enough.
+_END = re.compile(
+    r"[.!?][\"')\]]{0,3}\s+(?=[\"'(\[A-Z0-9`<+*-])|(?:[.!?]{2,}|[!?])\s+(?=[a-z])"
+    r"|\.\s+(?=(?:i|it|its|this|that|the|we|you|they|but|so|if|in|there|not|however|what|how|maybe|also)\b)"
+)
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|cf|etc|vs|mr|dr|sec|fig|resp|approx|no)|\b[A-Z])\.$", re.IGNORECASE)
 _LETTER = re.compile(r"[A-Za-z\u00c0-\uffff]|[+-]\s?[01]\b")
 

@@ -24,6 +24,7 @@ from shared.domain.consensus.cues import (
     PROPOSES,
     REPORTED,
     SUPPORTS,
+    SUPPORTS_SOMETHING,
     TRAILER,
     WITHDRAWS,
 )
@@ -58,6 +59,12 @@ _PARTIAL = re.compile(r"\b(?:point|catch|question|spot|remark|observation|reason
 _WHOLE = re.compile(
     r"\b(?:patch(?:es|set)?|series|proposals?|ideas?|plan|draft|document|charter|approach|feature|changes?|adopt\w*|publi\w*|direction|release|merg\w+|fix|version|cleanup)\b"
 )
+_WILL_DO = re.compile(
+    r"\b(?:i|we)(?:'ll| will) (?:also |then |certainly |definitely |gladly )?(?:update|edit|fix|change|add|correct|clarify|incorporate|include|reword|remove|apply|make|do)\b"
+    r"|^\W{0,4}(?:ok(?:ay)?|yes|sure|good point|thanks)?[,. ]{0,3}will (?:do|fix|update|change|add|correct)\b"
+)
+# So plain a vote that something must have been put, whatever its words.
+_PLUS_ONE = re.compile(r"\+1 (?:from|for|on)\b|\bi(?:'m| am) (?:a )?\+1\b")
 _ACTS = frozenset({"acceptance", "trailer", "vote"})
 """Rules by which somebody acts: an act outweighs remarks before it."""
 _SAID_RULES = {
@@ -68,8 +75,11 @@ _SAID_RULES = {
     "words": 0.92,
     "approval by name": 0.9,
     "approval": 0.9,
+    "approval in review": 0.9,
     "agreement": 0.9,
     "chain": 0.9,
+    "words in a call": 0.9,
+    "agreement in a call": 0.9,
     "objection": 0.9,
 }
 """Rules whose claims are said, with the share that was right where they were measured (docs/reading.md)."""
@@ -138,10 +148,11 @@ def read_claims(thread: LinkedThread, put: Put, ballots: dict[str, Ballot]) -> l
     reader = _ClaimReader(thread, put)
     for sentence in thread.sentences():
         mail = thread.mail_of(sentence)
-        if mail.person in put.proposers or mail.person in ballots:
+        if mail.person == put.person or mail.person in ballots:
             continue
         claim = reader.claim(sentence, mail)
-        if claim is not None:
+        # Who brings another version may still act on this one ("Will queue"), but praise of it would be of their own.
+        if claim is not None and (mail.person not in put.proposers or claim.rule in _ACTS):
             claims.append(claim)
     return claims
 
@@ -163,7 +174,7 @@ class _ClaimReader:
         return claim
 
     def _stance(self, sentence: OwnSentence, mail: LinkedMail) -> tuple[PositionStance, str] | None:
-        if not self.decidable or is_legend(sentence):
+        if is_legend(sentence) or not (self.decidable or _PLUS_ONE.search(sentence.folded)):
             return None
         if trailer := TRAILER.match(sentence.text):
             return self._trailer(trailer, mail)
@@ -172,6 +183,8 @@ class _ClaimReader:
             return self._opposition(sentence, towards)
         if accepted := self._acceptance(sentence, mail, towards):
             return accepted
+        if towards == "put" and _WILL_DO.search(sentence.folded) and self._does_as_asked(sentence):
+            return _SUPPORT, "will do"
         return self._support(sentence, towards)
 
     def _trailer(self, trailer: re.Match[str], mail: LinkedMail) -> tuple[PositionStance, str] | None:
@@ -208,8 +221,18 @@ class _ClaimReader:
             return None if _TEST_RUN.search(sentence.folded) else (_SUPPORT, "taken")
         return None
 
+    def _does_as_asked(self, sentence: OwnSentence) -> bool:
+        """One who can make the change says that they will, and little else."""
+        return (
+            self.put.form is PropositionForm.TEXT
+            and place(self.thread, sentence) == "whole"
+            and takes_nothing_back(self.thread, sentence)
+        )
+
     def _support(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
         kind = _kind_of_support(sentence)
+        if kind != "words" and self.put.form is PropositionForm.CALL and SUPPORTS_SOMETHING.finds(sentence):
+            kind = "words"
         if kind is None or not takes_nothing_back(self.thread, sentence):
             return None
         where = place(self.thread, sentence)
@@ -219,16 +242,21 @@ class _ClaimReader:
             return _SUPPORT, "approval by name"
         if kind == "agreement" and _is_bare(sentence) and where == "whole":
             return self._chain(sentence)
+        if kind == "words" and self.put.form is PropositionForm.CALL and _WHOLE.search(sentence.folded):
+            return _SUPPORT, "words in a call"
         return _SUPPORT, f"{kind} elsewhere"
 
     def _rule(self, sentence: OwnSentence, kind: str, where: str) -> str:
         named = bool(_WHOLE.search(sentence.folded))
         if kind == "words":
-            return "words"
+            hedged = self.put.form is PropositionForm.TEXT and {"would", "i'd"} & sentence.words
+            return "words with would" if hedged else "words"
+        if _PARTIAL.search(sentence.folded) and not named:
+            return f"{kind} with a part"
         if kind == "approval":
-            if _PARTIAL.search(sentence.folded) and not named:
-                return "approval of a part"
-            return "approval" if named or where != "inside" else "approval inside"
+            if named or where != "inside":
+                return "approval"
+            return "approval inside" if self.put.form is not PropositionForm.PATCH else "approval in review"
         if where in {"whole", "opening"} and _is_bare(sentence):
             return "agreement" if self._shown(sentence) else "agreement in a crowd"
         return "agreement with more"
@@ -240,8 +268,15 @@ class _ClaimReader:
     def _chain(self, sentence: OwnSentence) -> tuple[PositionStance, str] | None:
         """ "+1" to another's mail takes over the stance that was said there, if it was one."""
         answered = self.thread.answered(sentence)
-        theirs = {claim.stance for claim in self.by_mail.get(-1 if answered is None else answered, ())}
-        return (theirs.pop(), "chain") if len(theirs) == 1 else (_SUPPORT, "agreement elsewhere")
+        if answered is None:
+            return None
+        theirs = {claim.stance for claim in self.by_mail.get(answered, ())}
+        if len(theirs) == 1:
+            return theirs.pop(), "chain"
+        in_call = self.put.form is PropositionForm.CALL and not any(
+            DOUBTS.finds(one) or OPPOSES.finds(one) for one in self.thread.mails[answered].sentences
+        )
+        return _SUPPORT, ("agreement in a call" if in_call else "agreement elsewhere")
 
 
 def _kind_of_support(sentence: OwnSentence) -> str | None:
@@ -275,10 +310,10 @@ def read_positions(thread: LinkedThread, put: Put, claims: list[StanceClaim]) ->
 def _position(thread: LinkedThread, put: Put, own: list[StanceClaim]) -> Position:
     acts = [claim for claim in own if claim.rule in _ACTS]
     said = [claim for claim in own if claim.rule in _SAID_RULES]
-    chosen = acts[-1] if acts else said[0] if said else own[0]
+    chosen = (acts or said or own)[-1]
     stances = {claim.stance for claim in (acts or own)}
     stance = chosen.stance if len(stances) == 1 else PositionStance.MIXED
-    sure = bool(said) and stance is not PositionStance.MIXED and (bool(acts) or not _wavers(thread, put, said))
+    sure = bool(said) and stance is not PositionStance.MIXED and not _may_propose(thread, put, own[0].person) and (bool(acts) or not _wavers(thread, put, said))
     mail = thread.mail_of(chosen.sentence)
     return Position(
         person=mail.mail.address.lower(),
@@ -293,15 +328,30 @@ def _position(thread: LinkedThread, put: Put, own: list[StanceClaim]) -> Positio
     )
 
 
-def _wavers(thread: LinkedThread, put: Put, said: list[StanceClaim]) -> bool:
-    """Signs that a supporter is not simply one: doubts in the same mail, or again and again elsewhere."""
-    person, mails = said[0].person, {claim.sentence.mail for claim in said}
-    doubts = [
-        sentence
+def _may_propose(thread: LinkedThread, put: Put, person: str) -> bool:
+    """Where plain text is put by another mail than the first, somebody else may be the one who puts it."""
+    if put.form is not PropositionForm.TEXT or put.mail is thread.root:
+        return False
+    return any(
+        PROPOSES.finds(sentence)
         for mail in thread.mails
+        if mail.person == person
+        for sentence in mail.sentences
+    )
+
+
+def _wavers(thread: LinkedThread, put: Put, said: list[StanceClaim]) -> bool:
+    """Signs that a supporter is not simply one: doubts in the same mail, or again and again after it.
+
+    Doubts before the last word are settled by it.
+    """
+    person, last = said[-1].person, said[-1].sentence.mail
+    doubts = [
+        sentence.mail
+        for mail in thread.mails[last:]
         if mail.person == person
         for sentence in mail.sentences
         if DOUBTS.finds(sentence)
     ]
-    near = put.form is not PropositionForm.PATCH and any(sentence.mail in mails for sentence in doubts)
+    near = (put.form is not PropositionForm.PATCH or said[-1].rule == "approval in review") and last in doubts
     return near or len(doubts) > _TAKEN_BACK_ELSEWHERE

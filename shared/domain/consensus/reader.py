@@ -184,6 +184,7 @@ class _Reader:
             evidence=(self._thread.cite(verdict.evidence),) if verdict.evidence else (),
             authority=authority,
             votes=votes,
+            rule=verdict.rule,
         )
 
     def _has_consensus(self) -> bool:
@@ -200,7 +201,11 @@ class _Reader:
         # The proposer's own promise settles nothing between people.
         if settled and (self._verdict.rule != "taken over" or voices):
             return True
-        return self._genre.kind in _DECIDABLE and voices >= _ENOUGH_VOICES
+        return self._genre.kind in _DECIDABLE and voices >= _ENOUGH_VOICES and voices * 2 >= self._others()
+
+    def _others(self) -> int:
+        """How many people besides the proposers spoke: two voices among ten are no agreement."""
+        return len({mail.person for mail in self._thread.mails} - self._put.proposers)
 
 
 def _consensus_type(positions: Sequence[Position]) -> str | None:

@@ -198,6 +198,7 @@ class ThreadOutcome:
     authority: Authority | None = None
     """Set where the sentence names a person."""
     votes: VoteCount | None = None
+    rule: str = ""
 
 
 @dataclass(frozen=True, slots=True)

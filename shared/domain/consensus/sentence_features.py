@@ -52,6 +52,26 @@ _BAD = Cue(
 _ACTS = Cue("i'll|will|we'll|let's|let|i've|done|agreed|fixed|merged|queued", r".")
 _FIRST_PERSON = Cue("i|i'll|i've|i'd|we|we'll|we've|let's|my|our|i'm", r".")
 _QUESTION_WORD = re.compile(r"\W{0,3}(?:is|are|do|does|should|can|could|would|what|why|how|where|which|who|any)\b")
+# What two features say together and neither alone.
+_TOGETHER = {
+    "acts to the proposition": ("acts", "to the proposer"),
+    "accepts by a role": ("accepts", "by a role"),
+    "rules by a role": ("rules", "by a role"),
+    "approves the proposition": ("approves", "to the proposition"),
+    "doubts the proposition": ("doubts", "to the proposer"),
+    "negates to the proposer": ("negation", "to the proposer"),
+    "bad to the proposer": ("bad", "to the proposer"),
+    "promises by the proposer": ("promises", "by the proposer"),
+    "asks at the end": ("asks", "end of thread"),
+    "proposes in the proposition": ("proposes", "in the proposition"),
+    "first in the proposition": ("early", "in the proposition"),
+    "first of an answer": ("first", "to the proposer"),
+    "short thread's answer": ("mail of few", "last mail"),
+    "judges on topic": ("judges", "topic words"),
+    "must on topic": ("must", "topic words"),
+}
+_YOU = frozenset({"you", "your", "you're"})
+_REASON = re.compile(r"\b(?:because|since|therefore|instead|rather than|so that|in order to|which means|otherwise|the reason|the point|basically|in short|in summary|the problem|the fact)\b")
 _REQUOTED_KEY = 50
 _MIN_REQUOTED = 18
 
@@ -71,11 +91,15 @@ class FeatureReader:
         self._replies = Counter(mail.parent for mail in thread.mails)
         self._quoted = " | ".join(word_key(block.text[:4000]) for mail in thread.mails for block in mail.mail.quotes[:30])[:400_000]
 
-    def features(self, sentence: OwnSentence) -> Iterator[tuple[str, float]]:
-        yield from self._place(sentence)
-        yield from self._writer(sentence)
-        yield from self._words(sentence)
-        yield from self._wording(sentence)
+    def features(self, sentence: OwnSentence) -> dict[str, float]:
+        found = dict(self._place(sentence))
+        found.update(self._writer(sentence))
+        found.update(self._words(sentence))
+        found.update(self._wording(sentence))
+        for name, (one, other) in _TOGETHER.items():
+            if one in found and other in found:
+                found[name] = found[one] * found[other]
+        return found
 
     def _place(self, sentence: OwnSentence) -> Iterator[tuple[str, float]]:
         thread, mail = self._thread, self._thread.mail_of(sentence)
@@ -83,6 +107,8 @@ class FeatureReader:
         flags = {
             "first": sentence.index == 0,
             "second": sentence.index == 1,
+            "last of its mail": sentence.index == count - 1,
+            "deep in its mail": sentence.index > 10,
             "early": sentence.index < 5,
             "paragraph start": sentence.opens_paragraph,
             "last mail": mail.number == total - 1,
@@ -116,7 +142,7 @@ class FeatureReader:
     def _words(self, sentence: OwnSentence) -> Iterator[tuple[str, float]]:
         length, content = len(sentence.text), _content(sentence.folded)
         shared = len(content & self._topic)
-        yield from _true({"short": length < 40, "tiny": length < 15, "long": length > 220})
+        yield from _true({"short": length < 40, "tiny": length < 15, "long": length > 220, "middling": 60 <= length <= 200})
         yield "topic words", min(1.0, shared / 5)
         yield "density", shared / (len(content) + 3)
         yield "shared words", min(1.0, sum(self._spread[word] > 2 for word in content) / 8)
@@ -150,6 +176,10 @@ class FeatureReader:
             "bad": _BAD.finds(sentence),
             "acts": _ACTS.finds(sentence),
             "first person": _FIRST_PERSON.finds(sentence),
+            "reasons": bool(_REASON.search(folded)),
+            "ends in a full stop": folded.endswith((".", "!")),
+            "names a number": bool(re.search(r"\d", folded)),
+            "you": not _YOU.isdisjoint(sentence.words),
             "code or link": bool(_CODE.search(folded)),
             "ends in colon": folded.endswith(":"),
             "trailer": folded.endswith(">") and "-by:" in folded,

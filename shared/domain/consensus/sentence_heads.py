@@ -81,7 +81,7 @@ class SentenceScores:
 
 def _scores(reader: FeatureReader, sentence: OwnSentence) -> tuple[float, ...]:
     totals = list(WEIGHTS["bias"])
-    for name, value in reader.features(sentence):
+    for name, value in reader.features(sentence).items():
         weights = WEIGHTS.get(name)
         if weights is not None:
             for column, weight in enumerate(weights):

@@ -46,11 +46,12 @@ __all__ = [
 class Cue:
     """A family of wordings, with the words that trigger a search."""
 
-    __slots__ = ("_search", "_triggers")
+    __slots__ = ("_search", "_triggers", "pattern")
 
     def __init__(self, triggers: str, *patterns: str) -> None:
         self._triggers = frozenset(triggers.replace("_", " ").split("|"))
-        self._search = re.compile("|".join(patterns)).search
+        self.pattern = "|".join(patterns)
+        self._search = re.compile(self.pattern).search
 
     def search(self, sentence: OwnSentence) -> re.Match[str] | None:
         if self._triggers.isdisjoint(sentence.words):

@@ -133,7 +133,7 @@ def _of_patch(ending: _Ending) -> Verdict:
     if found.taken:
         return _by(kind, found.taken[-1], ConsensusBasis.COUNTED, "taken", sure=not changed)
     if ending.newer_version:
-        return _unknown(OutcomeKind.REVISED, "new version", sure=bool(found.promised) and not ending.heard_against)
+        return _unknown(OutcomeKind.REVISED, "new version")
     return _unknown(OutcomeKind.UNRESOLVED, "no acceptance")
 
 

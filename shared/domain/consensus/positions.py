@@ -51,6 +51,8 @@ _FIRM_NO = re.compile(
     r"|\bshould (?:be |not be )?(?:adopted|published|merged|accepted)\b"
 )
 _NO_NEGATION = re.compile(r"\bno (?:objections?|problems?|issues?|concerns?)\b|\b(?:no longer|don't|do not) have any\b|\bno doubt\b|\bwhy not\b|\bno[,.]? ?(?:this|it|i) ")
+_REASON_START = re.compile(r"[:;] |, ?(?:as|because|since|so that)\b|\b(?:because|since) |\b(?:al)?though\b")
+_CONDITION = re.compile(CONDITION.pattern)
 _NEGATION = re.compile(
     r"n't\b|\b(?:not|no longer|never|nothing|without|cannot|nor|hardly|doubt(?:ful)?|unlikely|wonder|neither|none|barely|nobody)\b"
 )
@@ -112,19 +114,37 @@ def relation(thread: LinkedThread, put: Put, sentence: OwnSentence) -> str:
     return "author" if thread.mails[answered].person == put.person else "other"
 
 
-def takes_nothing_back(thread: LinkedThread, sentence: OwnSentence) -> bool:
-    """No question, condition, negation, contrast or reported speech in it, and no "but" right after it."""
+def takes_nothing_back(thread: LinkedThread, sentence: OwnSentence, cue_end: int = 0) -> bool:
+    """No question, condition, negation, contrast or reported speech in it, and no "but" right after it.
+
+    `cue_end` is where the words that count end: what follows a colon or a "because" after them is the reason
+    for the stance, not a condition on it, and a concession ("though it is a hack") leaves the stance standing.
+    """
     folded = sentence.folded
     if sentence.asks or len(folded) > _LONG or is_legend(sentence):
         return False
     following = thread.following(sentence)
     if following is not None and BUT_NEXT.finds(following):
         return False
-    if CONDITION.finds(sentence) or REPORTED.finds(sentence):
+    if REPORTED.finds(sentence):
         return False
-    if CONTRAST.finds(sentence) and not _OTHERWISE.search(folded):
+    contrast = CONTRAST.search(sentence)
+    if contrast is not None and not _OTHERWISE.search(folded) and not _concedes(contrast, cue_end):
         return False
-    return not NEGATION.finds(sentence) or not _NEGATION.search(_NO_NEGATION.sub("", folded))
+    clause = folded[: _clause_end(folded, cue_end)]
+    if CONDITION.finds(sentence) and _CONDITION.search(clause):
+        return False
+    return not NEGATION.finds(sentence) or not _NEGATION.search(_NO_NEGATION.sub("", clause))
+
+
+def _concedes(contrast: re.Match[str], cue_end: int) -> bool:
+    return bool(cue_end) and contrast.start() >= cue_end and contrast[0] in {"though", "although"}
+
+
+def _clause_end(folded: str, cue_end: int) -> int:
+    """Where the clause with the cue ends; the whole sentence where no cue is given."""
+    found = _REASON_START.search(folded, cue_end) if cue_end else None
+    return found.start() if found else len(folded)
 
 
 def place(thread: LinkedThread, sentence: OwnSentence) -> str:
@@ -233,7 +253,7 @@ class _ClaimReader:
         kind = _kind_of_support(sentence)
         if kind != "words" and self.put.form is PropositionForm.CALL and SUPPORTS_SOMETHING.finds(sentence):
             kind = "words"
-        if kind is None or not takes_nothing_back(self.thread, sentence):
+        if kind is None or not takes_nothing_back(self.thread, sentence, _cue_end(sentence)):
             return None
         where = place(self.thread, sentence)
         if towards == "put":
@@ -285,6 +305,11 @@ def _kind_of_support(sentence: OwnSentence) -> str | None:
     if APPROVES.finds(sentence):
         return "approval"
     return "agreement" if AGREES.finds(sentence) else None
+
+
+def _cue_end(sentence: OwnSentence) -> int:
+    found = SUPPORTS.search(sentence) or APPROVES.search(sentence)
+    return found.end() if found else 0
 
 
 def _is_bare(sentence: OwnSentence) -> bool:
@@ -353,5 +378,9 @@ def _wavers(thread: LinkedThread, put: Put, said: list[StanceClaim]) -> bool:
         for sentence in mail.sentences
         if DOUBTS.finds(sentence)
     ]
-    near = (put.form is not PropositionForm.PATCH or said[-1].rule == "approval in review") and last in doubts
+    in_mail = doubts.count(last)
+    if said[-1].rule.startswith("words"):
+        near = in_mail > 1
+    else:
+        near = bool(in_mail) and (put.form is not PropositionForm.PATCH or said[-1].rule == "approval in review")
     return near or len(doubts) > _TAKEN_BACK_ELSEWHERE

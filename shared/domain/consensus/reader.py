@@ -198,6 +198,9 @@ class _Reader:
         voices = sum(
             one.stance is PositionStance.SUPPORT and one.tier is Tier.SAID for one in self._positions
         )
+        # A proposer who takes the remarks over into a new version, and nobody against it: they converge.
+        if self._verdict.rule == "new version" and self._settlements.promised:
+            return True
         # The proposer's own promise settles nothing between people.
         if settled and (self._verdict.rule != "taken over" or voices):
             return True

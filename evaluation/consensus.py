@@ -1,9 +1,9 @@
-"""The reader against labelled threads: `python -m evaluation.consensus [--labels FOLDER] [--predictions FILE]`.
+"""The reader against labelled threads: `python -m evaluation.consensus`.
 
-Runs the folder's mboxes through the mail parser and the reader, as the pipeline does, and prints how right it was,
-by list, with 95 % intervals and precision by tier. Without `--labels` the corpora of the data folder are read,
-read and unread folds apart, and the figures are held against `evaluation/floors.json`. With `--labels` any folder
-that is laid out alike is read, and no floors are set.
+Runs a folder's mboxes through the mail parser and the reader, as the pipeline does, and prints how right it
+was, by list and by rule, with 95 % intervals. Without `--labels` the corpora of the data folder are read, read
+and unread folds apart, and the figures are held against `evaluation/floors.json`. With `--labels FOLDER` any
+folder that is laid out alike is read, and no floors are set; `--predictions FILE` keeps what was said.
 """
 
 import argparse
@@ -36,7 +36,7 @@ class ScoredThread:
 
 
 def prediction_of(thread: str, reading: ThreadReading) -> dict[str, Any]:
-    """What the reader says, in the labels' format: what it does not say is left out, a sentence is shown once."""
+    """What the reader says, in the labels' format. What it does not say is left out; a sentence is shown once."""
     said = [one for one in reading.positions if one.tier is Tier.SAID]
     shown = {_place(one.citation) for one in said}
     return {
@@ -80,7 +80,9 @@ def _once(citations: Iterable[SentenceCitation], shown: set[tuple[str, int]]) ->
     return found
 
 
-def score_corpus(threads: Sequence[LabelledThread], predictions: Sequence[dict[str, Any]]) -> list[ScoredThread]:
+def score_corpus(
+    threads: Sequence[LabelledThread], predictions: Sequence[dict[str, Any]]
+) -> list[ScoredThread]:
     labels = [thread.label for thread in threads]
     rows = score_threads(labels, predictions)
     by_thread = {prediction["thread"]: prediction for prediction in predictions}
@@ -96,7 +98,9 @@ def score_corpus(threads: Sequence[LabelledThread], predictions: Sequence[dict[s
 
 def _read_all(folder: Path) -> tuple[list[LabelledThread], list[dict[str, Any]]]:
     threads = read_corpus(folder)
-    return threads, [prediction_of(one.label["thread"], read_thread(one.mails, one.profile)) for one in threads]
+    return threads, [
+        prediction_of(one.label["thread"], read_thread(one.mails, one.profile)) for one in threads
+    ]
 
 
 def _total(scored: Iterable[ScoredThread]) -> Counter[str]:
@@ -127,7 +131,10 @@ def _print_table(title: str, scored: Sequence[ScoredThread]) -> None:
     sources = sorted({one.source for one in scored})
     for source in [*sources, "all"] if len(sources) > 1 else ["all"]:
         total = _total(one for one in scored if source in {"all", one.source})
-        print(f"{source}: {total['threads']} threads, {total['shown'] / max(1, total['threads']):.1f} sentences shown each")
+        print(
+            f"{source}: {total['threads']} threads, {total['shown'] / max(1, total['threads']):.1f} "
+            f"sentences shown each"
+        )
         for name, right, of in _MEASURES:
             low, high = wilson(total[right], total[of])
             share = total[right] / total[of] if total[of] else 0.0
@@ -151,8 +158,14 @@ def _print_rules(threads: Sequence[LabelledThread], predictions: Sequence[dict[s
             if position["stance"] in _COUNTED:
                 said[position["rule"]] += 1
                 right[position["rule"]] += gold.get(position["person"]) == position["stance"]
-    print("\npositions said, by rule: " + ", ".join(f"{rule} {right[rule]}/{said[rule]}" for rule in sorted(said)))
-    print("outcomes said, by rule: " + ", ".join(f"{rule} {ended_right[rule]}/{ended[rule]}" for rule in sorted(ended)))
+    print(
+        "\npositions said, by rule: "
+        + ", ".join(f"{rule} {right[rule]}/{said[rule]}" for rule in sorted(said))
+    )
+    print(
+        "outcomes said, by rule: "
+        + ", ".join(f"{rule} {ended_right[rule]}/{ended[rule]}" for rule in sorted(ended))
+    )
 
 
 def below_floors(result: dict[str, Any], floors: dict[str, float]) -> list[str]:

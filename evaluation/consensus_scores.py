@@ -46,9 +46,7 @@ def score_threads(labels: Sequence[Label], predictions: Iterable[Prediction]) ->
     return [_score_thread(label, _prediction(label, by_thread, by_root)) for label in labels]
 
 
-def _prediction(
-    label: Label, by_thread: dict[str, Prediction], by_root: dict[str, Prediction]
-) -> Prediction:
+def _prediction(label: Label, by_thread: dict[str, Prediction], by_root: dict[str, Prediction]) -> Prediction:
     found = by_thread.get(label["thread"])
     return found or next((by_root[one] for one in label["message_ids"] if one in by_root), {})
 
@@ -93,7 +91,9 @@ def _positions(label: Label, prediction: Prediction) -> dict[str, int]:
         "pos_p": len(said),
         "pos_g": sum(stance != "mixed" for stance in gold.values()),
         "pos_tp": sum(gold.get(person) == stance for person, stance in said.items()),
-        "inverted": sum(gold.get(person, "mixed") not in {stance, "mixed"} for person, stance in said.items()),
+        "inverted": sum(
+            gold.get(person, "mixed") not in {stance, "mixed"} for person, stance in said.items()
+        ),
         "proposer_counted": sum(person in proposers for person in said),
         "invented": sum(person not in gold and person not in proposers for person in said),
     }
@@ -115,7 +115,10 @@ def _key_points(label: Label, prediction: Prediction) -> dict[str, int]:
         "key_g": len(wanted),
         "key_m": sum(one["message_id"] in by_message for one in wanted),
         "key_s": sum(
-            any(overlap(quote, one["quote"]) >= _SAME_SENTENCE for quote in by_message.get(one["message_id"], ()))
+            any(
+                overlap(quote, one["quote"]) >= _SAME_SENTENCE
+                for quote in by_message.get(one["message_id"], ())
+            )
             for one in wanted
         ),
         "shown": len(shown),

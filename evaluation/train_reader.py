@@ -1,8 +1,9 @@
 """Fit the reader's sentence weights: `python -m evaluation.train_reader [--write]`.
 
-Four heads (key points, decisions, objections, open issues) over the features of `sentence_features`: logistic
-regression with a ridge, on the labelled threads of the folds that may be read. Prints what cross-validation by
-thread gives. With `--write` the weights go into `shared/domain/consensus/sentence_weights.py`.
+Four heads (key points, decisions, objections, open issues) over the features of `sentence_features`:
+logistic regression with a ridge, on the labelled threads of the folds that may be read. Prints what
+cross-validation by thread gives. With `--write` the weights go into
+`shared/domain/consensus/sentence_weights.py`.
 """
 
 import argparse
@@ -86,7 +87,10 @@ def _gather(threads: list[LabelledThread]) -> _Sentences:
         threads=np.array(numbers),
         messages=messages,
         gold_messages={
-            head: [{one["message_id"] for field in _LABELS[head] for one in thread.label[field]} for thread in threads]
+            head: [
+                {one["message_id"] for field in _LABELS[head] for one in thread.label[field]}
+                for thread in threads
+            ]
             for head in Head
         },
         folds=np.array([_training_fold(threads[number].label["thread"]) for number in numbers]),
@@ -169,7 +173,9 @@ def _train(data: _Sentences, head: Head) -> tuple[dict[str, float], float, float
 
 def _module(weights: dict[Head, dict[str, float]], thresholds: dict[Head, float]) -> str:
     names = ["bias", *sorted(set().union(*weights.values()) - {"bias"})]
-    rows = [f'    "{name}": ({", ".join(str(weights[head].get(name, 0.0)) for head in Head)}),' for name in names]
+    rows = [
+        f'    "{name}": ({", ".join(str(weights[head].get(name, 0.0)) for head in Head)}),' for name in names
+    ]
     cuts = [f"    Head.{head.name}: {value}," for head, value in thresholds.items() if head is not Head.POINT]
     return "\n".join(
         [
@@ -184,7 +190,7 @@ def _module(weights: dict[Head, dict[str, float]], thresholds: dict[Head, float]
             *rows,
             "}",
             "",
-            "# From this score on a sentence counts, where cross-validation by thread gave the best F1 by message.",
+            "# From this score on a sentence counts: where cross-validation gave the best F1 by message.",
             "THRESHOLDS: dict[Head, float] = {",
             *cuts,
             "}",

@@ -15,21 +15,34 @@ __all__ = ["read_genre"]
 _SUBJECT_TAGS = re.compile(r"\[([^\]]{0,80})\]")
 _SUBJECT_HEAD = re.compile(r"^\s*(?:(?:re|aw|fwd?):\s*|\[[^\]]{0,80}\]\s*)+", re.IGNORECASE)
 _ANNOUNCEMENT = re.compile(
-    r"^ann(?:ounc\w*)?\b|\bannounc\w+\b|what's cooking|\bminutes\b|\bcfp\b|\breleased\b|\bcall for (?:papers|participation)\b|\brelease announcement\b|\bnewsletter\b",
+    r"^ann(?:ounc\w*)?\b|\bannounc\w+\b|what's cooking|\bminutes\b|\bcfp\b|\breleased\b|\bcall for "
+    r"(?:papers|participation)\b|\brelease announcement\b|\bnewsletter\b",
     re.IGNORECASE,
 )
-_NOTICE = re.compile(r"\breleases?\b|\bagenda\b|\breminder\b|\bwelcome\b|\bpre-?release\b|\bsprint\b|\bmeeting\b|\bnews\b", re.IGNORECASE)
-_QUESTION = re.compile(r"\?\s*$|\bhow (?:to|do|can)\b|\bquestions?\b|\bhelp\b|\bproblems? with\b", re.IGNORECASE)
+_NOTICE = re.compile(
+    r"\breleases?\b|\bagenda\b|\breminder\b|\bwelcome\b|\bpre-?release\b|\bsprint\b|\bmeeting\b|\bnews\b",
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(
+    r"\?\s*$|\bhow (?:to|do|can)\b|\bquestions?\b|\bhelp\b|\bproblems? with\b", re.IGNORECASE
+)
 _PROPOSAL = re.compile(r"\b(?:proposals?|proposed|feature request|rfc|suggestion|idea)\b", re.IGNORECASE)
-_BUG = re.compile(r"\bbugs?\b|\berrat(?:um|a)\b|\bregression\b|\bsegfault\b|\bcrash\w*\b|\bbroken\b|\bfails?\b|\berror\b|\breview of\b", re.IGNORECASE)
+_BUG = re.compile(
+    r"\bbugs?\b|\berrat(?:um|a)\b|\bregression\b|\bsegfault\b|\bcrash\w*\b|\bbroken\b|\bfails?\b|"
+    r"\berror\b|\breview of\b",
+    re.IGNORECASE,
+)
 _TEMPLATE = Cue(
     "bug|reproduce|expect|errata|erratum|review|reviewer|reviewed|ballot",
-    r"\bbug report\b|\bsteps to reproduce\b|\bwhat did you (?:expect|do before)\b|\bgen-?art\b|\berrat(?:um|a)\b|"
-    r"\b(?:review team|secdir|opsdir|tsvart|rtgdir|genart) review|\bhas entered the following ballot position\b|\bi(?: am| have been) (?:the )?(?:assigned|selected)\b.{0,40}\breview",
+    r"\bbug report\b|\bsteps to reproduce\b|\bwhat did you (?:expect|do before)\b|\bgen-?art\b|"
+    r"\berrat(?:um|a)\b|"
+    r"\b(?:review team|secdir|opsdir|tsvart|rtgdir|genart) review|\bhas entered the following ballot "
+    r"position\b|\bi(?: am| have been) (?:the )?(?:assigned|selected)\b.{0,40}\breview",
 )
 _PUTS_FIRMLY = Cue(
     "propose|suggest|proposal|think|should",
-    r"\bi(?:'d| would)? (?:like to )?(?:propose|suggest)\b(?! (?:you|that you))|\bmy proposal\b|\bwhat do you (?:all )?think\b|\bi think we should\b",
+    r"\bi(?:'d| would)? (?:like to )?(?:propose|suggest)\b(?! (?:you|that you))|\bmy proposal\b|\bwhat do "
+    r"you (?:all )?think\b|\bi think we should\b",
 )
 
 
@@ -83,7 +96,9 @@ def _by_form(opening: _Opening) -> tuple[Genre, bool] | None:
     plainly = bool(re.search(r"\bANN", opening.tags)) or bool(_ANNOUNCEMENT.search(opening.subject))
     if plainly or opening.has(ANNOUNCES, 6):
         first_asks = bool(opening.sentences) and opening.sentences[0].asks
-        return Genre.ANNOUNCEMENT, not first_asks and not opening.has(ASKS_HELP, 6) and not opening.has(PROPOSES, 6)
+        return Genre.ANNOUNCEMENT, not first_asks and not opening.has(ASKS_HELP, 6) and not opening.has(
+            PROPOSES, 6
+        )
     if _NOTICE.search(opening.subject) and not _QUESTION.search(opening.subject):
         return Genre.ANNOUNCEMENT, False
     return None
@@ -104,7 +119,10 @@ def _by_words(thread: LinkedThread, put: Put, opening: _Opening) -> tuple[Genre,
         return Genre.PATCH, False
     if re.search(r"\b(?:RFC|PROPOSAL)\b", opening.tags) or _PROPOSAL.search(opening.subject):
         return Genre.PROPOSAL, opening.starts
-    if opening.starts and (re.search(r"\bBUG\b", opening.tags, re.IGNORECASE) or re.match(r"bug\b", opening.subject, re.IGNORECASE)):
+    if opening.starts and (
+        re.search(r"\bBUG\b", opening.tags, re.IGNORECASE)
+        or re.match(r"bug\b", opening.subject, re.IGNORECASE)
+    ):
         return Genre.REPORT, True
     return _by_asking(thread, put, opening)
 
@@ -113,7 +131,13 @@ def _by_asking(thread: LinkedThread, put: Put, opening: _Opening) -> tuple[Genre
     ietf = thread.preset is Preset.IETF
     wants_help = opening.has(ASKS_HELP)
     subject_asks = bool(_QUESTION.search(opening.subject))
-    if opening.starts and wants_help and (opening.asks or subject_asks) and not ietf and not opening.has(_PUTS_FIRMLY):
+    if (
+        opening.starts
+        and wants_help
+        and (opening.asks or subject_asks)
+        and not ietf
+        and not opening.has(_PUTS_FIRMLY)
+    ):
         return Genre.QUESTION, not opening.has(PROPOSES) and not _BUG.search(opening.subject)
     if any(map(_PUTS_FIRMLY.finds, put.mail.sentences[:12])):
         return Genre.PROPOSAL, put.mail is thread.root and not subject_asks and not wants_help
@@ -121,7 +145,9 @@ def _by_asking(thread: LinkedThread, put: Put, opening: _Opening) -> tuple[Genre
         puts = any(map(PROPOSES.finds, put.mail.sentences[:8]))
         return (Genre.PROPOSAL if ietf or puts else Genre.DISCUSSION), False
     if ietf:
-        return (Genre.QUESTION if wants_help and opening.asks and not opening.has(PROPOSES) else Genre.PROPOSAL), False
+        return (
+            Genre.QUESTION if wants_help and opening.asks and not opening.has(PROPOSES) else Genre.PROPOSAL
+        ), False
     if opening.subject.rstrip().endswith("?") and not opening.has(PROPOSES):
         return Genre.QUESTION, wants_help
     if opening.has(PROPOSES):

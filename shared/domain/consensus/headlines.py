@@ -45,9 +45,7 @@ def authority_of(thread: LinkedThread, verdict: Verdict) -> Authority | None:
     return Authority(mail.address.lower(), display_name(mail.name, mail.address), settled.role or "")
 
 
-def outcome_sentence(
-    put: Put, verdict: Verdict, authority: Authority | None, votes: VoteCount | None
-) -> str:
+def outcome_sentence(put: Put, verdict: Verdict, authority: Authority | None, votes: VoteCount | None) -> str:
     """One sentence for a headline; where nothing can be said, that no decision was seen."""
     if not verdict.sure:
         return _NOTHING

@@ -16,7 +16,7 @@ _PATCH_TAG = re.compile(r"\[[^\]]{0,80}\b(?:PATCH|PULL)\b|\bGIT PULL\b")
 _VERSION = re.compile(r"\bv(\d{1,3})\b", re.IGNORECASE)
 _SERIES_PART = re.compile(r"\b(\d{1,3})/(\d{1,3})\s*\]")
 _MAX_ANCESTORS = 12
-"""How far up an ancestor's words are looked for: quotes older than that are rare, chains of thousands are not."""
+"""How far up an ancestor's words are looked for. Older quotes are rare, chains of thousands of mails are not."""
 _MIN_KEY = 24
 """Letters of a sentence that two people do not write by chance."""
 _DIFF = re.compile(r"^(?:diff --git |--- a/|@@ .{0,200}@@|Index: \S)", re.MULTILINE)
@@ -130,7 +130,7 @@ class LinkedThread:
         return self.mails[sentence.mail]
 
     def answered(self, sentence: OwnSentence) -> int | None:
-        """The mail that a sentence answers: the one whose words stand quoted right above it, else the parent."""
+        """The mail that a sentence answers: the one whose words stand quoted right above, else the parent."""
         place = (sentence.mail, sentence.block)
         if place not in self._answered:
             self._answered[place] = self._find_answered(self.mail_of(sentence), sentence.block)

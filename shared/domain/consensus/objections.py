@@ -14,7 +14,8 @@ __all__ = ["fate_of"]
 _CONTENT = re.compile(r"[a-z][a-z0-9_-]{3,}")
 _PARTLY_SHARED = 2
 _REASSURED = re.compile(
-    r"\b(?:fair enough|makes? sense|good point|you(?:'re| are) right|i stand corrected|i see|got it|ok(?:ay)? then|that works|"
+    r"\b(?:fair enough|makes? sense|good point|you(?:'re| are) right|i stand corrected|i see|got it|"
+    r"ok(?:ay)? then|that works|"
     r"point taken|works for me|no (?:further|more) objections?|thanks,? that)\b"
 )
 
@@ -48,7 +49,10 @@ def _withdraws(mail: LinkedMail) -> bool:
 def _is_content(thread: LinkedThread, mail: LinkedMail) -> bool:
     return any(
         _REASSURED.search(one.folded)
-        or ((SUPPORTS.finds(one) or APPROVES.finds(one) or AGREES.finds(one)) and takes_nothing_back(thread, one))
+        or (
+            (SUPPORTS.finds(one) or APPROVES.finds(one) or AGREES.finds(one))
+            and takes_nothing_back(thread, one)
+        )
         for one in mail.sentences
     )
 

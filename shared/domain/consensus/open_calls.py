@@ -12,14 +12,17 @@ from shared.domain.consensus.thread_mail import Preset
 
 __all__ = ["find_end", "read_open_call"]
 
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()  # noqa: SIM905 -- reads better as one line
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
 _ENDS = Cue(
     "end|ends|ending|close|closes|closing|until|later|before|by|open|deadline|weeks|week|hours|days|due|last",
-    r"\b(?:ends?|ending|closes?|closing|until|no later than|deadline|by|before|due|open for|remain open|runs? (?:for|until|through)|in the next|for the next|within)\b",
+    r"\b(?:ends?|ending|closes?|closing|until|no later than|deadline|by|before|due|open for|remain open|"
+    r"runs? (?:for|until|through)|in the next|for the next|within)\b",
 )
 _ISO = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")
-_DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)?[ -]{_MONTH}\.?(?:[ ,-]{{1,2}}(\d{{4}}))?", re.IGNORECASE)
+_DAY_MONTH = re.compile(
+    rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)?[ -]{_MONTH}\.?(?:[ ,-]{{1,2}}(\d{{4}}))?", re.IGNORECASE
+)
 _MONTH_DAY = re.compile(rf"\b{_MONTH}\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (\d{{4}}))?", re.IGNORECASE)
 _DAY_ONLY = re.compile(r"\bthe (\d{1,2})(?:st|nd|rd|th)\b")
 _LASTS = re.compile(r"\b(\d{1,3}|one|two|three|four|a)[ -](hours?|days?|weeks?)\b")
@@ -34,7 +37,9 @@ def read_open_call(
     if settled or put.form not in {PropositionForm.VOTE, PropositionForm.CALL}:
         return None
     ends, words = find_end(thread, put)
-    spoken = dict.fromkeys(mail.mail.address.lower() for mail in thread.mails if mail.person not in put.proposers)
+    spoken = dict.fromkeys(
+        mail.mail.address.lower() for mail in thread.mails if mail.person not in put.proposers
+    )
     return OpenCall(
         question=thread.cite(put.words) if put.words else None,
         ends=ends,
@@ -45,7 +50,7 @@ def read_open_call(
 
 
 def find_end(thread: LinkedThread, put: Put) -> tuple[date | None, str]:
-    """The day on which the call ends, with the words that name it; a vote at Apache lasts 72 hours at least."""
+    """The day on which the call ends, with the words that name it; an Apache vote lasts at least 72 hours."""
     sent = put.mail.mail.date
     for sentence in put.mail.sentences:
         if not _ENDS.finds(sentence):

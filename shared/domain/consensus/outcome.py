@@ -96,14 +96,20 @@ def _unknown(kind: OutcomeKind, rule: str, *, sure: bool = False) -> Verdict:
     return Verdict(kind, sure, ConsensusBasis.UNKNOWN, rule)
 
 
-def _by(kind: OutcomeKind, settlement: Settlement, basis: ConsensusBasis, rule: str, *, sure: bool) -> Verdict:
+def _by(
+    kind: OutcomeKind, settlement: Settlement, basis: ConsensusBasis, rule: str, *, sure: bool
+) -> Verdict:
     return Verdict(kind, sure, basis, rule, settlement, settlement.sentence)
 
 
 def _of_vote(ending: _Ending) -> Verdict:
     found, votes = ending.settlements, ending.votes
-    if found.cancelled and (not found.passed or found.cancelled[-1].sentence.mail > found.passed[-1].sentence.mail):
-        return _by(OutcomeKind.REJECTED, found.cancelled[-1], ConsensusBasis.CALLED, "vote cancelled", sure=True)
+    if found.cancelled and (
+        not found.passed or found.cancelled[-1].sentence.mail > found.passed[-1].sentence.mail
+    ):
+        return _by(
+            OutcomeKind.REJECTED, found.cancelled[-1], ConsensusBasis.CALLED, "vote cancelled", sure=True
+        )
     if found.passed:
         return _by(OutcomeKind.ACCEPTED, found.passed[-1], ConsensusBasis.CALLED, "vote passed", sure=True)
     against = votes.binding_against + votes.other_against
@@ -127,7 +133,13 @@ def _of_patch(ending: _Ending) -> Verdict:
         sure = ending.newer_version or found.names_next_version or not found.promised
         return _by(kind, found.accepted[-1], ConsensusBasis.RULED, "accepted by authority", sure=sure)
     if found.rejected:
-        return _by(OutcomeKind.REJECTED, found.rejected[-1], ConsensusBasis.RULED, "rejected by authority", sure=False)
+        return _by(
+            OutcomeKind.REJECTED,
+            found.rejected[-1],
+            ConsensusBasis.RULED,
+            "rejected by authority",
+            sure=False,
+        )
     if found.withdrawn and len(ending.put.proposers) == 1:
         return _by(OutcomeKind.REJECTED, found.withdrawn[-1], ConsensusBasis.UNKNOWN, "withdrawn", sure=True)
     if found.taken:

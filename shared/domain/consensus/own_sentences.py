@@ -33,7 +33,8 @@ _DIFF_START = re.compile(r"(?:diff --git |--- a/|\+\+\+ b/|@@ .{0,200}@@|index [
 _DIFF_LINE = re.compile(r"[-+ @\\]|index |diff |new file|deleted file|similarity|rename |$|GIT binary")
 _UNMARKED_QUOTE = re.compile(r"\s{0,4}(?:&gt;|[A-Za-z]{0,12}>|\|\s)")
 _ATTRIBUTION = re.compile(
-    r"(?:On .{5,150}|.{3,100}) (?:wrote|writes|said)(?: on .{5,40})?\s?:?\s*$|(?:In message|Le |Am |El ).{5,120}:\s*$"
+    r"(?:On .{5,150}|.{3,100}) (?:wrote|writes|said)(?: on .{5,40})?\s?:?\s*$|(?:In message|Le |Am |El "
+    r").{5,120}:\s*$"
 )
 _FORWARDED = re.compile(r"\s{0,3}-{3,}\s?(?:Original Message|Forwarded|Begin forwarded)", re.IGNORECASE)
 _TRAILER = re.compile(r"\s{0,4}(?:[A-Z][a-z]+(?:-[a-z]+){0,3}-by|Cc|Fixes|Link|Message-ID):\s", re.IGNORECASE)
@@ -41,7 +42,8 @@ _VOTE_LINE = re.compile(r"\s{0,8}\*?[+-]\s?[01]\b")
 _LIST_ITEM = re.compile(r"\s{0,12}(?:[-*\u2022o+]|\d{1,2}[.)]|\[[ xX]?\])\s+\S")
 _GREETING = re.compile(
     r"(?:hi|hello|hey|dear|good (?:morning|afternoon|day|evening))(?: [\w.'-]{1,20}){0,3}[,.!: -]*$"
-    r"|(?:all|folks|everyone|greetings|best|cheers|sincerely|ciao|br|(?:many |kind |best |warm )?(?:regards|thanks|wishes)|thx)"
+    r"|(?:all|folks|everyone|greetings|best|cheers|sincerely|ciao|br|(?:many |kind |best |warm "
+    r")?(?:regards|thanks|wishes)|thx)"
     r"(?: (?:again|all|everyone|in advance|a lot))?[,.!: -]*$",
     re.IGNORECASE,
 )
@@ -51,16 +53,20 @@ _END = re.compile(
     r"[.!?][\"')\]]{0,3}\s+(?=[\"'(\[A-Z0-9`<+*-])|(?:[.!?]{2,}|[!?])\s+(?=[a-z])"
     r"|\.\s+(?=(?:i|it|its|this|that|the|we|you|they|but|so|if|in|there|not|however|what|how|maybe|also)\b)"
 )
-_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|cf|etc|vs|mr|dr|sec|fig|resp|approx|no)|\b[A-Z])\.$", re.IGNORECASE)
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:e\.g|i\.e|cf|etc|vs|mr|dr|sec|fig|resp|approx|no)|\b[A-Z])\.$", re.IGNORECASE
+)
 _LETTER = re.compile(r"[A-Za-z\u00c0-\uffff]|[+-]\s?[01]\b")
 
 
 class OwnSentence:
     """One sentence. `text` is as shown, with white space folded; `folded` is as patterns read it."""
 
-    __slots__ = ("__dict__", "block", "end", "index", "mail", "opens_paragraph", "start", "text")
+    __slots__ = ("__dict__", "answers", "block", "end", "index", "mail", "opens_paragraph", "start", "text")
 
-    def __init__(self, *, mail: int, index: int, start: int, end: int, text: str, block: int, opens: bool) -> None:
+    def __init__(
+        self, *, mail: int, index: int, start: int, end: int, text: str, block: int, opens: bool
+    ) -> None:
         self.mail = mail
         """The number of the mail in its thread."""
         self.index = index
@@ -70,6 +76,8 @@ class OwnSentence:
         self.block = block
         """The number of the quoted block right above; -1 where none is."""
         self.opens_paragraph = opens
+        self.answers: dict[object, re.Match[str] | None] = {}
+        """What the cues found in it."""
 
     @cached_property
     def folded(self) -> str:

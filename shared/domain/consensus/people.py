@@ -30,7 +30,9 @@ class People:
         self._known: dict[str, str] = {}
         self._profile = profile
         self.of_mail = [self._person(mail) for mail in mails]
-        self._roles = [self._role_holder(mail, person) for mail, person in zip(mails, self.of_mail, strict=True)]
+        self._roles = [
+            self._role_holder(mail, person) for mail, person in zip(mails, self.of_mail, strict=True)
+        ]
 
     def role(self, mail: int) -> RoleHolder | None:
         """The role that the mail's sender held on its date."""

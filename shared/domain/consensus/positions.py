@@ -26,16 +26,22 @@ from shared.domain.consensus.cues import (
     SUPPORTS,
     SUPPORTS_SOMETHING,
     TRAILER,
-    WITHDRAWS,
 )
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence, word_key
 from shared.domain.consensus.people import display_name
 from shared.domain.consensus.proposition import Put
-from shared.domain.consensus.reading import Genre, Position, PositionStance, PropositionForm, Tier
+from shared.domain.consensus.reading import Position, PositionStance, PropositionForm, Tier
 from shared.domain.consensus.votes import Ballot, is_legend
 
-__all__ = ["StanceClaim", "read_claims", "read_positions", "relation", "something_is_put", "takes_nothing_back"]
+__all__ = [
+    "StanceClaim",
+    "read_claims",
+    "read_positions",
+    "relation",
+    "something_is_put",
+    "takes_nothing_back",
+]
 
 _SUPPORT, _OPPOSE = PositionStance.SUPPORT, PositionStance.OPPOSE
 _LONG = 300
@@ -43,26 +49,42 @@ _BARE_WORDS = 6
 _SMALL_THREAD = 10
 _TAKEN_BACK_ELSEWHERE = 3
 _FIRM_OPENING = re.compile(
-    r"\W{0,4}(?:(?:ok|okay|thanks|thank you|good|great|nice)[,.;! ]+){0,2}(?:will queue|queued|applied|let's merge|will apply|will merge|merged|pushed)\b"
+    r"\W{0,4}(?:(?:ok|okay|thanks|thank you|good|great|nice)[,.;! ]+){0,2}(?:will queue|queued|applied|"
+    r"let's merge|will apply|will merge|merged|pushed)\b"
 )
 _FIRM_NO = re.compile(
-    r"^\W{0,4}(?:-\s?1\b(?![\d.])|nak\b|nack\b|veto\b)|\b(?:object to|oppose|opposed to|against|support|disagree with) "
-    r"(?:this|that|it|adopt\w*|publi\w*|releas\w*|(?:the|your) (?:\w+ )?(?:proposal|patch|series|change|draft|document|adoption|release|idea|plan))\b"
+    r"^\W{0,4}(?:-\s?1\b(?![\d.])|nak\b|nack\b|veto\b)|\b(?:object to|oppose|opposed to|against|support|"
+    r"disagree with) "
+    r"(?:this|that|it|adopt\w*|publi\w*|releas\w*|(?:the|your) (?:\w+ )?(?:proposal|patch|series|change|"
+    r"draft|document|adoption|release|idea|plan))\b"
     r"|\bshould (?:be |not be )?(?:adopted|published|merged|accepted)\b"
 )
-_NO_NEGATION = re.compile(r"\bno (?:objections?|problems?|issues?|concerns?)\b|\b(?:no longer|don't|do not) have any\b|\bno doubt\b|\bwhy not\b|\bno[,.]? ?(?:this|it|i) ")
+_NO_NEGATION = re.compile(
+    r"\bno (?:objections?|problems?|issues?|concerns?)\b|\b(?:no longer|don't|do not) have any\b|\bno "
+    r"doubt\b|\bwhy not\b|\bno[,.]? ?(?:this|it|i) "
+)
 _REASON_START = re.compile(r"[:;] |, ?(?:as|because|since|so that)\b|\b(?:because|since) |\b(?:al)?though\b")
 _CONDITION = re.compile(CONDITION.pattern)
 _NEGATION = re.compile(
-    r"n't\b|\b(?:not|no longer|never|nothing|without|cannot|nor|hardly|doubt(?:ful)?|unlikely|wonder|neither|none|barely|nobody)\b"
+    r"n't\b|\b(?:not|no longer|never|nothing|without|cannot|nor|hardly|doubt(?:ful)?|unlikely|wonder|"
+    r"neither|none|barely|nobody)\b"
 )
-_OTHERWISE = re.compile(r"\b(?:but|and|that said,?) (?:otherwise|other than that|overall|apart from that|aside from that),? (?:(?:this|it|all|the|these) )?(?:\w+ )?(?:looks?|lgtm|seems?|is|are)\b|^\W{0,4}(?:otherwise|other than that|apart from that|aside from that|with that|besides that)\b")
-_PARTIAL = re.compile(r"\b(?:point|catch|question|spot|remark|observation|reasoning|argument|assessment|sentiment|story|news|luck|nit|typo|find|explanation|example|analysis|summary|report|reminder)\b")
+_OTHERWISE = re.compile(
+    r"\b(?:but|and|that said,?) (?:otherwise|other than that|overall|apart from that|aside from that),? "
+    r"(?:(?:this|it|all|the|these) )?(?:\w+ )?(?:looks?|lgtm|seems?|is|are)\b|^\W{0,4}(?:otherwise|other "
+    r"than that|apart from that|aside from that|with that|besides that)\b"
+)
+_PARTIAL = re.compile(
+    r"\b(?:point|catch|question|spot|remark|observation|reasoning|argument|assessment|sentiment|story|news|"
+    r"luck|nit|typo|find|explanation|example|analysis|summary|report|reminder)\b"
+)
 _WHOLE = re.compile(
-    r"\b(?:patch(?:es|set)?|series|proposals?|ideas?|plan|draft|document|charter|approach|feature|changes?|adopt\w*|publi\w*|direction|release|merg\w+|fix|version|cleanup)\b"
+    r"\b(?:patch(?:es|set)?|series|proposals?|ideas?|plan|draft|document|charter|approach|feature|changes?|"
+    r"adopt\w*|publi\w*|direction|release|merg\w+|fix|version|cleanup)\b"
 )
 _WILL_DO = re.compile(
-    r"\b(?:i|we)(?:'ll| will) (?:also |then |certainly |definitely |gladly )?(?:update|edit|fix|change|add|correct|clarify|incorporate|include|reword|remove|apply|make|do)\b"
+    r"\b(?:i|we)(?:'ll| will) (?:also |then |certainly |definitely |gladly )?(?:update|edit|fix|change|add|"
+    r"correct|clarify|incorporate|include|reword|remove|apply|make|do)\b"
     r"|^\W{0,4}(?:ok(?:ay)?|yes|sure|good point|thanks)?[,. ]{0,3}will (?:do|fix|update|change|add|correct)\b"
 )
 # So plain a vote that something must have been put, whatever its words.
@@ -80,6 +102,7 @@ _SAID_RULES = {
     "approval in review": 0.9,
     "agreement": 0.9,
     "chain": 0.9,
+    "will do": 0.9,
     "words in a call": 0.9,
     "agreement in a call": 0.9,
     "objection": 0.9,
@@ -225,7 +248,9 @@ class _ClaimReader:
             return None
         if REPORTED.finds(sentence):
             return None
-        firm = towards == "put" and _FIRM_NO.search(sentence.folded) and place(self.thread, sentence) != "inside"
+        firm = (
+            towards == "put" and _FIRM_NO.search(sentence.folded) and place(self.thread, sentence) != "inside"
+        )
         return (_OPPOSE, "objection") if firm else (_OPPOSE, "objection elsewhere")
 
     def _acceptance(
@@ -283,7 +308,11 @@ class _ClaimReader:
 
     def _shown(self, sentence: OwnSentence) -> bool:
         """A bare "+1" in a long thread, without a quote, may answer anything."""
-        return sentence.block >= 0 or len(self.thread.mails) <= _SMALL_THREAD or self.put.form is PropositionForm.CALL
+        return (
+            sentence.block >= 0
+            or len(self.thread.mails) <= _SMALL_THREAD
+            or self.put.form is PropositionForm.CALL
+        )
 
     def _chain(self, sentence: OwnSentence) -> tuple[PositionStance, str] | None:
         """ "+1" to another's mail takes over the stance that was said there, if it was one."""
@@ -338,7 +367,12 @@ def _position(thread: LinkedThread, put: Put, own: list[StanceClaim]) -> Positio
     chosen = (acts or said or own)[-1]
     stances = {claim.stance for claim in (acts or own)}
     stance = chosen.stance if len(stances) == 1 else PositionStance.MIXED
-    sure = bool(said) and stance is not PositionStance.MIXED and not _may_propose(thread, put, own[0].person) and (bool(acts) or not _wavers(thread, put, said))
+    sure = (
+        bool(said)
+        and stance is not PositionStance.MIXED
+        and not _may_propose(thread, put, own[0].person)
+        and (bool(acts) or not _wavers(thread, put, said))
+    )
     mail = thread.mail_of(chosen.sentence)
     return Position(
         person=mail.mail.address.lower(),
@@ -382,5 +416,7 @@ def _wavers(thread: LinkedThread, put: Put, said: list[StanceClaim]) -> bool:
     if said[-1].rule.startswith("words"):
         near = in_mail > 1
     else:
-        near = bool(in_mail) and (put.form is not PropositionForm.PATCH or said[-1].rule == "approval in review")
+        near = bool(in_mail) and (
+            put.form is not PropositionForm.PATCH or said[-1].rule == "approval in review"
+        )
     return near or len(doubts) > _TAKEN_BACK_ELSEWHERE

@@ -16,7 +16,8 @@ _RESULT_TAG = re.compile(r"\[\s*(?:RESULTS?|VOTE RESULTS?)\s*\]|\[VOTE\]\s*\[RES
 _TAGS = re.compile(r"^(?:\s*(?:re|aw|fwd?)\s*:|\s*\[[^\]]{0,80}\])+\s*", re.IGNORECASE)
 _LAST_CALL_IN_PASSING = Cue(
     "call|wglc",
-    r"\b(?:like any other|in preparation for|during|comments? (?:from|on|in)|after|result of|prior to|received|before|passed|completed|since|previous)\b.{0,60}\b(?:last call|wglc)",
+    r"\b(?:like any other|in preparation for|during|comments? (?:from|on|in)|after|result of|prior to|"
+    r"received|before|passed|completed|since|previous)\b.{0,60}\b(?:last call|wglc)",
     r"\b(?:last call|wglc|lc) (?:comments?|review|issues?|period (?:has|is))\b",
 )
 _EARLY = 6
@@ -54,7 +55,9 @@ def find_put(thread: LinkedThread) -> Put:
 
 def _mail_and_form(thread: LinkedThread) -> tuple[LinkedMail, PropositionForm]:
     root = thread.root
-    if (_VOTE_TAG.search(root.mail.subject) and not _RESULT_TAG.search(root.mail.subject)) or _is_ballot(root):
+    if (_VOTE_TAG.search(root.mail.subject) and not _RESULT_TAG.search(root.mail.subject)) or _is_ballot(
+        root
+    ):
         return root, PropositionForm.VOTE
     patches = [mail for mail in thread.mails if mail.is_patch]
     if patches:

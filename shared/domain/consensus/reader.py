@@ -188,10 +188,8 @@ class _Reader:
         )
 
     def _has_consensus(self) -> bool:
-        """Settled by one with authority or by a count, or two besides the proposer for it; and nobody against."""
-        against = any(
-            one.stance in {PositionStance.OPPOSE, PositionStance.MIXED} for one in self._positions
-        )
+        """Settled by authority or by a count, or two besides the proposer for it; and nobody against."""
+        against = any(one.stance in {PositionStance.OPPOSE, PositionStance.MIXED} for one in self._positions)
         if against:
             return False
         settled = self._verdict.sure and self._verdict.kind in {OutcomeKind.ACCEPTED, OutcomeKind.REVISED}

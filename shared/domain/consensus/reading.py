@@ -10,7 +10,6 @@ from enum import StrEnum
 
 __all__ = [
     "Authority",
-    "SentenceCitation",
     "ConsensusBasis",
     "Decision",
     "Fate",
@@ -18,13 +17,14 @@ __all__ = [
     "Headline",
     "Objection",
     "OpenCall",
-    "ThreadOutcome",
     "OutcomeKind",
     "Position",
     "PositionStance",
     "Proposition",
     "PropositionForm",
     "ReadGenre",
+    "SentenceCitation",
+    "ThreadOutcome",
     "ThreadReading",
     "Tier",
     "Version",

@@ -25,10 +25,21 @@ from shared.domain.consensus.reading import PropositionForm
 __all__ = ["DECIDING_ROLES", "Settlement", "Settlements", "read_settlements"]
 
 DECIDING_ROLES = frozenset(
-    {"maintainer", "chair", "editor", "shepherd", "release manager", "area director", "secretary", "rapporteur"}
+    {
+        "maintainer",
+        "chair",
+        "editor",
+        "shepherd",
+        "release manager",
+        "area director",
+        "secretary",
+        "rapporteur",
+    }
 )
 """Roles whose holder may settle something alone. A binding voter only votes."""
-_CONDITION = re.compile(r"\b(?:if|unless|once|until|when|after|before|should|would|could|might|may|not yet)\b")
+_CONDITION = re.compile(
+    r"\b(?:if|unless|once|until|when|after|before|should|would|could|might|may|not yet)\b"
+)
 _CANCELLED = re.compile(r"\bcancel")
 _NEXT_VERSION = re.compile(
     r"\b(?:next|updated|new|upcoming) (?:version|revision|draft|reroll|iteration)\b|\bre-?roll\b|\bv\d\b|"
@@ -101,7 +112,9 @@ def _file(
         if not NEGATION.finds(sentence) and not _CONDITION.search(sentence.folded):
             found.ruled.append(Settlement(sentence, "ruled", role))
     elif ACCEPTS.finds(sentence) and len(sentence.folded) <= _SHORT and not by_proposer:
-        if takes_nothing_back(thread, sentence) or (role and not NEGATION.finds(sentence) and len(sentence.words) < 12):
+        if takes_nothing_back(thread, sentence) or (
+            role and not NEGATION.finds(sentence) and len(sentence.words) < 12
+        ):
             (found.accepted if role else found.taken).append(Settlement(sentence, "accepted", role))
     elif WITHDRAWS.finds(sentence) and by_proposer:
         found.withdrawn.append(Settlement(sentence, "withdrawn", None))

@@ -36,22 +36,85 @@ from shared.domain.consensus.reading import Genre, PropositionForm
 __all__ = ["FeatureReader"]
 
 _STOP = frozenset(
-    "this that with from have would could should there their they them then than what when which while will been being "
-    "were your about into some also just like more most much only over such very does doing done here these those other "
-    "because since where think make made want need know using used".split()
+    [
+        "this",
+        "that",
+        "with",
+        "from",
+        "have",
+        "would",
+        "could",
+        "should",
+        "there",
+        "their",
+        "they",
+        "them",
+        "then",
+        "than",
+        "what",
+        "when",
+        "which",
+        "while",
+        "will",
+        "been",
+        "being",
+        "were",
+        "your",
+        "about",
+        "into",
+        "some",
+        "also",
+        "just",
+        "like",
+        "more",
+        "most",
+        "much",
+        "only",
+        "over",
+        "such",
+        "very",
+        "does",
+        "doing",
+        "done",
+        "here",
+        "these",
+        "those",
+        "other",
+        "because",
+        "since",
+        "where",
+        "think",
+        "make",
+        "made",
+        "want",
+        "need",
+        "know",
+        "using",
+        "used",
+    ]
 )
 _CONTENT = re.compile(r"[a-z][a-z0-9_-]{3,}")
 _CODE = re.compile(r"[{}=;<>|]{2,}|https?:|^\W{0,3}\$|^\d|::|\w\(\)")
-_JUDGES = Cue("think|believe|guess|agree|prefer|suggest|so|should", r"\bi (?:think|believe|guess|agree|prefer|suggest)\b|\bso\b|\bshould\b")
-_MUST = Cue("must|should|need|needs|needed|have|cannot|can't", r"\b(?:must|should|need(?:s|ed)? to|have to|cannot|can't)\b")
+_JUDGES = Cue(
+    "think|believe|guess|agree|prefer|suggest|so|should",
+    r"\bi (?:think|believe|guess|agree|prefer|suggest)\b|\bso\b|\bshould\b",
+)
+_MUST = Cue(
+    "must|should|need|needs|needed|have|cannot|can't",
+    r"\b(?:must|should|need(?:s|ed)? to|have to|cannot|can't)\b",
+)
 _BAD = Cue(
-    "problem|problems|issue|issues|wrong|bad|worse|break|breaks|breaking|broken|confusing|complex|complexity|unnecessary|risk|risky|"
-    "concern|concerns|worry|fail|fails|lose|hard|difficult|ugly|fragile|unclear|surprising|expensive|hack|dangerous|harm",
+    "problem|problems|issue|issues|wrong|bad|worse|break|breaks|breaking|broken|confusing|complex|"
+    "complexity|unnecessary|risk|risky|"
+    "concern|concerns|worry|fail|fails|lose|hard|difficult|ugly|fragile|unclear|surprising|expensive|hack|"
+    "dangerous|harm",
     r".",
 )
 _ACTS = Cue("i'll|will|we'll|let's|let|i've|done|agreed|fixed|merged|queued", r".")
 _FIRST_PERSON = Cue("i|i'll|i've|i'd|we|we'll|we've|let's|my|our|i'm", r".")
-_QUESTION_WORD = re.compile(r"\W{0,3}(?:is|are|do|does|should|can|could|would|what|why|how|where|which|who|any)\b")
+_QUESTION_WORD = re.compile(
+    r"\W{0,3}(?:is|are|do|does|should|can|could|would|what|why|how|where|which|who|any)\b"
+)
 # What two features say together and neither alone.
 _TOGETHER = {
     "acts to the proposition": ("acts", "to the proposer"),
@@ -71,7 +134,11 @@ _TOGETHER = {
     "must on topic": ("must", "topic words"),
 }
 _YOU = frozenset({"you", "your", "you're"})
-_REASON = re.compile(r"\b(?:because|since|therefore|instead|rather than|so that|in order to|which means|otherwise|the reason|the point|basically|in short|in summary|the problem|the fact)\b")
+_REASON = re.compile(
+    r"\b(?:because|since|therefore|instead|rather than|so that|in order to|which means|otherwise|the "
+    r"reason|the point|basically|in short|in summary|the problem|the fact)\b"
+)
+_MAX_QUOTED, _MAX_ALL_QUOTED = 1_200, 150_000
 _REQUOTED_KEY = 50
 _MIN_REQUOTED = 18
 
@@ -83,13 +150,17 @@ class FeatureReader:
         self._thread = thread
         self._put = put
         self._genre = genre
-        contents = {mail.number: _content(" ".join(one.folded for one in mail.sentences)) for mail in thread.mails}
+        contents = {
+            mail.number: _content(" ".join(one.folded for one in mail.sentences)) for mail in thread.mails
+        }
         self._spread = Counter(word for content in contents.values() for word in content)
         common = {word for word, count in self._spread.items() if count > 1}
         self._topic = (contents[put.mail.number] & common) or common
         self._last_of = {mail.person: mail.number for mail in thread.mails}
         self._replies = Counter(mail.parent for mail in thread.mails)
-        self._quoted = " | ".join(word_key(block.text[:4000]) for mail in thread.mails for block in mail.mail.quotes[:30])[:400_000]
+        self._quoted = " | ".join(
+            word_key(block.text[-_MAX_QUOTED:]) for mail in thread.mails for block in mail.mail.quotes[:12]
+        )[:_MAX_ALL_QUOTED]
 
     def features(self, sentence: OwnSentence) -> dict[str, float]:
         found = dict(self._place(sentence))
@@ -135,14 +206,17 @@ class FeatureReader:
             "something proposed": self._genre in {Genre.PATCH, Genre.CALL, Genre.PROPOSAL},
             "patch": self._genre is Genre.PATCH,
             "formal": self._put.form in {PropositionForm.VOTE, PropositionForm.CALL},
-            "asked or told": self._genre in {Genre.QUESTION, Genre.ANNOUNCEMENT, Genre.DISCUSSION, Genre.OTHER},
+            "asked or told": self._genre
+            in {Genre.QUESTION, Genre.ANNOUNCEMENT, Genre.DISCUSSION, Genre.OTHER},
         }
         yield from _true(flags)
 
     def _words(self, sentence: OwnSentence) -> Iterator[tuple[str, float]]:
         length, content = len(sentence.text), _content(sentence.folded)
         shared = len(content & self._topic)
-        yield from _true({"short": length < 40, "tiny": length < 15, "long": length > 220, "middling": 60 <= length <= 200})
+        yield from _true(
+            {"short": length < 40, "tiny": length < 15, "long": length > 220, "middling": 60 <= length <= 200}
+        )
         yield "topic words", min(1.0, shared / 5)
         yield "density", shared / (len(content) + 3)
         yield "shared words", min(1.0, sum(self._spread[word] > 2 for word in content) / 8)

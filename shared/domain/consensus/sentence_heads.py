@@ -79,14 +79,17 @@ class SentenceScores:
         return sorted(points, key=lambda one: (one.mail, one.index))
 
 
-def _scores(reader: FeatureReader, sentence: OwnSentence) -> tuple[float, ...]:
-    totals = list(WEIGHTS["bias"])
+def _scores(reader: FeatureReader, sentence: OwnSentence) -> tuple[float, float, float, float]:
+    # Unrolled: this is the innermost loop of the reader.
+    point, decision, objection, issue = WEIGHTS["bias"]
     for name, value in reader.features(sentence).items():
         weights = WEIGHTS.get(name)
         if weights is not None:
-            for column, weight in enumerate(weights):
-                totals[column] += weight * value
-    return tuple(totals)
+            point += weights[0] * value
+            decision += weights[1] * value
+            objection += weights[2] * value
+            issue += weights[3] * value
+    return point, decision, objection, issue
 
 
 def _bounded(sentences: list[OwnSentence]) -> list[OwnSentence]:

@@ -15,15 +15,23 @@ __all__ = ["BINDING_ROLES", "Ballot", "count_votes", "is_legend", "read_ballots"
 BINDING_ROLES = frozenset({"binding", "release manager", "pmc", "chair", "committer", "maintainer"})
 
 # At most six short words before the mark, or words after it that show a vote is meant.
-_OPENING = re.compile(r"\W{0,3}(?:[\w'\u00c0-\u024f]{1,14}[ ,.:!;-]+){0,6}?\*?([+-])\s?([01])\b(?![\d.%:/x-])")
+_OPENING = re.compile(
+    r"\W{0,3}(?:[\w'\u00c0-\u024f]{1,14}[ ,.:!;-]+){0,6}?\*?([+-])\s?([01])\b(?![\d.%:/x-])"
+)
 _CLOSING = re.compile(
-    r"(?:^|[\s(,;:.!])\*?([+-])([01])(?:\s?,?\s?(?:from (?:me|my side|us|my end)|[(\[]?(?:non[- ]?)?binding)|[\W_]*$)"
+    r"(?:^|[\s(,;:.!])\*?([+-])([01])(?:\s?,?\s?(?:from (?:me|my side|us|my end)|"
+    r"[(\[]?(?:non[- ]?)?binding)|[\W_]*$)"
 )
 _NON_BINDING = re.compile(r"\b(?:non|not)[- ]?(?:a )?binding\b|\bnon-?pmc\b", re.IGNORECASE)
-_LEGEND = re.compile(r"\s{0,8}\[[ xX]?\]|.{0,8}[+-]\s?[01]\b\W{0,3}(?:if|means?|=|approve|disapprove|abstain|no opinion|i don't)\b")
+_LEGEND = re.compile(
+    r"\s{0,8}\[[ xX]?\]|.{0,8}[+-]\s?[01]\b\W{0,3}(?:if|means?|=|approve|disapprove|abstain|no opinion|i "
+    r"don't)\b"
+)
 _ABOUT_VOTES = re.compile(
-    r"\b(?:need|needs|requires?|wait\w*|get|got|received?|have|has|with|missing|more|another|three|two|other|your|his|her|their|"
-    r"binding votes?|if|would|could|might|maybe|count\w*|voted|vote was|thanks? for|first|instead|rather|before|until)\b"
+    r"\b(?:need|needs|requires?|wait\w*|get|got|received?|have|has|with|missing|more|another|three|two|"
+    r"other|your|his|her|their|"
+    r"binding votes?|if|would|could|might|maybe|count\w*|voted|vote was|thanks? for|first|instead|rather|"
+    r"before|until)\b"
 )
 _CONDITION = re.compile(r"\b(?:if|unless|once|provided|as soon as|assuming|would)\b")
 

@@ -122,8 +122,8 @@ SUPPORTS = Cue(
     r"\bplease (?:do )?(?:adopt|merge|publish|accept|(?:commit|apply|push|land) (?:it|this|that|them|"
     r"these))\b(?! (?:my|our))",
     r"\bfeel free to (?:merge|commit|push|apply|land|adopt)\b",
-    LEAD
-    + r"let'?s (?:just |definitely |please )?(?:do (?:it|this|that)|go (?:with|for) (?:it|this|that)|adopt)\b",
+    LEAD + r"let'?s (?:just |definitely |please )?"
+    r"(?:do (?:it|this|that)|go (?:with|for) (?:it|this|that)|adopt)\b",
     r"\b(?:i think |yes, |definitely )?(?:we|you|the wg|the group) should (?:definitely |certainly |"
     r"really |absolutely )?(?:do (?:this|it|that)|adopt (?:this|it)|merge (?:this|it)|go (?:ahead|with "
     r"(?:this|it)))\b",
@@ -155,7 +155,8 @@ APPROVES = Cue(
     "reasonable|excellent|nice|sensible|valuable|wonderful|best|please|direction|worth|thumbs|awesome|"
     "fantastic|helpful|lovely",
     LEAD
-    + rf"(?:(?:that|this|it|all|both|these|they|everything|(?:the|your|this) (?:\w+ ){{0,2}}\w+)(?: \w+)? )?(?:all |actually |also |definitely |overall )?"
+    + r"(?:(?:that|this|it|all|both|these|they|everything|(?:the|your|this) (?:\w+ ){0,2}\w+)(?: \w+)? )?"
+    r"(?:all |actually |also |definitely |overall )?"
     rf"(?:look(?:s|ing)?|sounds?|seems?) (?:very |really |pretty |quite |all |perfectly |like an? |to be "
     rf"an? |eminently )*{_GOOD}\b",
     r"\b(?:lgtm|sgtm)\b",
@@ -193,8 +194,8 @@ APPROVES = Cue(
     LEAD + r"(?:very )?(?:nicely|well) done\b",
     r"\bis a (?:very |really )?good (?:starting point|start|basis|step)\b",
     r"\bship it\b",
-    LEAD
-    + r"(?:that|this|it) would (?:really |certainly |definitely )?be (?:really |very |so |absolutely )?(?:great|awesome|excellent|wonderful|fantastic|useful|helpful|lovely)[.! ]*$",
+    LEAD + r"(?:that|this|it) would (?:really |certainly |definitely )?be (?:really |very |so |absolutely )?"
+    r"(?:great|awesome|excellent|wonderful|fantastic|useful|helpful|lovely)[.! ]*$",
     LEAD + r"(?:yes,? )?please do[.!]*$|^\W{0,3}(?:yes|yeah|sure),? please[.!]*$",
     r"\bstep in the right direction\b|\b(?:definitely|certainly|clearly) (?:worth (?:doing|having)|an "
     r"improvement)\b|\bthumbs up\b",
@@ -265,14 +266,14 @@ ACCEPTS = Cue(
     r"\b(?:will|let me|i'll|we'll|going to|shall|i'm going to) (?:\w+ ){0,3}(?:queue|apply|merge|pull|"
     r"push|commit (?:this|it|them|these)|pick (?:this|these|it|them|up)|take (?:it|this|them|these)|"
     r"requeue|replace (?:it|this|them|what)|mark (?:it|this|them) (?:for|to))\b",
-    LEAD
-    + r"(?:both |all |now |just |patch |series |have |i've |i have |already |this is |it's |is )?(?:queued|applied|merged|pushed|pulled|committed|landed|picked up|checked in|accepted)\b(?! (?:from|by|into my|against))",
+    LEAD + r"(?:both |all |now |just |patch |series |have |i've |i have |already |this is |it's |is )?"
+    r"(?:queued|applied|merged|pushed|pulled|committed|landed|picked up|checked in|accepted)\b(?! (?:from|by|into my|against))",
     r"\blet'?s (?:\w+ ){0,4}(?:queue|merge|apply|take)\b",
     r"\b(?:i've|i have|i|we've|we have|have) (?:\w+ )?(?:queued|applied|merged|pushed|committed|landed|"
     r"checked (?:this|it|them) in|picked (?:this|it|them|these)? ?up)\b",
     r"\bthanks?[,.;!]* (?:will (?:queue|apply|merge|pull)|queued|applied|merged|pulled)\b",
-    LEAD
-    + r"(?:your|the|this|these) (?:\w+ )?(?:patch(?:es)?|changes?|branch|pull request|fix|series) (?:is|are|was|were|has been|have been) (?:now )?(?:queued|applied|merged|pushed|committed|accepted)\b",
+    LEAD + r"(?:your|the|this|these) (?:\w+ )?(?:patch(?:es)?|changes?|branch|pull request|fix|series) "
+    r"(?:is|are|was|were|has been|have been) (?:now )?(?:queued|applied|merged|pushed|committed|accepted)\b",
 )
 REJECTS = Cue(
     "reject|rejected|rejecting|won't|not|drop|dropped|dropping|nak|nack|wontfix|refuse|withdrawn|discard|"
@@ -359,12 +360,12 @@ PROMISES = Cue(
     r"(?:fix|change|update|reroll|re-roll|reword|rephrase|rewrite|edit|remove|drop|include|correct|"
     r"clarify|adjust|modify|incorporate|address|revise|switch|replace|move|add|do|make|send|resend|submit|"
     r"put|post|squash|amend|tweak|improve|use|take)\b",
-    LEAD
-    + r"will (?:fix|do|change|update|add|reroll|re-roll|modify|send|reword|drop|remove|squash|amend|adjust)\b",
+    LEAD + r"will (?:fix|do|change|update|add|reroll|re-roll|modify|send|reword|drop|remove|squash|amend|"
+    r"adjust)\b",
     r"\b(?:i|we)(?:'ve| have)? (?:now |just |also |already )?(?:fixed|changed|updated|removed|reworded|"
     r"corrected|modified|dropped|clarified|replaced|added|incorporated|addressed|submitted|filed)\b",
-    LEAD
-    + r"(?:done|fixed|added|changed|updated|corrected|easily done|removed|good (?:catch|point), (?:will|fixed))\b[^,]{0,40}$",
+    LEAD + r"(?:done|fixed|added|changed|updated|corrected|easily done|removed|"
+    r"good (?:catch|point), (?:will|fixed))\b[^,]{0,40}$",
     r"\b(?:in|for|with) (?:the|my|our) (?:next|updated|new|upcoming) (?:version|revision|draft|reroll|"
     r"iteration)\b",
     r"\b(?:editor'?s|local|working) (?:copy|version)\b|\bworth a re-?roll\b",

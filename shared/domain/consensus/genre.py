@@ -128,30 +128,30 @@ def _by_words(thread: LinkedThread, put: Put, opening: _Opening) -> tuple[Genre,
 
 
 def _by_asking(thread: LinkedThread, put: Put, opening: _Opening) -> tuple[Genre, bool]:
-    ietf = thread.preset is Preset.IETF
     wants_help = opening.has(ASKS_HELP)
     subject_asks = bool(_QUESTION.search(opening.subject))
-    if (
-        opening.starts
-        and wants_help
-        and (opening.asks or subject_asks)
-        and not ietf
-        and not opening.has(_PUTS_FIRMLY)
-    ):
+    asks_for_help = opening.starts and wants_help and (opening.asks or subject_asks)
+    # On lists about a text people ask "how about ..." and mean a change of it.
+    if asks_for_help and thread.preset is not Preset.IETF and not opening.has(_PUTS_FIRMLY):
         return Genre.QUESTION, not opening.has(PROPOSES) and not _BUG.search(opening.subject)
     if any(map(_PUTS_FIRMLY.finds, put.mail.sentences[:12])):
         return Genre.PROPOSAL, put.mail is thread.root and not subject_asks and not wants_help
+    return _by_default(thread, put, opening, wants_help=wants_help)
+
+
+def _by_default(thread: LinkedThread, put: Put, opening: _Opening, *, wants_help: bool) -> tuple[Genre, bool]:
+    """Guesses only, but for a subject that asks."""
+    proposes = opening.has(PROPOSES)
     if not opening.starts:
-        puts = any(map(PROPOSES.finds, put.mail.sentences[:8]))
-        return (Genre.PROPOSAL if ietf or puts else Genre.DISCUSSION), False
-    if ietf:
-        return (
-            Genre.QUESTION if wants_help and opening.asks and not opening.has(PROPOSES) else Genre.PROPOSAL
-        ), False
-    if opening.subject.rstrip().endswith("?") and not opening.has(PROPOSES):
-        return Genre.QUESTION, wants_help
-    if opening.has(PROPOSES):
+        puts = thread.preset is Preset.IETF or any(map(PROPOSES.finds, put.mail.sentences[:8]))
+        return (Genre.PROPOSAL if puts else Genre.DISCUSSION), False
+    if thread.preset is Preset.IETF:
+        asks = wants_help and opening.asks and not proposes
+        return (Genre.QUESTION if asks else Genre.PROPOSAL), False
+    if proposes:
         return Genre.PROPOSAL, False
+    if opening.subject.rstrip().endswith("?"):
+        return Genre.QUESTION, wants_help
     if opening.asks or wants_help:
         return Genre.QUESTION, False
     return (Genre.REPORT if opening.has(REPORTS, 8) else Genre.DISCUSSION), False

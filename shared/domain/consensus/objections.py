@@ -28,7 +28,7 @@ def fate_of(thread: LinkedThread, put: Put, objection: OwnSentence) -> Fate:
     answers = [mail for mail in later if _answers(mail, raised) and mail.person != raised.person]
     if any(map(_withdraws, own)):
         return Fate.WITHDRAWN
-    if _is_taken(thread, put, objection, raised, later):
+    if _is_taken(put, objection, raised, later):
         return Fate.TAKEN
     if answers and any(_is_content(thread, mail) for mail in own):
         return Fate.ANSWERED
@@ -57,9 +57,7 @@ def _is_content(thread: LinkedThread, mail: LinkedMail) -> bool:
     )
 
 
-def _is_taken(
-    thread: LinkedThread, put: Put, objection: OwnSentence, raised: LinkedMail, later: list[LinkedMail]
-) -> bool:
+def _is_taken(put: Put, objection: OwnSentence, raised: LinkedMail, later: list[LinkedMail]) -> bool:
     """The proposer promises a change in answer to it, or brings a new version that speaks of it."""
     words = set(_CONTENT.findall(objection.folded))
     for mail in later:

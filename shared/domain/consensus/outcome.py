@@ -34,9 +34,9 @@ class Verdict:
     """The kind with its reasons, before it is put in words."""
 
     kind: OutcomeKind
-    sure: bool
     basis: ConsensusBasis
     rule: str
+    sure: bool = False
     settled_by: Settlement | None = None
     evidence: OwnSentence | None = None
 
@@ -93,13 +93,17 @@ def read_verdict(
 
 
 def _unknown(kind: OutcomeKind, rule: str, *, sure: bool = False) -> Verdict:
-    return Verdict(kind, sure, ConsensusBasis.UNKNOWN, rule)
+    return Verdict(kind, ConsensusBasis.UNKNOWN, rule, sure=sure)
+
+
+def _counted(kind: OutcomeKind, rule: str, *, sure: bool = True) -> Verdict:
+    return Verdict(kind, ConsensusBasis.COUNTED, rule, sure=sure)
 
 
 def _by(
     kind: OutcomeKind, settlement: Settlement, basis: ConsensusBasis, rule: str, *, sure: bool
 ) -> Verdict:
-    return Verdict(kind, sure, basis, rule, settlement, settlement.sentence)
+    return Verdict(kind, basis, rule, sure=sure, settled_by=settlement, evidence=settlement.sentence)
 
 
 def _of_vote(ending: _Ending) -> Verdict:
@@ -115,13 +119,13 @@ def _of_vote(ending: _Ending) -> Verdict:
     against = votes.binding_against + votes.other_against
     in_favour = votes.binding_for + votes.other_for
     if against:
-        return Verdict(OutcomeKind.CONTESTED, False, ConsensusBasis.COUNTED, "vote with -1")
+        return _counted(OutcomeKind.CONTESTED, "vote with -1", sure=False)
     binding_known = ending.thread.preset is Preset.APACHE and any(
         holder.role == "binding" for holder in ending.thread.profile.roles
     )
     enough = votes.binding_for if binding_known else in_favour
     if enough >= _ENOUGH_VOTES or in_favour > _ENOUGH_VOTES:
-        return Verdict(OutcomeKind.ACCEPTED, True, ConsensusBasis.COUNTED, "enough votes")
+        return _counted(OutcomeKind.ACCEPTED, "enough votes")
     return _unknown(OutcomeKind.UNRESOLVED, "vote without enough votes")
 
 
@@ -150,29 +154,49 @@ def _of_patch(ending: _Ending) -> Verdict:
 
 
 def _of_proposal(ending: _Ending) -> Verdict:
-    found, supporters = ending.settlements, ending.count(PositionStance.SUPPORT)
-    if found.cancelled or found.passed:
-        last = (found.cancelled or found.passed)[-1]
-        kind = OutcomeKind.REJECTED if found.cancelled else OutcomeKind.ACCEPTED
-        return _by(kind, last, ConsensusBasis.CALLED, "closed", sure=bool(found.passed))
+    return _by_ruling(ending) or _by_voices(ending) or _by_promise(ending) or _by_nothing(ending)
+
+
+def _by_ruling(ending: _Ending) -> Verdict | None:
+    """One who may decide, or who put it, says how it ends."""
+    found = ending.settlements
+    if found.cancelled:
+        return _by(OutcomeKind.REJECTED, found.cancelled[-1], ConsensusBasis.CALLED, "closed", sure=False)
+    if found.passed:
+        return _by(OutcomeKind.ACCEPTED, found.passed[-1], ConsensusBasis.CALLED, "closed", sure=True)
     if found.ruled:
         sure = not ending.heard_against and ending.put.form is PropositionForm.CALL
         return _by(OutcomeKind.ACCEPTED, found.ruled[-1], ConsensusBasis.RULED, "ruled", sure=sure)
     if found.withdrawn:
         return _by(OutcomeKind.REJECTED, found.withdrawn[-1], ConsensusBasis.UNKNOWN, "withdrawn", sure=True)
+    return None
+
+
+def _by_voices(ending: _Ending) -> Verdict | None:
+    supporters = ending.count(PositionStance.SUPPORT)
     if supporters and ending.count(PositionStance.OPPOSE):
-        return Verdict(OutcomeKind.CONTESTED, True, ConsensusBasis.COUNTED, "both sides")
+        return _counted(OutcomeKind.CONTESTED, "both sides")
     if ending.put.form is PropositionForm.CALL and ending.thread.preset is Preset.APACHE and supporters:
-        return Verdict(OutcomeKind.ACCEPTED, not ending.heard_against, ConsensusBasis.COUNTED, "seconded")
+        return _counted(OutcomeKind.ACCEPTED, "seconded", sure=not ending.heard_against)
+    return None
+
+
+def _by_promise(ending: _Ending) -> Verdict | None:
+    found = ending.settlements
     if found.promised:
         sure = ending.genre.tier is Tier.SAID and not ending.heard_against and found.names_next_version
         return _by(OutcomeKind.REVISED, found.promised[-1], ConsensusBasis.UNKNOWN, "taken over", sure=sure)
     if found.edited and not ending.heard_against:
         return _of_edited(ending, found.edited[-1])
-    if supporters >= _ENOUGH_VOICES and not ending.heard_against:
-        return Verdict(OutcomeKind.ACCEPTED, False, ConsensusBasis.COUNTED, "all in favour")
-    kind = OutcomeKind.CONTESTED if ending.heard_against else OutcomeKind.UNRESOLVED
-    return _unknown(kind, "no decision")
+    return None
+
+
+def _by_nothing(ending: _Ending) -> Verdict:
+    if ending.heard_against:
+        return _unknown(OutcomeKind.CONTESTED, "no decision")
+    if ending.count(PositionStance.SUPPORT) >= _ENOUGH_VOICES:
+        return _counted(OutcomeKind.ACCEPTED, "all in favour", sure=False)
+    return _unknown(OutcomeKind.UNRESOLVED, "no decision")
 
 
 def _of_edited(ending: _Ending, edited: Settlement) -> Verdict:
@@ -193,7 +217,7 @@ def _of_asking(ending: _Ending) -> Verdict:
     solved = [sentence for mail in later for sentence in mail.sentences if SOLVED.finds(sentence)]
     settled = solved[-1] if solved and not _asks_again(thread, later) else None
     if settled is not None:
-        return Verdict(OutcomeKind.ANSWERED, True, ConsensusBasis.UNKNOWN, "solved", None, settled)
+        return Verdict(OutcomeKind.ANSWERED, ConsensusBasis.UNKNOWN, "solved", sure=True, evidence=settled)
     told = any(map(_tells, others))
     # An asker who comes back without thanks is not content; one who does not come back most often is.
     sure = ending.genre.kind is Genre.QUESTION and ending.genre.tier is Tier.SAID and told

@@ -48,7 +48,7 @@ def read_thread(mails: Sequence[ThreadMail], profile: SourceProfile | None = Non
         raise ValueError("a thread has at least one mail")
     languages = [language_of(mail.text) for mail in mails]
     lang = main_language(languages)
-    # What the reader cannot read it must not judge; the mail stays in place, so that replies keep their parent.
+    # What the reader cannot read it must not judge. The mail stays in place: replies keep their parent.
     readable = [
         mail if language in {ENGLISH, UNKNOWN} else _muted(mail)
         for mail, language in zip(mails, languages, strict=True)
@@ -87,7 +87,8 @@ class _Reader:
     def read(self) -> ThreadReading:
         thread, put = self._thread, self._put
         scores = SentenceScores(thread, put, self._genre.kind)
-        decided = scores.found(Head.DECISION, self._by_authority())
+        claimed = [one.sentence for one in self._settlements.claimed]
+        decided = scores.found(Head.DECISION, [*self._by_authority(), *claimed])
         objected = scores.found(Head.OBJECTION, self._objecting())
         still_open = scores.found(Head.OPEN_ISSUE)
         objections = [self._objection(one) for one in objected]
@@ -129,7 +130,7 @@ class _Reader:
     def _by_authority(self) -> list[OwnSentence]:
         found = self._settlements
         settled = [*found.ruled, *found.accepted, *found.rejected, *found.passed, *found.cancelled]
-        return [one.sentence for one in settled if one.role is not None]
+        return [one.sentence for one in settled]
 
     def _objecting(self) -> list[OwnSentence]:
         """Sentences of positions against it: each is an objection whatever its score."""

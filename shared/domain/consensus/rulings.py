@@ -45,7 +45,12 @@ _NEXT_VERSION = re.compile(
     r"\b(?:next|updated|new|upcoming) (?:version|revision|draft|reroll|iteration)\b|\bre-?roll\b|\bv\d\b|"
     r"\bupdated? (?:the|my|our) (?:draft|document|text|proposal|patch|charter)\b"
 )
-_SHORT = 250
+_DENIES = re.compile(
+    r"\b(?:no|not|never|lack of|without|isn't|wasn't|don't|didn't|hasn't|neither)\b(?: \w+){0,4} "
+    r"(?:consensus|adopted|agreed|accepted|approved|agreement|passed|passes|concluded|closed|over)\b"
+)
+_CALLED = frozenset({PropositionForm.VOTE, PropositionForm.CALL})
+_LONGEST, _LONGEST_ACCEPTANCE, _SHORT_ACCEPTANCE = 500, 250, 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,8 @@ class Settlements:
     """By the proposer: remarks taken over."""
     edited: list[Settlement] = field(default_factory=list)
     """By another: one who says that they will do what was asked."""
+    claimed: list[Settlement] = field(default_factory=list)
+    """Words of a ruling by one without a role: quoted, and nothing rests on them."""
     taken: list[Settlement] = field(default_factory=list)
     """Words of acceptance by one without a role."""
 
@@ -78,45 +85,76 @@ class Settlements:
 
 
 def read_settlements(thread: LinkedThread, put: Put) -> Settlements:
-    found = Settlements()
+    filing = _Filing(thread, put)
     for mail in thread.mails:
         # What the proposition itself announces ("I have applied this locally") settles nothing.
         if mail.number in put.mails or mail.is_patch:
             continue
-        role = thread.people.role(mail.number)
-        deciding = role.role if role is not None and role.role in DECIDING_ROLES else None
         for sentence in mail.sentences:
-            _file(found, thread, put, mail, sentence, deciding)
-    return found
+            if not sentence.asks and len(sentence.folded) <= _LONGEST:
+                filing.file(mail, sentence)
+    return filing.found
 
 
-def _file(
-    found: Settlements,
-    thread: LinkedThread,
-    put: Put,
-    mail: LinkedMail,
-    sentence: OwnSentence,
-    role: str | None,
-) -> None:
-    if sentence.asks or len(sentence.folded) > _SHORT * 2:
-        return
-    by_proposer = mail.person in put.proposers
-    if CLOSES_CALL.finds(sentence) and put.form in {PropositionForm.VOTE, PropositionForm.CALL}:
+class _Filing:
+    """Puts each sentence that settles something on its pile; the first that fits takes it."""
+
+    def __init__(self, thread: LinkedThread, put: Put) -> None:
+        self._thread = thread
+        self._put = put
+        self.found = Settlements()
+
+    def file(self, mail: LinkedMail, sentence: OwnSentence) -> None:
+        role = self._role(mail)
+        by_proposer = mail.person in self._put.proposers
+        _ = (
+            self._closing(sentence, role, by_proposer=by_proposer)
+            or self._ruling(sentence, role)
+            or (not by_proposer and self._acceptance(sentence, role))
+            or self._own_word(sentence, role, by_proposer=by_proposer)
+        )
+
+    def _role(self, mail: LinkedMail) -> str | None:
+        holder = self._thread.people.role(mail.number)
+        return holder.role if holder is not None and holder.role in DECIDING_ROLES else None
+
+    def _closing(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> bool:
+        """The end of a vote or call, by the one who called it or one with a role."""
+        if self._put.form not in _CALLED or not CLOSES_CALL.finds(sentence):
+            return False
         if by_proposer or role:
-            kind = found.cancelled if _CANCELLED.search(sentence.folded) else found.passed
-            kind.append(Settlement(sentence, "closed", role or "proposer"))
-        return
-    if role and REJECTS.finds(sentence) and not REPORTED.finds(sentence):
-        found.rejected.append(Settlement(sentence, "rejected", role))
-    elif role and RULES.finds(sentence) and not REPORTED.finds(sentence):
-        if not NEGATION.finds(sentence) and not _CONDITION.search(sentence.folded):
-            found.ruled.append(Settlement(sentence, "ruled", role))
-    elif ACCEPTS.finds(sentence) and len(sentence.folded) <= _SHORT and not by_proposer:
-        if takes_nothing_back(thread, sentence) or (
-            role and not NEGATION.finds(sentence) and len(sentence.words) < 12
-        ):
-            (found.accepted if role else found.taken).append(Settlement(sentence, "accepted", role))
-    elif WITHDRAWS.finds(sentence) and by_proposer:
-        found.withdrawn.append(Settlement(sentence, "withdrawn", None))
-    elif PROMISES.finds(sentence) and not NEGATION.finds(sentence):
-        (found.promised if by_proposer else found.edited).append(Settlement(sentence, "promised", role))
+            pile = self.found.cancelled if _CANCELLED.search(sentence.folded) else self.found.passed
+            pile.append(Settlement(sentence, "closed", role or "proposer"))
+        return True
+
+    def _ruling(self, sentence: OwnSentence, role: str | None) -> bool:
+        if REPORTED.finds(sentence):
+            return False
+        if role and (REJECTS.finds(sentence) or (RULES.finds(sentence) and _DENIES.search(sentence.folded))):
+            self.found.rejected.append(Settlement(sentence, "rejected", role))
+        elif RULES.finds(sentence) and not _DENIES.search(sentence.folded):
+            if _CONDITION.search(sentence.folded):
+                return False
+            (self.found.ruled if role else self.found.claimed).append(Settlement(sentence, "ruled", role))
+        else:
+            return False
+        return True
+
+    def _acceptance(self, sentence: OwnSentence, role: str | None) -> bool:
+        if not ACCEPTS.finds(sentence) or len(sentence.folded) > _LONGEST_ACCEPTANCE:
+            return False
+        short = role and not NEGATION.finds(sentence) and len(sentence.words) < _SHORT_ACCEPTANCE
+        if short or takes_nothing_back(self._thread, sentence):
+            pile = self.found.accepted if role else self.found.taken
+            pile.append(Settlement(sentence, "accepted", role))
+        return True
+
+    def _own_word(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> bool:
+        if by_proposer and WITHDRAWS.finds(sentence):
+            self.found.withdrawn.append(Settlement(sentence, "withdrawn", None))
+        elif PROMISES.finds(sentence) and not NEGATION.finds(sentence):
+            pile = self.found.promised if by_proposer else self.found.edited
+            pile.append(Settlement(sentence, "promised", role))
+        else:
+            return False
+        return True

@@ -1,9 +1,9 @@
 """The reader against labelled threads: `python -m evaluation.consensus`.
 
 Runs a folder's mboxes through the mail parser and the reader, as the pipeline does, and prints how right it
-was, by list and by rule, with 95 % intervals. Without `--labels` the corpora of the data folder are read, read
-and unread folds apart, and the figures are held against `evaluation/floors.json`. With `--labels FOLDER` any
-folder that is laid out alike is read, and no floors are set; `--predictions FILE` keeps what was said.
+was, by list and by rule, with 95 % intervals. Without `--labels` the corpora of the data folder are read,
+read and unread folds apart, and held against `evaluation/floors.json`. With `--labels FOLDER` any folder
+that is laid out alike is read, without floors; `--predictions FILE` keeps what was said.
 """
 
 import argparse
@@ -36,7 +36,7 @@ class ScoredThread:
 
 
 def prediction_of(thread: str, reading: ThreadReading) -> dict[str, Any]:
-    """What the reader says, in the labels' format. What it does not say is left out; a sentence is shown once."""
+    """What the reader says, in the labels' format: what it does not say is left out."""
     said = [one for one in reading.positions if one.tier is Tier.SAID]
     shown = {_place(one.citation) for one in said}
     return {
@@ -173,7 +173,7 @@ def below_floors(result: dict[str, Any], floors: dict[str, float]) -> list[str]:
     problems = []
     for name, floor in floors.items():
         base, _, part = name.rpartition(" ")
-        value = result[base][part] if isinstance(result.get(base), dict) else result[name]
+        value = result[name] if name in result else result[base][part]
         is_bad = value > floor if name in {"positions inverted", "proposer counted"} else value < floor
         if is_bad:
             problems.append(f"{name} is {value}, its bound is {floor}")

@@ -230,7 +230,7 @@ OPPOSES = Cue(
     rf"\bi (?:strongly |totally |completely |really )?disagree with (?:this|the|your) (?:\w+ )?{_WORK}\b",
     r"\b(?:do not|don't) think (?:this|it|the \w+|we|that) should (?:be )?(?:adopt|publish|merg|add|"
     r"accept|do this|go)\w*\b",
-    r"\b(?:do not|don't) (?:really )?(?:think|believe) (?:\w+ ){0,3}(?:is|it's|'s|be) (?:a |an |such a "
+    r"\b(?:do not|don't) (?:really )?(?:think|believe) (?:\w+ ){0,3}(?:is|it's|'s|be) (?:an? |the |such a "
     r")?(?:very )?(?:good|great|right|appropriate) (?:idea|approach|way|thing|solution|direction|"
     r"requirement)\b",
     r"\b(?:i|we)(?:'m| am| are|'re) not (?:\w+ )?in favou?r\b",
@@ -267,7 +267,8 @@ ACCEPTS = Cue(
     r"push|commit (?:this|it|them|these)|pick (?:this|these|it|them|up)|take (?:it|this|them|these)|"
     r"requeue|replace (?:it|this|them|what)|mark (?:it|this|them) (?:for|to))\b",
     LEAD + r"(?:both |all |now |just |patch |series |have |i've |i have |already |this is |it's |is )?"
-    r"(?:queued|applied|merged|pushed|pulled|committed|landed|picked up|checked in|accepted)\b(?! (?:from|by|into my|against))",
+    r"(?:queued|applied|merged|pushed|pulled|committed|landed|picked up|checked in|accepted)\b"
+    r"(?! (?:from|by|into my|against))",
     r"\blet'?s (?:\w+ ){0,4}(?:queue|merge|apply|take)\b",
     r"\b(?:i've|i have|i|we've|we have|have) (?:\w+ )?(?:queued|applied|merged|pushed|committed|landed|"
     r"checked (?:this|it|them) in|picked (?:this|it|them|these)? ?up)\b",

@@ -23,7 +23,8 @@ _SCRIPTS = (
 )
 # Words that hold a sentence together, none of them shared with English.
 _FUNCTION_WORDS = {
-    ENGLISH: "the and of to is that it for with this be are not have you we as was but if would should from they what there",
+    ENGLISH: "the and of to is that it for with this be are not have you we as was but if would should from "
+    "they what there",
     "de": "und der die das nicht ist ich wir mit auf ein eine dass auch wie wird sind haben aber oder nur "
     "noch sich f\u00fcr werden",
     "fr": "le la les des est une que pas pour dans qui sur avec nous vous mais ce cette sont par aussi je "

@@ -16,7 +16,7 @@ _PATCH_TAG = re.compile(r"\[[^\]]{0,80}\b(?:PATCH|PULL)\b|\bGIT PULL\b")
 _VERSION = re.compile(r"\bv(\d{1,3})\b", re.IGNORECASE)
 _SERIES_PART = re.compile(r"\b(\d{1,3})/(\d{1,3})\s*\]")
 _MAX_ANCESTORS = 12
-"""How far up an ancestor's words are looked for. Older quotes are rare, chains of thousands of mails are not."""
+"""How far up an ancestor's words are looked for: older quotes are rare, long chains of replies are not."""
 _MIN_KEY = 24
 """Letters of a sentence that two people do not write by chance."""
 _DIFF = re.compile(r"^(?:diff --git |--- a/|@@ .{0,200}@@|Index: \S)", re.MULTILINE)

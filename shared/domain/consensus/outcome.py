@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shared.domain.consensus.cues import NEGATION, SOLVED, THANKS
+from shared.domain.consensus.cues import DOUBTS, OPEN, SOLVED, THANKS
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.proposition import Put
@@ -220,13 +220,16 @@ def _of_asking(ending: _Ending) -> Verdict:
         return Verdict(OutcomeKind.ANSWERED, ConsensusBasis.UNKNOWN, "solved", sure=True, evidence=settled)
     told = any(map(_tells, others))
     # An asker who comes back without thanks is not content; one who does not come back most often is.
+    if later and _is_thankful(later[-1]):
+        return _unknown(OutcomeKind.ANSWERED, "thanked")
     sure = ending.genre.kind is Genre.QUESTION and ending.genre.tier is Tier.SAID and told
-    return _unknown(OutcomeKind.ANSWERED, "told", sure=sure and (not later or _is_thankful(later[-1])))
+    return _unknown(OutcomeKind.ANSWERED, "told", sure=sure and not later)
 
 
 def _is_thankful(mail: LinkedMail) -> bool:
+    """Thanks, and nothing that is still wrong."""
     return any(map(THANKS.finds, mail.sentences)) and not any(
-        one.asks or NEGATION.finds(one) for one in mail.sentences
+        one.asks or DOUBTS.finds(one) or OPEN.finds(one) for one in mail.sentences
     )
 
 

@@ -27,6 +27,7 @@ _PLAIN = str.maketrans(
 )
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|[+-] ?[01]\b")
 _KEY = re.compile(r"[^\W_]+")
+_LONGEST_GREETING, _LONGEST_ATTRIBUTION = 45, 250
 _SPACES = re.compile(r"\s+")
 
 _DIFF_START = re.compile(r"(?:diff --git |--- a/|\+\+\+ b/|@@ .{0,200}@@|index [0-9a-f]{6,40}\.\.|Index: \S)")
@@ -114,7 +115,7 @@ def own_sentences(text: str, quotes: tuple[QuotedBlock, ...], mail: int) -> list
         opens = True
         for first, last in _sentence_spans(text, start, end):
             shown = _SPACES.sub(" ", text[first:last])
-            if not _LETTER.search(shown) or (len(shown) < 45 and _GREETING.match(shown)):
+            if not _LETTER.search(shown) or _is_greeting(shown):
                 continue
             block = bisect_right(positions, first) - 1
             found.append(
@@ -162,12 +163,14 @@ def _is_patch(text: str) -> bool:
 
 
 def _is_greeting(line: str) -> bool:
-    return len(line) < 45 and bool(_GREETING.match(line.strip()))
+    return len(line) < _LONGEST_GREETING and bool(_GREETING.match(line.strip()))
 
 
 def _hides(line: str) -> bool:
     """Lines that are somebody else's, though the parser left them in."""
-    return bool(_UNMARKED_QUOTE.match(line)) or (len(line) < 250 and bool(_ATTRIBUTION.match(line)))
+    return bool(_UNMARKED_QUOTE.match(line)) or (
+        len(line) < _LONGEST_ATTRIBUTION and bool(_ATTRIBUTION.match(line))
+    )
 
 
 def _sentence_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -1,8 +1,8 @@
 """Who stands where on the proposition. Few rules, each of a place and a wording; the rest are remarks.
 
-The same words are a position or not depending on what they answer. So a sentence is asked, in this order: does it
-answer the mail that puts the proposition; does it say a stance; does anything in it or near it take that back;
-does the same person say the opposite elsewhere.
+The same words are a position or not depending on what they answer. So a sentence is asked, in this order:
+does it answer the mail that puts the proposition; does it say a stance; does anything in it or near it take
+that back; does the same person say the opposite elsewhere.
 """
 
 import re
@@ -44,7 +44,8 @@ __all__ = [
 ]
 
 _SUPPORT, _OPPOSE = PositionStance.SUPPORT, PositionStance.OPPOSE
-_LONG = 300
+_LONG, _SHORT = 300, 160
+_FEW_SENTENCES = 3
 _BARE_WORDS = 6
 _SMALL_THREAD = 10
 _TAKEN_BACK_ELSEWHERE = 3
@@ -141,7 +142,7 @@ def takes_nothing_back(thread: LinkedThread, sentence: OwnSentence, cue_end: int
     """No question, condition, negation, contrast or reported speech in it, and no "but" right after it.
 
     `cue_end` is where the words that count end: what follows a colon or a "because" after them is the reason
-    for the stance, not a condition on it, and a concession ("though it is a hack") leaves the stance standing.
+    for the stance, not a condition on it, and a concession ("though it is a hack") leaves it standing.
     """
     folded = sentence.folded
     if sentence.asks or len(folded) > _LONG or is_legend(sentence):
@@ -174,7 +175,7 @@ def place(thread: LinkedThread, sentence: OwnSentence) -> str:
     """Where a sentence stands: the whole of a short mail, its opening, its closing, or inside."""
     mail = thread.mail_of(sentence)
     count = len(mail.sentences)
-    if count <= 3:
+    if count <= _FEW_SENTENCES:
         return "whole"
     if sentence.index <= 1 and len(mail.mail.quotes) <= 1:
         return "opening"
@@ -194,7 +195,7 @@ def read_claims(thread: LinkedThread, put: Put, ballots: dict[str, Ballot]) -> l
         if mail.person == put.person or mail.person in ballots:
             continue
         claim = reader.claim(sentence, mail)
-        # Who brings another version may still act on this one ("Will queue"), but praise of it would be of their own.
+        # Who brings another version may still act on this one ("Will queue"), but not praise it.
         if claim is not None and (mail.person not in put.proposers or claim.rule in _ACTS):
             claims.append(claim)
     return claims
@@ -262,7 +263,7 @@ class _ClaimReader:
             firm = _FIRM_OPENING.match(sentence.folded) and not NEGATION.finds(sentence) and not sentence.asks
             if firm or takes_nothing_back(self.thread, sentence):
                 return _SUPPORT, "acceptance"
-        elif towards == "put" and takes_nothing_back(self.thread, sentence) and len(sentence.text) < 160:
+        elif towards == "put" and takes_nothing_back(self.thread, sentence) and len(sentence.text) < _SHORT:
             return None if _TEST_RUN.search(sentence.folded) else (_SUPPORT, "taken")
         return None
 
@@ -315,7 +316,7 @@ class _ClaimReader:
         )
 
     def _chain(self, sentence: OwnSentence) -> tuple[PositionStance, str] | None:
-        """ "+1" to another's mail takes over the stance that was said there, if it was one."""
+        """A "+1" to another's mail takes over the stance that was said there, if it was one."""
         answered = self.thread.answered(sentence)
         if answered is None:
             return None
@@ -404,6 +405,8 @@ def _wavers(thread: LinkedThread, put: Put, said: list[StanceClaim]) -> bool:
 
     Doubts before the last word are settled by it.
     """
+    if said[-1].stance is _OPPOSE:
+        return False  # doubts are what an objector has
     person, last = said[-1].person, said[-1].sentence.mail
     doubts = [
         sentence.mail

@@ -22,7 +22,8 @@ _LAST_CALL_IN_PASSING = Cue(
 )
 _EARLY = 6
 """Mails among which a proposition is looked for where the first one puts none."""
-_SHORT = 120
+_SHORT, _LONG = 120, 1_500
+"""Letters of a mail: too few to put anything, and so many that quotes in it are beside the point."""
 
 
 @dataclass(slots=True)
@@ -82,7 +83,7 @@ def _is_ballot(mail: LinkedMail) -> bool:
 def is_answer(mail: LinkedMail) -> bool:
     """A first mail that is itself an answer: the thread was cut, or its order lost."""
     first = mail.sentences[0] if mail.sentences else None
-    quotes_much = bool(mail.mail.quotes) and len(mail.words) < 1500
+    quotes_much = bool(mail.mail.quotes) and len(mail.words) < _LONG
     return mail.is_reply or quotes_much or first is None or AGREES.finds(first) or SUPPORTS.finds(first)
 
 

@@ -38,6 +38,7 @@ from shared.domain.consensus.votes import count_votes, read_ballots
 __all__ = ["read_thread"]
 
 _DECIDABLE = frozenset({Genre.PATCH, Genre.CALL, Genre.PROPOSAL})
+_NOT_AGREED = frozenset({OutcomeKind.REJECTED, OutcomeKind.CONTESTED})
 _ENOUGH_VOICES = 2
 _SURE, _UNSURE = 0.9, 0.4
 
@@ -191,7 +192,7 @@ class _Reader:
     def _has_consensus(self) -> bool:
         """Settled by authority or by a count, or two besides the proposer for it; and nobody against."""
         against = any(one.stance in {PositionStance.OPPOSE, PositionStance.MIXED} for one in self._positions)
-        if against:
+        if against or (self._verdict.sure and self._verdict.kind in _NOT_AGREED):
             return False
         settled = self._verdict.sure and self._verdict.kind in {OutcomeKind.ACCEPTED, OutcomeKind.REVISED}
         voices = sum(

@@ -1,8 +1,10 @@
 """What a sentence looks like to the fitted weights: cues, place, who says it, and what it answers.
 
-Every feature is a number between 0 and 2. Names are the keys of `sentence_weights`; a feature without a weight
-counts nothing, so that one can be tried in training before it ships.
+Every feature is a number between 0 and 2. Names are the keys of `sentence_weights`; a feature without a
+weight counts nothing, so that one can be tried in training before it ships.
 """
+
+# ruff: noqa: PLR2004 -- the bound of a feature is its definition
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Weights of the sentence heads. Written by `python -m evaluation.train_reader --write`: do not edit."""
+"""Weights of the sentence heads, as `python -m evaluation.train_reader --write` stored them."""
 
 from shared.domain.consensus.sentence_kinds import Head
 
@@ -86,7 +86,7 @@ WEIGHTS: dict[str, tuple[float, float, float, float]] = {
     "you": (-0.04, -0.08, 0.01, 0.06),
 }
 
-# From this score on a sentence counts, where cross-validation by thread gave the best F1 by message.
+# From this score on a sentence counts: where cross-validation gave the best F1 by message.
 THRESHOLDS: dict[Head, float] = {
     Head.DECISION: 1.25,
     Head.OBJECTION: 0.91,

@@ -179,7 +179,7 @@ def _module(weights: dict[Head, dict[str, float]], thresholds: dict[Head, float]
     cuts = [f"    Head.{head.name}: {value}," for head, value in thresholds.items() if head is not Head.POINT]
     return "\n".join(
         [
-            '"""Weights of the sentence heads, as `python -m evaluation.train_reader --write` stored them."""',
+            '"""Weights of the sentence heads, stored by `python -m evaluation.train_reader --write`."""',
             "",
             "from shared.domain.consensus.sentence_kinds import Head",
             "",

@@ -288,6 +288,8 @@ class _ClaimReader:
             return _SUPPORT, "approval by name"
         if kind == "agreement" and _is_bare(sentence) and where == "whole":
             return self._chain(sentence)
+        if self.put.form is PropositionForm.CALL and _PLUS_ONE.search(sentence.folded):
+            return _SUPPORT, "agreement in a call"
         if kind == "words" and self.put.form is PropositionForm.CALL and _WHOLE.search(sentence.folded):
             return _SUPPORT, "words in a call"
         return _SUPPORT, f"{kind} elsewhere"

@@ -20,6 +20,7 @@ __all__ = [
     "CONDITION",
     "CONTRAST",
     "DOUBTS",
+    "GOOD_IDEA",
     "HIGH_PRAISE",
     "NEGATION",
     "NO_OBJECTION",
@@ -172,8 +173,6 @@ APPROVES = Cue(
     r"clear|best|right) (?:\w+ )?"
     r"(?:ideas?|plan|proposal|approach|changes?|improvements?|step|direction|fix|cleanup|feature|addition|"
     r"simplification|patch|series|work|starting point|start|solution)\b",
-    r"\b(?:is|sounds like|seems like) (?:certainly |definitely )?an? (?:very |really )?(?:excellent|great|"
-    r"good|nice|wonderful) (?:idea|plan|proposal)\b",
     r"\b(?:has|have) (?:a lot of |great |some |much )?(?:promise|merit)\b",
     r"\b(?:the rest|everything else|all of (?:this|these|it)|it all) (?:also )?look(?:s|ed) (?:\w+ "
     r")?(?:good|fine|great|ok|reasonable|sensible)\b",
@@ -203,6 +202,12 @@ APPROVES = Cue(
     r"improvement)\b|\bthumbs up\b",
     r"\bi (?:really |very much |absolutely |do )?(?:like|love) (?:the|this|your|that) (?:idea|proposal|"
     r"approach|concept|direction|suggestion|plan)\b",
+)
+# "... is a good idea", of whatever: of the proposition only where it speaks of the same things.
+GOOD_IDEA = Cue(
+    "idea|plan|proposal",
+    r"\b(?:is|are|sounds like|seems like) (?:certainly |definitely )?an? (?:very |really )?"
+    r"(?:excellent|great|good|nice|wonderful) (?:idea|plan|proposal)\b",
 )
 # Praise that needs no "to me": it can be about the work as a whole only.
 HIGH_PRAISE = Cue(
@@ -274,7 +279,7 @@ ACCEPTS = Cue(
     r"\blet'?s (?:\w+ ){0,4}(?:queue|queue?ing|merge|merging|apply|applying|take)\b",
     r"^\W{0,4}(?:queue?ing|merging|applying) (?:this|it|these|them|now|to)\b",
     r"\b(?:i've|i have|i|we've|we have|have) (?:\w+ )?(?:queued|applied|merged|pushed|committed|landed|"
-    r"checked (?:this|it|them) in|picked (?:this|it|them|these)? ?up)\b",
+    r"checked (?:this|it|them) in|picked (?:this|it|them|these)? ?up)\b(?! (?:an?|some|my|another)\b)",
     r"\bthanks?[,.;!]* (?:will (?:queue|apply|merge|pull)|queued|applied|merged|pulled)\b",
     LEAD + r"(?:your|the|this|these) (?:\w+ )?(?:patch(?:es)?|changes?|branch|pull request|fix|series) "
     r"(?:is|are|was|were|has been|have been) (?:now )?(?:queued|applied|merged|pushed|committed|accepted)\b",

@@ -17,6 +17,7 @@ from shared.domain.consensus.cues import (
     CONDITION,
     CONTRAST,
     DOUBTS,
+    GOOD_IDEA,
     HIGH_PRAISE,
     NEGATION,
     NO_OBJECTION,
@@ -30,7 +31,7 @@ from shared.domain.consensus.cues import (
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence, word_key
 from shared.domain.consensus.people import display_name
-from shared.domain.consensus.proposition import Put
+from shared.domain.consensus.proposition import Put, is_answer
 from shared.domain.consensus.reading import Position, PositionStance, PropositionForm, Tier
 from shared.domain.consensus.votes import Ballot, is_legend
 
@@ -46,6 +47,11 @@ __all__ = [
 _SUPPORT, _OPPOSE = PositionStance.SUPPORT, PositionStance.OPPOSE
 _LONG, _SHORT = 300, 160
 _FEW_SENTENCES = 3
+_TELLING = 3
+_COMMON = frozenset(
+    "and the that this for with not but are was has have had its our your you they them some any all just also now "
+    "too very think idea good great plan proposal would could should getting making doing having using really".split()
+)
 _BARE_WORDS = 6
 _SMALL_THREAD = 10
 _TAKEN_BACK_ELSEWHERE = 3
@@ -277,6 +283,8 @@ class _ClaimReader:
 
     def _support(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
         kind = _kind_of_support(sentence)
+        if kind is None and GOOD_IDEA.finds(sentence) and self._speaks_of_it(sentence):
+            kind = "approval"
         if kind != "words" and self.put.form is PropositionForm.CALL and SUPPORTS_SOMETHING.finds(sentence):
             kind = "words"
         if kind is None or not takes_nothing_back(self.thread, sentence, _cue_end(sentence)):
@@ -293,6 +301,12 @@ class _ClaimReader:
         if kind == "words" and self.put.form is PropositionForm.CALL and _WHOLE.search(sentence.folded):
             return _SUPPORT, "words in a call"
         return _SUPPORT, f"{kind} elsewhere"
+
+    def _speaks_of_it(self, sentence: OwnSentence) -> bool:
+        """Whether the sentence shares a telling word with the mail that puts the proposition."""
+        words = {word for word in sentence.words if len(word) >= _TELLING} - _COMMON
+        put = set(self.put.mail.words.split())
+        return not words.isdisjoint(put)
 
     def _rule(self, sentence: OwnSentence, kind: str, where: str) -> str:
         named = bool(_WHOLE.search(sentence.folded))
@@ -394,7 +408,7 @@ def _may_propose(thread: LinkedThread, put: Put, person: str) -> bool:
     """Where plain text is put by another mail than the first, somebody else may be the one who puts it."""
     if put.form is not PropositionForm.TEXT or put.mail is thread.root:
         return False
-    return any(
+    return not is_answer(thread.root) or any(
         PROPOSES.finds(sentence)
         for mail in thread.mails
         if mail.person == person

@@ -196,8 +196,9 @@ APPROVES = Cue(
     LEAD + r"(?:that|this|it) would (?:really |certainly |definitely )?be (?:really |very |so |absolutely )?"
     r"(?:great|awesome|excellent|wonderful|fantastic|useful|helpful|lovely)[.! ]*$",
     LEAD + r"(?:yes,? )?please do[.!]*$|^\W{0,3}(?:yes|yeah|sure),? please[.!]*$",
-    r"^\W{0,3}(?:so |and |yes, )?i think .{5,150} (?:is|are|sounds?|seems?|looks?) (?:actually |really |also |all )?"
-    r"(?:pretty |very |quite |perfectly )?(?:reasonable|sensible|good|fine|great)[.!]*$",
+    r"^\W{0,3}(?:so |and |yes, )?i think .{5,150} (?:is|are|sounds?|seems?|looks?) "
+    r"(?:actually |really |also |all )?(?:pretty |very |quite |perfectly )?"
+    r"(?:reasonable|sensible|good|fine|great)[.!]*$",
     r"\bstep in the right direction\b|\b(?:definitely|certainly|clearly) (?:worth (?:doing|having)|an "
     r"improvement)\b|\bthumbs up\b",
     r"\bi (?:really |very much |absolutely |do )?(?:like|love) (?:the|this|your|that) (?:idea|proposal|"
@@ -271,11 +272,12 @@ ACCEPTS = Cue(
     "queue|queued|queueing|queuing|apply|applied|merge|merged|merging|pull|pulled|commit|committed|pick|picked|"
     "take|pushed|landed|checked|accepted|push|requeue|replace|mark",
     r"\b(?:will|let me|i'll|we'll|going to|shall|i'm going to) (?:\w+ ){0,3}(?:queue|apply|merge|merging|"
-    r"queue?ing|pull|push|commit (?:this|it|them|these)|pick (?:this|these|it|them|up)|take (?:it|this|them|these)|"
+    r"queue?ing|pull|push|commit (?:this|it|them|these)|pick (?:this|these|it|them|up)|"
+    r"take (?:it|this|them|these)|"
     r"requeue|replace (?:it|this|them|what)|mark (?:it|this|them) (?:for|to))\b",
     LEAD + r"(?:both |all |now |just |patch |series |have |i've |i have |already |this is |it's |is )?"
     r"(?:queued|applied|merged|pushed|pulled|committed|landed|picked up|checked in|accepted)\b"
-    r"(?! (?:from|by|into my|against))",
+    r"(?! (?:from|by|into my|against|an?|some|my|another)\b)",
     r"\blet'?s (?:\w+ ){0,4}(?:queue|queue?ing|merge|merging|apply|applying|take)\b",
     r"^\W{0,4}(?:queue?ing|merging|applying) (?:this|it|these|them|now|to)\b",
     r"\b(?:i've|i have|i|we've|we have|have) (?:\w+ )?(?:queued|applied|merged|pushed|committed|landed|"
@@ -328,7 +330,8 @@ CONTRAST = Cue(
     "but|although|though|however|except|unless|modulo|provided|assuming|long|theory|principle|caveat|yet|"
     "only|while|otherwise|until|despite|still|issue|problem",
     r"\b(?:one|an|some|still) (?:\w+ )?(?:issues?|problems?)\b|\b(?:but|although|though|however|unless|"
-    r"provided|assuming|as long as|except|in theory|in principle|modulo|with the caveat|until(?! \d)|despite)\b|"
+    r"provided|assuming|as long as|except|in theory|in principle|modulo|with the caveat|until(?! \d)|"
+    r"despite)\b|"
     r", (?:yet|while)\b|\bonly (?:if|when|question|concern|thing)\b",
 )
 CONDITION = Cue(

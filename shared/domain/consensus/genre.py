@@ -16,7 +16,7 @@ _SUBJECT_TAGS = re.compile(r"\[([^\]]{0,80})\]")
 _SUBJECT_HEAD = re.compile(r"^\s*(?:(?:re|aw|fwd?):\s*|\[[^\]]{0,80}\]\s*)+", re.IGNORECASE)
 _ANNOUNCEMENT = re.compile(
     r"^ann(?:ounc\w*)?\b|\bannounc\w+\b|what's cooking|\bminutes\b|\bcfp\b|\breleased\b|\bcall for "
-    r"(?:papers|participation)\b|\brelease announcement\b|\bnewsletter\b",
+    r"(?:papers|participation)\b|\brelease announcement\b",
     re.IGNORECASE,
 )
 _NOTICE = re.compile(

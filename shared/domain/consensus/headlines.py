@@ -55,7 +55,8 @@ def outcome_sentence(put: Put, verdict: Verdict, authority: Authority | None, vo
         parts.append(_tally(votes))
     if authority is not None:
         parts.append(f"by {authority.name} ({authority.role})")
-    return clipped(", ".join(parts), MAX_WORDS).rstrip(".") + "."
+    sentence = clipped(", ".join(parts), MAX_WORDS)
+    return sentence if sentence.endswith(("?", "!", ".")) else f"{sentence}."
 
 
 def _tally(votes: VoteCount) -> str:

@@ -5,9 +5,9 @@ import re
 from shared.domain.consensus.cues import AGREES, APPROVES, PROMISES, SUPPORTS, WITHDRAWS
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
-from shared.domain.consensus.positions import takes_nothing_back
 from shared.domain.consensus.proposition import Put
 from shared.domain.consensus.reading import Fate
+from shared.domain.consensus.sentence_context import takes_nothing_back
 
 __all__ = ["fate_of"]
 

@@ -165,7 +165,9 @@ def _by_ruling(ending: _Ending) -> Verdict | None:
     if found.passed:
         return _by(OutcomeKind.ACCEPTED, found.passed[-1], ConsensusBasis.CALLED, "closed", sure=True)
     if found.ruled:
-        sure = not ending.heard_against and ending.put.form is PropositionForm.CALL
+        # At 3GPP a chair marks each document agreed or noted, without a call for each.
+        formal = ending.put.form is PropositionForm.CALL or ending.thread.preset is Preset.THREEGPP
+        sure = formal and not ending.heard_against
         return _by(OutcomeKind.ACCEPTED, found.ruled[-1], ConsensusBasis.RULED, "ruled", sure=sure)
     if found.withdrawn:
         return _by(OutcomeKind.REJECTED, found.withdrawn[-1], ConsensusBasis.UNKNOWN, "withdrawn", sure=True)

@@ -1,103 +1,16 @@
-"""Who stands where on the proposition. Few rules, each of a place and a wording; the rest are remarks.
+"""Who stands where on the proposition: one position a person at most, said or only quoted."""
 
-The same words are a position or not depending on what they answer. So a sentence is asked, in this order:
-does it answer the mail that puts the proposition; does it say a stance; does anything in it or near it take
-that back; does the same person say the opposite elsewhere.
-"""
-
-import re
 from collections import defaultdict
-from dataclasses import dataclass
 
-from shared.domain.consensus.cues import (
-    ACCEPTS,
-    AGREES,
-    APPROVES,
-    BUT_NEXT,
-    CONDITION,
-    CONTRAST,
-    DOUBTS,
-    GOOD_IDEA,
-    HIGH_PRAISE,
-    NEGATION,
-    NO_OBJECTION,
-    OPPOSES,
-    PROPOSES,
-    REPORTED,
-    SUPPORTS,
-    SUPPORTS_SOMETHING,
-    TRAILER,
-)
-from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
-from shared.domain.consensus.own_sentences import OwnSentence, word_key
+from shared.domain.consensus.cues import DOUBTS, PROPOSES
+from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.people import display_name
 from shared.domain.consensus.proposition import Put, is_answer
 from shared.domain.consensus.reading import Position, PositionStance, PropositionForm, Tier
-from shared.domain.consensus.votes import Ballot, is_legend
+from shared.domain.consensus.stance_claims import ACTS, StanceClaim
 
-__all__ = [
-    "StanceClaim",
-    "read_claims",
-    "read_positions",
-    "relation",
-    "something_is_put",
-    "takes_nothing_back",
-]
+__all__ = ["read_positions"]
 
-_SUPPORT, _OPPOSE = PositionStance.SUPPORT, PositionStance.OPPOSE
-_LONG, _SHORT = 300, 160
-_FEW_SENTENCES = 3
-_TELLING = 3
-_COMMON = frozenset(
-    "and the that this for with not but are was has have had its our your you they them some any all just also now "
-    "too very think idea good great plan proposal would could should getting making doing having using really".split()
-)
-_BARE_WORDS = 6
-_SMALL_THREAD = 10
-_TAKEN_BACK_ELSEWHERE = 3
-_FIRM_OPENING = re.compile(
-    r"\W{0,4}(?:(?:ok|okay|thanks|thank you|good|great|nice)[,.;! ]+){0,2}(?:will queue|queued|applied|"
-    r"let's merge|will apply|will merge|merged|pushed)\b"
-)
-_FIRM_NO = re.compile(
-    r"^\W{0,4}(?:-\s?1\b(?![\d.])|nak\b|nack\b|veto\b)|\b(?:object to|oppose|opposed to|against|support|"
-    r"disagree with) "
-    r"(?:this|that|it|adopt\w*|publi\w*|releas\w*|(?:the|your) (?:\w+ )?(?:proposal|patch|series|change|"
-    r"draft|document|adoption|release|idea|plan))\b"
-    r"|\bshould (?:be |not be )?(?:adopted|published|merged|accepted)\b"
-)
-_NO_NEGATION = re.compile(
-    r"\bno (?:objections?|problems?|issues?|concerns?)\b|\b(?:no longer|don't|do not) have any\b|\bno "
-    r"doubt\b|\bwhy not\b|\bno[,.]? ?(?:this|it|i) "
-)
-_REASON_START = re.compile(r"[:;] |, ?(?:as|because|since|so that)\b|\b(?:because|since) |\b(?:al)?though\b")
-_CONDITION = re.compile(CONDITION.pattern)
-_NEGATION = re.compile(
-    r"n't\b|\b(?:not|no longer|never|nothing|without|cannot|nor|hardly|doubt(?:ful)?|unlikely|wonder|"
-    r"neither|none|barely|nobody)\b"
-)
-_OTHERWISE = re.compile(
-    r"\b(?:but|and|that said,?) (?:otherwise|other than that|overall|apart from that|aside from that),? "
-    r"(?:(?:this|it|all|the|these) )?(?:\w+ )?(?:looks?|lgtm|seems?|is|are)\b|^\W{0,4}(?:otherwise|other "
-    r"than that|apart from that|aside from that|with that|besides that)\b"
-)
-_PARTIAL = re.compile(
-    r"\b(?:point|catch|question|spot|remark|observation|reasoning|argument|assessment|sentiment|story|news|"
-    r"luck|nit|typo|find|explanation|example|analysis|summary|report|reminder)\b"
-)
-_WHOLE = re.compile(
-    r"\b(?:patch(?:es|set)?|series|proposals?|ideas?|plan|draft|document|charter|approach|feature|changes?|"
-    r"adopt\w*|publi\w*|direction|release|merg\w+|fix|version|cleanup)\b"
-)
-_WILL_DO = re.compile(
-    r"\b(?:i|we)(?:'ll| will) (?:also |then |certainly |definitely |gladly )?(?:update|edit|fix|change|add|"
-    r"correct|clarify|incorporate|include|reword|remove|apply|make|do)\b"
-    r"|^\W{0,4}(?:ok(?:ay)?|yes|sure|good point|thanks)?[,. ]{0,3}will (?:do|fix|update|change|add|correct)\b"
-)
-# So plain a vote that something must have been put, whatever its words.
-_PLUS_ONE = re.compile(r"\+1 (?:from|for|on)\b|\bi(?:'m| am) (?:a )?\+1\b")
-_ACTS = frozenset({"acceptance", "trailer", "vote"})
-"""Rules by which somebody acts: an act outweighs remarks before it."""
 _SAID_RULES = {
     "vote": 0.97,
     "trailer": 0.97,
@@ -114,260 +27,10 @@ _SAID_RULES = {
     "agreement in a call": 0.9,
     "objection": 0.9,
 }
-"""Rules whose claims are said, with the share that was right where they were measured (docs/reading.md)."""
+"""Rules whose claims are said, with the confidence to show: .9 is the bound, more where more was measured
+right (docs/reading.md has the counts). A claim by any other rule is a remark."""
 _REMARK_CONFIDENCE = 0.5
-_TEST_RUN = re.compile(r"\b(?:and|to|will) (?:test|try|see|report|check)\b")
-
-
-@dataclass(slots=True)
-class StanceClaim:
-    """One sentence that says where its writer stands, and the rule by which it does."""
-
-    sentence: OwnSentence
-    person: str
-    stance: PositionStance
-    rule: str
-    answers: int | None
-    tier: Tier = Tier.SAID
-    binding: bool | None = None
-
-
-def relation(thread: LinkedThread, put: Put, sentence: OwnSentence) -> str:
-    """How the answered mail stands to the proposition: `put`, `author`, `other` or `unknown`."""
-    answered = thread.answered(sentence)
-    mail = thread.mail_of(sentence)
-    if answered is None:
-        # A cut thread opens with an answer to what came before it.
-        return "put" if mail is thread.root and mail is not put.mail and len(put.mails) > 1 else "unknown"
-    if answered in put.mails:
-        return "put"
-    return "author" if thread.mails[answered].person == put.person else "other"
-
-
-def takes_nothing_back(thread: LinkedThread, sentence: OwnSentence, cue_end: int = 0) -> bool:
-    """No question, condition, negation, contrast or reported speech in it, and no "but" right after it.
-
-    `cue_end` is where the words that count end: what follows a colon or a "because" after them is the reason
-    for the stance, not a condition on it, and a concession ("though it is a hack") leaves it standing.
-    """
-    folded = sentence.folded
-    if sentence.asks or len(folded) > _LONG or is_legend(sentence):
-        return False
-    following = thread.following(sentence)
-    if following is not None and BUT_NEXT.finds(following):
-        return False
-    if REPORTED.finds(sentence):
-        return False
-    contrast = CONTRAST.search(sentence)
-    if contrast is not None and not _OTHERWISE.search(folded) and not _concedes(contrast, cue_end):
-        return False
-    clause = folded[: _clause_end(folded, cue_end)]
-    if CONDITION.finds(sentence) and _CONDITION.search(clause):
-        return False
-    return not NEGATION.finds(sentence) or not _NEGATION.search(_NO_NEGATION.sub("", clause))
-
-
-def _concedes(contrast: re.Match[str], cue_end: int) -> bool:
-    return bool(cue_end) and contrast.start() >= cue_end and contrast[0] in {"though", "although"}
-
-
-def _clause_end(folded: str, cue_end: int) -> int:
-    """Where the clause with the cue ends; the whole sentence where no cue is given."""
-    found = _REASON_START.search(folded, cue_end) if cue_end else None
-    return found.start() if found else len(folded)
-
-
-def place(thread: LinkedThread, sentence: OwnSentence) -> str:
-    """Where a sentence stands: the whole of a short mail, its opening, its closing, or inside."""
-    mail = thread.mail_of(sentence)
-    count = len(mail.sentences)
-    if count <= _FEW_SENTENCES:
-        return "whole"
-    if sentence.index <= 1 and len(mail.mail.quotes) <= 1:
-        return "opening"
-    return "closing" if sentence.index >= count - 2 else "inside"
-
-
-def read_claims(thread: LinkedThread, put: Put, ballots: dict[str, Ballot]) -> list[StanceClaim]:
-    """Every claim that a sentence makes when read on its own in its place."""
-    claims = [
-        StanceClaim(one.sentence, one.person, _SUPPORT if one.value > 0 else _OPPOSE, "vote",
-                    thread.answered(one.sentence), binding=one.binding)
-        for one in ballots.values() if one.value and one.person not in put.proposers
-    ]  # fmt: skip
-    reader = _ClaimReader(thread, put)
-    for sentence in thread.sentences():
-        mail = thread.mail_of(sentence)
-        if mail.person == put.person or mail.person in ballots:
-            continue
-        claim = reader.claim(sentence, mail)
-        # Who brings another version may still act on this one ("Will queue"), but not praise it.
-        if claim is not None and (mail.person not in put.proposers or claim.rule in _ACTS):
-            claims.append(claim)
-    return claims
-
-
-class _ClaimReader:
-    def __init__(self, thread: LinkedThread, put: Put) -> None:
-        self.thread = thread
-        self.put = put
-        self.by_mail: dict[int, list[StanceClaim]] = defaultdict(list)
-        self.decidable = something_is_put(put)
-
-    def claim(self, sentence: OwnSentence, mail: LinkedMail) -> StanceClaim | None:
-        found = self._stance(sentence, mail)
-        if found is None:
-            return None
-        stance, rule = found
-        claim = StanceClaim(sentence, mail.person, stance, rule, self.thread.answered(sentence))
-        self.by_mail[mail.number].append(claim)
-        return claim
-
-    def _stance(self, sentence: OwnSentence, mail: LinkedMail) -> tuple[PositionStance, str] | None:
-        if is_legend(sentence) or not (self.decidable or _PLUS_ONE.search(sentence.folded)):
-            return None
-        if trailer := TRAILER.match(sentence.text):
-            return self._trailer(trailer, mail)
-        towards = relation(self.thread, self.put, sentence)
-        if OPPOSES.finds(sentence):
-            return self._opposition(sentence, towards)
-        if accepted := self._acceptance(sentence, mail, towards):
-            return accepted
-        if towards == "put" and _WILL_DO.search(sentence.folded) and self._does_as_asked(sentence):
-            return _SUPPORT, "will do"
-        return self._support(sentence, towards)
-
-    def _trailer(self, trailer: re.Match[str], mail: LinkedMail) -> tuple[PositionStance, str] | None:
-        """Only one's own name is one's own word: a patch carries the trailers of others."""
-        own = trailer[3].lower() == mail.mail.address.lower() or word_key(trailer[2]) == word_key(
-            display_name(mail.mail.name, mail.mail.address)
-        )
-        if not own or mail.is_patch or self.put.form is not PropositionForm.PATCH:
-            return None
-        return (_OPPOSE if trailer[1].lower().startswith("na") else _SUPPORT), "trailer"
-
-    def _opposition(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
-        found = OPPOSES.search(sentence)
-        if found is None or sentence.asks or re.search(r"\b(?:if|unless)\b", sentence.folded):
-            return None
-        # "I don't mean I'm against it": a negation before the words turns them.
-        if re.search(r"n't\b|\b(?:not|never|no longer|nobody|nor)\b", sentence.folded[: found.start()]):
-            return None
-        if REPORTED.finds(sentence):
-            return None
-        firm = (
-            towards == "put" and _FIRM_NO.search(sentence.folded) and place(self.thread, sentence) != "inside"
-        )
-        return (_OPPOSE, "objection") if firm else (_OPPOSE, "objection elsewhere")
-
-    def _acceptance(
-        self, sentence: OwnSentence, mail: LinkedMail, towards: str
-    ) -> tuple[PositionStance, str] | None:
-        if self.put.form is not PropositionForm.PATCH or not ACCEPTS.finds(sentence):
-            return None
-        if self.thread.people.role(mail.number) is not None:
-            firm = _FIRM_OPENING.match(sentence.folded) and not NEGATION.finds(sentence) and not sentence.asks
-            if firm or takes_nothing_back(self.thread, sentence):
-                return _SUPPORT, "acceptance"
-        elif towards == "put" and takes_nothing_back(self.thread, sentence) and len(sentence.text) < _SHORT:
-            return None if _TEST_RUN.search(sentence.folded) else (_SUPPORT, "taken")
-        return None
-
-    def _does_as_asked(self, sentence: OwnSentence) -> bool:
-        """One who can make the change says that they will, and little else."""
-        return (
-            self.put.form is PropositionForm.TEXT
-            and place(self.thread, sentence) == "whole"
-            and takes_nothing_back(self.thread, sentence)
-        )
-
-    def _support(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
-        kind = _kind_of_support(sentence)
-        if kind is None and GOOD_IDEA.finds(sentence) and self._speaks_of_it(sentence):
-            kind = "approval"
-        if kind != "words" and self.put.form is PropositionForm.CALL and SUPPORTS_SOMETHING.finds(sentence):
-            kind = "words"
-        if kind is None or not takes_nothing_back(self.thread, sentence, _cue_end(sentence)):
-            return None
-        where = place(self.thread, sentence)
-        if towards == "put":
-            return _SUPPORT, self._rule(sentence, kind, where)
-        if towards in {"author", "unknown"} and HIGH_PRAISE.finds(sentence):
-            return _SUPPORT, "approval by name"
-        if kind == "agreement" and _is_bare(sentence) and where == "whole":
-            return self._chain(sentence)
-        if self.put.form is PropositionForm.CALL and _PLUS_ONE.search(sentence.folded):
-            return _SUPPORT, "agreement in a call"
-        if kind == "words" and self.put.form is PropositionForm.CALL and _WHOLE.search(sentence.folded):
-            return _SUPPORT, "words in a call"
-        return _SUPPORT, f"{kind} elsewhere"
-
-    def _speaks_of_it(self, sentence: OwnSentence) -> bool:
-        """Whether the sentence shares a telling word with the mail that puts the proposition."""
-        words = {word for word in sentence.words if len(word) >= _TELLING} - _COMMON
-        put = set(self.put.mail.words.split())
-        return not words.isdisjoint(put)
-
-    def _rule(self, sentence: OwnSentence, kind: str, where: str) -> str:
-        named = bool(_WHOLE.search(sentence.folded))
-        if kind == "words":
-            hedged = self.put.form is PropositionForm.TEXT and {"would", "i'd"} & sentence.words
-            return "words with would" if hedged else "words"
-        if _PARTIAL.search(sentence.folded) and not named:
-            return f"{kind} with a part"
-        if kind == "approval":
-            if named or where != "inside":
-                return "approval"
-            return "approval inside" if self.put.form is not PropositionForm.PATCH else "approval in review"
-        if where in {"whole", "opening"} and _is_bare(sentence):
-            return "agreement" if self._shown(sentence) else "agreement in a crowd"
-        return "agreement with more"
-
-    def _shown(self, sentence: OwnSentence) -> bool:
-        """A bare "+1" in a long thread, without a quote, may answer anything."""
-        return (
-            sentence.block >= 0
-            or len(self.thread.mails) <= _SMALL_THREAD
-            or self.put.form is PropositionForm.CALL
-        )
-
-    def _chain(self, sentence: OwnSentence) -> tuple[PositionStance, str] | None:
-        """A "+1" to another's mail takes over the stance that was said there, if it was one."""
-        answered = self.thread.answered(sentence)
-        if answered is None:
-            return None
-        theirs = {claim.stance for claim in self.by_mail.get(answered, ())}
-        if len(theirs) == 1:
-            return theirs.pop(), "chain"
-        in_call = self.put.form is PropositionForm.CALL and not any(
-            DOUBTS.finds(one) or OPPOSES.finds(one) for one in self.thread.mails[answered].sentences
-        )
-        return _SUPPORT, ("agreement in a call" if in_call else "agreement elsewhere")
-
-
-def _kind_of_support(sentence: OwnSentence) -> str | None:
-    if SUPPORTS.finds(sentence) or NO_OBJECTION.finds(sentence):
-        return "words"
-    if APPROVES.finds(sentence):
-        return "approval"
-    return "agreement" if AGREES.finds(sentence) else None
-
-
-def _cue_end(sentence: OwnSentence) -> int:
-    found = SUPPORTS.search(sentence) or APPROVES.search(sentence)
-    return found.end() if found else 0
-
-
-def _is_bare(sentence: OwnSentence) -> bool:
-    """An agreement that says nothing but that: "+1", "Agreed.", "I agree, thanks"."""
-    return len(re.findall(r"\w+", sentence.text)) <= _BARE_WORDS
-
-
-def something_is_put(put: Put) -> bool:
-    """Positions need something to be for or against."""
-    if put.form is PropositionForm.PATCH:
-        return put.mail.is_patch or (put.mail.has_diff and not put.mail.is_reply)
-    return put.form is not PropositionForm.TEXT or any(map(PROPOSES.finds, put.mail.sentences))
+_TAKEN_BACK_ELSEWHERE = 3
 
 
 def read_positions(thread: LinkedThread, put: Put, claims: list[StanceClaim]) -> list[Position]:
@@ -379,7 +42,7 @@ def read_positions(thread: LinkedThread, put: Put, claims: list[StanceClaim]) ->
 
 
 def _position(thread: LinkedThread, put: Put, own: list[StanceClaim]) -> Position:
-    acts = [claim for claim in own if claim.rule in _ACTS]
+    acts = [claim for claim in own if claim.rule in ACTS]
     said = [claim for claim in own if claim.rule in _SAID_RULES]
     chosen = (acts or said or own)[-1]
     stances = {claim.stance for claim in (acts or own)}
@@ -408,7 +71,9 @@ def _may_propose(thread: LinkedThread, put: Put, person: str) -> bool:
     """Where plain text is put by another mail than the first, somebody else may be the one who puts it."""
     if put.form is not PropositionForm.TEXT or put.mail is thread.root:
         return False
-    return not is_answer(thread.root) or any(
+    # An archive that lost its quotes lost the order of its mails, too: there an answer may come first.
+    lost_order = is_answer(thread.root) and not any(mail.mail.quotes for mail in thread.mails)
+    return not lost_order or any(
         PROPOSES.finds(sentence)
         for mail in thread.mails
         if mail.person == person
@@ -421,7 +86,7 @@ def _wavers(thread: LinkedThread, put: Put, said: list[StanceClaim]) -> bool:
 
     Doubts before the last word are settled by it.
     """
-    if said[-1].stance is _OPPOSE:
+    if said[-1].stance is PositionStance.OPPOSE:
         return False  # doubts are what an objector has
     person, last = said[-1].person, said[-1].sentence.mail
     doubts = [

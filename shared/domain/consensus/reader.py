@@ -13,7 +13,7 @@ from shared.domain.consensus.objections import fate_of
 from shared.domain.consensus.open_calls import read_open_call
 from shared.domain.consensus.outcome import read_verdict
 from shared.domain.consensus.own_sentences import OwnSentence
-from shared.domain.consensus.positions import read_claims, read_positions, something_is_put
+from shared.domain.consensus.positions import read_positions
 from shared.domain.consensus.proposition import find_put, result_subject
 from shared.domain.consensus.reading import (
     ConsensusBasis,
@@ -32,6 +32,7 @@ from shared.domain.consensus.reading import (
 )
 from shared.domain.consensus.rulings import read_settlements
 from shared.domain.consensus.sentence_heads import Head, SentenceScores
+from shared.domain.consensus.stance_claims import read_claims, something_is_put
 from shared.domain.consensus.thread_mail import SourceProfile, ThreadMail
 from shared.domain.consensus.votes import count_votes, read_ballots
 

@@ -18,9 +18,10 @@ from shared.domain.consensus.cues import (
 )
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
-from shared.domain.consensus.positions import takes_nothing_back
 from shared.domain.consensus.proposition import Put
 from shared.domain.consensus.reading import PropositionForm
+from shared.domain.consensus.sentence_context import takes_nothing_back
+from shared.domain.consensus.thread_mail import Preset
 
 __all__ = ["DECIDING_ROLES", "Settlement", "Settlements", "read_settlements"]
 
@@ -49,6 +50,7 @@ _DENIES = re.compile(
     r"\b(?:no|not|never|lack of|without|isn't|wasn't|don't|didn't|hasn't|neither)\b(?: \w+){0,4} "
     r"(?:consensus|adopted|agreed|accepted|approved|agreement|passed|passes|concluded|closed|over)\b"
 )
+_NOTED = re.compile(r"\b(?:is|was|are|were|to be) (?:\w+ )?(?:noted|postponed|not pursued|not treated)\b")
 _CALLED = frozenset({PropositionForm.VOTE, PropositionForm.CALL})
 _LONGEST, _LONGEST_ACCEPTANCE, _SHORT_ACCEPTANCE = 500, 250, 12
 
@@ -130,7 +132,7 @@ class _Filing:
     def _ruling(self, sentence: OwnSentence, role: str | None) -> bool:
         if REPORTED.finds(sentence):
             return False
-        if role and (REJECTS.finds(sentence) or (RULES.finds(sentence) and _DENIES.search(sentence.folded))):
+        if role and self._denies(sentence):
             self.found.rejected.append(Settlement(sentence, "rejected", role))
         elif RULES.finds(sentence) and not _DENIES.search(sentence.folded):
             if _CONDITION.search(sentence.folded):
@@ -139,6 +141,11 @@ class _Filing:
         else:
             return False
         return True
+
+    def _denies(self, sentence: OwnSentence) -> bool:
+        if REJECTS.finds(sentence) or (RULES.finds(sentence) and _DENIES.search(sentence.folded)):
+            return True
+        return self._thread.preset is Preset.THREEGPP and bool(_NOTED.search(sentence.folded))
 
     def _acceptance(self, sentence: OwnSentence, role: str | None) -> bool:
         if not ACCEPTS.finds(sentence) or len(sentence.folded) > _LONGEST_ACCEPTANCE:

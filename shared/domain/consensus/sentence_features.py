@@ -31,9 +31,9 @@ from shared.domain.consensus.cues import (
 )
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence, word_key
-from shared.domain.consensus.positions import relation
 from shared.domain.consensus.proposition import Put, asks_group
 from shared.domain.consensus.reading import Genre, PropositionForm
+from shared.domain.consensus.sentence_context import relation
 
 __all__ = ["FeatureReader"]
 

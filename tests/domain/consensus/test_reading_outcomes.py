@@ -152,6 +152,23 @@ def test_a_chair_who_denies_consensus_accepts_nothing() -> None:
 
 
 @pytest.mark.parametrize(
+    ("ruling", "tier"),
+    [("The document S4-12 was agreed.", Tier.SAID), ("The document S4-12 was noted.", Tier.REMARK)],
+)
+def test_at_3gpp_a_chair_marks_documents_agreed_or_noted(ruling: str, tier: Tier) -> None:
+    profile = read_profile({"preset": "3gpp", "roles": [{"person": "chair@sdo.example", "role": "chair"}]})
+    reading = read(
+        mail(0, "prop", "We propose to use the RMS error. I suggest to agree S4-12 on this."),
+        mail(1, "ann", "We would be happy to co-sign this document."),
+        mail(2, "chair@sdo.example", ruling),
+        profile=profile,
+    )
+    assert reading.outcome.tier is tier
+    assert reading.outcome.kind is OutcomeKind.ACCEPTED or tier is Tier.REMARK
+    assert any(ruling == one.citation.quote and one.tier is Tier.SAID for one in reading.decisions)
+
+
+@pytest.mark.parametrize(
     ("words", "expected"),
     [
         ("Please state your support by 20 January.", date(2024, 1, 20)),

@@ -133,7 +133,8 @@ SUPPORTS = Cue(
     rf"\b(?:i|we) {_DEGREE}(?:agree|concur) (?:with|to) (?:this|the|your|these) (?:\w+ )?(?:proposed "
     rf")?{_WORK}\b",
     r"\bshould be (?:adopted|published|merged|accepted|applied)\b",
-    r"\b(?:i|my) (?:would )?(?:vote|preference)(?: would be| is|s)? for\b",
+    r"\b(?:i|my) (?:would )?(?:vote|preference)(?: would be| is|s)? for "
+    r"(?:this|that|it|the|option|adopt\w*|keep\w*|merg\w*)\b",
     r"\b(?:is|are|be) (?:now |quite |certainly )?(?:ready (?:to be published|for publication|to advance|"
     r"for adoption|to be adopted|to go|to progress|to proceed|to move forward|to ship)|in (?:very )?good "
     r"shape)\b",

@@ -75,8 +75,9 @@ _FIRM_NO = re.compile(
     r"|\bshould (?:be |not be )?(?:adopted|published|merged|accepted)\b"
 )
 _PARTIAL = re.compile(
-    r"\b(?:point|catch|question|spot|remark|observation|reasoning|argument|assessment|sentiment|story|news|"
-    r"luck|nit|typo|find|explanation|example|analysis|summary|report|reminder)\b"
+    r"\b(?:(?:your|his|her|their|good|great|fair|valid|that|this) points?|catch|question|spot|remarks?|comments?|"
+    r"observation|reasoning|argument|assessment|sentiment|story|news|luck|nit|typo|find|explanation|example|"
+    r"analysis|summary|report|reminder)\b"
 )
 _WHOLE = re.compile(
     r"\b(?:patch(?:es|set)?|series|proposals?|ideas?|plan|draft|document|charter|approach|feature|changes?|"
@@ -87,7 +88,7 @@ _WILL_DO = re.compile(
     r"correct|clarify|incorporate|include|reword|remove|apply|make|do)\b"
     r"|^\W{0,4}(?:ok(?:ay)?|yes|sure|good point|thanks)?[,. ]{0,3}will (?:do|fix|update|change|add|correct)\b"
 )
-# So plain a vote that something must have been put, whatever its words.
+_FIRST_PERSON = frozenset({"i", "i'm", "i'd", "we", "my", "me"})
 _PLUS_ONE = re.compile(r"\+1 (?:from|for|on)\b|\bi(?:'m| am) (?:a )?\+1\b")
 ACTS = frozenset({"acceptance", "trailer", "vote"})
 """Rules by which somebody acts: an act outweighs remarks before it."""
@@ -142,7 +143,7 @@ class _ClaimReader:
         return claim
 
     def _stance(self, sentence: OwnSentence, mail: LinkedMail) -> tuple[PositionStance, str] | None:
-        if is_legend(sentence) or not (self.decidable or _PLUS_ONE.search(sentence.folded)):
+        if is_legend(sentence) or not (self.decidable or _shows_that_something_is_put(sentence)):
             return None
         if trailer := TRAILER.match(sentence.text):
             return self._trailer(trailer, mail)
@@ -233,7 +234,7 @@ class _ClaimReader:
 
     def _rule(self, sentence: OwnSentence, kind: str, where: str) -> str:
         named = bool(_WHOLE.search(sentence.folded))
-        if kind == "words":
+        if kind == "words" and not (_PARTIAL.search(sentence.folded) and not named):
             hedged = self.put.form is PropositionForm.TEXT and {"would", "i'd"} & sentence.words
             return "words with would" if hedged else "words"
         if _PARTIAL.search(sentence.folded) and not named:
@@ -279,6 +280,13 @@ def _kind_of_support(sentence: OwnSentence) -> str | None:
 def _cue_end(sentence: OwnSentence) -> int:
     found = SUPPORTS.search(sentence) or APPROVES.search(sentence)
     return found.end() if found else 0
+
+
+def _shows_that_something_is_put(sentence: OwnSentence) -> bool:
+    """A vote, or support in the first person: so plain that something must have been put."""
+    if _PLUS_ONE.search(sentence.folded):
+        return True
+    return SUPPORTS.finds(sentence) and not _FIRST_PERSON.isdisjoint(sentence.words)
 
 
 def _is_bare(sentence: OwnSentence) -> bool:

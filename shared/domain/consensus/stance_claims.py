@@ -75,8 +75,8 @@ _FIRM_NO = re.compile(
     r"|\bshould (?:be |not be )?(?:adopted|published|merged|accepted)\b"
 )
 _PARTIAL = re.compile(
-    r"\b(?:(?:your|his|her|their|good|great|fair|valid|that|this) points?|catch|question|spot|remarks?|comments?|"
-    r"observation|reasoning|argument|assessment|sentiment|story|news|luck|nit|typo|find|explanation|example|"
+    r"\b(?:(?:your|his|her|their|good|great|fair|valid|that|this) points?|catch|question|spot|remarks?|"
+    r"comments?|observation|reasoning|argument|assessment|sentiment|story|news|luck|nit|typo|find|explanation|example|"
     r"analysis|summary|report|reminder)\b"
 )
 _WHOLE = re.compile(

@@ -106,7 +106,12 @@ def test_thousands_of_quoted_blocks_are_looked_at_once_each() -> None:
 def test_a_long_chain_of_replies_is_read_in_about_linear_work() -> None:
     def chain(length: int) -> list[ThreadMail]:
         return [
-            mail(number, f"p{number % 7}", "I agree with that. +1", answers=number - 1)
+            mail(
+                number,
+                f"p{number % 7}",
+                f"I have nothing to add to remark number {number}. +1",
+                answers=number - 1,
+            )
             for number in range(length)
         ]
 

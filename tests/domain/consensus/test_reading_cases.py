@@ -3,7 +3,7 @@
 import pytest
 
 from shared.domain.consensus.reading import ConsensusBasis, Genre, OutcomeKind, PropositionForm, Tier
-from tests.support.thread_mails import GIT, IETF, mail, read, said
+from tests.support.thread_mails import GIT, IETF, mail, read, remarks, said
 
 PROPOSAL = "I propose to move the build to a new server. It is faster. What do you all think?"
 CALL = (
@@ -57,6 +57,7 @@ def test_plain_words_in_answer_to_the_proposition_are_support(text: str) -> None
         "I would support this proposal.",
         "You said the plan makes sense.",
         "Good catch, thanks!",
+        "This looks good to me. However, only the old server has the licence.",
         "I fully agree with your reasoning.",
         "Works for me here on Linux, but not on the Mac.",
     ],
@@ -214,4 +215,4 @@ def test_an_ancestors_sentence_is_the_ancestors_marked_or_not(mark: str) -> None
         mail(2, "ann", rewrapped, answers=1),
     )
     assert said(reading) == {"bob": "support"}
-    assert "ann" not in {one.person for one in reading.positions}
+    assert remarks(reading) == {}

@@ -3,7 +3,6 @@
 import pytest
 
 from shared.domain.consensus.reading import PositionStance, Tier
-from shared.domain.consensus.thread_mail import QuotedBlock, ThreadMail
 from tests.support.thread_mails import GIT, IETF, mail, read, remarks, said
 
 PROPOSAL = "I propose to drop the old tool from the tree. Comments are welcome."
@@ -140,20 +139,24 @@ def test_an_answer_names_the_mail_it_answers_and_its_sentence() -> None:
 
 
 def test_what_stands_under_a_quote_answers_the_quoted_mail() -> None:
-    side_remark = "The wiki should get a new theme before the summer."
+    """The patch is the parent, but the words quoted right above are those of the mail before it."""
+    remark = "The wiki should get a new theme before the summer."
+    thread = [mail(0, "bob", remark, subject="The wiki"), mail(1, "pat", PATCH, subject=SUBJECT)]
+    to_the_remark = mail(2, "ann", "Sounds good to me.", answers=1, under=remark)
+    to_the_patch = mail(2, "ann", "Sounds good to me.", answers=1, under=PATCH)
+    assert said(read(*thread, to_the_remark, profile=GIT)) == {}
+    assert said(read(*thread, to_the_patch, profile=GIT)) == {"ann": "support"}
+
+
+def test_a_maintainer_who_brings_the_patch_does_not_accept_it() -> None:
     reading = read(
-        mail(0, "prop", PROPOSAL),
-        mail(1, "bob", side_remark),
-        ThreadMail(
-            message_id="<m2>",
-            address="ann@list.example",
-            text="Sounds good to me.\n\nI have read the rest, too.",
-            reply_to="<m1>",
-            references=("<m0>", "<m1>"),
-            quotes=(QuotedBlock(0, side_remark),),
-        ),
+        mail(0, "juno@git.example", PATCH, subject=SUBJECT),
+        mail(1, "ann", "The name is misleading."),
+        mail(2, "juno@git.example", "Will queue.", answers=1),
+        profile=GIT,
     )
     assert said(reading) == {}
+    assert reading.outcome.authority is None
 
 
 def test_in_a_call_support_of_the_thing_asked_for_is_a_position() -> None:

@@ -115,8 +115,8 @@ def test_a_long_chain_of_replies_is_read_in_about_linear_work() -> None:
             for number in range(length)
         ]
 
-    short, long = (calls_made(lambda n=n: read(*chain(n))) for n in (100, 200))  # type: ignore[misc]
-    assert long <= short * 2.6
+    short, long = (calls_made(lambda n=n: read(*chain(n))) for n in (200, 400))  # type: ignore[misc]
+    assert long <= short * 2.2
 
 
 def test_reply_links_may_form_a_circle() -> None:

@@ -218,7 +218,8 @@ def _of_asking(ending: _Ending) -> Verdict:
     later = [mail for mail in thread.mails[1:] if mail.person == asker]
     solved = [sentence for mail in later for sentence in mail.sentences if SOLVED.finds(sentence)]
     settled = solved[-1] if solved and not _asks_again(thread, later) else None
-    if settled is not None:
+    # On lists about a text a report is a review: thanks for it settle nothing, the next version does.
+    if settled is not None and thread.preset is not Preset.IETF:
         return Verdict(OutcomeKind.ANSWERED, ConsensusBasis.UNKNOWN, "solved", sure=True, evidence=settled)
     told = any(map(_tells, others))
     # An asker who comes back without thanks is not content; one who does not come back most often is.

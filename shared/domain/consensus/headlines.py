@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from shared.domain.consensus.linked_thread import LinkedThread
-from shared.domain.consensus.outcome import Verdict
+from shared.domain.consensus.outcome import Ending
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.people import display_name
 from shared.domain.consensus.proposition import Put
@@ -36,7 +36,7 @@ _KINDS = {
 }
 
 
-def authority_of(thread: LinkedThread, verdict: Verdict) -> Authority | None:
+def authority_of(thread: LinkedThread, verdict: Ending) -> Authority | None:
     """Who decided, where one with a role did."""
     settled = verdict.settled_by
     if settled is None or settled.role in {None, "proposer"}:
@@ -45,7 +45,7 @@ def authority_of(thread: LinkedThread, verdict: Verdict) -> Authority | None:
     return Authority(mail.address.lower(), display_name(mail.name, mail.address), settled.role or "")
 
 
-def outcome_sentence(put: Put, verdict: Verdict, authority: Authority | None, votes: VoteCount | None) -> str:
+def outcome_sentence(put: Put, verdict: Ending, authority: Authority | None, votes: VoteCount | None) -> str:
     """One sentence for a headline; where nothing can be said, that no decision was seen."""
     if not verdict.sure:
         return _NOTHING

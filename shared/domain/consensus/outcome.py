@@ -18,10 +18,10 @@ from shared.domain.consensus.reading import (
     Tier,
     VoteCount,
 )
-from shared.domain.consensus.rulings import Settlement, Settlements
+from shared.domain.consensus.rulings import EndingWord, Settlements
 from shared.domain.consensus.thread_mail import Preset
 
-__all__ = ["Verdict", "read_verdict"]
+__all__ = ["Ending", "read_verdict"]
 
 _ENOUGH_VOTES = 3
 """Of +1 in a vote without a result mail: the custom of Apache, which others took over."""
@@ -30,19 +30,19 @@ _SHORT_THREAD = 4
 
 
 @dataclass(slots=True)
-class Verdict:
+class Ending:
     """The kind with its reasons, before it is put in words."""
 
     kind: OutcomeKind
     basis: ConsensusBasis
     rule: str
     sure: bool = False
-    settled_by: Settlement | None = None
+    settled_by: EndingWord | None = None
     evidence: OwnSentence | None = None
 
 
 @dataclass(slots=True)
-class _Ending:
+class _Evidence:
     thread: LinkedThread
     put: Put
     genre: ReadGenre
@@ -68,8 +68,8 @@ def read_verdict(
     settlements: Settlements,
     positions: Sequence[Position],
     votes: VoteCount,
-) -> Verdict:
-    ending = _Ending(
+) -> Ending:
+    ending = _Evidence(
         thread=thread,
         put=put,
         genre=genre,
@@ -92,21 +92,21 @@ def read_verdict(
     return _unknown(OutcomeKind.INFORMATIONAL, "form", sure=sure)
 
 
-def _unknown(kind: OutcomeKind, rule: str, *, sure: bool = False) -> Verdict:
-    return Verdict(kind, ConsensusBasis.UNKNOWN, rule, sure=sure)
+def _unknown(kind: OutcomeKind, rule: str, *, sure: bool = False) -> Ending:
+    return Ending(kind, ConsensusBasis.UNKNOWN, rule, sure=sure)
 
 
-def _counted(kind: OutcomeKind, rule: str, *, sure: bool = True) -> Verdict:
-    return Verdict(kind, ConsensusBasis.COUNTED, rule, sure=sure)
+def _counted(kind: OutcomeKind, rule: str, *, sure: bool = True) -> Ending:
+    return Ending(kind, ConsensusBasis.COUNTED, rule, sure=sure)
 
 
 def _by(
-    kind: OutcomeKind, settlement: Settlement, basis: ConsensusBasis, rule: str, *, sure: bool
-) -> Verdict:
-    return Verdict(kind, basis, rule, sure=sure, settled_by=settlement, evidence=settlement.sentence)
+    kind: OutcomeKind, settlement: EndingWord, basis: ConsensusBasis, rule: str, *, sure: bool
+) -> Ending:
+    return Ending(kind, basis, rule, sure=sure, settled_by=settlement, evidence=settlement.sentence)
 
 
-def _of_vote(ending: _Ending) -> Verdict:
+def _of_vote(ending: _Evidence) -> Ending:
     found, votes = ending.settlements, ending.votes
     if found.cancelled and (
         not found.passed or found.cancelled[-1].sentence.mail > found.passed[-1].sentence.mail
@@ -129,7 +129,7 @@ def _of_vote(ending: _Ending) -> Verdict:
     return _unknown(OutcomeKind.UNRESOLVED, "vote without enough votes")
 
 
-def _of_patch(ending: _Ending) -> Verdict:
+def _of_patch(ending: _Evidence) -> Ending:
     found = ending.settlements
     changed = bool(found.promised) or ending.newer_version
     kind = OutcomeKind.REVISED if changed else OutcomeKind.ACCEPTED
@@ -153,11 +153,11 @@ def _of_patch(ending: _Ending) -> Verdict:
     return _unknown(OutcomeKind.UNRESOLVED, "no acceptance")
 
 
-def _of_proposal(ending: _Ending) -> Verdict:
+def _of_proposal(ending: _Evidence) -> Ending:
     return _by_ruling(ending) or _by_voices(ending) or _by_promise(ending) or _by_nothing(ending)
 
 
-def _by_ruling(ending: _Ending) -> Verdict | None:
+def _by_ruling(ending: _Evidence) -> Ending | None:
     """One who may decide, or who put it, says how it ends."""
     found = ending.settlements
     if found.cancelled:
@@ -174,7 +174,7 @@ def _by_ruling(ending: _Ending) -> Verdict | None:
     return None
 
 
-def _by_voices(ending: _Ending) -> Verdict | None:
+def _by_voices(ending: _Evidence) -> Ending | None:
     supporters = ending.count(PositionStance.SUPPORT)
     if supporters and ending.count(PositionStance.OPPOSE):
         return _counted(OutcomeKind.CONTESTED, "both sides")
@@ -183,7 +183,7 @@ def _by_voices(ending: _Ending) -> Verdict | None:
     return None
 
 
-def _by_promise(ending: _Ending) -> Verdict | None:
+def _by_promise(ending: _Evidence) -> Ending | None:
     found = ending.settlements
     if found.promised:
         sure = ending.genre.tier is Tier.SAID and not ending.heard_against and found.names_next_version
@@ -193,7 +193,7 @@ def _by_promise(ending: _Ending) -> Verdict | None:
     return None
 
 
-def _by_nothing(ending: _Ending) -> Verdict:
+def _by_nothing(ending: _Evidence) -> Ending:
     if ending.heard_against:
         return _unknown(OutcomeKind.CONTESTED, "no decision")
     if ending.count(PositionStance.SUPPORT) >= _ENOUGH_VOICES:
@@ -201,7 +201,7 @@ def _by_nothing(ending: _Ending) -> Verdict:
     return _unknown(OutcomeKind.UNRESOLVED, "no decision")
 
 
-def _of_edited(ending: _Ending, edited: Settlement) -> Verdict:
+def _of_edited(ending: _Evidence, edited: EndingWord) -> Ending:
     """One who can do it says that they will: in a short exchange that settles it."""
     short = len(ending.thread.mails) <= _SHORT_THREAD
     direct = ending.thread.answered(edited.sentence) in ending.put.mails
@@ -209,7 +209,7 @@ def _of_edited(ending: _Ending, edited: Settlement) -> Verdict:
     return _by(kind, edited, ConsensusBasis.UNKNOWN, "will be done", sure=short and direct)
 
 
-def _of_asking(ending: _Ending) -> Verdict:
+def _of_asking(ending: _Evidence) -> Ending:
     thread = ending.thread
     asker = thread.root.person
     others = [mail for mail in thread.mails if mail.person != asker]
@@ -220,7 +220,7 @@ def _of_asking(ending: _Ending) -> Verdict:
     settled = solved[-1] if solved and not _asks_again(thread, later) else None
     # On lists about a text a report is a review: thanks for it settle nothing, the next version does.
     if settled is not None and thread.preset is not Preset.IETF:
-        return Verdict(OutcomeKind.ANSWERED, ConsensusBasis.UNKNOWN, "solved", sure=True, evidence=settled)
+        return Ending(OutcomeKind.ANSWERED, ConsensusBasis.UNKNOWN, "solved", sure=True, evidence=settled)
     told = any(map(_tells, others))
     # An asker who comes back without thanks is not content; one who does not come back most often is.
     if later and _is_thankful(later[-1]):

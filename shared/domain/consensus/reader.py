@@ -55,7 +55,7 @@ def read_thread(mails: Sequence[ThreadMail], profile: SourceProfile | None = Non
         mail if language in {ENGLISH, UNKNOWN} else _muted(mail)
         for mail, language in zip(mails, languages, strict=True)
     ]
-    return _Reader(LinkedThread(readable, profile or SourceProfile()), lang).read()
+    return _ThreadReader(LinkedThread(readable, profile or SourceProfile()), lang).read()
 
 
 def _muted(mail: ThreadMail) -> ThreadMail:
@@ -71,7 +71,7 @@ def _muted(mail: ThreadMail) -> ThreadMail:
     )
 
 
-class _Reader:
+class _ThreadReader:
     def __init__(self, thread: LinkedThread, lang: str) -> None:
         self._thread = thread
         self._lang = lang

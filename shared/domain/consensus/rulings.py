@@ -23,7 +23,7 @@ from shared.domain.consensus.reading import PropositionForm
 from shared.domain.consensus.sentence_context import takes_nothing_back
 from shared.domain.consensus.thread_mail import Preset
 
-__all__ = ["DECIDING_ROLES", "Settlement", "Settlements", "read_settlements"]
+__all__ = ["DECIDING_ROLES", "EndingWord", "Settlements", "read_settlements"]
 
 DECIDING_ROLES = frozenset(
     {
@@ -56,7 +56,7 @@ _LONGEST, _LONGEST_ACCEPTANCE, _SHORT_ACCEPTANCE = 500, 250, 12
 
 
 @dataclass(frozen=True, slots=True)
-class Settlement:
+class EndingWord:
     """A sentence that settles something, what it does, and the role of its writer."""
 
     sentence: OwnSentence
@@ -66,19 +66,19 @@ class Settlement:
 
 @dataclass(slots=True)
 class Settlements:
-    accepted: list[Settlement] = field(default_factory=list)
-    ruled: list[Settlement] = field(default_factory=list)
-    rejected: list[Settlement] = field(default_factory=list)
-    passed: list[Settlement] = field(default_factory=list)
-    cancelled: list[Settlement] = field(default_factory=list)
-    withdrawn: list[Settlement] = field(default_factory=list)
-    promised: list[Settlement] = field(default_factory=list)
+    accepted: list[EndingWord] = field(default_factory=list)
+    ruled: list[EndingWord] = field(default_factory=list)
+    rejected: list[EndingWord] = field(default_factory=list)
+    passed: list[EndingWord] = field(default_factory=list)
+    cancelled: list[EndingWord] = field(default_factory=list)
+    withdrawn: list[EndingWord] = field(default_factory=list)
+    promised: list[EndingWord] = field(default_factory=list)
     """By the proposer: remarks taken over."""
-    edited: list[Settlement] = field(default_factory=list)
+    edited: list[EndingWord] = field(default_factory=list)
     """By another: one who says that they will do what was asked."""
-    claimed: list[Settlement] = field(default_factory=list)
+    claimed: list[EndingWord] = field(default_factory=list)
     """Words of a ruling by one without a role: quoted, and nothing rests on them."""
-    taken: list[Settlement] = field(default_factory=list)
+    taken: list[EndingWord] = field(default_factory=list)
     """Words of acceptance by one without a role."""
 
     @property
@@ -126,18 +126,18 @@ class _Filing:
             return False
         if by_proposer or role:
             pile = self.found.cancelled if _CANCELLED.search(sentence.folded) else self.found.passed
-            pile.append(Settlement(sentence, "closed", role or "proposer"))
+            pile.append(EndingWord(sentence, "closed", role or "proposer"))
         return True
 
     def _ruling(self, sentence: OwnSentence, role: str | None) -> bool:
         if REPORTED.finds(sentence):
             return False
         if role and self._denies(sentence):
-            self.found.rejected.append(Settlement(sentence, "rejected", role))
+            self.found.rejected.append(EndingWord(sentence, "rejected", role))
         elif RULES.finds(sentence) and not _DENIES.search(sentence.folded):
             if _CONDITION.search(sentence.folded):
                 return False
-            (self.found.ruled if role else self.found.claimed).append(Settlement(sentence, "ruled", role))
+            (self.found.ruled if role else self.found.claimed).append(EndingWord(sentence, "ruled", role))
         else:
             return False
         return True
@@ -153,15 +153,15 @@ class _Filing:
         short = role and not NEGATION.finds(sentence) and len(sentence.words) < _SHORT_ACCEPTANCE
         if short or takes_nothing_back(self._thread, sentence):
             pile = self.found.accepted if role else self.found.taken
-            pile.append(Settlement(sentence, "accepted", role))
+            pile.append(EndingWord(sentence, "accepted", role))
         return True
 
     def _own_word(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> bool:
         if by_proposer and WITHDRAWS.finds(sentence):
-            self.found.withdrawn.append(Settlement(sentence, "withdrawn", None))
+            self.found.withdrawn.append(EndingWord(sentence, "withdrawn", None))
         elif PROMISES.finds(sentence) and not NEGATION.finds(sentence):
             pile = self.found.promised if by_proposer else self.found.edited
-            pile.append(Settlement(sentence, "promised", role))
+            pile.append(EndingWord(sentence, "promised", role))
         else:
             return False
         return True

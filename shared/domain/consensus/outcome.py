@@ -100,9 +100,7 @@ def _counted(kind: OutcomeKind, rule: str, *, sure: bool = True) -> Ending:
     return Ending(kind, ConsensusBasis.COUNTED, rule, sure=sure)
 
 
-def _by(
-    kind: OutcomeKind, settlement: EndingWord, basis: ConsensusBasis, rule: str, *, sure: bool
-) -> Ending:
+def _by(kind: OutcomeKind, settlement: EndingWord, basis: ConsensusBasis, rule: str, *, sure: bool) -> Ending:
     return Ending(kind, basis, rule, sure=sure, settled_by=settlement, evidence=settlement.sentence)
 
 

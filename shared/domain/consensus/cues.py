@@ -32,6 +32,7 @@ __all__ = [
     "REPORTED",
     "REPORTS",
     "RULES",
+    "SENDS_BACK",
     "SOLVED",
     "SUPPORTS",
     "SUPPORTS_SOMETHING",
@@ -318,6 +319,11 @@ RULES = Cue(
     r"\bvote (?:has |is )?(?:now )?(?:pass(?:es|ed)|fail(?:s|ed)|closed|succe\w+|cancel\w*)\b|\bresult of "
     r"the vote\b",
     r"^\W{0,4}resol(?:ution|ved)\b",
+)
+SENDS_BACK = Cue(
+    "ready|consensus|second|another|new|again|repeat|rerun",
+    r"\bnot (?:yet )?ready\b|\b(?:no|lack of) (?:rough )?consensus\b|\b(?:second|another|new|further) (?:wg "
+    r"|working group )?(?:last )?call\b|\bcall (?:\w+ ){0,3}again\b|\b(?:repeat|rerun) (?:the|this) ",
 )
 CLOSES_CALL = Cue(
     "vote|call|wglc|result|cancelled|canceled|cancelling|canceling|cancel|restart|closed|passed|pass|"

@@ -10,6 +10,7 @@ from shared.domain.consensus.people import display_name
 from shared.domain.consensus.proposition import Put
 from shared.domain.consensus.reading import (
     Authority,
+    ConsensusBasis,
     Fate,
     Headline,
     Objection,
@@ -39,7 +40,8 @@ _KINDS = {
 def authority_of(thread: LinkedThread, verdict: Ending) -> Authority | None:
     """Who decided, where one with a role did."""
     settled = verdict.settled_by
-    if settled is None or settled.role in {None, "proposer"}:
+    decided = verdict.basis in {ConsensusBasis.RULED, ConsensusBasis.CALLED}
+    if settled is None or not decided or settled.role in {None, "proposer"}:
         return None
     mail = thread.mail_of(settled.sentence).mail
     return Authority(mail.address.lower(), display_name(mail.name, mail.address), settled.role or "")

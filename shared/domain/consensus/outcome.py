@@ -1,9 +1,10 @@
 """How a thread ended: a kind, what it stands on, and whether it may be said."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shared.domain.consensus.cues import DOUBTS, OPEN, SOLVED, THANKS
+from shared.domain.consensus.cues import DOUBTS, OPEN, SENDS_BACK, SOLVED, THANKS
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.proposition import Put
@@ -27,6 +28,7 @@ _ENOUGH_VOTES = 3
 """Of +1 in a vote without a result mail: the custom of Apache, which others took over."""
 _ENOUGH_VOICES = 2
 _SHORT_THREAD = 4
+_DECLARES = re.compile(r"\b(?:declare|(?:have|see|is) (?:\w+ ){0,2}consensus|adopted|approved)\b")
 
 
 @dataclass(slots=True)
@@ -165,11 +167,19 @@ def _by_ruling(ending: _Evidence) -> Ending | None:
     if found.ruled:
         # At 3GPP a chair marks each document agreed or noted, without a call for each.
         formal = ending.put.form is PropositionForm.CALL or ending.thread.preset is Preset.THREEGPP
-        sure = formal and not ending.heard_against
-        return _by(OutcomeKind.ACCEPTED, found.ruled[-1], ConsensusBasis.RULED, "ruled", sure=sure)
+        # Rough consensus stands over remarks against it where it is declared; the end of a call does not.
+        declared = [word for word in found.ruled if _DECLARES.search(word.sentence.folded)]
+        ruling = (declared or found.ruled)[-1]
+        sure = formal and (bool(declared) or not ending.heard_against) and not _sends_back(ending, ruling)
+        return _by(OutcomeKind.ACCEPTED, ruling, ConsensusBasis.RULED, "ruled", sure=sure)
     if found.withdrawn:
         return _by(OutcomeKind.REJECTED, found.withdrawn[-1], ConsensusBasis.UNKNOWN, "withdrawn", sure=True)
     return None
+
+
+def _sends_back(ending: _Evidence, ruling: EndingWord) -> bool:
+    """The call is closed, and the same mail says that the text must change or be called again."""
+    return any(map(SENDS_BACK.finds, ending.thread.mail_of(ruling.sentence).sentences))
 
 
 def _by_voices(ending: _Evidence) -> Ending | None:

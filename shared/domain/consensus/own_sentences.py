@@ -49,9 +49,10 @@ _GREETING = re.compile(
     re.IGNORECASE,
 )
 # A full stop, a closing mark maybe, then white space and what can open a sentence.
+# A run of marks is tried from its start only: from each of its marks would take the square of its length.
 # Many write without capitals: after a full stop a small word that opens sentences is enough.
 _END = re.compile(
-    r"[.!?][\"')\]]{0,3}\s+(?=[\"'(\[A-Z0-9`<+*-])|(?:[.!?]{2,}|[!?])\s+(?=[a-z])"
+    r"[.!?][\"')\]]{0,3}\s+(?=[\"'(\[A-Z0-9`<+*-])|(?:(?<![.!?])[.!?]{2,}|[!?])\s+(?=[a-z])"
     r"|\.\s+(?=(?:i|it|its|this|that|the|we|you|they|but|so|if|in|there|not|however|what|how|maybe|also)\b)"
 )
 _ABBREVIATION = re.compile(

@@ -2,12 +2,13 @@
 
 import re
 from bisect import bisect_left
+from collections.abc import Sequence
 
 from shared.domain.consensus.thread_mail import QuotedBlock, ThreadMail
 from shared.domain.mail.models import ParsedMail, Segment, SegmentKind
 from shared.domain.mail.normalize import NormalizedBody, normalize
 
-__all__ = ["thread_mail_of"]
+__all__ = ["quoted_blocks", "thread_mail_of"]
 
 _MARKS = re.compile(r"^[ \t]{0,4}(?:[A-Za-z]{0,3}[>|] {0,2}){1,20}", re.MULTILINE)
 
@@ -24,12 +25,14 @@ def thread_mail_of(message: ParsedMail) -> ThreadMail:
         text=body.text,
         reply_to=message.in_reply_to[0] if message.in_reply_to else None,
         references=tuple(message.references),
-        quotes=tuple(
-            _block(message.body_raw, segment, body)
-            for segment in message.segments
-            if segment.kind is SegmentKind.QUOTE
-        ),
+        quotes=quoted_blocks(message.body_raw, message.segments, body),
     )
+
+
+def quoted_blocks(
+    body_raw: str, segments: Sequence[Segment], body: NormalizedBody
+) -> tuple[QuotedBlock, ...]:
+    return tuple(_block(body_raw, segment, body) for segment in segments if segment.kind is SegmentKind.QUOTE)
 
 
 def _block(body_raw: str, segment: Segment, body: NormalizedBody) -> QuotedBlock:

@@ -17,6 +17,7 @@ from shared.domain.consensus.positions import read_positions
 from shared.domain.consensus.proposition import find_put, result_subject
 from shared.domain.consensus.reading import (
     ConsensusBasis,
+    ConsensusType,
     Decision,
     Genre,
     Objection,
@@ -191,7 +192,10 @@ class _ThreadReader:
         )
 
     def _has_consensus(self) -> bool:
-        """Settled by authority or by a count, or two besides the proposer for it; and nobody against."""
+        """Ruled; or settled, or two besides the proposer for it, and nobody against."""
+        # What one with authority declares in a formal call is rough consensus, whoever stays against it.
+        if self._verdict.sure and self._verdict.rule == "ruled":
+            return True
         against = any(one.stance in {PositionStance.OPPOSE, PositionStance.MIXED} for one in self._positions)
         if against or (self._verdict.sure and self._verdict.kind in _NOT_AGREED):
             return False
@@ -212,11 +216,11 @@ class _ThreadReader:
         return len({mail.person for mail in self._thread.mails} - self._put.proposers)
 
 
-def _consensus_type(positions: Sequence[Position]) -> str | None:
+def _consensus_type(positions: Sequence[Position]) -> ConsensusType | None:
     """Of the positions that are said."""
     stances = {one.stance for one in positions if one.tier is Tier.SAID}
     if PositionStance.MIXED in stances or len(stances) > 1:
-        return "mixed"
+        return ConsensusType.MIXED
     if not stances:
         return None
-    return "agreement" if PositionStance.SUPPORT in stances else "dissent"
+    return ConsensusType.AGREEMENT if PositionStance.SUPPORT in stances else ConsensusType.DISSENT

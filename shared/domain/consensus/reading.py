@@ -11,6 +11,7 @@ from enum import StrEnum
 __all__ = [
     "Authority",
     "ConsensusBasis",
+    "ConsensusType",
     "Decision",
     "Fate",
     "Genre",
@@ -78,6 +79,14 @@ class ConsensusBasis(StrEnum):
     COUNTED = "counted"
     """Positions were counted; nobody declared anything."""
     UNKNOWN = "unknown"
+
+
+class ConsensusType(StrEnum):
+    """Of the positions that are said."""
+
+    AGREEMENT = "agreement"
+    DISSENT = "dissent"
+    MIXED = "mixed"
 
 
 class PositionStance(StrEnum):
@@ -236,8 +245,8 @@ class ThreadReading:
     key_points: tuple[SentenceCitation, ...]
     headline: Headline
     has_consensus: bool
-    consensus_type: str | None
-    """`agreement`, `dissent`, `mixed`, or None where nobody is said to have taken a position."""
+    consensus_type: ConsensusType | None
+    """None where nobody is said to have taken a position."""
     basis: ConsensusBasis
     open_call: OpenCall | None = None
     result_of: str | None = None

@@ -46,6 +46,8 @@ _NEXT_VERSION = re.compile(
     r"\b(?:next|updated|new|upcoming) (?:version|revision|draft|reroll|iteration)\b|\bre-?roll\b|\bv\d\b|"
     r"\bupdated? (?:the|my|our) (?:draft|document|text|proposal|patch|charter)\b"
 )
+_OBJECTION = re.compile(r"\b(?:objections?|concerns?|veto(?:es)?|discuss|comments?|votes?)\b|-1\b")
+"""Who sums a call up tells that these were withdrawn; the proposal was not."""
 _DENIES = re.compile(
     r"\b(?:no|not|never|lack of|without|isn't|wasn't|don't|didn't|hasn't|neither)\b(?: \w+){0,4} "
     r"(?:consensus|adopted|agreed|accepted|approved|agreement|passed|passes|concluded|closed|over)\b"
@@ -157,7 +159,7 @@ class _Filing:
         return True
 
     def _own_word(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> bool:
-        if by_proposer and WITHDRAWS.finds(sentence):
+        if by_proposer and WITHDRAWS.finds(sentence) and not _OBJECTION.search(sentence.folded):
             self.found.withdrawn.append(EndingWord(sentence, "withdrawn", None))
         elif PROMISES.finds(sentence) and not NEGATION.finds(sentence):
             pile = self.found.promised if by_proposer else self.found.edited

@@ -134,7 +134,7 @@ def test_a_sentence_and_their_number_are_bounded() -> None:
 @pytest.mark.parametrize(
     ("settings", "complaint"),
     [
-        ({"preset": "gitlab"}, "preset 'gitlab' is unknown: use one of ietf, maintainer, apache, 3gpp, free"),
+        ({"preset": "gitlab"}, "preset 'gitlab' is unknown: use one of ietf, git, apache, 3gpp, free"),
         ({"roles": "chair"}, "roles must be a list"),
         ({"roles": [{"person": "ann@list.example"}]}, 'needs "person" and "role"'),
         ({"roles": [{"person": "a@b", "role": "chair", "from": "May"}]}, '"from" of a@b must be a date'),

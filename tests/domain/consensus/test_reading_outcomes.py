@@ -5,8 +5,16 @@ from datetime import date
 import pytest
 
 from shared.domain.consensus.headlines import MAX_WORDS
-from shared.domain.consensus.reading import ConsensusBasis, Fate, Genre, OutcomeKind, PropositionForm, Tier
-from shared.domain.consensus.thread_mail import read_profile
+from shared.domain.consensus.reading import (
+    ConsensusBasis,
+    Fate,
+    Genre,
+    OutcomeKind,
+    PropositionForm,
+    ThreadReading,
+    Tier,
+)
+from shared.domain.consensus.thread_mail import ThreadMail, read_profile
 from tests.support.thread_mails import GIT, IETF, mail, read
 
 PATCH = "Keep the last line of a file that has no newline at its end."
@@ -228,3 +236,40 @@ def test_the_proposition_has_a_form_and_its_words() -> None:
 def test_a_thread_without_mails_is_an_error() -> None:
     with pytest.raises(ValueError, match="at least one mail"):
         read()
+
+
+CALL = "This is a consensus call: I propose that we adopt the draft. Please say if you support it or object."
+
+
+def called(*rest: ThreadMail) -> ThreadReading:
+    return read(
+        mail(0, "chair@ietf.example", CALL, subject="Call for adoption: draft-x"), *rest, profile=IETF
+    )
+
+
+def test_an_objection_that_was_withdrawn_does_not_withdraw_the_call() -> None:
+    summed_up = "The one objection was about the index and was withdrawn after the authors agreed."
+    reading = called(mail(1, "ann", "I support adoption."), mail(2, "chair@ietf.example", summed_up))
+    assert reading.outcome.kind is not OutcomeKind.REJECTED
+
+
+def test_a_call_that_ends_with_a_text_that_is_not_ready_accepts_nothing() -> None:
+    ended = "The last call has ended. The document is not ready: there will be a second last call."
+    reading = called(mail(1, "ann", "I support adoption."), mail(2, "chair@ietf.example", ended))
+    assert reading.outcome.tier is Tier.REMARK
+    assert not reading.has_consensus
+
+
+def test_declared_rough_consensus_stands_over_who_is_against() -> None:
+    declared = "The call has ended. We have consensus to adopt the draft."
+    against = mail(1, "bob", "I object to adoption of this draft.")
+    reading = called(against, mail(2, "ann", "I support adoption."), mail(3, "chair@ietf.example", declared))
+    assert (reading.outcome.kind, reading.outcome.tier) == (OutcomeKind.ACCEPTED, Tier.SAID)
+    assert (reading.has_consensus, reading.basis) == (True, ConsensusBasis.RULED)
+    assert called(against, mail(2, "chair@ietf.example", "The call has ended.")).outcome.tier is Tier.REMARK
+
+
+def test_one_who_promises_to_do_it_is_not_named_as_deciding() -> None:
+    asked = mail(0, "ann", "I propose that we add a test vector to section 4.", subject="A test vector")
+    reading = read(asked, mail(1, "chair@ietf.example", "I will add a test vector."), profile=IETF)
+    assert reading.outcome.authority is None

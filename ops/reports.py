@@ -1,6 +1,6 @@
 """`report`: the current reports, or one of them as Markdown."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -46,13 +46,13 @@ def _list(source: str | None, limit: int, *, json: bool) -> None:
     if json:
         return print_json(found)
     table(
-        ["published", "list", "kind", "consensus", "title and id*"],
+        ["published", "list", "kind", "outcome", "title and id*"],
         [
             (
                 str(report.get("published_at", ""))[:10],
                 report.get("source") or "-",
                 report.get("summary_type") or "-",
-                report.get("consensus_type") or "-",
+                _outcome(report.get("outcome")),
                 two_lines(report.get("title"), report["id"]),
             )
             for report in found
@@ -60,3 +60,10 @@ def _list(source: str | None, limit: int, *, json: bool) -> None:
         empty="There are no reports yet.",
     )
     return None
+
+
+def _outcome(outcome: Any) -> str:
+    """The kind, where it is said; a report on several threads has none."""
+    if not isinstance(outcome, dict):
+        return "-"
+    return str(outcome["kind"]) if outcome["tier"] == "said" else "no decision seen"

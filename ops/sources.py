@@ -29,8 +29,23 @@ Setting = Annotated[
     list[str] | None,
     typer.Option("--setting", metavar="NAME=VALUE", help="Such as username_setting=SOURCE_SECRET_USER"),
 ]
+PresetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--preset", metavar="PRESET", help="How decisions are worded: ietf, git, apache, 3gpp or free."
+    ),
+]
+Role = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--role",
+        metavar="ADDRESS=ROLE[,FROM[,UNTIL]]",
+        help="Who decides, such as ann@example.org=chair,2024-01-31; '' for nobody. Replaces all roles.",
+    ),
+]
 ReadGiven = Callable[[], dict[str, Any]]
 MAX_WRITE_ATTEMPTS = 5  # optimistic concurrency: a fetch writes to the same source
+_PERIOD = ("from", "until")
 HIDDEN = {"etag", "id", "schema_version", "attemptCount", "lastAttemptTime", "lastError"}
 
 
@@ -83,9 +98,11 @@ def _given(
     schedule: Schedule = None,
     enabled: Enabled = None,
     setting: Setting = None,
+    preset: PresetOption = None,
+    role: Role = None,
 ) -> dict[str, Any]:
     """The fields that the options give."""
-    options = {"source_type": source_type or None, "url": url, "enabled": enabled}
+    options = {"source_type": source_type or None, "url": url, "enabled": enabled, "preset": preset}
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if schedule is not None:
         given["schedule"] = schedule or None
@@ -94,7 +111,18 @@ def _given(
         if any(not equals for _, equals, _ in pairs):
             raise CommandError(Code.USAGE, "--setting: is of the form NAME=VALUE")
         given["settings"] = {name: value for name, _, value in pairs}
+    if role is not None:
+        given["roles"] = [_role(text) for text in role if text]
     return given
+
+
+def _role(text: str) -> dict[str, str]:
+    person, equals, rest = text.partition("=")
+    name, *days = rest.split(",")
+    if not equals or len(days) > len(_PERIOD):
+        raise CommandError(Code.USAGE, "--role: is of the form ADDRESS=ROLE[,FROM[,UNTIL]]")
+    period = {key: day for key, day in zip(_PERIOD, days, strict=False) if day}
+    return {"person": person, "role": name, **period}
 
 
 @app.command()
@@ -209,7 +237,7 @@ def _checked(
 
 
 def _shown(source: "Source") -> dict[str, Any]:
-    return source.model_dump(mode="json", exclude=HIDDEN)
+    return source.model_dump(mode="json", by_alias=True, exclude=HIDDEN)
 
 
 def _print_source(source: "Source", what: str, *, json: bool) -> None:

@@ -101,11 +101,12 @@ async def _made_once(
 async def _make(id_: str, thread: Thread, version: str, data: SummarizationRequested, work: Work) -> Summary:
     clients, read_at = work.clients, work.now()
     summarizer = await summarizer_for(clients, data, thread)
+    chooses_context = data.llm_backend != EXTRACTIVE
     how = ContextOptions(
         data.context_window_tokens,
         data.top_k,
-        embed=await sentence_embedder(clients),
-        with_vectors=data.llm_backend != EXTRACTIVE,
+        embed=await sentence_embedder(clients) if chooses_context else None,
+        with_vectors=chooses_context,
     )
     context = await load_context(clients, thread, work.session, how)
     made = await summarizer.summarize(context)

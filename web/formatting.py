@@ -4,26 +4,24 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from shared.documents.readings import ShownOutcome
+from shared.domain.consensus.reading import OutcomeKind, Tier
+from shared.domain.summaries.markdown import BASES
 from shared.pipeline.progress import ArchiveProgress, StageProgress
 
-STANCES = {
-    "support": "in support",
-    "objection": "objecting",
-    "question": "asking",
-    "neutral": "neutral",
-    "unclear": "no clear stance",
+STANCES = {"support": "in support", "objection": "objecting"}
+# The label of an outcome's kind, and its CSS class.
+KINDS = {
+    OutcomeKind.ACCEPTED: ("Accepted", "agreement"),
+    OutcomeKind.REVISED: ("Accepted with changes", "agreement"),
+    OutcomeKind.REJECTED: ("Turned down", "dissent"),
+    OutcomeKind.CONTESTED: ("Contested", "mixed"),
+    OutcomeKind.UNRESOLVED: ("No decision seen", ""),
+    OutcomeKind.ANSWERED: ("Answered", ""),
+    OutcomeKind.UNANSWERED: ("No answer seen", ""),
+    OutcomeKind.INFORMATIONAL: ("For information", ""),
 }
-# By consensus type, and whether there is consensus: the label, and its CSS class.
-OUTCOMES = {
-    ("agreement", True): ("Consensus", "agreement"),
-    ("mixed", True): ("Rough consensus", "agreement"),
-    ("dissent", True): ("Consensus against", "dissent"),
-    ("none", True): ("Consensus", "agreement"),
-    ("agreement", False): ("Some support", ""),
-    ("mixed", False): ("Contested", "mixed"),
-    ("dissent", False): ("Contested", "mixed"),
-    ("none", False): ("Open", ""),
-}
+_NOTHING_SAID = ("No decision seen", "")
 STATUSES = {
     "pending": "waiting",
     "processed": "done",
@@ -108,6 +106,20 @@ def progress_state(progress: ArchiveProgress) -> str:
         gaps = ", with gaps that are named below" if progress.gaps else ""
         return f"All its threads are reported{gaps}."
     return f"Under way: {progress.percent} %."
+
+
+def outcome_chip(outcome: ShownOutcome | None) -> tuple[str, str]:
+    """Label and CSS class. A kind that is only a guess is not shown."""
+    return KINDS[outcome.kind] if outcome and outcome.tier is Tier.SAID else _NOTHING_SAID
+
+
+def outcome_words(outcome: ShownOutcome | None) -> str:
+    """The sentence, where there is something to say."""
+    return outcome.sentence if outcome and outcome.tier is Tier.SAID else ""
+
+
+def outcome_basis(outcome: ShownOutcome | None) -> str:
+    return BASES[outcome.basis] if outcome and outcome.tier is Tier.SAID else ""
 
 
 def stance_shares(counts: Mapping[str, int]) -> list[tuple[str, int, float, float]]:

@@ -17,7 +17,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from shared.domain.mail.mentions import draft_base
 from web.caching import answer_of
 from web.formatting import (
-    OUTCOMES,
     STATUSES,
     bare_subject,
     counted,
@@ -26,6 +25,9 @@ from web.formatting import (
     machine_time,
     minute,
     moment,
+    outcome_basis,
+    outcome_chip,
+    outcome_words,
     plain,
     printable_lines,
     progress_state,
@@ -107,7 +109,8 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(FILTERS)
-    made.globals.update(asset=ASSETS.address, stance_shares=stance_shares, outcomes=OUTCOMES)
+    made.globals.update(asset=ASSETS.address, stance_shares=stance_shares, outcome_chip=outcome_chip,
+                        outcome_words=outcome_words, outcome_basis=outcome_basis)  # fmt: skip
     return made
 
 

@@ -1,6 +1,7 @@
 """Talks to the app over its own HTTP API, as any user could: sends archives in, asks how far they are."""
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,6 +16,8 @@ TIMEOUT = aiohttp.ClientTimeout(total=120)
 LONGEST_NAME = 63
 HTTP_CONFLICT = 409
 POLL_SECONDS = 0.4
+DEFINITIONS = "sources.json"
+"""Beside the archives of a folder: their lists as `POST /api/sources` takes them, with who decides there."""
 
 
 class AppError(RuntimeError):
@@ -64,12 +67,14 @@ class App:
             taken = await self.post("/api/archives", params=named, data=file)
         return [Taken(taken["archive_id"], archive.path.name, taken["duplicate"])]
 
-    async def _fetch(self, archive: ArchiveFile) -> list[Taken]:
-        name, path = archive.source, archive.path
-        source = {"name": name, "source_type": "local", "url": str(path)}
+    async def define(self, source: dict[str, Any]) -> None:
         async with self._session.post(f"{self.base}/api/sources", json=source) as answer:
             if answer.status != HTTP_CONFLICT:  # it is there from a start before this one
                 await _read(answer, "/api/sources")
+
+    async def _fetch(self, archive: ArchiveFile) -> list[Taken]:
+        name, path = archive.source, archive.path
+        await self.define({"name": name, "source_type": "local", "url": str(path)})
         operation = await self.post(f"/api/sources/{name}/trigger")
         while operation["status"] in {"pending", "running"}:
             await asyncio.sleep(POLL_SECONDS)
@@ -89,10 +94,28 @@ async def open_app(base: str) -> AsyncIterator[App]:
 def archives_at(path: Path) -> list[ArchiveFile]:
     """The archive, or those that a folder holds."""
     found = [path] if path.is_file() else sorted(path.glob("[!.]*"))
-    files = [ArchiveFile(file.resolve(), file.stat().st_size) for file in found if file.is_file()]
+    files = [
+        ArchiveFile(file.resolve(), file.stat().st_size)
+        for file in found
+        if file.is_file() and file.name != DEFINITIONS
+    ]
     if not files:
         raise AppError(f"{path}: there is no such file, nor a folder with archives in it")
     return files
+
+
+def definitions_at(path: Path) -> list[dict[str, Any]]:
+    """The lists that a folder of archives defines; none where it has no such file."""
+    file = path / DEFINITIONS
+    if not file.is_file():
+        return []
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise AppError(f"{file}: is not JSON: {error}") from None
+    if not isinstance(found, list) or not all(isinstance(source, dict) for source in found):
+        raise AppError(f"{file}: must hold a list of sources, as POST /api/sources takes them")
+    return found
 
 
 async def _read(answer: aiohttp.ClientResponse, path: str) -> Any:

@@ -10,7 +10,7 @@ from rich.markdown import Markdown
 from rich.padding import Padding
 from rich.text import Text
 
-from localcloud.up.app import App, AppError, Taken, archives_at, open_app
+from localcloud.up.app import App, AppError, Taken, archives_at, definitions_at, open_app
 from localcloud.up.progress import follow
 
 # Control characters, direction marks and lone surrogates: mail must not steer the terminal.
@@ -30,6 +30,8 @@ async def show_archives(base: str, archives: Path, console: Console) -> int:
 
 
 async def _show(app: App, archives: Path, console: Console) -> int:
+    for source in definitions_at(archives):
+        await app.define(source)
     taken = [archive for file in archives_at(archives) for archive in await app.take_in(file)]
     names = ", ".join(f"{archive.name}{' (known already)' if archive.duplicate else ''}" for archive in taken)
     console.print(_text(f"\nTaking in {names}"))

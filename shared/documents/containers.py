@@ -132,7 +132,7 @@ CONTAINERS: dict[str, ContainerSpec] = {
             "summaries",
             "/scope",
             unindexed=("/content_markdown", "/content_html"),
-            unindexed_trees=("/citations", "/claims", "/stances"),
+            unindexed_trees=("/citations", "/claims", "/stances", "/reading"),
         ),
         ContainerSpec(
             "reports",

@@ -7,7 +7,8 @@ from pydantic import Field
 
 from shared.documents.base import Document, Subdocument, UtcTime
 from shared.documents.messages import Address
-from shared.domain.consensus.models import ConsensusType
+from shared.documents.readings import ShownOutcome
+from shared.domain.consensus.reading import ConsensusType
 from shared.domain.summaries.models import SummaryType
 
 
@@ -49,7 +50,8 @@ class Report(Document):
     draft_mentions: list[str] = []  # drafts without their versions: what readers look for
     has_consensus: bool = False
     consensus_type: ConsensusType | None = None
-    counts: dict[str, int] = {}  # participants by stance
+    counts: dict[str, int] = {}  # those who are said to have taken a position, by stance
+    outcome: ShownOutcome | None = None  # None in a report on several threads
     first_message_date: UtcTime | None = None
     last_message_date: UtcTime | None = None
     outdated: bool = False

@@ -1,9 +1,23 @@
 """Sources: where archives come from."""
 
+from datetime import date
 from enum import StrEnum
 from typing import Any
 
-from shared.documents.base import Document, UtcTime
+from pydantic import Field
+
+from shared.documents.base import Document, Subdocument, UtcTime
+from shared.domain.consensus.thread_mail import Preset, RoleHolder, SourceProfile
+
+
+class SourceRole(Subdocument):
+    """Who decides on this list, and when: both days are part of the period, and either may be open."""
+
+    person: str  # an address
+    name: str = ""
+    role: str
+    from_: date | None = Field(default=None, alias="from")
+    until: date | None = None
 
 
 class Source(Document):
@@ -16,6 +30,8 @@ class Source(Document):
     enabled: bool = True
     schedule: str | None = None
     settings: dict[str, Any] = {}
+    preset: Preset = Preset.FREE  # in whose words decisions are read
+    roles: list[SourceRole] = []
     cursor: dict[str, Any] = {}
     last_fetch_at: UtcTime | None = None
     last_fetch_error: str | None = None
@@ -23,6 +39,16 @@ class Source(Document):
     next_fetch_at: UtcTime | None = None
     lease_owner: str | None = None  # the operation that fetches, until then
     lease_until: UtcTime | None = None
+
+    @property
+    def profile(self) -> SourceProfile:
+        """What its threads are read with. `settings.chairs` names chairs without a period."""
+        holders = [
+            RoleHolder(holder.person.lower(), holder.role.lower(), holder.from_, holder.until)
+            for holder in self.roles
+        ]
+        chairs = [RoleHolder(address.lower(), "chair") for address in self.settings.get("chairs", [])]
+        return SourceProfile(self.preset, (*holders, *chairs))
 
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"

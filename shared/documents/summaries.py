@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import Field
 
 from shared.documents.base import Document, Subdocument, UtcTime
+from shared.documents.readings import StoredReading
 from shared.domain.summaries.models import Citation, SummaryType
 
 
@@ -17,7 +18,7 @@ class SummaryClaim(Subdocument):
 
 
 class SummaryStance(Subdocument):
-    """Where one message stands, and the sentence that shows it, by its place in body_normalized."""
+    """Where a person is said to stand, and the sentence that shows it, by its place in body_normalized."""
 
     message_key: str
     name: str = ""
@@ -26,7 +27,7 @@ class SummaryStance(Subdocument):
     quote: str | None = None
     start: int | None = Field(default=None, ge=0)
     end: int | None = Field(default=None, ge=0)
-    counts_now: bool = False  # it is this participant's latest stance
+    counts_now: bool = False  # it is this participant's last word
 
 
 class Summary(Document):
@@ -44,8 +45,9 @@ class Summary(Document):
     content_html: str
     citations: list[Citation] = []
     claims: list[SummaryClaim] = []
-    stances: list[SummaryStance] = []  # one a message, in the thread's order
-    counts: dict[str, int] = {}  # participants by stance
+    stances: list[SummaryStance] = []  # of those who are said to have taken one
+    counts: dict[str, int] = {}  # the same people by stance
+    reading: StoredReading | None = None  # None in a summary of several threads
     generated_by: str
     generated_at: UtcTime
     content_hash: str | None = None

@@ -6,7 +6,8 @@ from pydantic import Field
 
 from shared.documents.base import Document, ProcessingStatus, SharedPartitionDocument, UtcTime
 from shared.documents.messages import Address
-from shared.domain.consensus.models import ConsensusType
+from shared.documents.readings import ShownOutcome
+from shared.domain.consensus.reading import ConsensusType
 
 
 class Thread(SharedPartitionDocument):
@@ -28,6 +29,7 @@ class Thread(SharedPartitionDocument):
     draft_mentions: list[str] = []
     has_consensus: bool = False
     consensus_type: ConsensusType | None = None
+    outcome: ShownOutcome | None = None  # of the summary
     summary_id: str | None = None
     content_hash: str | None = None  # the version that a summary was last asked for
     requesting: dict[str, Any] | None = None  # the version that an event is about to ask for (orchestration)

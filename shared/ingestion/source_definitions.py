@@ -1,7 +1,7 @@
 """A source as a user defines it: every field checked, and each fault with its place."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from shared.clients.outbound import AddressPolicy, ForbiddenAddressError, SourceError, check_http_url
 from shared.core.schedule import ScheduleError, parse_cron
-from shared.documents.sources import NAME_PATTERN, Source, SourceType
+from shared.documents.sources import NAME_PATTERN, Source, SourceRole, SourceType
+from shared.domain.consensus.thread_mail import Preset
 from shared.ingestion.fetch_imap import imap_address
 from shared.ingestion.fetch_local import check_local_allowed, local_path
 from shared.ingestion.fetch_rsync import rsync_address
@@ -17,6 +18,7 @@ from shared.ingestion.fetcher import SECRET_PREFIX
 from shared.settings.app import Settings
 
 LOGIN_SETTINGS = ("username_setting", "password_setting")
+_Address = Annotated[str, Field(pattern=r"^[^@\s]{1,64}@[^@\s]{1,255}$")]
 
 
 class SourceSettings(BaseModel):
@@ -27,9 +29,28 @@ class SourceSettings(BaseModel):
     username_setting: str | None = Field(default=None, pattern=rf"^{SECRET_PREFIX}[A-Z0-9_]{{1,80}}$")
     password_setting: str | None = Field(default=None, pattern=rf"^{SECRET_PREFIX}[A-Z0-9_]{{1,80}}$")
     plaintext: bool = False
-    chairs: Annotated[
-        list[Annotated[str, Field(pattern=r"^[^@\s]{1,64}@[^@\s]{1,255}$")]], Field(max_length=50)
-    ] = []
+    chairs: Annotated[list[_Address], Field(max_length=50)] = []
+
+
+class RoleDefinition(BaseModel):
+    """One who decides on the list, such as a chair or a maintainer, and from which day until which."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True, populate_by_name=True)
+
+    person: _Address
+    name: Annotated[str, Field(max_length=200)] = ""
+    role: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z -]{0,39}$")]
+    from_: date | None = Field(default=None, alias="from")
+    until: date | None = None
+
+    @model_validator(mode="after")
+    def _ends_after_its_start(self) -> Self:
+        if self.from_ and self.until and self.until < self.from_:
+            raise ValueError(f"until: {self.until} is before from: {self.from_}")
+        return self
+
+    def stored(self) -> SourceRole:
+        return SourceRole(**self.model_dump())
 
 
 class SourceDefinition(BaseModel):
@@ -41,6 +62,8 @@ class SourceDefinition(BaseModel):
     enabled: bool = True
     schedule: Annotated[str, Field(max_length=200)] | None = None
     settings: SourceSettings = Field(default_factory=SourceSettings)
+    preset: Preset = Preset.FREE
+    roles: Annotated[list[RoleDefinition], Field(max_length=200)] = []
 
     @field_validator("schedule")
     @classmethod
@@ -124,7 +147,9 @@ def next_fetch(source: Source, after: datetime) -> datetime | None:
 
 def definition_of(source: Source) -> dict[str, Any]:
     """What a user defined of it."""
-    return source.model_dump(include={"name", "source_type", "url", "enabled", "schedule", "settings"})
+    return source.model_dump(
+        include={"name", "source_type", "url", "enabled", "schedule", "settings", "preset", "roles"}
+    )
 
 
 def source_of(definition: SourceDefinition, now: datetime) -> Source:
@@ -136,6 +161,8 @@ def source_of(definition: SourceDefinition, now: datetime) -> Source:
         enabled=definition.enabled,
         schedule=definition.schedule,
         settings=definition.stored_settings(),
+        preset=definition.preset,
+        roles=[role.stored() for role in definition.roles],
         created_at=now,
     )
     return source.model_copy(update={"next_fetch_at": next_fetch(source, now)})

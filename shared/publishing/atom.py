@@ -14,6 +14,7 @@ from xml.etree import ElementTree as ET
 from shared.core.ids import feed_id
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
+from shared.domain.consensus.reading import Tier
 
 ATOM = "http://www.w3.org/2005/Atom"
 XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
@@ -42,11 +43,14 @@ class FeedEntry:
     html: str = ""
     """Sanitised already: the summary's content_html."""
     categories: tuple[str, ...] = ()
+    outcome: str = ""
+    """One sentence; it may quote a subject."""
 
 
 def entry_of(report: Report, summary: Summary | None, path: str) -> FeedEntry:
-    outcome = report.consensus_type.value if report.consensus_type else None
-    categories = [report.summary_type.value, report.source, outcome, *report.draft_mentions]
+    outcome = report.outcome
+    kind = outcome.kind.value if outcome and outcome.tier is Tier.SAID else None
+    categories = [report.summary_type.value, report.source, kind, *report.draft_mentions]
     return FeedEntry(
         report.scope,
         report.title,
@@ -54,6 +58,7 @@ def entry_of(report: Report, summary: Summary | None, path: str) -> FeedEntry:
         path,
         summary.content_html if summary else "",
         tuple(dict.fromkeys(category for category in categories if category)),
+        outcome.sentence if outcome else "",
     )
 
 
@@ -89,6 +94,8 @@ def _entry(root: ET.Element, entry: FeedEntry, base_url: str) -> None:
     _link(element, "alternate", entry.path, base_url, "text/html")
     for category in entry.categories:
         ET.SubElement(element, f"{{{ATOM}}}category", {"term": _fit(category)})
+    if entry.outcome:
+        _text(element, "summary", entry.outcome)
     if entry.html:
         content = ET.SubElement(element, f"{{{ATOM}}}content", {"type": "html"})
         content.set(XML_BASE, _absolute(entry.path, base_url))  # its citations are links within the page

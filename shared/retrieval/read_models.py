@@ -8,10 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from shared.documents.base import ProcessingStatus, UtcTime
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Address, Attachment, Message
+from shared.documents.readings import ShownOutcome, StoredReading
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary, SummaryClaim, SummaryStance
 from shared.documents.threads import Thread
-from shared.domain.consensus.models import ConsensusType
+from shared.domain.consensus.reading import ConsensusType
 from shared.domain.summaries.models import Citation, SummaryType
 from shared.retrieval.links import api_of, page_of, page_of_message
 
@@ -34,6 +35,7 @@ class ThreadItem(ReadModel):
     draft_mentions: list[str]
     has_consensus: bool
     consensus_type: ConsensusType | None
+    outcome: ShownOutcome | None
     status: ProcessingStatus
     summary_id: str | None
     report_id: str | None
@@ -177,6 +179,7 @@ class ReportItem(ReadModel):
     has_consensus: bool
     consensus_type: ConsensusType | None
     counts: dict[str, int]
+    outcome: ShownOutcome | None
     first_message_date: UtcTime | None
     last_message_date: UtcTime | None
     outdated: bool
@@ -216,6 +219,7 @@ class SummaryDetail(ReadModel):
     citations: list[CitationShown]
     stances: list[SummaryStance]
     counts: dict[str, int]
+    reading: StoredReading | None
     generated_by: str
     generated_at: UtcTime
     prompt_template: str | None

@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, V
 from shared.settings.webhooks import InvalidWebhooksError, parse_webhooks
 
 Positive = Annotated[int, Field(gt=0)]
-EXTRACTIVE_MODEL = "extractive-v1"
+EXTRACTIVE_MODEL = "extractive-v2"
 Seconds = Annotated[float, Field(gt=0, le=7 * 24 * 3600)]
 
 

@@ -92,9 +92,7 @@ class ChatSummarizer:
     ) -> ThreadSummary:
         messages = {message.key: message for message in context.messages}
         parsed = parse_claims(answer.text, prompt.chunks, messages)
-        claims, rejected = supported_only(
-            move_to_allowed_section(claim, context.consensus) for claim in parsed
-        )
+        claims, rejected = supported_only(move_to_allowed_section(claim, context.reading) for claim in parsed)
         if rejected:
             log.warning(
                 "Thread %s: %d claims of %s cite what is not there",
@@ -113,7 +111,7 @@ class ChatSummarizer:
             extract.title,
             (*claims, *_positions_left_out(extract, claims)),
             self.name,
-            context.consensus,
+            context.reading,
             rejected,
             notes,
             tokens,
@@ -128,7 +126,7 @@ def _fallback_summary(
         extract.title,
         extract.claims,
         extract.generated_by,
-        extract.consensus,
+        extract.reading,
         (*extract.rejected, *rejected),
         (note,),
         tokens or Tokens(),
@@ -136,9 +134,9 @@ def _fallback_summary(
 
 
 def _positions_left_out(extract: ThreadSummary, claims: tuple[Claim, ...]) -> list[Claim]:
-    """Stances and objections that the model left out: it may not decide who is heard."""
+    """Positions and objections that the model left out: it may not decide who is heard."""
     cited = {" ".join(citation.quote.split()) for claim in claims for citation in claim.citations}
-    positions = (Section.AGREED, Section.DISSENT)
+    positions = (Section.AGREED, Section.DISSENT, Section.CONCERNS)
     return [
         claim
         for claim in extract.claims

@@ -1,12 +1,13 @@
-"""A summary as it is stored: text, claims, stances and counts, beside the citations that bear them."""
+"""A summary as it is stored: text, claims, positions and counts, beside the citations that bear them."""
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
+from shared.documents.readings import StoredReading
 from shared.documents.summaries import SummaryClaim, SummaryStance
 from shared.documents.threads import Thread
-from shared.domain.consensus.models import ThreadConsensus
+from shared.domain.consensus.reading import PositionStance, ThreadReading, Tier
 from shared.domain.summaries.html import render_html
 from shared.domain.summaries.markdown import render_markdown
 from shared.domain.summaries.models import ContextMessage, ThreadSummary
@@ -14,15 +15,16 @@ from shared.domain.summaries.models import ContextMessage, ThreadSummary
 
 def summary_fields(made: ThreadSummary, thread: Thread, messages: Sequence[ContextMessage]) -> dict[str, Any]:
     """The fields of a thread's summary that come from what was made of it."""
-    markdown = render_markdown(made)
+    markdown, stances = render_markdown(made), stored_stances(made.reading, messages)
     return {
         "title": made.title,
         "content_markdown": markdown,
         "content_html": render_html(markdown),
         "citations": made.citations,
         "claims": stored_claims(made),
-        "stances": stored_stances(made.consensus, messages),
-        "counts": asdict(made.consensus.counts),
+        "stances": stances,
+        "counts": dict(Counter(stance.stance for stance in stances)),
+        "reading": StoredReading.of(made.reading),
         "generated_by": made.generated_by,
         "metadata": _metadata(thread, made),
     }
@@ -45,30 +47,36 @@ def stored_claims(made: ThreadSummary) -> list[SummaryClaim]:
     ]
 
 
-def stored_stances(consensus: ThreadConsensus, messages: Sequence[ContextMessage]) -> list[SummaryStance]:
-    by_key = {message.key: message for message in messages}
-    counting = {person.message_key for person in consensus.participants}
+_STANCES = {PositionStance.SUPPORT: "support", PositionStance.OPPOSE: "objection"}
+
+
+def stored_stances(reading: ThreadReading, messages: Sequence[ContextMessage]) -> list[SummaryStance]:
+    """Only positions that are said: everything else is a remark, which claims no stance."""
+    by_id = {message.message_id: message for message in messages}
     return [
         SummaryStance(
-            message_key=stance.message_key,
-            name=by_key[stance.message_key].sender_name,
-            email=by_key[stance.message_key].sender_email,
-            stance=stance.stance.value,
-            quote=stance.evidence.quote if stance.evidence else None,
-            start=stance.evidence.start if stance.evidence else None,
-            end=stance.evidence.end if stance.evidence else None,
-            counts_now=stance.message_key in counting,
+            message_key=by_id[citation.message_id].key,
+            name=position.name,
+            email=position.person,
+            stance=_STANCES[position.stance],
+            quote=by_id[citation.message_id].text[citation.start : citation.end],
+            start=citation.start,
+            end=citation.end,
+            counts_now=True,
         )
-        for stance in consensus.stances
+        for position in reading.positions
+        if position.tier is Tier.SAID and position.stance in _STANCES
+        for citation in [position.citation]
     ]
 
 
 def _metadata(thread: Thread, made: ThreadSummary) -> dict[str, Any]:
-    consensus, stored = made.consensus, thread.to_cosmos()
+    reading, stored = made.reading, thread.to_cosmos()
     return {
-        "has_consensus": consensus.has_consensus,
-        "consensus_type": consensus.consensus_type.value if consensus.consensus_type else None,
-        "reason": consensus.reason,
+        "has_consensus": reading.has_consensus,
+        "consensus_type": reading.consensus_type.value if reading.consensus_type else None,
+        "basis": reading.basis.value,
+        "reason": reading.outcome.sentence,
         "participants": stored["participants"],
         "first_message_date": stored["first_message_date"],
         "last_message_date": stored["last_message_date"],

@@ -17,7 +17,11 @@ from shared.documents.queries.chunks import CHUNKS_OF_THREAD
 from shared.documents.queries.messages import MESSAGES_OF_THREAD
 from shared.documents.sources import Source
 from shared.documents.threads import Thread
-from shared.domain.consensus.analysis import analyse_thread
+from shared.domain.consensus.parsed_mails import quoted_blocks
+from shared.domain.consensus.reader import read_thread
+from shared.domain.consensus.thread_mail import SourceProfile, ThreadMail
+from shared.domain.mail.models import Segment, SegmentKind
+from shared.domain.mail.normalize import normalize
 from shared.domain.summaries.models import ContextChunk, ContextMessage, Embed, ThreadContext
 from shared.domain.summaries.tfidf import Matrix
 from shared.pipeline.readiness import has_all_messages
@@ -43,14 +47,14 @@ async def load_context(
         read_document(Message, stored)
         async for stored in store.query(MESSAGES_OF_THREAD, session, partition_value=thread.id)
     ]
-    if not has_all_messages(thread.message_count, len(messages)):
+    if not messages or not has_all_messages(thread.message_count, len(messages)):
         raise DocumentNotFoundError(f"{len(messages)} of {thread.message_count} messages are there")
     chunks = [
         read_document(Chunk, stored)
         async for stored in store.query(CHUNKS_OF_THREAD, session, partition_value=thread.id)
     ]
     read = [_message(message) for message in messages]
-    chairs = await _chairs(clients, thread, session)
+    profile = await _profile(clients, thread, session)
     order = {message.id: position for position, message in enumerate(messages)}
     chunks.sort(key=lambda chunk: (order.get(chunk.message_key, len(order)), chunk.chunk_index))
     fits = sum(chunk.token_count for chunk in chunks) <= how.window
@@ -70,8 +74,9 @@ async def load_context(
             )
             for chunk in chunks
         ],
-        consensus=await asyncio.to_thread(
-            analyse_thread, [message.for_consensus() for message in read], chairs
+        # In a thread of its own: a long discussion takes its time to read.
+        reading=await asyncio.to_thread(
+            lambda: read_thread([thread_mail(message) for message in from_root(thread, messages)], profile)
         ),
         context_window_tokens=how.window,
         top_k=how.top_k,
@@ -91,10 +96,34 @@ def _gaps(messages: Sequence[Message], chunks: Sequence[Chunk]) -> tuple[str, ..
     return tuple(sentence for count, sentence in sentences if count)
 
 
-async def _chairs(clients: Clients, thread: Thread, session: Session) -> list[str]:
-    """Whose word on consensus counts, as the thread's sources name them."""
-    found = await clients.store.find_many(Source, [(name, name) for name in thread.sources], session)
-    return [address for source in found.values() for address in source.settings.get("chairs", [])]
+def from_root(thread: Thread, messages: Sequence[Message]) -> list[Message]:
+    """By date, but for the root: a clock that goes wrong does not make an answer the first mail."""
+    return sorted(messages, key=lambda message: message.message_id != thread.root_message_id)
+
+
+def thread_mail(message: Message) -> ThreadMail:
+    """A stored message as the reader takes it: the same as of the mail that it was parsed from."""
+    segments = [
+        Segment(SegmentKind(stored["kind"]), stored["start"], stored["end"]) for stored in message.segments
+    ]
+    return ThreadMail(
+        message_id=message.message_id,
+        address=message.from_.email.lower(),
+        name=message.from_.name,
+        subject=message.subject,
+        date=message.date,
+        text=message.body_normalized,
+        reply_to=message.in_reply_to,
+        references=tuple(message.references),
+        quotes=quoted_blocks(message.body_raw, segments, normalize(message.body_raw, segments)),
+    )
+
+
+async def _profile(clients: Clients, thread: Thread, session: Session) -> SourceProfile:
+    """What its own source says; nothing where mail came without one that is defined."""
+    name = thread.source or next(iter(thread.sources), None)
+    source = await clients.store.find(Source, name, name, session) if name else None
+    return source.profile if source else SourceProfile()
 
 
 async def _vectors(clients: Clients, thread_id: str) -> dict[str, Matrix]:

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaluation.bc3 import citation_recall, extractive_f1, first_sentences_f1, human_f1, prepare
+from evaluation.bc3 import citation_recall, first_sentences_f1, human_f1, shown_f1
 from evaluation.bc3_corpus import read_bc3
 from evaluation.data import DATA_VARIABLE, MissingDataError, corpus_files
 from evaluation.leda_corpus import read_leda, thread_numbers
@@ -52,12 +52,12 @@ def test_the_fit_separates_what_one_feature_separates() -> None:
 def test_a_corpus_with_people_is_scored_by_hand(tmp_path: Path) -> None:
     (tmp_path / "corpus.xml").write_text(CORPUS)
     (tmp_path / "annotation.xml").write_text(ANNOTATION)
-    prepared = prepare(read_bc3([tmp_path / "corpus.xml"], [tmp_path / "annotation.xml"]))
-    assert human_f1(prepared) == pytest.approx(2 / 3)
-    # 30 % of 32 words: nine, room for one sentence of nine words and none of ten.
-    assert extractive_f1(prepared) == pytest.approx((0 + 2 / 3) / 2)
-    assert first_sentences_f1(prepared) == 0
-    assert citation_recall(prepared, nearest=1) == 1
+    threads = read_bc3([tmp_path / "corpus.xml"], [tmp_path / "annotation.xml"])
+    assert human_f1(threads) == pytest.approx(2 / 3)
+    # So short a thread is shown whole, but for the quoted line: three sentences against one, and against two.
+    assert shown_f1(threads) == pytest.approx((1 / 2 + 4 / 5) / 2)
+    assert first_sentences_f1(threads) == 0
+    assert citation_recall(threads, nearest=1) == 1
 
 
 def leda_entry(sid: int, content: str, labels: str, *context: int) -> dict[str, object]:

@@ -5,8 +5,8 @@ from functools import cache
 import pytest
 
 from evaluation.acts import Act
-from evaluation.bc3 import Prepared, citation_recall, extractive_f1, left_out_f1, prepare
-from evaluation.bc3_corpus import read_bc3
+from evaluation.bc3 import citation_recall, shown_f1
+from evaluation.bc3_corpus import Bc3Thread, read_bc3
 from evaluation.data import DATA_VARIABLE, corpus_files, data_folder
 from evaluation.leda import cross_validated, features_of
 from evaluation.leda_corpus import read_leda
@@ -22,8 +22,8 @@ needs_bc3 = pytest.mark.skipif(
 
 
 @cache
-def bc3() -> list[Prepared]:
-    return prepare(read_bc3(corpus_files("bc3/corpus*.xml"), corpus_files("bc3/annotation*.xml")))
+def bc3() -> list[Bc3Thread]:
+    return read_bc3(corpus_files("bc3/corpus*.xml"), corpus_files("bc3/annotation*.xml"))
 
 
 @needs_leda
@@ -34,9 +34,8 @@ def test_acts_are_found_in_threads_that_the_weights_have_not_seen(act: Act, leas
 
 
 @needs_bc3
-def test_the_chosen_sentences_are_those_that_people_choose() -> None:
-    assert left_out_f1(bc3()) >= 0.5
-    assert extractive_f1(bc3()) >= 0.5
+def test_the_shown_sentences_are_those_that_people_choose() -> None:
+    assert shown_f1(bc3()) >= 0.47
 
 
 @needs_bc3

@@ -280,6 +280,14 @@ async def test_sources_are_defined_changed_and_triggered(place: OpsPlace, ops: C
     assert name in [each["name"] for each in (await ops("source", "list", "--json")).json()]
     assert name in (await ops("source", "list")).out
     assert (await ops("source", "show", name, "--json")).json()["source_type"] == "http"
+    ruled = ("--preset", "git", "--role", "bo@example.org=maintainer,2024-01-01")
+    shown = (await ops("source", "update", name, *ruled, "--json")).json()
+    holder = {
+        "person": "bo@example.org", "name": "", "role": "maintainer", "from": "2024-01-01", "until": None
+    }  # fmt: skip
+    assert (shown["preset"], shown["roles"]) == ("git", [holder])
+    assert (await ops("source", "update", name, "--role", "bo@example.org")).err.startswith("--role: is of")
+    assert (await ops("source", "update", name, "--role", "", "--json")).json()["roles"] == []
     asked = (await ops("source", "trigger", name, "--json")).json()
     assert asked["already_running"] is False
     assert (await ops("source", "trigger", name, "--json")).json() == {**asked, "already_running": True}

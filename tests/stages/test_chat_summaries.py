@@ -213,7 +213,7 @@ async def test_a_model_that_lies_gets_no_invented_quote_stored_or_shown(
         assert verify_stored(summary.citations, texts) == []
         assert all(claim.citations for claim in summary.claims)
         assert summary.metadata["rejected_claims"] >= len(LIES["claims"])
-        assert summary.generated_by == ("toy" if honest_beside else "extractive-v1")
+        assert summary.generated_by == ("toy" if honest_beside else "extractive-v2")
         assert "I object" in summary.content_markdown  # what the model kept silent about
 
 
@@ -255,7 +255,7 @@ async def test_an_archives_token_budget_holds_across_workers_and_restarts(
             await restarted.close()
         assert len(endpoint.requests) == 1
         summary = await stored_summary(place, other)
-        assert summary.generated_by == "extractive-v1"
+        assert summary.generated_by == "extractive-v2"
         assert "token budget" in summary.metadata["notes"][0]
 
 

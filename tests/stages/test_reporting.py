@@ -1,6 +1,7 @@
 """From an archive to a published report, on the local cloud."""
 
 import asyncio
+import io
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -9,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from evaluation.consensus import prediction_of
+from localcloud.up.app import definitions_at
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.ids import thread_id
@@ -16,9 +19,13 @@ from shared.documents.reports import Report
 from shared.documents.sources import Source
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
+from shared.domain.consensus.parsed_mails import thread_mail_of
+from shared.domain.consensus.reader import read_thread
+from shared.domain.consensus.thread_mail import read_profile
+from shared.domain.mail.models import ParsedMail
+from shared.domain.mail.parse import parse_archive
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.models import ThreadContext
-from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
 from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events.envelope import Event
 from shared.summarization.factory import UnknownBackendError
@@ -30,14 +37,17 @@ from tests.stages.mail_in import MailIn, mail, mail_in
 from tests.support.cloud import LocalCloud
 from tests.support.documents import CREATED
 from tests.support.events import event_of
+from tests.support.services import ROOT as PROJECT
 from tests.support.services import RunningService
+
+SAMPLES = PROJECT / "samples"
 
 ROOT = thread_id("<m0@example.org>")
 THREAD = b"".join(
     [
         mail(0, subject="Require TLS 1.3", body="I propose that we require TLS 1.3 for all new deployments."),
         mail(1, parent=0, body="I support this proposal.\n\n> I propose that we require TLS 1.3"),
-        mail(2, parent=0, body="I object. Many embedded devices cannot run it."),
+        mail(2, parent=0, body="I object to this proposal. Many embedded devices cannot run it."),
         mail(3, parent=2, body="+1 to adoption. <script>alert(1)</script> [click](javascript:alert(1))"),
     ]
 )
@@ -245,13 +255,10 @@ async def test_claims_and_stances_are_stored_with_their_places(
         for claim in summary.claims:
             assert all(summary.citations[position].quote for position in claim.citations)
         bodies = {each["id"]: each["body_normalized"] for each in await place.stored("messages")}
-        assert sorted(stance.message_key for stance in summary.stances) == sorted(bodies)
         for stance in summary.stances:
-            if stance.quote is not None:
-                assert bodies[stance.message_key][stance.start : stance.end] == stance.quote
-        counted = Counter(stance.stance for stance in summary.stances if stance.counts_now)
-        assert counted == {name: count for name, count in summary.counts.items() if count}
-        assert summary.counts["objection"] == 1
+            assert bodies[stance.message_key][stance.start : stance.end] == stance.quote
+        assert Counter(stance.stance for stance in summary.stances) == summary.counts
+        assert summary.counts == {"support": 1, "objection": 1}
 
 
 async def test_a_report_has_what_readers_filter_by(cloud: LocalCloud, bus_service: RunningService) -> None:
@@ -290,12 +297,11 @@ async def test_a_thread_of_forty_messages_is_summarised_from_all_of_it(
         await place.take_in(b"".join(mails))
         complete = await summarized(place)
         summary = await place.clients.store.read(Summary, complete.data.summary_id, ROOT, Session())
-        assert len(summary.stances) == 40
         for objection in ("nobody will keep it", "strongly object"):
             assert objection in summary.content_markdown
-        assert summary.counts["objection"] >= 2
+        assert not {"agreed", "dissent"} & {claim.section for claim in summary.claims[1:]}
         numbers = [int(re.findall(r"<m(\d+)@", each.message_id)[0]) for each in summary.citations]
-        assert {0, 3, 21, 29, 38} <= set(numbers)
+        assert {0, 21, 29, 38} <= set(numbers)
 
 
 async def test_workers_that_race_make_one_summary_and_one_report(
@@ -310,28 +316,70 @@ async def test_workers_that_race_make_one_summary_and_one_report(
         assert (len(await place.stored("summaries")), len(await place.stored("reports"))) == (1, 1)
 
 
+CALL = "This is a call for adoption of the draft on TLS 1.3. Please say whether you support it."
+RULING = "The call has ended. I declare consensus to adopt the draft."
+
+
+def of_list(**fields: Any) -> Source:
+    return Source(created_at=CREATED, id="list", name="list", source_type="upload", url="", **fields)
+
+
 @pytest.mark.parametrize(
-    ("chairs", "ruled"), [([], True), (["cy@example.org"], False), (["BO@example.org"], True)]
+    ("fields", "ruled"),
+    [
+        ({}, False),
+        ({"settings": {"chairs": ["cy@example.org"]}}, False),
+        ({"settings": {"chairs": ["BO@example.org"]}}, True),
+        ({"roles": [{"person": "bo@example.org", "role": "chair"}]}, True),
+        ({"roles": [{"person": "bo@example.org", "role": "chair", "until": "2023-12-31"}]}, False),
+    ],
 )
-async def test_where_a_source_names_its_chairs_nobody_else_rules(
-    cloud: LocalCloud, bus_service: RunningService, chairs: list[str], *, ruled: bool
+async def test_only_those_whom_the_source_names_rule(
+    cloud: LocalCloud, bus_service: RunningService, fields: dict[str, Any], *, ruled: bool
 ) -> None:
-    said = "As chair, I declare rough consensus to require TLS 1.3."
     async with mail_in(cloud, bus_service) as place:
-        source = Source(
-            created_at=CREATED,
-            id="list",
-            name="list",
-            source_type="upload",
-            url="",
-            settings={"chairs": chairs},
-        )
-        await place.clients.store.create(source, Session())
-        objected = mail(2, parent=0, body="I object. Many embedded devices cannot run it.")
-        await place.take_in(mail(0) + objected + mail(4, parent=0, body=said))
+        await place.clients.store.create(of_list(preset="ietf", **fields), Session())
+        call = mail(0, subject="Call for adoption: TLS 1.3", body=CALL)
+        await place.take_in(call + mail(4, parent=0, body=RULING))
         complete = await summarized(place)
         summary = await place.clients.store.read(Summary, complete.data.summary_id, ROOT, Session())
-        assert summary.metadata["has_consensus"] is ruled
+        thread = await place.clients.store.read(Thread, ROOT, ROOT, Session())
+        (published,) = await place.run(REPORTING, complete)
+        report = await place.clients.store.read(Report, published.data.report_id, ROOT, Session())
+        assert summary.reading
+        assert report.outcome == thread.outcome == summary.reading.outcome.shown
+        assert (report.outcome.tier == "said", report.outcome.basis == "ruled") == (ruled, ruled)
+        assert summary.metadata["has_consensus"] is report.has_consensus is ruled
+        assert ("Bo" in report.outcome.sentence) is ruled
+        assert (report.outcome.sentence == "No decision seen.") is not ruled
+
+
+async def test_what_is_stored_is_what_the_evaluation_reads_of_the_same_mails(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    archive = (SAMPLES / "tally.mbox").read_bytes()
+    (definition,) = [source for source in definitions_at(SAMPLES) if source["name"] == "tally"]
+    mails = {
+        parsed.node: parsed for parsed in parse_archive(io.BytesIO(archive)) if isinstance(parsed, ParsedMail)
+    }
+    async with mail_in(cloud, bus_service) as place:
+        source = of_list(preset=definition["preset"], roles=definition["roles"])
+        await place.clients.store.create(source, Session())
+        await place.take_in(archive)
+        stored = await place.stored("threads")
+        for thread in stored:
+            (complete,) = await place.run(SUMMARIZATION, event_of(request(thread_ids=[thread["id"]])))
+            found = await place.clients.store.read(Summary, complete.data.summary_id, thread["id"], Session())
+            members = [each for each in await place.stored("messages") if each["thread_id"] == thread["id"]]
+            order = sorted(
+                members, key=lambda each: (each["message_id"] != thread["root_message_id"], each["date"])
+            )
+            labelled = [thread_mail_of(mails[each["message_id"]]) for each in order]
+            assert found.reading
+            assert prediction_of("t", found.reading.reading()) == prediction_of(
+                "t", read_thread(labelled, read_profile(definition))
+            )
+        assert len(stored) > 5
 
 
 async def test_a_backend_that_the_app_does_not_have_is_refused(
@@ -340,19 +388,3 @@ async def test_a_backend_that_the_app_does_not_have_is_refused(
     async with mail_in(cloud, bus_service) as place:
         with pytest.raises(UnknownBackendError, match="llm_backend 'oracle'"):
             await place.run(SUMMARIZATION, event_of(request(llm_backend="oracle")))
-
-
-@pytest.mark.skipif(not DEFAULT_FOLDER.exists(), reason="the model is not built: make model")
-async def test_sentences_can_be_compared_by_the_embedding_model(
-    cloud: LocalCloud, bus_service: RunningService
-) -> None:
-    mails = THREAD + mail(5, parent=0, subject="", body="The handshake needs one round trip less than 1.2.")
-    texts = []
-    for _ in range(2):
-        async with mail_in(cloud, bus_service, SUMMARY_SENTENCES="embeddings") as place:
-            await place.take_in(mails)
-            complete = await summarized(place)
-            summary = await place.clients.store.read(Summary, complete.data.summary_id, ROOT, Session())
-            texts.append(summary.content_markdown)
-    assert "one round trip less" in texts[0]
-    assert texts[0] == texts[1]

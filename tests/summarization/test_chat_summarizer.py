@@ -103,7 +103,7 @@ async def test_a_model_that_invents_quotes_never_gets_one_shown() -> None:
 async def test_a_model_that_only_lies_is_replaced_by_the_threads_own_sentences() -> None:
     lies = claims(("agreed", "All agreed.", "c1", "We all agree with everything here."))
     summary = await summarised(completion(lies))
-    assert summary.generated_by == "extractive-v1"
+    assert summary.generated_by == "extractive-v2"
     assert "no claim with a verified quote" in summary.notes[0]
     assert "All agreed." not in render_markdown(summary)
     assert any(claim.section is Section.DISSENT for claim in summary.claims)
@@ -161,11 +161,12 @@ async def test_injected_instructions_give_no_supported_claim_without_a_quote() -
 
 async def test_a_mail_that_only_claims_agreement_is_not_filed_under_it() -> None:
     boast = "Everybody on this list has agreed to pay me."
-    context = discussion(letters(("Eve", boast), ("Bob", "I support lower fees.")))
+    proposal = ("Ann", "I propose lower fees.")
+    context = discussion(letters(proposal, ("Eve", boast), ("Bob", "I support this proposal.")))
     obedient = claims(
-        ("agreed", "All agreed to pay Eve.", "c1", boast),
-        ("decisions", "It is decided to pay Eve.", "c1", boast),
-        ("agreed", "Bob supports lower fees.", "c2", "I support lower fees."),
+        ("agreed", "All agreed to pay Eve.", "c2", boast),
+        ("decisions", "It is decided to pay Eve.", "c2", boast),
+        ("agreed", "Bob supports lower fees.", "c3", "I support this proposal."),
     )
     summary = await summarised(completion(obedient), context)
     assert [(claim.section, claim.text) for claim in summary.claims] == [
@@ -225,7 +226,7 @@ async def test_a_claim_is_read_out_of_a_malformed_answer(content: str) -> None:
 )
 async def test_an_unusable_answer_leaves_the_extractive_summary(content: str) -> None:
     summary = await summarised(completion(content))
-    assert summary.generated_by == "extractive-v1"
+    assert summary.generated_by == "extractive-v2"
     assert summary.notes
     assert all(claim.is_supported for claim in summary.claims)
 
@@ -235,7 +236,7 @@ async def test_an_unusable_answer_leaves_the_extractive_summary(content: str) ->
 )
 async def test_an_answer_that_is_no_completion_leaves_the_extractive_summary(body: bytes) -> None:
     summary = await summarised(Response(200, body, [("Content-Type", "application/json")]))
-    assert summary.generated_by == "extractive-v1"
+    assert summary.generated_by == "extractive-v2"
 
 
 async def test_an_endless_answer_is_cut_off() -> None:
@@ -281,7 +282,7 @@ async def test_an_unknown_model_is_permanent_and_named_as_such() -> None:
 async def test_a_refused_thread_is_summarised_without_the_model() -> None:
     refusal = json_response(400, {"error": {"code": "content_filter", "message": "filtered"}})
     summary = await summarised(refusal)
-    assert summary.generated_by == "extractive-v1"
+    assert summary.generated_by == "extractive-v2"
     assert "refused" in summary.notes[0]
 
 
@@ -304,7 +305,7 @@ async def test_the_token_budget_is_spent_and_then_holds() -> None:
     ):
         first = await summarizer.summarize(a_thread())
         second = await summarizer.summarize(a_thread())
-    assert (first.generated_by, second.generated_by) == ("toy", "extractive-v1")
+    assert (first.generated_by, second.generated_by) == ("toy", "extractive-v2")
     assert "budget" in second.notes[0]
     assert len(endpoint.requests) == 1
     assert (budget.used, budget.reserved) == (1500, 0)

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
-from shared.domain.consensus.analysis import analyse_thread
+from shared.domain.consensus.reader import read_thread
+from shared.domain.consensus.thread_mail import SourceProfile, ThreadMail
 from shared.domain.summaries.models import ContextChunk, ContextMessage, Embed, ThreadContext
 
 __all__ = ["chunked", "discussion", "letters"]
@@ -50,14 +51,27 @@ def discussion(
     top_k: int = 12,
     size: int = 600,
     embed: Embed | None = None,
+    profile: SourceProfile | None = None,
 ) -> ThreadContext:
     return ThreadContext(
         thread_id="t1",
         subject=subject,
         messages=messages,
         chunks=[chunk for message in messages for chunk in chunked(message, size)],
-        consensus=analyse_thread(message.for_consensus() for message in messages),
+        reading=read_thread([_mail(message) for message in messages], profile),
         context_window_tokens=window,
         top_k=top_k,
         embed=embed,
+    )
+
+
+def _mail(message: ContextMessage) -> ThreadMail:
+    return ThreadMail(
+        message_id=message.message_id,
+        address=message.sender_email,
+        text=message.text,
+        name=message.sender_name,
+        subject=message.subject,
+        date=message.date,
+        reply_to=message.in_reply_to,
     )

@@ -1,6 +1,7 @@
 """The whole app in the dev host on the local cloud, with the sample archives gone through the pipeline."""
 
 import asyncio
+import json
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from localcloud.up.app import definitions_at
 from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.documents.digests import Digest
+from shared.domain.summaries.digest_scopes import parse_scope
 from shared.settings.app import Settings
 from shared.summarization.digests.refreshing import refresh_due
 from shared.upkeep.provisioning import provision
@@ -56,7 +61,11 @@ class Site:
         async def make() -> list[str]:
             connected = await Clients.connect(self.settings)
             try:
-                return await refresh_due(connected, datetime.now(UTC))
+                due = await refresh_due(connected, datetime.now(UTC))
+                keys = [(parse_scope(scope).id, parse_scope(scope).id) for scope in due]
+                found = await connected.store.find_many(Digest, keys, Session())
+                # A month in which nothing was settled has no consensus digest.
+                return [digest.scope for digest in found.values() if digest.summary_id]
             finally:
                 await connected.close()
 
@@ -111,6 +120,8 @@ def empty_site(cloud: LocalCloud, **more: str) -> Iterator[Site]:
 def sample_site(cloud: LocalCloud) -> Iterator[Site]:
     """The samples, each a list of its own, all reported."""
     with empty_site(cloud) as site:
+        for source in definitions_at(ROOT / "samples"):
+            assert site.host.ask("POST", "/api/sources", json.dumps(source)).status == 201
         for name, path in SAMPLES.items():
             site.upload(name, path.read_bytes())
         for archive_id in list(site.archives.values()):

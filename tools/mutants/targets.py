@@ -36,7 +36,7 @@ def _lifecycle(name: str) -> Target:
 
 
 TARGETS = (
-    Target("shared/domain/consensus/verdict.py", ("tests/domain/consensus/test_verdict.py",), preload=()),
+    Target("shared/domain/consensus/votes.py", ("tests/domain/consensus/test_reading_votes.py",), preload=()),
     Target("shared/pipeline/retry/policies.py", (f"{_RETRY}/test_policies.py",)),
     Target("shared/pipeline/retry/delays.py", (f"{_RETRY}/test_delays.py",)),
     Target("shared/pipeline/retry/loops.py", (f"{_RETRY}/test_loops.py",)),
@@ -68,12 +68,6 @@ TARGETS = (
 )  # fmt: skip
 
 NAMED = (
-    NamedChange(
-        "shared/domain/consensus/verdict.py",
-        "rough consensus with three for each one against",
-        "ROUGH_RATIO = 4",
-        "ROUGH_RATIO = 3",
-    ),
     NamedChange(
         "shared/clients/cosmos/lease.py",
         "a lease renewed at three times its life",

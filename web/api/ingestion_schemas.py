@@ -7,6 +7,8 @@ from pydantic import Field, RootModel
 from shared.documents.archives import ArchiveStatus
 from shared.documents.base import UtcTime
 from shared.documents.operations import FetchedArchive, OperationStatus, RefusedFile
+from shared.documents.sources import SourceRole
+from shared.domain.consensus.thread_mail import Preset
 from shared.retrieval.read_models import ReadModel
 
 
@@ -74,6 +76,8 @@ class SourceItem(ReadModel):
     enabled: bool
     schedule: str | None
     settings: dict[str, Any]
+    preset: Preset
+    roles: list[SourceRole]
     cursor: dict[str, Any]
     last_fetch_at: UtcTime | None
     last_fetch_error: str | None

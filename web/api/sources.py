@@ -229,7 +229,7 @@ def _view_for(req: func.HttpRequest, connected: Clients) -> Callable[[Source], d
 
 def _shown(source: Source) -> dict[str, Any]:
     """Everything but the signature of its link: for operators, and for writers, who have a function key."""
-    shown = source.model_dump(mode="json", include=set(SourceItem.model_fields))
+    shown = source.model_dump(mode="json", by_alias=True, include=set(SourceItem.model_fields))
     return {**shown, "url": redacted_url(source.url), "links": _links(source)}
 
 

@@ -5,7 +5,8 @@ import asyncio
 import azure.functions as func
 
 from shared.clients.connections import clients
-from shared.domain.consensus.models import ConsensusType
+from shared.documents.reports import Report
+from shared.domain.consensus.reading import ConsensusType, OutcomeKind, Tier
 from shared.retrieval.latest import latest_digests, latest_reports, source_names
 from web.rendering import html_errors, show
 
@@ -13,6 +14,7 @@ blueprint = func.Blueprint()
 LATELY = 60
 SHOWN = 12
 DIGESTS = 6
+GROUPS = ("agreed", "rejected", "contested", "discussed")
 
 
 # In Azure an empty route means the function's name. This pattern matches only the root of the site.
@@ -26,15 +28,22 @@ async def home_page(req: func.HttpRequest) -> func.HttpResponse:
         latest_digests(connected, DIGESTS),
         source_names(connected),
     )
-    disputed = {ConsensusType.DISSENT, ConsensusType.MIXED}
-    undecided = [report for report in reports if not report.has_consensus]
+    groups = {name: [report for report in reports if _group(report) == name][:SHOWN] for name in GROUPS}
     return show(
         req,
         "pages/home.html",
-        agreed=[report for report in reports if report.has_consensus][:SHOWN],
-        contested=[report for report in undecided if report.consensus_type in disputed][:SHOWN],
-        open=[report for report in undecided if report.consensus_type not in disputed][:SHOWN],
+        groups=groups,
         digests=digests,
         sources=sources,
         nothing=not reports,
     )
+
+
+def _group(report: Report) -> str:
+    said = report.outcome.kind if report.outcome and report.outcome.tier is Tier.SAID else None
+    if report.has_consensus:
+        return "agreed"
+    if said is OutcomeKind.REJECTED:
+        return "rejected"
+    divided = report.consensus_type in {ConsensusType.DISSENT, ConsensusType.MIXED}
+    return "contested" if divided or said is OutcomeKind.CONTESTED else "discussed"

@@ -5,17 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from shared.documents.summaries import Summary, SummaryClaim
-from shared.domain.summaries.models import Citation, Section
+from shared.domain.summaries.markdown import HEADINGS
+from shared.domain.summaries.models import Citation
 from web.formatting import STANCES, stance_shares
 
-HEADINGS = {
-    Section.AGREED.value: "In support",
-    Section.DISSENT.value: "Objections",
-    Section.DECISIONS.value: "Decisions",
-    Section.PROPOSALS.value: "Proposals",
-    Section.OPEN_ISSUES.value: "Open issues",
-    Section.KEY_POINTS.value: "Key points",
-}
+_SECTIONS = {section.value: heading for section, heading in HEADINGS.items()}
 
 
 @dataclass(frozen=True)
@@ -74,8 +68,8 @@ def _sections(summary: Summary, footnotes: Sequence[Footnote]) -> list[tuple[str
         cited = [footnotes[index] for index in claim.citations if index < len(footnotes)]
         if cited:  # a claim without a citation is not shown
             by_section.setdefault(claim.section, []).append(CitedClaim(claim, cited))
-    order = [*(name for name in HEADINGS if name in by_section), *(set(by_section) - set(HEADINGS))]
-    return [(HEADINGS.get(name, name.capitalize()), by_section[name]) for name in order]
+    order = [*(name for name in _SECTIONS if name in by_section), *(set(by_section) - set(_SECTIONS))]
+    return [(_SECTIONS.get(name, name.capitalize()), by_section[name]) for name in order]
 
 
 def _people(summary: Summary, addresses: Mapping[str, str | None]) -> list[tuple[str, str, list[Person]]]:

@@ -11,6 +11,7 @@ from shared.documents.messages import Message
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary, SummaryStance
 from shared.documents.threads import Thread
+from shared.domain.consensus.language import ENGLISH, UNKNOWN, language_of
 from shared.retrieval.conversation import Placed, in_reading_order
 from shared.retrieval.links import page_of
 from web.pages.message_body import Block, TextMark, body_blocks, is_cut, marks_of_citation, marks_of_stance
@@ -19,7 +20,7 @@ from web.problems import bad_parameter
 
 MESSAGES_A_PAGE = 400
 DEEPEST = 8  # replies below this depth are not indented further
-SHOWN_STANCES = frozenset({"support", "objection", "question"})
+SHOWN_STANCES = frozenset({"support", "objection"})
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,12 @@ class MessageView:
     @property
     def indent(self) -> int:
         return min(self.placed.depth, DEEPEST)
+
+    @property
+    def lang(self) -> str | None:
+        """The code of its language where that is another than the page's."""
+        code = language_of(self.message.body_normalized)
+        return None if code in {ENGLISH, UNKNOWN} else code
 
     @property
     def shows_stance(self) -> bool:

@@ -31,8 +31,8 @@ REPORTS_OF_THREAD = NamedQuery("reports_of_thread", "reports", "SELECT * FROM c 
 LATEST_REPORT_TITLES = NamedQuery(
     "reports_lately",
     "reports",
-    "SELECT TOP @limit c.id, c.title, c.source, c.summary_type, c.consensus_type, c.published_at"
-    " FROM c WHERE (IS_NULL(@source) OR c.source = @source)"
+    "SELECT TOP @limit c.id, c.title, c.source, c.summary_type, c.consensus_type, c.outcome,"
+    " c.published_at FROM c WHERE (IS_NULL(@source) OR c.source = @source)"
     " AND (NOT IS_DEFINED(c.outdated) OR c.outdated = false)"
     " ORDER BY c.published_at DESC",
     ALL,

@@ -7,7 +7,7 @@ from shared.documents.threads import Thread
 
 _WITH_SUMMARY = (
     "SELECT c.id, c.root_message_id, c.archive_id, c.subject, c.summary_id, c.message_count, c.participants,"
-    " c.has_consensus, c.consensus_type, c.first_message_date, c.last_message_date FROM c"
+    " c.has_consensus, c.consensus_type, c.outcome, c.first_message_date, c.last_message_date FROM c"
     " WHERE IS_NULL(c.merged_into) AND NOT IS_NULL(c.summary_id)"
 )
 

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from shared.domain.consensus.models import Evidence
-from shared.domain.consensus.sentences import own_sentences
+from shared.domain.consensus.own_sentences import own_sentences
+from shared.domain.consensus.reading import SentenceCitation
 from shared.domain.summaries.models import Citation, Claim, ContextChunk, ContextMessage
 
 MAX_QUOTE_CHARS = 600
@@ -30,7 +30,8 @@ def is_long_enough(quote: str, text: str) -> bool:
     if len(words.split()) >= _MIN_WORDS:
         return True
     return any(
-        " ".join(sentence.text.split()).strip(".!") == words.strip(".!") for sentence in own_sentences(text)
+        " ".join(sentence.text.split()).strip(".!") == words.strip(".!")
+        for sentence in own_sentences(text, (), 0)
     )
 
 
@@ -55,7 +56,10 @@ def verified(
 
 
 def cite(
-    evidence: Evidence, message: ContextMessage, chunks: Iterable[ContextChunk], relevance: float = 1.0
+    evidence: SentenceCitation,
+    message: ContextMessage,
+    chunks: Iterable[ContextChunk],
+    relevance: float = 1.0,
 ) -> Citation | None:
     """A citation of a sentence: of all of it where one chunk holds it, else of as much as one holds."""
     quote = _shortened(evidence.quote)

@@ -2,26 +2,45 @@
 
 from dataclasses import replace
 
-from shared.domain.consensus.models import CallKind, Stance, ThreadConsensus
+from shared.domain.consensus.reading import PositionStance, SentenceCitation, ThreadReading, Tier
 from shared.domain.summaries.models import Claim, Section
 
-_OUTCOMES = (CallKind.DECLARED, CallKind.DECLARED_AGAINST, CallKind.NO_CONSENSUS)
+
+def move_to_allowed_section(claim: Claim, reading: ThreadReading) -> Claim:
+    """The claim, in a weaker section where the reading does not say as much of any mail that it cites."""
+    section = claim.section
+    while (bearing := _bearing(section, reading)) is not None:
+        messages = {sentence.message_id for sentence in bearing}
+        if any(citation.message_id in messages for citation in claim.citations):
+            break
+        section = _WEAKER[section]
+    return claim if section is claim.section else replace(claim, section=section)
 
 
-def move_to_allowed_section(claim: Claim, consensus: ThreadConsensus) -> Claim:
-    """The claim, moved to the key points where none of the mails it cites was found to agree or decide."""
-    allowed = _messages(claim.section, consensus)
-    if allowed is None or any(citation.message_key in allowed for citation in claim.citations):
-        return claim
-    return replace(claim, section=Section.KEY_POINTS)
+_WEAKER = {
+    Section.AGREED: Section.KEY_POINTS,
+    Section.DISSENT: Section.CONCERNS,
+    Section.DECISIONS: Section.POSSIBLE_DECISIONS,
+    Section.POSSIBLE_DECISIONS: Section.KEY_POINTS,
+}
 
 
-def _messages(section: Section, consensus: ThreadConsensus) -> set[str] | None:
-    """The messages that can bear a claim of this section; None where any can."""
-    ruled = {call.evidence.message_key for call in consensus.calls if call.kind in _OUTCOMES}
-    decided = ruled | {statement.evidence.message_key for statement in consensus.decisions}
-    if section is Section.DECISIONS:
-        return decided
+def _bearing(section: Section, reading: ThreadReading) -> list[SentenceCitation] | None:
+    """The sentences that can bear a claim of this section; None where any can."""
     if section is Section.AGREED:
-        return decided | {s.message_key for s in consensus.stances if s.stance is Stance.SUPPORT}
+        return said_positions(reading, PositionStance.SUPPORT)
+    if section is Section.DISSENT:
+        return said_positions(reading, PositionStance.OPPOSE)
+    if section is Section.DECISIONS:
+        return [decision.citation for decision in reading.decisions if decision.tier is Tier.SAID]
+    if section is Section.POSSIBLE_DECISIONS:
+        return [decision.citation for decision in reading.decisions]
     return None
+
+
+def said_positions(reading: ThreadReading, stance: PositionStance) -> list[SentenceCitation]:
+    return [
+        position.citation
+        for position in reading.positions
+        if position.tier is Tier.SAID and position.stance is stance
+    ]

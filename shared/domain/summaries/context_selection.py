@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from shared.domain.summaries.citations import find_quote
 from shared.domain.summaries.mmr import Bounds, pick_diverse
 from shared.domain.summaries.models import ContextChunk, ContextMessage, ThreadContext
 from shared.domain.summaries.tfidf import Matrix, centroid, tfidf
@@ -83,15 +84,17 @@ def _required(
 
 
 def _stance_chunks(context: ThreadContext, chunks: Sequence[ContextChunk]) -> set[int]:
-    """The chunks that show where a participant stands."""
-    shown = {(p.evidence.message_key, p.evidence.quote) for p in context.consensus.participants if p.evidence}
+    """The chunks that show where a participant stands, or what they object to."""
+    reading = context.reading
+    keys = {message.message_id: message.key for message in context.messages}
     quotes: dict[str, list[str]] = {}
-    for key, quote in shown:
-        quotes.setdefault(key, []).append(quote)
+    citations = [position.citation for position in reading.positions]
+    for citation in [*citations, *(objection.citation for objection in reading.objections)]:
+        quotes.setdefault(keys.get(citation.message_id, ""), []).append(citation.quote)
     return {
         index
         for index, chunk in enumerate(chunks)
-        if any(quote in chunk.text for quote in quotes.get(chunk.message_key, ()))
+        if any(find_quote(quote, chunk.text) for quote in quotes.get(chunk.message_key, ()))
     }
 
 

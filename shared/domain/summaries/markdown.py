@@ -2,16 +2,24 @@
 
 import re
 
-from shared.domain.consensus.models import Participant, Stance, StanceCounts
+from shared.domain.consensus.reading import ConsensusBasis, ThreadReading, Tier
 from shared.domain.summaries.models import Citation, Claim, Section, ThreadSummary
 
-_HEADINGS = {
-    Section.AGREED: "What was agreed, and by whom",
-    Section.DISSENT: "Dissent",
+HEADINGS = {
+    Section.AGREED: "In support",
+    Section.DISSENT: "Objections",
     Section.DECISIONS: "Decisions",
-    Section.PROPOSALS: "Proposals",
+    Section.POSSIBLE_DECISIONS: "Possible decisions",
+    Section.PROPOSALS: "Proposal",
+    Section.CONCERNS: "Concerns raised",
     Section.OPEN_ISSUES: "Open issues",
     Section.KEY_POINTS: "Key points",
+}
+BASES = {
+    ConsensusBasis.RULED: "Decided by one whom the list names for it.",
+    ConsensusBasis.CALLED: "A call or vote was closed with this result.",
+    ConsensusBasis.COUNTED: "Counted from what people say; nobody declared it.",
+    ConsensusBasis.UNKNOWN: "",
 }
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#|~!$^:])")
 _LINE_START = re.compile(r"^([-+=.]|\d+(?=[.)]))")
@@ -29,11 +37,11 @@ def escape_markdown(text: str) -> str:
 def render_markdown(summary: ThreadSummary) -> str:
     """The summary with numbered citations. A claim without a verified citation does not appear."""
     numbers = {_identity(citation): number for number, citation in enumerate(summary.citations, 1)}
-    lines = [f"# {escape_markdown(summary.title)}", "", _verdict(summary), ""]
-    for section, heading in _HEADINGS.items():
+    lines = [f"# {escape_markdown(summary.title)}", "", *_outcome(summary)]
+    for section in HEADINGS:
         claims = [claim for claim in summary.claims if claim.section is section and claim.is_supported]
-        if claims or section in (Section.AGREED, Section.DISSENT):
-            lines += [f"## {heading}", "", *_opening(section, summary), *_items(claims, numbers), ""]
+        if claims:
+            lines += [f"## {_heading(section, summary.reading)}", "", *_items(claims, numbers), ""]
     lines += ["## Citations", "", *_sources(summary), ""]
     lines += [f"*{escape_markdown(note)}*" for note in summary.notes]
     return "\n".join(lines).rstrip() + "\n"
@@ -43,28 +51,18 @@ def _identity(citation: Citation) -> tuple[str, str]:
     return citation.chunk_id, citation.quote
 
 
-def _verdict(summary: ThreadSummary) -> str:
-    found = summary.consensus
-    said = "Consensus" if found.has_consensus else "No consensus"
-    kind = f" ({found.consensus_type.value})" if found.consensus_type else ""
-    return f"**{said}{kind}**: {escape_markdown(found.reason)}, {_others(found.counts)}."
+def _outcome(summary: ThreadSummary) -> list[str]:
+    """What came of it, in one sentence, and what that stands on."""
+    outcome = summary.reading.outcome
+    basis = BASES[outcome.basis] if outcome.tier is Tier.SAID else ""
+    return [f"**{escape_markdown(outcome.sentence)}**{f' {basis}' if basis else ''}", ""]
 
 
-def _others(counts: StanceCounts) -> str:
-    return f"{counts.neutral + counts.question + counts.unclear} without a clear stance"
-
-
-def _opening(section: Section, summary: ThreadSummary) -> list[str]:
-    if section not in (Section.AGREED, Section.DISSENT):
-        return []
-    stance = Stance.SUPPORT if section is Section.AGREED else Stance.OBJECTION
-    names = [_name(person) for person in summary.consensus.participants if person.stance is stance]
-    verb = "In support" if section is Section.AGREED else "Objecting"
-    return [f"{verb}: {', '.join(names) if names else 'nobody'}.", ""]
-
-
-def _name(person: Participant) -> str:
-    return escape_markdown(person.name or person.email or "unknown sender")
+def _heading(section: Section, reading: ThreadReading) -> str:
+    """Support is agreement only where something was agreed."""
+    if section is Section.AGREED and reading.has_consensus:
+        return "What was agreed, and by whom"
+    return HEADINGS[section]
 
 
 def _items(claims: list[Claim], numbers: dict[tuple[str, str], int]) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.domain.consensus.models import ConsensusMessage, ThreadConsensus
+from shared.domain.consensus.reading import ThreadReading
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """Texts to normalised vectors, one row each."""
@@ -41,9 +41,15 @@ class Section(StrEnum):
     """Where a claim stands in a summary, in the order of reading."""
 
     AGREED = "agreed"
+    """People who say that they support it."""
     DISSENT = "dissent"
+    """People who say that they object."""
     DECISIONS = "decisions"
+    """By one whom the source names as deciding."""
+    POSSIBLE_DECISIONS = "possible decisions"
     PROPOSALS = "proposals"
+    CONCERNS = "concerns"
+    """Remarks against it; whether their writers object is not said."""
     OPEN_ISSUES = "open issues"
     KEY_POINTS = "key points"
 
@@ -64,17 +70,6 @@ class ContextMessage:
     @property
     def speaker(self) -> str:
         return self.sender_name or self.sender_email or "unknown sender"
-
-    def for_consensus(self) -> ConsensusMessage:
-        return ConsensusMessage(
-            key=self.key,
-            sender_email=self.sender_email,
-            text=self.text,
-            sender_name=self.sender_name,
-            date=self.date,
-            message_id=self.message_id,
-            in_reply_to=self.in_reply_to,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +92,7 @@ class ThreadContext:
     subject: str
     messages: Sequence[ContextMessage]
     chunks: Sequence[ContextChunk]
-    consensus: ThreadConsensus
+    reading: ThreadReading
     context_window_tokens: int = 3000
     top_k: int = 12
     embed: Embed | None = field(default=None, compare=False)
@@ -139,7 +134,7 @@ class ThreadSummary:
     title: str
     claims: tuple[Claim, ...]
     generated_by: str
-    consensus: ThreadConsensus
+    reading: ThreadReading
     rejected: tuple[Claim, ...] = ()
     """Claims of a model whose quotes were not found: kept to be counted and looked at, never shown."""
     notes: tuple[str, ...] = ()

@@ -102,6 +102,7 @@ async def thread_summarized(store: Store, thread: Thread, summary: Summary, sess
         "summary_id": summary.id,
         "has_consensus": summary.metadata["has_consensus"],
         "consensus_type": summary.metadata["consensus_type"],
+        "outcome": summary.reading.outcome.shown.model_dump(mode="json") if summary.reading else None,
     }
     done = Patch(
         thread.id, thread.id, set={**said, "status": ProcessingStatus.PROCESSED.value, "lastError": None}

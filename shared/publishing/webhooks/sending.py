@@ -56,8 +56,8 @@ def payload(report: Report, public_url: str) -> bytes:
         name: stored[name]
         for name in (
             "report_id", "summary_id", "summary_type", "scope", "thread_id", "thread_ids", "source", "title",
-            "published_at", "has_consensus", "consensus_type", "counts", "draft_mentions",
-            "first_message_date", "last_message_date",
+            "published_at", "has_consensus", "consensus_type", "outcome", "counts",
+            "draft_mentions", "first_message_date", "last_message_date",
         )
     }  # fmt: skip
     body = {"event": "report.published", **facts, "url": f"{public_url.rstrip('/')}{path}"}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shared.documents.summaries import SummaryClaim
-from shared.domain.consensus.models import ConsensusType
+from shared.domain.consensus.reading import ConsensusType
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.digest_scopes import DigestScope
 from shared.domain.summaries.markdown import escape_markdown
@@ -15,7 +15,10 @@ from shared.summarization.digests.selection import DigestThread, Selected
 
 CLAIMS = {SummaryType.WEEKLY: 3, SummaryType.CONSENSUS: 5, SummaryType.DRAFT_FOCUSED: 4}
 """Of each thread."""
-_ORDER = ("decisions", "dissent", "agreed", "open issues", "proposals", "key points")
+_ORDER = (
+    "decisions", "dissent", "agreed", "possible decisions", "concerns", "open issues", "proposals",
+    "key points",
+)  # fmt: skip
 _REACHED, _CONTESTED, _OTHER = "Consensus", "Contested", "Discussed"
 
 
@@ -80,11 +83,11 @@ def _group(entry: DigestThread) -> str:
 
 
 def _thread_lines(entry: DigestThread, composed: Composed, claims: Sequence[int]) -> list[str]:
-    counts = entry.summary.counts
-    tally = f"{counts.get('support', 0)} in support, {counts.get('objection', 0)} objecting"
     people = len(entry.thread.participants)
-    statistics = f"{_many(entry.thread.message_count, 'message')}, {_many(people, 'participant')}; {tally}."
-    lines = [f"### {escape_markdown(entry.summary.title)}", "", statistics, ""]
+    statistics = f"{_many(entry.thread.message_count, 'message')}, {_many(people, 'participant')}."
+    reading = entry.summary.reading
+    outcome = [f"**{escape_markdown(reading.outcome.sentence)}**", ""] if reading else []
+    lines = [f"### {escape_markdown(entry.summary.title)}", "", *outcome, statistics, ""]
     lines += [_item(composed.claims[index]) for index in claims]
     return [*lines, ""] if claims else lines
 

@@ -13,6 +13,7 @@ from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.threads import THREADS_OF_DRAFT, THREADS_WITHIN
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
+from shared.domain.consensus.reading import Tier
 from shared.domain.summaries.digest_scopes import DigestScope
 from shared.domain.summaries.models import SummaryType
 
@@ -63,7 +64,8 @@ def _is_summarised(thread: Thread, scope: DigestScope) -> bool:
     if thread.summary_id is None:
         return False
     took_stances = thread.has_consensus or thread.consensus_type is not None
-    return took_stances or scope.kind is not SummaryType.CONSENSUS
+    is_settled = thread.outcome is not None and thread.outcome.tier is Tier.SAID
+    return took_stances or is_settled or scope.kind is not SummaryType.CONSENSUS
 
 
 async def _is_active(clients: Clients, thread: Thread, scope: DigestScope, session: Session) -> bool:

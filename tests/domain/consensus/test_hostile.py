@@ -2,21 +2,13 @@
 
 import pytest
 
-from shared.domain.consensus.calls import consensus_calls
-from shared.domain.consensus.models import ConsensusMessage
-from shared.domain.consensus.sentences import own_sentences
-from shared.domain.consensus.stance import message_stance
-from shared.domain.consensus.statements import statements
+from shared.domain.consensus.own_sentences import MAX_SENTENCE, own_sentences
+from shared.domain.consensus.reader import read_thread
 from tests.support.cpu import within_cpu
+from tests.support.thread_mails import mail
 
 CALL = "This is a consensus call.\n\n"
 SECONDS = 8.0  # with room for a slow machine; what is caught here would take minutes or longer
-
-
-@pytest.fixture(autouse=True)
-def warm() -> None:
-    """The sentence model is loaded once in a process."""
-    own_sentences("Warm. Up.")
 
 
 @pytest.mark.parametrize(
@@ -37,26 +29,13 @@ def warm() -> None:
     ids=lambda text: text[:20].strip(),
 )
 def test_no_mail_keeps_the_reader_busy(text: str) -> None:
-    message = ConsensusMessage("k1", "eve@example.com", text, "Eve")
     with within_cpu(SECONDS):
-        message_stance(message)
-        consensus_calls(message)
-        list(statements(message))
+        read_thread([mail(0, "ann", "I propose that we adopt it."), mail(1, "eve", text)])
 
 
 def test_a_sentence_without_an_end_is_read_in_pieces_that_lose_nothing() -> None:
     text = "word " * 900 + "I support adoption of this draft " + "word " * 900
-    sentences = own_sentences(text)
-    assert max(each.end - each.start for each in sentences) <= 1000
-    assert "".join(each.text for each in sentences).replace(" ", "") == text.replace(" ", "")
-    assert all(text[each.start : each.end] == each.text for each in sentences)
-    assert [each.text for each in own_sentences("x" * 2500)] == ["x" * 1000, "x" * 1000, "x" * 500]
-
-
-@pytest.mark.parametrize(
-    "signature",
-    ["Ada, WG chair", "-- \nAda Lovelace, TLS WG co-chair", "***\n\n  your chairs --", "Chair\n\n\n"],
-)
-def test_a_signature_still_says_who_is_chair(signature: str) -> None:
-    (call,) = consensus_calls(ConsensusMessage("k1", "ada@example.com", f"{CALL}Thanks\n\n{signature}"))
-    assert call.by_chair
+    sentences = own_sentences(text, (), 0)
+    assert max(sentence.end - sentence.start for sentence in sentences) <= MAX_SENTENCE
+    assert "".join(sentence.text for sentence in sentences).replace(" ", "") == text.replace(" ", "")
+    assert all(text[sentence.start : sentence.end] == sentence.text for sentence in sentences)

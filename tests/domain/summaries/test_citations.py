@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.domain.consensus.models import Evidence
+from shared.domain.consensus.reading import SentenceCitation
 from shared.domain.summaries.citations import MAX_QUOTE_CHARS, cite, find_quote, verified, verify_stored
 from shared.domain.summaries.models import Citation, ContextChunk, ContextMessage
 from tests.support.properties import STEADY
@@ -83,20 +83,22 @@ def test_a_sentence_over_the_edge_of_a_chunk_is_cited_as_far_as_one_chunk_holds_
         ContextChunk("c1", "k1", 0, "Hello. We cannot adopt this because nobody", 9),
         ContextChunk("c2", "k1", 1, "has ever implemented any of it.", 9),
     ]
-    citation = cite(Evidence("k1", 7, 7 + len(sentence), sentence), MESSAGE, chunks)
+    citation = cite(SentenceCitation("k1", 7, 7 + len(sentence), sentence), MESSAGE, chunks)
     assert citation is not None
     assert citation.quote == "We cannot adopt this because nobody"
     assert verify_stored([citation], {chunk.chunk_id: chunk.text for chunk in chunks}) == []
 
 
 def test_a_sentence_in_no_chunk_is_not_cited() -> None:
-    assert cite(Evidence("k1", 0, 5, "This was never written anywhere."), MESSAGE, [CHUNK]) is None
+    assert cite(SentenceCitation("k1", 0, 5, "This was never written anywhere."), MESSAGE, [CHUNK]) is None
 
 
 def test_an_endless_sentence_is_cited_by_its_beginning() -> None:
     text = "word " * 1000
     message = ContextMessage("k1", "<1@example.com>", "bob@example.com", text)
-    citation = cite(Evidence("k1", 0, len(text), text), message, [ContextChunk("c1", "k1", 0, text, 1000)])
+    citation = cite(
+        SentenceCitation("k1", 0, len(text), text), message, [ContextChunk("c1", "k1", 0, text, 1000)]
+    )
     assert citation is not None
     assert len(citation.quote) <= MAX_QUOTE_CHARS
 

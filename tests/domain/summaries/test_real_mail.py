@@ -46,10 +46,10 @@ def check(path: Path) -> int:
     cited = 0
     for messages in threads_of(path):
         context = discussion(messages, subject=messages[0].subject)
-        texts = {message.key: message.text for message in messages}
-        for stance in context.consensus.stances:
-            if evidence := stance.evidence:
-                assert texts[evidence.message_key][evidence.start : evidence.end] == evidence.quote
+        texts = {message.message_id: message.text for message in messages}
+        for position in context.reading.positions:
+            place = position.citation
+            assert " ".join(texts[place.message_id][place.start : place.end].split()) == place.quote
         summary = ExtractiveSummarizer().summary(context)
         assert (
             verify_stored(summary.citations, {chunk.chunk_id: chunk.text for chunk in context.chunks}) == []

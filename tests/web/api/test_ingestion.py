@@ -307,6 +307,37 @@ def test_a_login_stays_with_its_server_or_is_given_again(
     assert host.ask("PATCH", mailbox, json.dumps(changes)).status == 200
 
 
+ROLE = {"person": "ann@example.org", "name": "Ann", "role": "chair", "from": "2024-01-01", "until": None}
+
+
+def test_a_source_names_whose_word_decides_and_in_which_custom(host: Host, tag: str) -> None:
+    definition = {"name": f"roles-{tag}", **HTTP, "preset": "ietf", "roles": [ROLE]}
+    created = post(host, "/api/sources", definition)
+    assert (created.status, created.json()["preset"], created.json()["roles"]) == (201, "ietf", [ROLE])
+    path = f"/api/sources/roles-{tag}"
+    kept = host.ask("PATCH", path, json.dumps({"enabled": False})).json()
+    assert (kept["preset"], kept["roles"]) == ("ietf", [ROLE])
+    assert "roles" not in host.get(path).json()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "fault"),
+    [
+        ("preset", "rfc", "preset"),
+        ("roles", [{"person": "ann", "role": "chair"}], "/roles/0/person"),
+        ("roles", [{"person": "ann@example.org"}], "/roles/0/role"),
+        ("roles", [{**ROLE, "from": "soon"}], "/roles/0/from"),
+        ("roles", [{**ROLE, "until": "2023-12-31"}], "2023-12-31 is before from: 2024-01-01"),
+    ],
+)
+def test_a_role_that_cannot_be_is_refused_by_its_place(
+    host: Host, tag: str, field: str, value: Any, fault: str
+) -> None:
+    answer = post(host, "/api/sources", {"name": f"bad-{tag}", **HTTP, field: value})
+    assert answer.status == 422
+    assert fault in answer.text
+
+
 def test_what_a_sources_link_is_signed_with_is_shown_to_nobody_and_survives_a_change(
     host: Host, tag: str
 ) -> None:

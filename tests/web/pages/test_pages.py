@@ -56,9 +56,12 @@ def test_every_page_is_well_formed_and_every_address_on_it_leads_somewhere(site:
 
 def test_home_tells_what_was_agreed_and_what_is_contested(site: Site) -> None:
     text = page(site, "/").text
-    assert text.index("Agreed") < text.index("Lifetime of a receipt") < text.index("Contested")
-    assert text.index("Agreed") < text.index("Rough consensus") < text.index("Contested")
-    assert text.index("Contested") < text.index("Mandatory-to-implement")
+    assert text.index("Agreed") < text.index("Call for adoption") < text.index("Turned down")
+    assert text.index("Turned down") < text.index("Renaming") < text.index("Contested")
+    assert text.index("Contested") < text.index("Mandatory-to-implement") < text.index("Discussed")
+    assert text.index("Discussed") < text.index("Lifetime of a receipt")
+    assert "by Tomasz Wieczorek (chair)" in text
+    assert "no consensus" not in text.lower()
     for name in ("slowmail", "tally"):
         assert name in text
 
@@ -84,10 +87,23 @@ def test_a_citation_in_a_report_leads_to_the_mark_on_the_threads_page(site: Site
 
 
 def test_people_stand_under_their_stances(site: Site) -> None:
-    found = page(site, site.thread("Consensus call: remove the compression")["links"]["page"])
-    counts = site.json(site.thread("Consensus call: remove the compression")["links"]["report"])["counts"]
+    thread = site.thread("Mandatory-to-implement signature")
+    found, counts = page(site, thread["links"]["page"]), site.json(thread["links"]["report"])["counts"]
     assert f"{counts['support']} in support" in found.text
     assert f"{counts['objection']} objecting" in found.text
+
+
+def test_a_page_leads_with_what_came_of_it_and_with_no_more_than_is_said(site: Site) -> None:
+    ruled, quiet = site.thread("Call for adoption"), site.thread("Working group last call")
+    for kind in ("page", "report"):
+        address = ruled["links"][kind].replace("/api/", "/")
+        text = page(site, address).text
+        assert ruled["outcome"]["sentence"] in text
+        assert "Decided by one whom the list names for it." in text
+        text = page(site, quiet["links"][kind].replace("/api/", "/")).text
+        assert "No decision seen" in text
+        assert "What people said is quoted below." in text
+        assert "agreed" not in text.split("Quotes")[0].split("Messages")[0].lower()
 
 
 def test_search_shows_passages_facets_and_pages(site: Site) -> None:

@@ -1,0 +1,230 @@
+"""The reader against labelled threads: `python -m evaluation.consensus`.
+
+Runs a folder's mboxes through the mail parser and the reader, as the pipeline does, and prints how right it
+was, by list and by rule, with 95 % intervals. Without `--labels` the corpora of the data folder are read,
+read and unread folds apart, and held against `evaluation/floors.json`. With `--labels FOLDER` any folder
+that is laid out alike is read, without floors; `--predictions FILE` keeps what was said.
+"""
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evaluation.consensus_corpus import CorpusError, LabelledThread, read_corpus
+from evaluation.consensus_folds import is_unread
+from evaluation.consensus_scores import figures, score_threads, wilson
+from evaluation.data import MissingDataError, corpus_files
+from shared.domain.consensus.reader import read_thread
+from shared.domain.consensus.reading import SentenceCitation, ThreadReading, Tier
+
+__all__ = ["ScoredThread", "below_floors", "main", "prediction_of", "score_corpus"]
+
+_FLOORS = Path(__file__).with_name("floors.json")
+_COUNTED = {"support", "oppose"}
+
+
+@dataclass(frozen=True)
+class ScoredThread:
+    source: str
+    thread: str
+    row: Counter[str]
+
+
+def prediction_of(thread: str, reading: ThreadReading) -> dict[str, Any]:
+    """What the reader says, in the labels' format: what it does not say is left out."""
+    said = [one for one in reading.positions if one.tier is Tier.SAID]
+    shown = {_place(one.citation) for one in said}
+    return {
+        "thread": thread,
+        "genre": reading.genre.kind.value if reading.genre.tier is Tier.SAID else None,
+        "outcome": reading.outcome.kind.value if reading.outcome.tier is Tier.SAID else None,
+        "outcome_text": reading.outcome.sentence,
+        "outcome_rule": reading.outcome.rule,
+        "names_a_person": reading.outcome.authority is not None,
+        "has_consensus": reading.has_consensus,
+        "consensus_type": reading.consensus_type,
+        "basis": reading.basis.value,
+        "positions": [
+            {"person": one.person, "stance": one.stance.value, "rule": one.rule, **_quote(one.citation)}
+            for one in said
+        ],
+        "objections": _once((one.citation for one in reading.objections), shown),
+        "decisions": _once((one.citation for one in reading.decisions), shown),
+        "open_issues": _once(reading.open_issues, shown),
+        "points": _once(reading.key_points, shown),
+    }
+
+
+def _place(citation: SentenceCitation) -> tuple[str, int]:
+    return citation.message_id, citation.start
+
+
+def _quote(citation: SentenceCitation) -> dict[str, str]:
+    return {"message_id": citation.message_id.strip("<>"), "quote": citation.quote}
+
+
+def _once(citations: Iterable[SentenceCitation], shown: set[tuple[str, int]]) -> list[dict[str, str]]:
+    """Each citation; one whose sentence was shown before names its message only."""
+    found = []
+    for citation in citations:
+        quote = _quote(citation)
+        if _place(citation) in shown:
+            del quote["quote"]
+        shown.add(_place(citation))
+        found.append(quote)
+    return found
+
+
+def score_corpus(
+    threads: Sequence[LabelledThread], predictions: Sequence[dict[str, Any]]
+) -> list[ScoredThread]:
+    labels = [thread.label for thread in threads]
+    rows = score_threads(labels, predictions)
+    by_thread = {prediction["thread"]: prediction for prediction in predictions}
+    for label, row in zip(labels, rows, strict=True):
+        prediction = by_thread.get(label["thread"], {})
+        names = bool(prediction.get("names_a_person"))
+        row.update(named=names, named_right=names and prediction.get("outcome") == label["outcome"])
+    return [
+        ScoredThread(label.get("source", ""), label["thread"], row)
+        for label, row in zip(labels, rows, strict=True)
+    ]
+
+
+def _read_all(folder: Path) -> tuple[list[LabelledThread], list[dict[str, Any]]]:
+    threads = read_corpus(folder)
+    return threads, [
+        prediction_of(one.label["thread"], read_thread(one.mails, one.profile)) for one in threads
+    ]
+
+
+def _total(scored: Iterable[ScoredThread]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for one in scored:
+        total.update(one.row)
+    return total
+
+
+_MEASURES: tuple[tuple[str, str, str], ...] = (
+    ("genre where said", "genre", "genre_said"),
+    ("outcome where said", "outcome", "outcome_said"),
+    ("outcome naming a person", "named_right", "named"),
+    ("has_consensus precision", "c_tp", "c_p"),
+    ("has_consensus recall", "c_tp", "c_g"),
+    ("positions precision", "pos_tp", "pos_p"),
+    ("positions recall", "pos_tp", "pos_g"),
+    ("decisions precision", "dec_tp", "dec_p"),
+    ("decisions recall", "dec_tp", "dec_g"),
+    ("objections precision", "obj_tp", "obj_p"),
+    ("objections recall", "obj_tp", "obj_g"),
+    ("key points shown", "key_s", "key_g"),
+)
+
+
+def _print_table(title: str, scored: Sequence[ScoredThread]) -> None:
+    print(f"\n## {title}: {len(scored)} threads")
+    sources = sorted({one.source for one in scored})
+    for source in [*sources, "all"] if len(sources) > 1 else ["all"]:
+        total = _total(one for one in scored if source in {"all", one.source})
+        print(
+            f"{source}: {total['threads']} threads, {total['shown'] / max(1, total['threads']):.1f} "
+            f"sentences shown each"
+        )
+        for name, right, of in _MEASURES:
+            low, high = wilson(total[right], total[of])
+            share = total[right] / total[of] if total[of] else 0.0
+            print(f"   {name:26} {share:.2f} [{low:.2f}, {high:.2f}]  {total[right]} of {total[of]}")
+        wrong = (("inverted", "inverted"), ("proposer counted", "proposer_counted"), ("invented", "invented"))
+        print("   " + ", ".join(f"{name} {total[key]}" for name, key in wrong))
+
+
+def _print_rules(threads: Sequence[LabelledThread], predictions: Sequence[dict[str, Any]]) -> None:
+    """Precision by the rule on which something was said: the table that decides which rules are said."""
+    right: Counter[str] = Counter()
+    said: Counter[str] = Counter()
+    ended: Counter[str] = Counter()
+    ended_right: Counter[str] = Counter()
+    for thread, prediction in zip(threads, predictions, strict=True):
+        if prediction["outcome"]:
+            ended[prediction["outcome_rule"]] += 1
+            ended_right[prediction["outcome_rule"]] += prediction["outcome"] == thread.label["outcome"]
+        gold = {one["person"].lower(): one["stance"] for one in thread.label["positions"]}
+        for position in prediction["positions"]:
+            if position["stance"] in _COUNTED:
+                said[position["rule"]] += 1
+                right[position["rule"]] += gold.get(position["person"]) == position["stance"]
+    print(
+        "\npositions said, by rule: "
+        + ", ".join(f"{rule} {right[rule]}/{said[rule]}" for rule in sorted(said))
+    )
+    print(
+        "outcomes said, by rule: "
+        + ", ".join(f"{rule} {ended_right[rule]}/{ended[rule]}" for rule in sorted(ended))
+    )
+
+
+def below_floors(result: dict[str, Any], floors: dict[str, float]) -> list[str]:
+    """The figures that are below their floor; `positions P` stands for the precision of positions."""
+    problems = []
+    for name, floor in floors.items():
+        base, _, part = name.rpartition(" ")
+        value = result[name] if name in result else result[base][part]
+        is_bad = value > floor if name in {"positions inverted", "proposer counted"} else value < floor
+        if is_bad:
+            problems.append(f"{name} is {value}, its bound is {floor}")
+    return problems
+
+
+def _run_folder(folder: Path, predictions_file: Path | None) -> int:
+    threads, predictions = _read_all(folder)
+    if predictions_file is not None:
+        predictions_file.write_text(json.dumps(predictions, indent=1, ensure_ascii=False), encoding="utf-8")
+    scored = score_corpus(threads, predictions)
+    _print_table(str(folder), scored)
+    _print_rules(threads, predictions)
+    print(json.dumps(figures([one.row for one in scored]), indent=1))
+    return 0
+
+
+def _run_corpora() -> int:
+    floors = json.loads(_FLOORS.read_text(encoding="utf-8")) if _FLOORS.exists() else {}
+    problems: list[str] = []
+    for labels in corpus_files("c*/labels.json"):
+        name = labels.parent.name
+        threads, predictions = _read_all(labels.parent)
+        scored = score_corpus(threads, predictions)
+        parts: dict[str, Callable[[ScoredThread], bool]] = {
+            "read": lambda one: not is_unread(one.thread),
+            "unread": lambda one: is_unread(one.thread),
+        }
+        for part, belongs in parts.items():
+            chosen = [one for one in scored if belongs(one)]
+            _print_table(f"{name}, {part} folds", chosen)
+            numbers = [number for number, one in enumerate(scored) if belongs(one)]
+            _print_rules([threads[number] for number in numbers], [predictions[number] for number in numbers])
+            found = below_floors(figures([one.row for one in chosen]), floors.get(f"{name} {part}", {}))
+            problems += [f"{name}, {part} folds: {problem}" for problem in found]
+    for problem in problems:
+        print(f"below the floor: {problem}", file=sys.stderr)
+    return 1 if problems else 0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m evaluation.consensus", description=__doc__)
+    parser.add_argument("--labels", type=Path, help="a folder with mboxes, labels.json and roles.json")
+    parser.add_argument("--predictions", type=Path, help="write what was said to this file")
+    options = parser.parse_args(arguments)
+    try:
+        return _run_folder(options.labels, options.predictions) if options.labels else _run_corpora()
+    except (CorpusError, MissingDataError) as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""A folder of labelled threads: mboxes, labels.json, and roles.json as an operator would set it."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shared.domain.consensus.parsed_mails import thread_mail_of
+from shared.domain.consensus.thread_mail import SourceProfile, ThreadMail, read_profile
+from shared.domain.mail.models import Skipped
+from shared.domain.mail.parse import parse_archive
+
+__all__ = ["CorpusError", "LabelledThread", "read_corpus"]
+
+
+class CorpusError(ValueError):
+    """The folder is not laid out as labelled threads are."""
+
+
+@dataclass(frozen=True)
+class LabelledThread:
+    label: dict[str, Any]
+    mails: tuple[ThreadMail, ...]
+    profile: SourceProfile
+
+
+def read_corpus(folder: Path) -> list[LabelledThread]:
+    """The labelled threads, each with its mails in the order of its label."""
+    labels = _read_json(folder / "labels.json", list)
+    roles = _read_json(folder / "roles.json", dict) if (folder / "roles.json").exists() else {}
+    mails = {mail.message_id.strip("<>"): mail for mail in _mails(folder)}
+    return [_thread(label, mails, roles, folder) for label in labels]
+
+
+def _thread(
+    label: dict[str, Any], mails: dict[str, ThreadMail], roles: dict[str, Any], folder: Path
+) -> LabelledThread:
+    missing = [one for one in label["message_ids"] if one not in mails]
+    if missing:
+        raise CorpusError(f"{folder}: no mail {missing[0]} of thread {label['thread']} in the mboxes")
+    return LabelledThread(
+        label=label,
+        mails=tuple(mails[one] for one in label["message_ids"]),
+        profile=read_profile(roles.get(label.get("source", ""), {})),
+    )
+
+
+def _mails(folder: Path) -> Iterator[ThreadMail]:
+    files = sorted(folder.glob("*.mbox"))
+    if not files:
+        raise CorpusError(f"no *.mbox in {folder}")
+    for file in files:
+        with file.open("rb") as stream:
+            for message in parse_archive(stream):
+                if not isinstance(message, Skipped):
+                    yield thread_mail_of(message)
+
+
+def _read_json(file: Path, kind: type) -> Any:
+    try:
+        value = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CorpusError(f"{file} cannot be read: {error}") from error
+    if not isinstance(value, kind):
+        raise CorpusError(f"{file} must hold a JSON {kind.__name__}")
+    return value

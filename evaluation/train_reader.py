@@ -1,0 +1,224 @@
+"""Fit the reader's sentence weights: `python -m evaluation.train_reader [--write]`.
+
+Four heads (key points, decisions, objections, open issues) over the features of `sentence_features`:
+logistic regression with a ridge, on the labelled threads of the folds that may be read. Prints what
+cross-validation by thread gives. With `--write` the weights go into
+`shared/domain/consensus/sentence_weights.py`.
+"""
+
+import argparse
+import hashlib
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.consensus_corpus import LabelledThread, read_corpus
+from evaluation.consensus_folds import is_unread
+from evaluation.consensus_scores import overlap
+from evaluation.data import data_folder
+from evaluation.logistic import fit
+from shared.domain.consensus.genre import read_genre
+from shared.domain.consensus.linked_thread import LinkedThread
+from shared.domain.consensus.proposition import find_put
+from shared.domain.consensus.sentence_features import FeatureReader
+from shared.domain.consensus.sentence_heads import MOST_MAILS, Head, may_be
+
+__all__ = ["main"]
+
+_FOLDERS = ("consensus", "calls")
+_MODULE = Path(__file__).resolve().parents[1] / "shared/domain/consensus/sentence_weights.py"
+_LABELS = {
+    Head.POINT: ("key_points", "outcome_evidence"),
+    Head.DECISION: ("decisions",),
+    Head.OBJECTION: ("objections",),
+    Head.OPEN_ISSUE: ("open_issues",),
+}
+_SAME = 0.5
+_RIDGES = (100.0, 300.0, 1000.0, 3000.0)
+_NEARLY = 0.015
+_TRAINING_FOLDS = 8
+_QUANTILES = np.linspace(0.7, 0.995, 60)
+
+
+@dataclass
+class _Sentences:
+    """All sentences of the threads that may be read, as rows."""
+
+    names: list[str]
+    features: NDArray[np.float64]
+    labels: dict[Head, NDArray[np.bool_]]
+    candidates: dict[Head, NDArray[np.bool_]]
+    threads: NDArray[np.int64]
+    messages: list[str]
+    gold_messages: dict[Head, list[set[str]]]
+    folds: NDArray[np.int64]
+
+
+def _gather(threads: list[LabelledThread]) -> _Sentences:
+    rows: list[dict[str, float]] = []
+    labels: dict[Head, list[bool]] = {head: [] for head in Head}
+    candidates: dict[Head, list[bool]] = {head: [] for head in Head}
+    numbers: list[int] = []
+    messages: list[str] = []
+    for number, thread in enumerate(threads):
+        linked = LinkedThread(thread.mails, thread.profile)
+        put = find_put(linked)
+        reader = FeatureReader(linked, put, read_genre(linked, put).kind)
+        for sentence in linked.sentences():
+            message = linked.mail_of(sentence).mail.message_id.strip("<>")
+            rows.append(reader.features(sentence))
+            numbers.append(number)
+            messages.append(message)
+            for head in Head:
+                labels[head].append(_is_labelled(thread.label, head, message, sentence.text))
+                candidates[head].append(may_be(head, sentence, linked, put))
+    names = sorted({name for row in rows for name in row})
+    return _Sentences(
+        names=names,
+        features=np.array([[row.get(name, 0.0) for name in names] for row in rows]),
+        labels={head: np.array(values) for head, values in labels.items()},
+        candidates={head: np.array(values) for head, values in candidates.items()},
+        threads=np.array(numbers),
+        messages=messages,
+        gold_messages={
+            head: [
+                {one["message_id"] for field in _LABELS[head] for one in thread.label[field]}
+                for thread in threads
+            ]
+            for head in Head
+        },
+        folds=np.array([_training_fold(threads[number].label["thread"]) for number in numbers]),
+    )
+
+
+def _training_fold(thread: str) -> int:
+    return int(hashlib.sha256(f"training {thread}".encode()).hexdigest(), 16) % _TRAINING_FOLDS
+
+
+def _is_labelled(label: dict[str, Any], head: Head, message: str, text: str) -> bool:
+    return any(
+        one["message_id"] == message and overlap(one["quote"], text) >= _SAME
+        for field in _LABELS[head]
+        for one in label[field]
+    )
+
+
+def _held_out(data: _Sentences, head: Head, ridge: float) -> NDArray[np.float64]:
+    """Scores of each sentence by weights that have not seen its thread."""
+    scores = np.zeros(len(data.threads))
+    for fold in range(_TRAINING_FOLDS):
+        own = data.folds == fold
+        if own.any():
+            fitted = fit(data.features[~own], data.labels[head][~own], ridge)
+            scores[own] = data.features[own] @ fitted.weights + fitted.bias
+    return scores
+
+
+def _message_f1(data: _Sentences, head: Head, scores: NDArray[np.float64], threshold: float) -> float:
+    right = said = 0
+    gold = sum(len(messages) for messages in data.gold_messages[head])
+    for thread in range(len(data.gold_messages[head])):
+        best: dict[str, float] = {}
+        for row in np.flatnonzero((data.threads == thread) & data.candidates[head] & (scores > threshold)):
+            best[data.messages[row]] = max(best.get(data.messages[row], -np.inf), float(scores[row]))
+        chosen = sorted(best, key=lambda message: -best[message])[: MOST_MAILS[head]]
+        right += len(data.gold_messages[head][thread].intersection(chosen))
+        said += len(chosen)
+    return 2 * right / (said + gold) if said + gold else 0.0
+
+
+def _best_threshold(scores: NDArray[np.float64], f1: Callable[[float], float]) -> tuple[float, float]:
+    """The middle of the thresholds that are nearly best: a sharp best one does not travel."""
+    candidates = np.unique(np.quantile(scores, _QUANTILES))
+    values = np.array([f1(float(one)) for one in candidates])
+    good = candidates[values >= values.max() - _NEARLY]
+    return float(np.median(good)), float(values.max())
+
+
+def _point_share(data: _Sentences, scores: NDArray[np.float64], shown: int = 12) -> float:
+    """The share of labelled key sentences among the best `shown` of each thread."""
+    found = total = 0
+    for thread in range(len(data.gold_messages[Head.POINT])):
+        rows = np.flatnonzero(data.threads == thread)
+        best = rows[np.argsort(-scores[rows])][:shown]
+        found += int(data.labels[Head.POINT][best].sum())
+        total += int(data.labels[Head.POINT][rows].sum())
+    return found / max(1, total)
+
+
+def _train(data: _Sentences, head: Head) -> tuple[dict[str, float], float, float]:
+    """(weights with the bias, threshold, cross-validated figure)."""
+    tried = []
+    for ridge in _RIDGES:
+        scores = _held_out(data, head, ridge)
+        if head is Head.POINT:
+            threshold, figure = 0.0, _point_share(data, scores)
+        else:
+            threshold, figure = _best_threshold(scores, partial(_message_f1, data, head, scores))
+        tried.append((ridge, threshold, figure))
+    # The strongest ridge that is nearly best: weaker ones win by chance and carry over worse.
+    enough = max(figure for _, _, figure in tried) - _NEARLY
+    best_ridge, best_threshold, best_figure = [one for one in tried if one[2] >= enough][-1]
+    fitted = fit(data.features, data.labels[head], best_ridge)
+    weights = {name: round(float(weight), 2) for name, weight in zip(data.names, fitted.weights, strict=True)}
+    print(f"{head.value:12} cross-validated {best_figure:.3f}  ridge {best_ridge:g}")
+    return {"bias": round(fitted.bias, 2)} | weights, round(best_threshold, 2), best_figure
+
+
+def _module(weights: dict[Head, dict[str, float]], thresholds: dict[Head, float]) -> str:
+    names = ["bias", *sorted(set().union(*weights.values()) - {"bias"})]
+    rows = [
+        f'    "{name}": ({", ".join(str(weights[head].get(name, 0.0)) for head in Head)}),' for name in names
+    ]
+    cuts = [f"    Head.{head.name}: {value}," for head, value in thresholds.items() if head is not Head.POINT]
+    return "\n".join(
+        [
+            '"""Weights of the sentence heads, stored by `python -m evaluation.train_reader --write`."""',
+            "",
+            "from shared.domain.consensus.sentence_kinds import Head",
+            "",
+            '__all__ = ["THRESHOLDS", "WEIGHTS"]',
+            "",
+            "# feature: (key point, decision, objection, open issue)",
+            "WEIGHTS: dict[str, tuple[float, float, float, float]] = {",
+            *rows,
+            "}",
+            "",
+            "# From this score on a sentence counts: where cross-validation gave the best F1 by message.",
+            "THRESHOLDS: dict[Head, float] = {",
+            *cuts,
+            "}",
+            "",
+        ]
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m evaluation.train_reader", description=__doc__)
+    parser.add_argument("--write", action="store_true", help="store the weights in the reader")
+    options = parser.parse_args(arguments)
+    threads = [
+        thread
+        for folder in _FOLDERS
+        for thread in read_corpus(data_folder() / folder)
+        if not is_unread(thread.label["thread"])
+    ]
+    data = _gather(threads)
+    print(f"{len(threads)} threads, {len(data.threads)} sentences, {len(data.names)} features")
+    weights, thresholds = {}, {}
+    for head in Head:
+        weights[head], thresholds[head], _ = _train(data, head)
+    if options.write:
+        _MODULE.write_text(_module(weights, thresholds), encoding="utf-8")
+        print(f"written: {_MODULE.name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

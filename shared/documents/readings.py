@@ -1,0 +1,154 @@
+"""What was read out of a thread, as its summary stores it: the fields of the domain's ThreadReading."""
+
+from datetime import date
+from typing import Self
+
+from pydantic import ConfigDict, TypeAdapter
+
+from shared.documents.base import Subdocument
+from shared.domain.consensus.reading import (
+    ConsensusBasis,
+    ConsensusType,
+    Fate,
+    Genre,
+    OutcomeKind,
+    PositionStance,
+    PropositionForm,
+    ThreadReading,
+    Tier,
+)
+
+_READING = TypeAdapter(ThreadReading)
+
+
+class _Stored(Subdocument):
+    """Takes its values from the attributes of what it stores."""
+
+    model_config = ConfigDict(extra="ignore", populate_by_name=True, from_attributes=True)
+
+
+class StoredQuote(_Stored):
+    """A sentence, by its span in the message's body_normalized."""
+
+    message_id: str
+    start: int
+    end: int
+    quote: str
+
+
+class StoredGenre(_Stored):
+    kind: Genre
+    confidence: float
+    tier: Tier
+
+
+class StoredVersion(_Stored):
+    message_id: str
+    number: int
+
+
+class StoredProposition(_Stored):
+    message_id: str
+    form: PropositionForm
+    proposer: str
+    words: StoredQuote | None = None
+    versions: list[StoredVersion] = []
+
+
+class StoredPosition(_Stored):
+    person: str
+    name: str
+    stance: PositionStance
+    tier: Tier
+    confidence: float
+    citation: StoredQuote
+    answers: str | None = None
+    binding: bool | None = None
+    rule: str = ""
+
+
+class StoredObjection(_Stored):
+    person: str
+    citation: StoredQuote
+    fate: Fate
+    tier: Tier = Tier.REMARK
+
+
+class StoredDecision(_Stored):
+    person: str
+    citation: StoredQuote
+    tier: Tier
+
+
+class StoredAuthority(_Stored):
+    person: str
+    name: str
+    role: str
+
+
+class StoredVotes(_Stored):
+    binding_for: int = 0
+    binding_against: int = 0
+    other_for: int = 0
+    other_against: int = 0
+    abstained: int = 0
+
+
+class ShownOutcome(_Stored):
+    """What lists and feeds show of an outcome. The kind is shown only where its tier is `said`."""
+
+    kind: OutcomeKind
+    tier: Tier
+    sentence: str
+    basis: ConsensusBasis
+
+
+class StoredOutcome(ShownOutcome):
+    confidence: float
+    evidence: list[StoredQuote] = []
+    authority: StoredAuthority | None = None
+    votes: StoredVotes | None = None
+    rule: str = ""
+
+    @property
+    def shown(self) -> ShownOutcome:
+        return ShownOutcome.model_validate(self.model_dump())  # an instance would be passed through whole
+
+
+class StoredOpenCall(_Stored):
+    question: StoredQuote | None = None
+    ends: date | None = None
+    ends_text: str = ""
+    spoken: list[str] = []
+    outstanding: list[StoredQuote] = []
+
+
+class StoredHeadline(_Stored):
+    asked: str
+    came_out: str
+    left: str
+
+
+class StoredReading(_Stored):
+    lang: str
+    genre: StoredGenre
+    proposition: StoredProposition | None = None
+    outcome: StoredOutcome
+    positions: list[StoredPosition] = []
+    objections: list[StoredObjection] = []
+    decisions: list[StoredDecision] = []
+    open_issues: list[StoredQuote] = []
+    key_points: list[StoredQuote] = []
+    headline: StoredHeadline
+    has_consensus: bool
+    consensus_type: ConsensusType | None = None
+    basis: ConsensusBasis
+    open_call: StoredOpenCall | None = None
+    result_of: str | None = None
+
+    @classmethod
+    def of(cls, reading: ThreadReading) -> Self:
+        return cls.model_validate(reading)
+
+    def reading(self) -> ThreadReading:
+        return _READING.validate_python(self.model_dump())

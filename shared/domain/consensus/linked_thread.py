@@ -1,0 +1,188 @@
+"""A thread with its reply links, people and own sentences: what every part of the reader looks at."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from shared.domain.consensus.own_sentences import MAX_CHARS, OwnSentence, own_sentences, word_key
+from shared.domain.consensus.people import People
+from shared.domain.consensus.reading import SentenceCitation
+from shared.domain.consensus.thread_mail import Preset, SourceProfile, ThreadMail
+
+__all__ = ["LinkedMail", "LinkedThread"]
+
+_REPLY = re.compile(r"\s*(?:\[[^\]]{0,80}\]\s*)?(?:re|aw|sv|antw)\s*(?:\[\d+\])?\s*:", re.IGNORECASE)
+_PATCH_TAG = re.compile(r"\[[^\]]{0,80}\b(?:PATCH|PULL)\b|\bGIT PULL\b")
+_VERSION = re.compile(r"\bv(\d{1,3})\b", re.IGNORECASE)
+_SERIES_PART = re.compile(r"\b(\d{1,3})/(\d{1,3})\s*\]")
+_MAX_ANCESTORS = 12
+"""How far up an ancestor's words are looked for: older quotes are rare, long chains of replies are not."""
+_MIN_KEY = 24
+"""Letters of a sentence that two people do not write by chance."""
+_DIFF = re.compile(r"^(?:diff --git |--- a/|@@ .{0,200}@@|Index: \S)", re.MULTILINE)
+_MARKUP = re.compile(r"<[^<>]{0,80}>")
+_TAIL_WORDS = 7
+_MIN_PROBE = 3
+_MAX_PROBES = 5
+_MAX_TAIL = 600
+
+
+@dataclass(slots=True)
+class LinkedMail:
+    """A mail in its place. `number` counts in the thread, `parent` is such a number."""
+
+    number: int
+    mail: ThreadMail
+    person: str
+    parent: int | None
+    sentences: list[OwnSentence]
+    words: str
+    """All own words, bare: to find a quoted line's origin."""
+    has_diff: bool
+    is_reply: bool
+
+    @property
+    def is_patch(self) -> bool:
+        """Whether the mail itself brings a patch, a series' cover letter or a pull request."""
+        return not self.is_reply and bool(_PATCH_TAG.search(self.mail.subject))
+
+    @property
+    def version(self) -> int:
+        found = _VERSION.search(self.mail.subject)
+        return int(found[1]) if found else 1
+
+    @property
+    def series_part(self) -> int:
+        """The number of a patch in its series; 0 for a cover letter or a single patch."""
+        found = _SERIES_PART.search(self.mail.subject)
+        return int(found[1]) if found else 0
+
+
+class LinkedThread:
+    def __init__(self, mails: Sequence[ThreadMail], profile: SourceProfile) -> None:
+        self.profile = profile
+        self.people = People(mails, profile)
+        numbers = {mail.message_id: number for number, mail in enumerate(mails)}
+        self.mails = [self._link(number, mail, numbers) for number, mail in enumerate(mails)]
+        self._drop_borrowed()
+        self._answered: dict[tuple[int, int], int | None] = {}
+
+    @property
+    def preset(self) -> Preset:
+        return self.profile.preset
+
+    @property
+    def root(self) -> LinkedMail:
+        return self.mails[0]
+
+    def _link(self, number: int, mail: ThreadMail, numbers: dict[str, int]) -> LinkedMail:
+        wanted = [mail.reply_to, *reversed(mail.references)]
+        # A parent may stand later where clocks were wrong. Cycles do no harm: `ancestors` is bounded.
+        parent = next((numbers[one] for one in wanted if one in numbers and numbers[one] != number), None)
+        return LinkedMail(
+            number=number,
+            mail=mail,
+            person=self.people.of_mail[number],
+            parent=parent,
+            sentences=_without_names(own_sentences(mail.text, mail.quotes, number), mail),
+            words=word_key(mail.text[:MAX_CHARS]),
+            has_diff=bool(_DIFF.search(mail.text)),
+            is_reply=bool(_REPLY.match(mail.subject)),
+        )
+
+    def _drop_borrowed(self) -> None:
+        """Leave out sentences that an earlier mail of somebody else has: quoted, though no mark says so."""
+        first_by: dict[str, str] = {}
+        for mail in self.mails:
+            kept = [one for one in mail.sentences if not self._is_borrowed(one, mail, first_by)]
+            if len(kept) < len(mail.sentences):
+                for index, sentence in enumerate(kept):
+                    sentence.index = index
+                mail.sentences = kept
+            for sentence in kept:
+                if len(sentence.text) > _MIN_KEY:
+                    first_by.setdefault(sentence.key, mail.person)
+
+    def _is_borrowed(self, sentence: OwnSentence, mail: LinkedMail, first_by: dict[str, str]) -> bool:
+        if len(sentence.text) <= _MIN_KEY or len(sentence.key) <= _MIN_KEY:
+            return False
+        if first_by.get(sentence.key, mail.person) != mail.person:
+            return True
+        return any(
+            ancestor.person != mail.person and sentence.key in ancestor.words
+            for ancestor in self.ancestors(mail)
+        )
+
+    def ancestors(self, mail: LinkedMail) -> Iterator[LinkedMail]:
+        """The mails it answers, nearest first, up to a bound."""
+        parent = mail.parent
+        for _ in range(_MAX_ANCESTORS):
+            if parent is None:
+                return
+            yield self.mails[parent]
+            parent = self.mails[parent].parent
+
+    def sentences(self) -> Iterator[OwnSentence]:
+        for mail in self.mails:
+            yield from mail.sentences
+
+    def mail_of(self, sentence: OwnSentence) -> LinkedMail:
+        return self.mails[sentence.mail]
+
+    def answered(self, sentence: OwnSentence) -> int | None:
+        """The mail that a sentence answers: the one whose words stand quoted right above, else the parent."""
+        place = (sentence.mail, sentence.block)
+        if place not in self._answered:
+            self._answered[place] = self._find_answered(self.mail_of(sentence), sentence.block)
+        return self._answered[place]
+
+    def _find_answered(self, mail: LinkedMail, block: int) -> int | None:
+        if block < 0:
+            return mail.parent
+        for probe in _probes(mail.mail.quotes[block].text):
+            for ancestor in self.ancestors(mail):
+                if probe in ancestor.words:
+                    return ancestor.number
+        # Nothing shows where the lines come from: with one block it is most likely the mail replied to.
+        return mail.parent if len(mail.mail.quotes) <= 1 else None
+
+    def following(self, sentence: OwnSentence) -> OwnSentence | None:
+        own = self.mail_of(sentence).sentences
+        return own[sentence.index + 1] if sentence.index + 1 < len(own) else None
+
+    def preceding(self, sentence: OwnSentence) -> OwnSentence | None:
+        return self.mail_of(sentence).sentences[sentence.index - 1] if sentence.index else None
+
+    def cite(self, sentence: OwnSentence) -> SentenceCitation:
+        return SentenceCitation(
+            message_id=self.mail_of(sentence).mail.message_id,
+            start=sentence.start,
+            end=sentence.end,
+            quote=sentence.text,
+        )
+
+
+def _probes(quoted: str) -> Iterator[str]:
+    """Words to find a quoted block's origin by: its last lines, the lowest first.
+
+    The lowest line may be a signature, or wrapped anew: then the next ones are tried.
+    """
+    tried = 0
+    for line in reversed(quoted[-_MAX_TAIL:].splitlines()):
+        words = word_key(line).split()[-_TAIL_WORDS:]
+        if len(words) >= _MIN_PROBE:
+            yield " ".join(words)
+            tried += 1
+            if tried == _MAX_PROBES:
+                return
+    if not tried and (words := word_key(quoted[-_MAX_TAIL:]).split()[-_TAIL_WORDS:]):
+        yield " ".join(words)
+
+
+def _without_names(sentences: list[OwnSentence], mail: ThreadMail) -> list[OwnSentence]:
+    """A line that holds nothing but the sender's name signs the mail: nobody says anything in it."""
+    names = set(word_key(f"{mail.name} {mail.address.partition('@')[0]}").split())
+    kept = [one for one in sentences if not names.issuperset(word_key(_MARKUP.sub("", one.text)).split())]
+    for index, sentence in enumerate(kept):
+        sentence.index = index
+    return kept

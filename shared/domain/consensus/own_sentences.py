@@ -1,0 +1,201 @@
+"""The sentences that a mail's sender wrote, each with its place and the quoted lines that it stands under.
+
+Own text still holds what nobody says: diffs, greetings, lines of an ancestor that lost their quote marks.
+Diffs and greetings go here; an ancestor's words go in `linked_thread`, which knows the ancestors.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cached_property
+
+from shared.domain.consensus.thread_mail import QuotedBlock
+
+__all__ = ["MAX_CHARS", "MAX_SENTENCES", "OwnSentence", "fold", "own_sentences", "word_key"]
+
+MAX_CHARS = 60_000
+"""Of one mail. A person's words end long before it; what lies beyond is a log or an attack."""
+MAX_SENTENCES = 400
+MAX_SENTENCE = 600
+"""What runs on for longer is read in pieces, so that no pattern meets an unbounded text."""
+
+_PLAIN = str.maketrans(
+    dict.fromkeys("\u2019\u2018\u00b4`", "'")
+    | dict.fromkeys("\u201c\u201d\u201e", '"')
+    | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-")
+    | {"\xa0": " "}
+)
+_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|[+-] ?[01]\b")
+_KEY = re.compile(r"[^\W_]+")
+_LONGEST_GREETING, _LONGEST_ATTRIBUTION = 45, 250
+_SPACES = re.compile(r"\s+")
+
+_DIFF_START = re.compile(r"(?:diff --git |--- a/|\+\+\+ b/|@@ .{0,200}@@|index [0-9a-f]{6,40}\.\.|Index: \S)")
+_DIFF_LINE = re.compile(r"[-+ @\\]|index |diff |new file|deleted file|similarity|rename |$|GIT binary")
+_UNMARKED_QUOTE = re.compile(r"\s{0,4}(?:&gt;|[A-Za-z]{0,12}>|\|\s)")
+_ATTRIBUTION = re.compile(
+    r"(?:On .{5,150}|.{3,100}) (?:wrote|writes|said)(?: on .{5,40})?\s?:?\s*$|(?:In message|Le |Am |El "
+    r").{5,120}:\s*$"
+)
+_FORWARDED = re.compile(r"\s{0,3}-{3,}\s?(?:Original Message|Forwarded|Begin forwarded)", re.IGNORECASE)
+_TRAILER = re.compile(r"\s{0,4}(?:[A-Z][a-z]+(?:-[a-z]+){0,3}-by|Cc|Fixes|Link|Message-ID):\s", re.IGNORECASE)
+_VOTE_LINE = re.compile(r"\s{0,8}\*?[+-]\s?[01]\b")
+_LIST_ITEM = re.compile(r"\s{0,12}(?:[-*\u2022o+]|\d{1,2}[.)]|\[[ xX]?\])\s+\S")
+_GREETING = re.compile(
+    r"(?:hi|hello|hey|dear|good (?:morning|afternoon|day|evening))(?: [\w.'-]{1,20}){0,3}[,.!: -]*$"
+    r"|(?:all|folks|everyone|greetings|best|cheers|sincerely|ciao|br|(?:many |kind |best |warm "
+    r")?(?:regards|thanks|wishes)|thx)"
+    r"(?: (?:again|all|everyone|in advance|a lot))?[,.!: -]*$",
+    re.IGNORECASE,
+)
+# A full stop, a closing mark maybe, then white space and what can open a sentence.
+# A run of marks is tried from its start only: from each of its marks would take the square of its length.
+# Many write without capitals: after a full stop a small word that opens sentences is enough.
+_END = re.compile(
+    r"[.!?][\"')\]]{0,3}\s+(?=[\"'(\[A-Z0-9`<+*-])|(?:(?<![.!?])[.!?]{2,}|[!?])\s+(?=[a-z])"
+    r"|\.\s+(?=(?:i|it|its|this|that|the|we|you|they|but|so|if|in|there|not|however|what|how|maybe|also)\b)"
+)
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:e\.g|i\.e|cf|etc|vs|mr|dr|sec|fig|resp|approx|no)|\b[A-Z])\.$", re.IGNORECASE
+)
+_LETTER = re.compile(r"[A-Za-z\u00c0-\uffff]|[+-]\s?[01]\b")
+
+
+class OwnSentence:
+    """One sentence. `text` is as shown, with white space folded; `folded` is as patterns read it."""
+
+    __slots__ = ("__dict__", "answers", "block", "end", "index", "mail", "opens_paragraph", "start", "text")
+
+    def __init__(
+        self, *, mail: int, index: int, start: int, end: int, text: str, block: int, opens: bool
+    ) -> None:
+        self.mail = mail
+        """The number of the mail in its thread."""
+        self.index = index
+        self.start = start
+        self.end = end
+        self.text = text
+        self.block = block
+        """The number of the quoted block right above; -1 where none is."""
+        self.opens_paragraph = opens
+        self.answers: dict[object, re.Match[str] | None] = {}
+        """What the cues found in it."""
+
+    @cached_property
+    def folded(self) -> str:
+        return fold(self.text)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        return frozenset(_WORD.findall(self.folded))
+
+    @cached_property
+    def key(self) -> str:
+        """The bare words: the same for the same sentence, however it was wrapped or marked."""
+        return word_key(self.folded)
+
+    @property
+    def asks(self) -> bool:
+        return self.text.rstrip("\"') ").endswith("?")
+
+
+def fold(text: str) -> str:
+    """Lower case, straight quotes, plain dashes."""
+    return text.translate(_PLAIN).lower()
+
+
+def word_key(text: str) -> str:
+    return " ".join(_KEY.findall(text.lower()))
+
+
+def own_sentences(text: str, quotes: tuple[QuotedBlock, ...], mail: int) -> list[OwnSentence]:
+    """A mail's own sentences in order; spans count in `text`."""
+    positions = [quote.position for quote in quotes]
+    found: list[OwnSentence] = []
+    for start, end in _paragraphs(text[:MAX_CHARS], positions):
+        opens = True
+        for first, last in _sentence_spans(text, start, end):
+            shown = _SPACES.sub(" ", text[first:last])
+            if not _LETTER.search(shown) or _is_greeting(shown):
+                continue
+            block = bisect_right(positions, first) - 1
+            found.append(
+                OwnSentence(
+                    mail=mail, index=len(found), start=first, end=last, text=shown, block=block, opens=opens
+                )
+            )
+            opens = False
+            if len(found) >= MAX_SENTENCES:
+                return found
+    return found
+
+
+def _paragraphs(text: str, positions: list[int]) -> Iterator[tuple[int, int]]:
+    """Stretches of prose: cut at blank lines, quotes, trailers, votes and list items; diffs left out."""
+    cuts = set(positions)
+    start = offset = -1
+    in_diff = False
+    position = 0
+    patch = _is_patch(text)
+    for line in text.split("\n"):
+        offset, position = position, position + len(line) + 1
+        if _FORWARDED.match(line) or (patch and line == "---"):
+            break
+        in_diff = bool(_DIFF_START.match(line)) or (in_diff and bool(_DIFF_LINE.match(line)) and line != "")
+        stops = in_diff or not line.strip() or _hides(line)
+        alone = not stops and (bool(_TRAILER.match(line)) or bool(_VOTE_LINE.match(line)))
+        if start >= 0 and (stops or alone or offset in cuts or _LIST_ITEM.match(line) or _is_greeting(line)):
+            yield start, offset
+            start = -1
+        if stops:
+            continue
+        if alone or _is_greeting(line):
+            yield offset, offset + len(line)
+        elif start < 0:
+            start = offset
+    else:
+        offset = position
+    if start >= 0:
+        yield start, min(offset, len(text))
+
+
+def _is_patch(text: str) -> bool:
+    return "\ndiff --git " in text or "\n--- a/" in text
+
+
+def _is_greeting(line: str) -> bool:
+    return len(line) < _LONGEST_GREETING and bool(_GREETING.match(line.strip()))
+
+
+def _hides(line: str) -> bool:
+    """Lines that are somebody else's, though the parser left them in."""
+    return bool(_UNMARKED_QUOTE.match(line)) or (
+        len(line) < _LONGEST_ATTRIBUTION and bool(_ATTRIBUTION.match(line))
+    )
+
+
+def _sentence_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    first = start
+    for match in _END.finditer(text, start, end):
+        if _ABBREVIATION.search(text, max(first, match.start() - 8), match.start() + 1):
+            continue
+        yield from _pieces(text, first, match.end())
+        first = match.end()
+    yield from _pieces(text, first, end)
+
+
+def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The stretch without white space around it, cut at spaces where it is too long."""
+    while start < end:
+        if end - start <= MAX_SENTENCE:
+            stop = end
+        else:
+            limit = start + MAX_SENTENCE
+            space = max(text.rfind(" ", start + 1, limit), text.rfind("\n", start + 1, limit))
+            stop = space if space > 0 else limit
+        piece = text[start:stop]
+        left = len(piece) - len(piece.lstrip(" \t\n\r*\u2022"))
+        right = len(piece.rstrip())
+        if left < right:
+            yield start + left, start + right
+        start = stop

@@ -1,0 +1,106 @@
+"""Who stands where on the proposition: one position a person at most, said or only quoted."""
+
+from collections import defaultdict
+
+from shared.domain.consensus.cues import DOUBTS, PROPOSES
+from shared.domain.consensus.linked_thread import LinkedThread
+from shared.domain.consensus.people import display_name
+from shared.domain.consensus.proposition import Put, is_answer
+from shared.domain.consensus.reading import Position, PositionStance, PropositionForm, Tier
+from shared.domain.consensus.stance_claims import ACTS, StanceClaim
+
+__all__ = ["read_positions"]
+
+_SAID_RULES = {
+    "vote": 0.97,
+    "trailer": 0.97,
+    "acceptance": 0.95,
+    "taken": 0.9,
+    "words": 0.92,
+    "approval by name": 0.9,
+    "approval": 0.9,
+    "approval in review": 0.9,
+    "agreement": 0.9,
+    "chain": 0.9,
+    "will do": 0.9,
+    "words in a call": 0.9,
+    "agreement in a call": 0.9,
+    "objection": 0.9,
+}
+"""Rules whose claims are said, with the confidence to show: .9 is the bound, more where more was measured
+right (docs/reading.md has the counts). A claim by any other rule is a remark."""
+_REMARK_CONFIDENCE = 0.5
+_TAKEN_BACK_ELSEWHERE = 3
+
+
+def read_positions(thread: LinkedThread, put: Put, claims: list[StanceClaim]) -> list[Position]:
+    """One position a person at most, by their last word; who says both is mixed."""
+    by_person: dict[str, list[StanceClaim]] = defaultdict(list)
+    for claim in claims:
+        by_person[claim.person].append(claim)
+    return [_position(thread, put, own) for own in by_person.values()]
+
+
+def _position(thread: LinkedThread, put: Put, own: list[StanceClaim]) -> Position:
+    acts = [claim for claim in own if claim.rule in ACTS]
+    said = [claim for claim in own if claim.rule in _SAID_RULES]
+    chosen = (acts or said or own)[-1]
+    stances = {claim.stance for claim in (acts or own)}
+    stance = chosen.stance if len(stances) == 1 else PositionStance.MIXED
+    sure = (
+        bool(said)
+        and stance is not PositionStance.MIXED
+        and not _may_propose(thread, put, own[0].person)
+        and (bool(acts) or not _wavers(thread, put, said))
+    )
+    mail = thread.mail_of(chosen.sentence)
+    return Position(
+        person=mail.mail.address.lower(),
+        name=display_name(mail.mail.name, mail.mail.address),
+        stance=stance,
+        tier=Tier.SAID if sure else Tier.REMARK,
+        confidence=_SAID_RULES[chosen.rule] if sure else _REMARK_CONFIDENCE,
+        citation=thread.cite(chosen.sentence),
+        answers=None if chosen.answers is None else thread.mails[chosen.answers].mail.message_id,
+        binding=chosen.binding,
+        rule=chosen.rule,
+    )
+
+
+def _may_propose(thread: LinkedThread, put: Put, person: str) -> bool:
+    """Where plain text is put by another mail than the first, somebody else may be the one who puts it."""
+    if put.form is not PropositionForm.TEXT or put.mail is thread.root:
+        return False
+    # An archive that lost its quotes lost the order of its mails, too: there an answer may come first.
+    lost_order = is_answer(thread.root) and not any(mail.mail.quotes for mail in thread.mails)
+    return not lost_order or any(
+        PROPOSES.finds(sentence)
+        for mail in thread.mails
+        if mail.person == person
+        for sentence in mail.sentences
+    )
+
+
+def _wavers(thread: LinkedThread, put: Put, said: list[StanceClaim]) -> bool:
+    """Signs that a supporter is not simply one: doubts in the same mail, or again and again after it.
+
+    Doubts before the last word are settled by it.
+    """
+    if said[-1].stance is PositionStance.OPPOSE:
+        return False  # doubts are what an objector has
+    person, last = said[-1].person, said[-1].sentence.mail
+    doubts = [
+        sentence.mail
+        for mail in thread.mails[last:]
+        if mail.person == person
+        for sentence in mail.sentences
+        if DOUBTS.finds(sentence)
+    ]
+    in_mail = doubts.count(last)
+    if said[-1].rule.startswith("words"):
+        near = in_mail > 1
+    else:
+        near = bool(in_mail) and (
+            put.form is not PropositionForm.PATCH or said[-1].rule == "approval in review"
+        )
+    return near or len(doubts) > _TAKEN_BACK_ELSEWHERE

@@ -1,0 +1,127 @@
+"""What is put to the group: by which mail, in which form, by whom."""
+
+import re
+from dataclasses import dataclass
+
+from shared.domain.consensus.cues import AGREES, ASKS_GROUP, CLOSES_CALL, PROPOSES, SUPPORTS, Cue
+from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
+from shared.domain.consensus.own_sentences import OwnSentence
+from shared.domain.consensus.reading import PropositionForm
+from shared.domain.consensus.thread_mail import Preset
+
+__all__ = ["Put", "asks_group", "find_put", "is_answer", "result_subject"]
+
+_VOTE_TAG = re.compile(r"\[\s*(?:VOTE|POLL)\b[^\]]{0,30}\]|^\s*VOTE\s*:", re.IGNORECASE)
+_RESULT_TAG = re.compile(r"\[\s*(?:RESULTS?|VOTE RESULTS?)\s*\]|\[VOTE\]\s*\[RESULT", re.IGNORECASE)
+_TAGS = re.compile(r"^(?:\s*(?:re|aw|fwd?)\s*:|\s*\[[^\]]{0,80}\])+\s*", re.IGNORECASE)
+_LAST_CALL_IN_PASSING = Cue(
+    "call|wglc",
+    r"\b(?:like any other|in preparation for|during|comments? (?:from|on|in)|after|result of|prior to|"
+    r"received|before|passed|completed|since|previous)\b.{0,60}\b(?:last call|wglc)",
+    r"\b(?:last call|wglc|lc) (?:comments?|review|issues?|period (?:has|is))\b",
+)
+_EARLY = 6
+"""Mails among which a proposition is looked for where the first one puts none."""
+_SHORT, _LONG = 120, 1_500
+"""Letters of a mail: too few to put anything, and so many that quotes in it are beside the point."""
+
+
+@dataclass(slots=True)
+class Put:
+    """The proposition in its thread. `mails` are the numbers of all mails that put it or put it anew."""
+
+    mail: LinkedMail
+    form: PropositionForm
+    person: str
+    mails: set[int]
+    words: OwnSentence | None
+    proposers: set[str]
+    """Everybody who brings a version of it: none of them is a voice."""
+
+
+def find_put(thread: LinkedThread) -> Put:
+    """Where something is put; every thread has such a mail, though nothing may be proposed in it."""
+    mail, form = _mail_and_form(thread)
+    mails = {mail.number}
+    proposers = {mail.person}
+    if form is PropositionForm.PATCH:
+        brought = [one for one in thread.mails if one.is_patch or (one.has_diff and not one.is_reply)]
+        mails.update(one.number for one in brought if one.person == mail.person)
+        proposers.update(one.person for one in brought)
+    elif mail is not thread.root and is_answer(thread.root):
+        # Where order was lost, answers hang on a first mail that is itself an answer.
+        mails.add(thread.root.number)
+    return Put(mail, form, mail.person, mails, _words(mail, form), proposers)
+
+
+def _mail_and_form(thread: LinkedThread) -> tuple[LinkedMail, PropositionForm]:
+    root = thread.root
+    if (_VOTE_TAG.search(root.mail.subject) and not _RESULT_TAG.search(root.mail.subject)) or _is_ballot(
+        root
+    ):
+        return root, PropositionForm.VOTE
+    patches = [mail for mail in thread.mails if mail.is_patch]
+    if patches:
+        return patches[0], PropositionForm.PATCH
+    asking = next((mail for mail in thread.mails[:_EARLY] if any(map(asks_group, mail.sentences))), None)
+    if asking is not None:
+        return asking, PropositionForm.CALL
+    if re.search(r"\bpatch\b", root.mail.subject, re.IGNORECASE):
+        diff = next((mail for mail in thread.mails[:4] if mail.has_diff), None)
+        if diff is not None:
+            return diff, PropositionForm.PATCH
+    if is_answer(root) or len(root.words) < _SHORT:
+        return _best_proposal(thread), PropositionForm.TEXT
+    return root, PropositionForm.TEXT
+
+
+def _is_ballot(mail: LinkedMail) -> bool:
+    """A ballot paper: lines such as `[ ] +1` that name what may be voted."""
+    return len(re.findall(r"^\s*\[ ?\]\s*[+-] ?[01]\b", mail.mail.text[:20_000], re.MULTILINE)) > 1
+
+
+def is_answer(mail: LinkedMail) -> bool:
+    """A first mail that is itself an answer: the thread was cut, or its order lost."""
+    first = mail.sentences[0] if mail.sentences else None
+    quotes_much = bool(mail.mail.quotes) and len(mail.words) < _LONG
+    return mail.is_reply or quotes_much or first is None or AGREES.finds(first) or SUPPORTS.finds(first)
+
+
+def asks_group(sentence: OwnSentence) -> bool:
+    """Whether the sentence formally asks the group. Reviews and reports speak of last calls, too."""
+    return (
+        ASKS_GROUP.finds(sentence)
+        and not _LAST_CALL_IN_PASSING.finds(sentence)
+        and not CLOSES_CALL.finds(sentence)
+    )
+
+
+def _best_proposal(thread: LinkedThread) -> LinkedMail:
+    root = thread.root
+    first = root.sentences[0] if root.sentences else None
+    assents = first is not None and (AGREES.finds(first) or SUPPORTS.finds(first))
+    choice = [mail for mail in thread.mails[:_EARLY] if not (assents and mail.person == root.person)]
+    best = max(choice or thread.mails, key=_proposing)
+    return best if _proposing(best) > 0 or assents else root
+
+
+def _proposing(mail: LinkedMail) -> float:
+    return sum(map(PROPOSES.finds, mail.sentences)) - 0.2 * mail.number
+
+
+def _words(mail: LinkedMail, form: PropositionForm) -> OwnSentence | None:
+    """The sentence that puts it best: the one that asks, else the first that proposes, else the first."""
+    wanted = (asks_group, PROPOSES.finds) if form is not PropositionForm.PATCH else ()
+    for test in wanted:
+        for sentence in mail.sentences[:40]:
+            if test(sentence):
+                return sentence
+    return mail.sentences[0] if mail.sentences else None
+
+
+def result_subject(thread: LinkedThread) -> str | None:
+    """The subject of the vote whose result this thread brings, where the result has a thread of its own."""
+    subject = thread.root.mail.subject
+    if thread.preset not in {Preset.APACHE, Preset.FREE} or not _RESULT_TAG.search(subject):
+        return None
+    return _TAGS.sub("", subject).strip() or None

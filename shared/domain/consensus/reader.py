@@ -1,0 +1,228 @@
+"""Reads a thread without a language model: says little, and that right; quotes the rest.
+
+The order is structure first (people, links, what each sentence answers), then wording, then who may decide.
+"""
+
+from collections.abc import Sequence
+
+from shared.domain.consensus.genre import read_genre
+from shared.domain.consensus.headlines import authority_of, outcome_sentence, three_lines
+from shared.domain.consensus.language import ENGLISH, UNKNOWN, language_of, main_language
+from shared.domain.consensus.linked_thread import LinkedThread
+from shared.domain.consensus.objections import fate_of
+from shared.domain.consensus.open_calls import read_open_call
+from shared.domain.consensus.outcome import read_verdict
+from shared.domain.consensus.own_sentences import OwnSentence
+from shared.domain.consensus.positions import read_positions
+from shared.domain.consensus.proposition import find_put, result_subject
+from shared.domain.consensus.reading import (
+    ConsensusBasis,
+    ConsensusType,
+    Decision,
+    Genre,
+    Objection,
+    OutcomeKind,
+    Position,
+    PositionStance,
+    Proposition,
+    PropositionForm,
+    ThreadOutcome,
+    ThreadReading,
+    Tier,
+    Version,
+)
+from shared.domain.consensus.rulings import read_settlements
+from shared.domain.consensus.sentence_heads import Head, SentenceScores
+from shared.domain.consensus.stance_claims import read_claims, something_is_put
+from shared.domain.consensus.thread_mail import SourceProfile, ThreadMail
+from shared.domain.consensus.votes import count_votes, read_ballots
+
+__all__ = ["read_thread"]
+
+_DECIDABLE = frozenset({Genre.PATCH, Genre.CALL, Genre.PROPOSAL})
+_NOT_AGREED = frozenset({OutcomeKind.REJECTED, OutcomeKind.CONTESTED})
+_ENOUGH_VOICES = 2
+_SURE, _UNSURE = 0.9, 0.4
+
+
+def read_thread(mails: Sequence[ThreadMail], profile: SourceProfile | None = None) -> ThreadReading:
+    """What came of a thread. `mails` are in its order, the first one being its root."""
+    if not mails:
+        raise ValueError("a thread has at least one mail")
+    languages = [language_of(mail.text) for mail in mails]
+    lang = main_language(languages)
+    # What the reader cannot read it must not judge. The mail stays in place: replies keep their parent.
+    readable = [
+        mail if language in {ENGLISH, UNKNOWN} else _muted(mail)
+        for mail, language in zip(mails, languages, strict=True)
+    ]
+    return _ThreadReader(LinkedThread(readable, profile or SourceProfile()), lang).read()
+
+
+def _muted(mail: ThreadMail) -> ThreadMail:
+    return ThreadMail(
+        message_id=mail.message_id,
+        address=mail.address,
+        text="",
+        name=mail.name,
+        subject=mail.subject,
+        date=mail.date,
+        reply_to=mail.reply_to,
+        references=mail.references,
+    )
+
+
+class _ThreadReader:
+    def __init__(self, thread: LinkedThread, lang: str) -> None:
+        self._thread = thread
+        self._lang = lang
+        self._put = find_put(thread)
+        self._genre = read_genre(thread, self._put)
+        ballots = read_ballots(thread, self._put)
+        self._claims = read_claims(thread, self._put, ballots)
+        self._positions = read_positions(thread, self._put, self._claims)
+        self._votes = count_votes(ballots)
+        self._settlements = read_settlements(thread, self._put)
+        self._verdict = read_verdict(
+            thread, self._put, self._genre, self._settlements, self._positions, self._votes
+        )
+
+    def read(self) -> ThreadReading:
+        thread, put = self._thread, self._put
+        scores = SentenceScores(thread, put, self._genre.kind)
+        claimed = [one.sentence for one in self._settlements.claimed]
+        decided = scores.found(Head.DECISION, [*self._by_authority(), *claimed])
+        objected = scores.found(Head.OBJECTION, self._objecting())
+        still_open = scores.found(Head.OPEN_ISSUE)
+        objections = [self._objection(one) for one in objected]
+        open_call = read_open_call(thread, put, objections, settled=self._is_settled())
+        outcome = self._outcome()
+        return ThreadReading(
+            lang=self._lang,
+            genre=self._genre,
+            proposition=self._proposition(),
+            outcome=outcome,
+            positions=tuple(self._positions),
+            objections=tuple(objections),
+            decisions=tuple(self._decision(one) for one in decided),
+            open_issues=tuple(map(thread.cite, still_open)),
+            key_points=tuple(
+                map(thread.cite, scores.points([*self._said(), *decided, *objected, *still_open]))
+            ),
+            headline=three_lines(put, outcome.sentence, objections, still_open, open_call),
+            has_consensus=self._has_consensus(),
+            consensus_type=_consensus_type(self._positions),
+            basis=self._verdict.basis if self._verdict.sure else ConsensusBasis.UNKNOWN,
+            open_call=open_call,
+            result_of=result_subject(thread),
+        )
+
+    def _said(self) -> list[OwnSentence]:
+        """The sentences of the positions that are said: they are shown anyway."""
+        shown = {
+            (one.citation.message_id, one.citation.start) for one in self._positions if one.tier is Tier.SAID
+        }
+        return [claim.sentence for claim in self._claims if self._place(claim.sentence) in shown]
+
+    def _place(self, sentence: OwnSentence) -> tuple[str, int]:
+        return self._thread.mail_of(sentence).mail.message_id, sentence.start
+
+    def _is_settled(self) -> bool:
+        return self._verdict.sure and self._verdict.basis is not ConsensusBasis.COUNTED
+
+    def _by_authority(self) -> list[OwnSentence]:
+        found = self._settlements
+        settled = [*found.ruled, *found.accepted, *found.rejected, *found.passed, *found.cancelled]
+        sentences = [one.sentence for one in settled]
+        # Of one mail one sentence is shown: that on which the outcome rests, not "The call has ended."
+        return sorted(sentences, key=lambda sentence: sentence is not self._verdict.evidence)
+
+    def _objecting(self) -> list[OwnSentence]:
+        """Sentences of positions against it: each is an objection whatever its score."""
+        against = {
+            (one.citation.message_id, one.citation.start)
+            for one in self._positions
+            if one.tier is Tier.SAID and one.stance is PositionStance.OPPOSE
+        }
+        return [claim.sentence for claim in self._claims if self._place(claim.sentence) in against]
+
+    def _objection(self, sentence: OwnSentence) -> Objection:
+        return Objection(
+            person=self._thread.mail_of(sentence).mail.address.lower(),
+            citation=self._thread.cite(sentence),
+            fate=fate_of(self._thread, self._put, sentence),
+        )
+
+    def _decision(self, sentence: OwnSentence) -> Decision:
+        by_authority = any(sentence is one for one in self._by_authority())
+        return Decision(
+            person=self._thread.mail_of(sentence).mail.address.lower(),
+            citation=self._thread.cite(sentence),
+            tier=Tier.SAID if by_authority else Tier.REMARK,
+        )
+
+    def _proposition(self) -> Proposition | None:
+        put = self._put
+        if not something_is_put(put):
+            return None
+        numbers = sorted(put.mails)
+        return Proposition(
+            message_id=put.mail.mail.message_id,
+            form=put.form,
+            proposer=put.mail.mail.address.lower(),
+            words=self._thread.cite(put.words) if put.words else None,
+            versions=tuple(
+                Version(self._thread.mails[number].mail.message_id, self._thread.mails[number].version)
+                for number in numbers
+            ),
+        )
+
+    def _outcome(self) -> ThreadOutcome:
+        verdict = self._verdict
+        authority = authority_of(self._thread, verdict) if verdict.sure else None
+        votes = self._votes if self._put.form is PropositionForm.VOTE else None
+        return ThreadOutcome(
+            kind=verdict.kind,
+            tier=Tier.SAID if verdict.sure else Tier.REMARK,
+            confidence=_SURE if verdict.sure else _UNSURE,
+            sentence=outcome_sentence(self._put, verdict, authority, votes),
+            basis=verdict.basis if verdict.sure else ConsensusBasis.UNKNOWN,
+            evidence=(self._thread.cite(verdict.evidence),) if verdict.evidence else (),
+            authority=authority,
+            votes=votes,
+            rule=verdict.rule,
+        )
+
+    def _has_consensus(self) -> bool:
+        """Ruled; or settled, or two besides the proposer for it, and nobody against."""
+        # What one with authority declares in a formal call is rough consensus, whoever stays against it.
+        if self._verdict.sure and self._verdict.rule == "ruled":
+            return True
+        against = any(one.stance in {PositionStance.OPPOSE, PositionStance.MIXED} for one in self._positions)
+        if against or (self._verdict.sure and self._verdict.kind in _NOT_AGREED):
+            return False
+        settled = self._verdict.sure and self._verdict.kind in {OutcomeKind.ACCEPTED, OutcomeKind.REVISED}
+        voices = sum(
+            one.stance is PositionStance.SUPPORT and one.tier is Tier.SAID for one in self._positions
+        )
+        # A proposer who takes the remarks over into a new version, and nobody against it: they converge.
+        if self._verdict.rule == "new version" and self._settlements.promised:
+            return True
+        # The proposer's own promise settles nothing between people.
+        if settled and (self._verdict.rule != "taken over" or voices):
+            return True
+        return self._genre.kind in _DECIDABLE and voices >= _ENOUGH_VOICES and voices * 2 >= self._others()
+
+    def _others(self) -> int:
+        """How many people besides the proposers spoke: two voices among ten are no agreement."""
+        return len({mail.person for mail in self._thread.mails} - self._put.proposers)
+
+
+def _consensus_type(positions: Sequence[Position]) -> ConsensusType | None:
+    """Of the positions that are said."""
+    stances = {one.stance for one in positions if one.tier is Tier.SAID}
+    if PositionStance.MIXED in stances or len(stances) > 1:
+        return ConsensusType.MIXED
+    if not stances:
+        return None
+    return ConsensusType.AGREEMENT if PositionStance.SUPPORT in stances else ConsensusType.DISSENT

@@ -1,0 +1,253 @@
+"""What is read out of a thread. Every claim carries the sentence that shows it.
+
+Two tiers. `SAID` is a claim that held in at least nine of ten labelled cases of its kind: pages may state it.
+`REMARK` is everything else: pages quote the sentence and state nothing.
+"""
+
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+
+__all__ = [
+    "Authority",
+    "ConsensusBasis",
+    "ConsensusType",
+    "Decision",
+    "Fate",
+    "Genre",
+    "Headline",
+    "Objection",
+    "OpenCall",
+    "OutcomeKind",
+    "Position",
+    "PositionStance",
+    "Proposition",
+    "PropositionForm",
+    "ReadGenre",
+    "SentenceCitation",
+    "ThreadOutcome",
+    "ThreadReading",
+    "Tier",
+    "Version",
+    "VoteCount",
+]
+
+
+class Tier(StrEnum):
+    SAID = "said"
+    REMARK = "remark"
+
+
+class Genre(StrEnum):
+    CALL = "call"
+    PROPOSAL = "proposal"
+    PATCH = "patch"
+    QUESTION = "question"
+    REPORT = "report"
+    ANNOUNCEMENT = "announcement"
+    DISCUSSION = "discussion"
+    OTHER = "other"
+
+
+class PropositionForm(StrEnum):
+    """How something is put to the group."""
+
+    PATCH = "patch"
+    VOTE = "vote"
+    CALL = "call"
+    TEXT = "text"
+
+
+class OutcomeKind(StrEnum):
+    ACCEPTED = "accepted"
+    REVISED = "revised"
+    REJECTED = "rejected"
+    CONTESTED = "contested"
+    UNRESOLVED = "unresolved"
+    ANSWERED = "answered"
+    UNANSWERED = "unanswered"
+    INFORMATIONAL = "informational"
+
+
+class ConsensusBasis(StrEnum):
+    """What an outcome stands on."""
+
+    RULED = "ruled"
+    """One whom the source names as deciding said so."""
+    CALLED = "called"
+    """A formal call or vote was closed with a result."""
+    COUNTED = "counted"
+    """Positions were counted; nobody declared anything."""
+    UNKNOWN = "unknown"
+
+
+class ConsensusType(StrEnum):
+    """Of the positions that are said."""
+
+    AGREEMENT = "agreement"
+    DISSENT = "dissent"
+    MIXED = "mixed"
+
+
+class PositionStance(StrEnum):
+    PROPOSER = "proposer"
+    SUPPORT = "support"
+    OPPOSE = "oppose"
+    MIXED = "mixed"
+
+
+class Fate(StrEnum):
+    """What became of an objection."""
+
+    ANSWERED = "answered"
+    TAKEN = "taken into a new version"
+    WITHDRAWN = "withdrawn"
+    OUTSTANDING = "outstanding"
+    UNCLEAR = "unclear"
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceCitation:
+    """A sentence, verbatim from `start` up to `end` of the mail's own text, white space folded."""
+
+    message_id: str
+    start: int
+    end: int
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadGenre:
+    kind: Genre
+    """The best guess. Say it only where the tier is SAID."""
+    confidence: float
+    tier: Tier
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One mail that puts the proposition, or puts it anew."""
+
+    message_id: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Proposition:
+    message_id: str
+    form: PropositionForm
+    proposer: str
+    """The address that stands for the person who puts it."""
+    words: SentenceCitation | None
+    versions: tuple[Version, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    person: str
+    """The address under which the sentence was written."""
+    name: str
+    stance: PositionStance
+    tier: Tier
+    confidence: float
+    citation: SentenceCitation
+    answers: str | None
+    """The mail that the sentence answers."""
+    binding: bool | None = None
+    """Only in votes of a source that names its binding voters."""
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    person: str
+    citation: SentenceCitation
+    fate: Fate
+    tier: Tier = Tier.REMARK
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    person: str
+    citation: SentenceCitation
+    tier: Tier
+    """SAID only by one with authority; else it is shown as a possible decision."""
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """Who decided, and in which role the source names them."""
+
+    person: str
+    name: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class VoteCount:
+    """Votes by their last word; a proposer's own vote counts as any other."""
+
+    binding_for: int = 0
+    binding_against: int = 0
+    other_for: int = 0
+    other_against: int = 0
+    abstained: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadOutcome:
+    kind: OutcomeKind
+    """The best guess. Say it only where the tier is SAID."""
+    tier: Tier
+    confidence: float
+    sentence: str
+    """At most 25 words, for a headline."""
+    basis: ConsensusBasis
+    evidence: tuple[SentenceCitation, ...] = ()
+    authority: Authority | None = None
+    """Set where the sentence names a person."""
+    votes: VoteCount | None = None
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCall:
+    """A call or vote without a result yet."""
+
+    question: SentenceCitation | None
+    ends: date | None
+    ends_text: str
+    """The words that name the end; empty where the mail names none."""
+    spoken: tuple[str, ...]
+    outstanding: tuple[SentenceCitation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """Three lines: what was asked, what came out, what is left. A line may be empty."""
+
+    asked: str
+    came_out: str
+    left: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadReading:
+    lang: str
+    """The language that most of the mail is in; other than `en`, nothing is judged."""
+    genre: ReadGenre
+    proposition: Proposition | None
+    outcome: ThreadOutcome
+    positions: tuple[Position, ...]
+    objections: tuple[Objection, ...]
+    decisions: tuple[Decision, ...]
+    open_issues: tuple[SentenceCitation, ...]
+    key_points: tuple[SentenceCitation, ...]
+    headline: Headline
+    has_consensus: bool
+    consensus_type: ConsensusType | None
+    """None where nobody is said to have taken a position."""
+    basis: ConsensusBasis
+    open_call: OpenCall | None = None
+    result_of: str | None = None
+    """For a result mail in a thread of its own: the vote's subject, without tags."""

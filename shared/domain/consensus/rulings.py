@@ -1,0 +1,169 @@
+"""Sentences that settle something: rulings, acceptance, results of votes, promises, withdrawals.
+
+Only people whom the source names decide. The same words from anybody else are quoted as a possible decision.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+from shared.domain.consensus.cues import (
+    ACCEPTS,
+    CLOSES_CALL,
+    NEGATION,
+    PROMISES,
+    REJECTS,
+    REPORTED,
+    RULES,
+    WITHDRAWS,
+)
+from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
+from shared.domain.consensus.own_sentences import OwnSentence
+from shared.domain.consensus.proposition import Put
+from shared.domain.consensus.reading import PropositionForm
+from shared.domain.consensus.sentence_context import takes_nothing_back
+from shared.domain.consensus.thread_mail import Preset
+
+__all__ = ["DECIDING_ROLES", "EndingWord", "Settlements", "read_settlements"]
+
+DECIDING_ROLES = frozenset(
+    {
+        "maintainer",
+        "chair",
+        "editor",
+        "shepherd",
+        "release manager",
+        "area director",
+        "secretary",
+        "rapporteur",
+    }
+)
+"""Roles whose holder may settle something alone. A binding voter only votes."""
+_CONDITION = re.compile(
+    r"\b(?:if|unless|once|until|when|after|before|should|would|could|might|may|not yet)\b"
+)
+_CANCELLED = re.compile(r"\bcancel")
+_NEXT_VERSION = re.compile(
+    r"\b(?:next|updated|new|upcoming) (?:version|revision|draft|reroll|iteration)\b|\bre-?roll\b|\bv\d\b|"
+    r"\bupdated? (?:the|my|our) (?:draft|document|text|proposal|patch|charter)\b"
+)
+_OBJECTION = re.compile(r"\b(?:objections?|concerns?|veto(?:es)?|discuss|comments?|votes?)\b|-1\b")
+"""Who sums a call up tells that these were withdrawn; the proposal was not."""
+_DENIES = re.compile(
+    r"\b(?:no|not|never|lack of|without|isn't|wasn't|don't|didn't|hasn't|neither)\b(?: \w+){0,4} "
+    r"(?:consensus|adopted|agreed|accepted|approved|agreement|passed|passes|concluded|closed|over)\b"
+)
+_NOTED = re.compile(r"\b(?:is|was|are|were|to be) (?:\w+ )?(?:noted|postponed|not pursued|not treated)\b")
+_CALLED = frozenset({PropositionForm.VOTE, PropositionForm.CALL})
+_LONGEST, _LONGEST_ACCEPTANCE, _SHORT_ACCEPTANCE = 500, 250, 12
+
+
+@dataclass(frozen=True, slots=True)
+class EndingWord:
+    """A sentence that settles something, what it does, and the role of its writer."""
+
+    sentence: OwnSentence
+    act: str
+    role: str | None
+
+
+@dataclass(slots=True)
+class Settlements:
+    accepted: list[EndingWord] = field(default_factory=list)
+    ruled: list[EndingWord] = field(default_factory=list)
+    rejected: list[EndingWord] = field(default_factory=list)
+    passed: list[EndingWord] = field(default_factory=list)
+    cancelled: list[EndingWord] = field(default_factory=list)
+    withdrawn: list[EndingWord] = field(default_factory=list)
+    promised: list[EndingWord] = field(default_factory=list)
+    """By the proposer: remarks taken over."""
+    edited: list[EndingWord] = field(default_factory=list)
+    """By another: one who says that they will do what was asked."""
+    claimed: list[EndingWord] = field(default_factory=list)
+    """Words of a ruling by one without a role: quoted, and nothing rests on them."""
+    taken: list[EndingWord] = field(default_factory=list)
+    """Words of acceptance by one without a role."""
+
+    @property
+    def names_next_version(self) -> bool:
+        return any(_NEXT_VERSION.search(one.sentence.folded) for one in self.promised)
+
+
+def read_settlements(thread: LinkedThread, put: Put) -> Settlements:
+    filing = _Filing(thread, put)
+    for mail in thread.mails:
+        # What the proposition itself announces ("I have applied this locally") settles nothing.
+        if mail.number in put.mails or mail.is_patch:
+            continue
+        for sentence in mail.sentences:
+            if not sentence.asks and len(sentence.folded) <= _LONGEST:
+                filing.file(mail, sentence)
+    return filing.found
+
+
+class _Filing:
+    """Puts each sentence that settles something on its pile; the first that fits takes it."""
+
+    def __init__(self, thread: LinkedThread, put: Put) -> None:
+        self._thread = thread
+        self._put = put
+        self.found = Settlements()
+
+    def file(self, mail: LinkedMail, sentence: OwnSentence) -> None:
+        role = self._role(mail)
+        by_proposer = mail.person in self._put.proposers
+        _ = (
+            self._closing(sentence, role, by_proposer=by_proposer)
+            or self._ruling(sentence, role)
+            or (not by_proposer and self._acceptance(sentence, role))
+            or self._own_word(sentence, role, by_proposer=by_proposer)
+        )
+
+    def _role(self, mail: LinkedMail) -> str | None:
+        holder = self._thread.people.role(mail.number)
+        return holder.role if holder is not None and holder.role in DECIDING_ROLES else None
+
+    def _closing(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> bool:
+        """The end of a vote or call, by the one who called it or one with a role."""
+        if self._put.form not in _CALLED or not CLOSES_CALL.finds(sentence):
+            return False
+        if by_proposer or role:
+            pile = self.found.cancelled if _CANCELLED.search(sentence.folded) else self.found.passed
+            pile.append(EndingWord(sentence, "closed", role or "proposer"))
+        return True
+
+    def _ruling(self, sentence: OwnSentence, role: str | None) -> bool:
+        if REPORTED.finds(sentence):
+            return False
+        if role and self._denies(sentence):
+            self.found.rejected.append(EndingWord(sentence, "rejected", role))
+        elif RULES.finds(sentence) and not _DENIES.search(sentence.folded):
+            if _CONDITION.search(sentence.folded):
+                return False
+            (self.found.ruled if role else self.found.claimed).append(EndingWord(sentence, "ruled", role))
+        else:
+            return False
+        return True
+
+    def _denies(self, sentence: OwnSentence) -> bool:
+        if REJECTS.finds(sentence) or (RULES.finds(sentence) and _DENIES.search(sentence.folded)):
+            return True
+        return self._thread.preset is Preset.THREEGPP and bool(_NOTED.search(sentence.folded))
+
+    def _acceptance(self, sentence: OwnSentence, role: str | None) -> bool:
+        if not ACCEPTS.finds(sentence) or len(sentence.folded) > _LONGEST_ACCEPTANCE:
+            return False
+        short = role and not NEGATION.finds(sentence) and len(sentence.words) < _SHORT_ACCEPTANCE
+        if short or takes_nothing_back(self._thread, sentence):
+            pile = self.found.accepted if role else self.found.taken
+            pile.append(EndingWord(sentence, "accepted", role))
+        return True
+
+    def _own_word(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> bool:
+        if by_proposer and WITHDRAWS.finds(sentence) and not _OBJECTION.search(sentence.folded):
+            self.found.withdrawn.append(EndingWord(sentence, "withdrawn", None))
+        elif PROMISES.finds(sentence) and not NEGATION.finds(sentence):
+            pile = self.found.promised if by_proposer else self.found.edited
+            pile.append(EndingWord(sentence, "promised", role))
+        else:
+            return False
+        return True

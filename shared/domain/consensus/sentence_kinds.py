@@ -1,0 +1,14 @@
+"""What a sentence may be to a summary."""
+
+from enum import StrEnum
+
+__all__ = ["Head"]
+
+
+class Head(StrEnum):
+    """One column of fitted weights each."""
+
+    POINT = "point"
+    DECISION = "decision"
+    OBJECTION = "objection"
+    OPEN_ISSUE = "open issue"

@@ -1,0 +1,301 @@
+"""Sentences that say where their writer stands. Each rule is a place and a wording that meet.
+
+The same words are a position or not depending on what they answer. So a sentence is asked, in this order:
+does it answer the mail that puts the proposition; does it say a stance; does anything in it or near it take
+that back.
+"""
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+
+from shared.domain.consensus.cues import (
+    ACCEPTS,
+    AGREES,
+    APPROVES,
+    DOUBTS,
+    GOOD_IDEA,
+    HIGH_PRAISE,
+    NEGATION,
+    NO_OBJECTION,
+    OPPOSES,
+    PROPOSES,
+    REPORTED,
+    SUPPORTS,
+    SUPPORTS_SOMETHING,
+    TRAILER,
+)
+from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
+from shared.domain.consensus.own_sentences import OwnSentence, word_key
+from shared.domain.consensus.people import display_name
+from shared.domain.consensus.proposition import Put
+from shared.domain.consensus.reading import PositionStance, PropositionForm
+from shared.domain.consensus.sentence_context import place, relation, takes_nothing_back
+from shared.domain.consensus.votes import Ballot, is_legend
+
+__all__ = ["ACTS", "StanceClaim", "read_claims", "something_is_put"]
+
+_SUPPORT, _OPPOSE = PositionStance.SUPPORT, PositionStance.OPPOSE
+_SHORT = 160
+_TELLING = 3
+_COMMON = (
+    frozenset(
+        {"and", "the", "that", "this", "for", "with", "not", "but", "are", "was", "has", "have", "had", "its"}
+    )
+    | {
+        "our",
+        "your",
+        "you",
+        "they",
+        "them",
+        "some",
+        "any",
+        "all",
+        "just",
+        "also",
+        "now",
+        "too",
+        "very",
+        "think",
+    }
+    | {"idea", "good", "great", "plan", "proposal", "would", "could", "should", "getting", "making", "doing"}
+    | {"having", "using", "really"}
+)
+_BARE_WORDS = 6
+_SMALL_THREAD = 10
+_FIRM_OPENING = re.compile(
+    r"\W{0,4}(?:(?:ok|okay|thanks|thank you|good|great|nice)[,.;! ]+){0,2}(?:will queue|queued|applied|"
+    r"let's merge|will apply|will merge|merged|pushed)\b"
+)
+_FIRM_NO = re.compile(
+    r"^\W{0,4}(?:-\s?1\b(?![\d.])|nak\b|nack\b|veto\b)|\b(?:object to|oppose|opposed to|against|support|"
+    r"disagree with) "
+    r"(?:this|that|it|adopt\w*|publi\w*|releas\w*|(?:the|your) (?:\w+ )?(?:proposal|patch|series|change|"
+    r"draft|document|adoption|release|idea|plan))\b"
+    r"|\bshould (?:be |not be )?(?:adopted|published|merged|accepted)\b"
+)
+_PARTIAL = re.compile(
+    r"\b(?:(?:your|his|her|their|good|great|fair|valid|that|this) points?|catch|question|spot|remarks?|"
+    r"comments?|observation|reasoning|argument|assessment|sentiment|story|news|luck|nit|typo|find|explanation|example|"
+    r"analysis|summary|report|reminder)\b"
+)
+_WHOLE = re.compile(
+    r"\b(?:patch(?:es|set)?|series|proposals?|ideas?|plan|draft|document|charter|approach|feature|changes?|"
+    r"adopt\w*|publi\w*|direction|release|merg\w+|fix|version|cleanup)\b"
+)
+_WILL_DO = re.compile(
+    r"\b(?:i|we)(?:'ll| will) (?:also |then |certainly |definitely |gladly )?(?:update|edit|fix|change|add|"
+    r"correct|clarify|incorporate|include|reword|remove|apply|make|do)\b"
+    r"|^\W{0,4}(?:ok(?:ay)?|yes|sure|good point|thanks)?[,. ]{0,3}will (?:do|fix|update|change|add|correct)\b"
+)
+_FIRST_PERSON = frozenset({"i", "i'm", "i'd", "we", "my", "me"})
+_PLUS_ONE = re.compile(r"\+1 (?:from|for|on)\b|\bi(?:'m| am) (?:a )?\+1\b")
+ACTS = frozenset({"acceptance", "trailer", "vote"})
+"""Rules by which somebody acts: an act outweighs remarks before it."""
+_TEST_RUN = re.compile(r"\b(?:and|to|will) (?:test|try|see|report|check)\b")
+
+
+@dataclass(slots=True)
+class StanceClaim:
+    """One sentence that says where its writer stands, and the rule by which it does."""
+
+    sentence: OwnSentence
+    person: str
+    stance: PositionStance
+    rule: str
+    answers: int | None
+    binding: bool | None = None
+
+
+def read_claims(thread: LinkedThread, put: Put, ballots: dict[str, Ballot]) -> list[StanceClaim]:
+    """Every claim that a sentence makes when read on its own in its place."""
+    claims = [
+        StanceClaim(one.sentence, one.person, _SUPPORT if one.value > 0 else _OPPOSE, "vote",
+                    thread.answered(one.sentence), binding=one.binding)
+        for one in ballots.values() if one.value and one.person not in put.proposers
+    ]  # fmt: skip
+    reader = _ClaimReader(thread, put)
+    for sentence in thread.sentences():
+        mail = thread.mail_of(sentence)
+        if mail.person == put.person or mail.person in ballots:
+            continue
+        claim = reader.claim(sentence, mail)
+        # Who brings another version may still act on this one ("Will queue"), but not praise it.
+        if claim is not None and (mail.person not in put.proposers or claim.rule in ACTS):
+            claims.append(claim)
+    return claims
+
+
+class _ClaimReader:
+    def __init__(self, thread: LinkedThread, put: Put) -> None:
+        self.thread = thread
+        self.put = put
+        self.by_mail: dict[int, list[StanceClaim]] = defaultdict(list)
+        self.decidable = something_is_put(put)
+
+    def claim(self, sentence: OwnSentence, mail: LinkedMail) -> StanceClaim | None:
+        found = self._stance(sentence, mail)
+        if found is None:
+            return None
+        stance, rule = found
+        claim = StanceClaim(sentence, mail.person, stance, rule, self.thread.answered(sentence))
+        self.by_mail[mail.number].append(claim)
+        return claim
+
+    def _stance(self, sentence: OwnSentence, mail: LinkedMail) -> tuple[PositionStance, str] | None:
+        if is_legend(sentence) or not (self.decidable or _shows_that_something_is_put(sentence)):
+            return None
+        if trailer := TRAILER.match(sentence.text):
+            return self._trailer(trailer, mail)
+        towards = relation(self.thread, self.put, sentence)
+        if OPPOSES.finds(sentence):
+            return self._opposition(sentence, towards)
+        if accepted := self._acceptance(sentence, mail, towards):
+            return accepted
+        if towards == "put" and _WILL_DO.search(sentence.folded) and self._does_as_asked(sentence):
+            return _SUPPORT, "will do"
+        return self._support(sentence, towards)
+
+    def _trailer(self, trailer: re.Match[str], mail: LinkedMail) -> tuple[PositionStance, str] | None:
+        """Only one's own name is one's own word: a patch carries the trailers of others."""
+        own = trailer[3].lower() == mail.mail.address.lower() or word_key(trailer[2]) == word_key(
+            display_name(mail.mail.name, mail.mail.address)
+        )
+        if not own or mail.is_patch or self.put.form is not PropositionForm.PATCH:
+            return None
+        return (_OPPOSE if trailer[1].lower().startswith("na") else _SUPPORT), "trailer"
+
+    def _opposition(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
+        found = OPPOSES.search(sentence)
+        if found is None or sentence.asks or re.search(r"\b(?:if|unless)\b", sentence.folded):
+            return None
+        # "I don't mean I'm against it": a negation before the words turns them.
+        if re.search(r"n't\b|\b(?:not|never|no longer|nobody|nor)\b", sentence.folded[: found.start()]):
+            return None
+        if REPORTED.finds(sentence):
+            return None
+        firm = (
+            towards == "put" and _FIRM_NO.search(sentence.folded) and place(self.thread, sentence) != "inside"
+        )
+        return (_OPPOSE, "objection") if firm else (_OPPOSE, "objection elsewhere")
+
+    def _acceptance(
+        self, sentence: OwnSentence, mail: LinkedMail, towards: str
+    ) -> tuple[PositionStance, str] | None:
+        if self.put.form is not PropositionForm.PATCH or not ACCEPTS.finds(sentence):
+            return None
+        if self.thread.people.role(mail.number) is not None:
+            firm = _FIRM_OPENING.match(sentence.folded) and not NEGATION.finds(sentence) and not sentence.asks
+            if firm or takes_nothing_back(self.thread, sentence):
+                return _SUPPORT, "acceptance"
+        elif towards == "put" and takes_nothing_back(self.thread, sentence) and len(sentence.text) < _SHORT:
+            return None if _TEST_RUN.search(sentence.folded) else (_SUPPORT, "taken")
+        return None
+
+    def _does_as_asked(self, sentence: OwnSentence) -> bool:
+        """One who can make the change says that they will, and little else."""
+        return (
+            self.put.form is PropositionForm.TEXT
+            and place(self.thread, sentence) == "whole"
+            and takes_nothing_back(self.thread, sentence)
+        )
+
+    def _support(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
+        kind = _kind_of_support(sentence)
+        if kind is None and GOOD_IDEA.finds(sentence) and self._speaks_of_it(sentence):
+            kind = "approval"
+        if kind != "words" and self.put.form is PropositionForm.CALL and SUPPORTS_SOMETHING.finds(sentence):
+            kind = "words"
+        if kind is None or not takes_nothing_back(self.thread, sentence, _cue_end(sentence)):
+            return None
+        where = place(self.thread, sentence)
+        if towards == "put":
+            return _SUPPORT, self._rule(sentence, kind, where)
+        if kind == "agreement" and _is_bare(sentence) and where == "whole":
+            return self._chain(sentence)
+        return _SUPPORT, self._rule_elsewhere(sentence, kind, towards)
+
+    def _rule_elsewhere(self, sentence: OwnSentence, kind: str, towards: str) -> str:
+        """In answer to another mail than the proposition the words must themselves show what they mean."""
+        if towards in {"author", "unknown"} and HIGH_PRAISE.finds(sentence):
+            return "approval by name"
+        if self.put.form is PropositionForm.CALL:
+            if _PLUS_ONE.search(sentence.folded):
+                return "agreement in a call"
+            if kind == "words" and _WHOLE.search(sentence.folded):
+                return "words in a call"
+        return f"{kind} elsewhere"
+
+    def _speaks_of_it(self, sentence: OwnSentence) -> bool:
+        """Whether the sentence shares a telling word with the mail that puts the proposition."""
+        words = {word for word in sentence.words if len(word) >= _TELLING} - _COMMON
+        put = set(self.put.mail.words.split())
+        return not words.isdisjoint(put)
+
+    def _rule(self, sentence: OwnSentence, kind: str, where: str) -> str:
+        named = bool(_WHOLE.search(sentence.folded))
+        if kind == "words" and not (_PARTIAL.search(sentence.folded) and not named):
+            hedged = self.put.form is PropositionForm.TEXT and {"would", "i'd"} & sentence.words
+            return "words with would" if hedged else "words"
+        if _PARTIAL.search(sentence.folded) and not named:
+            return f"{kind} with a part"
+        if kind == "approval":
+            if named or where != "inside":
+                return "approval"
+            return "approval inside" if self.put.form is not PropositionForm.PATCH else "approval in review"
+        if where in {"whole", "opening"} and _is_bare(sentence):
+            return "agreement" if self._shown(sentence) else "agreement in a crowd"
+        return "agreement with more"
+
+    def _shown(self, sentence: OwnSentence) -> bool:
+        """A bare "+1" in a long thread, without a quote, may answer anything."""
+        return (
+            sentence.block >= 0
+            or len(self.thread.mails) <= _SMALL_THREAD
+            or self.put.form is PropositionForm.CALL
+        )
+
+    def _chain(self, sentence: OwnSentence) -> tuple[PositionStance, str] | None:
+        """A "+1" to another's mail takes over the stance that was said there, if it was one."""
+        answered = self.thread.answered(sentence)
+        if answered is None:
+            return None
+        theirs = {claim.stance for claim in self.by_mail.get(answered, ())}
+        if len(theirs) == 1:
+            return theirs.pop(), "chain"
+        in_call = self.put.form is PropositionForm.CALL and not any(
+            DOUBTS.finds(one) or OPPOSES.finds(one) for one in self.thread.mails[answered].sentences
+        )
+        return _SUPPORT, ("agreement in a call" if in_call else "agreement elsewhere")
+
+
+def _kind_of_support(sentence: OwnSentence) -> str | None:
+    if SUPPORTS.finds(sentence) or NO_OBJECTION.finds(sentence):
+        return "words"
+    if APPROVES.finds(sentence):
+        return "approval"
+    return "agreement" if AGREES.finds(sentence) else None
+
+
+def _cue_end(sentence: OwnSentence) -> int:
+    found = SUPPORTS.search(sentence) or APPROVES.search(sentence)
+    return found.end() if found else 0
+
+
+def _shows_that_something_is_put(sentence: OwnSentence) -> bool:
+    """A vote, or support in the first person: so plain that something must have been put."""
+    if _PLUS_ONE.search(sentence.folded):
+        return True
+    return SUPPORTS.finds(sentence) and not _FIRST_PERSON.isdisjoint(sentence.words)
+
+
+def _is_bare(sentence: OwnSentence) -> bool:
+    """An agreement that says nothing but that: "+1", "Agreed.", "I agree, thanks"."""
+    return len(re.findall(r"\w+", sentence.text)) <= _BARE_WORDS
+
+
+def something_is_put(put: Put) -> bool:
+    """Positions need something to be for or against."""
+    if put.form is PropositionForm.PATCH:
+        return put.mail.is_patch or (put.mail.has_diff and not put.mail.is_reply)
+    return put.form is not PropositionForm.TEXT or any(map(PROPOSES.finds, put.mail.sentences))

@@ -1,0 +1,114 @@
+"""What the reader is given: the mails of a thread, and what the operator set for their source."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Any
+
+__all__ = [
+    "Preset",
+    "ProfileError",
+    "QuotedBlock",
+    "RoleHolder",
+    "SourceProfile",
+    "ThreadMail",
+    "read_profile",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class QuotedBlock:
+    """Lines quoted from another mail, without their marks, at `position` in the own text around them."""
+
+    position: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadMail:
+    message_id: str
+    address: str
+    text: str
+    """The sender's own text: no quotes, signature or footer. Spans in a reading count in it."""
+    name: str = ""
+    subject: str = ""
+    date: datetime | None = None
+    reply_to: str | None = None
+    references: tuple[str, ...] = ()
+    quotes: tuple[QuotedBlock, ...] = ()
+
+
+class Preset(StrEnum):
+    """In whose words acceptance, rulings and votes are read."""
+
+    IETF = "ietf"
+    GIT = "git"
+    APACHE = "apache"
+    THREEGPP = "3gpp"
+    FREE = "free"
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Preset | None":
+        """Labelled corpora call the custom of git's list by the role that decides there."""
+        return cls.GIT if value == "maintainer" else None
+
+
+@dataclass(frozen=True, slots=True)
+class RoleHolder:
+    """A person who holds a role on the list, from `since` to `until`, both included."""
+
+    person: str
+    role: str
+    since: date | None = None
+    until: date | None = None
+
+    def holds_on(self, day: date | None) -> bool:
+        """A mail without a date is in no period: a bounded role is not assumed for it."""
+        if day is None:
+            return self.since is None and self.until is None
+        return (self.since is None or self.since <= day) and (self.until is None or day <= self.until)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceProfile:
+    preset: Preset = Preset.FREE
+    roles: tuple[RoleHolder, ...] = ()
+
+
+class ProfileError(ValueError):
+    """What an operator set for a source cannot be used."""
+
+
+def read_profile(settings: Mapping[str, Any]) -> SourceProfile:
+    """A profile from `{"preset": ..., "roles": [{"person", "role", "from", "to"}]}`."""
+    try:
+        preset = Preset(settings.get("preset", Preset.FREE))
+    except ValueError:
+        known = ", ".join(preset.value for preset in Preset)
+        raise ProfileError(f"preset {settings['preset']!r} is unknown: use one of {known}") from None
+    roles = settings.get("roles", [])
+    if isinstance(roles, str) or not isinstance(roles, Sequence):
+        raise ProfileError('roles must be a list of {"person": address, "role": name}')
+    return SourceProfile(preset, tuple(_role_holder(role) for role in roles))
+
+
+def _role_holder(role: Any) -> RoleHolder:
+    if not isinstance(role, Mapping) or not role.get("person") or not role.get("role"):
+        raise ProfileError(f'a role needs "person" and "role", got {role!r}')
+    return RoleHolder(
+        person=str(role["person"]).strip().lower(),
+        role=str(role["role"]).strip().lower(),
+        since=_day(role, "from"),
+        until=_day(role, "to"),
+    )
+
+
+def _day(role: Mapping[str, Any], key: str) -> date | None:
+    value = role.get(key)
+    if value in (None, ""):
+        return None
+    try:
+        return date.fromisoformat(str(value))
+    except ValueError as error:
+        raise ProfileError(f'"{key}" of {role["person"]} must be a date such as 2024-10-11') from error

@@ -1,0 +1,120 @@
+"""Votes: +1, 0 and -1, the last one of each person, binding where the source says so."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
+from shared.domain.consensus.own_sentences import OwnSentence
+from shared.domain.consensus.proposition import Put
+from shared.domain.consensus.reading import PropositionForm, VoteCount
+from shared.domain.consensus.thread_mail import Preset
+
+__all__ = ["BINDING_ROLES", "Ballot", "count_votes", "is_legend", "read_ballots", "vote_in"]
+
+BINDING_ROLES = frozenset({"binding", "release manager", "pmc", "chair", "committer", "maintainer"})
+
+# At most six short words before the mark, or words after it that show a vote is meant.
+_OPENING = re.compile(
+    r"\W{0,3}(?:[\w'\u00c0-\u024f]{1,14}[ ,.:!;-]+){0,6}?\*?([+-])\s?([01])\b(?![\d.%:/x-])"
+)
+_CLOSING = re.compile(
+    r"(?:^|[\s(,;:.!])\*?([+-])([01])(?:\s?,?\s?(?:from (?:me|my side|us|my end)|"
+    r"[(\[]?(?:non[- ]?)?binding)|[\W_]*$)"
+)
+_NON_BINDING = re.compile(r"\b(?:non|not)[- ]?(?:a )?binding\b|\bnon-?pmc\b", re.IGNORECASE)
+_LEGEND = re.compile(
+    r"\s{0,8}\[[ xX]?\]|.{0,8}[+-]\s?[01]\b\W{0,3}(?:if|means?|=|approve|disapprove|abstain|no opinion|i "
+    r"don't)\b"
+)
+_ABOUT_VOTES = re.compile(
+    r"\b(?:need|needs|requires?|wait\w*|get|got|received?|have|has|with|missing|more|another|three|two|"
+    r"other|your|his|her|their|"
+    r"binding votes?|if|would|could|might|maybe|count\w*|voted|vote was|thanks? for|first|instead|rather|"
+    r"before|until)\b"
+)
+_CONDITION = re.compile(r"\b(?:if|unless|once|provided|as soon as|assuming|would)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """One person's vote: 1, 0 or -1."""
+
+    person: str
+    value: int
+    sentence: OwnSentence
+    binding: bool | None
+
+
+def is_legend(sentence: OwnSentence) -> bool:
+    """A ballot paper's line says what a vote would mean; nobody votes by it."""
+    return bool(_LEGEND.match(sentence.folded))
+
+
+def vote_in(sentence: OwnSentence) -> int | None:
+    """The vote that a sentence casts, or None."""
+    folded = sentence.folded
+    if is_legend(sentence) or sentence.asks or _CONDITION.search(folded):
+        return None
+    found = _OPENING.match(folded)
+    if found and _ABOUT_VOTES.search(folded, 0, found.start(1)):
+        found = None
+    if found is None:
+        found = _CLOSING.search(folded)
+        if found and _ABOUT_VOTES.search(folded, 0, found.start(1)):
+            return None
+    if found is None:
+        return None
+    return int(found[2]) if found[1] == "+" else -int(found[2])
+
+
+def read_ballots(thread: LinkedThread, put: Put) -> dict[str, Ballot]:
+    """Each voter's last vote. In a vote everybody's counts, the proposer's, too."""
+    if put.form is not PropositionForm.VOTE:
+        return {}
+    ballots: dict[str, Ballot] = {}
+    for mail in thread.mails:
+        for ballot in _cast(thread, put, mail):
+            ballots[mail.person] = ballot
+    return ballots
+
+
+def _cast(thread: LinkedThread, put: Put, mail: LinkedMail) -> Iterator[Ballot]:
+    """The votes in a mail. Under a quote of another voter a mark is more likely an answer to that voter."""
+    if mail is put.mail:
+        return
+    for sentence in mail.sentences:
+        if "+1" not in sentence.text and not ({"-1", "+ 1", "- 1", "+0", "-0"} & sentence.words):
+            continue
+        value = vote_in(sentence)
+        if value is not None and _is_to_the_vote(thread, put, sentence):
+            yield Ballot(mail.person, value, sentence, _is_binding(thread, mail, sentence))
+            return
+
+
+def _is_to_the_vote(thread: LinkedThread, put: Put, sentence: OwnSentence) -> bool:
+    answered = thread.answered(sentence)
+    return sentence.block < 0 or answered in put.mails or answered is None
+
+
+def _is_binding(thread: LinkedThread, mail: LinkedMail, sentence: OwnSentence) -> bool | None:
+    """A voter may say "non-binding"; that a vote binds only the source can say."""
+    if thread.preset is not Preset.APACHE:
+        return None
+    if _NON_BINDING.search(sentence.text):
+        return False
+    role = thread.people.role(mail.number)
+    return role is not None and role.role in BINDING_ROLES
+
+
+def count_votes(ballots: dict[str, Ballot]) -> VoteCount:
+    def number(value: int, *, binding: bool) -> int:
+        return sum(one.value == value and bool(one.binding) == binding for one in ballots.values())
+
+    return VoteCount(
+        binding_for=number(1, binding=True),
+        binding_against=number(-1, binding=True),
+        other_for=number(1, binding=False),
+        other_against=number(-1, binding=False),
+        abstained=sum(one.value == 0 for one in ballots.values()),
+    )

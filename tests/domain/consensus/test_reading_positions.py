@@ -1,0 +1,202 @@
+"""Who stands where: people, places, trailers, chains, second thoughts."""
+
+import pytest
+
+from shared.domain.consensus.reading import PositionStance, Tier
+from tests.support.thread_mails import GIT, IETF, mail, read, remarks, said
+
+PROPOSAL = "I propose to drop the old tool from the tree. Comments are welcome."
+PATCH = "Keep the last line of a file that has no newline at its end."
+SUBJECT = "[PATCH] parser: keep the last line"
+
+
+def test_the_proposer_is_no_voice() -> None:
+    reading = read(
+        mail(0, "prop", PROPOSAL),
+        mail(1, "ann", "Should we not keep it for a year?"),
+        mail(2, "prop", "I support this proposal.", answers=0),
+    )
+    assert said(reading) == {}
+
+
+def test_the_author_under_two_addresses_is_one_person() -> None:
+    reading = read(
+        mail(0, "pat.lee@work.example", PATCH, subject=SUBJECT, name="Pat Lee"),
+        mail(1, "pl@home.example", "Looks good to me.", name="Lee, Pat"),
+        profile=GIT,
+    )
+    assert said(reading) == {}
+
+
+def test_the_author_behind_a_gateway_is_no_voice() -> None:
+    reading = read(
+        mail(
+            0,
+            "gateway@git.example",
+            f"From: Pat Lee <pl@home.example>\n\n{PATCH}",
+            subject=SUBJECT,
+            name="Pat Lee via Gateway",
+        ),
+        mail(1, "pl@home.example", "This version looks good to me.", name="P. L."),
+        profile=GIT,
+    )
+    assert said(reading) == {}
+
+
+def test_a_gateways_address_joins_no_two_people() -> None:
+    reading = read(
+        mail(0, "gateway@git.example", PATCH, subject=SUBJECT, name="Pat Lee via Gateway"),
+        mail(
+            1,
+            "gateway@git.example",
+            "Looks good to me.",
+            name="Sue Ray via Gateway",
+            subject=f"Re: {SUBJECT}",
+        ),
+        profile=GIT,
+    )
+    assert list(said(reading).values()) == ["support"]
+
+
+@pytest.mark.parametrize(
+    ("trailer", "expected"),
+    [
+        ("Reviewed-by: Ann Day <ann@list.example>", {"ann": "support"}),
+        ("Acked-by: Ann Day <ann@other.example>", {"ann": "support"}),
+        ("Nacked-by: Ann Day <ann@list.example>", {"ann": "oppose"}),
+        ("Reviewed-by: Bob Oak <bob@list.example>", {}),
+    ],
+)
+def test_a_trailer_counts_only_with_the_senders_own_name(trailer: str, expected: dict[str, str]) -> None:
+    reading = read(
+        mail(0, "pat", PATCH, subject=SUBJECT), mail(1, "ann", trailer, name="Ann Day"), profile=GIT
+    )
+    assert said(reading) == expected
+
+
+def test_trailers_that_a_patch_carries_are_nobodys_word() -> None:
+    reading = read(
+        mail(0, "pat", PATCH, subject=SUBJECT),
+        mail(
+            1, "pat", f"{PATCH}\n\nReviewed-by: Pat <pat@list.example>", subject="[PATCH v2] parser: keep it"
+        ),
+        profile=GIT,
+    )
+    assert said(reading) == {}
+
+
+def test_a_plus_one_to_a_supporter_follows_the_supporter() -> None:
+    reading = read(
+        mail(0, "prop", PROPOSAL),
+        mail(1, "bob", "I support this proposal."),
+        mail(2, "ann", "+1", answers=1),
+    )
+    assert said(reading) == {"bob": "support", "ann": "support"}
+
+
+def test_who_says_both_is_mixed_and_counts_for_neither() -> None:
+    reading = read(
+        mail(0, "prop", PROPOSAL),
+        mail(1, "ann", "I support this proposal."),
+        mail(2, "ann", "Now that I have read it all, I object to this.", answers=0),
+    )
+    assert said(reading) == {}
+    assert remarks(reading) == {"ann": "mixed"}
+    assert not reading.has_consensus
+
+
+def test_later_words_outweigh_earlier_doubts() -> None:
+    reading = read(
+        mail(0, "pat", PATCH, subject=SUBJECT),
+        mail(1, "ann", "I don't think I understand the loop. I'm not sure it ends. My concern is the last line. "
+                       "I doubt the test. I don't like the name."),
+        mail(2, "pat", f"{PATCH} Now with a better test.", subject="[PATCH v2] parser: keep the last line"),
+        mail(3, "ann", "This version looks good to me.", answers=2),
+        profile=GIT,
+    )  # fmt: skip
+    assert said(reading) == {"ann": "support"}
+
+
+def test_praise_followed_by_a_long_row_of_doubts_is_only_a_remark() -> None:
+    reading = read(
+        mail(0, "pat", PATCH, subject=SUBJECT),
+        mail(1, "ann", "Looks good to me. I'm not sure about the loop. I don't like the name. I doubt the test. "
+                       "I don't see why it ends."),
+        profile=GIT,
+    )  # fmt: skip
+    assert said(reading) == {}
+    assert remarks(reading) == {"ann": "support"}
+
+
+def test_an_answer_names_the_mail_it_answers_and_its_sentence() -> None:
+    first = mail(0, "prop", PROPOSAL)
+    second = mail(1, "ann", "Hello all,\n\nI support this proposal.\n\nAnn")
+    position = next(iter(read(first, second).positions))
+    assert position.answers == first.message_id
+    assert second.text[position.citation.start : position.citation.end] == "I support this proposal."
+    assert position.stance is PositionStance.SUPPORT
+    assert position.confidence >= 0.9
+
+
+def test_what_stands_under_a_quote_answers_the_quoted_mail() -> None:
+    """The patch is the parent, but the words quoted right above are those of the mail before it."""
+    remark = "The wiki should get a new theme before the summer."
+    thread = [mail(0, "bob", remark, subject="The wiki"), mail(1, "pat", PATCH, subject=SUBJECT)]
+    to_the_remark = mail(2, "ann", "Sounds good to me.", answers=1, under=remark)
+    to_the_patch = mail(2, "ann", "Sounds good to me.", answers=1, under=PATCH)
+    assert said(read(*thread, to_the_remark, profile=GIT)) == {}
+    assert said(read(*thread, to_the_patch, profile=GIT)) == {"ann": "support"}
+
+
+def test_a_maintainer_who_brings_the_patch_does_not_accept_it() -> None:
+    reading = read(
+        mail(0, "juno@git.example", PATCH, subject=SUBJECT),
+        mail(1, "ann", "The name is misleading."),
+        mail(2, "juno@git.example", "Will queue.", answers=1),
+        profile=GIT,
+    )
+    assert said(reading) == {}
+    assert reading.outcome.authority is None
+
+
+def test_in_a_call_support_of_the_thing_asked_for_is_a_position() -> None:
+    reading = read(
+        mail(0, "chair@ietf.example", "We would like to hear whether people support early code points."),
+        mail(1, "ann", "I support early code points for these curves."),
+        mail(2, "bob", "Agreed.", answers=1),
+        profile=IETF,
+    )
+    assert said(reading) == {"ann": "support", "bob": "support"}
+
+
+def test_a_firm_no_to_the_proposition_is_said_a_soft_one_is_quoted() -> None:
+    reading = read(
+        mail(0, "prop", PROPOSAL),
+        mail(1, "ann", "I object to this proposal."),
+        mail(2, "bob", "I don't think this is the right way."),
+    )
+    assert said(reading) == {"ann": "oppose"}
+    assert remarks(reading) == {"bob": "oppose"}
+
+
+def test_one_who_can_do_it_and_says_so_is_for_it() -> None:
+    reading = read(
+        mail(0, "prop", "I suggest that section 4 states that audio is included."),
+        mail(1, "ed", "Thanks, I will update the document."),
+    )
+    assert said(reading) == {"ed": "support"}
+
+
+def test_a_signature_line_of_ones_own_name_is_no_sentence() -> None:
+    reading = read(mail(0, "prop", PROPOSAL), mail(1, "ann", "+1\n\nAnn Day", name="Ann Day"))
+    assert all("Ann Day" not in one.quote for one in reading.key_points)
+
+
+def test_every_remark_has_less_confidence_than_what_is_said() -> None:
+    reading = read(
+        mail(0, "prop", PROPOSAL),
+        mail(1, "ann", "I support this proposal."),
+        mail(2, "bob", "I don't think this is the right way."),
+    )
+    by_tier = {one.tier: one.confidence for one in reading.positions}
+    assert by_tier[Tier.SAID] > by_tier[Tier.REMARK]

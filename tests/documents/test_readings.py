@@ -11,6 +11,9 @@ from shared.domain.consensus.reading import ThreadReading
 from tests.support.properties import STEADY
 from tests.support.thread_mails import IETF, MAVEN, mail, read
 
+# A confidence is a share; NaN would not even equal itself.
+st.register_type_strategy(float, st.floats(0, 1))
+
 
 @STEADY
 @given(st.from_type(ThreadReading))

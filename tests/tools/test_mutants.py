@@ -77,5 +77,5 @@ def test_the_lists_name_files_and_functions_that_are_there() -> None:
         source = (ROOT / target.path).read_text()
         assert all((ROOT / test).exists() for test in target.tests), target.path
         assert all(f"def {name}(" in source for name in target.only), target.path
-    listed = tomllib.loads((ROOT / "tools/mutants/equivalent.toml").read_text())["mutant"]
+    listed = tomllib.loads((ROOT / "tools/mutants/equivalent.toml").read_text()).get("mutant", [])
     assert {entry["path"] for entry in listed} <= {target.path for target in TARGETS}

@@ -67,7 +67,7 @@ browser: setup tests/js/node_modules/ready ## Read the pages in a real browser (
 		|| { echo "There is no browser: install chromium (apt-get install chromium), or name one: make browser CHROMIUM=path"; exit 1; }
 	CHROMIUM="$(CHROMIUM)" $(PY) -m pytest tests/browser -m browser $(ARGS)
 
-mutants: setup ## Change what the policy modules decide, one thing at a time: does a test notice? (about 10 minutes)
+mutants: setup ## Change what the policy modules decide, one thing at a time: does a test notice? (see docs/testing.md)
 	$(PY) -m tools.mutants $(ARGS)
 
 chaos: setup ## Kill and break everything on the way: the end must be that of a calm run

@@ -88,11 +88,11 @@ class Bench:
     async def record(self, key: str = KEY, attempt: int = 1) -> FailureRecord | None:
         return await self.clients.store.find(FailureRecord, f"{key}-{attempt}", "chunking", Session())
 
-    def counted(self, metric: str) -> list[dict[str, Any]]:
-        """The labels of what was counted."""
+    def counted(self, metric: str) -> list[tuple[dict[str, Any], Any]]:
+        """The labels of what was counted, and how much."""
         data = self.reader.get_metrics_data()
         return [
-            dict(point.attributes or {})
+            (dict(point.attributes or {}), getattr(point, "value", None))
             for resource in (data.resource_metrics if data else [])
             for scope in resource.scope_metrics
             for instrument in scope.metrics
@@ -132,7 +132,9 @@ async def test_a_delivery_is_completed_after_all_is_announced_and_marked(bench: 
     await bench.deliver()
     assert bench.outbox.journal == ["worked", "ChunksPrepared", "marked", "completed"]
     assert await bench.record() is None
-    assert bench.counted("events_processed_total") == [{"service": "chunking", "event_type": "JSONParsed"}]
+    assert bench.counted("events_processed_total") == [
+        ({"service": "chunking", "event_type": "JSONParsed"}, 1)
+    ]
 
 
 async def test_what_is_announced_carries_the_sessions_tokens(bench: Bench) -> None:
@@ -166,6 +168,7 @@ async def test_an_attempt_is_counted_first_where_the_stage_says_so(bench: Bench,
     fields = await bench.fields(new_message())
     expected = (3, NOW) if first else (0, None)
     assert (fields["attemptCount"], fields["lastAttemptTime"]) == expected
+    assert bench.outbox.journal == ["worked", "completed"]
 
 
 async def test_the_host_completes_by_the_functions_return(bench: Bench) -> None:
@@ -201,7 +204,7 @@ async def test_what_no_redelivery_can_help_is_dead_lettered_at_once(
     }
     assert bench.settlement.dead == [(reason, description)]
     assert bench.outbox.journal == [*["worked"] * works, "ChunkingFailed", "dead-lettered"]
-    assert bench.counted("failures_total") == [{"service": "chunking", "error_type": kind}]
+    assert bench.counted("failures_total") == [({"service": "chunking", "error_type": kind}, 1)]
 
 
 async def test_a_long_error_is_cut_in_the_dead_letters_description(bench: Bench) -> None:
@@ -287,7 +290,7 @@ async def test_a_failure_that_cannot_be_announced_is_counted_and_hides_nothing(
     assert bench.outbox.journal == ["worked", "dead-lettered"]
     assert await bench.record() is not None
     assert "chunking could not store the ChunkingFailed" in caplog.text
-    reporting = {"service": "chunking", "error_type": "ReportingError"}
+    reporting = ({"service": "chunking", "error_type": "ReportingError"}, 1)
     assert reporting in bench.counted("failures_total")
 
 

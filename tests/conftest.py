@@ -1,3 +1,4 @@
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,3 +21,13 @@ def bus_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSer
     folder: Path = tmp_path_factory.mktemp("bus")
     with servicebus(folder) as running:
         yield running
+
+
+@pytest.fixture(autouse=True)
+def log_as_before() -> Iterator[None]:
+    """A command of `ops` sets up the logging of its process, which here is that of all tests."""
+    root = logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
+    yield
+    root.setLevel(level)
+    root.handlers[:] = handlers

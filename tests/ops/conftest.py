@@ -1,4 +1,3 @@
-import logging
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -9,16 +8,6 @@ from tests.support.cloud import LocalCloud, plan_faults
 from tests.support.services import RunningService
 
 QUEUES = ("parsing", "chunking")
-
-
-@pytest.fixture(autouse=True)
-def log_as_before() -> Iterator[None]:
-    """A command sets up the logging of its process, which here is that of all tests."""
-    root = logging.getLogger()
-    level, handlers = root.level, list(root.handlers)
-    yield
-    root.setLevel(level)
-    root.handlers[:] = handlers
 
 
 @pytest.fixture(scope="module")

@@ -42,11 +42,11 @@ BENCHMARKS = {
         ),
     ),
     "pipeline": Benchmark(
-        ("benchmarks.pipeline", "--files", "git-2023-12.mbox.gz"),
+        ("benchmarks.pipeline", "--files", "numpy-discussion-2001-11.mbox"),
         (Figure("from upload to ready, s", r"from upload to ready: ([\d.]+) s", is_rate=False),),
     ),
     "host": Benchmark(
-        ("benchmarks.host", "--rounds", "3"),
+        ("benchmarks.host", "--rounds", "2"),
         (
             Figure("async function, requests/s", r"async function +([\d,]+)", is_rate=True),
             Figure("sync function, requests/s", r"\nsync function +([\d,]+)", is_rate=True),

@@ -138,7 +138,10 @@ def _mark_lone_attributions(body: MarkedLines) -> None:
 
 def _mark_full_attribution(body: MarkedLines, last: int, first: int | None = None) -> bool:
     """Whether an attribution that names its author or a date ends here (and starts there); it is marked."""
-    if last < 0 or body.marks[last] != NEW or not _ENDS_ATTRIBUTION.search(body.lines[last][-200:]):
+    if last < 0 or body.marks[last] != NEW:
+        return False
+    line = body.lines[last].rstrip()
+    if not line.endswith((":", "：", "]")) or not _ENDS_ATTRIBUTION.search(line[-200:]):
         return False
     start = _attribution_start(body, last)
     is_full = _STARTS_ATTRIBUTION.match(body.lines[start]) or _ADDRESS.search(body.lines[last][:200])

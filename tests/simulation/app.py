@@ -1,0 +1,136 @@
+"""The app's own Functions, as the host finds them, and the parts of a process that a simulation replaces.
+
+The simulation runs in a process of its own: what is replaced here stays replaced.
+"""
+
+import asyncio
+import hashlib
+import logging
+import threading
+from collections.abc import Callable, Generator, Sequence
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import azure.functions as func
+import numpy as np
+
+import shared.ingestion.reader.reader as reader
+import stages.chunking as chunking
+from shared.clients import connections
+from shared.domain.summaries.extractive import ExtractiveSummarizer
+from shared.embedding.encoder import Vectors, normalised
+from shared.embedding.port import EncodingResult
+from shared.ingestion.reader.batches import Batch, read_batches
+from stages.blueprints import BLUEPRINTS
+from tests.simulation.loop import HOST
+
+__all__ = ["FUNCTIONS", "QUEUES", "TIMERS", "ToyEmbedder", "prepare_process"]
+
+Function = Callable[[Any], Any]
+
+
+def _functions() -> dict[str, tuple[Function, str | None]]:
+    app = func.FunctionApp()
+    for blueprint in BLUEPRINTS:
+        app.register_functions(blueprint)
+    found = {}
+    for function in app.get_functions():
+        queue = getattr(function.get_trigger(), "queue_name", None)
+        found[function.get_function_name()] = (function.get_user_function(), queue)
+    return found
+
+
+logging.disable(logging.CRITICAL)
+FUNCTIONS = _functions()
+QUEUES = {queue: function for function, queue in FUNCTIONS.values() if queue is not None}
+TIMERS = {name: function for name, (function, queue) in FUNCTIONS.items() if queue is None}
+
+
+class ToyEmbedder:
+    """A vector of a text's hash."""
+
+    backend, dimension, window = "toy", 8, 256
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+
+    async def encode_each(self, texts: Sequence[str]) -> EncodingResult:
+        await asyncio.sleep(0.001 * len(texts))
+        return EncodingResult(np.array([_vector(self.model, text) for text in texts], np.float32).reshape(-1, 8))
+
+    async def encode(self, texts: Sequence[str]) -> Vectors:
+        return (await self.encode_each(texts)).complete()
+
+    async def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [len(text.split()) for text in texts]
+
+    async def close(self) -> None:
+        """It holds nothing."""
+
+
+@cache
+def _vector(model: str, text: str) -> Vectors:
+    digest = hashlib.sha256(f"{model}\n{text}".encode()).digest()[:8]
+    return normalised(np.frombuffer(digest, np.uint8).astype(np.float32).reshape(1, 8))[0]
+
+
+class _ClientsOfHost:
+    """Each simulated host is a process with connections of its own."""
+
+    async def get(self, _key: object, _start: object) -> connections.Clients:
+        clients: connections.Clients = HOST.get().clients
+        return clients
+
+
+class _InlineThread:
+    """A thread that runs when it is started: another thread would make the order of steps random."""
+
+    def __init__(self, target: Callable[..., None], args: tuple[Any, ...], **_: Any) -> None:
+        self._run = lambda: target(*args)
+
+    def start(self) -> None:
+        self._run()
+
+    def join(self, _timeout: float) -> None:
+        """It has ended."""
+
+
+def prepare_process() -> None:
+    """Once a process: the hosts' connections, no real threads, and pure work done once."""
+    connections._connected = _ClientsOfHost()  # type: ignore[assignment]
+    reader.threading = SimpleNamespace(  # type: ignore[assignment]
+        Thread=_InlineThread, Semaphore=threading.Semaphore
+    )
+    reader.read_batches = _read_once  # type: ignore[assignment]
+    chunking.chunk_body = _memoised(chunking.chunk_body, _chunk_key)
+    ExtractiveSummarizer.summary = _memoised(  # type: ignore[method-assign]
+        ExtractiveSummarizer.summary, lambda _self, context: repr(context)
+    )
+
+
+_batches: dict[bytes, list[Batch]] = {}
+
+
+def _read_once(path: Path) -> Generator[Batch, None, None]:
+    content = path.read_bytes()
+    if content not in _batches:
+        _batches[content] = list(read_batches(path))
+    yield from _batches[content]
+
+
+def _memoised(work: Any, key_of: Callable[..., Any]) -> Any:
+    known: dict[Any, Any] = {}
+
+    def once(*arguments: Any) -> Any:
+        key = key_of(*arguments)
+        if key not in known:
+            known[key] = work(*arguments)
+        return known[key]
+
+    return once
+
+
+def _chunk_key(body: str, segments: Sequence[Any], *_rest: Any) -> Any:
+    return body, tuple(segments)

@@ -5,12 +5,12 @@ from shared.documents.queries.list_query import CONSENSUS, PARTICIPANT, ListQuer
 from shared.documents.queries.named_query import NamedQuery, Partitions
 
 __all__ = [
-    "CURRENT_REPORTS",
     "DUE_DELIVERIES",
     "LATEST_REPORT_TITLES",
     "REPORTS_ABOUT",
     "REPORTS_OF_THREAD",
     "REPORTS_TO_CHECK",
+    "REPORT_FLAGS",
     "REPORT_IDS_OF_SCOPE",
     "REPORT_LIST",
 ]
@@ -22,8 +22,8 @@ REPORTS_TO_CHECK = NamedQuery(
     Partitions.ALL,
 )
 
-CURRENT_REPORTS = NamedQuery(
-    "current_reports", "reports", "SELECT c.id, c.summary_id FROM c WHERE NOT c.outdated", Partitions.ONE
+REPORT_FLAGS = NamedQuery(
+    "report_flags", "reports", "SELECT c.id, c.summary_id, c.outdated FROM c", Partitions.ONE
 )
 
 DUE_DELIVERIES = NamedQuery(

@@ -4,10 +4,10 @@ from shared.documents.queries.conditions import ABOUT_THREAD
 from shared.documents.queries.named_query import NamedQuery, Partitions
 
 __all__ = [
-    "CURRENT_SUMMARIES",
     "SUMMARIES_ABOUT",
     "SUMMARIES_OF_THREAD",
     "SUMMARIES_TO_CHECK",
+    "SUMMARY_FLAGS",
     "SUMMARY_IDS_OF_SCOPE",
 ]
 
@@ -15,10 +15,10 @@ SUMMARIES_TO_CHECK = NamedQuery(
     "all_summaries", "summaries", "SELECT * FROM c WHERE c._ts <= @before", Partitions.ALL
 )
 
-CURRENT_SUMMARIES = NamedQuery(
-    "current_summaries",
+SUMMARY_FLAGS = NamedQuery(
+    "summary_flags",
     "summaries",
-    "SELECT c.id, c.generated_at FROM c WHERE NOT c.outdated",
+    "SELECT c.id, c.generated_at, c.outdated FROM c",
     Partitions.ONE,
 )
 

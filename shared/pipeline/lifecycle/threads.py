@@ -106,10 +106,12 @@ def requested_version(version: str, *, ends_claim: bool) -> dict[str, Any]:
     return {"content_hash": version, **({"requesting": None} if ends_claim else {})}
 
 
-async def thread_summarized(store: Store, thread: Thread, summary: Summary, session: Session) -> None:
-    """Precondition: this is the thread's latest summary. The thread is done, unless it has grown since.
+async def thread_summarized(store: Store, thread: Thread, summary: Summary, session: Session) -> bool:
+    """Make it the thread's summary; False where the thread is not as it was read.
 
-    A thread that has grown since it was read gets the summary, and stays pending for its next one.
+    Precondition: the summary supersedes the one that the thread had when it was read, and the thread is
+    neither merged nor made anew since. The thread is done, unless it has grown since the summary was made:
+    then it gets the summary, and stays pending for its next one.
     """
     said = {
         "summary_id": summary.id,
@@ -119,9 +121,27 @@ async def thread_summarized(store: Store, thread: Thread, summary: Summary, sess
     done = Patch(
         thread.id, thread.id, set={**said, "status": ProcessingStatus.PROCESSED.value, "lastError": None}
     )
-    same = f"c.message_count = {thread.message_count:d}"
-    if await store.patch(Thread, done, session, condition=same) is Conflict.CONFLICT:
-        await store.patch(Thread, Patch(thread.id, thread.id, set=said), session)
+    same = _same_summary(thread)
+    not_grown = f"{same} AND c.message_count = {thread.message_count:d}"
+    if await store.patch(Thread, done, session, condition=not_grown) is not Conflict.CONFLICT:
+        return True
+    grown = Patch(thread.id, thread.id, set=said)
+    return await store.patch(Thread, grown, session, condition=same) is not Conflict.CONFLICT
+
+
+def _same_summary(thread: Thread) -> str:
+    """Over values of ours: a summary's id, hashes and a time."""
+    claimed = (thread.requesting or {}).get("version")
+    claim = f"c.requesting.version = '{claimed}'" if claimed else "NOT IS_STRING(c.requesting.version)"
+    return (
+        f"NOT IS_STRING(c.merged_into) AND c.created_at = '{stored_time(thread.created_at)}'"
+        f" AND {_equals('summary_id', thread.summary_id)}"
+        f" AND {_equals('content_hash', thread.content_hash)} AND {claim}"
+    )
+
+
+def _equals(name: str, value: str | None) -> str:
+    return f"NOT IS_STRING(c.{name})" if value is None else f"c.{name} = '{value}'"
 
 
 async def thread_reported(store: Store, report: Report, session: Session) -> None:
@@ -132,7 +152,7 @@ async def thread_reported(store: Store, report: Report, session: Session) -> Non
     if report.thread_id is None:
         return
     patch = Patch(report.thread_id, report.thread_id, set={"report_id": report.id})
-    condition = f"c.summary_id = '{uuid.UUID(report.summary_id)}'"
+    condition = f"c.summary_id = '{uuid.UUID(report.summary_id)}' AND NOT IS_STRING(c.merged_into)"
     await store.patch(Thread, patch, session, condition=condition)
 
 

@@ -171,6 +171,7 @@ def _shown(rows: Iterable[Any]) -> str:
 
 async def _asked(world: World) -> list[str]:
     """What the app itself says: progress of each archive, and the consistency checks."""
+    world.cosmos.account.set_lag(0)
     clients = connect(world)
     found = []
     for archive in world.cosmos.rows("archives"):

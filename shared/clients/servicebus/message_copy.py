@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 else:
     amqp = lazy("azure.servicebus.amqp")
 
-__all__ = ["MessageCopy", "from_json", "to_json"]
+__all__ = ["RETRY_PREFIX", "MessageCopy", "from_json", "to_json"]
 
 PROPERTIES = (
     "message_id",
@@ -40,6 +40,7 @@ HEADER = ("time_to_live", "durable", "priority")
 KEPT_ANNOTATIONS = frozenset({"x-opt-partition-key", "x-opt-via-partition-key"})
 BROKERS_ANNOTATIONS = "x-opt-"
 DEAD_LETTER_PREFIX = "deadletter"
+RETRY_PREFIX = "retry"  # of the properties that count an event's retries: sent again, it starts anew
 INT32 = 2**31
 DATA = "data"
 BODY_KINDS = frozenset({DATA, "sequence", "value"})
@@ -87,7 +88,7 @@ class MessageCopy:
         kept = {
             name: value
             for name, value in self.application_properties.items()
-            if not name.lower().startswith(DEAD_LETTER_PREFIX)
+            if not name.lower().startswith((DEAD_LETTER_PREFIX, RETRY_PREFIX))
         }
         annotations = {
             name: value

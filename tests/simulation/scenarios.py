@@ -21,6 +21,7 @@ class Act:
     work: Callable[[Clients], Awaitable[Any]]
     earliest: float = 0.0
     latest: float = 2.0
+    after_others: bool = False  # only when all others were answered: a client that repeats an upload restores it
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def delete(content: bytes, *, earliest: float, latest: float) -> Act:
         if asked is None:
             raise LookupError(f"archive {target} is not there yet")
 
-    return Act(f"delete {target}", work, earliest, latest)
+    return Act(f"delete {target}", work, earliest, latest, after_others=True)
 
 
 # Three threads over two archives: one mail is in both, and a mail of the second joins two threads of the first.
@@ -95,7 +96,7 @@ DELETION = Scenario(
     (
         upload("stays", STAYS),
         upload("goes", GOES),
-        delete(GOES, earliest=2.5, latest=20.0),
+        delete(GOES, earliest=0.0, latest=20.0),
     ),
     1,
     timers={"removals_silent": 900.0},

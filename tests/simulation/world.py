@@ -111,6 +111,8 @@ class World:
     async def _act(self, act: Act) -> None:
         if not self._sequential:
             await asyncio.sleep(self.chance.draw.uniform(act.earliest, act.latest))
+        while act.after_others and self.acts_open > 1:
+            await asyncio.sleep(0.1)
         while not await self._acted(act):
             await asyncio.sleep(5)
         self.acts_open -= 1

@@ -9,6 +9,7 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict, Store
 from shared.documents.base import ProcessingStatus, stored_time
+from shared.documents.queries.conditions import PROCESSED
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
@@ -18,6 +19,7 @@ __all__ = [
     "CLAIM_LIFETIME",
     "NO_SUMMARY",
     "merge_finished",
+    "report_missing",
     "requested_version",
     "summary_requested",
     "thread_changed",
@@ -113,11 +115,13 @@ async def thread_summarized(store: Store, thread: Thread, summary: Summary, sess
     neither merged nor made anew since. The thread is done, unless it has grown since the summary was made:
     then it gets the summary, and stays pending for its next one.
     """
-    said = {
+    said: dict[str, Any] = {
         "summary_id": summary.id,
         "has_consensus": summary.metadata["has_consensus"],
         "consensus_type": summary.metadata["consensus_type"],
     }
+    if thread.summary_id != summary.id:
+        said["report_id"] = None  # what has none is found: the event that makes it may be lost
     done = Patch(
         thread.id, thread.id, set={**said, "status": ProcessingStatus.PROCESSED.value, "lastError": None}
     )
@@ -154,6 +158,21 @@ async def thread_reported(store: Store, report: Report, session: Session) -> Non
     patch = Patch(report.thread_id, report.thread_id, set={"report_id": report.id})
     condition = f"c.summary_id = '{uuid.UUID(report.summary_id)}' AND NOT IS_STRING(c.merged_into)"
     await store.patch(Thread, patch, session, condition=condition)
+
+
+async def report_missing(store: Store, thread_id: str, summary_id: str, error: str, session: Session) -> bool:
+    """Pending again, as if the last attempt had failed: the sweep asks for the summary, which is announced
+    once more. False where the thread is not like that any more.
+
+    Precondition: it is done, and the report of its summary did not come for long.
+    """
+    patch = Patch(
+        thread_id,
+        thread_id,
+        set={"status": ProcessingStatus.PENDING.value, "lastError": error, "requeued_at": None},
+    )
+    condition = f"{PROCESSED} AND c.summary_id = '{uuid.UUID(summary_id)}' AND NOT IS_STRING(c.report_id)"
+    return await store.patch(Thread, patch, session, condition=condition) is not Conflict.CONFLICT
 
 
 # merges

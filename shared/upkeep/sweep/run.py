@@ -15,10 +15,11 @@ from shared.core.errors import PipelineError
 from shared.documents.base import ProcessingStatus, stored_time
 from shared.documents.containers import read_document
 from shared.documents.queries.runs import LATEST_RUN
+from shared.documents.queries.threads import UNREPORTED_THREADS
 from shared.documents.runs import Run, RunStatus
 from shared.documents.threads import Thread
 from shared.pipeline.events.builders import summary_request
-from shared.pipeline.lifecycle.threads import CLAIM_LIFETIME, requested_version
+from shared.pipeline.lifecycle.threads import CLAIM_LIFETIME, report_missing, requested_version
 from shared.pipeline.readiness import ReadyThread, ready_threads
 from shared.upkeep.requeue.due_document import (
     CHUNKS,
@@ -130,6 +131,8 @@ class _Sweep:
         )
         self._report(collection, counts)
         circuit = await self._circuit(collection, before)
+        if collection is THREADS and not self._options.dry_run:
+            await self._reopen_unreported()
         dues = await self._due(collection, before)
         last = self._policy.max_attempts[collection.name]
         exhausted = [due for due in dues if due.attempts >= last]
@@ -205,6 +208,21 @@ class _Sweep:
         return requeued, len(dues) - len(chosen)
 
     # threads
+
+    async def _reopen_unreported(self) -> None:
+        """Threads that are done, and whose report never came: its event may be a dead letter.
+
+        One whose failure is known waits for its backoff, one of which nothing was heard for longer.
+        """
+        store, now = self._clients.store, self._clients.runtime.now()
+        befores = {
+            "failed_before": stored_time(now - self._policy.base_delay),
+            "silent_before": stored_time(now - self._policy.stuck_after),
+        }
+        rows = [row async for row in store.query(UNREPORTED_THREADS, Session(), **befores)]
+        for row in rows:
+            error = row.get("lastError") or f"NoOutcome: no report of summary {row['summary_id']} came"
+            await report_missing(store, row["id"], row["summary_id"], error, Session())
 
     async def _requeue_threads(self, dues: list[DueDocument], *, alone: bool) -> tuple[int, int]:
         """Only a thread that is ready is asked for: else its messages or chunks are what is stuck.

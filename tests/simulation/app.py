@@ -6,6 +6,7 @@ The simulation runs in a process of its own: what is replaced here stays replace
 import asyncio
 import hashlib
 import logging
+import tempfile
 import threading
 from collections.abc import Callable, Generator, Sequence
 from functools import cache
@@ -17,7 +18,9 @@ import azure.functions as func
 import numpy as np
 
 import shared.ingestion.reader.reader as reader
+import shared.summarization.summary_document as summary_document
 import stages.chunking as chunking
+from localcloud.cosmos import documents, queries
 from shared.clients import connections
 from shared.domain.summaries.extractive import ExtractiveSummarizer
 from shared.embedding.encoder import Vectors, normalised
@@ -29,6 +32,8 @@ from tests.simulation.loop import HOST
 __all__ = ["FUNCTIONS", "QUEUES", "TIMERS", "ToyEmbedder", "prepare_process"]
 
 Function = Callable[[Any], Any]
+SHARED_MEMORY = Path("/dev/shm")
+MOST_KNOWN = 20_000
 
 
 def _functions() -> dict[str, tuple[Function, str | None]]:
@@ -105,9 +110,22 @@ def prepare_process() -> None:
     )
     reader.read_batches = _read_once  # type: ignore[assignment]
     chunking.chunk_body = _memoised(chunking.chunk_body, _chunk_key)
+    summary_document.render_html = _memoised(summary_document.render_html, lambda markdown: markdown)
+    _compile_once(queries)
+    _compile_once(documents)
+    if SHARED_MEMORY.is_dir():  # an archive is a temporary file, and a disk takes milliseconds to remove it
+        tempfile.tempdir = str(SHARED_MEMORY)
     ExtractiveSummarizer.summary = _memoised(  # type: ignore[method-assign]
         ExtractiveSummarizer.summary, lambda _self, context: repr(context)
     )
+
+
+def _compile_once(module: Any) -> None:
+    """The runs ask the same questions about the same ids: the local Cosmos DB need not compile them again."""
+    parsers = [name for name in ("parse_query", "parse_condition") if hasattr(module, name)]
+    for name in parsers:
+        setattr(module, name, _memoised(getattr(module, name), lambda text: text))
+    module.compile_query = _memoised(module.compile_query, lambda query, *rest: (id(query), repr(rest)))
 
 
 _batches: dict[bytes, list[Batch]] = {}
@@ -126,8 +144,11 @@ def _memoised(work: Any, key_of: Callable[..., Any]) -> Any:
     def once(*arguments: Any) -> Any:
         key = key_of(*arguments)
         if key not in known:
-            known[key] = work(*arguments)
-        return known[key]
+            if len(known) > MOST_KNOWN:
+                known.clear()
+            # The arguments are held, too: an id in the key must not be used again.
+            known[key] = (work(*arguments), arguments)
+        return known[key][0]
 
     return once
 

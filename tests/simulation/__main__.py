@@ -31,20 +31,25 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
-    parser.add_argument("seeds", nargs="?", default="1-200", help="1-2000, 17, or `kept`: those that once failed")
+    parser.add_argument("seeds", nargs="?", default="1-200", help="1-2000, 17, `kept` (those that once failed), or several")
     parser.add_argument("--scenario", default="", help=f"one of the scenarios; else, by seed: {', '.join(DEFAULT)}")
     parser.add_argument("--remove", default="", help="run without one safety; `list` names them")
     parser.add_argument("--done", type=Path, help="a file of runs that held, to go on from")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--stop", action="store_true", help="end with the first failure")
+    parser.add_argument("--verbose", action="store_true", help="show those that held, too")
     return parser.parse_args()
 
 
 def _runs(options: argparse.Namespace) -> list[Run]:
-    if options.seeds == "kept":
+    return [run for part in options.seeds.split(",") for run in _part(part, options)]
+
+
+def _part(part: str, options: argparse.Namespace) -> list[Run]:
+    if part == "kept":
         lines = [line.partition("#")[0].split() for line in SEEDS_FILE.read_text().splitlines()]
         return [Run(int(seed), scenario, options.remove) for scenario, seed in filter(None, lines)]
-    first, _, last = options.seeds.partition("-")
+    first, _, last = part.partition("-")
     return [
         Run(seed, options.scenario or scenario_of(seed), options.remove)
         for seed in range(int(first), int(last or first) + 1)
@@ -68,8 +73,8 @@ def _run_all(runs: Sequence[Run], options: argparse.Namespace) -> int:
         faults += sum(outcome.faults.values())
         calls += outcome.calls
         virtual += outcome.virtual_seconds
-        if outcome.broken:
-            failed += 1
+        failed += bool(outcome.broken)
+        if outcome.broken or options.verbose:
             _show(outcome)
     seconds = max(cpu_seconds() - before, 0.01)
     each = max(count, 1)

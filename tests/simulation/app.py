@@ -47,7 +47,6 @@ def _functions() -> dict[str, tuple[Function, str | None]]:
     return found
 
 
-logging.disable(logging.CRITICAL)
 FUNCTIONS = _functions()
 QUEUES = {queue: function for function, queue in FUNCTIONS.values() if queue is not None}
 TIMERS = {name: function for name, (function, queue) in FUNCTIONS.items() if queue is None}
@@ -104,6 +103,7 @@ class _InlineThread:
 
 def prepare_process() -> None:
     """Once a process: the hosts' connections, no real threads, and pure work done once."""
+    logging.disable(logging.CRITICAL)
     connections._connected = _ClientsOfHost()  # type: ignore[assignment]
     reader.threading = SimpleNamespace(  # type: ignore[assignment]
         Thread=_InlineThread, Semaphore=threading.Semaphore

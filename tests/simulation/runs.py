@@ -63,9 +63,9 @@ def _prepare(removed: str) -> None:
     warnings.simplefilter("ignore", RuntimeWarning)
     sys.unraisablehook = lambda _unraisable: None
     prepare_process()
-    for scenario in SCENARIOS.values():
-        _calm[scenario.name] = _calm_end(scenario)
     if removed:
+        for scenario in SCENARIOS.values():
+            _calm[scenario.name] = _calm_end(scenario)
         remove(removed)
     _prepared.append(removed)
 
@@ -82,6 +82,8 @@ def _calm_end(scenario: Scenario) -> EndState:
 
 def run_one(run: Run, *, keep_trace: bool = False) -> Outcome:
     _prepare(run.removed)
+    if run.scenario not in _calm:
+        _calm[run.scenario] = _calm_end(SCENARIOS[run.scenario])
     plan = plan_of(run.seed)
     if run.removed:
         plan = MUTATIONS[run.removed].plan(plan)

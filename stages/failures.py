@@ -33,13 +33,11 @@ async def failures(msg: func.ServiceBusMessage) -> None:
     with consumer_span("stage failures", delivery.properties, attributes=attributes):
         try:
             await record_failure(event, connected.store)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - it is classified there, and raised again where it is for good
             await _record_later(event, delivery, connected, error)
 
 
-async def _record_later(
-    event: Event[Any], delivery: Delivery, connected: Clients, error: Exception
-) -> None:
+async def _record_later(event: Event[Any], delivery: Delivery, connected: Clients, error: Exception) -> None:
     """What keeps the stage from its record keeps the ledger from it, too: it has to outlast that."""
     retries, failure = EventRetries.of(delivery, connected.runtime.now()), classify(error)
     decision = BACKOFF.decide(failure, retries.backoffs)

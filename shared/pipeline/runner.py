@@ -128,7 +128,8 @@ class StageRunner(Generic[Data]):
         while True:
             try:
                 if not await self._may_work(delivery, retries):
-                    return await self._left_to_another_copy(delivery, event)
+                    await self._left_to_another_copy(delivery, event)
+                    return None
                 outcome = await self._attempt(event, delivery)
             except Exception as error:  # noqa: BLE001 - it is classified, and recorded or retried
                 failure = classify(error)
@@ -172,7 +173,7 @@ class StageRunner(Generic[Data]):
         """Schedule a copy of the message and complete it; where the broker does not take it, wait here."""
         log.warning(
             "%s of %s failed (attempt %d): %s; retrying in %.1f seconds",
-            self._stage.name, event.idempotency_key(self._stage.name), retries.number, failure.for_logs, delay,
+            self._stage.name, event.idempotency_key(), retries.number, failure.for_logs, delay,
         )  # fmt: skip
         try:
             await schedule_retry(self._clients, self._stage.name, event, delivery, retries, delay)

@@ -31,8 +31,12 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
-    parser.add_argument("seeds", nargs="?", default="1-200", help="1-2000, 17, `kept` (those that once failed), or several")
-    parser.add_argument("--scenario", default="", help=f"one of the scenarios; else, by seed: {', '.join(DEFAULT)}")
+    parser.add_argument(
+        "seeds", nargs="?", default="1-200", help="1-2000, 17, `kept` (those that once failed), or several"
+    )
+    parser.add_argument(
+        "--scenario", default="", help=f"one of the scenarios; else, by seed: {', '.join(DEFAULT)}"
+    )
     parser.add_argument("--remove", default="", help="run without one safety; `list` names them")
     parser.add_argument("--done", type=Path, help="a file of runs that held, to go on from")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
@@ -92,7 +96,9 @@ def _show(outcome: Outcome) -> None:
     run = outcome.run
     removed = f" --remove {run.removed}" if run.removed else ""
     word = "BROKEN" if outcome.broken else "held"
-    print(f"seed {run.seed} of {run.scenario} {word} at {commit()}, trace {outcome.digest}, faults {outcome.faults}")
+    print(
+        f"seed {run.seed} of {run.scenario} {word} at {commit()}, trace {outcome.digest}, faults {outcome.faults}"
+    )
     for line in outcome.broken[:8]:
         print(f"    {line}")
     if outcome.broken:

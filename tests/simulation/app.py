@@ -17,15 +17,15 @@ from typing import Any
 import azure.functions as func
 import numpy as np
 
-import shared.ingestion.reader.reader as reader
-import shared.summarization.summary_document as summary_document
-import stages.chunking as chunking
 from localcloud.cosmos import documents, queries
 from shared.clients import connections
 from shared.domain.summaries.extractive import ExtractiveSummarizer
 from shared.embedding.encoder import Vectors, normalised
 from shared.embedding.port import EncodingResult
+from shared.ingestion.reader import reader
 from shared.ingestion.reader.batches import Batch, read_batches
+from shared.summarization import summary_document
+from stages import chunking
 from stages.blueprints import BLUEPRINTS
 from tests.simulation.loop import HOST
 
@@ -40,10 +40,10 @@ def _functions() -> dict[str, tuple[Function, str | None]]:
     app = func.FunctionApp()
     for blueprint in BLUEPRINTS:
         app.register_functions(blueprint)
-    found = {}
+    found: dict[str, tuple[Function, str | None]] = {}
     for function in app.get_functions():
         queue = getattr(function.get_trigger(), "queue_name", None)
-        found[function.get_function_name()] = (function.get_user_function(), queue)
+        found[str(function.get_function_name())] = (function.get_user_function(), queue)
     return found
 
 
@@ -62,7 +62,9 @@ class ToyEmbedder:
 
     async def encode_each(self, texts: Sequence[str]) -> EncodingResult:
         await asyncio.sleep(0.001 * len(texts))
-        return EncodingResult(np.array([_vector(self.model, text) for text in texts], np.float32).reshape(-1, 8))
+        return EncodingResult(
+            np.array([_vector(self.model, text) for text in texts], np.float32).reshape(-1, 8)
+        )
 
     async def encode(self, texts: Sequence[str]) -> Vectors:
         return (await self.encode_each(texts)).complete()
@@ -77,7 +79,8 @@ class ToyEmbedder:
 @cache
 def _vector(model: str, text: str) -> Vectors:
     digest = hashlib.sha256(f"{model}\n{text}".encode()).digest()[:8]
-    return normalised(np.frombuffer(digest, np.uint8).astype(np.float32).reshape(1, 8))[0]
+    vector: Vectors = normalised(np.frombuffer(digest, np.uint8).astype(np.float32).reshape(1, 8))[0]
+    return vector
 
 
 class _ClientsOfHost:
@@ -92,10 +95,10 @@ class _InlineThread:
     """A thread that runs when it is started: another thread would make the order of steps random."""
 
     def __init__(self, target: Callable[..., None], args: tuple[Any, ...], **_: Any) -> None:
-        self._run = lambda: target(*args)
+        self._target, self._args = target, args
 
     def start(self) -> None:
-        self._run()
+        self._target(*self._args)
 
     def join(self, _timeout: float) -> None:
         """It has ended."""
@@ -104,20 +107,25 @@ class _InlineThread:
 def prepare_process() -> None:
     """Once a process: the hosts' connections, no real threads, and pure work done once."""
     logging.disable(logging.CRITICAL)
-    connections._connected = _ClientsOfHost()  # type: ignore[assignment]
-    reader.threading = SimpleNamespace(  # type: ignore[assignment]
-        Thread=_InlineThread, Semaphore=threading.Semaphore
-    )
-    reader.read_batches = _read_once  # type: ignore[assignment]
-    chunking.chunk_body = _memoised(chunking.chunk_body, _chunk_key)
-    summary_document.render_html = _memoised(summary_document.render_html, lambda markdown: markdown)
+    replace_in(connections, "_connected", _ClientsOfHost())
+    inline = SimpleNamespace(Thread=_InlineThread, Semaphore=threading.Semaphore)
+    replace_in(reader, "threading", inline)
+    replace_in(reader, "read_batches", _read_once)
+    replace_in(chunking, "chunk_body", _memoised(chunking.chunk_body, _chunk_key))  # type: ignore[attr-defined]
+    render = summary_document.render_html  # type: ignore[attr-defined]
+    replace_in(summary_document, "render_html", _memoised(render, lambda markdown: markdown))
+    summary = _memoised(ExtractiveSummarizer.summary, lambda _self, context: repr(context))
+    replace_in(ExtractiveSummarizer, "summary", summary)
     _compile_once(queries)
     _compile_once(documents)
     if SHARED_MEMORY.is_dir():  # an archive is a temporary file, and a disk takes milliseconds to remove it
         tempfile.tempdir = str(SHARED_MEMORY)
-    ExtractiveSummarizer.summary = _memoised(  # type: ignore[method-assign]
-        ExtractiveSummarizer.summary, lambda _self, context: repr(context)
-    )
+
+
+def replace_in(owner: Any, name: str, value: Any) -> None:
+    if not hasattr(owner, name):
+        raise AttributeError(f"{owner} has no {name} to replace")
+    setattr(owner, name, value)
 
 
 def _compile_once(module: Any) -> None:
@@ -125,7 +133,8 @@ def _compile_once(module: Any) -> None:
     parsers = [name for name in ("parse_query", "parse_condition") if hasattr(module, name)]
     for name in parsers:
         setattr(module, name, _memoised(getattr(module, name), lambda text: text))
-    module.compile_query = _memoised(module.compile_query, lambda query, *rest: (id(query), repr(rest)))
+    compiled = _memoised(module.compile_query, lambda query, *rest: (id(query), repr(rest)))
+    replace_in(module, "compile_query", compiled)
 
 
 _batches: dict[bytes, list[Batch]] = {}

@@ -127,7 +127,8 @@ class SimulatedContainer:
             row = self._account.documents.read(self._container, view, id_, self._key(partition))
             return Answer(orjson.loads(row.body), self._token(view.lsns[0]))
 
-        return await self._read("read", work, session_token, id_)
+        found: Answer = await self._read("read", work, session_token, id_)
+        return found
 
     async def read_items(self, keys: Sequence[tuple[str, str]], session_token: str | None = None) -> Answers:
         def work(view: View) -> Answers:
@@ -142,7 +143,8 @@ class SimulatedContainer:
 
         if not keys:
             return Answers([], self._token(0))
-        return await self._read("read_many", work, session_token, keys[0][0])
+        answers: Answers = await self._read("read_many", work, session_token, keys[0][0])
+        return answers
 
     def query_items(
         self,
@@ -174,9 +176,7 @@ class SimulatedContainer:
 
         return SimpleNamespace(by_page=pages)
 
-    async def _read(
-        self, operation: str, work: Callable[[View], Any], token: str | None, about: str
-    ) -> Any:
+    async def _read(self, operation: str, work: Callable[[View], Any], token: str | None, about: str) -> Any:
         try:
             return await self._call(operation, lambda: work(self._view(token)), about)
         except cosmos.CosmosResourceNotFoundError as error:
@@ -199,13 +199,17 @@ class SimulatedContainer:
     async def create_item(self, document: dict[str, Any], no_response: bool = False) -> Answer:
         key = self._key_of(document)
         return await self._write(
-            "create", lambda: self._account.documents.create(self._container, key, dict(document)), document["id"]
+            "create",
+            lambda: self._account.documents.create(self._container, key, dict(document)),
+            document["id"],
         )
 
     async def upsert_item(self, document: dict[str, Any], no_response: bool = False) -> Answer:
         key = self._key_of(document)
         return await self._write(
-            "upsert", lambda: self._account.documents.upsert(self._container, key, dict(document)), document["id"]
+            "upsert",
+            lambda: self._account.documents.upsert(self._container, key, dict(document)),
+            document["id"],
         )
 
     async def replace_item(
@@ -272,7 +276,8 @@ class SimulatedContainer:
             return Answers([], token)
 
         about = f"{operations[0][0]} {_id_of(operations[0])} of {len(operations)}"
-        return await self._call("batch", effect, about)
+        answers: Answers = await self._call("batch", effect, about)
+        return answers
 
     async def _write(self, operation: str, work: Callable[[], Written], about: str) -> Answer:
         def effect() -> Answer:
@@ -280,7 +285,8 @@ class SimulatedContainer:
             row: Row | None = written.row
             return Answer(orjson.loads(row.body) if row is not None else {}, self._token(written.lsn))
 
-        return await self._call(operation, effect, about)
+        answer: Answer = await self._call(operation, effect, about)
+        return answer
 
     async def _call(self, operation: str, work: Callable[[], Any], about: str) -> Any:
         def effect() -> Any:

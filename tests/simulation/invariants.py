@@ -44,7 +44,9 @@ def broken_invariants(world: World, calm: EndState | None) -> list[str]:
 
 
 def _waiting(world: World) -> dict[str, int]:
-    return {name: len(queue.messages) for name, queue in world.broker.namespace.queues.items() if queue.messages}
+    return {
+        name: len(queue.messages) for name, queue in world.broker.namespace.queues.items() if queue.messages
+    }
 
 
 def _vectors(world: World) -> Iterator[str]:
@@ -84,7 +86,9 @@ def _summaries(world: World) -> Iterator[str]:
     summaries = _current_by_scope(world.cosmos.rows("summaries"))
     reports = _current_by_scope(world.cosmos.rows("reports"))
     for kind, current in (("summaries", summaries), ("reports", reports)):
-        yield from (f"{scope} has {len(rows)} current {kind}" for scope, rows in current.items() if len(rows) > 1)
+        yield from (
+            f"{scope} has {len(rows)} current {kind}" for scope, rows in current.items() if len(rows) > 1
+        )
     for scope, rows in summaries.items():
         if not any(report["summary_id"] == rows[0]["id"] for report in reports.get(scope, [])):
             yield f"the current summary of {scope} has no current report"
@@ -138,7 +142,16 @@ def end_state(world: World) -> EndState:
         return sorted(tuple(str(row.get(name)) for name in names) for row in found)
 
     alive = [row for row in world.cosmos.rows("threads") if not row.get("merged_into")]
-    names = ("id", "message_count", "status", "has_consensus", "archive_ids", "subject", "summary_id", "report_id")
+    names = (
+        "id",
+        "message_count",
+        "status",
+        "has_consensus",
+        "archive_ids",
+        "subject",
+        "summary_id",
+        "report_id",
+    )
     vectors = [
         (key, str(document.get("thread_id")), str(document.get("text")))
         for index in world.search.indexes.values()
@@ -146,9 +159,18 @@ def end_state(world: World) -> EndState:
     ]
     return {
         "archives": rows("archives", "id", "status", "message_count"),
-        "messages": rows("messages", "id", "thread_id", "archive_ids", "archive_id", "status", "body_normalized"),
+        "messages": rows(
+            "messages", "id", "thread_id", "archive_ids", "archive_id", "status", "body_normalized"
+        ),
         "chunks": rows(
-            "chunks", "id", "thread_id", "archive_id", "text", "embedding_generated", "embedding_model", "status"
+            "chunks",
+            "id",
+            "thread_id",
+            "archive_id",
+            "text",
+            "embedding_generated",
+            "embedding_model",
+            "status",
         ),
         "threads": [tuple(str(row.get(name)) for name in names) for row in alive],
         "summaries": current("summaries", "scope", "id", "content_markdown"),
@@ -181,11 +203,15 @@ async def _asked(world: World) -> list[str]:
     for index in world.search.indexes.values():
         index.visible, index.waiting = dict(index.stored), []
     later = clients.runtime.now().fromtimestamp(world.now() + GRACE_SECONDS, clients.runtime.now().tzinfo)
-    async for finding in find_damage(clients, later):
-        found.append(f"verification finds {finding.kind}: {finding.container}/{finding.id}: {finding.detail}")
+    found += [
+        f"verification finds {finding.kind}: {finding.container}/{finding.id}: {finding.detail}"
+        async for finding in find_damage(clients, later)
+    ]
     for row in world.cosmos.rows("failures"):
         await clients.store.read(FailureRecord, row["id"], row["stage"], Session())
-    for lock in world.cosmos.rows("locks"):
-        if lock["owner"] and lock["expires"] > world.now() + LEASE_SECONDS:
-            found.append(f"the lease {lock['id']} is held for longer than its life")
+    found += [
+        f"the lease {lock['id']} is held for longer than its life"
+        for lock in world.cosmos.rows("locks")
+        if lock["owner"] and lock["expires"] > world.now() + LEASE_SECONDS
+    ]
     return found

@@ -46,10 +46,14 @@ class VirtualLoop(base_events.BaseEventLoop):
     def time(self) -> float:
         return self._virtual
 
-    def call_soon_threadsafe(self, callback: Any, *args: Any, context: Any = None) -> asyncio.Handle:
+    def call_soon_threadsafe(  # type: ignore[override]  # without the names of its types
+        self, callback: Any, *args: Any, context: Any = None
+    ) -> asyncio.Handle:
         return self.call_soon(callback, *args, context=context)
 
-    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> "asyncio.Future[Any]":
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Any, func: Any, *args: Any
+    ) -> "asyncio.Future[Any]":
         """In this thread, a little later: the caller's host may crash before or after."""
         future = self.create_future()
 

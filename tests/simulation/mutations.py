@@ -6,22 +6,19 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-import shared.pipeline.lifecycle.summaries as summaries
-import shared.pipeline.lifecycle.threads as threads
-import shared.pipeline.runner as runner
-import shared.threads.locating as locating
-import shared.threads.merging as merging
-import stages.chunking as chunking
-import stages.embedding as embedding
-import stages.reporting as reporting
-import stages.summarization as summarization
 from shared.clients.cosmos.lease import Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.documents.chunks import Chunk
-from shared.documents.threads import Thread
+from shared.pipeline import readiness, runner
+from shared.pipeline.events.data import SummaryComplete
+from shared.pipeline.lifecycle import threads
 from shared.pipeline.retry.event_retries import EventRetries
+from shared.threads import locating, merging
 from shared.upkeep.requeue.requeuer import Requeuer
+from shared.upkeep.sweep import run as sweep
+from stages import chunking, embedding, reporting, summarization
+from tests.simulation.app import replace_in
 from tests.simulation.chance import Fault, Outage, Plan
 from tests.simulation.cosmos import SimulatedContainer
 from tests.simulation.hosts import Host
@@ -85,7 +82,7 @@ def flag_before_vector() -> None:
         await embedding._store_vectors(encoded, found, model, work)
         return encoded
 
-    embedding._embed_group = embed_group
+    replace_in(embedding, "_embed_group", embed_group)
 
 
 @mutation("a message is completed before the work", _crashing)
@@ -101,7 +98,7 @@ async def _not_held(*_: Any, **__: Any) -> AsyncIterator[None]:
 
 @mutation("two workers may thread at once")
 def no_lease() -> None:
-    Lease.held = _not_held  # type: ignore[method-assign]
+    replace_in(Lease, "held", _not_held)
 
 
 @mutation("a lease is not renewed while it is held", _pausing)
@@ -110,18 +107,19 @@ def lease_not_renewed() -> None:
         await done.wait()
         return lock
 
-    Lease._renewed = renewed  # type: ignore[method-assign]
+    replace_in(Lease, "_renewed", renewed)
 
 
 @mutation("a summary is given to its thread whatever the thread has")
 def no_current_summary_check() -> None:
-    summarization.supersedes = lambda _summary, _held, _thread: True
-    threads._same_summary = lambda _thread: "true"  # type: ignore[assignment]
+    replace_in(summarization, "supersedes", lambda _summary, _held, _thread: True)
+    replace_in(threads, "_same_summary", lambda _thread: "true")
 
     async def unchecked(*_: Any) -> None:
         return None
 
-    summarization.thread_flags_settled = reporting.thread_flags_settled = unchecked  # type: ignore[assignment]
+    replace_in(summarization, "thread_flags_settled", unchecked)
+    replace_in(reporting, "thread_flags_settled", unchecked)
 
 
 @mutation("a document that exists is written over")
@@ -131,7 +129,7 @@ def create_overwrites() -> None:
         await self.upsert_all(given, session)
         return {document.id for document in given}
 
-    Store.create_missing = create_missing  # type: ignore[method-assign]
+    replace_in(Store, "create_missing", create_missing)
 
 
 @mutation("every delivery starts the retries of its event anew", _away)
@@ -141,7 +139,7 @@ def attempts_per_delivery() -> None:
     def of(delivery: Any, now: Any) -> EventRetries:
         return replace(original(delivery, now), races=0, backoffs=0)
 
-    EventRetries.of = of  # type: ignore[method-assign, assignment]
+    replace_in(EventRetries, "of", of)
 
 
 @mutation("there is no sweep", _away)
@@ -154,7 +152,7 @@ def sweep_uncounted() -> None:
     async def count(*_: Any) -> bool:
         return True
 
-    Requeuer._count = count  # type: ignore[method-assign]
+    replace_in(Requeuer, "_count", count)
 
 
 @mutation("documents are replaced whatever has become of them")
@@ -167,8 +165,8 @@ def no_etag() -> None:
     async def replace_item(self: Any, id_: str, document: Any, **_: Any) -> Any:
         return await replaced(self, id_, document)
 
-    SimulatedContainer.execute_item_batch = without  # type: ignore[method-assign]
-    SimulatedContainer.replace_item = replace_item  # type: ignore[method-assign, assignment]
+    replace_in(SimulatedContainer, "execute_item_batch", without)
+    replace_in(SimulatedContainer, "replace_item", replace_item)
 
 
 @mutation("an archive or a thread is marked before its event is out", _crashing)
@@ -189,13 +187,13 @@ def claim_for_ever() -> None:
         asked = f"NOT IS_STRING(c.content_hash) OR c.content_hash != '{version}'"
         return f"({asked}) AND (NOT IS_OBJECT(c.requesting) OR c.requesting.version != '{version}')"
 
-    threads._unclaimed = unclaimed
+    replace_in(threads, "_unclaimed", unclaimed)
     Rules.sweeps = False
 
 
 @mutation("session tokens are not sent", _lagging)
 def no_session_token() -> None:
-    Session.token = lambda _self, _container: "0:-1#0"  # type: ignore[method-assign, assignment]
+    replace_in(Session, "token", lambda _self, _container: "0:-1#0")
 
 
 @mutation("nobody looks whether a thread was merged after writing to it")
@@ -203,7 +201,8 @@ def no_place_check() -> None:
     async def unchecked(*_: Any, **__: Any) -> None:
         return None
 
-    chunking.ensure_not_merged = embedding.ensure_not_merged = unchecked  # type: ignore[assignment]
+    replace_in(chunking, "ensure_not_merged", unchecked)
+    replace_in(embedding, "ensure_not_merged", unchecked)
 
 
 @mutation("the duplicate window of the topic is one second", _crashing)
@@ -219,7 +218,7 @@ def retry_number_ignored() -> None:
     async def claimed(*_: Any) -> bool:
         return True
 
-    runner.claim_number = claimed
+    replace_in(runner, "claim_number", claimed)
 
 
 # Those that were not thought of when the simulation was built.
@@ -230,7 +229,7 @@ def no_catch_up() -> None:
     async def behind(*_: Any) -> None:
         return None
 
-    Store.catch_up = behind  # type: ignore[method-assign]
+    replace_in(Store, "catch_up", behind)
 
 
 @mutation("the vector of a moved chunk stays in the old thread", _pausing)
@@ -247,7 +246,7 @@ def vectors_not_moved() -> None:
         finally:
             clients.index.upsert = kept
 
-    merging._move = move
+    replace_in(merging, "_move", move)
 
 
 @mutation("a redirect is not followed")
@@ -255,31 +254,23 @@ def redirects_ignored() -> None:
     async def same(_clients: Any, thread_id: str, _session: Any) -> str:
         return thread_id
 
-    locating.resolve_thread = summarization.resolve_thread = same
+    replace_in(locating, "resolve_thread", same)
+    replace_in(summarization, "resolve_thread", same)
 
 
 @mutation("readiness does not wait for all messages of a thread")
 def readiness_ignores_count() -> None:
-    import shared.pipeline.readiness as readiness  # noqa: PLC0415 - only this mutation needs it
-
-    readiness.has_all_messages = lambda _count, _stored: True
+    replace_in(readiness, "has_all_messages", lambda _count, _stored: True)
 
 
 @mutation("a lost report is nobody's to find", _away)
 def unreported_not_swept() -> None:
-    import shared.upkeep.sweep.run as sweep  # noqa: PLC0415 - only this mutation needs it
-
     async def nothing(_self: Any) -> None:
         return None
 
-    sweep._Sweep._reopen_unreported = nothing  # type: ignore[method-assign]
+    replace_in(sweep._Sweep, "_reopen_unreported", nothing)
 
 
 @mutation("a revived summary is announced under its old id")
 def revived_under_old_id() -> None:
-    from shared.pipeline.events.data import SummaryComplete  # noqa: PLC0415
-
-    SummaryComplete.identity = ("thread_id", "summary_id", "llm_model")
-
-
-_USED = (summaries, Thread)  # what a future mutation is likely to need
+    replace_in(SummaryComplete, "identity", ("thread_id", "summary_id", "llm_model"))

@@ -21,7 +21,9 @@ class Act:
     work: Callable[[Clients], Awaitable[Any]]
     earliest: float = 0.0
     latest: float = 2.0
-    after_others: bool = False  # only when all others were answered: a client that repeats an upload restores it
+    after_others: bool = (
+        False  # only when all others were answered: a client that repeats an upload restores it
+    )
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,9 @@ DIGESTS = Scenario(
     "digests",
     (
         upload("lists", mailbox(mail(1, text="I support draft-foo-bar-01."), mail(2, [1]))),
-        upload("lists", mailbox(mail(3, [1, 2]), mail(6, text="I object to draft-foo-bar-01.")), latest=400.0),
+        upload(
+            "lists", mailbox(mail(3, [1, 2]), mail(6, text="I object to draft-foo-bar-01.")), latest=400.0
+        ),
     ),
     2,
     timers={"digests_due": 300.0},

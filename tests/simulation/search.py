@@ -106,7 +106,8 @@ class SimulatedSearch:
                 self._server.change(index, key, {**index.stored.get(key, {}), **action})
             return [_result(action["chunk_id"]) for action in actions]
 
-        return await self._call("index", effect, actions[0]["chunk_id"] if actions else "")
+        results: list[Any] = await self._call("index", effect, actions[0]["chunk_id"] if actions else "")
+        return results
 
     async def delete_documents(self, documents: Sequence[Mapping[str, str]]) -> list[Any]:
         def effect() -> list[Any]:
@@ -115,14 +116,17 @@ class SimulatedSearch:
                 self._server.change(index, document["chunk_id"], None)
             return [_result(document["chunk_id"]) for document in documents]
 
-        return await self._call("delete", effect, documents[0]["chunk_id"] if documents else "")
+        results: list[Any] = await self._call("delete", effect, documents[0]["chunk_id"] if documents else "")
+        return results
 
     async def search(self, text: str | None, **options: Any) -> "_Results":
         matches = _matcher(options.get("filter"))
 
         def effect() -> list[Document]:
             found = self._server.visible(self._server.index(self._name)).values()
-            return sorted((document for document in found if matches(document)), key=lambda d: str(d["chunk_id"]))
+            return sorted(
+                (document for document in found if matches(document)), key=lambda d: str(d["chunk_id"])
+            )
 
         found = await self._call("search", effect, str(options.get("filter"))[:40])
         return _Results(found, options.get("select"), options.get("top"))
@@ -154,22 +158,23 @@ def _matcher(condition: str | None) -> Callable[[Document], bool]:
     """Of the filters that the app makes: comparisons of texts and search.in, joined by `and`."""
     if not condition:
         return lambda _document: True
-    tests: list[Callable[[Document], bool]] = []
-    rest = condition
-    for name, values, separator in _IN.findall(condition):
-        wanted = set(values.replace("''", "'").split(separator or ","))
-        tests.append(lambda document, n=name, w=wanted: document.get(n) in w)  # type: ignore[misc]
-    rest = _IN.sub("", rest)
-    for name, operator, value in _COMPARISON.findall(rest):
-        tests.append(
-            lambda document, n=name, o=operator, v=value.replace("''", "'"): _COMPARE[o](  # type: ignore[misc]
-                str(document.get(n) or ""), v
-            )
-        )
+    tests = [_among(*found) for found in _IN.findall(condition)]
+    rest = _IN.sub("", condition)
+    tests += [_compared(*found) for found in _COMPARISON.findall(rest)]
     left = _COMPARISON.sub("", rest).replace("and", "").strip(" ()")
     if left or not tests:
         raise NotImplementedError(f"the simulated index does not know this filter: {condition}")
     return lambda document: all(test(document) for test in tests)
+
+
+def _among(name: str, values: str, separator: str) -> Callable[[Document], bool]:
+    wanted = set(values.replace("''", "'").split(separator or ","))
+    return lambda document: document.get(name) in wanted
+
+
+def _compared(name: str, operator: str, value: str) -> Callable[[Document], bool]:
+    compare, wanted = _COMPARE[operator], value.replace("''", "'")
+    return lambda document: compare(str(document.get(name) or ""), wanted)
 
 
 class SimulatedSearchAdmin:

@@ -65,7 +65,9 @@ ERRORS = Errors(_broken, _refused)
 
 
 class Broker:
-    def __init__(self, network: Network, clock: Clock, config: NamespaceConfig, functions: Sequence[str]) -> None:
+    def __init__(
+        self, network: Network, clock: Clock, config: NamespaceConfig, functions: Sequence[str]
+    ) -> None:
         self._network, self._loop = network, network.loop
         numbers: dict[str, int] = {}
         self.namespace = Namespace(config, clock, lambda path: numbers.setdefault(path, len(numbers) + 1))
@@ -100,9 +102,7 @@ class Broker:
         )  # fmt: skip
         bare = (
             codec.described(PROPERTIES, fields)
-            + codec.described(
-                APPLICATION_PROPERTIES, codec.map_([(codec.string("all"), codec.string(text))])
-            )
+            + codec.described(APPLICATION_PROPERTIES, codec.map_([(codec.string("all"), codec.string(text))]))
             + codec.described(BODY, codec.binary(body))
         )
         self._contents[bare] = Content(body, str(message.message_id), properties)

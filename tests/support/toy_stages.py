@@ -32,7 +32,10 @@ from tests.support.documents import CREATED
 from tests.support.events import event_of
 
 DIMENSIONS = 4
-QUICK_RETRIES = {"RETRY_BACKOFF_SECONDS": 0.02, "RETRY_BASE_DELAY_MS": 4}  # they wait in the broker, in real time
+QUICK_RETRIES = {
+    "RETRY_BACKOFF_SECONDS": 0.02,
+    "RETRY_BASE_DELAY_MS": 4,
+}  # they wait in the broker, in real time
 RAW = "raw"
 
 
@@ -200,7 +203,7 @@ class Bench:
     ) -> Exception | None:
         receiver = await self.receiver()
         (received,) = await receiver.receive_messages(max_message_count=1, max_wait_time=10)
-        self.retries.append(int((received.application_properties or {}).get(b"retry", 0)))  # type: ignore[call-overload]
+        self.retries.append(int((received.application_properties or {}).get(b"retry", 0)))
         try:
             await runner.run(delivery_from_sdk(received, settlement))
         except StageFailedError as error:

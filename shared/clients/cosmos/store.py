@@ -361,9 +361,7 @@ class Store:
         log.debug("%d documents in %s already exist, skipping", len(existing), container)
         return [each for each in batch if each["id"] not in existing]
 
-    async def _patching(
-        self, container: str, partition: str, batch: list[Patch], session: Session
-    ) -> None:
+    async def _patching(self, container: str, partition: str, batch: list[Patch], session: Session) -> None:
         operations: list[tuple[Any, ...]] = [("patch", (patch.id, patch.operations())) for patch in batch]
         try:
             await self._batch(container, partition, operations, session)

@@ -161,10 +161,10 @@ async def thread_reported(store: Store, report: Report, session: Session) -> Non
 
 
 async def report_missing(store: Store, thread_id: str, summary_id: str, error: str, session: Session) -> bool:
-    """Pending again, as if the last attempt had failed: the sweep asks for the summary, which is announced
-    once more. False where the thread is not like that any more.
+    """Make it pending again, as if its last attempt had failed; False where it is not like that any more.
 
-    Precondition: it is done, and the report of its summary did not come for long.
+    Precondition: it is done, and the report of its summary did not come for long. The sweep then asks for the
+    summary, which is announced once more.
     """
     patch = Patch(
         thread_id,

@@ -89,7 +89,8 @@ async def schedule_retry(
     """Have the broker deliver the event again after so many seconds, as this retry."""
     message = to_message(event, body=delivery.body)
     message.message_id = f"{event.message_id}-retry-{retries.number}-{clients.runtime.new_id()[:8]}"
-    message.application_properties = {**(message.application_properties or {}), **retries.properties()}
+    counted: dict[str | bytes, Any] = dict(retries.properties().items())
+    message.application_properties = {**(message.application_properties or {}), **counted}
     due = clients.runtime.now() + timedelta(seconds=seconds)
     await clients.bus.send_to_queue(queue, [message], at=due)
 

@@ -45,9 +45,7 @@ class Requeuer:
     ) -> int:
         """Ask for these again; how many were counted here. `noted` has more to note on a document, by id."""
         moment, session = stored_time(self.clients.runtime.now()), Session()
-        counted = await self._keep(
-            dues, lambda due: self._count(due, moment, noted.get(due.id, {}), session)
-        )
+        counted = await self._keep(dues, lambda due: self._count(due, moment, noted.get(due.id, {}), session))
         self.progress("counted")
         await self._publish(rebuild(counted), session)
         self.progress("published")

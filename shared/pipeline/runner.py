@@ -37,7 +37,7 @@ from shared.pipeline.events.envelope import Event, parse_event
 from shared.pipeline.events.splitting import split_to_fit
 from shared.pipeline.failures import failure_record
 from shared.pipeline.lifecycle.attempts import attempt_counted, attempt_failed
-from shared.pipeline.retry.event_retries import EventRetries, claim_number, forget_number, schedule_retry
+from shared.pipeline.retry.event_retries import EventRetries, claim_number, schedule_retry
 from shared.pipeline.retry.loops import AbandonedError
 from shared.pipeline.retry.policies import (
     MAX_ATTEMPTS_EXCEEDED,
@@ -127,7 +127,7 @@ class StageRunner(Generic[Data]):
         """What the work gave; None where the event waits in the broker, or was given up and settled."""
         while True:
             try:
-                if not await self._may_work(delivery, retries):
+                if not await claim_number(self._clients, delivery, retries):
                     await self._left_to_another_copy(delivery, event)
                     return None
                 outcome = await self._attempt(event, delivery)
@@ -141,16 +141,8 @@ class StageRunner(Generic[Data]):
                 if await self._waits_in_broker(event, delivery, retries, failure, decision.delay):
                     return None
             else:
-                await self._retried(retries)
+                self._retried(retries)
                 return outcome
-
-    async def _may_work(self, delivery: Delivery, retries: EventRetries) -> bool:
-        """Where the store does not answer, the work itself will say so, and is counted."""
-        try:
-            return await claim_number(self._clients, delivery, retries)
-        except SDK_ERRORS:
-            log.exception("%s could not claim retry %d", self._stage.name, retries.number)
-            return True
 
     async def _left_to_another_copy(self, delivery: Delivery, event: Event[Data]) -> None:
         log.info("%s: another copy of %s came first", self._stage.name, event.idempotency_key())
@@ -195,17 +187,15 @@ class StageRunner(Generic[Data]):
         failure = classify(error)
         if failure.kind is ErrorKind.RACE:
             self._race_lost(retries.races, decision.reason)
-        await self._best_effort("retry number", forget_number(self._clients, retries))
         abandoned = AbandonedError(decision.reason, retries.attempts, failure)
         abandoned.__cause__ = error
         await self._give_up(delivery, event, abandoned)
 
-    async def _retried(self, retries: EventRetries) -> None:
+    def _retried(self, retries: EventRetries) -> None:
         """Count what was won by waiting."""
         if retries.races:
             seconds = (self._runtime.now() - retries.since).total_seconds()
             self._race_won(retries.races, seconds)
-        await self._best_effort("retry number", forget_number(self._clients, retries))
 
     async def _attempt(self, event: Event[Data], delivery: Delivery) -> StageResult:
         work = Work(self._clients, Session(event.session), event.attempt, self._runtime)

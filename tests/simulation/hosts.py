@@ -74,7 +74,9 @@ class Host:
     completes_first = False
 
     def __init__(self, world: "World", slot: int, generation: int = 0) -> None:
-        self._world, self._slot, self._generation = world, slot, generation
+        self.world = self._world = world
+        self._slot, self._generation = slot, generation
+        self.disturbed = 0  # how often it stood still, or a call about a lock failed
         self.name = f"host{slot}.{generation}"
         self.alive, self.paused = True, False
         self.backlog: list[Any] = []
@@ -109,6 +111,7 @@ class Host:
     def pause(self, seconds: float) -> None:
         if self.alive and not self.paused:
             self.paused = True
+            self.disturbed += 1
             self._world.trace(self._world.loop.time(), self.name, f"PAUSED for {seconds:.0f} s")
             self._world.loop.call_later(seconds, self._resume, context=NOBODY)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from shared.clients.cosmos.session import Session
 from shared.documents.failures import FailureRecord
+from shared.documents.queries.locks import RETRY_LOCKS
 from shared.pipeline.events.envelope import parse_event
 from shared.pipeline.progress import archive_progress
 from shared.pipeline.topology import STAGES
@@ -34,6 +35,7 @@ def broken_invariants(world: World, calm: EndState | None) -> list[str]:
         found.append(f"messages are under way: {_waiting(world)}")
     if world.broker.locks():
         found.append("a message is still locked")
+    found += [*world.violations[:3], *world.broker.repeated[:1]]
     found += [*_vectors(world), *_threads(world), *_summaries(world), *_attempts(world), *_failures(world)]
     if world.broker.delivered > MAX_DELIVERIES:
         found.append(f"{world.broker.delivered} deliveries: events go round in circles")
@@ -212,6 +214,8 @@ async def _asked(world: World) -> list[str]:
     found += [
         f"the lease {lock['id']} is held for longer than its life"
         for lock in world.cosmos.rows("locks")
-        if lock["owner"] and lock["expires"] > world.now() + LEASE_SECONDS
+        if lock["owner"]
+        and not lock["id"].startswith(RETRY_LOCKS)
+        and lock["expires"] > world.now() + LEASE_SECONDS
     ]
     return found

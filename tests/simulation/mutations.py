@@ -69,6 +69,16 @@ def _crashing(plan: Plan) -> Plan:
     return _with(plan, Fault.CRASH_AFTER, Fault.CRASH_BEFORE)
 
 
+def _only_crashes(plan: Plan) -> Plan:
+    """So few, and nothing else, that no event is a dead letter: nothing is left to the sweep."""
+    crashes = frozenset({Fault.CRASH_AFTER, Fault.CRASH_BEFORE})
+    return replace(plan, faults=crashes, budget=8, rate=0.04, lag=0.0, outages=(), restarts=())
+
+
+def _slow(plan: Plan) -> Plan:
+    return _with(plan, Fault.SLOW, rate=0.12)
+
+
 def _away(plan: Plan) -> Plan:
     return replace(plan, outages=(Outage("cosmos", 3.0, 1000.0),))
 
@@ -85,7 +95,7 @@ def flag_before_vector() -> None:
     replace_in(embedding, "_embed_group", embed_group)
 
 
-@mutation("a message is completed before the work", _crashing)
+@mutation("a message is completed before the work; no sweep", _only_crashes)
 def complete_first() -> None:
     Host.completes_first = True
     Rules.sweeps = False
@@ -101,7 +111,7 @@ def no_lease() -> None:
     replace_in(Lease, "held", _not_held)
 
 
-@mutation("a lease is not renewed while it is held", _pausing)
+@mutation("a lease is not renewed while it is held", _slow)
 def lease_not_renewed() -> None:
     async def renewed(_self: Any, lock: Any, done: asyncio.Event) -> Any:
         await done.wait()
@@ -169,7 +179,7 @@ def no_etag() -> None:
     replace_in(SimulatedContainer, "replace_item", replace_item)
 
 
-@mutation("an archive or a thread is marked before its event is out", _crashing)
+@mutation("an archive or a thread is marked before its event is out; no sweep", _only_crashes)
 def done_before_announcing() -> None:
     async def announce(self: Any, outcome: Any, session: Any) -> None:
         if outcome.after_announcing is not None:
@@ -181,7 +191,7 @@ def done_before_announcing() -> None:
     Rules.sweeps = False
 
 
-@mutation("orchestration claims a version for ever", _crashing)
+@mutation("orchestration claims a version for ever; no sweep", _only_crashes)
 def claim_for_ever() -> None:
     def unclaimed(version: str, _claimer: str, _now: Any) -> str:
         asked = f"NOT IS_STRING(c.content_hash) OR c.content_hash != '{version}'"
@@ -219,6 +229,11 @@ def retry_number_ignored() -> None:
         return True
 
     replace_in(runner, "claim_number", claimed)
+
+
+@mutation("none but the sweep, which has nothing to do: this one must hold", _only_crashes)
+def control() -> None:
+    Rules.sweeps = False
 
 
 # Those that were not thought of when the simulation was built.

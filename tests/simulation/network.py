@@ -73,6 +73,8 @@ class _Call(Generic[Result]):
         network.calls[self._name] = network.calls.get(self._name, 0) + 1
         if self._host is not None:  # nobody disturbs the check of the end
             self._fault = Fault.REFUSE if network.is_down(service) else chance.strike(*ON_CALLS)
+            if self._fault is not None and str(self._about).startswith("locks "):
+                self._host.disturbed += 1
         there = chance.leg()
         if self._fault is Fault.SLOW:
             there += chance.draw.uniform(*SLOW_SECONDS)

@@ -14,6 +14,7 @@ from pathlib import Path
 from tests.simulation.app import prepare_process
 from tests.simulation.chance import calm_plan, plan_of
 from tests.simulation.invariants import EndState, broken_invariants, end_state
+from tests.simulation.monitors import install_monitors
 from tests.simulation.mutations import MUTATIONS, remove
 from tests.simulation.scenarios import SCENARIOS, Scenario
 from tests.simulation.world import World
@@ -63,6 +64,7 @@ def _prepare(removed: str) -> None:
     warnings.simplefilter("ignore", RuntimeWarning)
     sys.unraisablehook = lambda _unraisable: None
     prepare_process()
+    install_monitors()
     if removed:
         for scenario in SCENARIOS.values():
             _calm[scenario.name] = _calm_end(scenario)

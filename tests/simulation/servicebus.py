@@ -30,6 +30,7 @@ LOSE_LOCK_RATE = 0.15
 REORDER_RATE = 0.3
 REORDERED = 4
 BATCH_BYTES = 250_000
+DUPLICATE_WINDOW = 5 * 60 * 1000  # milliseconds: what the design counts on
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,9 @@ class Broker:
         self.delivered = 0
         self._functions = sorted(functions)
         self._contents: dict[bytes, Content] = {}
+        self._direct: set[str] = set()  # message ids that were sent past the topic
+        self._arrived: dict[tuple[str, str], tuple[int, int]] = {}
+        self.repeated: list[str] = []
         self._timer_at: int | None = None
         self._turn_is_due = False
 
@@ -84,6 +88,8 @@ class Broker:
         entity = self.namespace.entity(address)
 
         def effect() -> None:
+            if address in self.namespace.queues:
+                self._direct.update(str(message.message_id) for message in messages)
             self.namespace.send(entity, [self._encoded(message) for message in messages])
             self.changed()
 
@@ -158,6 +164,7 @@ class Broker:
         self.delivered += 1
         host.expect(queue.path)
         content = self.content(message)
+        self._note_arrival(queue, message, content)
         self._network.trace(
             self._loop.time(), host.name, "deliver", queue.path, content.message_id[:12],
             f"delivery {message.delivery_count + 1}",
@@ -167,6 +174,16 @@ class Broker:
         if fault is not None:
             after = chance.draw.choice([0.01, 0.3, 30.0]) * chance.draw.random()
             self._loop.call_later(after, self._unlock, queue, token, fault, context=NOBODY)
+
+    def _note_arrival(self, queue: Queue, message: Message, content: Content) -> None:
+        """By the topic an event reaches its stage once within the duplicate window, however often it is sent."""
+        if content.message_id in self._direct:
+            return
+        key = (queue.path, content.message_id)
+        sequence, at = self._arrived.setdefault(key, (message.sequence, message.enqueued_at))
+        if sequence != message.sequence and message.enqueued_at - at < DUPLICATE_WINDOW:
+            self.repeated.append(f"an event came to {queue.path} twice within five minutes")
+        self._arrived[key] = (message.sequence, message.enqueued_at)
 
     def _unlock(self, queue: Queue, token: bytes, fault: Fault) -> None:
         if token in queue.locked:

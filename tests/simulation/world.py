@@ -63,6 +63,11 @@ class World:
         self.broker = Broker(self.network, self, Rules.config, list(QUEUES))
         self.graves: list[Host] = []
         self.errors: dict[str, int] = {}
+        # What the monitors remember.
+        self.violations: list[str] = []
+        self.holders: dict[str, dict[int, Any]] = {}
+        self.retried: dict[tuple[str, int], str] = {}
+        self.requeued: set[tuple[str, str, int]] = set()
         self.acts_open = len(scenario.acts)
         self.ended_at = 0.0
 

@@ -22,10 +22,11 @@ from shared.clients.servicebus.bus import to_message
 from shared.clients.servicebus.message_copy import RETRY_PREFIX
 from shared.core.errors import ErrorKind
 from shared.documents.locks import Lock
+from shared.documents.queries.locks import RETRY_LOCKS
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.envelope import Event
 
-__all__ = ["EventRetries", "claim_number", "forget_number", "schedule_retry"]
+__all__ = ["EventRetries", "claim_number", "schedule_retry"]
 
 log = logging.getLogger(__name__)
 NUMBER, RACES, BACKOFFS, SINCE, CHAIN = (
@@ -35,6 +36,7 @@ NUMBER, RACES, BACKOFFS, SINCE, CHAIN = (
     f"{RETRY_PREFIX}_since",
     f"{RETRY_PREFIX}_chain",
 )
+KEPT_SECONDS = 24 * 3600.0  # a claim outlives its event, for copies that come late; the sweep removes it
 MAX_CLAIMS = 5  # of a number, against other copies that claim at the same time
 
 
@@ -108,7 +110,9 @@ async def claim_number(clients: Clients, delivery: Delivery, retries: EventRetri
         await store.catch_up(Lock, [id_], session)
         known = await store.find(Lock, id_, id_, session)
         if known is None:
-            if await store.create(Lock(id=id_, owner=mine, created_at=clients.runtime.now()), session):
+            now = clients.runtime.now()
+            until = now.timestamp() + KEPT_SECONDS
+            if await store.create(Lock(id=id_, owner=mine, expires=until, created_at=now), session):
                 return True
             continue
         number = int(known.owner.partition(":")[0])
@@ -122,12 +126,5 @@ async def claim_number(clients: Clients, delivery: Delivery, retries: EventRetri
     return False
 
 
-async def forget_number(clients: Clients, retries: EventRetries) -> None:
-    """Precondition: the event is done or given up."""
-    if retries.number:
-        id_ = _lock_id(retries)
-        await clients.store.delete(Lock, id_, id_, Session())
-
-
 def _lock_id(retries: EventRetries) -> str:
-    return f"retry-{retries.chain}"
+    return f"{RETRY_LOCKS}{retries.chain}"

@@ -6,14 +6,17 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import islice
 
-from shared.clients.classify import classify
+from shared.clients.classify import SDK_ERRORS, classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.lease import Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.telemetry.metrics import SweepMetrics, sweep_metrics
+from shared.core.concurrency import gather_limited
 from shared.core.errors import PipelineError
 from shared.documents.base import ProcessingStatus, stored_time
 from shared.documents.containers import read_document
+from shared.documents.locks import Lock
+from shared.documents.queries.locks import EXPIRED_RETRY_LOCKS
 from shared.documents.queries.runs import LATEST_RUN
 from shared.documents.queries.threads import UNREPORTED_THREADS
 from shared.documents.runs import Run, RunStatus
@@ -106,7 +109,17 @@ class _Sweep:
             except Exception as error:
                 log.exception("the sweep of %s failed", collection.name)
                 self._note_error(collection, error)
+        if not self._options.dry_run:
+            await self._remove_retry_locks()
         return await self._finish(self._clients.runtime.monotonic() - started)
+
+    async def _remove_retry_locks(self) -> None:
+        store, now = self._clients.store, self._clients.runtime.now().timestamp()
+        try:
+            expired = [id_ async for id_ in store.query(EXPIRED_RETRY_LOCKS, Session(), now=now)]
+            await gather_limited(store.delete(Lock, str(id_), str(id_), Session()) for id_ in expired[:PAGE])
+        except SDK_ERRORS:
+            log.exception("the sweep could not remove old locks: the next one will")
 
     async def _finish(self, seconds: float) -> Run:
         failed = bool(self._run.errors)

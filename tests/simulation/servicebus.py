@@ -77,7 +77,7 @@ class Broker:
         self._functions = sorted(functions)
         self._contents: dict[bytes, Content] = {}
         self._direct: set[str] = set()  # message ids that were sent past the topic
-        self._arrived: dict[tuple[str, str], tuple[int, int]] = {}
+        self._arrived: dict[tuple[str, str], dict[int, int]] = {}  # sequence numbers and times
         self.repeated: list[str] = []
         self._timer_at: int | None = None
         self._turn_is_due = False
@@ -179,11 +179,11 @@ class Broker:
         """By the topic an event reaches its stage once within the duplicate window, however often it is sent."""
         if content.message_id in self._direct:
             return
-        key = (queue.path, content.message_id)
-        sequence, at = self._arrived.setdefault(key, (message.sequence, message.enqueued_at))
-        if sequence != message.sequence and message.enqueued_at - at < DUPLICATE_WINDOW:
+        arrived = self._arrived.setdefault((queue.path, content.message_id), {})
+        others = [at for sequence, at in arrived.items() if sequence != message.sequence]
+        if any(abs(message.enqueued_at - at) < DUPLICATE_WINDOW for at in others):
             self.repeated.append(f"an event came to {queue.path} twice within five minutes")
-        self._arrived[key] = (message.sequence, message.enqueued_at)
+        arrived[message.sequence] = message.enqueued_at
 
     def _unlock(self, queue: Queue, token: bytes, fault: Fault) -> None:
         if token in queue.locked:

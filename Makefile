@@ -12,7 +12,7 @@ CODE := function_app.py benchmarks evaluation localcloud ops shared stages tests
 WORKERS ?= 4
 ARCHIVE ?= samples
 
-.PHONY: help setup model run test test-long browser chaos parity bench conformance evaluate chat-model lint format lock clean
+.PHONY: help setup model run test test-long browser chaos simulate parity bench conformance evaluate chat-model lint format lock clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -60,6 +60,11 @@ browser: setup tests/js/node_modules/ready ## Read the pages in a real browser (
 
 chaos: setup ## Kill and break everything on the way: the end must be that of a calm run
 	$(PY) -m pytest tests/system/chaos -m slow $(ARGS)
+
+SEEDS ?= 1-2000
+simulate: $(VENV)/ready $(VENV)/weights ## Whole pipelines on virtual time: make simulate SEEDS=1-2000 (17: replay one; REMOVE=list: without a safety)
+	@mkdir -p build
+	@$(PY) -m tests.simulation $(SEEDS) $(if $(REMOVE),--remove $(REMOVE),--done build/simulated.txt) $(ARGS)
 
 parity: setup ## The dev host beside the real Python worker's own code
 	@$(PY) -m pip install -qq --disable-pip-version-check --no-deps --ignore-requires-python --upgrade \

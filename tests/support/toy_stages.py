@@ -20,7 +20,7 @@ from shared.clients.telemetry.metrics import Metrics
 from shared.core.runtime import Runtime
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
-from shared.pipeline.delivery import Settlement
+from shared.pipeline.delivery import Delivery, Settlement
 from shared.pipeline.events.data import ChunksPrepared, JSONParsed
 from shared.pipeline.events.envelope import Event, parse_event
 from shared.pipeline.runner import StageFailedError, StageRunner
@@ -193,8 +193,19 @@ class Bench:
             error = await self.deliver_once(runner, settlement)
         return error
 
-    async def waits_for_retry(self) -> bool:
-        receiver = await self.receiver()
+    async def run_through(self, runner: StageRunner[Any], delivery: Delivery, queue: str) -> None:
+        """Run this delivery, and then each retry that it leaves in the broker."""
+        await runner.run(delivery)
+        while await self.waits_for_retry(queue):
+            receiver = await self.receiver(queue)
+            (received,) = await receiver.receive_messages(max_message_count=1, max_wait_time=10)
+            try:
+                await runner.run(delivery_from_sdk(received))
+            finally:
+                await receiver.complete_message(received)
+
+    async def waits_for_retry(self, queue: str = "chunking") -> bool:
+        receiver = await self.receiver(queue)
         waiting = await receiver.peek_messages(max_message_count=20)
         return any(b"retry" in (message.application_properties or {}) for message in waiting)
 

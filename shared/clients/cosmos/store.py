@@ -288,7 +288,7 @@ class Store:
     ) -> None:
         """Let the session see all that anybody has written to these partitions so far.
 
-        Only the primary runs a batch, and the token of its answer covers every write before it. The batch here
+        Only the primary runs a batch, and the token of its answer covers every write before it. This batch
         reads a document that does not exist.
         """
         partitions = sorted({model.partition_of(value) for value in partition_values})

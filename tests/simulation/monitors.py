@@ -32,16 +32,16 @@ def _one_holder_of_a_lease() -> None:
             async with held(self, *arguments, **options):
                 yield
             return
-        holders = host.world.holders.setdefault(self._name, {})
-        for other, undisturbed in holders.values():
-            if other.alive and other.disturbed == undisturbed:
-                host.world.violations.append(f"{host.name} and {other.name} hold the lease {self._name}")
-        holders[id(self)] = (host, host.disturbed)
-        try:
-            async with held(self, *arguments, **options):
+        async with held(self, *arguments, **options):
+            holders = host.world.holders.setdefault(self._name, {})
+            for other, undisturbed in holders.values():
+                if other.alive and other.disturbed == undisturbed:
+                    host.world.violations.append(f"{host.name} and {other.name} hold the lease {self._name}")
+            holders[id(self)] = (host, host.disturbed)
+            try:
                 yield
-        finally:
-            holders.pop(id(self), None)
+            finally:
+                holders.pop(id(self), None)  # before it is released: the answer to that comes later
 
     replace_in(Lease, "_kept", kept)
 

@@ -293,7 +293,7 @@ async def test_a_delivery_that_had_embedded_and_could_not_say_so_leaves_no_error
     place: Place, cloud: LocalCloud, bus_service: RunningService
 ) -> None:
     services = {"cosmos": cloud.cosmos, "search": cloud.search, "bus": bus_service}
-    assert await _through_faults(place, services, ("bus", "send"), skip=0, times=12) > 1
+    assert await _through_faults(place, services, ("bus", "send"), skip=0, times=24) > 1
 
 
 @pytest.mark.slow

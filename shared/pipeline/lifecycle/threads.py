@@ -98,9 +98,13 @@ def _unclaimed(version: str, claimer: str, now: datetime) -> str:
 async def summary_requested(
     store: Store, thread_id: str, version: str, session: Session, *, ends_claim: bool
 ) -> None:
-    """Precondition: the request for this version is published. Who claimed it before ends the claim."""
+    """Precondition: the request for this version is published, and the claim on it still holds.
+
+    Who claimed it before ends the claim. A worker that stood still for long may find the claim of a later
+    version, or that one requested: then its own is not the latest, and the thread stays as it is.
+    """
     patch = Patch(thread_id, thread_id, set=requested_version(version, ends_claim=ends_claim))
-    await store.patch(Thread, patch, session)
+    await store.patch(Thread, patch, session, condition=f"c.requesting.version = '{version}'")
 
 
 def requested_version(version: str, *, ends_claim: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-# `make run` and `make test` need python3 (3.11 or newer) and nothing else: they set up what they use.
+# `make run` and `make test` need a python3 that pyproject.toml admits and nothing else: they set up what they use.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 PYTHON ?= python3
@@ -12,7 +12,16 @@ CODE := function_app.py benchmarks evaluation localcloud ops shared stages tests
 WORKERS ?= 4
 ARCHIVE ?= samples
 
-.PHONY: help setup model run test test-long browser chaos simulate parity bench conformance evaluate chat-model lint format lock clean
+# Admits exactly what pyproject.toml admits. Older Pythons have no TOML reader, and need the message most.
+define PYTHON_CHECK
+import re, sys
+low, high = map(int, re.search(r'requires-python = ">=3\.(\d+),<3\.(\d+)"', open('pyproject.toml').read()).groups())
+if not (3, low) <= sys.version_info[:2] < (3, high):
+    sys.exit('Python 3.%d to 3.%d is needed, this is %s: make PYTHON=python3.%d' % (low, high - 1, sys.version.split()[0], low))
+endef
+export PYTHON_CHECK
+
+.PHONY: help setup model run test test-long browser chaos simulate parity bench conformance evaluate chat-model lint format lock lock-check clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -20,7 +29,7 @@ help: ## What can be made
 setup: $(VENV)/ready $(MODEL)/manifest.json localcloud/azurite/node_modules/ready ## Install everything (run and test do it themselves)
 
 $(VENV)/ready: requirements-dev.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0])'
+	@$(PYTHON) -c "$$PYTHON_CHECK"
 	@echo "Installing Python packages into $(VENV) ..."
 	@$(PYTHON) -m venv --clear $(VENV)
 	@$(PY) -m pip install -qq --disable-pip-version-check -r requirements-dev.txt
@@ -97,13 +106,26 @@ format: $(VENV)/ready ## Format the code
 	$(PY) -m ruff format $(CODE)
 	$(PY) -m ruff check --fix $(CODE)
 
-lock: $(VENV)/ready ## Pin the whole closure of pyproject.toml's dependencies anew
-	$(PY) -m pip install --quiet uv
-	$(PY) -m uv pip compile --quiet --upgrade --no-header --no-annotate --python-version 3.11 pyproject.toml -o requirements.txt
-	$(PY) -m uv pip compile --quiet --upgrade --no-header --no-annotate --python-version 3.11 --extra dev -c requirements.txt pyproject.toml -o requirements-dev.txt
+UV_COMPILE = $(PY) -m uv pip compile --quiet --no-header --no-annotate
+lock: $(VENV)/ready ## Pin the whole closure of the dependencies anew: one lock, checked for every Python we admit
+	@$(PY) -m pip install --quiet uv
+	$(UV_COMPILE) --upgrade --python-version 3.11 pyproject.toml -o requirements.txt
+	$(UV_COMPILE) --upgrade --python-version 3.11 --extra dev -c requirements.txt pyproject.toml -o requirements-dev.txt
+	@$(MAKE) --no-print-directory lock-check
+
+# With the lock as its preferences uv keeps every pin that a version allows, so a difference is a real one.
+lock-check: $(VENV)/ready ## Does the lock hold for every Python that we admit?
+	@$(PY) -m pip install --quiet uv
+	@mkdir -p build && for version in 3.12 3.13; do \
+		cp requirements-dev.txt build/lock-$$version.txt \
+		&& $(UV_COMPILE) --python-version $$version --extra dev pyproject.toml -o build/lock-$$version.txt >/dev/null \
+		&& diff requirements-dev.txt build/lock-$$version.txt \
+		&& echo "requirements-dev.txt holds for Python $$version" \
+		|| { echo "requirements-dev.txt does not hold for Python $$version: pin what differs in pyproject.toml"; exit 1; }; \
+	done
 
 clean: ## Remove what was installed, built and stored here
-	rm -rf $(VENV) .localcloud .hypothesis .mypy_cache .pytest_cache .ruff_cache local.settings.json
+	rm -rf $(VENV) .localcloud .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache local.settings.json
 	rm -rf build models localcloud/azurite/node_modules tests/js/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -21,7 +21,7 @@ from shared.core.garbage_collection import tune_garbage_collector
 from shared.domain.mail.models import Skipped
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.assignment import InMemoryThreads, assign
-from shared.ingestion.reader.reader import close_readers
+from shared.ingestion.reader.processes import close_readers
 from stages.parsing import PARSING
 from tests.stages.mail_in import mail, mail_in
 from tests.support.cloud import local_cloud, servicebus

@@ -26,7 +26,7 @@ from azure.servicebus.aio import ServiceBusClient
 from shared.documents.containers import read_document
 from shared.documents.messages import Message
 from shared.pipeline.delivery import Delivery
-from shared.pipeline.events.data import JSONParsed
+from shared.pipeline.event_types import JSONParsed
 from shared.pipeline.runner import StageRunner
 from shared.settings.app import Settings
 from tests.support.cloud import local_cloud, servicebus

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from shared.ingestion.storing import Stored
     from shared.pipeline.progress import ArchiveProgress
 
-__all__ = ["app"]
-
 app = typer.Typer(help="Archives: ingest one, follow it, delete it.", no_args_is_help=True)
 Id = Annotated[str, typer.Argument(metavar="ID", help="The archive's id.", show_default=False)]
 POLL_SECONDS = 2.0

@@ -8,8 +8,6 @@ from ops.command import run_command
 from ops.options import Json, Limit
 from ops.output import fields, print_json, table
 
-__all__ = ["audit"]
-
 
 def audit(
     operation: Annotated[

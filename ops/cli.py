@@ -18,8 +18,6 @@ from ops.command import GLOBAL_OPTIONS
 from ops.exit_codes import Code, CommandError
 from ops.output import clean
 
-__all__ = ["app", "main"]
-
 HELP = """Operate Rough Consensus: see what is stuck and why, and repair it.
 
 Data goes to standard output (--json everywhere), all else to standard error. Exit codes: 0 done, 1 failed,

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from shared.clients.connections import Clients
     from shared.upkeep.audit import Actor
 
-__all__ = ["GLOBAL_OPTIONS", "GlobalOptions", "Interrupt", "actor", "run_command"]
-
 Result = TypeVar("Result")
 ACTOR_VARIABLE = "ROUGH_CONSENSUS_ACTOR"
 

@@ -1,7 +1,6 @@
 """Deletes archives and sources with everything derived, and shows the receipt."""
 
 import asyncio
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,8 +13,6 @@ from ops.output import confirm, print_json, print_note, table
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
     from shared.documents.removals import Removal
-
-__all__ = ["delete_archive", "delete_source"]
 
 Here = Annotated[
     bool, typer.Option("--here", help="Do it in this process; else the app does, and this waits for it.")
@@ -86,7 +83,7 @@ async def _removed(clients: "Clients", kind: str, target: str, *, here: bool) ->
 
     async with audited(clients, f"{kind}.delete", actor(), {kind: target}) as counts:
         removal = await request_removal(
-            clients, kind, target, requested_by=actor().name, now=datetime.now(UTC)
+            clients, kind, target, requested_by=actor().name, now=clients.runtime.now()
         )
         if removal is None:
             raise CommandError(Code.FAILED, f"There is no {kind} {target!r}.")

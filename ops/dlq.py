@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from shared.upkeep.deadletters.causes import Diagnosed
     from shared.upkeep.deadletters.selection import LetterSelection
 
-__all__ = ["app"]
-
 app = typer.Typer(help="Dead letters: see, group, requeue, purge and restore them.", no_args_is_help=True)
 
 Queue = Annotated[

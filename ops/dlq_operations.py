@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from shared.upkeep.deadletters.causes import Diagnosed
     from shared.upkeep.deadletters.selection import LetterSelection
 
-__all__ = ["carry_out", "restore_purged"]
-
 DOING = {"dlq.requeue": "requeue", "dlq.purge": "purge", "dlq.restore": "restore"}
 ENDED = {"dlq.requeue": "requeued", "dlq.purge": "purged", "dlq.restore": "restored"}
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from shared.clients.connections import Clients
     from shared.upkeep.oversight.stuck_documents import BulkResult, StuckDocument
 
-__all__ = ["app"]
-
 app = typer.Typer(help="Documents: stuck and failed ones, and what to do about them.", no_args_is_help=True)
 
 Collection = Annotated[

@@ -2,8 +2,6 @@
 
 from enum import IntEnum
 
-__all__ = ["Code", "CommandError"]
-
 
 class Code(IntEnum):
     OK = 0

@@ -10,8 +10,6 @@ from typing import Any
 from ops.exit_codes import Code, CommandError
 from ops.output import as_json
 
-__all__ = ["write_export"]
-
 
 def write_export(output: str, records: Sequence[dict[str, Any]]) -> None:
     if output == "-":

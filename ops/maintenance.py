@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from shared.upkeep.migrations.backfill import Backfilled
     from shared.upkeep.migrations.reembed import Reembedded
 
-__all__ = ["migrate", "sweep"]
-
 migrate = typer.Typer(help="Bring stored data up to the current versions; resumable.", no_args_is_help=True)
 
 

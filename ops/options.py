@@ -10,8 +10,6 @@ import typer
 
 from ops.exit_codes import Code, CommandError
 
-__all__ = ["DryRun", "Json", "Limit", "Yes", "moment", "shared_options"]
-
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")]

@@ -12,22 +12,6 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-__all__ = [
-    "ago",
-    "alarming",
-    "as_json",
-    "clean",
-    "confirm",
-    "counted",
-    "fields",
-    "print_json",
-    "print_note",
-    "seconds",
-    "shortened",
-    "table",
-    "two_lines",
-]
-
 WIDTH = 100
 # Untrusted text must not send control sequences to the terminal, or change the direction of other text.
 # Lone surrogates, which JSON can contain, cannot be encoded at all.

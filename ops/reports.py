@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from shared.clients.connections import Clients
     from shared.retrieval.read_models import ReportDetail
 
-__all__ = ["report"]
-
 
 def report(
     id_: Annotated[

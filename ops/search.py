@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from shared.clients.connections import Clients
     from shared.retrieval.search import SearchAsked, SearchResult
 
-__all__ = ["search"]
-
 
 def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Words, or a question.")],

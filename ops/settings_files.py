@@ -12,8 +12,6 @@ from pathlib import Path
 
 from ops.exit_codes import Code, CommandError
 
-__all__ = ["VARIABLE", "setting_values"]
-
 VARIABLE = "ROUGH_CONSENSUS_SETTINGS"
 LOCAL_FILE = Path("local.settings.json")
 PATHS = ("SEARCH_CA_FILE", "EMBEDDING_MODEL_PATH")  # relative to the folder of the settings file

@@ -1,7 +1,6 @@
 """Sources: where archives come from."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
     from shared.clients.connections import Clients
     from shared.documents.sources import Source
     from shared.ingestion.source_definitions import SourceDefinition
-
-__all__ = ["app"]
 
 app = typer.Typer(help="Sources: where archives are fetched from.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The source's name.", show_default=False)]
@@ -113,7 +110,7 @@ def add(name: Name, read_given: ReadGiven, json: Json = False) -> None:
         from shared.ingestion.source_definitions import source_of
         from shared.upkeep.audit import audited
 
-        source = source_of(_checked({"name": name, **given}, clients), datetime.now(UTC))
+        source = source_of(_checked({"name": name, **given}, clients), clients.runtime.now())
         async with audited(clients, "source.add", actor(), {"source": name}) as counts:
             if not await clients.store.create(source, Session()):
                 raise CommandError(
@@ -140,10 +137,9 @@ def update(name: Name, read_given: ReadGiven, json: Json = False) -> None:
         async with audited(clients, "source.update", actor(), {"source": name}) as counts:
             for _ in range(MAX_WRITE_ATTEMPTS):
                 source = await _found(clients, name)
-                defined = _checked({**definition_of(source), **given}, clients)
-                _check_login(source, defined, given)
+                defined = _checked({**definition_of(source), **given}, clients, changing=(source, given))
                 stored = await clients.store.replace(
-                    updated_source(source, defined, datetime.now(UTC)), Session()
+                    updated_source(source, defined, clients.runtime.now()), Session()
                 )
                 if stored is not Conflict.CONFLICT:
                     counts["sources"] = 1
@@ -168,7 +164,8 @@ def trigger(name: Name, json: Json = False) -> None:
                     raise CommandError(
                         Code.USAGE, f"{name} takes uploads and has nothing to fetch: use `archive ingest`."
                     )
-                asked = await request_fetch(source, clients, requested_by="operator", now=datetime.now(UTC))
+                now = clients.runtime.now()
+                asked = await request_fetch(source, clients, requested_by="operator", now=now)
                 if isinstance(asked, Requested):
                     counts["fetches"] = int(asked.is_new)
                     return asked
@@ -192,29 +189,25 @@ async def _found(clients: "Clients", name: str) -> "Source":
     return source
 
 
-def _checked(given: dict[str, Any], clients: "Clients") -> "SourceDefinition":
+def _checked(
+    fields: dict[str, Any], clients: "Clients", changing: "tuple[Source, dict[str, Any]] | None" = None
+) -> "SourceDefinition":
     from pydantic import ValidationError
 
-    from shared.ingestion.source_definitions import SourceDefinition, check_reachable
+    from shared.ingestion.source_definitions import SourceDefinition, check_login_given, check_reachable
 
     try:
-        defined = SourceDefinition.model_validate(given)
+        defined = SourceDefinition.model_validate(fields)
         check_reachable(defined, clients.settings)
+        if changing is not None:
+            source, given = changing
+            check_login_given(source, defined, given.get("settings"))
     except ValidationError as error:
         faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
         raise CommandError(Code.USAGE, "; ".join(fault.removeprefix(": ") for fault in faults)) from None
     except ValueError as error:
         raise CommandError(Code.USAGE, str(error)) from None
     return defined
-
-
-def _check_login(source: "Source", defined: "SourceDefinition", given: dict[str, Any]) -> None:
-    from shared.ingestion.source_definitions import check_login_given
-
-    try:
-        check_login_given(source, defined, given.get("settings"))
-    except ValueError as error:
-        raise CommandError(Code.USAGE, str(error)) from None
 
 
 def _shown(source: "Source") -> dict[str, Any]:

@@ -12,8 +12,6 @@ from ops.output import ago, alarming, counted, print_json, print_note, shortened
 if TYPE_CHECKING:
     from shared.upkeep.oversight.status import QueueStatus, SystemStatus
 
-__all__ = ["status"]
-
 LONGEST_NAME = 20
 
 

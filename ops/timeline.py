@@ -10,8 +10,6 @@ from ops.options import Json
 from ops.output import print_json, print_note, table
 from ops.settings_files import setting_values
 
-__all__ = ["timeline"]
-
 
 def timeline(
     id_: Annotated[str, typer.Argument(metavar="ID", help="A document's, an event's or a trace's id.")],
@@ -25,16 +23,13 @@ def timeline(
         setting_values(GLOBAL_OPTIONS.settings).get("APPLICATIONINSIGHTS_CONNECTION_STRING")
     )
     found = run_command(lambda clients: read_timeline(clients, id_, telemetry))
-    if not found.happenings:
+    if not found.entries:
         raise CommandError(Code.FAILED, f"Nothing is known of {id_!r}.")
     if json:
-        return print_json([entry.shown() for entry in found.happenings])
+        return print_json([entry.shown() for entry in found.entries])
     table(
         ["time (UTC)", "where", "what*"],
-        [
-            (f"{entry.at:%Y-%m-%d %H:%M:%S.%f}"[:-3], entry.where, entry.what[:500])
-            for entry in found.happenings
-        ],
+        [(f"{entry.at:%Y-%m-%d %H:%M:%S.%f}"[:-3], entry.where, entry.what[:500]) for entry in found.entries],
         empty="",
     )
     if found.without:

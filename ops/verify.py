@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from shared.clients.connections import Clients
     from shared.documents.runs import Run
 
-__all__ = ["verify"]
-
 SHOWN = 20
 
 

@@ -18,8 +18,6 @@ from stages.reporting import blueprint as reporting
 from stages.summarization import blueprint as summarization
 from stages.sweep import blueprint as sweep
 
-__all__ = ["BLUEPRINTS"]
-
 BLUEPRINTS: tuple[func.Blueprint, ...] = (
     parsing,
     chunking,

@@ -1,8 +1,9 @@
 """Chunking: messages become chunks that fit the embedding model's window.
 
-A message of quotes only has no chunks, and is processed and announced all the same. A thread that was merged
-since the event was published is followed to where it is now. A message whose content was replaced by another
-variant of it gets other chunks: those that differ are written anew, and those that are too many go.
+A message that contains only quotes yields no chunks. It is still marked processed and announced, because its
+thread may be waiting for it. A thread that was merged since the event was published is followed to the thread
+that it is part of now. A message whose content was replaced by another variant gets new chunks: those that
+differ are overwritten, and surplus ones are deleted.
 """
 
 import asyncio
@@ -23,8 +24,8 @@ from shared.embedding.instance import embedder
 from shared.embedding.sentence_embedder import embed_with
 from shared.embedding.tokenizer_file import model_tokenizer
 from shared.pipeline import topology
+from shared.pipeline.event_types import ChunksPrepared, JSONParsed
 from shared.pipeline.events.builders import PreparedChunk, chunks_prepared
-from shared.pipeline.events.data import ChunksPrepared, JSONParsed
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.messages import messages_processed
 from shared.pipeline.stage import Stage, StageResult, Work
@@ -32,8 +33,6 @@ from shared.pipeline.tombstones import was_removed
 from shared.threads.locating import ensure_not_merged, load_following_merges
 from shared.threads.rechunking import check_variants, sync_stored_chunks
 from stages.registration import register_stage
-
-__all__ = ["CHUNKING", "blueprint"]
 
 blueprint = func.Blueprint()
 LABELS = {"service": "chunking"}
@@ -63,11 +62,11 @@ async def chunk(event: Event[JSONParsed], work: Work) -> StageResult:
 
 def _count(chunks: Sequence[Chunk], created: Collection[str]) -> None:
     """Those that are new: an event that comes again makes none."""
-    new = [each for each in chunks if each.id in created]
+    new = [chunk for chunk in chunks if chunk.id in created]
     metrics = pipeline_metrics()
     metrics.chunks_created.add(len(new), LABELS)
-    for each in new:
-        metrics.chunk_size.record(each.token_count, LABELS)
+    for chunk in new:
+        metrics.chunk_size.record(chunk.token_count, LABELS)
 
 
 def _settings(work: Work) -> ChunkSettings:
@@ -84,9 +83,9 @@ async def _load(data: JSONParsed, work: Work) -> list[Message]:
     except DocumentNotFoundError:
         if not await was_removed(work.clients.store, data.archive_id, work.session):
             raise
-    # The archive was deleted meanwhile: what is left of it is in other archives, too.
-    there = await work.clients.store.find_many(Message, list(places.items()), work.session)
-    return list(there.values())
+    # The archive was deleted meanwhile: the messages that remain are in other archives, too.
+    remaining = await work.clients.store.find_many(Message, list(places.items()), work.session)
+    return list(remaining.values())
 
 
 async def _sentence_embedder(settings: ChunkSettings, work: Work) -> Embedder | None:
@@ -109,7 +108,9 @@ def _chunks_of(
 
 
 def _segments(message: Message) -> list[Segment]:
-    return [Segment(SegmentKind(each["kind"]), each["start"], each["end"]) for each in message.segments]
+    return [
+        Segment(SegmentKind(stored["kind"]), stored["start"], stored["end"]) for stored in message.segments
+    ]
 
 
 def _document(message: Message, piece: TextChunk, now: datetime) -> Chunk:
@@ -155,7 +156,7 @@ def _announcement(
 
 def _contents(messages: Sequence[Message]) -> str:
     """Tells the event from one of the same messages with other content: the broker drops repeats."""
-    return hashlib.sha256("\n".join(each.variant for each in messages).encode()).hexdigest()[:16]
+    return hashlib.sha256("\n".join(message.variant for message in messages).encode()).hexdigest()[:16]
 
 
 def _documents(data: JSONParsed) -> list[tuple[str, str]]:

@@ -6,8 +6,6 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 
-__all__ = ["blueprint"]
-
 blueprint = func.Blueprint()
 log = logging.getLogger(__name__)
 

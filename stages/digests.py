@@ -8,8 +8,6 @@ from shared.clients.connections import clients
 from shared.clients.telemetry.tracing import span
 from shared.summarization.digests.refreshing import refresh_due
 
-__all__ = ["blueprint"]
-
 blueprint = func.Blueprint()
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,8 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.search.payload import indexed_chunk
 from shared.core.errors import PermanentError, RejectedItemsError, add_details
-from shared.documents.base import ProcessingStatus, stored_time
+from shared.core.times import stored_time
+from shared.documents.base import ProcessingStatus
 from shared.documents.chunks import Chunk
 from shared.documents.threads import Thread
 from shared.embedding.encoder import Vectors
@@ -25,8 +26,8 @@ from shared.embedding.instance import embedder
 from shared.embedding.port import Embedder
 from shared.embedding.vector_cache import VectorCache
 from shared.pipeline import topology
+from shared.pipeline.event_types import ChunksPrepared, EmbeddingsGenerated
 from shared.pipeline.events.builders import embeddings_generated
-from shared.pipeline.events.data import ChunksPrepared, EmbeddingsGenerated
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.isolation import isolate_poison
 from shared.pipeline.lifecycle.chunks import chunk_embedded, chunk_given_up, chunks_recovered, is_settled
@@ -34,8 +35,6 @@ from shared.pipeline.stage import Stage, StageResult, Work
 from shared.threads.locating import ensure_not_merged, find_unmerged, load_retained_chunks
 from shared.threads.rechunking import ensure_texts_unchanged
 from stages.registration import register_stage
-
-__all__ = ["EMBEDDING", "blueprint", "unstored_vectors"]
 
 blueprint = func.Blueprint()
 GROUP = 128  # chunks that are written together
@@ -75,9 +74,9 @@ async def _embed(event: Event[ChunksPrepared], work: Work) -> StageResult:
         return StageResult(counts={"removed": len(event.data.chunk_ids)})
     model = await embedder(work.clients)
     await work.clients.index.versions.check(model.dimension)
-    thread_ids = {each.thread_id for each in chunks}
+    thread_ids = {chunk.thread_id for chunk in chunks}
     threads = await find_unmerged(work.clients, thread_ids, work.session)
-    open_ones = [each for each in chunks if not is_settled(each, model.model)]
+    open_ones = [chunk for chunk in chunks if not is_settled(chunk, model.model)]
     done = await _embed_groups(open_ones, threads, model, work)
     if done.errors:
         raise done.errors[0]

@@ -19,8 +19,6 @@ from shared.pipeline.retry.policies import Abandon, Backoff
 from shared.pipeline.topology import FAILURES, STAGE_OF_FAILURE
 from stages.registration import CONNECTION, delivery_from_functions
 
-__all__ = ["blueprint", "ledger_record", "record_failure"]
-
 blueprint = func.Blueprint()
 BACKOFF = Backoff(max_retries=40, base_seconds=5.0, cap_seconds=300.0)  # some three hours
 

@@ -20,8 +20,6 @@ from shared.ingestion.fetch_runs import run_operation
 from shared.pipeline.topology import INGESTION
 from stages.registration import CONNECTION
 
-__all__ = ["blueprint"]
-
 blueprint = func.Blueprint()
 log = logging.getLogger(__name__)
 

@@ -6,8 +6,6 @@ from shared.clients.connections import clients
 from shared.clients.telemetry.tracing import span
 from shared.upkeep.integrity.run import IntegrityError, VerifyOptions, verify
 
-__all__ = ["blueprint"]
-
 blueprint = func.Blueprint()
 
 

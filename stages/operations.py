@@ -8,8 +8,6 @@ from shared.pipeline.topology import OPERATIONS
 from shared.upkeep.deadletters.background import run_requested
 from stages.registration import CONNECTION
 
-__all__ = ["blueprint"]
-
 blueprint = func.Blueprint()
 
 

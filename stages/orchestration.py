@@ -18,19 +18,17 @@ from datetime import timedelta
 import azure.functions as func
 
 from shared.core.concurrency import batches_of, gather_limited
-from shared.documents.base import stored_time
+from shared.core.times import stored_time
 from shared.documents.threads import Thread
 from shared.pipeline import topology
+from shared.pipeline.event_types import EmbeddingsGenerated, SummaryRecheck
 from shared.pipeline.events.builders import summary_recheck, summary_request
-from shared.pipeline.events.data import EmbeddingsGenerated, SummaryRecheck
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.threads import summary_requested, thread_claimed
 from shared.pipeline.readiness import ReadyThread, ready_threads
 from shared.pipeline.stage import ScheduledEvent, Stage, StageResult, Work
 from shared.threads.merging import resolve_thread
 from stages.registration import register_stage
-
-__all__ = ["ORCHESTRATION", "blueprint"]
 
 blueprint = func.Blueprint()
 MAX_QUIET_PERIODS = 10  # A thread that keeps changing for so long gets a summary all the same.

@@ -19,16 +19,14 @@ from shared.documents.archives import Archive, ArchiveStatus
 from shared.domain.mail.models import Skipped
 from shared.ingestion.reader.reader import Reader, prepare_reader
 from shared.pipeline import topology
+from shared.pipeline.event_types import ArchiveIngested, JSONParsed
 from shared.pipeline.events.builders import json_parsed
-from shared.pipeline.events.data import ArchiveIngested, JSONParsed
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.archives import archive_processed
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.pipeline.tombstones import find_removal, is_removing
 from shared.threads.registry import Registry
 from stages.registration import register_stage
-
-__all__ = ["PARSING", "blueprint"]
 
 SLICE = 2000
 KEPT_SKIPPED = 100
@@ -117,7 +115,9 @@ async def _parse_all(path: Path, archive: Archive, work: Work, parsed: Parsed) -
                     return
                 threaded = await registry.add(batch.arrivals, archive.id, archive.source, work.session)
             parsed.rename(threaded.renamed)
-            parsed.threads |= {each.key: threaded.assignments[each.links.node] for each in batch.arrivals}
+            parsed.threads |= {
+                message.key: threaded.assignments[message.links.node] for message in batch.arrivals
+            }
 
 
 def _announcements(archive_id: str, parsed: Parsed, duration: float) -> list[JSONParsed]:

@@ -11,8 +11,6 @@ the broker's max delivery count. The package's calls are synchronous, so they ru
 import asyncio
 from typing import Any
 
-__all__ = ["PreviewSettlement"]
-
 # The broker cuts both at this length, and refuses what is longer.
 REASON_LENGTH = 4096
 

@@ -9,8 +9,6 @@ from shared.clients.servicebus.administration import queue_counts
 from shared.clients.telemetry.metrics import pipeline_metrics
 from shared.pipeline.topology import QUEUES
 
-__all__ = ["blueprint", "measure_queues"]
-
 blueprint = func.Blueprint()
 log = logging.getLogger(__name__)
 

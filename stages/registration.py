@@ -18,15 +18,6 @@ from shared.pipeline.runner import StageRunner
 from shared.pipeline.stage import Stage
 from stages.preview_settlement import PreviewSettlement
 
-__all__ = [
-    "CONNECTION",
-    "SETTLEMENT",
-    "delivery_from_functions",
-    "delivery_from_sdk",
-    "register_stage",
-    "run_stage",
-]
-
 CONNECTION = "SERVICEBUS_CONNECTION"
 SETTLEMENT = "SERVICEBUS_SETTLEMENT"
 PREVIEW = "preview"

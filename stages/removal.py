@@ -14,8 +14,6 @@ from shared.upkeep.removal.requests import ask_again, resume_removals
 from shared.upkeep.removal.run import run_removal
 from stages.registration import CONNECTION
 
-__all__ = ["blueprint"]
-
 blueprint = func.Blueprint()
 log = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from shared.documents.threads import Thread
 from shared.domain.mail.mentions import draft_base
 from shared.domain.summaries.models import SummaryType
 from shared.pipeline import topology
+from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.events.builders import report_published
-from shared.pipeline.events.data import SummaryComplete
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.summaries import digest_flags_settled, thread_flags_settled
 from shared.pipeline.lifecycle.threads import thread_reported
@@ -21,8 +21,6 @@ from shared.pipeline.stage import Stage, StageResult, Work
 from shared.publishing.webhooks.delivery import planned_deliveries
 from shared.summarization.digests.touching import touch_digests
 from stages.registration import register_stage
-
-__all__ = ["REPORTING", "blueprint"]
 
 blueprint = func.Blueprint()
 
@@ -72,7 +70,7 @@ def _report(summary: Summary, now: datetime) -> Report:
         published_at=now,
         created_at=now,
         participants=known.get("participants", []),
-        draft_mentions=sorted({draft_base(each) for each in known.get("draft_mentions", [])}),
+        draft_mentions=sorted({draft_base(draft) for draft in known.get("draft_mentions", [])}),
         has_consensus=bool(known.get("has_consensus")),
         consensus_type=known.get("consensus_type"),
         counts=summary.counts,

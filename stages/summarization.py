@@ -4,21 +4,20 @@ A summary's id is made of the thread, its version, the template and the model: s
 however often it is asked for. Earlier versions stay, marked as outdated.
 """
 
-import json
-import uuid
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 
 import azure.functions as func
 
 from shared.clients.cosmos.lease import Lease
+from shared.core.ids import thread_summary_id
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.domain.summaries.models import SummaryType
 from shared.embedding.sentence_embedder import sentence_embedder
 from shared.pipeline import topology
+from shared.pipeline.event_types import SummarizationRequested, SummaryComplete
 from shared.pipeline.events.builders import summary_complete
-from shared.pipeline.events.data import SummarizationRequested, SummaryComplete
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.summaries import (
     CurrentChangedError,
@@ -37,13 +36,10 @@ from shared.threads.locating import ThreadMovedError
 from shared.threads.merging import resolve_thread
 from stages.registration import register_stage
 
-__all__ = ["SUMMARIZATION", "blueprint", "summary_id"]
-
 blueprint = func.Blueprint()
 STORING_SECONDS = 60.0
 POLL_SECONDS = 0.5
 MAX_OFFERS = 5  # of a summary to its thread: others may change the thread at the same time
-_NAMESPACE = uuid.UUID("6f1c1c62-6a3e-4f0a-9b57-2d6f3a5f0c11")
 
 
 async def summarize(event: Event[SummarizationRequested], work: Work) -> StageResult:
@@ -61,7 +57,7 @@ async def _summarize_thread(
     started, session = work.runtime.monotonic(), work.session
     place = await resolve_thread(work.clients, thread_id, session)
     thread = await work.clients.store.read(Thread, place, place, session)
-    id_ = summary_id(place, version, data)
+    id_ = thread_summary_id(place, version, data.prompt_template, data.llm_backend, data.llm_model)
     summary = await work.clients.store.find(Summary, id_, place, session)
     if summary is None:
         async with _turn(id_, data, work):
@@ -76,11 +72,6 @@ async def _summarize_thread(
 def _is_asked_for(thread: Thread, version: str) -> bool:
     """Whether the thread has this version again; not where an event of an earlier one is repeated."""
     return version in (thread.content_hash, (thread.requesting or {}).get("version"))
-
-
-def summary_id(thread_id: str, version: str, data: SummarizationRequested) -> str:
-    identity = [thread_id, version, data.prompt_template, data.llm_backend, data.llm_model]
-    return str(uuid.uuid5(_NAMESPACE, json.dumps(identity)))
 
 
 def _turn(id_: str, data: SummarizationRequested, work: Work) -> AbstractAsyncContextManager[None]:

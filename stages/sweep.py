@@ -15,8 +15,6 @@ from shared.documents.runs import RunStatus
 from shared.settings.app import Settings
 from shared.upkeep.sweep.run import SweepFailedError, sweep
 
-__all__ = ["blueprint"]
-
 blueprint = func.Blueprint()
 INTERVAL = "RETRY_JOB_INTERVAL_SECONDS"
 

@@ -28,8 +28,6 @@ import azure.functions as func
 
 from shared.settings.app import Settings
 
-__all__ = ["COOKIE", "Visitor", "allowed_form", "cookie_header", "enter", "is_operator", "visitor"]
-
 COOKIE = "operator"
 ROLE = "operator"
 HEADER = "x-operator-key"

@@ -25,8 +25,6 @@ from web.pages.sources import blueprint as source_pages
 from web.pages.thread import blueprint as thread_page
 from web.rendering import blueprint as static
 
-__all__ = ["BLUEPRINTS"]
-
 BLUEPRINTS: tuple[func.Blueprint, ...] = (
     operator_pages,
     archives,

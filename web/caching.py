@@ -8,8 +8,6 @@ from typing import Any
 import azure.functions as func
 from pydantic import BaseModel
 
-__all__ = ["NOT_SNIFFED", "answer_json", "answer_of", "answer_with", "etag_of", "matches"]
-
 REVALIDATE = "no-cache"  # a client may keep the answer, and asks whether it is current before using it
 NOT_SNIFFED = {"X-Content-Type-Options": "nosniff"}
 

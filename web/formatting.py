@@ -6,26 +6,6 @@ from datetime import UTC, datetime
 
 from shared.pipeline.progress import ArchiveProgress, StageProgress
 
-__all__ = [
-    "OUTCOMES",
-    "STANCES",
-    "STATUSES",
-    "bare_subject",
-    "counted",
-    "day",
-    "filename",
-    "machine_time",
-    "minute",
-    "moment",
-    "plain",
-    "printable_lines",
-    "progress_state",
-    "sentence",
-    "stage_figures",
-    "stance_shares",
-    "unquoted",
-]
-
 STANCES = {
     "support": "in support",
     "objection": "objecting",

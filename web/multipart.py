@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from web.problems import Problem
 
-__all__ = ["FormPart", "form_parts", "parameter"]
-
 MAX_PARTS = 20
 MAX_BOUNDARY = 70
 MAX_HEADER_BYTES = 8192

@@ -4,8 +4,6 @@ from urllib.parse import urlencode
 
 import azure.functions as func
 
-__all__ = ["next_address"]
-
 _LEFT_OUT = frozenset({"after", "code"})  # the cursor of this page, and the function's key
 
 

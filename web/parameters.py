@@ -9,8 +9,6 @@ from pydantic import ValidationError
 from shared.retrieval.parameters import QueryParameters, draft_name
 from web.problems import Problem, bad_parameter
 
-__all__ = ["checked_id", "draft_named", "id_of", "parse_query", "refuse_unknown"]
-
 _KEY = "code"  # the function key, which the host checks
 Model = TypeVar("Model", bound=QueryParameters)
 

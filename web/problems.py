@@ -15,18 +15,6 @@ from shared.pipeline.retry.loops import AbandonedError
 from shared.retrieval.errors import InvalidCursorError, NotFoundError
 from shared.settings.app import SettingsError
 
-__all__ = [
-    "TITLES",
-    "Handler",
-    "Problem",
-    "answer",
-    "as_problem",
-    "bad_field",
-    "bad_parameter",
-    "invalid",
-    "json_errors",
-]
-
 log = logging.getLogger(__name__)
 Handler = Callable[[func.HttpRequest], Awaitable[func.HttpResponse]]
 RETRY_SECONDS = "30"

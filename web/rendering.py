@@ -36,8 +36,6 @@ from web.formatting import (
 )
 from web.problems import TITLES, Handler, Problem, as_problem
 
-__all__ = ["ASSETS", "SECURITY_HEADERS", "blueprint", "html_errors", "problem_page", "render", "show"]
-
 blueprint = func.Blueprint()
 HERE = Path(__file__).parent
 TYPES = {

@@ -23,8 +23,6 @@ from localcloud.servicebus.engine import Namespace, Subscription, Topic
 from localcloud.servicebus.entities import Queue
 from localcloud.servicebus.errors import EntityNotFound, Unauthorized
 
-__all__ = ["AdminSite"]
-
 PAGE = 100
 _RULES = re.compile("(.+/subscriptions/[^/]+)/rules(?:/([^/]+))?")
 T = TypeVar("T")

@@ -17,8 +17,6 @@ from localcloud.servicebus.filters import CorrelationFilter, Rule, SqlFilter
 from localcloud.servicebus.messages import SYSTEM_PROPERTIES
 from localcloud.servicebus.options import EntityOptions
 
-__all__ = ["AtomDescriptions", "error", "feed", "to_bytes"]
-
 ATOM = "http://www.w3.org/2005/Atom"
 CONNECT = "http://schemas.microsoft.com/netservices/2010/10/servicebus/connect"
 COUNTS = "http://schemas.microsoft.com/netservices/2011/06/servicebus"

@@ -8,8 +8,6 @@ from urllib.parse import unquote, urlsplit
 
 from localcloud.servicebus.errors import Unauthorized
 
-__all__ = ["DEFAULT_KEY", "DEFAULT_KEY_NAME", "AccessKey", "entity_path"]
-
 # As in the connection string of the official emulator.
 DEFAULT_KEY_NAME = "RootManageSharedAccessKey"
 DEFAULT_KEY = "SAS_KEY_VALUE"

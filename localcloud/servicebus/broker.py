@@ -13,8 +13,8 @@ import apsw
 
 from localcloud.clock import Clock
 from localcloud.faults import Fault, FaultPlan
-from localcloud.servicebus.amqp.codec import Described
 from localcloud.servicebus.amqp.connection import Connection
+from localcloud.servicebus.amqp.decoding import Described
 from localcloud.servicebus.amqp.links import Link, OutgoingLink
 from localcloud.servicebus.auth import AccessKey, covers, entity_path
 from localcloud.servicebus.cbs import TokenNode
@@ -36,8 +36,6 @@ from localcloud.servicebus.errors import (
 )
 from localcloud.servicebus.journal import Journal
 from localcloud.servicebus.management import ManagementNode
-
-__all__ = ["FAULT_KINDS", "Broker", "DroppedError"]
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,6 @@ from localcloud.servicebus.requests import Reply, Request
 if TYPE_CHECKING:
     from localcloud.servicebus.amqp.connection import Connection
 
-__all__ = ["TokenNode"]
-
 MAX_TOKENS = 1000
 
 

@@ -6,8 +6,6 @@ if TYPE_CHECKING:
     from localcloud.servicebus.entities import Queue
     from localcloud.servicebus.messages import Message
 
-__all__ = ["SEQUENCE_BITS", "Changes"]
-
 # A stored message is known by its entity's number and its sequence number, packed into one integer.
 SEQUENCE_BITS = 40
 

@@ -15,16 +15,6 @@ from localcloud.servicebus.messages import SYSTEM_PROPERTIES
 from localcloud.servicebus.options import EntityOptions
 from localcloud.servicebus.sql import SqlError
 
-__all__ = [
-    "ConfigError",
-    "EntityConfig",
-    "NamespaceConfig",
-    "TopicConfig",
-    "load_config",
-    "parse_config",
-    "parse_duration",
-]
-
 MINUTE = 60_000
 # The official emulator's limits, in milliseconds where they are durations.
 TTL_RANGE = (5 * MINUTE, 60 * MINUTE)

@@ -5,9 +5,6 @@ import struct
 from localcloud.servicebus.amqp import codec
 from localcloud.servicebus.messages import DEAD_LETTER_SOURCE, MAX_TTL, Message
 
-__all__ = ["encode_delivery"]
-
-
 _SEQUENCE_KEY = codec.symbol("x-opt-sequence-number") + b"\x81"
 _ORIGINAL_KEY = codec.symbol("x-opt-enqueue-sequence-number") + b"\x81"
 _ENQUEUED_KEY = codec.symbol("x-opt-enqueued-time") + b"\x83"

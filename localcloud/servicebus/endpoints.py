@@ -4,7 +4,8 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
 
 from localcloud.servicebus.amqp import codec
-from localcloud.servicebus.amqp.codec import NULL, Described
+from localcloud.servicebus.amqp.codec import NULL
+from localcloud.servicebus.amqp.decoding import Described
 from localcloud.servicebus.amqp.links import Endpoint, IncomingLink, Link, Outcome, OutgoingLink
 from localcloud.servicebus.amqp.performatives import ACCEPTED, Transfer, encode_error, encode_performative
 from localcloud.servicebus.deliveries import encode_delivery
@@ -22,8 +23,6 @@ from localcloud.servicebus.requests import Reply, Request
 if TYPE_CHECKING:
     from localcloud.servicebus.amqp.connection import Connection
     from localcloud.servicebus.broker import Broker
-
-__all__ = ["Node", "ReceiveEndpoint", "ReplyEndpoint", "RequestEndpoint", "SendEndpoint"]
 
 # Descriptors of delivery states.
 _ACCEPTED, _REJECTED, _RELEASED, _MODIFIED, _TRANSACTIONAL = 0x24, 0x25, 0x26, 0x27, 0x34

@@ -13,8 +13,6 @@ from localcloud.servicebus.filters import Rule
 from localcloud.servicebus.messages import Message, MessageView
 from localcloud.servicebus.options import EntityOptions
 
-__all__ = ["Namespace", "Subscription", "Topic"]
-
 Q = TypeVar("Q", bound=Queue)
 
 

@@ -23,8 +23,6 @@ from localcloud.servicebus.messages import Message, MessageState, MessageView, s
 from localcloud.servicebus.options import Counts, EntityOptions
 from localcloud.servicebus.ready import ReadyMessages
 
-__all__ = ["MAX_HOPS", "Queue", "TimeSource"]
-
 MAX_HOPS = 4  # auto-forwarding, as in Azure
 MAX_ENTITY_BYTES = 1024**3  # the smallest quota that Azure has
 

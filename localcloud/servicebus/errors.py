@@ -17,21 +17,6 @@ BrokerError                    condition, status of a $management reply
 
 from typing import ClassVar
 
-__all__ = [
-    "ArgumentInvalid",
-    "BrokerError",
-    "DecodeFailed",
-    "EntityNotFound",
-    "LockLost",
-    "MessageNotFound",
-    "MessageTooLarge",
-    "NotAllowed",
-    "NotSupported",
-    "QuotaExceeded",
-    "ServerBusy",
-    "Unauthorized",
-]
-
 
 class BrokerError(Exception):
     """The local namespace failed on this request."""

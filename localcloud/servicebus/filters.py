@@ -7,8 +7,6 @@ from typing import Any, Protocol
 from localcloud.servicebus.messages import MessageView
 from localcloud.servicebus.sql import Expression, parse_sql
 
-__all__ = ["CorrelationFilter", "Filter", "Rule", "SqlFilter"]
-
 
 class Filter(Protocol):
     def matches(self, view: MessageView) -> bool: ...

@@ -5,8 +5,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush
 
-__all__ = ["Deadlines", "DuplicateHistory", "SequenceIndex"]
-
 
 class SequenceIndex:
     """Sorted sequence numbers, for peeking from any of them: a list of sorted runs, split as they grow."""

@@ -9,8 +9,6 @@ import apsw
 from localcloud.servicebus.changes import SEQUENCE_BITS, Changes
 from localcloud.servicebus.messages import EMPTY_HEADER, Message
 
-__all__ = ["Journal", "JournalError"]
-
 SCHEMA_VERSION = 1
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS entities (number INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE);

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from localcloud.servicebus.errors import LockLost
 from localcloud.servicebus.messages import Message
 
-__all__ = ["Locks", "new_lock_token"]
-
 # Lock tokens must not repeat within a run, nor after a restart.
 _TOKEN_PREFIX = os.urandom(8)
 _token_numbers = itertools.count(1)

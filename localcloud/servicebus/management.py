@@ -14,8 +14,6 @@ from localcloud.servicebus.messages import Message, parse_message
 from localcloud.servicebus.requests import Reply, Request
 from localcloud.servicebus.rules import encode_rule
 
-__all__ = ["ManagementNode"]
-
 PREFIX = "com.microsoft:"
 MAX_REPLY_BYTES = 2 * 1024 * 1024  # of peeked messages; a client peeks again for more
 MAX_ITEMS = 1000

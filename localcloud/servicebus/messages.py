@@ -11,21 +11,10 @@ from typing import Any
 from uuid import uuid4
 
 from localcloud.servicebus.amqp import codec
-from localcloud.servicebus.amqp.codec import NULL, DecodeError
+from localcloud.servicebus.amqp.codec import NULL
+from localcloud.servicebus.amqp.decoding import DecodeError
 from localcloud.servicebus.amqp.links import MAX_TRANSFER_BYTES
 from localcloud.servicebus.errors import DecodeFailed, MessageTooLarge
-
-__all__ = [
-    "BATCH_FORMAT",
-    "EMPTY_HEADER",
-    "SYSTEM_PROPERTIES",
-    "Message",
-    "MessageState",
-    "MessageView",
-    "parse_batch",
-    "parse_message",
-    "set_application_properties",
-]
 
 MAX_PROPERTIES_BYTES = 64 * 1024  # of application properties, as in Azure
 BATCH_FORMAT = 0x80013700  # the message-format of Service Bus batches

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Counts", "EntityOptions"]
-
 
 @dataclass(frozen=True)
 class EntityOptions:

@@ -6,8 +6,6 @@ from heapq import heapify, heappop, heappush
 
 from localcloud.servicebus.messages import Message
 
-__all__ = ["ReadyMessages"]
-
 
 class ReadyMessages:
     """In order of sequence number: a queue for new messages, and a heap for those that were unlocked again.

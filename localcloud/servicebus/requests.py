@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from localcloud.servicebus.amqp import codec
-from localcloud.servicebus.amqp.codec import NULL, DecodeError, Described
+from localcloud.servicebus.amqp.codec import NULL
+from localcloud.servicebus.amqp.decoding import DecodeError, Described
 from localcloud.servicebus.amqp.links import MAX_TRANSFER_BYTES
 from localcloud.servicebus.errors import ArgumentInvalid, BrokerError, DecodeFailed, MessageTooLarge
 from localcloud.servicebus.messages import APPLICATION_PROPERTIES, DATA, PROPERTIES, VALUE
-
-__all__ = ["Reply", "Request"]
 
 _REPLY_TO = 4  # index in the properties of a message
 # The two nodes spell the status of a reply differently.

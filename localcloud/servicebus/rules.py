@@ -7,8 +7,6 @@ from localcloud.servicebus.amqp.codec import NULL
 from localcloud.servicebus.filters import CorrelationFilter, Filter, Rule, SqlFilter
 from localcloud.servicebus.messages import SYSTEM_PROPERTIES
 
-__all__ = ["encode_rule"]
-
 _RULE, _EMPTY_ACTION = 0x13700000004, 0x13700000005
 # The service's own inconsistency: descriptors of filters have one zero less than those of rules and actions.
 _SQL, _TRUE, _FALSE, _CORRELATION = 0x1370000006, 0x1370000007, 0x1370000008, 0x1370000009

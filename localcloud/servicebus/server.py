@@ -14,8 +14,6 @@ from localcloud.servicebus.config import NamespaceConfig
 from localcloud.servicebus.engine import Namespace
 from localcloud.servicebus.journal import Journal
 
-__all__ = ["ServiceBus", "Settings"]
-
 
 @dataclass(frozen=True)
 class Settings:

@@ -19,8 +19,6 @@ from uuid import UUID
 
 from localcloud.servicebus.messages import SYSTEM_PROPERTIES, MessageView
 
-__all__ = ["Expression", "SqlError", "parse_sql"]
-
 Expression = Callable[[MessageView], Any]
 
 MAX_EXPRESSION = 1024  # characters, as in Azure

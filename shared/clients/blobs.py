@@ -13,9 +13,6 @@ from shared.core.errors import DocumentNotFoundError
 if TYPE_CHECKING:
     from azure.storage.blob.aio import BlobServiceClient, StorageStreamDownloader
 
-__all__ = ["ARCHIVES_CONTAINER", "DEAD_LETTERS_CONTAINER", "Blobs"]
-
-
 ARCHIVES_CONTAINER = "archives"
 
 DEAD_LETTERS_CONTAINER = "dead-letters"  # what operators purged, and how far their operations have come

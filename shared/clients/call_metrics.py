@@ -6,8 +6,6 @@ from contextlib import asynccontextmanager
 
 from shared.clients.telemetry.metrics import Metrics, pipeline_metrics
 
-__all__ = ["Calls"]
-
 
 class Calls:
     """The measurements of one dependency."""

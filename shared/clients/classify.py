@@ -31,8 +31,6 @@ else:
     cosmos = lazy("azure.cosmos.exceptions")
     bus = lazy("azure.servicebus.exceptions")
 
-__all__ = ["SDK_ERRORS", "classify"]
-
 SDK_ERRORS = (AzureError,)  # what every Azure SDK raises, for who only wants to report it
 
 # 401 and 403 too: a role assignment takes minutes to reach a service, and dead-lettering a whole backlog for

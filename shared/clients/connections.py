@@ -42,8 +42,6 @@ else:
     servicebus_aio = lazy("azure.servicebus.aio")
     blob_aio = lazy("azure.storage.blob.aio")
 
-__all__ = ["Clients", "LayoutError", "clients"]
-
 TOO_MANY_REQUESTS = 429
 # A blip is the SDK's to retry; what lasts longer is the runner's, which counts and reports it.
 QUICK_RETRIES = 2
@@ -70,16 +68,16 @@ class Clients:
     resources: StartedOnce = field(default_factory=StartedOnce)  # what rooms above start on first use
 
     @classmethod
-    async def connect(cls, settings: Settings) -> Self:
+    async def connect(cls, settings: Settings, runtime: Runtime | None = None) -> Self:
         exit_stack = AsyncExitStack()
         try:
-            return await cls._connect(settings, exit_stack)
+            return await cls._connect(settings, exit_stack, runtime or Runtime())
         except BaseException:  # nobody else would close what was opened so far
             await exit_stack.aclose()
             raise
 
     @classmethod
-    async def _connect(cls, settings: Settings, exit_stack: AsyncExitStack) -> Self:
+    async def _connect(cls, settings: Settings, exit_stack: AsyncExitStack, runtime: Runtime) -> Self:
         # One credential for all: it keeps the tokens, and starts nothing where keys are used.
         identity = identity_aio.DefaultAzureCredential(managed_identity_client_id=settings.AZURE_CLIENT_ID)
         exit_stack.push_async_callback(identity.close)
@@ -87,20 +85,20 @@ class Clients:
         exit_stack.push_async_callback(cosmos.close)
         await cosmos.__aenter__()  # it asks the service, which may fail: then it is closed as well
         bus = Bus(_service_bus(settings, identity), settings.SERVICEBUS_TOPIC)
-        index = _index(settings, identity)
+        index = _index(settings, identity, runtime)
         blobs = Blobs(_blob_service(settings, identity))
-        for each in (bus, index, blobs):
-            exit_stack.push_async_callback(each.close)
+        for client in (bus, index, blobs):
+            exit_stack.push_async_callback(client.close)
         store = Store(cosmos.get_database_client(settings.COSMOS_DATABASE))
-        return cls(settings, store, bus, index, blobs, cosmos, exit_stack)
+        return cls(settings, store, bus, index, blobs, cosmos, exit_stack, runtime)
 
     async def ensure_containers(self) -> None:
         """Create the database and its containers where they are missing; in Azure the deployment does."""
         database = await self._cosmos.create_database_if_not_exists(self.settings.COSMOS_DATABASE)
-        there = {each["id"]: each async for each in database.list_containers()}
+        existing = {container["id"]: container async for container in database.list_containers()}
         for spec in CONTAINERS.values():
-            if spec.name in there:
-                _check_layout(spec, there[spec.name])
+            if spec.name in existing:
+                _check_layout(spec, existing[spec.name])
                 continue
             options: dict[str, Any] = {} if spec.default_ttl is None else {"default_ttl": spec.default_ttl}
             await database.create_container_if_not_exists(
@@ -117,9 +115,9 @@ class Clients:
             await self._exit.aclose()
 
 
-def _check_layout(spec: ContainerSpec, there: Mapping[str, Any]) -> None:
-    """How a container is partitioned is for good."""
-    (found,) = there["partitionKey"]["paths"]
+def _check_layout(spec: ContainerSpec, existing: Mapping[str, Any]) -> None:
+    """A container's partition key cannot be changed after it was created."""
+    (found,) = existing["partitionKey"]["paths"]
     if found != spec.partition_path:
         raise LayoutError(
             f"the container {spec.name} is partitioned by {found}, and this version needs"
@@ -160,7 +158,7 @@ def _service_bus(settings: Settings, identity: "Identity") -> "servicebus_aio.Se
     )
 
 
-def _index(settings: Settings, identity: "Identity") -> Index:
+def _index(settings: Settings, identity: "Identity", runtime: Runtime) -> Index:
     key = settings.SEARCH_KEY
     credential = identity if key is None else AzureKeyCredential(key.get_secret_value())
     options = _retries()
@@ -172,6 +170,7 @@ def _index(settings: Settings, identity: "Identity") -> Index:
         search_admin.SearchIndexClient(endpoint, credential, **options),
         settings.SEARCH_INDEX,
         settings.EMBEDDING_MODEL,
+        runtime=runtime,
     )
 
 

@@ -14,17 +14,6 @@ from yarl import URL
 
 from shared.core.errors import PermanentError, TransientError
 
-__all__ = [
-    "AddressPolicy",
-    "FetchError",
-    "ForbiddenAddressError",
-    "Resolve",
-    "SourceError",
-    "check_http_url",
-    "redacted_url",
-    "system_resolver",
-]
-
 Address = IPv4Address | IPv6Address
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
@@ -89,8 +78,8 @@ class AddressPolicy:
             raise FetchError(f"{host}: the name cannot be resolved ({error.strerror or error})") from None
         if not found:
             raise FetchError(f"{host}: the name has no address")
-        for each in found:
-            self._check(host, ip_address(each.partition("%")[0]))
+        for address in found:
+            self._check(host, ip_address(address.partition("%")[0]))
         return list(dict.fromkeys(found))
 
     def _check(self, host: str, address: Address) -> None:
@@ -127,7 +116,7 @@ def _meanings(address: Address) -> list[Address]:
     inner = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
     if any(address in network for network in (*_NAT64, _COMPATIBLE)):
         inner.append(IPv4Address(int(address) & _LOW_32))
-    embedded: list[Address] = [each for each in inner if each is not None]
+    embedded: list[Address] = [address for address in inner if address is not None]
     # A mapped address is only its IPv4 one: there is nothing else to reach by it.
     return embedded if address.ipv4_mapped else [address, *embedded]
 

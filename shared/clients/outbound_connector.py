@@ -7,8 +7,6 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from shared.clients.outbound import AddressPolicy
 
-__all__ = ["checked_connector"]
-
 
 def checked_connector(policy: AddressPolicy) -> aiohttp.TCPConnector:
     """Connections that go to allowed addresses only, whatever a name resolves to."""

@@ -17,8 +17,6 @@ from typing import Self
 
 from shared.core.frames import Frame, FrameError, encode_frame, read_frame, receive_frame
 
-__all__ = ["BlockingChild", "ChildProcess", "Command", "available_cores", "python_module"]
-
 _APP_ROOT = Path(__file__).resolve().parents[2]
 _TAIL_BYTES = 4096
 _LISTEN_SECONDS = 1.0

@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
 from typing import TypeVar
 
-__all__ = ["batches_of", "gather_limited", "in_pages"]
-
 Item = TypeVar("Item")
 AT_ONCE = 16
 

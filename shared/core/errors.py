@@ -23,26 +23,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-__all__ = [
-    "ClassifiedError",
-    "DocumentNotFoundError",
-    "EncoderCrashError",
-    "EncoderError",
-    "EncoderMemoryError",
-    "EncoderStartError",
-    "EncoderTimeoutError",
-    "ErrorKind",
-    "InvalidDocumentError",
-    "InvalidEventError",
-    "PartialWriteError",
-    "PermanentError",
-    "PipelineError",
-    "RejectedItemsError",
-    "TransientError",
-    "UnencodableTextError",
-    "add_details",
-]
-
 
 class PipelineError(Exception):
     """The pipeline failed."""

@@ -11,8 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO, Any, Protocol
 
-__all__ = ["Frame", "FrameError", "encode_frame", "read_frame", "receive_frame"]
-
 _PREFIX = struct.Struct("<II")
 MAX_BYTES = 1024 * 1024 * 1024
 

@@ -2,8 +2,6 @@
 
 import gc
 
-__all__ = ["tune_garbage_collector"]
-
 GARBAGE_AFTER = 50_000  # objects; Python's own 700 goes over a slice of messages again and again
 
 

@@ -1,4 +1,4 @@
-"""The ids of archives, messages, threads and chunks: hashes of what makes each of them unique.
+"""Every id of the app and its pattern: a hash of what makes the thing unique, or a prefix before another id.
 
 Fields are joined with their lengths in front (netstring style), so that no two different tuples of
 fields can ever make the same input: ("ab", "c") and ("a", "bc") stay apart whatever they contain.
@@ -6,34 +6,27 @@ fields can ever make the same input: ("ab", "c") and ("a", "bc") stay apart what
 
 import hashlib
 import json
+import uuid
 from datetime import UTC, datetime
 
-__all__ = [
-    "HASH_ID",
-    "ID_LENGTH",
-    "REPORT_ID",
-    "archive_id",
-    "chunk_id",
-    "failure_id",
-    "file_hash",
-    "invalid_key",
-    "is_without_id",
-    "message_key",
-    "message_key_without_id",
-    "node_without_id",
-    "removal_id",
-    "report_id",
-    "resubmitted_id",
-    "thread_id",
-]
-
 ID_LENGTH = 16
-_NO_ID = "@no-message-id.invalid>"
-
+REPORT_PREFIX = "rpt-"
+_UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 HASH_ID = r"^[0-9a-f]{16}$"  # of archives, threads, messages and chunks
+REPORT_ID = rf"^{REPORT_PREFIX}{_UUID}$"
+OPERATION_ID = r"^[0-9a-f]{32}$"  # of fetches and deletions
+AUDIT_ID = r"^[0-9]{8}-[0-9a-f]{8}$"  # of operators' operations
+CAUSE_ID = r"^[0-9a-f]{8}$"  # of dead letters with the same cause
 
-REPORT_ID = r"^rpt-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+_NO_ID = "@no-message-id.invalid>"
+_AUDIT_DAY_LENGTH = 8
+_THREAD_SUMMARIES = uuid.UUID("6f1c1c62-6a3e-4f0a-9b57-2d6f3a5f0c11")
+_DIGEST_SUMMARIES = uuid.UUID("0b8f8b64-6a0f-4c0e-8f55-55b1f60d6a3e")
+_FEEDS = uuid.UUID("3d0f54c1-3e52-4f0b-8a53-0d3c4f1a9b77")
+
+
+# archives, messages, threads, chunks
 
 
 def file_hash(content: bytes) -> str:
@@ -73,20 +66,61 @@ def chunk_id(key: str, chunk_index: int) -> str:
     return _short(_join(key, str(chunk_index)))
 
 
-def _short(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:ID_LENGTH]
+def subject_entry_id(period: int, subject: str) -> str:
+    """The entry of the thread index for a subject, in one period of time."""
+    return _hash(f"subject-{period}:{subject}")[:24]
 
 
-def _join(*fields: str) -> str:
-    return "".join(f"{len(field)}:{field}," for field in fields)
+# summaries, reports
+
+
+def thread_summary_id(thread_id: str, version: str, template: str, backend: str, model: str) -> str:
+    """One for each version of a thread and way to summarize it, however often it is requested."""
+    return str(uuid.uuid5(_THREAD_SUMMARIES, json.dumps([thread_id, version, template, backend, model])))
+
+
+def digest_summary_id(scope: str, version: str, template: str, model: str) -> str:
+    return str(uuid.uuid5(_DIGEST_SUMMARIES, json.dumps([scope, version, template, model])))
+
+
+def digest_id(scope: str) -> str:
+    """Of its document: a source's name may hold what an id may not."""
+    return _hash(scope)[:32]
 
 
 def report_id(summary_id: str) -> str:
-    return f"rpt-{summary_id}"
+    return f"{REPORT_PREFIX}{summary_id}"
+
+
+def delivery_id(report_id: str, webhook: str) -> str:
+    """The same for every attempt: a receiver that knows it has seen this report."""
+    return _hash(json.dumps([report_id, webhook]))[:32]
+
+
+def feed_id(*parts: str) -> str:
+    """Of an Atom feed or entry: a URN that never changes."""
+    return f"urn:uuid:{uuid.uuid5(_FEEDS, chr(0).join(parts))}"
+
+
+# operations, failures
 
 
 def removal_id(kind: str, target: str) -> str:
-    return hashlib.sha256(f"{kind}:{target}".encode()).hexdigest()[:32]
+    """Made of what is removed: so whether something was removed is a point read."""
+    return _hash(f"{kind}:{target}")[:32]
+
+
+def audit_id(day: datetime, new_id: str) -> str:
+    """It begins with its day, which is its partition."""
+    return f"{day:%Y%m%d}-{new_id[:8]}"
+
+
+def day_of_audit(id_: str) -> str | None:
+    """The partition of an audit record, by its id; None where it cannot be one's id."""
+    day = id_.partition("-")[0]
+    if len(day) != _AUDIT_DAY_LENGTH or not day.isdecimal():
+        return None
+    return f"{day[:4]}-{day[4:6]}-{day[6:]}"
 
 
 def failure_id(idempotency_key: str, attempt: int) -> str:
@@ -98,6 +132,23 @@ def invalid_key(stage: str, body: bytes) -> str:
     return f"{stage}-invalid-{hashlib.sha256(body).hexdigest()[:16]}"
 
 
+def cause_id(*parts: str) -> str:
+    """Of dead letters that have the same cause, short enough to be typed."""
+    return _hash(json.dumps(parts))[:8]
+
+
 def resubmitted_id(operation: str, queue: str, number: int, original: str | None) -> str:
     """Always the same for one letter in one operation: sent twice, it is recognisably the same message."""
-    return hashlib.sha256(json.dumps([operation, queue, number, original]).encode()).hexdigest()
+    return _hash(json.dumps([operation, queue, number, original]))
+
+
+def _short(text: str) -> str:
+    return _hash(text)[:ID_LENGTH]
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _join(*fields: str) -> str:
+    return "".join(f"{len(field)}:{field}," for field in fields)

@@ -3,8 +3,6 @@
 import marshal
 from typing import Any
 
-__all__ = ["json_bytes_at_most"]
-
 _PLAIN = bytes(code for code in range(0x20, 0x7F) if chr(code) not in '"\\')
 
 

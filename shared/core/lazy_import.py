@@ -12,8 +12,6 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-__all__ = ["lazy"]
-
 
 class _LazyModule(ModuleType):
     def __getattr__(self, name: str) -> Any:

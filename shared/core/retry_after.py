@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-__all__ = ["MAX_RETRY_AFTER_SECONDS", "retry_after_seconds"]
-
 MAX_RETRY_AFTER_SECONDS = 3600.0  # a hostile or broken server cannot park the work for longer
 # The most precise one first. Azure sends the first two beside the standard header.
 _HEADERS = (("x-ms-retry-after-ms", 0.001), ("retry-after-ms", 0.001), ("retry-after", 1.0))

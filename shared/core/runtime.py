@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from random import Random, SystemRandom
 
-__all__ = ["Runtime"]
-
 
 @dataclass(frozen=True)
 class Runtime:

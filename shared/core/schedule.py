@@ -1,17 +1,16 @@
 """NCRONTAB: when a cron expression of Azure Functions occurs, with six fields (seconds first) or five."""
 
 import re
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime
 
 from croniter import CroniterBadCronError, CroniterBadDateError, croniter
-
-__all__ = ["CronSchedule", "ScheduleError", "interval_schedule", "is_cron", "parse_cron"]
 
 SECONDS_FIELDS = 6
 MINUTES_FIELDS = 5
 MINUTE = 60
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
+_ANY_TIME = datetime(2024, 1, 1, tzinfo=UTC)
 _ITEM = re.compile(r"(?:\*|(?P<low>\w+)(?:-(?P<high>\w+))?)(?:/(?P<step>\d{1,2}))?", re.ASCII)
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
@@ -31,38 +30,29 @@ class ScheduleError(ValueError):
 
 
 class CronSchedule:
-    def __init__(self, expression: str, zone: tzinfo) -> None:
-        self.expression = expression
-        self.zone = zone
+    """An expression that occurs, in UTC."""
+
+    def __init__(self, expression: str) -> None:
+        self._expression = expression
 
     def next_after(self, moment: datetime) -> datetime:
-        start = moment.astimezone(self.zone)
         # day_or=False: NCRONTAB wants the day of the month and the day of the week both to match.
-        occurrences = croniter(self.expression, start, second_at_beginning=True, day_or=False)
+        occurrences = croniter(
+            self._expression, moment.astimezone(UTC), second_at_beginning=True, day_or=False
+        )
         found: datetime = occurrences.get_next(datetime)
-        return found.astimezone(UTC)
-
-    def is_sub_minute(self, now: datetime) -> bool:
-        return self.next_after(self.next_after(now)) <= now + timedelta(seconds=MINUTE)
-
-    def __str__(self) -> str:
-        return f"Cron: '{self.expression}'"
+        return found
 
 
-def is_cron(text: str) -> bool:
-    """Whether it has as many fields as a cron expression."""
-    return len(text.split()) in {MINUTES_FIELDS, SECONDS_FIELDS}
-
-
-def parse_cron(text: str, zone: tzinfo = UTC) -> CronSchedule:
-    if not is_cron(text):
-        raise ScheduleError("a cron expression has five or six fields")
+def parse_cron(text: str) -> CronSchedule:
     fields = text.split()
+    if len(fields) not in {MINUTES_FIELDS, SECONDS_FIELDS}:
+        raise ScheduleError("a cron expression has five or six fields")
     full = fields if len(fields) == SECONDS_FIELDS else ["0", *fields]
     expression = " ".join(_plain_field(field, position) for position, field in enumerate(full))
-    schedule = CronSchedule(expression, zone)
+    schedule = CronSchedule(expression)
     try:
-        schedule.next_after(datetime.now(UTC))
+        schedule.next_after(_ANY_TIME)
     except (CroniterBadCronError, CroniterBadDateError) as error:
         raise ScheduleError(f"it never occurs ({error})") from error
     return schedule
@@ -113,4 +103,4 @@ def interval_schedule(seconds: int) -> str:
 
 
 def _divisor(at_most: int, whole: int) -> int:
-    return max(each for each in range(1, at_most + 1) if whole % each == 0)
+    return max(number for number in range(1, at_most + 1) if whole % number == 0)

@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from typing import Any, Protocol, TypeVar
 
-__all__ = ["StartedOnce"]
-
 
 class Closable(Protocol):
     def close(self) -> Awaitable[None]: ...

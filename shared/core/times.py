@@ -2,8 +2,6 @@
 
 from datetime import datetime
 
-__all__ = ["stored_time"]
-
 _UP_TO_MICROSECONDS = len("2024-01-01T00:00:00.000000")
 
 

@@ -6,8 +6,6 @@ from pydantic import Field
 
 from shared.documents.base import RetryableDocument, UtcTime, _Status
 
-__all__ = ["Archive", "ArchiveStatus"]
-
 
 class ArchiveStatus(_Status):
     PENDING = "pending"

@@ -5,8 +5,6 @@ from typing import Any
 
 from shared.documents.base import Document, UtcTime
 
-__all__ = ["Audit", "AuditStatus"]
-
 
 class AuditStatus(StrEnum):
     ASKED = "asked"

@@ -17,16 +17,6 @@ from pydantic import (
 from shared.core.times import stored_time
 from shared.documents.partitioning import partition_of_thread
 
-__all__ = [
-    "Document",
-    "ProcessingStatus",
-    "RetryableDocument",
-    "SharedPartitionDocument",
-    "Subdocument",
-    "UtcTime",
-    "stored_time",
-]
-
 
 def _in_utc(value: datetime) -> datetime:
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
@@ -42,7 +32,7 @@ class Subdocument(BaseModel):
 
 
 class Document(BaseModel):
-    """A document of one container. `id` is also stored under the name that the specification gives it."""
+    """A document of one container. `id` is also stored under the name that the requirements give it."""
 
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
 
@@ -55,7 +45,7 @@ class Document(BaseModel):
     id: str = Field(min_length=1, max_length=255, pattern=r"^[^/\\?#]+$")
     schema_version: str = "1.0.0"
     created_at: UtcTime
-    attemptCount: int = Field(default=0, ge=0)  # noqa: N815 - the specification's name, and the next one's
+    attemptCount: int = Field(default=0, ge=0)  # noqa: N815 - the requirements' name, and the next one's
     lastAttemptTime: UtcTime | None = None  # noqa: N815
     lastError: str | None = None  # noqa: N815
     etag: str | None = Field(default=None, alias="_etag", exclude=True)

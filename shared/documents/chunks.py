@@ -6,8 +6,6 @@ from pydantic import Field
 
 from shared.documents.base import ProcessingStatus, RetryableDocument
 
-__all__ = ["Chunk"]
-
 
 class Chunk(RetryableDocument):
     container = "chunks"

@@ -24,8 +24,6 @@ from shared.documents.summaries import Summary, TokenAccount
 from shared.documents.threads import Thread, ThreadEntry
 from shared.documents.upgrades import upgrade_document
 
-__all__ = ["CONTAINERS", "DOCUMENTS", "ContainerSpec", "document_class", "read_document"]
-
 DOCUMENTS: dict[str, type[Document]] = {
     document.container: document
     for document in (

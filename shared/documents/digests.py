@@ -2,8 +2,6 @@
 
 from shared.documents.base import Document
 
-__all__ = ["Digest"]
-
 
 class Digest(Document):
     """What is to be kept up to date about several threads: dirty while it was touched more than made."""

@@ -6,11 +6,9 @@ from pydantic import Field
 
 from shared.documents.base import Document, UtcTime
 
-__all__ = ["FailureRecord"]
-
 
 class FailureRecord(Document):
-    """One failed attempt of a stage: the specification's dead-letter payload, and what helps to sort it."""
+    """One failed attempt of a stage: the payload of a dead letter (R-802), and what helps to sort it."""
 
     container = "failures"
     partition_field = "stage"

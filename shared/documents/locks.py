@@ -2,8 +2,6 @@
 
 from shared.documents.base import Document
 
-__all__ = ["Lock"]
-
 
 class Lock(Document):
     """Held by one worker at a time, until it is released or its time is over."""

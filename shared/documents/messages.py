@@ -6,8 +6,6 @@ from pydantic import Field
 
 from shared.documents.base import ProcessingStatus, SharedPartitionDocument, Subdocument, UtcTime
 
-__all__ = ["Address", "Attachment", "Message"]
-
 
 class Address(Subdocument):
     name: str = ""

@@ -4,8 +4,6 @@ from enum import StrEnum
 
 from shared.documents.base import Document, Subdocument, UtcTime
 
-__all__ = ["FetchedArchive", "Operation", "OperationStatus", "RefusedFile"]
-
 
 class OperationStatus(StrEnum):
     PENDING = "pending"

@@ -9,8 +9,6 @@ called `shelf`. The number of partitions is part of what is stored: changing it 
 
 import zlib
 
-__all__ = ["partition_of_thread"]
-
 
 def partition_of_thread(thread_id: str, shared_partitions: int) -> str:
     return f"{zlib.crc32(thread_id.encode()) % shared_partitions:03d}"

@@ -11,8 +11,6 @@ from shared.domain.mail.models import ParsedMail, Segment
 from shared.domain.mail.normalize import normalize
 from shared.domain.threading.assignment import Links, links_of
 
-__all__ = ["PreparedMessage", "prepare_message"]
-
 MAX_DOCUMENT_BYTES = 1_900_000
 
 

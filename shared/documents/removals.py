@@ -3,8 +3,6 @@
 from shared.documents.base import Document, UtcTime
 from shared.documents.operations import OperationStatus
 
-__all__ = ["Removal"]
-
 
 class Removal(Document):
     """The deletion of an archive or a source with everything derived, and in the end its receipt.

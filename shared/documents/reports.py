@@ -10,8 +10,6 @@ from shared.documents.messages import Address
 from shared.domain.consensus.models import ConsensusType
 from shared.domain.summaries.models import SummaryType
 
-__all__ = ["DeliveryStatus", "Report", "ReportDelivery"]
-
 
 class DeliveryStatus(StrEnum):
     PENDING = "pending"

@@ -5,8 +5,6 @@ from typing import Any
 
 from shared.documents.base import Document, UtcTime
 
-__all__ = ["Run", "RunStatus"]
-
 
 class RunStatus(StrEnum):
     RUNNING = "running"

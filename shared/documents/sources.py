@@ -5,8 +5,6 @@ from typing import Any
 
 from shared.documents.base import Document, UtcTime
 
-__all__ = ["NAME_PATTERN", "Source", "SourceType"]
-
 
 class Source(Document):
     container = "sources"

@@ -7,8 +7,6 @@ from pydantic import Field
 from shared.documents.base import Document, Subdocument, UtcTime
 from shared.domain.summaries.models import Citation, SummaryType
 
-__all__ = ["Summary", "SummaryClaim", "SummaryStance", "TokenAccount"]
-
 
 class SummaryClaim(Subdocument):
     text: str

@@ -8,8 +8,6 @@ from shared.documents.base import Document, ProcessingStatus, SharedPartitionDoc
 from shared.documents.messages import Address
 from shared.domain.consensus.models import ConsensusType
 
-__all__ = ["Thread", "ThreadEntry"]
-
 
 class Thread(SharedPartitionDocument):
     container = "threads"

@@ -9,8 +9,6 @@ from typing import Any
 
 from shared.core.errors import InvalidDocumentError
 
-__all__ = ["Migrations", "migrations", "upgrade_document"]
-
 Stored = dict[str, Any]
 Step = Callable[[Stored], Stored]
 FIRST_VERSION = "1.0.0"

@@ -8,8 +8,6 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["MAX_TEXTS", "Plan", "plan_batches", "report_truncated"]
-
 log = logging.getLogger(__name__)
 
 MAX_TEXTS = 64

@@ -9,8 +9,6 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Encoder", "Vectors", "normalised", "require_texts"]
-
 Vectors: TypeAlias = NDArray[np.float32]
 
 

@@ -5,8 +5,6 @@ from pathlib import Path
 from shared.embedding.encoder import Encoder
 from shared.embedding.openvino.cpu import Precision
 
-__all__ = ["load_openvino", "load_sentence_transformer"]
-
 
 def load_openvino(folder: str, precision: str, threads: int | None, token_budget: int | None) -> Encoder:
     from shared.embedding.openvino.encoder import OpenVinoEncoder  # noqa: PLC0415 - only the encoder that is used

@@ -10,8 +10,6 @@ from shared.embedding.process.child import EncoderSpec
 from shared.embedding.process.embedder import EncoderProcess, ProcessOptions
 from shared.settings.app import Settings
 
-__all__ = ["encoder_spec", "open_embedder"]
-
 
 async def open_embedder(settings: Settings) -> Embedder:
     """Start what embeds texts; its owner closes it."""

@@ -4,8 +4,6 @@ from shared.clients.connections import Clients
 from shared.embedding.factory import open_embedder
 from shared.embedding.port import Embedder
 
-__all__ = ["EMBEDDER", "embedder"]
-
 EMBEDDER = "embedder"
 """Its key among `Clients.resources`, which close it."""
 

@@ -15,8 +15,6 @@ from shared.embedding.port import EncodingResult
 from shared.embedding.text_limits import clean_for_tokenizer
 from shared.settings.app import Settings
 
-__all__ = ["OpenAIEmbedder"]
-
 # Limits of the service: 2,048 texts and 300,000 tokens a request, 8,191 tokens a text. Tokens are estimated,
 # so there is room left.
 MAX_TEXTS = 512

@@ -7,8 +7,6 @@ from typing import Protocol
 from shared.core.errors import PermanentError, UnencodableTextError
 from shared.embedding.encoder import Vectors
 
-__all__ = ["Embedder", "EncodingResult"]
-
 
 @dataclass
 class EncodingResult:

@@ -9,8 +9,6 @@ from shared.domain.summaries.tfidf import Matrix
 from shared.embedding.instance import embedder
 from shared.embedding.port import Embedder
 
-__all__ = ["embed_with", "sentence_embedder"]
-
 
 def embed_with(model: Embedder) -> Embed:
     """To be called from another thread than the running loop's. A text without a vector is a row of zeros."""

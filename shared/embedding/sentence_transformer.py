@@ -9,8 +9,6 @@ from shared.embedding.batching import plan_batches
 from shared.embedding.encoder import Vectors, normalised, require_texts
 from shared.embedding.text_limits import clean_for_tokenizer
 
-__all__ = ["BACKEND", "SentenceTransformerEncoder"]
-
 BACKEND = "sentencetransformers"
 REQUIREMENTS = "requirements-sentence-transformers.txt"
 _DEFAULT_WINDOW = 512

@@ -1,7 +1,5 @@
 """How much of a text an encoder is given."""
 
-__all__ = ["MAX_CHARACTERS", "clean_for_tokenizer"]
-
 # A window of 256 tokens is some 1,500 characters. What is far beyond is cut before it costs any time.
 MAX_CHARACTERS = 64 * 1024
 

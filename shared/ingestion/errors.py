@@ -12,8 +12,6 @@ TransientError
 
 from shared.core.errors import PermanentError
 
-__all__ = ["ArchiveTooLargeError", "HashCollisionError", "SourceRemovedError"]
-
 
 class ArchiveTooLargeError(PermanentError):
     """The archive is too large."""

@@ -14,8 +14,6 @@ from shared.pipeline.retry.loops import AbandonedError
 from shared.pipeline.retry.policies import NON_RETRYABLE
 from shared.pipeline.topology import INGESTION
 
-__all__ = ["IngestionAttempt", "record_ingestion_failure"]
-
 
 @dataclass(frozen=True)
 class IngestionAttempt:

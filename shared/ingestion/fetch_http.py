@@ -17,8 +17,6 @@ from shared.ingestion.fetcher import FetchContext, Fetched
 from shared.ingestion.spool import Spool
 from shared.pipeline.retry.loops import with_backoff
 
-__all__ = ["fetch_http"]
-
 MAX_REDIRECTS = 5
 CONNECT_SECONDS = 30.0
 PIECE = 64 * 1024

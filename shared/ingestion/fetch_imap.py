@@ -18,8 +18,6 @@ from shared.ingestion.imap_client import ImapServer, Mailbox, MailboxMessage
 from shared.ingestion.spool import Spool
 from shared.pipeline.retry.loops import with_backoff
 
-__all__ = ["ImapAddress", "fetch_imap", "imap_address"]
-
 log = logging.getLogger(__name__)
 LARGEST_MESSAGE = 64 * 1024 * 1024
 LINES_FOR_EACH_BYTE = 2  # what the protocol says around the messages is bounded by this too

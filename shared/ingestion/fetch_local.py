@@ -11,8 +11,6 @@ from shared.ingestion.fetcher import FetchContext, Fetched
 from shared.ingestion.spool import Spool
 from shared.settings.app import Settings
 
-__all__ = ["check_local_allowed", "fetch_local", "local_path"]
-
 MAX_FILES = 2000
 PIECE = 1024 * 1024
 

@@ -14,14 +14,12 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
 from shared.clients.telemetry.tracing import span
-from shared.documents.base import stored_time
+from shared.core.times import stored_time
 from shared.documents.containers import read_document
 from shared.documents.operations import Operation
 from shared.documents.queries.sources import DUE_SOURCES
 from shared.documents.sources import Source
 from shared.pipeline.topology import INGESTION
-
-__all__ = ["Requested", "due_sources", "request_due_fetches", "request_fetch"]
 
 WAITING_LEASE = timedelta(minutes=10)  # for a message that waits in the queue
 

@@ -20,8 +20,6 @@ from shared.ingestion.fetcher import FetchContext, Fetched
 from shared.ingestion.spool import Spool
 from shared.pipeline.retry.loops import with_backoff
 
-__all__ = ["RsyncAddress", "fetch_rsync", "rsync_address", "rsync_command"]
-
 DEFAULT_PORT = 873
 CONNECT_SECONDS = 30
 LOOK_SECONDS = 0.5

@@ -18,7 +18,7 @@ from shared.clients.cosmos.store import Conflict
 from shared.clients.outbound import AddressPolicy, FetchError, Resolve, SourceError, system_resolver
 from shared.clients.telemetry.tracing import span
 from shared.core.errors import TransientError
-from shared.documents.base import stored_time
+from shared.core.times import stored_time
 from shared.documents.operations import FetchedArchive, Operation, OperationStatus, RefusedFile
 from shared.documents.sources import Source, SourceType
 from shared.ingestion.errors import SourceRemovedError
@@ -33,8 +33,6 @@ from shared.ingestion.unpacking.errors import ArchiveError
 from shared.pipeline.retry.loops import AbandonedError, with_backoff
 from shared.pipeline.retry.policies import Backoff
 from shared.settings.app import Settings
-
-__all__ = ["FETCHERS", "FetchRun", "run_operation"]
 
 log = logging.getLogger(__name__)
 LEASE_SLACK = timedelta(minutes=5)  # beyond the time that a fetch may take

@@ -13,8 +13,6 @@ from shared.ingestion.spool import Spool
 from shared.pipeline.retry.policies import Backoff
 from shared.settings.app import Settings
 
-__all__ = ["SECRET_PREFIX", "FetchContext", "Fetched", "Fetcher"]
-
 # Only settings with this prefix can be named in a source: otherwise one could send any secret anywhere.
 SECRET_PREFIX = "SOURCE_SECRET_"  # noqa: S105 - a name, not a secret
 KEY_VAULT_REFERENCE = "@Microsoft.KeyVault("

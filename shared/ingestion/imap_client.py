@@ -11,8 +11,6 @@ from typing import Any
 
 from shared.clients.outbound import FetchError, SourceError
 
-__all__ = ["ImapServer", "Mailbox", "MailboxMessage"]
-
 SIZES_AT_ONCE = 500
 BYTES_AT_ONCE = 8 * 1024 * 1024
 UIDS_AT_ONCE = 100_000

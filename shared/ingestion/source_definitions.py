@@ -16,16 +16,6 @@ from shared.ingestion.fetch_rsync import rsync_address
 from shared.ingestion.fetcher import SECRET_PREFIX
 from shared.settings.app import Settings
 
-__all__ = [
-    "SourceDefinition",
-    "check_login_given",
-    "check_reachable",
-    "definition_of",
-    "next_fetch",
-    "source_of",
-    "updated_source",
-]
-
 LOGIN_SETTINGS = ("username_setting", "password_setting")
 
 

@@ -6,8 +6,6 @@ from typing import Self
 
 from shared.ingestion.errors import ArchiveTooLargeError
 
-__all__ = ["Spool"]
-
 
 class Spool:
     def __init__(self, path: Path, limit: int) -> None:

@@ -29,8 +29,6 @@ from shared.pipeline.events.envelope import Event
 from shared.pipeline.tombstones import DONE, find_removal
 from shared.settings.app import Settings
 
-__all__ = ["Incoming", "Stored", "store_archive", "unpack_limits"]
-
 Progress = Callable[[str], None]
 
 

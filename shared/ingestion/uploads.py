@@ -17,8 +17,6 @@ from shared.ingestion.unpacking.errors import ArchiveError
 from shared.pipeline.retry.loops import AbandonedError, with_backoff
 from shared.pipeline.retry.policies import Backoff
 
-__all__ = ["Upload", "take_upload"]
-
 PIECE = 1024 * 1024
 URL = "upload:"
 

@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-__all__ = ["Delivery", "RaiseToAbandon", "Settlement"]
-
 
 class Settlement(Protocol):
     """How a stage settles its message."""

@@ -1,4 +1,4 @@
-"""The failure record: the specification's dead-letter payload, stored where it can be sorted and searched."""
+"""The failure record: the payload of a dead letter (R-802), stored where it can be sorted and searched."""
 
 import hashlib
 import json
@@ -12,8 +12,6 @@ from shared.core.ids import failure_id, invalid_key
 from shared.documents.failures import FailureRecord
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.envelope import Event
-
-__all__ = ["error_hash", "failure_record"]
 
 _VARIABLE = re.compile(r"<[^>\s]+>|[0-9a-f]{8,}|0x[0-9a-f]+|\d+", re.IGNORECASE)
 MAX_KEPT_BODY = 64 * 1024

@@ -7,8 +7,6 @@ from typing import Generic, TypeVar
 from shared.clients.classify import classify
 from shared.core.errors import ClassifiedError, ErrorKind
 
-__all__ = ["Isolated", "isolate_poison"]
-
 Item = TypeVar("Item")
 
 

@@ -23,8 +23,6 @@ from shared.pipeline.topology import (
     SUMMARIZATION,
 )
 
-__all__ = ["ArchiveProgress", "StageProgress", "archive_progress", "progress_of"]
-
 
 @dataclass(frozen=True)
 class StageProgress:
@@ -88,7 +86,7 @@ class ArchiveProgress:
             REPORTING.name: "given up: they have no current report",
         }
         found += [_gap(self.stage(name).failed, self.stage(name).unit, what) for name, what in whats.items()]
-        return [each for each in found if each]
+        return [gap for gap in found if gap]
 
     def stage(self, name: str) -> StageProgress:
         return next(stage for stage in self.stages if stage.name == name)
@@ -134,7 +132,7 @@ async def progress_of(archive: Archive, clients: Clients) -> ArchiveProgress:
 
 
 async def _counted(query: NamedQuery, archive_id: str, clients: Clients) -> int:
-    found: list[Any] = [each async for each in clients.store.query(query, Session(), archive=archive_id)]
+    found: list[Any] = [row async for row in clients.store.query(query, Session(), archive=archive_id)]
     return sum(found)
 
 

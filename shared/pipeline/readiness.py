@@ -19,17 +19,6 @@ from shared.documents.queries.messages import MESSAGE_STATES
 from shared.documents.queries.several_containers import states_of_threads
 from shared.documents.threads import Thread
 
-__all__ = [
-    "MemberState",
-    "ReadyThread",
-    "has_all_messages",
-    "is_finished",
-    "is_ready",
-    "ready_thread",
-    "ready_threads",
-    "version_of",
-]
-
 THREADS_PER_QUERY = 100
 
 

@@ -19,7 +19,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
 from shared.clients.telemetry.metrics import Metrics, pipeline_metrics
-from shared.clients.telemetry.tracing import Span, consumer_span, set_ids
+from shared.clients.telemetry.tracing import PipelineSpan, consumer_span, set_ids
 from shared.core.errors import (
     ClassifiedError,
     ErrorKind,
@@ -31,8 +31,8 @@ from shared.core.ids import failure_id
 from shared.core.runtime import Runtime
 from shared.documents.failures import FailureRecord
 from shared.pipeline.delivery import Delivery
+from shared.pipeline.event_types import EventData
 from shared.pipeline.events.builders import failed_event
-from shared.pipeline.events.data import EventData
 from shared.pipeline.events.envelope import Event, parse_event
 from shared.pipeline.events.splitting import split_to_fit
 from shared.pipeline.failures import failure_record
@@ -49,8 +49,6 @@ from shared.pipeline.retry.policies import (
     RetryPolicy,
 )
 from shared.pipeline.stage import Stage, StageResult, Work
-
-__all__ = ["StageFailedError", "StageRunner"]
 
 log = logging.getLogger(__name__)
 Data = TypeVar("Data", bound=EventData)
@@ -91,7 +89,7 @@ class StageRunner(Generic[Data]):
         with consumer_span(name, delivery.properties, attributes=attributes) as started:
             await self._run(delivery, started)
 
-    async def _run(self, delivery: Delivery, span: Span) -> None:
+    async def _run(self, delivery: Delivery, span: PipelineSpan) -> None:
         started = self._runtime.monotonic()
         try:
             event = self._validated(delivery.body)
@@ -107,7 +105,7 @@ class StageRunner(Generic[Data]):
         span.set_attributes({f"pipeline.count.{name}": n for name, n in outcome.counts.items()})
         self._report_success(event, outcome, self._runtime.monotonic() - started)
 
-    def _describe(self, event: Event[Data], span: Span) -> None:
+    def _describe(self, event: Event[Data], span: PipelineSpan) -> None:
         """What the event is about, as far as it says."""
         span.set_attribute("pipeline.event_id", event.event_id)
         span.set_attribute("pipeline.event_type", event.event_type)

@@ -10,11 +10,9 @@ from shared.clients.cosmos.session import Session
 from shared.core.errors import InvalidEventError
 from shared.core.runtime import Runtime
 from shared.documents.base import Document
-from shared.pipeline.events.data import EventData
+from shared.pipeline.event_types import EventData
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.topology import StageRow
-
-__all__ = ["Handler", "ScheduledEvent", "Stage", "StageResult", "Subject", "Work"]
 
 Data = TypeVar("Data", bound=EventData)
 

@@ -7,8 +7,6 @@ from shared.documents.archives import Archive
 from shared.documents.operations import OperationStatus
 from shared.documents.removals import Removal
 
-__all__ = ["DONE", "find_removal", "is_removing", "was_removed"]
-
 DONE = frozenset({OperationStatus.SUCCEEDED, OperationStatus.FAILED})
 
 

@@ -13,29 +13,8 @@ from shared.documents.base import RetryableDocument
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
 from shared.documents.threads import Thread
-from shared.pipeline.events import data
-from shared.pipeline.events.data import EventData, FailureData
-
-__all__ = [
-    "CHUNKING",
-    "EMBEDDING",
-    "FAILURES",
-    "INGESTION",
-    "OPERATIONS",
-    "ORCHESTRATION",
-    "PARSING",
-    "PRODUCERS",
-    "QUEUES",
-    "REMOVAL",
-    "REPORTING",
-    "STAGES",
-    "STAGE_OF_FAILURE",
-    "SUMMARIZATION",
-    "SWEPT",
-    "ProducerRow",
-    "QueueRow",
-    "StageRow",
-]
+from shared.pipeline import event_types as data
+from shared.pipeline.event_types import EventData, FailureData
 
 Data = TypeVar("Data", bound=EventData)
 

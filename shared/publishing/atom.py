@@ -5,22 +5,19 @@ entry that was updated, not a second one.
 """
 
 import re
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
+from shared.core.ids import feed_id
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
-
-__all__ = ["Feed", "FeedEntry", "atom_feed", "entry_of"]
 
 ATOM = "http://www.w3.org/2005/Atom"
 XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
 MEDIA_TYPE = "application/atom+xml"
-_NAMESPACE = uuid.UUID("3d0f54c1-3e52-4f0b-8a53-0d3c4f1a9b77")
 # Characters that XML 1.0 cannot contain, and those that change the direction of text.
 _UNFIT = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\u202a-\u202e\u2066-\u2069]")
 
@@ -64,7 +61,7 @@ def atom_feed(feed: Feed, entries: Sequence[FeedEntry], base_url: str, now: date
     """The feed's document. `now` is used where there is no entry to take a time from."""
     ET.register_namespace("", ATOM)
     root = ET.Element(f"{{{ATOM}}}feed", {XML_BASE: _base(base_url)})
-    _text(root, "id", _urn("feed", feed.kind, feed.name))
+    _text(root, "id", feed_id("feed", feed.kind, feed.name))
     _text(root, "title", feed.title)
     _text(root, "updated", _time(max((entry.published for entry in entries), default=now)))
     _text(ET.SubElement(root, f"{{{ATOM}}}author"), "name", "Rough Consensus")
@@ -86,7 +83,7 @@ def _latest(entries: Sequence[FeedEntry]) -> list[FeedEntry]:
 
 def _entry(root: ET.Element, entry: FeedEntry, base_url: str) -> None:
     element = ET.SubElement(root, f"{{{ATOM}}}entry")
-    _text(element, "id", _urn("report", entry.scope))
+    _text(element, "id", feed_id("report", entry.scope))
     _text(element, "title", entry.title)
     _text(element, "updated", _time(entry.published))
     _link(element, "alternate", entry.path, base_url, "text/html")
@@ -113,10 +110,6 @@ def _absolute(path: str, base_url: str) -> str:
 
 def _base(base_url: str) -> str:
     return f"{base_url.rstrip('/')}/"
-
-
-def _urn(*parts: str) -> str:
-    return f"urn:uuid:{uuid.uuid5(_NAMESPACE, chr(0).join(parts))}"
 
 
 def _time(value: datetime) -> str:

@@ -6,8 +6,6 @@ from datetime import UTC, datetime
 
 from shared.documents.messages import Message
 
-__all__ = ["Placed", "in_reading_order"]
-
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 

@@ -11,8 +11,6 @@ from shared.domain.mail.mentions import draft_base
 from shared.retrieval.errors import NotFoundError
 from shared.retrieval.listing import REPORTS, THREADS
 
-__all__ = ["count_draft_mentions", "of_draft"]
-
 MAX_DRAFTS = 300
 MAX_SHOWN = 100
 DraftContents = tuple[list[Report], list[Thread]]

@@ -2,8 +2,6 @@
 
 from shared.core.errors import PermanentError
 
-__all__ = ["InvalidCursorError", "NotFoundError", "RetrievalError"]
-
 
 class RetrievalError(PermanentError):
     """What was asked for cannot be given: the request is at fault, and asking again does not help."""

@@ -28,8 +28,6 @@ from shared.documents.sources import Source
 from shared.documents.threads import Thread
 from shared.retrieval.errors import InvalidCursorError
 
-__all__ = ["ARCHIVES", "CHUNKS", "REPORTS", "SOURCES", "THREADS", "Listing", "Page"]
-
 Model = TypeVar("Model", bound=Document)
 LONGEST_CURSOR = 1000
 

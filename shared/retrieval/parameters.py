@@ -11,30 +11,6 @@ from shared.core.times import stored_time
 from shared.documents.sources import NAME_PATTERN
 from shared.domain.mail.mentions import draft_base
 
-__all__ = [
-    "DEFAULT_SIZE",
-    "LARGEST_SIZE",
-    "PATTERN",
-    "AboutDraft",
-    "After",
-    "ConsensusFilter",
-    "Day",
-    "DraftName",
-    "HashId",
-    "Limit",
-    "Mention",
-    "Participant",
-    "QueryParameters",
-    "Since",
-    "SourceName",
-    "Until",
-    "day_after",
-    "draft_name",
-    "start_of",
-    "stored_period",
-]
-
-DEFAULT_SIZE = 50
 LARGEST_SIZE = 200
 _DRAFT = re.compile(r"draft-[a-z0-9]+(?:-[a-z0-9]+)+|(?:RFC|BCP|STD)[1-9][0-9]{0,5}")
 _LONGEST_DRAFT = 156

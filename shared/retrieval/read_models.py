@@ -13,28 +13,7 @@ from shared.documents.summaries import Summary, SummaryClaim, SummaryStance
 from shared.documents.threads import Thread
 from shared.domain.consensus.models import ConsensusType
 from shared.domain.summaries.models import Citation, SummaryType
-from shared.retrieval.links import api_of, page_of_message, page_of_report, page_of_thread
-
-__all__ = [
-    "ChunkItem",
-    "ChunkList",
-    "DraftDetail",
-    "DraftItem",
-    "DraftList",
-    "FacetCount",
-    "FoundItem",
-    "MessageDetail",
-    "MessageInThread",
-    "MessagesOfThread",
-    "ReportDetail",
-    "ReportItem",
-    "ReportList",
-    "SearchAnswer",
-    "SummaryDetail",
-    "ThreadDetail",
-    "ThreadItem",
-    "ThreadList",
-]
+from shared.retrieval.links import api_of, page_of, page_of_message
 
 Links = dict[str, str]
 
@@ -326,7 +305,7 @@ def _taken(document: BaseModel, shape: type[ReadModel]) -> dict[str, Any]:
 
 def _thread_links(thread: Thread) -> Links:
     own = api_of("threads", thread.id)
-    links = {"self": own, "messages": f"{own}/messages", "page": page_of_thread(thread.id)}
+    links = {"self": own, "messages": f"{own}/messages", "page": page_of("threads", thread.id)}
     if thread.report_id:
         links["report"] = api_of("reports", thread.report_id)
     return links
@@ -334,7 +313,7 @@ def _thread_links(thread: Thread) -> Links:
 
 def _report_links(report: Report) -> Links:
     own = api_of("reports", report.id)
-    links = {"self": own, "markdown": f"{own}/markdown", "page": page_of_report(report.id)}
+    links = {"self": own, "markdown": f"{own}/markdown", "page": page_of("reports", report.id)}
     if report.thread_id:
         links["thread"] = api_of("threads", report.thread_id)
     return links

@@ -20,18 +20,6 @@ from shared.retrieval.links import page_of_message
 from shared.retrieval.read_models import CitationShown, ReportDetail, ReportItem, SummaryDetail
 from shared.threads.merging import resolve_thread
 
-__all__ = [
-    "cited_chunks",
-    "cited_in",
-    "find_archive",
-    "find_by_id",
-    "messages_of",
-    "report_and_summary",
-    "report_detail",
-    "resolved_thread",
-    "summary_of",
-]
-
 Model = TypeVar("Model", Chunk, Message, Report)
 
 

@@ -20,8 +20,6 @@ from shared.retrieval.links import api_of, page_of_message
 from shared.retrieval.parameters import Day, HashId, Mention, QueryParameters, SourceName, day_after, start_of
 from shared.retrieval.read_models import FacetCount, FoundItem, Highlight
 
-__all__ = ["DEEPEST", "SearchAsked", "SearchResult", "as_parameters", "find", "found_items", "shown_facets"]
-
 log = logging.getLogger(__name__)
 DEEPEST = 1000  # paging ends here: the service ranks no deeper
 MARKS = (

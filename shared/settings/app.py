@@ -15,8 +15,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, V
 
 from shared.settings.webhooks import InvalidWebhooksError, parse_webhooks
 
-__all__ = ["Settings", "SettingsError", "load_settings", "settings"]
-
 Positive = Annotated[int, Field(gt=0)]
 EXTRACTIVE_MODEL = "extractive-v1"
 Seconds = Annotated[float, Field(gt=0, le=7 * 24 * 3600)]
@@ -132,19 +130,19 @@ class Settings(BaseModel):
     # Where the site is reached from outside, for links that leave it
     PUBLIC_URL: str = ""
 
-    # Races between an event and its document (spec 002)
+    # Races between an event and its document (R-701 and after, docs/requirements.md)
     RETRY_MAX_ATTEMPTS: Positive = 8
     RETRY_BASE_DELAY_MS: Positive = 250
     RETRY_BACKOFF_FACTOR: Annotated[float, Field(ge=1)] = 2.0
     RETRY_MAX_DELAY_SECONDS: Seconds = 60
     RETRY_TTL_MINUTES: Annotated[float, Field(gt=0)] = 30
 
-    # Transient failures inside one delivery (spec 000)
+    # Transient failures inside one delivery
     MAX_RETRIES: Annotated[int, Field(ge=0)] = 3
     RETRY_BACKOFF_SECONDS: Annotated[float, Field(ge=0)] = 5
     RETRY_BACKOFF_CAP_SECONDS: Seconds = 60
 
-    # The sweep (spec 001)
+    # The sweep (R-721 and after)
     RETRY_JOB_INTERVAL_SECONDS: Positive = 900
     RETRY_JOB_BASE_DELAY_SECONDS: Positive = 300
     RETRY_JOB_MAX_DELAY_SECONDS: Positive = 3600
@@ -157,7 +155,7 @@ class Settings(BaseModel):
     RETRY_JOB_LIMIT: Positive = 5000  # documents of a collection in one run
     RETRY_JOB_PROBES: Positive = 5  # documents of a collection while what its stage needs is down
 
-    # The consistency checks (spec 003)
+    # The consistency checks (R-1001 and after)
     INTEGRITY_GRACE_MINUTES: Annotated[float, Field(ge=0)] = 60  # what changed since then may be under way
     INTEGRITY_REPAIR: bool = True  # whether the nightly run also repairs
 

@@ -10,8 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, Valid
 
 from shared.domain.summaries.models import SummaryType
 
-__all__ = ["InvalidWebhooksError", "Webhook", "parse_webhooks"]
-
 MAX_WEBHOOKS = 20
 SHORTEST_SECRET = 16
 

@@ -21,8 +21,6 @@ from shared.domain.summaries.extractive import ExtractiveSummarizer
 from shared.domain.summaries.models import Claim, Section, ThreadContext, ThreadSummary, Tokens
 from shared.summarization.token_budget import MemoryTokenBudget, TokenBudget
 
-__all__ = ["ChatSettings", "ChatSummarizer"]
-
 log = logging.getLogger(__name__)
 
 
@@ -81,8 +79,8 @@ class ChatSummarizer:
 
     def _price(self, prompt: Prompt, answer: Completion) -> Tokens:
         """As the endpoint tells it; where it does not, by our own count."""
-        told = Tokens(answer.prompt_tokens, answer.completion_tokens)
-        return told if told.total else Tokens(prompt.tokens, self.count_tokens(answer.text))
+        reported = Tokens(answer.prompt_tokens, answer.completion_tokens)
+        return reported if reported.total else Tokens(prompt.tokens, self.count_tokens(answer.text))
 
     def _summary(
         self,
@@ -139,10 +137,10 @@ def _fallback_summary(
 
 def _positions_left_out(extract: ThreadSummary, claims: tuple[Claim, ...]) -> list[Claim]:
     """Stances and objections that the model left out: it may not decide who is heard."""
-    said = {" ".join(citation.quote.split()) for claim in claims for citation in claim.citations}
-    kept = (Section.AGREED, Section.DISSENT)
+    cited = {" ".join(citation.quote.split()) for claim in claims for citation in claim.citations}
+    positions = (Section.AGREED, Section.DISSENT)
     return [
         claim
         for claim in extract.claims
-        if claim.section in kept and not any(" ".join(c.quote.split()) in said for c in claim.citations)
+        if claim.section in positions and not any(" ".join(c.quote.split()) in cited for c in claim.citations)
     ]

@@ -6,13 +6,11 @@ from shared.clients.openai.ports import ChatPort
 from shared.core.errors import PermanentError
 from shared.documents.threads import Thread
 from shared.domain.summaries.models import Summarizer
-from shared.pipeline.events.data import SummarizationRequested
+from shared.pipeline.event_types import SummarizationRequested
 from shared.settings.app import Settings
 from shared.summarization.chat_summarizer import ChatSettings, ChatSummarizer
 from shared.summarization.offline_summarizer import OfflineSummarizer
 from shared.summarization.token_budget import StoredBudget
-
-__all__ = ["EXTRACTIVE", "UnknownBackendError", "check_backend", "summarizer_for"]
 
 EXTRACTIVE = "extractive"
 _AZURE = "azureopenai"

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from shared.domain.summaries.extractive import ExtractiveSummarizer
 from shared.domain.summaries.models import ThreadContext, ThreadSummary
 
-__all__ = ["OfflineSummarizer"]
-
 
 @dataclass(frozen=True)
 class OfflineSummarizer:

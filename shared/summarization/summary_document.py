@@ -11,8 +11,6 @@ from shared.domain.summaries.html import render_html
 from shared.domain.summaries.markdown import render_markdown
 from shared.domain.summaries.models import ContextMessage, ThreadSummary
 
-__all__ = ["stored_stances", "summary_fields"]
-
 
 def summary_fields(made: ThreadSummary, thread: Thread, messages: Sequence[ContextMessage]) -> dict[str, Any]:
     """The fields of a thread's summary that come from what was made of it."""
@@ -32,13 +30,15 @@ def summary_fields(made: ThreadSummary, thread: Thread, messages: Sequence[Conte
 
 def stored_claims(made: ThreadSummary) -> list[SummaryClaim]:
     """The claims that are borne by a citation; each names its citations by their positions."""
-    places = {(each.chunk_id, each.quote): place for place, each in enumerate(made.citations)}
+    indexes = {(citation.chunk_id, citation.quote): index for index, citation in enumerate(made.citations)}
     return [
         SummaryClaim(
             text=claim.text,
             section=claim.section.value,
             speaker=claim.speaker,
-            citations=list(dict.fromkeys(places[each.chunk_id, each.quote] for each in claim.citations)),
+            citations=list(
+                dict.fromkeys(indexes[citation.chunk_id, citation.quote] for citation in claim.citations)
+            ),
         )
         for claim in made.claims
         if claim.is_supported

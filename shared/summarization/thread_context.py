@@ -22,8 +22,6 @@ from shared.domain.summaries.models import ContextChunk, ContextMessage, Embed, 
 from shared.domain.summaries.tfidf import Matrix
 from shared.pipeline.readiness import has_all_messages
 
-__all__ = ["ContextOptions", "load_context"]
-
 
 @dataclass(frozen=True)
 class ContextOptions:
@@ -42,20 +40,20 @@ async def load_context(
     """All messages of the thread, in order, and all their chunks."""
     store = clients.store
     messages = [
-        read_document(Message, each)
-        async for each in store.query(MESSAGES_OF_THREAD, session, partition_value=thread.id)
+        read_document(Message, stored)
+        async for stored in store.query(MESSAGES_OF_THREAD, session, partition_value=thread.id)
     ]
     if not has_all_messages(thread.message_count, len(messages)):
         raise DocumentNotFoundError(f"{len(messages)} of {thread.message_count} messages are there")
     chunks = [
-        read_document(Chunk, each)
-        async for each in store.query(CHUNKS_OF_THREAD, session, partition_value=thread.id)
+        read_document(Chunk, stored)
+        async for stored in store.query(CHUNKS_OF_THREAD, session, partition_value=thread.id)
     ]
-    read = [_message(each) for each in messages]
+    read = [_message(message) for message in messages]
     chairs = await _chairs(clients, thread, session)
     order = {message.id: position for position, message in enumerate(messages)}
     chunks.sort(key=lambda chunk: (order.get(chunk.message_key, len(order)), chunk.chunk_index))
-    fits = sum(each.token_count for each in chunks) <= how.window
+    fits = sum(chunk.token_count for chunk in chunks) <= how.window
     vectors = {} if fits or not how.with_vectors else await _vectors(clients, thread.id)
     return ThreadContext(
         thread_id=thread.id,
@@ -63,11 +61,18 @@ async def load_context(
         messages=read,
         chunks=[
             ContextChunk(
-                each.id, each.message_key, each.chunk_index, each.text, each.token_count, vectors.get(each.id)
+                chunk.id,
+                chunk.message_key,
+                chunk.chunk_index,
+                chunk.text,
+                chunk.token_count,
+                vectors.get(chunk.id),
             )
-            for each in chunks
+            for chunk in chunks
         ],
-        consensus=await asyncio.to_thread(analyse_thread, [each.for_consensus() for each in read], chairs),
+        consensus=await asyncio.to_thread(
+            analyse_thread, [message.for_consensus() for message in read], chairs
+        ),
         context_window_tokens=how.window,
         top_k=how.top_k,
         embed=how.embed,
@@ -77,8 +82,8 @@ async def load_context(
 
 def _gaps(messages: Sequence[Message], chunks: Sequence[Chunk]) -> tuple[str, ...]:
     """A thread is summarised without what was given up, and its reader is told how much that is."""
-    unread = sum(each.status is ProcessingStatus.FAILED_MAX_RETRIES for each in messages)
-    unindexed = sum(each.status is ProcessingStatus.FAILED_MAX_RETRIES for each in chunks)
+    unread = sum(message.status is ProcessingStatus.FAILED_MAX_RETRIES for message in messages)
+    unindexed = sum(chunk.status is ProcessingStatus.FAILED_MAX_RETRIES for chunk in chunks)
     sentences = (
         (unread, f"{unread} of {len(messages)} messages could not be processed."),
         (unindexed, f"{unindexed} of {len(chunks)} passages could not be indexed: a search misses them."),
@@ -94,9 +99,9 @@ async def _chairs(clients: Clients, thread: Thread, session: Session) -> list[st
 
 async def _vectors(clients: Clients, thread_id: str) -> dict[str, Matrix]:
     return {
-        each["chunk_id"]: np.asarray(each["embedding"], dtype=np.float32)
-        async for each in clients.index.chunks_of_thread(thread_id, with_vectors=True)
-        if each.get("embedding")
+        row["chunk_id"]: np.asarray(row["embedding"], dtype=np.float32)
+        async for row in clients.index.chunks_of_thread(thread_id, with_vectors=True)
+        if row.get("embedding")
     }
 
 

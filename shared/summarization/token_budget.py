@@ -11,8 +11,6 @@ from shared.clients.cosmos.store import Conflict, Store
 from shared.core.errors import DocumentNotFoundError
 from shared.documents.summaries import TokenAccount
 
-__all__ = ["MemoryTokenBudget", "StoredBudget", "TokenBudget"]
-
 
 class TokenBudget(Protocol):
     """Calls that run side by side cannot overspend together."""

@@ -13,17 +13,9 @@ from shared.documents.containers import read_document
 from shared.documents.messages import Message
 from shared.documents.queries.chunks import CHUNKS_BY_ID
 from shared.documents.threads import Thread
-from shared.pipeline.events.data import ChunksPrepared
+from shared.pipeline.event_types import ChunksPrepared
 from shared.pipeline.tombstones import was_removed
 from shared.threads.merging import follow_merge, resolve_thread
-
-__all__ = [
-    "ThreadMovedError",
-    "ensure_not_merged",
-    "find_unmerged",
-    "load_following_merges",
-    "load_retained_chunks",
-]
 
 Model = TypeVar("Model", bound=Document)
 

@@ -20,8 +20,6 @@ from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.pipeline.lifecycle.summaries import all_outdated
 
-__all__ = ["follow_merge", "resolve_thread"]
-
 MAX_REDIRECTS = 50  # a bound, in case damaged documents point to each other
 
 

@@ -9,11 +9,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shared.clients.cosmos.batches import Patch, RawDocument
-from shared.documents.base import stored_time
+from shared.core.times import stored_time
 from shared.documents.messages import Message
 from shared.documents.prepared_message import PreparedMessage
-
-__all__ = ["merge_into_stored", "message_documents", "stored_message"]
 
 ADDED_BYTES = 1000  # at most, beside what was parsed
 _REPLACED = datetime.min.replace(tzinfo=UTC)  # by the time that the message is stored

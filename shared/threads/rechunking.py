@@ -5,7 +5,7 @@ message's key and a number, so they stay: texts that differ are overwritten, and
 """
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pydantic import TypeAdapter
 
@@ -20,14 +20,6 @@ from shared.documents.messages import Message
 from shared.documents.queries.chunks import CHUNK_CREATION_TIMES, CHUNKS_OF_MESSAGES
 from shared.documents.queries.messages import STORED_MESSAGES
 from shared.pipeline.lifecycle.chunks import chunks_reset
-
-__all__ = [
-    "ChunkReplacedError",
-    "MessageReplacedError",
-    "check_variants",
-    "ensure_texts_unchanged",
-    "sync_stored_chunks",
-]
 
 _TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)
 INDEXED = ("sender", "sender_name", "date", "subject", "draft_mentions")
@@ -69,13 +61,26 @@ async def _remove(chunks: Sequence[Chunk], clients: Clients, session: Session) -
 
 
 async def _update(pairs: Sequence[tuple[Chunk, Chunk]], clients: Clients, session: Session) -> None:
-    other_text = [new for old, new in pairs if (old.text, old.token_count) != (new.text, new.token_count)]
-    await clients.store.upsert_all(other_text, session)
-    same = [(old, new) for old, new in pairs if (old.text, old.token_count) == (new.text, new.token_count)]
-    changed = [(old, new) for old, new in same if _position(old) != _position(new)]
+    other_text = [(old, new) for old, new in pairs if _text(old) != _text(new)]
+    await clients.store.upsert_all([_successor(new, old) for old, new in other_text], session)
+    same_text = [(old, new) for old, new in pairs if _text(old) == _text(new)]
+    changed = [(old, new) for old, new in same_text if _position(old) != _position(new)]
     patches = [Patch(new.id, new.thread_id, set=_position(new)) for _, new in changed]
     await clients.store.patch_all(Chunk, patches, session)
     await clients.index.upsert([_indexed(new) for old, new in changed if old.embedding_generated])
+
+
+def _text(chunk: Chunk) -> tuple[str, int]:
+    return chunk.text, chunk.token_count
+
+
+def _successor(chunk: Chunk, replaced: Chunk) -> Chunk:
+    """The chunk with a `created_at` after the other's, whatever the clocks of two workers say.
+
+    Embedding tells by it that a chunk was replaced while it was at work (`ensure_texts_unchanged`).
+    """
+    later = max(chunk.created_at, replaced.created_at + timedelta(microseconds=1))
+    return chunk.model_copy(update={"created_at": later})
 
 
 def _position(chunk: Chunk) -> dict[str, object]:
@@ -117,8 +122,8 @@ async def ensure_texts_unchanged(clients: Clients, chunks: Sequence[Chunk], sess
         for row in stored
         if row.get("created_at")
     }
-    born = {(chunk.id, chunk.thread_id): chunk.created_at for chunk in chunks}
-    replaced = [place for place, at in born.items() if now.get(place, at) != at]
+    created = {(chunk.id, chunk.thread_id): chunk.created_at for chunk in chunks}
+    replaced = [key for key, at in created.items() if now.get(key, at) != at]
     if replaced:
         await chunks_reset(clients.store, replaced, session)
         raise ChunkReplacedError(f"{len(replaced)} chunks were replaced, among them {replaced[0][0]}")

@@ -41,8 +41,6 @@ from shared.threads.merging import follow_merge
 from shared.threads.message_documents import merge_into_stored, message_documents
 from shared.threads.thread_documents import thread_documents
 
-__all__ = ["Registry", "Threaded"]
-
 # Optimistic concurrency: other stages patch the same threads, so losing an ETag race is normal.
 MAX_WRITE_ATTEMPTS = 5
 
@@ -146,7 +144,7 @@ class Registry:
 
     async def _load(self, links: Sequence[Links], names: Collection[str], session: Session) -> _Loaded:
         """The threads that the messages may belong to, and those with these ids; redirects are followed."""
-        ids = {one for link in links for one in (link.node, *link.chain, *link.parents)}
+        ids = {id_ for link in links for id_ in (link.node, *link.chain, *link.parents)}
         subjects = [entry for link in links for entry in link.entries]
         found, threads = await asyncio.gather(
             self._index.find(ids, subjects, session), self._find(names, session)

@@ -1,6 +1,6 @@
-"""A thread's document, from what was known of it, of the threads it takes over, and of its new messages.
+"""Builds a thread's document from the stored one, the threads that it absorbs, and its new messages.
 
-Everything is a union, a minimum or a maximum: so any order of archives gives the same document.
+Every field is a union, a minimum or a maximum, so the order in which archives come in does not matter.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,8 +11,6 @@ from shared.documents.prepared_message import PreparedMessage
 from shared.documents.threads import Thread
 from shared.domain.threading.assignment import ThreadingResult, ThreadState
 from shared.pipeline.lifecycle.threads import thread_changed
-
-__all__ = ["thread_documents"]
 
 MAX_PARTICIPANTS = 500
 
@@ -25,14 +23,14 @@ def thread_documents(
     source: str,
     now: datetime,
 ) -> list[Thread]:
-    """The thread documents that change: by new messages, or by threads that they take over."""
+    """The thread documents that change: by new messages, or because they absorb other threads."""
     taken_over: dict[str, list[Thread]] = {}
     for merge in result.merges:
         taken_over.setdefault(merge.into, []).append(known[merge.thread_id])
     members: dict[str, list[PreparedMessage]] = {}
     for message in messages:
         members.setdefault(result.assignments[message.links.node], []).append(message)
-    # A thread that did not change, yet has not finished taking another over, goes on with that.
+    # A thread that is unchanged but still absorbing (a crash interrupted it) continues.
     unfinished = {name for name, thread in known.items() if thread.absorbing}
     gone = {merge.thread_id for merge in result.merges}
     return [
@@ -63,8 +61,8 @@ def _document(
     thread = base or Thread(
         id=name, thread_id=name, root_message_id=state.root, archive_id=origin[0], created_at=now
     )
-    archives = {one for thread in earlier for one in thread.archive_ids} | ({origin[0]} if members else set())
-    sources = {one for thread in earlier for one in thread.sources} | ({origin[1]} if members else set())
+    archives = {id_ for thread in earlier for id_ in thread.archive_ids} | ({origin[0]} if members else set())
+    sources = {name for thread in earlier for name in thread.sources} | ({origin[1]} if members else set())
     subject, at = _subject(earlier, members)
     dates = _dates(earlier, members)
     document = thread.model_copy(
@@ -83,7 +81,7 @@ def _document(
             "draft_mentions": _mentions(earlier, members),
             "absorbing": sorted(
                 (
-                    {one for thread in earlier for one in thread.absorbing}
+                    {id_ for thread in earlier for id_ in thread.absorbing}
                     | {thread.id for thread in taken_over}
                 )
                 - {name}
@@ -107,11 +105,11 @@ def _mentions(earlier: Sequence[Thread], members: Sequence[PreparedMessage]) -> 
         *(thread.draft_mentions for thread in earlier),
         *(message.document["draft_mentions"] for message in members),
     ]
-    return sorted({one for mentions in everyone for one in mentions})
+    return sorted({draft for mentions in everyone for draft in mentions})
 
 
 def _subject(earlier: Sequence[Thread], members: Sequence[PreparedMessage]) -> tuple[str, datetime | None]:
-    """The subject of the earliest message; of none with a date, the smallest, so that any order gives one."""
+    """The subject of the earliest message; without dates the smallest text, which no order changes."""
     known = [(thread.subject_at, thread.subject) for thread in earlier if thread.subject]
     known += [
         (_date_of(message), message.document["subject"]) for message in members if message.document["subject"]
@@ -124,19 +122,19 @@ def _subject(earlier: Sequence[Thread], members: Sequence[PreparedMessage]) -> t
 
 
 def _participants(earlier: Sequence[Thread], members: Sequence[PreparedMessage]) -> list[Address]:
-    people = [one for thread in earlier for one in thread.participants]
+    people = [person for thread in earlier for person in thread.participants]
     signed = [(person.email, person.name) for person in people]
     signed += [(message.document["from"]["email"], message.document["from"]["name"]) for message in members]
     names: dict[str, str] = {}
     for email, name in signed:
-        # One person may sign in several ways: the longest name says most.
-        names[email] = max((names.get(email, ""), name), key=lambda one: (len(one), one))
+        # A person may use several names: the longest is the most complete.
+        names[email] = max((names.get(email, ""), name), key=lambda text: (len(text), text))
     everyone = sorted(names.items())[:MAX_PARTICIPANTS]
     return [Address.model_construct(name=name, email=email) for email, name in everyone]
 
 
-def _date_of(arrival: PreparedMessage) -> datetime | None:
-    date = arrival.document["date"]
+def _date_of(message: PreparedMessage) -> datetime | None:
+    date = message.document["date"]
     return datetime.fromisoformat(date) if date else None
 
 

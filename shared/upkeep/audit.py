@@ -11,22 +11,11 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.core.errors import PermanentError
+from shared.core.ids import audit_id, day_of_audit
 from shared.core.runtime import Runtime
 from shared.documents.audits import Audit, AuditStatus
 from shared.documents.containers import read_document
 from shared.documents.queries.audits import LAST_AUDITS
-
-__all__ = [
-    "Actor",
-    "UnknownOperationError",
-    "audited",
-    "find_audit",
-    "last_audits",
-    "new_audit",
-    "save_audit",
-]
-
-DAY_LENGTH = 8
 
 
 class UnknownOperationError(PermanentError):
@@ -35,17 +24,17 @@ class UnknownOperationError(PermanentError):
 
 @dataclass(frozen=True)
 class Actor:
-    """Who asks, and by which way."""
+    """Who requests an operation, and from where."""
 
     name: str
     via: str = "command line"
 
 
 def new_audit(action: str, actor: Actor, selection: Mapping[str, Any], runtime: Runtime) -> Audit:
-    """A record that is not stored yet. Its id begins with its day, so that it can be found by its id."""
+    """A record that is not stored yet."""
     now = runtime.now()
     return Audit(
-        id=f"{now:%Y%m%d}-{runtime.new_id()[:8]}",
+        id=audit_id(now, runtime.new_id()),
         day=f"{now:%Y-%m-%d}",
         action=action,
         actor=actor.name,
@@ -64,11 +53,10 @@ async def save_audit(store: Store, audit: Audit, now: datetime, **changes: Any) 
 
 
 async def find_audit(store: Store, id_: str) -> Audit:
-    day = id_.partition("-")[0]
-    if len(day) == DAY_LENGTH and day.isdecimal():
-        audit = await store.find(Audit, id_, f"{day[:4]}-{day[4:6]}-{day[6:]}", Session())
-        if audit is not None:
-            return audit
+    day = day_of_audit(id_)
+    audit = await store.find(Audit, id_, day, Session()) if day is not None else None
+    if audit is not None:
+        return audit
     raise UnknownOperationError(f"there is no operation {id_!r}: `status` lists the last ones")
 
 
@@ -81,7 +69,7 @@ async def last_audits(store: Store, limit: int = 10) -> list[Audit]:
 async def audited(
     clients: Clients, action: str, actor: Actor, selection: Mapping[str, Any]
 ) -> AsyncIterator[dict[str, int]]:
-    """Around an operation that ends in one go; what it counts in the given dict stands in the record."""
+    """Records an operation that runs in one go, with what it counts in the yielded dict."""
     counts: dict[str, int] = {}
     store, runtime = clients.store, clients.runtime
     audit = await save_audit(store, new_audit(action, actor, selection, runtime), runtime.now())

@@ -12,8 +12,6 @@ from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients, LayoutError
 from shared.settings.app import Settings, SettingsError, load_settings
 
-__all__ = ["provision"]
-
 DEFAULT_DIMENSION = 384  # of all-MiniLM-L6-v2
 
 

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 
@@ -58,8 +59,14 @@ def composed_queries() -> list[NamedQuery]:
     for collection in COLLECTIONS:
         found += [retryable.due_failed(collection, exactly=exactly) for exactly in (True, False)]
         found += [retryable.count_waiting(collection, 3)]
-        makers = set(retryable.__all__) - {"RetryableCollection", "due_failed", "count_waiting"}
-        found += [getattr(retryable, name)(collection) for name in sorted(makers)]
+        makers = {
+            name
+            for name, value in vars(retryable).items()
+            if isinstance(value, FunctionType) and value.__module__ == retryable.__name__
+        }
+        with_more = {"due_failed", "count_waiting"}
+        public = [name for name in sorted(makers - with_more) if not name.startswith("_")]
+        found += [getattr(retryable, name)(collection) for name in public]
     found += [several_containers.states_of_threads(name, 2) for name in ("messages", "chunks")]
     for container in CONTAINERS:
         found += [several_containers.outdated_documents(container)]
@@ -102,7 +109,7 @@ def test_every_query_says_how_many_partitions_it_reads() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "NamedQuery":
                 said = ast.unparse(node.args[-1]) if len(node.args) == 4 else ""
-                if not said.startswith("Partitions."):
+                if said not in {"ALL", "ONE"}:
                     silent.append(f"{path.name}:{node.lineno}")
     assert silent == []
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from shared.clients.telemetry.metric_names import COUNT_PREFIX, METRICS, SPAN_ATTRIBUTES
+from shared.clients.telemetry.metrics import METRICS, InstrumentSet
+from shared.clients.telemetry.span_attributes import COUNT_PREFIX, SPAN_ATTRIBUTES
 
 __all__ = ["TABLES", "emitted", "problems_of", "produced"]
 
@@ -44,16 +45,23 @@ class _Asked:
 
 @lru_cache(maxsize=1)
 def emitted() -> set[str]:
-    """The metrics that some instrument in the code has."""
-    return {
-        str(node.args[0].value)
+    """The metrics that some code measures: `metrics.queue_depth.set(...)`."""
+    used = {
+        node.func.value.attr
         for folder in ("shared", "stages", "web")
         for file in (ROOT / folder).rglob("*.py")
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
-        and node.func.attr in ("create_counter", "create_gauge", "create_histogram")
-        and isinstance(node.args[0], ast.Constant)
+        and node.func.attr in ("add", "record", "set")
+        and isinstance(node.func.value, ast.Attribute)
+    }
+    families = InstrumentSet.__subclasses__()
+    return {
+        metric.name
+        for family in families
+        for attribute, metric in family.declared.items()
+        if attribute in used
     }
 
 

@@ -301,6 +301,18 @@ async def test_reports_and_search_answer_where_there_is_nothing_yet(place: OpsPl
     }
 
 
+async def test_a_stored_login_is_not_sent_to_another_server(place: OpsPlace, ops: Commands) -> None:
+    name, url = place.bench.name("imap"), "imaps://mail.example.org/lists"
+    login = ("--setting", "username_setting=SOURCE_SECRET_U", "--setting", "password_setting=SOURCE_SECRET_P")
+    assert (await ops("source", "add", name, "--type", "imap", "--url", url, *login)).code == 0
+    refused = await ops("source", "update", name, "--url", "imaps://mail.example.net/lists")
+    assert refused.code == 2
+    assert refused.err.startswith("settings: name username_setting and password_setting again")
+    assert (await ops("source", "show", name, "--json")).json()["url"] == url
+    assert (await ops("source", "update", name, "--url", f"{url}/2024")).code == 0
+    assert (await ops("source", "update", name, "--url", "imaps://mail.example.net/lists", *login)).code == 0
+
+
 async def test_an_archive_and_a_source_are_deleted_with_a_receipt(
     place: OpsPlace, ops: Commands, tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from shared.documents.containers import CONTAINERS
+from shared.pipeline.event_types import SummaryRecheck
 from shared.pipeline.events.catalogue import CATALOGUE
 from shared.pipeline.topology import (
     FAILURES,
@@ -24,6 +25,7 @@ from shared.pipeline.topology import (
 from shared.settings.app import Settings
 from shared.upkeep.requeue.due_document import COLLECTIONS
 from shared.upkeep.requeue.policy import Policy
+from stages.orchestration import ORCHESTRATION
 from tests.support.functions import app_functions
 
 ROOT = Path(__file__).parents[2]
@@ -122,3 +124,11 @@ def test_a_merged_thread_is_not_swept() -> None:
     assert {stage.name: stage.open_condition for stage in SWEPT if stage.open_condition != "true"} == {
         "summarization": "NOT IS_STRING(c.merged_into)"
     }
+
+
+def test_only_orchestration_sends_to_itself_and_it_handles_what_it_sends() -> None:
+    assert {stage.name: stage.internal for stage in STAGES if stage.internal} == {
+        "orchestration": (SummaryRecheck,)
+    }
+    assert set(ORCHESTRATION.internal) == {SummaryRecheck}
+    assert SummaryRecheck.__name__ not in CATALOGUE

@@ -11,7 +11,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.documents.chunks import Chunk
 from shared.pipeline import readiness, runner
-from shared.pipeline.events.data import SummaryComplete
+from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.lifecycle import threads
 from shared.pipeline.retry.event_retries import EventRetries
 from shared.threads import locating, merging

@@ -11,7 +11,7 @@ from shared.clients.cosmos.session import Session
 from shared.core.runtime import Runtime
 from shared.documents.archives import Archive
 from shared.documents.queries.named_query import NamedQuery
-from shared.pipeline.events.data import ArchiveIngested, EventData
+from shared.pipeline.event_types import ArchiveIngested, EventData
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.stage import Stage, StageResult, Work
 from stages.chunking import CHUNKING

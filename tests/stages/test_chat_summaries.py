@@ -13,18 +13,18 @@ from localcloud.httpd import HttpServer, Request, Response, json_response
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import PermanentError
-from shared.core.ids import thread_id
+from shared.core.ids import thread_id, thread_summary_id
 from shared.core.runtime import Runtime
 from shared.documents.locks import Lock
 from shared.documents.summaries import Summary, TokenAccount
 from shared.domain.summaries.citations import verify_stored
 from shared.pipeline.delivery import Delivery
-from shared.pipeline.events.data import SummarizationRequested
+from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.runner import StageRunner
 from shared.summarization.token_budget import StoredBudget
 from stages.registration import delivery_from_sdk
-from stages.summarization import SUMMARIZATION, summary_id
+from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, archive_of, mail, mail_in
 from tests.support.chat_endpoint import Answer, ChatEndpointServer, completion, serving
 from tests.support.clock import with_clock
@@ -146,7 +146,9 @@ async def test_a_turn_whose_holder_is_gone_is_taken_over_when_its_time_is_over(
     async with asking(cloud, bus_service, lambda _: completion(HONEST)) as (place, endpoint):
         await place.take_in(THREAD)
         asked = request()
-        name = f"summary-{summary_id(ROOT, 'v1', asked.data)}"
+        how = asked.data
+        id_ = thread_summary_id(ROOT, "v1", how.prompt_template, how.llm_backend, how.llm_model)
+        name = f"summary-{id_}"
         place.clients = with_clock(place.clients, lambda: place.now)
         gone = Lock(
             created_at=CREATED, id=name, owner="a worker that is gone", expires=place.now.timestamp() + 180

@@ -17,7 +17,7 @@ from shared.embedding.factory import open_embedder
 from shared.embedding.instance import EMBEDDER
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
 from shared.embedding.port import Embedder
-from shared.pipeline.events.data import EmbeddingsGenerated
+from shared.pipeline.event_types import EmbeddingsGenerated
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.archives import archive_removing
 from shared.retrieval.errors import NotFoundError
@@ -195,14 +195,16 @@ async def test_a_chunk_that_is_given_up_does_not_hold_its_thread_back(
 
 
 async def test_the_semantic_strategy_chunks_with_the_real_encoder(
-    cloud: LocalCloud, bus_service: RunningService, encoder: None
+    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
     change_of_subject = (
         "The handshake of TLS 1.3 needs one round trip. The handshake of TLS 1.2 needs two round trips."
         " For lunch we could eat pizza on Tuesday. Pizza is what everybody eats for lunch here."
     )
-    async with mail_in(cloud, bus_service, CHUNKING_STRATEGY="semantic") as place:
+    settings = {"CHUNKING_STRATEGY": "semantic", "CHUNKING_OVERLAP_TOKENS": "0"}
+    async with mail_in(cloud, bus_service, **settings) as place:
+        place.clients.resources.give(EMBEDDER, encoder)
         (prepared,) = await place.take_in(mail(0, body=change_of_subject))
         assert prepared.data.chunking_strategy == "semantic"
-        texts = [chunk["text"] for chunk in await place.stored("chunks")]
-    assert " ".join(texts) == change_of_subject
+        chunks = sorted(await place.stored("chunks"), key=lambda chunk: int(chunk["chunk_index"]))
+    assert " ".join(chunk["text"] for chunk in chunks) == change_of_subject

@@ -18,7 +18,7 @@ from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
 from shared.documents.threads import Thread
 from shared.pipeline.delivery import Delivery
-from shared.pipeline.events.data import EmbeddingsGenerated, SummarizationRequested, SummaryRecheck
+from shared.pipeline.event_types import EmbeddingsGenerated, SummarizationRequested, SummaryRecheck
 from shared.pipeline.events.envelope import Event, parse_event
 from shared.pipeline.runner import StageFailedError, StageRunner
 from shared.pipeline.stage import StageResult, Work

@@ -18,6 +18,7 @@ from shared.core.ids import thread_id
 from shared.core.runtime import Runtime
 from shared.documents.archives import Archive
 from shared.documents.chunks import Chunk
+from shared.documents.containers import read_document
 from shared.documents.locks import Lock
 from shared.documents.messages import Message
 from shared.documents.prepared_message import prepare_message
@@ -26,7 +27,7 @@ from shared.domain.mail.models import Skipped
 from shared.domain.mail.parse import parse_archive
 from shared.ingestion.reader.errors import UnreadableArchiveError
 from shared.pipeline.delivery import Delivery
-from shared.pipeline.events.data import JSONParsed
+from shared.pipeline.event_types import JSONParsed
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.runner import StageFailedError, StageRunner
 from shared.threads.merging import resolve_thread
@@ -201,7 +202,7 @@ async def test_chunks_of_content_that_is_replaced_meanwhile_are_made_again(
     first, last = sorted(VARIANTS[:2], key=variant_of)
     async with mail_in(cloud, bus_service) as place:
         (event,) = await place.run(PARSING, await place.ingest(last))
-        loaded = Message.model_validate({**(await place.stored("messages"))[0], "created_at": place.now})
+        loaded = read_document(Message, (await place.stored("messages"))[0])
         await place.run(PARSING, await place.ingest(first))
         with pytest.raises(MessageReplacedError):
             await check_variants(place.clients, [loaded], Session(event.session))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.pipeline.events.data import SummarizationRequested
+from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events.envelope import Event
 from shared.summarization.digests.refreshing import refresh_due
 from stages.reporting import REPORTING

@@ -19,7 +19,7 @@ from shared.documents.threads import Thread
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.models import ThreadContext
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
-from shared.pipeline.events.data import SummarizationRequested
+from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events.envelope import Event
 from shared.summarization.factory import UnknownBackendError
 from shared.summarization.thread_context import load_context

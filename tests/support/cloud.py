@@ -137,7 +137,7 @@ def _control(service: RunningService, path: str, body: Any) -> Any:
     )
     context = None
     if "ca" in service.addresses:
-        import ssl  # noqa: PLC0415 - only AI Search safe_to_log TLS
+        import ssl  # noqa: PLC0415 - only AI Search speaks TLS
 
         context = ssl.create_default_context(cafile=service.addresses["ca"])
     with urllib.request.urlopen(request, timeout=10, context=context) as answer:

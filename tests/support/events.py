@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from shared.pipeline.events.data import EventData
+from shared.pipeline.event_types import EventData
 from shared.pipeline.events.envelope import Event
 
 __all__ = ["event_of"]

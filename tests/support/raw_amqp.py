@@ -11,7 +11,8 @@ from typing import Any, Self
 from urllib.parse import quote_plus
 
 from localcloud.servicebus.amqp import codec
-from localcloud.servicebus.amqp.codec import NULL, Described
+from localcloud.servicebus.amqp.codec import NULL
+from localcloud.servicebus.amqp.decoding import Described
 from localcloud.servicebus.amqp.performatives import (
     ACCEPTED,
     ATTACH,

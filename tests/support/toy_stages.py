@@ -21,7 +21,7 @@ from shared.core.runtime import Runtime
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
 from shared.pipeline.delivery import Delivery, Settlement
-from shared.pipeline.events.data import ChunksPrepared, JSONParsed
+from shared.pipeline.event_types import ChunksPrepared, JSONParsed
 from shared.pipeline.events.envelope import Event, parse_event
 from shared.pipeline.runner import StageFailedError, StageRunner
 from shared.pipeline.stage import Stage, StageResult, Work

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.documents.base import stored_time
+from shared.core.times import stored_time
 from shared.documents.containers import read_document
 from shared.documents.messages import Message
 from shared.documents.prepared_message import prepare_message

@@ -16,7 +16,7 @@ from shared.ingestion.storing import Stored
 from shared.ingestion.unpacking.errors import ArchiveBombError, ArchiveError, CorruptArchiveError
 from shared.ingestion.uploads import Upload, take_upload
 from shared.pipeline.progress import progress_of
-from shared.retrieval.links import api_of, page_of_archive
+from shared.retrieval.links import api_of, page_of
 from shared.retrieval.listing import ARCHIVES
 from shared.retrieval.parameters import After, Limit, QueryParameters, SourceName
 from shared.retrieval.reports import find_archive
@@ -34,8 +34,6 @@ from web.multipart import form_parts, parameter
 from web.pagination import next_address
 from web.parameters import id_of, parse_query, refuse_unknown
 from web.problems import Problem, answer, json_errors
-
-__all__ = ["blueprint"]
 
 blueprint = func.Blueprint()
 PATH = "/api/archives"
@@ -163,6 +161,6 @@ async def _taken(upload: Upload, connected: Clients) -> Stored:
 
 
 def _shown(archive: Archive) -> dict[str, Any]:
-    links = {"self": api_of("archives", archive.id), "page": page_of_archive(archive.id)}
+    links = {"self": api_of("archives", archive.id), "page": page_of("archives", archive.id)}
     shown = archive.model_dump(mode="json", include=set(ArchiveItem.model_fields))
     return {**shown, "source_url": redacted_url(archive.source_url), "links": links}

@@ -1,17 +1,14 @@
 """Digests over HTTP: have one made at once."""
 
-from datetime import UTC, datetime
-
 import azure.functions as func
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from shared.clients.connections import clients
+from shared.core.ids import report_id
 from shared.domain.summaries.digest_scopes import InvalidScopeError, parse_scope
 from shared.summarization.digests.refreshing import refresh_digest
 from web.api.openapi import documented
 from web.problems import Problem, answer, invalid, json_errors
-
-__all__ = ["blueprint"]
 
 blueprint = func.Blueprint()
 PATH = "api/digests"
@@ -50,9 +47,10 @@ async def refresh_one_digest(req: func.HttpRequest) -> func.HttpResponse:
         raise invalid(error) from None
     except InvalidScopeError as error:
         raise Problem(422, str(error)) from None
-    summary = await refresh_digest(await clients(), scope, datetime.now(UTC))
+    connected = await clients()
+    summary = await refresh_digest(connected, scope, connected.runtime.now())
     if summary is None:
         raise Problem(404, f"{scope.name}: no thread of it has a summary")
-    report = f"rpt-{summary.id}"
+    report = report_id(summary.id)
     links = {"report": f"/api/reports/{report}"}
     return answer(200, {"scope": scope.name, "summary_id": summary.id, "report_id": report, "links": links})

@@ -4,15 +4,13 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.retrieval.drafts import count_draft_mentions, of_draft
-from shared.retrieval.links import api_of, page_of_draft
+from shared.retrieval.links import api_of, page_of
 from shared.retrieval.parameters import PATTERN
 from shared.retrieval.read_models import DraftDetail, DraftItem, DraftList, ReportItem, ThreadItem
 from web.api.openapi import documented
 from web.caching import answer_with
 from web.parameters import draft_named
 from web.problems import json_errors
-
-__all__ = ["blueprint"]
 
 blueprint = func.Blueprint()
 
@@ -50,5 +48,5 @@ def _links(name: str) -> dict[str, str]:
         "self": api_of("drafts", name),
         "reports": f"/api/reports?draft={name}",
         "threads": f"/api/threads?draft={name}",
-        "page": page_of_draft(name),
+        "page": page_of("drafts", name),
     }

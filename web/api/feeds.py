@@ -1,7 +1,6 @@
 """Atom feeds: the latest reports of a list, of a draft, of a thread."""
 
 import re
-from datetime import UTC, datetime
 from urllib.parse import quote, urlsplit
 
 import azure.functions as func
@@ -13,7 +12,7 @@ from shared.documents.reports import Report
 from shared.documents.sources import NAME_PATTERN
 from shared.documents.summaries import Summary
 from shared.publishing.atom import Feed, atom_feed, entry_of
-from shared.retrieval.links import page_of_draft, page_of_report, page_of_source, page_of_thread
+from shared.retrieval.links import page_of
 from shared.retrieval.listing import REPORTS
 from shared.retrieval.parameters import PATTERN
 from shared.retrieval.reports import resolved_thread
@@ -22,8 +21,6 @@ from web.caching import NOT_SNIFFED, answer_of, etag_of
 from web.formatting import bare_subject
 from web.parameters import draft_named, id_of
 from web.problems import Problem, json_errors
-
-__all__ = ["blueprint"]
 
 blueprint = func.Blueprint()
 ENTRIES = 50
@@ -39,7 +36,7 @@ async def feed_of_source(req: func.HttpRequest) -> func.HttpResponse:
     name = req.route_params["name"]
     if not re.fullmatch(NAME_PATTERN, name):
         raise Problem(404, "There is no list with this name.")
-    feed = Feed("source", name, f"What was agreed on {name}", _own(req), page_of_source(name))
+    feed = Feed("source", name, f"What was agreed on {name}", _own(req), page_of("sources", name))
     return await _answer(req, feed, {"source": name})
 
 
@@ -50,7 +47,7 @@ async def feed_of_source(req: func.HttpRequest) -> func.HttpResponse:
 async def feed_of_draft(req: func.HttpRequest) -> func.HttpResponse:
     """The latest reports that are about a draft or RFC, in any version."""
     name = draft_named(req)
-    feed = Feed("draft", name, f"What was said of {name}", _own(req), page_of_draft(name))
+    feed = Feed("draft", name, f"What was said of {name}", _own(req), page_of("drafts", name))
     return await _answer(req, feed, {"draft": name})
 
 
@@ -62,7 +59,7 @@ async def feed_of_thread(req: func.HttpRequest) -> func.HttpResponse:
     """A thread's report: one entry, updated whenever the thread has grown and was summarised anew."""
     thread = await resolved_thread(await clients(), id_of(req, "id", HASH_ID, "thread"))
     title = bare_subject(thread.subject) or "A thread without a subject"
-    feed = Feed("thread", thread.id, title, _own(req), page_of_thread(thread.id))
+    feed = Feed("thread", thread.id, title, _own(req), page_of("threads", thread.id))
     return await _answer(req, feed, {"thread": thread.id, "type": "thread"})
 
 
@@ -71,10 +68,11 @@ async def _answer(req: func.HttpRequest, feed: Feed, filters: dict[str, object])
     page = await REPORTS.page(connected.store, filters={**filters, "current": True}, size=ENTRIES)
     summaries = await _summaries(connected, page.items)
     entries = [
-        entry_of(report, summaries.get(report.summary_id), page_of_report(report.id)) for report in page.items
+        entry_of(report, summaries.get(report.summary_id), page_of("reports", report.id))
+        for report in page.items
     ]
     origin = connected.settings.PUBLIC_URL or _origin(req)
-    body = atom_feed(feed, entries, origin, datetime.now(UTC))
+    body = atom_feed(feed, entries, origin, connected.runtime.now())
     # An empty feed holds the time of the request, so its content would give a new ETag every time.
     etag = None if entries else etag_of(feed.self_path.encode())
     return answer_of(req, body, ATOM, headers=NOT_SNIFFED, etag=etag)

@@ -1,12 +1,11 @@
 """Is the app alive and configured? For probes and for people."""
 
-import json
-
 import azure.functions as func
 
 from shared.settings.app import SettingsError, load_settings
 from web.api.ingestion_schemas import Health
 from web.api.openapi import documented
+from web.problems import answer
 
 blueprint = func.Blueprint()
 
@@ -18,9 +17,5 @@ def health(req: func.HttpRequest) -> func.HttpResponse:  # noqa: ARG001 - the bi
     try:
         load_settings()
     except SettingsError as error:
-        return _answer(503, {"status": "misconfigured", "problems": str(error).splitlines()})
-    return _answer(200, {"status": "ok"})
-
-
-def _answer(status: int, body: dict[str, object]) -> func.HttpResponse:
-    return func.HttpResponse(json.dumps(body), status_code=status, mimetype="application/json")
+        return answer(503, {"status": "misconfigured", "problems": str(error).splitlines()})
+    return answer(200, {"status": "ok"})

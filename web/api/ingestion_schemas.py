@@ -2,35 +2,15 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import Field, RootModel
 
 from shared.documents.archives import ArchiveStatus
 from shared.documents.base import UtcTime
 from shared.documents.operations import FetchedArchive, OperationStatus, RefusedFile
-
-__all__ = [
-    "ArchiveDetail",
-    "ArchiveItem",
-    "ArchiveList",
-    "ArchiveUploaded",
-    "Health",
-    "OperationAccepted",
-    "OperationDetail",
-    "OperationShown",
-    "PublicSource",
-    "RemovalDetail",
-    "SourceDeleted",
-    "SourceItem",
-    "SourceList",
-    "SourceShown",
-]
+from shared.retrieval.read_models import ReadModel
 
 
-class _Shape(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class ArchiveItem(_Shape):
+class ArchiveItem(ReadModel):
     archive_id: str
     file_hash: str
     file_size_bytes: int
@@ -46,7 +26,7 @@ class ArchiveItem(_Shape):
     file_path: str
     status: ArchiveStatus
     created_at: UtcTime
-    attemptCount: int  # noqa: N815 - the specification's names
+    attemptCount: int  # noqa: N815 - the requirements' names
     lastAttemptTime: UtcTime | None  # noqa: N815
     lastError: str | None  # noqa: N815
     links: dict[str, str]
@@ -57,7 +37,7 @@ class ArchiveUploaded(ArchiveItem):
     announced: bool
 
 
-class ProgressOfStage(_Shape):
+class ProgressOfStage(ReadModel):
     name: str
     unit: str
     done: int
@@ -65,7 +45,7 @@ class ProgressOfStage(_Shape):
     failed: int
 
 
-class ArchiveProgressDetail(_Shape):
+class ArchiveProgressDetail(ReadModel):
     complete: bool
     failed: bool
     percent: int = Field(ge=0, le=100)
@@ -80,12 +60,12 @@ class ArchiveDetail(ArchiveItem):
     progress: ArchiveProgressDetail
 
 
-class ArchiveList(_Shape):
+class ArchiveList(ReadModel):
     items: list[ArchiveItem]
     next: str | None
 
 
-class SourceItem(_Shape):
+class SourceItem(ReadModel):
     name: str
     schema_version: str
     created_at: UtcTime
@@ -104,7 +84,7 @@ class SourceItem(_Shape):
     links: dict[str, str]
 
 
-class PublicSource(_Shape):
+class PublicSource(ReadModel):
     """A source as a reader sees it."""
 
     name: str
@@ -120,25 +100,25 @@ class SourceShown(RootModel[SourceItem | PublicSource]):
     """All of it for an operator, else what is public."""
 
 
-class SourceList(_Shape):
+class SourceList(ReadModel):
     items: list[SourceItem | PublicSource]
     next: str | None
 
 
-class SourceDeleted(_Shape):
+class SourceDeleted(ReadModel):
     name: str
     deleted: bool
     cascade: bool
     detail: str
 
 
-class OperationAccepted(_Shape):
+class OperationAccepted(ReadModel):
     operation_id: str
     already_running: bool
     links: dict[str, str]
 
 
-class OperationDetail(_Shape):
+class OperationDetail(ReadModel):
     id: str
     created_at: UtcTime
     source: str
@@ -152,7 +132,7 @@ class OperationDetail(_Shape):
     links: dict[str, str]
 
 
-class RemovalDetail(_Shape):
+class RemovalDetail(ReadModel):
     """A deletion; when it is done, `counts` is its receipt."""
 
     id: str
@@ -175,6 +155,6 @@ class OperationShown(RootModel[OperationDetail | RemovalDetail]):
     """A fetch, or a deletion."""
 
 
-class Health(_Shape):
+class Health(ReadModel):
     status: str
     problems: list[str] | None = None

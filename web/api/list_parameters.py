@@ -20,8 +20,6 @@ from shared.retrieval.parameters import (
     stored_period,
 )
 
-__all__ = ["ReportsAsked", "ThreadsAsked"]
-
 Order = Literal["-published_at", "published_at", "-last_message_date", "last_message_date"]
 
 

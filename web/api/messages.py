@@ -16,8 +16,6 @@ from web.pagination import next_address
 from web.parameters import id_of, parse_query
 from web.problems import bad_parameter, json_errors
 
-__all__ = ["blueprint"]
-
 blueprint = func.Blueprint()
 # Mail is untrusted: it is served as a text file to save, which no browser may interpret as anything else.
 AS_TEXT = {

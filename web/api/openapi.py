@@ -15,8 +15,6 @@ from shared.retrieval.parameters import QueryParameters
 from web.caching import answer_of
 from web.problems import json_errors
 
-__all__ = ["OPERATIONS", "Described", "blueprint", "document", "documented"]
-
 blueprint = func.Blueprint()
 JSON = "application/json"
 PROBLEM = "application/problem+json"

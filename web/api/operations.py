@@ -1,6 +1,5 @@
 """Operations over HTTP: accepted here, done by a queue's function, and followed at their address."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 import azure.functions as func
@@ -8,6 +7,7 @@ from pydantic import BaseModel
 
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
+from shared.core.ids import OPERATION_ID
 from shared.documents.operations import Operation
 from shared.documents.removals import Removal
 from shared.retrieval.links import api_of
@@ -18,10 +18,7 @@ from web.caching import answer_json
 from web.parameters import checked_id
 from web.problems import Problem, answer, json_errors
 
-__all__ = ["accept_removal", "accepted", "blueprint"]
-
 blueprint = func.Blueprint()
-ID = r"^[0-9a-f]{32}$"
 
 
 def accepted(operation_id: str, *, already_running: bool) -> func.HttpResponse:
@@ -32,7 +29,7 @@ def accepted(operation_id: str, *, already_running: bool) -> func.HttpResponse:
 
 
 async def accept_removal(connected: Clients, kind: str, target: str) -> func.HttpResponse:
-    now = datetime.now(UTC)
+    now = connected.runtime.now()
     removal = await request_removal(connected, kind, target, requested_by="api", now=now)
     if removal is None:
         raise Problem(404, f"There is no {kind} {target!r}.")
@@ -41,12 +38,12 @@ async def accept_removal(connected: Clients, kind: str, target: str) -> func.Htt
 
 @blueprint.function_name("operations_get")
 @blueprint.route(route="api/operations/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented("GET", "api/operations/{id}", {200: OperationShown}, ids={"id": ID})
+@documented("GET", "api/operations/{id}", {200: OperationShown}, ids={"id": OPERATION_ID})
 @json_errors
 async def get_operation(req: func.HttpRequest) -> func.HttpResponse:
     """What became of a fetch or a deletion that was asked for."""
     what = "operation with this id; they are kept for a week"
-    id_, store = checked_id(req.route_params["id"], ID, what), (await clients()).store
+    id_, store = checked_id(req.route_params["id"], OPERATION_ID, what), (await clients()).store
     operation = await store.find(Operation, id_, id_, Session())
     if operation is not None:
         links = {"source": api_of("sources", operation.source)}

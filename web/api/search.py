@@ -20,8 +20,6 @@ from web.caching import answer_with
 from web.parameters import parse_query
 from web.problems import json_errors
 
-__all__ = ["blueprint"]
-
 blueprint = func.Blueprint()
 
 

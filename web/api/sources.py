@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 import azure.functions as func
@@ -41,8 +40,6 @@ from web.pagination import next_address
 from web.parameters import parse_query
 from web.problems import Problem, answer, bad_field, json_errors
 
-__all__ = ["blueprint"]
-
 blueprint = func.Blueprint()
 PATH = "/api/sources"
 PLACE, ONE = "api/sources", "api/sources/{name}"
@@ -72,7 +69,7 @@ async def create_source(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
     definition = _checked(_body(req), connected)
     session = Session()
-    source = source_of(definition, datetime.now(UTC))
+    source = source_of(definition, connected.runtime.now())
     if not await connected.store.create(source, session):
         raise Problem(409, f"There is a source named {definition.name!r} already.")
     created = await connected.store.read(Source, source.id, source.id, session)
@@ -123,10 +120,9 @@ async def update_source(req: func.HttpRequest) -> func.HttpResponse:
     for _ in range(MAX_WRITE_ATTEMPTS):
         source = await _found(req, connected)
         _check_match(req, source)
-        now = datetime.now(UTC)
         definition = _checked(_merged(req, source), connected)
         _check_login(req, source, definition)
-        updated = updated_source(source, definition, now)
+        updated = updated_source(source, definition, connected.runtime.now())
         stored = await connected.store.replace(updated, Session())
         if stored is not Conflict.CONFLICT:
             return answer(200, _shown(stored), ETag=stored.etag or "")
@@ -167,7 +163,8 @@ async def trigger_source(req: func.HttpRequest) -> func.HttpResponse:
         source = await _found(req, connected)
         if source.source_type == SourceType.UPLOAD:
             raise Problem(409, "This source takes uploads and has nothing to fetch: use POST /api/archives.")
-        requested = await request_fetch(source, connected, requested_by="trigger", now=datetime.now(UTC))
+        now = connected.runtime.now()
+        requested = await request_fetch(source, connected, requested_by="trigger", now=now)
         if isinstance(requested, Requested):
             return accepted(requested.operation_id, already_running=not requested.is_new)
     raise Problem(409, CHANGED)

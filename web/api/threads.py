@@ -26,8 +26,6 @@ from web.pagination import next_address
 from web.parameters import id_of, parse_query
 from web.problems import json_errors
 
-__all__ = ["blueprint"]
-
 blueprint = func.Blueprint()
 PATH = "/api/threads"
 

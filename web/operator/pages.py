@@ -7,6 +7,7 @@ from urllib.parse import parse_qs
 import azure.functions as func
 
 from shared.clients.connections import Clients, clients
+from shared.core.ids import AUDIT_ID, CAUSE_ID
 from shared.upkeep.audit import Actor
 from shared.upkeep.deadletters.background import request_requeue
 from web.access import Visitor, allowed_form, cookie_header, enter, visitor
@@ -14,14 +15,10 @@ from web.operator.view import running_on, view_of
 from web.problems import Problem
 from web.rendering import html_errors, show
 
-__all__ = ["blueprint"]
-
 blueprint = func.Blueprint()
 PATH = "/operator"
 NEVER_KEPT = {"Cache-Control": "no-store"}
 LARGEST_FORM = 4096
-GROUP = re.compile(r"[0-9a-f]{8}")
-OPERATION = re.compile(r"[0-9]{8}-[0-9a-f]{8}")
 CLOSED = "This page is closed: set OPERATOR_KEY, or give an account the role operator (docs/operations.md)."
 UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 WRONG_FORM = "The form is too old, or was not sent from this page. Load the page again, and repeat."
@@ -47,7 +44,7 @@ async def operator_page(req: func.HttpRequest) -> func.HttpResponse:
         view=view,
         running=running,
         span=_span,
-        asked=asked if OPERATION.fullmatch(asked) else None,
+        asked=asked if re.fullmatch(AUDIT_ID, asked) else None,
     )
 
 
@@ -78,7 +75,7 @@ async def operator_requeue(req: func.HttpRequest) -> func.HttpResponse:
     connected, form = await clients(), _form(req)
     who = _checked(req, connected, form)
     wanted = form.get("group", "")
-    if not GROUP.fullmatch(wanted):
+    if not re.fullmatch(CAUSE_ID, wanted):
         raise Problem(422, "group: must be a group's id")
     view = await view_of(connected, fresh=True)
     group = next((found for found in view.groups if found.id == wanted), None)

@@ -12,8 +12,6 @@ from shared.upkeep.deadletters.groups import Group, diagnosed_letters, group_let
 from shared.upkeep.oversight.status import DocumentsStatus, StageStatus, SystemStatus, read_status
 from shared.upkeep.oversight.stuck_documents import StuckDocument, failed_documents, stuck_documents
 
-__all__ = ["View", "running_on", "view_of"]
-
 FRESH_SECONDS = 3.0
 LETTERS_A_QUEUE = 5000  # read at most: more do not change what an operator has to do
 SHOWN_DOCUMENTS = 20

@@ -3,17 +3,12 @@
 import azure.functions as func
 
 from shared.clients.connections import clients
-from shared.clients.cosmos.session import Session
 from shared.core.ids import HASH_ID
-from shared.documents.archives import Archive
-from shared.documents.containers import read_document
-from shared.documents.queries.archives import LATEST_ARCHIVES
 from shared.pipeline.progress import progress_of
+from shared.retrieval.latest import latest_archives
 from shared.retrieval.reports import find_archive
 from web.parameters import id_of
 from web.rendering import html_errors, show
-
-__all__ = ["blueprint"]
 
 blueprint = func.Blueprint()
 
@@ -22,9 +17,7 @@ blueprint = func.Blueprint()
 @blueprint.route(route="archives", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def archives_page(req: func.HttpRequest) -> func.HttpResponse:
-    store = (await clients()).store
-    found = [read_document(Archive, row) async for row in store.query(LATEST_ARCHIVES, Session())]
-    return show(req, "pages/archives.html", archives=found)
+    return show(req, "pages/archives.html", archives=await latest_archives(await clients()))
 
 
 @blueprint.function_name("page_archive")

@@ -8,8 +8,6 @@ from shared.retrieval.drafts import count_draft_mentions, of_draft
 from web.parameters import draft_named
 from web.rendering import html_errors, show
 
-__all__ = ["blueprint"]
-
 blueprint = func.Blueprint()
 
 

@@ -9,8 +9,6 @@ from shared.domain.consensus.models import ConsensusType
 from shared.retrieval.latest import latest_digests, latest_reports, source_names
 from web.rendering import html_errors, show
 
-__all__ = ["blueprint"]
-
 blueprint = func.Blueprint()
 LATELY = 60
 SHOWN = 12

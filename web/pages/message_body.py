@@ -14,8 +14,6 @@ from shared.domain.mail.models import Segment, SegmentKind
 from shared.domain.mail.normalize import NormalizedBody
 from shared.domain.summaries.models import Citation
 
-__all__ = ["Block", "TextMark", "TextRun", "body_blocks", "is_cut", "marks_of_citation", "marks_of_stance"]
-
 MOST_CHARS = 60_000  # of one message on a page; the rest is in the raw message
 WRAPPED = 45  # longer lines were wrapped by a mail client, so they flow as prose
 _LAID_OUT = re.compile(r"^(?: {2,}|\t)|\S {3,}\S|^[|+]|[-=_*~]{6,}", re.MULTILINE)

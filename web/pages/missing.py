@@ -5,8 +5,6 @@ import azure.functions as func
 from web.problems import Problem
 from web.rendering import problem_page
 
-__all__ = ["blueprint"]
-
 blueprint = func.Blueprint()
 
 

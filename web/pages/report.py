@@ -12,8 +12,6 @@ from web.pages.summary_view import CitedClaim, ShownSummary, shown_summary
 from web.parameters import id_of
 from web.rendering import html_errors, show
 
-__all__ = ["blueprint"]
-
 blueprint = func.Blueprint()
 
 

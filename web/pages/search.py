@@ -12,8 +12,6 @@ from shared.retrieval.search import DEEPEST, SearchAsked, SearchResult, as_param
 from web.parameters import parse_query
 from web.rendering import html_errors, show
 
-__all__ = ["blueprint"]
-
 blueprint = func.Blueprint()
 FACETS = {"source": "List", "sender": "Sender", "draft": "Draft or RFC", "year": "Year"}
 FIELDS = {"source": "source", "sender": "sender", "draft_mentions": "draft"}

@@ -7,19 +7,13 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.clients.cosmos.session import Session
-from shared.documents.archives import Archive
-from shared.documents.containers import read_document
-from shared.documents.queries.archives import LATEST_ARCHIVES_OF_SOURCE
-from shared.documents.queries.sources import DEFINED_SOURCES
 from shared.documents.sources import NAME_PATTERN, Source
-from shared.retrieval.latest import latest_digests, source_names
+from shared.retrieval.latest import defined_sources, latest_archives_of_source, latest_digests, source_names
 from shared.retrieval.listing import THREADS
 from web.access import is_operator
 from web.pagination import next_address
 from web.problems import Problem
 from web.rendering import html_errors, show
-
-__all__ = ["blueprint"]
 
 blueprint = func.Blueprint()
 A_PAGE = 40
@@ -30,11 +24,8 @@ A_PAGE = 40
 @html_errors
 async def sources_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
-    names = await source_names(connected)
-    defined = {
-        row["id"]: read_document(Source, row)
-        async for row in connected.store.query(DEFINED_SOURCES, Session())
-    }
+    names, sources = await asyncio.gather(source_names(connected), defined_sources(connected))
+    defined = {source.name: source for source in sources}
     rows = [(name, defined.get(name)) for name in sorted({*names, *defined})]
     return show(req, "pages/sources.html", rows=rows, operator=is_operator(req, connected.settings))
 
@@ -49,7 +40,7 @@ async def source_page(req: func.HttpRequest) -> func.HttpResponse:
     threads, digests, archives, source = await asyncio.gather(
         THREADS.page(connected.store, filters={"source": name}, after=req.params.get("after"), size=A_PAGE),
         latest_digests(connected, 8, source=name),
-        _archives(name),
+        latest_archives_of_source(connected, name),
         connected.store.find(Source, name, name, Session()),
     )
     if not threads.items and not archives and source is None:
@@ -65,8 +56,3 @@ async def source_page(req: func.HttpRequest) -> func.HttpResponse:
         digests=digests,
         archives=archives,
     )
-
-
-async def _archives(name: str) -> list[Archive]:
-    rows = (await clients()).store.query(LATEST_ARCHIVES_OF_SOURCE, Session(), source=name)
-    return [read_document(Archive, row) async for row in rows]

@@ -8,8 +8,6 @@ from shared.documents.summaries import Summary, SummaryClaim
 from shared.domain.summaries.models import Citation, Section
 from web.formatting import STANCES, stance_shares
 
-__all__ = ["CitedClaim", "Footnote", "Person", "ShownSummary", "shown_summary"]
-
 HEADINGS = {
     Section.AGREED.value: "In support",
     Section.DISSENT.value: "Objections",

@@ -11,13 +11,11 @@ from shared.core.ids import HASH_ID, REPORT_ID
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
-from shared.retrieval.links import page_of_thread
+from shared.retrieval.links import page_of
 from shared.retrieval.reports import cited_chunks, find_by_id, messages_of, resolved_thread, summary_of
 from web.pages.thread_view import ThreadPageData, thread_values
 from web.parameters import checked_id, id_of
 from web.rendering import html_errors, show
-
-__all__ = ["blueprint"]
 
 blueprint = func.Blueprint()
 
@@ -30,7 +28,7 @@ async def thread_page(req: func.HttpRequest) -> func.HttpResponse:
     thread = await resolved_thread(connected, id_)
     if thread.id != id_:
         asked = f"?{urlencode(dict(req.params))}" if req.params else ""
-        return func.HttpResponse(status_code=301, headers={"Location": page_of_thread(thread.id) + asked})
+        return func.HttpResponse(status_code=301, headers={"Location": page_of("threads", thread.id) + asked})
     messages, (summary, report) = await asyncio.gather(
         messages_of(connected, thread.id), _summary(req, connected, thread)
     )

@@ -12,12 +12,10 @@ from shared.documents.reports import Report
 from shared.documents.summaries import Summary, SummaryStance
 from shared.documents.threads import Thread
 from shared.retrieval.conversation import Placed, in_reading_order
-from shared.retrieval.links import page_of_thread
+from shared.retrieval.links import page_of
 from web.pages.message_body import Block, TextMark, body_blocks, is_cut, marks_of_citation, marks_of_stance
 from web.pages.summary_view import ShownSummary, shown_summary
 from web.problems import bad_parameter
-
-__all__ = ["MESSAGES_A_PAGE", "ThreadPageData", "thread_values"]
 
 MESSAGES_A_PAGE = 400
 DEEPEST = 8  # replies below this depth are not indented further
@@ -60,15 +58,15 @@ class Pages:
     """A thread's messages in pages; most have one."""
 
     number: int
-    page_of: Mapping[str, int]  # by message
+    page_numbers: Mapping[str, int]  # by message
 
     @property
     def count(self) -> int:
-        return max(self.page_of.values(), default=1)
+        return max(self.page_numbers.values(), default=1)
 
     def address(self, message_key: str | None, anchor: str) -> str | None:
         """Of an anchor in a message: on this page, or on another."""
-        page = self.page_of.get(message_key or "")
+        page = self.page_numbers.get(message_key or "")
         if page is None:
             return None
         return f"#{anchor}" if page == self.number else f"?at={message_key}#{anchor}"
@@ -80,8 +78,8 @@ class Pages:
 def thread_values(reading: ThreadPageData, *, at: str | None = None, page: str = "1") -> dict[str, Any]:
     """The template's values for the page that holds message `at`, or for the page of this number."""
     thread, placed = reading.thread, in_reading_order(reading.messages)
-    page_of = {reply.message.id: 1 + index // MESSAGES_A_PAGE for index, reply in enumerate(placed)}
-    pages = _pages(page_of, at, page)
+    page_numbers = {reply.message.id: 1 + index // MESSAGES_A_PAGE for index, reply in enumerate(placed)}
+    pages = _pages(page_numbers, at, page)
     waits = thread.status is ProcessingStatus.PENDING
     return {
         "thread": thread,
@@ -96,18 +94,18 @@ def thread_values(reading: ThreadPageData, *, at: str | None = None, page: str =
         "grows": waits and thread.summary_id is not None,
         "waiting": waits and thread.summary_id is None,
         "failed": thread.status is ProcessingStatus.FAILED_MAX_RETRIES,
-        "whole_thread": page_of_thread(thread.id),
+        "whole_thread": page_of("threads", thread.id),
         "address_of": lambda message: pages.address(message.id, f"m-{message.id}"),
     }
 
 
-def _pages(page_of: Mapping[str, int], at: str | None, page: str) -> Pages:
-    count = max(page_of.values(), default=1)
-    if at is not None and at in page_of:
-        return Pages(page_of[at], page_of)
+def _pages(page_numbers: Mapping[str, int], at: str | None, page: str) -> Pages:
+    count = max(page_numbers.values(), default=1)
+    if at is not None and at in page_numbers:
+        return Pages(page_numbers[at], page_numbers)
     if not (re.fullmatch(r"[0-9]{1,6}", page) and 1 <= int(page) <= count):
         raise bad_parameter("page", f"must be a number from 1 to {count}")
-    return Pages(int(page), page_of)
+    return Pages(int(page), page_numbers)
 
 
 def _shown(summary: Summary, pages: Pages) -> ShownSummary:

@@ -8,7 +8,8 @@ import logging
 from typing import Protocol, cast
 
 from localcloud.servicebus.amqp import codec
-from localcloud.servicebus.amqp.codec import NULL, DecodeError
+from localcloud.servicebus.amqp.codec import NULL
+from localcloud.servicebus.amqp.decoding import DecodeError
 from localcloud.servicebus.amqp.links import IncomingLink, Link, OutgoingLink
 from localcloud.servicebus.amqp.performatives import (
     AMQP_FRAME,
@@ -39,8 +40,6 @@ from localcloud.servicebus.amqp.performatives import (
 from localcloud.servicebus.amqp.session import Session
 from localcloud.servicebus.auth import AccessKey
 from localcloud.servicebus.errors import BrokerError, DecodeFailed, NotAllowed, QuotaExceeded
-
-__all__ = ["Connection", "FramingError", "Host"]
 
 log = logging.getLogger(__name__)
 

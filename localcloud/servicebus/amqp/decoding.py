@@ -8,17 +8,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 from uuid import UUID
 
-__all__ = [
-    "DecodeError",
-    "Described",
-    "Symbol",
-    "decode",
-    "encoded_items",
-    "encoded_map",
-    "is_simple",
-    "skip",
-]
-
 MAX_DEPTH = 24
 # Elements of a zero-width type take no bytes, so the size of an array does not bound their number.
 MAX_EMPTY_ELEMENTS = 1024

@@ -7,18 +7,6 @@ from localcloud.servicebus.amqp.performatives import Attach, Flow, Transfer
 if TYPE_CHECKING:
     from localcloud.servicebus.amqp.session import Session
 
-__all__ = [
-    "INCOMING_CREDIT",
-    "MAX_TRANSFER_BYTES",
-    "SERIAL_NUMBERS",
-    "Endpoint",
-    "IncomingLink",
-    "Link",
-    "Outcome",
-    "OutgoingLink",
-    "remaining_grant",
-]
-
 INCOMING_CREDIT = 1000  # granted to a sender, and again when half of it is used
 MAX_TRANSFER_BYTES = 256 * 1024  # the Standard tier's limit for a message, a batch or a request
 SERIAL_NUMBERS = 2**32  # the modulus of ids and counts (AMQP 1.0, 2.8.10)

@@ -4,34 +4,8 @@ import struct
 from typing import Any, NamedTuple
 
 from localcloud.servicebus.amqp import codec
-from localcloud.servicebus.amqp.codec import FALSE, NULL, TRUE, DecodeError
-
-__all__ = [
-    "ACCEPTED",
-    "AMQP_FRAME",
-    "FRAME_HEADER",
-    "SASL_FRAME",
-    "TRANSFER_OVERHEAD",
-    "Attach",
-    "Begin",
-    "Close",
-    "Detach",
-    "Disposition",
-    "End",
-    "Flow",
-    "Open",
-    "Performative",
-    "SaslInit",
-    "Transfer",
-    "encode_continuation",
-    "encode_disposition",
-    "encode_error",
-    "encode_frame",
-    "encode_performative",
-    "encode_transfer",
-    "parse_performative",
-    "parse_plain_transfer",
-]
+from localcloud.servicebus.amqp.codec import FALSE, NULL, TRUE
+from localcloud.servicebus.amqp.decoding import DecodeError
 
 AMQP_FRAME, SASL_FRAME = 0, 1  # frame types
 

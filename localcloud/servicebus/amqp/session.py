@@ -40,8 +40,6 @@ from localcloud.servicebus.errors import BrokerError, NotAllowed, QuotaExceeded
 if TYPE_CHECKING:
     from localcloud.servicebus.amqp.connection import Connection
 
-__all__ = ["HANDLE_MAX", "Session"]
-
 HANDLE_MAX = 255
 INCOMING_WINDOW = 5000  # in transfers; renewed when half of it is used
 OUTGOING_WINDOW = 5000  # only announced: nothing is kept for a resend

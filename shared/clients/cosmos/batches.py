@@ -8,8 +8,6 @@ from typing import Any, Protocol, TypeVar
 from shared.core.json_size import json_bytes_at_most
 from shared.documents.containers import document_class
 
-__all__ = ["Patch", "RawDocument", "Storable", "by_partition", "in_batches"]
-
 MAX_OPERATIONS = 100
 MAX_BYTES = 1_000_000  # half of Cosmos DB's limit, and no body that blocks the event loop for long
 MAX_PATCH_OPERATIONS = 10

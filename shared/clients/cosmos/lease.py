@@ -1,4 +1,8 @@
-"""A lock in Cosmos DB: one worker at a time, renewed while it is held, free when its holder is gone."""
+"""A lease in Cosmos DB: one worker at a time, across processes.
+
+The holder renews it while it works. A holder that dies renews nothing, so the lease expires and another
+worker takes it. All writes are conditional on the ETag: of two workers that try at once, one succeeds.
+"""
 
 import asyncio
 import logging
@@ -12,8 +16,6 @@ from shared.clients.cosmos.store import Conflict, Store
 from shared.core.errors import TransientError
 from shared.core.runtime import Runtime
 from shared.documents.locks import Lock
-
-__all__ = ["THREADING", "Lease", "LeaseTakenError"]
 
 log = logging.getLogger(__name__)
 THREADING = "threading"  # held by who adds messages to threads, or takes some out

@@ -7,8 +7,6 @@ in events, and is passed on every read: so a stage always sees what the event th
 
 from collections.abc import Mapping
 
-__all__ = ["Session", "merge_tokens"]
-
 
 def merge_tokens(*tokens: str) -> str:
     """One token that demands all that the given ones do."""

@@ -1,7 +1,8 @@
-"""Cosmos DB, thin over the SDK: documents in and out as models, and a session on every call.
+"""Cosmos DB, thin over the SDK: documents in and out as models, and a session token on every call.
 
-The session goes in with each read and comes out of each write, so a stage sees what it was told of, and the
-events that it publishes carry what it wrote.
+Session consistency across processes: an event carries the tokens of the writes that it announces. The stage
+that receives it reads with them, so it sees those writes, or gets an error that counts as a race and is
+retried. Its own writes add their tokens to the session, which its events carry on.
 """
 
 import logging
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from azure.cosmos.aio import ContainerProxy, DatabaseProxy
 else:
     cosmos = lazy("azure.cosmos.exceptions")
-
-__all__ = ["Conflict", "Store"]
 
 log = logging.getLogger(__name__)
 Model = TypeVar("Model", bound=Document)
@@ -195,7 +194,7 @@ class Store:
             return ("create" if stored["id"] in new else "upsert", (stored,))
 
         await gather_limited(
-            self._batch(container, partition, [operation(each) for each in batch], session)
+            self._batch(container, partition, [operation(document) for document in batch], session)
             for (container, partition), group in by_partition(documents).items()
             for batch in in_batches(group)
         )
@@ -205,7 +204,7 @@ class Store:
 
         A batch is written whole or not at all: after a conflict, some are written and others are not.
         """
-        etags = {each.id: each.etag for each in documents}
+        etags = {document.id: document.etag for document in documents}
 
         def operation(stored: dict[str, Any]) -> tuple[Any, ...]:
             id_ = stored["id"]
@@ -214,7 +213,7 @@ class Store:
             return ("replace", (id_, stored), {"if_match_etag": etags[id_]})
 
         conflicts = await gather_limited(
-            self._conflicts(container, partition, [operation(each) for each in batch], session)
+            self._conflicts(container, partition, [operation(document) for document in batch], session)
             for (container, partition), group in by_partition(documents).items()
             for batch in in_batches(group)
         )
@@ -337,7 +336,9 @@ class Store:
         """Create a batch; when some are there already, find out which, and create the rest."""
         while batch:
             try:
-                await self._batch(container, partition, [("create", (each,)) for each in batch], session)
+                await self._batch(
+                    container, partition, [("create", (document,)) for document in batch], session
+                )
             except cosmos.CosmosBatchOperationError as error:
                 if error.status_code != HTTP_CONFLICT:
                     raise
@@ -345,7 +346,7 @@ class Store:
                 batch.pop(error.error_index)
                 batch = await self._without_existing(container, partition, batch, session)
             else:
-                return {each["id"] for each in batch}
+                return {document["id"] for document in batch}
         return set()
 
     async def _without_existing(
@@ -355,11 +356,11 @@ class Store:
             return batch
         async with self._calls.measured("read_many"):
             stored = await self._container(container).read_items(
-                [(each["id"], partition) for each in batch], session_token=session.token(container)
+                [(document["id"], partition) for document in batch], session_token=session.token(container)
             )
-        existing = {each["id"] for each in stored}
+        existing = {document["id"] for document in stored}
         log.debug("%d documents in %s already exist, skipping", len(existing), container)
-        return [each for each in batch if each["id"] not in existing]
+        return [document for document in batch if document["id"] not in existing]
 
     async def _patching(self, container: str, partition: str, batch: list[Patch], session: Session) -> None:
         operations: list[tuple[Any, ...]] = [("patch", (patch.id, patch.operations())) for patch in batch]

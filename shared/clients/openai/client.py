@@ -29,8 +29,6 @@ else:
     openai = lazy("openai")
     identity_aio = lazy("azure.identity.aio")
 
-__all__ = ["Endpoint", "InvalidEndpointError", "OpenAIClient", "open_client"]
-
 TokenProvider = Callable[[], Awaitable[str]]
 AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 MAX_ANSWER_BYTES = 1024 * 1024

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 else:
     openai = lazy("openai")
 
-__all__ = ["CHAT", "EMBEDDING", "OpenAIService", "as_pipeline_error"]
-
 # A role assignment takes minutes to reach the service; see shared/clients/classify.py.
 _TRANSIENT = frozenset({401, 403, 408, 409, 425, 429})
 _SERVER_ERROR = 500

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from shared.core.errors import PermanentError
 
-__all__ = ["ChatPort", "ChatRefusedError", "Completion", "CompletionOptions", "EmbeddingPort"]
-
 
 class ChatRefusedError(PermanentError):
     """The endpoint refuses this request, and would refuse it again."""

@@ -1,4 +1,4 @@
-"""The index `message_embeddings`: the payload of the specification, each field with what it is for."""
+"""The index `message_embeddings`: the payload that R-212 lists, each field with what it is for."""
 
 from azure.search.documents.indexes.models import (
     HnswAlgorithmConfiguration,
@@ -11,8 +11,6 @@ from azure.search.documents.indexes.models import (
 )
 
 from shared.clients.search.names import VECTOR_FIELD
-
-__all__ = ["index_definition"]
 
 _ALGORITHM = "by-similarity"
 _PROFILE = "embedding"

@@ -4,8 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["FACETS", "Facet", "FacetValue", "facet_options", "read_facets"]
-
 # The fields that the index counts; a date is counted by interval.
 FACETS = ("source", "sender", "draft_mentions", "date")
 INTERVALS = ("day", "week", "month", "quarter", "year")
@@ -40,11 +38,11 @@ class FacetValue:
 
 
 def facet_options(facets: Iterable[Facet | str]) -> list[str]:
-    return [(Facet(each) if isinstance(each, str) else each).option() for each in facets]
+    return [(Facet(facet) if isinstance(facet, str) else facet).option() for facet in facets]
 
 
 def read_facets(answer: Mapping[str, Sequence[Mapping[str, Any]]] | None) -> dict[str, list[FacetValue]]:
     return {
-        field: [FacetValue(str(each["value"]), int(each["count"])) for each in values]
+        field: [FacetValue(str(counted["value"]), int(counted["count"])) for counted in values]
         for field, values in (answer or {}).items()
     }

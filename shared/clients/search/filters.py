@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-__all__ = ["Filters", "any_of"]
-
 
 @dataclass(frozen=True)
 class Filters:

@@ -11,8 +11,10 @@ from shared.clients.search.facets import Facet, FacetValue, facet_options, read_
 from shared.clients.search.filters import Filters, any_of
 from shared.clients.search.names import VECTOR_FIELD
 from shared.clients.search.versions import Versions
+from shared.core.concurrency import batches_of, in_pages
 from shared.core.errors import PartialWriteError, RejectedItemsError, TransientError
 from shared.core.lazy_import import lazy
+from shared.core.runtime import Runtime
 
 if TYPE_CHECKING:
     from azure.search.documents import models
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from azure.search.documents.models import IndexDocumentsBatch
 else:
     models = lazy("azure.search.documents.models")
-
-__all__ = ["Hit", "Hits", "Index", "IndexMissingError"]
 
 MAX_BATCH = 1000
 NAMED_AT_ONCE = 500
@@ -75,13 +75,15 @@ class Index:
         admin: "SearchIndexClient",
         name: str,
         model: str,
+        *,
+        runtime: Runtime | None = None,
         calls: Calls | None = None,
     ) -> None:
         self._connect = connect
         self._connected: dict[str, SearchClient] = {}
         self._admin = admin
         self.name = name
-        self.versions = Versions(admin, name, model)
+        self.versions = Versions(admin, name, model, (runtime or Runtime()).monotonic)
         self._calls = calls or Calls("search")
 
     async def ensure(self, dimensions: int) -> None:
@@ -94,16 +96,15 @@ class Index:
 
     async def upsert(self, items: Sequence[Mapping[str, Any]]) -> None:
         """Store all of them. What was refused is named: for good, or for now."""
-        for start in range(0, len(items), MAX_BATCH):
-            await self._upsert(items[start : start + MAX_BATCH])
+        for batch in batches_of(items, MAX_BATCH):
+            await self._upsert(batch)
 
     async def delete(self, chunk_ids: Iterable[str]) -> None:
-        ids = list(chunk_ids)
-        for start in range(0, len(ids), MAX_BATCH):
+        for batch in batches_of(list(chunk_ids), MAX_BATCH):
             async with self._calls.measured("delete"):
                 for name in {self.versions.own, await self.versions.live()}:
                     results = await self._documents(name).delete_documents(
-                        [{"chunk_id": chunk_id} for chunk_id in ids[start : start + MAX_BATCH]]
+                        [{"chunk_id": chunk_id} for chunk_id in batch]
                     )
                     _raise_for_items(results)
 
@@ -179,14 +180,14 @@ class Index:
                 select=select,
             )
         async for item in results:
-            yield {name: value for name, value in item.items() if not name.startswith("@")}
+            yield _payload(item)
 
     async def places(self, chunk_ids: Sequence[str]) -> dict[str, str | None]:
         """Those of the chunks that have a vector, each with the thread that it says it is in."""
         found: dict[str, str | None] = {}
-        for start in range(0, len(chunk_ids), NAMED_AT_ONCE):
-            async for each in self.listed(any_of("chunk_id", chunk_ids[start : start + NAMED_AT_ONCE])):
-                found[each["chunk_id"]] = each["thread_id"]
+        for batch in batches_of(chunk_ids, NAMED_AT_ONCE):
+            async for row in self.listed(any_of("chunk_id", batch)):
+                found[row["chunk_id"]] = row["thread_id"]
         return found
 
     async def listed(self, condition: str) -> AsyncIterator[dict[str, Any]]:
@@ -196,7 +197,7 @@ class Index:
                 "*", filter=condition, select=["chunk_id", "thread_id", "embedding_date"]
             )
         async for item in results:
-            yield {name: value for name, value in item.items() if not name.startswith("@")}
+            yield _payload(item)
 
     async def count_of(self, condition: str) -> int:
         async with self._calls.measured("count"):
@@ -217,26 +218,21 @@ class Index:
 
     async def _copy(self, earlier: str) -> None:
         """Vectors of the same model need not be made again. What is newer in the new index stays."""
-        page: list[dict[str, Any]] = []
-        async for item in await self._documents(earlier).search("*", select=[*PAYLOAD, VECTOR_FIELD]):
-            page.append({name: value for name, value in item.items() if not name.startswith("@")})
-            if len(page) == MAX_BATCH:
-                await self._upsert_missing(page)
-                page = []
-        await self._upsert_missing(page)
+        found = await self._documents(earlier).search("*", select=[*PAYLOAD, VECTOR_FIELD])
+        async for page in in_pages(found, MAX_BATCH):
+            await self._upsert_missing([_payload(item) for item in page])
 
     async def _upsert_missing(self, items: Sequence[Mapping[str, Any]]) -> None:
-        there = await self.present([item["chunk_id"] for item in items])
-        await self.upsert([item for item in items if item["chunk_id"] not in there])
+        existing = await self.present([item["chunk_id"] for item in items])
+        await self.upsert([item for item in items if item["chunk_id"] not in existing])
 
     async def present(self, chunk_ids: Sequence[str]) -> set[str]:
         """Which of these chunks this model's index holds."""
         found: set[str] = set()
-        for start in range(0, len(chunk_ids), NAMED_AT_ONCE):
-            part = chunk_ids[start : start + NAMED_AT_ONCE]
+        for batch in batches_of(chunk_ids, NAMED_AT_ONCE):
             async with self._calls.measured("present"):
                 results = await self._documents(self.versions.own).search(
-                    "*", filter=any_of("chunk_id", part), select=["chunk_id"], top=len(part)
+                    "*", filter=any_of("chunk_id", batch), select=["chunk_id"], top=len(batch)
                 )
                 found |= {item["chunk_id"] async for item in results}
         return found
@@ -269,7 +265,7 @@ def _neighbours(vector: Sequence[float], wanted: int) -> "models.VectorizedQuery
 
 
 def _hit(item: dict[str, Any]) -> Hit:
-    payload = {name: value for name, value in item.items() if not name.startswith("@")}
+    payload = _payload(item)
     highlights = (item.get("@search.highlights") or {}).get("text", [])
     return Hit(float(item["@search.score"]), payload, list(highlights))
 
@@ -294,3 +290,8 @@ def _raise_for_items(results: Iterable[Any]) -> None:
 
 def _reason(result: Any) -> str:
     return f"{result.status_code} {result.error_message or ''}".strip()
+
+
+def _payload(item: Mapping[str, Any]) -> dict[str, Any]:
+    """What we stored, without what the service adds (@search.score and the like)."""
+    return {name: value for name, value in item.items() if not name.startswith("@")}

@@ -1,12 +1,10 @@
-"""A chunk as the index holds it: the specification's payload, and what links back to its documents."""
+"""A chunk as the index holds it: the payload that R-212 lists, and what links back to its documents."""
 
 from typing import Any
 
 from shared.clients.search.names import VECTOR_FIELD
 from shared.documents.chunks import Chunk
 from shared.documents.threads import Thread
-
-__all__ = ["indexed_chunk"]
 
 
 def indexed_chunk(

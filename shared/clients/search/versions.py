@@ -7,7 +7,6 @@ says, and it is switched when a new version is complete.
 
 import hashlib
 import re
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from azure.search.documents.indexes.aio import SearchIndexClient
 else:
     models = lazy("azure.search.documents.indexes.models")
-
-__all__ = ["DEFINITION", "IndexMismatchError", "Versions", "version_name"]
 
 DEFINITION = 1  # counted up when a field's attributes change
 MODEL_LENGTH = 60
@@ -53,8 +50,7 @@ class Versions:
         admin: "SearchIndexClient",
         alias: str,
         model: str,
-        *,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float],
     ) -> None:
         self._admin = admin
         self.alias = alias
@@ -104,8 +100,8 @@ class Versions:
     async def earlier(self) -> list[str]:
         """Indexes of the same model and another definition, the one from before versions included."""
         prefix = self.own.rpartition("-")[0]
-        names = [each async for each in self._admin.list_index_names()]
-        return [each for each in names if each == self.alias or _is_version(each, prefix, self.own)]
+        names = [name async for name in self._admin.list_index_names()]
+        return [name for name in names if name == self.alias or _is_version(name, prefix, self.own)]
 
     async def replace(self, earlier: str) -> None:
         """Let the earlier one go, whose documents are all here, and be live in its place."""
@@ -154,7 +150,7 @@ class Versions:
         self._checked = None
 
     async def _is_index(self, name: str) -> bool:
-        return name in [each async for each in self._admin.list_index_names()]
+        return name in [existing async for existing in self._admin.list_index_names()]
 
     async def _holds_anything(self) -> bool:
         statistics = await self._admin.get_index_statistics(self.own)

@@ -16,8 +16,6 @@ from shared.settings.app import Settings
 if TYPE_CHECKING:
     from azure.servicebus.aio.management import ServiceBusAdministrationClient
 
-__all__ = ["QueueCounts", "queue_counts"]
-
 FORBIDDEN = 403
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 

@@ -21,8 +21,6 @@ else:
     servicebus = lazy("azure.servicebus")
     ReceivedMessage = Any
 
-__all__ = ["Bus", "Publishable", "ReceivedMessage", "to_message"]
-
 Handler = TypeVar("Handler", "ServiceBusSender", "ServiceBusReceiver")
 
 
@@ -111,16 +109,16 @@ class Bus:
         self, queue: str, *, start: int = 0, count: int = 100
     ) -> "list[ServiceBusReceivedMessage]":
         """Look at dead letters from this sequence number on, and leave them there."""
-        kept = self._keep(f"{queue} dead letters", lambda: self._dead_letter_receiver(queue))
-        async with self._calls.measured("peek"), kept as receiver:
+        open_receiver = self._keep(f"{queue} dead letters", lambda: self._dead_letter_receiver(queue))
+        async with self._calls.measured("peek"), open_receiver as receiver:
             return await receiver.peek_messages(max_message_count=count, sequence_number=start)
 
     async def peek(
         self, queue: str, *, start: int = 0, count: int = 100
     ) -> "list[ServiceBusReceivedMessage]":
         """Look at what waits in the queue, and leave it there."""
-        kept = self._keep(f"{queue} waiting", lambda: self._client.get_queue_receiver(queue))
-        async with self._calls.measured("peek"), kept as receiver:
+        open_receiver = self._keep(f"{queue} waiting", lambda: self._client.get_queue_receiver(queue))
+        async with self._calls.measured("peek"), open_receiver as receiver:
             return await receiver.peek_messages(max_message_count=count, sequence_number=start)
 
     @asynccontextmanager
@@ -136,8 +134,8 @@ class Bus:
             yield sender
 
     async def close(self) -> None:
-        kept = [self._sender, *(handler for handler, _ in self._kept.values())]
-        await asyncio.gather(*(each.close() for each in kept if each is not None))
+        handlers = [self._sender, *(handler for handler, _ in self._kept.values())]
+        await asyncio.gather(*(handler.close() for handler in handlers if handler is not None))
         await self._client.close()
 
     @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Takes chosen dead letters out of a queue: first it is done what is to be done with them, then they go.
+"""Takes chosen dead letters out of a queue: acts on them first (sends or archives), then completes them.
 
 Service Bus hands out dead letters in its own order and not by number. So what comes and was not chosen is
 held, locked, until the chosen ones are through, and then given back; after a crash its locks run out. A held
@@ -12,24 +12,22 @@ acted on without a note is acted on twice, under the same message id.
 
 import logging
 import math
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from typing import TYPE_CHECKING
 
 from shared.clients.servicebus.bus import Bus
 from shared.clients.servicebus.dead_letters import PAGE, sequence_number
 from shared.clients.servicebus.rate_limit import RateLimiter
 from shared.core.lazy_import import lazy
+from shared.core.runtime import Runtime
 
 if TYPE_CHECKING:
     from azure.servicebus import ServiceBusReceivedMessage, exceptions
     from azure.servicebus.aio import ServiceBusReceiver
 else:
     exceptions = lazy("azure.servicebus.exceptions")
-
-__all__ = ["Act", "MoveResult", "Mover", "OperationObserver"]
 
 log = logging.getLogger(__name__)
 Letters = Sequence["ServiceBusReceivedMessage"]
@@ -65,17 +63,18 @@ class MoveResult:
     left: set[int] = field(default_factory=set)  # still there: locked by another, or we were stopped
 
 
+@dataclass
 class Mover:
-    def __init__(self, bus: Bus, pace: RateLimiter, watch: OperationObserver, *, patience: float) -> None:
-        self._bus = bus
-        self._pace = pace
-        self._watch = watch
-        self._patience = patience
-        self._completed = 0
+    bus: Bus
+    pace: RateLimiter
+    watch: OperationObserver
+    runtime: Runtime
+    patience: float  # seconds to wait for letters that another holds locked
+    _completed: int = 0
 
     async def move(self, queue: str, chosen: set[int], noted: set[int], act: Act, note: Note) -> MoveResult:
         """Move the chosen letters; `noted` are those that an earlier run has acted on already."""
-        async with self._bus.dead_letters(queue) as receiver:
+        async with self.bus.dead_letters(queue) as receiver:
             run = _MoveRun(self, receiver, act, note, left=set(chosen), moved=MoveResult(acted=set(noted)))
             try:
                 await run.all()
@@ -86,19 +85,7 @@ class Mover:
 
     def report(self, completed: int) -> None:
         self._completed += completed
-        self._watch.progress(self._completed)
-
-    @property
-    def pace(self) -> RateLimiter:
-        return self._pace
-
-    @property
-    def watch(self) -> OperationObserver:
-        return self._watch
-
-    @property
-    def patience(self) -> float:
-        return self._patience
+        self.watch.progress(self._completed)
 
 
 @dataclass
@@ -116,11 +103,13 @@ class _MoveRun:
 
     async def all(self) -> None:
         while self.left and not self.mover.watch.stopped():
-            self.ready = [each for each in self.ready if _lock_holds(each)]
+            self.ready = [letter for letter in self.ready if self._lock_holds(letter)]
             if not self.ready and not await self._receive():
                 return
-            await self._complete([each for each in self.ready if sequence_number(each) in self.moved.acted])
-            self.ready = [each for each in self.ready if sequence_number(each) in self.left]
+            await self._complete(
+                [letter for letter in self.ready if sequence_number(letter) in self.moved.acted]
+            )
+            self.ready = [letter for letter in self.ready if sequence_number(letter) in self.left]
             if self.ready:
                 await self._act_on_some()
 
@@ -133,8 +122,8 @@ class _MoveRun:
         if not batch:
             return await self._may_still_come()
         self.waiting_since = None
-        mine = [each for each in batch if sequence_number(each) in self.left]
-        self.held += [each for each in batch if sequence_number(each) not in self.left]
+        mine = [letter for letter in batch if sequence_number(letter) in self.left]
+        self.held += [letter for letter in batch if sequence_number(letter) not in self.left]
         self.found = bool(mine)
         self.ready += mine
         return True
@@ -147,16 +136,16 @@ class _MoveRun:
 
     async def _may_still_come(self) -> bool:
         """What we wait for may be gone, or another holds its lock, which will run out."""
-        there = await self._still_there()
-        gone = self.left - there
-        self.left = there
+        remaining = await self._still_there()
+        gone = self.left - remaining
+        self.left = remaining
         self.moved.completed |= gone & self.moved.acted
         self.moved.gone |= gone - self.moved.acted
-        if not there:
+        if not remaining:
             return False
-        now = time.monotonic()
+        now = self.mover.runtime.monotonic()
         self.waiting_since = self.waiting_since or now
-        self.mover.watch.waiting(len(there))
+        self.mover.watch.waiting(len(remaining))
         return now - self.waiting_since < self.mover.patience
 
     async def _still_there(self) -> set[int]:
@@ -173,15 +162,15 @@ class _MoveRun:
 
     async def _act_on_some(self) -> None:
         granted = await self.mover.pace.take(len(self.ready))
-        chosen = [each for each in self.ready if _lock_holds(each)][:granted]
+        chosen = [letter for letter in self.ready if self._lock_holds(letter)][:granted]
         self.mover.pace.give_back(granted - len(chosen))
         if not chosen:
             return
         self.mover.watch.step("taken")
         refused = await self.act(chosen)
         self.mover.watch.step("acted")
-        done = [each for each in chosen if sequence_number(each) not in refused]
-        await self.note([sequence_number(each) for each in done])
+        done = [letter for letter in chosen if sequence_number(letter) not in refused]
+        await self.note([sequence_number(letter) for letter in done])
         self.mover.watch.step("noted")
         self.moved.acted.update(map(sequence_number, done))
         self._refuse(chosen, refused)
@@ -190,37 +179,38 @@ class _MoveRun:
     def _refuse(self, chosen: Letters, refused: Mapping[int, str]) -> None:
         self.moved.refused.update(refused)
         self.left -= set(refused)
-        self.held += [each for each in chosen if sequence_number(each) in refused]
+        self.held += [letter for letter in chosen if sequence_number(letter) in refused]
 
     async def _complete(self, letters: Letters) -> None:
         before = len(self.moved.completed)
-        for each in letters:
+        for letter in letters:
             try:
-                await self.receiver.complete_message(each)
+                await self.receiver.complete_message(letter)
             except exceptions.MessageLockLostError:
                 # It comes again, and is only completed then.
-                log.info("the lock of dead letter %d was lost before it was completed", sequence_number(each))
+                log.info(
+                    "the lock of dead letter %d was lost before it was completed", sequence_number(letter)
+                )
                 continue
-            self.left.discard(sequence_number(each))
-            self.moved.completed.add(sequence_number(each))
+            self.left.discard(sequence_number(letter))
+            self.moved.completed.add(sequence_number(letter))
             self.mover.watch.step("completed")
         dealt_with = set(map(sequence_number, letters))
-        self.ready = [each for each in self.ready if sequence_number(each) not in dealt_with]
+        self.ready = [letter for letter in self.ready if sequence_number(letter) not in dealt_with]
         self.mover.report(len(self.moved.completed) - before)
+
+    def _lock_holds(self, letter: "ServiceBusReceivedMessage") -> bool:
+        until = letter.locked_until_utc
+        return until is not None and until.replace(tzinfo=UTC) - self.mover.runtime.now() > LOCK_MARGIN
 
     async def release(self) -> None:
         """Give back what was held, so that others see it at once."""
-        for each in [*self.held, *self.ready]:
-            if not _lock_holds(each):
+        for letter in [*self.held, *self.ready]:
+            if not self._lock_holds(letter):
                 continue
             try:
-                await self.receiver.abandon_message(each)
+                await self.receiver.abandon_message(letter)
             except exceptions.ServiceBusError as error:
                 # Its lock ends by itself; the reason we stop for must not be hidden by this.
                 log.info("a held dead letter is released by the end of its lock: %s", error)
                 return
-
-
-def _lock_holds(message: "ServiceBusReceivedMessage") -> bool:
-    until = message.locked_until_utc
-    return until is not None and until.replace(tzinfo=UTC) - datetime.now(UTC) > LOCK_MARGIN

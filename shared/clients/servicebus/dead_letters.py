@@ -11,8 +11,6 @@ from shared.clients.servicebus.message_copy import MessageCopy
 if TYPE_CHECKING:
     from azure.servicebus import ServiceBusReceivedMessage
 
-__all__ = ["DeadLetter", "peek_all", "sequence_number"]
-
 PAGE = 1000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

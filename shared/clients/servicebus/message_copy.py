@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 else:
     amqp = lazy("azure.servicebus.amqp")
 
-__all__ = ["RETRY_PREFIX", "MessageCopy", "from_json", "to_json"]
-
 PROPERTIES = (
     "message_id",
     "user_id",
@@ -85,7 +83,7 @@ class MessageCopy:
 
     def outgoing(self, *, message_id: str, more: Mapping[str, Any]) -> "amqp.AmqpAnnotatedMessage":
         """The message to send: under this id, with these properties more, without the dead letter's own."""
-        kept = {
+        original = {
             name: value
             for name, value in self.application_properties.items()
             if not name.lower().startswith((DEAD_LETTER_PREFIX, RETRY_PREFIX))
@@ -100,7 +98,7 @@ class MessageCopy:
             **body,
             header=dict(self.header) or None,
             properties={**self.properties, "message_id": message_id},
-            application_properties={name: _sized(value) for name, value in {**kept, **more}.items()},
+            application_properties={name: _sized(value) for name, value in {**original, **more}.items()},
             annotations={name: _sized(value) for name, value in annotations.items()} or None,
             footer=dict(self.footer) or None,
         )
@@ -133,7 +131,7 @@ class MessageCopy:
             kind, body, header = record["body_kind"], from_json(record["body"]), record["header"]
         except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
             raise ValueError(f"not a message as it was archived: {type(error).__name__}: {error}") from None
-        is_data = isinstance(body, list) and all(isinstance(each, bytes) for each in body)
+        is_data = isinstance(body, list) and all(isinstance(section, bytes) for section in body)
         if kind not in BODY_KINDS or (kind == DATA and not is_data) or not isinstance(header, dict):
             raise ValueError("not a message as it was archived: its body or its header is of another kind")
         return cls(kind, body, header=header, **maps)
@@ -152,9 +150,9 @@ def _plain(value: Any) -> Any:
         except UnicodeDecodeError:
             return value
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     if isinstance(value, dict):
-        return {_plain(name): _plain(each) for name, each in value.items()}
+        return {_plain(name): _plain(item) for name, item in value.items()}
     return value
 
 
@@ -186,9 +184,9 @@ def to_json(value: Any) -> Any:  # noqa: PLR0911 - one return for each type
         case Decimal():
             return {"$decimal": str(value)}
         case list() | tuple():
-            return [to_json(each) for each in value]
+            return [to_json(item) for item in value]
         case dict():
-            return {"$map": [[to_json(name), to_json(each)] for name, each in value.items()]}
+            return {"$map": [[to_json(name), to_json(item)] for name, item in value.items()]}
     return {"$text": str(value)}
 
 
@@ -204,10 +202,10 @@ _READERS: dict[str, Any] = {
 
 def from_json(value: Any) -> Any:
     if isinstance(value, list):
-        return [from_json(each) for each in value]
+        return [from_json(item) for item in value]
     if isinstance(value, dict):
         ((kind, content),) = value.items()
         if kind == "$map":
-            return {from_json(name): from_json(each) for name, each in content}
+            return {from_json(name): from_json(item) for name, item in content}
         return _READERS[kind](content)
     return value

@@ -1,10 +1,8 @@
-"""How fast: a token bucket that never lets more through than was asked for."""
+"""A token bucket: operations on dead letters never exceed the rate that the operator asked for."""
 
-import asyncio
-import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
-__all__ = ["RateLimiter"]
+from shared.core.runtime import Runtime
 
 BURST_SECONDS = 0.25  # a larger rate is sent in bursts of this length, so that batches pay off
 LARGEST_BURST = 100
@@ -17,40 +15,38 @@ class RateLimiter:
     def __init__(
         self,
         rate: float | None,
+        runtime: Runtime,
         *,
-        now: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         if rate is not None and rate <= 0:
             raise ValueError("a rate is more than 0")
         self.rate = rate
-        self._now = now
-        self._sleep = sleep
+        self._runtime = runtime
         self._stopped = stopped
         self.burst = LARGEST_BURST if rate is None else max(1, min(LARGEST_BURST, int(rate * BURST_SECONDS)))
         self._tokens = float(self.burst)
-        self._filled = now()
+        self._filled = runtime.monotonic()
 
     async def take(self, wanted: int) -> int:
-        """Wait for leave; how many may go now, from one up to what is wanted. None when it was stopped."""
+        """Wait until some may go; how many, from one up to `wanted`. 0 when the operation was stopped."""
         if self.rate is None:
             return min(wanted, self.burst)
-        asked = min(wanted, self.burst)
+        share = min(wanted, self.burst)
         self._fill(self.rate)
-        while self._tokens < asked:
+        while self._tokens < share:
             if self._stopped():
                 return 0
-            await self._sleep(min(LONGEST_SLEEP, (asked - self._tokens) / self.rate))
+            await self._runtime.sleep(min(LONGEST_SLEEP, (share - self._tokens) / self.rate))
             self._fill(self.rate)
-        self._tokens -= asked
-        return asked
+        self._tokens -= share
+        return share
 
     def give_back(self, count: int) -> None:
         """What was not used after all."""
         self._tokens = min(float(self.burst), self._tokens + count)
 
     def _fill(self, rate: float) -> None:
-        now = self._now()
+        now = self._runtime.monotonic()
         self._tokens = min(float(self.burst), self._tokens + (now - self._filled) * rate)
         self._filled = now

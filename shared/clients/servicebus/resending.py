@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 else:
     exceptions = lazy("azure.servicebus.exceptions")
 
-__all__ = ["REQUEUED_BY", "REQUEUED_FROM", "Resubmission", "resubmission", "send_again"]
-
 REQUEUED_FROM = "requeued_from"
 REQUEUED_BY = "requeue_operation"
 

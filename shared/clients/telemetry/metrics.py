@@ -1,7 +1,13 @@
-"""The instruments of the pipeline and of the sweep."""
+"""Every metric of the app, declared once: its name, kind, unit and labels make the instrument.
+
+Dashboards, alerts and docs may use only these names (`METRICS`); tests hold them to it. `requirement` is
+the number in docs/requirements.md that asks for the name; those without one are ours.
+"""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
+from typing import Any, ClassVar, Self
 
 from opentelemetry import metrics
 from opentelemetry.metrics import Counter, Histogram, Meter
@@ -9,82 +15,116 @@ from opentelemetry.metrics import _Gauge as Gauge
 
 from shared.clients.telemetry.tracing import INSTRUMENTATION
 
-__all__ = ["Metrics", "SweepMetrics", "pipeline_metrics", "sweep_metrics"]
+
+class MetricKind(StrEnum):
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
 
 
 @dataclass(frozen=True)
-class Metrics:
-    events_processed: Counter
-    failures: Counter
-    processing_duration: Histogram
-    retry_success: Counter
-    retry_latency: Histogram
-    retry_dlq: Counter
-    retry_attempts: Histogram
-    dependency_calls: Counter
-    dependency_duration: Histogram
-    dependency_throttled: Counter
-    request_units: Counter
-    chunks_created: Counter
-    chunk_size: Histogram
-    queue_depth: Gauge
-    dead_letters: Gauge
+class Metric:
+    name: str
+    kind: MetricKind
+    labels: frozenset[str]
+    requirement: str | None
+    unit: str
+
+    def instrument(self, meter: Meter) -> Counter | Gauge | Histogram:
+        if self.kind is MetricKind.COUNTER:
+            return meter.create_counter(self.name, unit=self.unit)
+        if self.kind is MetricKind.GAUGE:
+            return meter.create_gauge(self.name, unit=self.unit)
+        return meter.create_histogram(self.name, unit=self.unit)
+
+
+# These declare an attribute of an InstrumentSet. They return Any because the attribute is annotated with the
+# instrument's type, which it has on an instance.
+
+
+def _counter(name: str, *labels: str, requirement: str | None = None, unit: str = "") -> Any:
+    return Metric(name, MetricKind.COUNTER, frozenset(labels), requirement, unit)
+
+
+def _gauge(name: str, *labels: str, requirement: str | None = None, unit: str = "") -> Any:
+    return Metric(name, MetricKind.GAUGE, frozenset(labels), requirement, unit)
+
+
+def _histogram(name: str, *labels: str, requirement: str | None = None, unit: str = "") -> Any:
+    return Metric(name, MetricKind.HISTOGRAM, frozenset(labels), requirement, unit)
+
+
+class InstrumentSet:
+    """Metrics whose instruments are made together, on one meter."""
+
+    declared: ClassVar[dict[str, Metric]]
+
+    def __init_subclass__(cls) -> None:
+        cls.declared = {name: value for name, value in vars(cls).items() if isinstance(value, Metric)}
 
     @classmethod
-    def on(cls, meter: Meter) -> "Metrics":
-        return cls(
-            events_processed=meter.create_counter("events_processed_total"),
-            failures=meter.create_counter("failures_total"),
-            processing_duration=meter.create_histogram("processing_duration_seconds", unit="s"),
-            retry_success=meter.create_counter("event_retry_success_total"),
-            retry_latency=meter.create_histogram("event_retry_latency_seconds", unit="s"),
-            retry_dlq=meter.create_counter("event_retry_dlq_total"),
-            retry_attempts=meter.create_histogram("event_retry_attempt_count"),
-            dependency_calls=meter.create_counter("dependency_calls_total"),
-            dependency_duration=meter.create_histogram("dependency_duration_seconds", unit="s"),
-            dependency_throttled=meter.create_counter("dependency_throttled_total"),
-            request_units=meter.create_counter("cosmos_request_units_total", unit="RU"),
-            chunks_created=meter.create_counter("chunks_created_total"),
-            chunk_size=meter.create_histogram("chunk_size_tokens"),
-            queue_depth=meter.create_gauge("queue_depth"),
-            dead_letters=meter.create_gauge("dead_letter_depth"),
-        )
+    def on(cls, meter: Meter) -> Self:
+        instruments = cls()
+        for name, metric in cls.declared.items():
+            setattr(instruments, name, metric.instrument(meter))
+        return instruments
+
+
+class Metrics(InstrumentSet):
+    # what a stage does
+    events_processed: Counter = _counter(
+        "events_processed_total", "service", "event_type", requirement="R-902"
+    )
+    failures: Counter = _counter("failures_total", "service", "error_type", requirement="R-902")
+    processing_duration: Histogram = _histogram(
+        "processing_duration_seconds", "service", requirement="R-902", unit="s"
+    )
+    chunks_created: Counter = _counter("chunks_created_total", "service", requirement="R-902")
+    chunk_size: Histogram = _histogram("chunk_size_tokens", "service", requirement="R-902")
+    queue_depth: Gauge = _gauge("queue_depth", "service", requirement="R-902")
+    dead_letters: Gauge = _gauge("dead_letter_depth", "service")
+    # races between an event and its document
+    retry_success: Counter = _counter("event_retry_success_total", "service", "attempt", requirement="R-903")
+    retry_latency: Histogram = _histogram(
+        "event_retry_latency_seconds", "service", requirement="R-903", unit="s"
+    )
+    retry_dlq: Counter = _counter("event_retry_dlq_total", "service", "reason", requirement="R-903")
+    retry_attempts: Histogram = _histogram("event_retry_attempt_count", "service", requirement="R-903")
+    # calls to other services
+    dependency_calls: Counter = _counter("dependency_calls_total", "dependency", "operation", "outcome")
+    dependency_duration: Histogram = _histogram(
+        "dependency_duration_seconds", "dependency", "operation", unit="s"
+    )
+    dependency_throttled: Counter = _counter("dependency_throttled_total", "dependency")
+    request_units: Counter = _counter("cosmos_request_units_total", "container", unit="RU")
+
+
+class SweepMetrics(InstrumentSet):
+    requeued: Counter = _counter("retry_job_documents_requeued_total", "collection", requirement="R-904")
+    skipped_backoff: Counter = _counter(
+        "retry_job_documents_skipped_backoff_total", "collection", requirement="R-904"
+    )
+    max_retries_exceeded: Counter = _counter(
+        "retry_job_documents_max_retries_exceeded_total", "collection", requirement="R-904"
+    )
+    runs: Counter = _counter("retry_job_runs_total", "status", requirement="R-904")
+    errors: Counter = _counter("retry_job_errors_total", "error_type", requirement="R-904")
+    stuck: Gauge = _gauge("retry_job_stuck_documents", "collection", requirement="R-904")
+    failed: Gauge = _gauge("retry_job_failed_documents", "collection", requirement="R-904")
+    duration: Histogram = _histogram("retry_job_duration_seconds", requirement="R-904", unit="s")
+    held_back: Counter = _counter("retry_job_documents_held_back_total", "collection")
+    circuit_open: Gauge = _gauge("retry_job_circuit_open", "collection")
+    inconsistencies: Gauge = _gauge("inconsistent_documents", "kind")
+
+
+METRICS: dict[str, Metric] = {
+    metric.name: metric for family in (Metrics, SweepMetrics) for metric in family.declared.values()
+}
 
 
 @lru_cache(maxsize=1)
 def pipeline_metrics() -> Metrics:
     return Metrics.on(metrics.get_meter(INSTRUMENTATION))
-
-
-@dataclass(frozen=True)
-class SweepMetrics:
-    requeued: Counter
-    skipped_backoff: Counter
-    max_retries_exceeded: Counter
-    held_back: Counter
-    runs: Counter
-    errors: Counter
-    stuck: Gauge
-    failed: Gauge
-    circuit_open: Gauge
-    duration: Histogram
-    inconsistencies: Gauge
-
-    @classmethod
-    def on(cls, meter: Meter) -> "SweepMetrics":
-        return cls(
-            requeued=meter.create_counter("retry_job_documents_requeued_total"),
-            skipped_backoff=meter.create_counter("retry_job_documents_skipped_backoff_total"),
-            max_retries_exceeded=meter.create_counter("retry_job_documents_max_retries_exceeded_total"),
-            held_back=meter.create_counter("retry_job_documents_held_back_total"),
-            runs=meter.create_counter("retry_job_runs_total"),
-            errors=meter.create_counter("retry_job_errors_total"),
-            stuck=meter.create_gauge("retry_job_stuck_documents"),
-            failed=meter.create_gauge("retry_job_failed_documents"),
-            circuit_open=meter.create_gauge("retry_job_circuit_open"),
-            duration=meter.create_histogram("retry_job_duration_seconds", unit="s"),
-            inconsistencies=meter.create_gauge("inconsistent_documents"),
-        )
 
 
 @lru_cache(maxsize=1)

@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from typing import Any
 
-__all__ = ["clean_attributes", "clean_stack", "clean_text", "secrets_of"]
-
 LONGEST_LINE = 1_000
 LONGEST_STACK = 16_000
 LOOKED_AT_MORE = 4_000
@@ -51,14 +49,14 @@ def secrets_of(settings: Mapping[str, str]) -> list[str]:
             found |= {value, *_PIECE.findall(value)}
         elif name == "WEBHOOKS":
             found |= _webhook_secrets(value)
-    return sorted((each for each in found if len(each) >= SHORTEST_SECRET), key=len, reverse=True)
+    return sorted((secret for secret in found if len(secret) >= SHORTEST_SECRET), key=len, reverse=True)
 
 
 def _webhook_secrets(value: str) -> set[str]:
     """The addresses too: with many services, who knows the address may post to it."""
     try:
         hooks = json.loads(value)
-        return {str(each[name]) for each in hooks for name in ("url", "secret") if name in each}
+        return {str(hook[name]) for hook in hooks for name in ("url", "secret") if name in hook}
     except (ValueError, TypeError, RecursionError):  # then no webhook is called, and all of it is secret
         return {value}
 

@@ -21,8 +21,6 @@ from urllib.parse import urlsplit
 from shared.clients.telemetry.privacy import clean_attributes, clean_text, secrets_of
 from shared.settings.app import Settings, settings
 
-__all__ = ["flush_telemetry", "start_telemetry", "telemetry_ready"]
-
 log = logging.getLogger(__name__)
 
 CONNECTION = "APPLICATIONINSIGHTS_CONNECTION_STRING"
@@ -149,7 +147,9 @@ def _take_logs() -> None:
     """The handler that the distribution has put on the first logger serves the others too."""
     from opentelemetry.instrumentation.logging.handler import LoggingHandler  # noqa: PLC0415 - see the module
 
-    handlers = [each for each in logging.getLogger(LOGGERS[0]).handlers if isinstance(each, LoggingHandler)]
+    handlers = [
+        handler for handler in logging.getLogger(LOGGERS[0]).handlers if isinstance(handler, LoggingHandler)
+    ]
     for name in LOGGERS[1:]:
         for handler in handlers:
             logging.getLogger(name).addHandler(handler)

@@ -1,31 +1,23 @@
-"""The metrics and spans of the pipeline, by the names of the specification.
+"""The spans of the pipeline, and how a trace travels with a message.
 
-Instruments come from OpenTelemetry's global meter, which does nothing until an exporter is configured: a test
-puts a reader there, the app Azure Monitor (`setup.py`). Attributes never hold message bodies, addresses or
-secrets.
+Spans come from OpenTelemetry's global tracer, which does nothing until an exporter is configured: a test puts
+a reader there, the app Azure Monitor (`setup.py`). Attributes never hold bodies, addresses or secrets.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from typing import TypeAlias
 
 from opentelemetry import baggage, context, propagate, trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
-__all__ = [
-    "Span",
-    "consumer_span",
-    "current_trace_id",
-    "set_ids",
-    "span",
-    "tag_with_archive",
-    "trace_properties",
-]
-
 INSTRUMENTATION = "rough-consensus"
 ARCHIVE = "pipeline.archive_id"
 # Azure Monitor cuts an attribute at 8,192 characters: as many ids as surely fit.
 MOST_IDS = 400
+# The name under which other rooms know a span: they do not import the SDK.
+PipelineSpan: TypeAlias = Span
 
 
 @contextmanager

@@ -1,42 +1,30 @@
 """Every query of the container `archives`."""
 
 from shared.documents.queries.list_query import ListQuery
-from shared.documents.queries.named_query import NamedQuery, Partitions
+from shared.documents.queries.named_query import ALL, NamedQuery
 
-__all__ = [
-    "ARCHIVE_IDS_OF_SOURCE",
-    "ARCHIVE_LIST",
-    "LATEST_ARCHIVES",
-    "LATEST_ARCHIVES_OF_SOURCE",
-    "PENDING_ARCHIVE_IDS",
-    "SOURCE_NAMES",
-]
-
-SOURCE_NAMES = NamedQuery("source_names", "archives", "SELECT DISTINCT VALUE c.source FROM c", Partitions.ALL)
+SOURCE_NAMES = NamedQuery("source_names", "archives", "SELECT DISTINCT VALUE c.source FROM c", ALL)
 
 PENDING_ARCHIVE_IDS = NamedQuery(
-    "pending_archives",
-    "archives",
-    "SELECT VALUE c.id FROM c WHERE c.status = 'pending' OR c.removing",
-    Partitions.ALL,
+    "pending_archives", "archives", "SELECT VALUE c.id FROM c WHERE c.status = 'pending' OR c.removing", ALL
 )
 
 ARCHIVE_IDS_OF_SOURCE = NamedQuery(
-    "archives_of_source", "archives", "SELECT VALUE c.id FROM c WHERE c.source = @source", Partitions.ALL
+    "archives_of_source", "archives", "SELECT VALUE c.id FROM c WHERE c.source = @source", ALL
 )
 
 LATEST_ARCHIVES = NamedQuery(
     "latest_archives",
     "archives",
     "SELECT * FROM c ORDER BY c.ingestion_date DESC, c.id DESC OFFSET 0 LIMIT 100",
-    Partitions.ALL,
+    ALL,
 )
 
 LATEST_ARCHIVES_OF_SOURCE = NamedQuery(
     "latest_archives_of_source",
     "archives",
     "SELECT * FROM c WHERE c.source = @source ORDER BY c.ingestion_date DESC OFFSET 0 LIMIT 12",
-    Partitions.ALL,
+    ALL,
 )
 
 ARCHIVE_LIST = ListQuery(

@@ -1,9 +1,7 @@
 """Every query of the container `audits`."""
 
-from shared.documents.queries.named_query import NamedQuery, Partitions
-
-__all__ = ["LAST_AUDITS"]
+from shared.documents.queries.named_query import ALL, NamedQuery
 
 LAST_AUDITS = NamedQuery(
-    "last_audits", "audits", "SELECT TOP @limit * FROM c ORDER BY c.started_at DESC", Partitions.ALL
+    "last_audits", "audits", "SELECT TOP @limit * FROM c ORDER BY c.started_at DESC", ALL
 )

@@ -1,25 +1,7 @@
 """Every query of the container `chunks`."""
 
 from shared.documents.queries.list_query import ListQuery
-from shared.documents.queries.named_query import NamedQuery, Partitions
-
-__all__ = [
-    "ALL_CHUNK_THREADS",
-    "CHUNKS_BY_ID",
-    "CHUNKS_OF_MESSAGES",
-    "CHUNKS_OF_OTHER_MODELS",
-    "CHUNKS_OF_THREAD",
-    "CHUNKS_TO_CHECK",
-    "CHUNK_ARCHIVES_OF_THREAD",
-    "CHUNK_CREATION_TIMES",
-    "CHUNK_LIST",
-    "CHUNK_STATES",
-    "CHUNK_TEXTS",
-    "CHUNK_THREADS_OF_ARCHIVE",
-    "COUNT_OF_EMBEDDED_CHUNKS",
-    "COUNT_OF_OTHER_MODELS",
-    "EXISTING_CHUNK_IDS",
-]
+from shared.documents.queries.named_query import ALL, ONE, NamedQuery
 
 _OF_OTHER_MODELS = "FROM c WHERE c.embedding_generated = true AND c.embedding_model != @model"
 
@@ -28,72 +10,59 @@ CHUNKS_TO_CHECK = NamedQuery(
     "chunks",
     "SELECT c.id, c.message_key, c.token_count, c.archive_id, c.attemptCount, c.embedding_generated, c._ts"
     " FROM c",
-    Partitions.ONE,
+    ONE,
 )
 
 ALL_CHUNK_THREADS = NamedQuery(
     "chunk_homes",
     "chunks",
     "SELECT c.id, c.thread_id, c.message_key, c._ts FROM c WHERE c._ts <= @before",
-    Partitions.ALL,
+    ALL,
 )
 
 CHUNK_TEXTS = NamedQuery(
-    "chunk_texts", "chunks", "SELECT c.id, c.text FROM c WHERE ARRAY_CONTAINS(@ids, c.id)", Partitions.ONE
+    "chunk_texts", "chunks", "SELECT c.id, c.text FROM c WHERE ARRAY_CONTAINS(@ids, c.id)", ONE
 )
 
 EXISTING_CHUNK_IDS = NamedQuery(
-    "existing_chunks", "chunks", "SELECT VALUE c.id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)", Partitions.ALL
+    "existing_chunks", "chunks", "SELECT VALUE c.id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)", ALL
 )
 
-CHUNKS_OF_THREAD = NamedQuery("chunks_of_thread", "chunks", "SELECT * FROM c", Partitions.ONE)
+CHUNKS_OF_THREAD = NamedQuery("chunks_of_thread", "chunks", "SELECT * FROM c", ONE)
 
 CHUNK_STATES = NamedQuery(
-    "chunk_states", "chunks", "SELECT c.id, c.status, c.embedding_generated FROM c", Partitions.ONE
+    "chunk_states", "chunks", "SELECT c.id, c.status, c.embedding_generated FROM c", ONE
 )
 
 CHUNKS_OF_MESSAGES = NamedQuery(
-    "chunks_of_messages",
-    "chunks",
-    "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.message_key)",
-    Partitions.ALL,
+    "chunks_of_messages", "chunks", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.message_key)", ALL
 )
 
 CHUNK_CREATION_TIMES = NamedQuery(
     "chunk_births",
     "chunks",
     "SELECT c.id, c.thread_id, c.created_at FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
-    Partitions.ALL,
+    ALL,
 )
 
-CHUNKS_OF_OTHER_MODELS = NamedQuery(
-    "chunks_of_other_models", "chunks", f"SELECT * {_OF_OTHER_MODELS}", Partitions.ALL
-)
+CHUNKS_OF_OTHER_MODELS = NamedQuery("chunks_of_other_models", "chunks", f"SELECT * {_OF_OTHER_MODELS}", ALL)
 
-COUNT_OF_OTHER_MODELS = NamedQuery(
-    "other_models", "chunks", f"SELECT VALUE COUNT(1) {_OF_OTHER_MODELS}", Partitions.ALL
-)
+COUNT_OF_OTHER_MODELS = NamedQuery("other_models", "chunks", f"SELECT VALUE COUNT(1) {_OF_OTHER_MODELS}", ALL)
 
 COUNT_OF_EMBEDDED_CHUNKS = NamedQuery(
-    "embedded_chunks",
-    "chunks",
-    "SELECT VALUE COUNT(1) FROM c WHERE c.embedding_generated = true",
-    Partitions.ALL,
+    "embedded_chunks", "chunks", "SELECT VALUE COUNT(1) FROM c WHERE c.embedding_generated = true", ALL
 )
 
 CHUNK_THREADS_OF_ARCHIVE = NamedQuery(
-    "chunk_threads", "chunks", "SELECT VALUE c.thread_id FROM c WHERE c.archive_id = @archive", Partitions.ALL
+    "chunk_threads", "chunks", "SELECT VALUE c.thread_id FROM c WHERE c.archive_id = @archive", ALL
 )
 
 CHUNKS_BY_ID = NamedQuery(
-    "chunks_anywhere", "chunks", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.id)", Partitions.ALL
+    "chunks_anywhere", "chunks", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.id)", ALL
 )
 
 CHUNK_ARCHIVES_OF_THREAD = NamedQuery(
-    "thread_chunks",
-    "chunks",
-    "SELECT c.id, c.message_key, c.archive_id, c.embedding_generated FROM c",
-    Partitions.ONE,
+    "thread_chunks", "chunks", "SELECT c.id, c.message_key, c.archive_id, c.embedding_generated FROM c", ONE
 )
 
 CHUNK_LIST = ListQuery(

@@ -1,17 +1,5 @@
 """Conditions that several queries share. `c` is the document."""
 
-__all__ = [
-    "ABOUT_THREAD",
-    "FAILED",
-    "GIVEN_UP",
-    "NEVER",
-    "OF_ARCHIVE",
-    "OPEN",
-    "PROCESSED",
-    "SILENT",
-    "STUCK",
-]
-
 OPEN = "c.status IN ('pending', 'processing')"  # we never write "processing", yet read it
 PROCESSED = "c.status = 'processed'"
 GIVEN_UP = "c.status = 'failed_max_retries'"

@@ -1,12 +1,10 @@
 """Every query of the container `digests`."""
 
-from shared.documents.queries.named_query import NamedQuery, Partitions
-
-__all__ = ["TOUCHED_DIGESTS"]
+from shared.documents.queries.named_query import ALL, NamedQuery
 
 TOUCHED_DIGESTS = NamedQuery(
     "touched_digests",
     "digests",
     "SELECT c.scope FROM c WHERE c.touches > c.made ORDER BY c._ts OFFSET 0 LIMIT @limit",
-    Partitions.ALL,
+    ALL,
 )

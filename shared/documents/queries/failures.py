@@ -1,15 +1,13 @@
 """Every query of the container `failures`."""
 
-from shared.documents.queries.named_query import NamedQuery, Partitions
-
-__all__ = ["FAILURES_ABOUT", "FAILURES_BY_ID", "FAILURES_OF_ARCHIVE", "FAILURES_OF_THREAD", "RECENT_FAILURES"]
+from shared.documents.queries.named_query import ALL, ONE, NamedQuery
 
 FAILURES_BY_ID = NamedQuery(
     "failures_by_id",
     "failures",
     "SELECT c.id, c.error_hash, c.error_type, c.error_kind, c.last_error, c.abandoned_reason, c.timestamp,"
     " c.trace_id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
-    Partitions.ONE,
+    ONE,
 )
 
 RECENT_FAILURES = NamedQuery(
@@ -17,7 +15,7 @@ RECENT_FAILURES = NamedQuery(
     "failures",
     "SELECT TOP 20 c.error_type, c.error_kind, c.timestamp FROM c WHERE c.timestamp >= @since"
     " ORDER BY c.timestamp DESC",
-    Partitions.ONE,
+    ONE,
 )
 
 FAILURES_ABOUT = NamedQuery(
@@ -30,14 +28,14 @@ FAILURES_ABOUT = NamedQuery(
     " OR ARRAY_CONTAINS(c.original_event.data.message_keys, @id)"
     " OR ARRAY_CONTAINS(c.original_event.data.chunk_ids, @id)"
     " OR ARRAY_CONTAINS(c.original_event.data.thread_ids, @id)",
-    Partitions.ALL,
+    ALL,
 )
 
 FAILURES_OF_ARCHIVE = NamedQuery(
     "failures_of_archive",
     "failures",
     "SELECT c.id, c.stage FROM c WHERE c.original_event.data.archive_id = @archive",
-    Partitions.ALL,
+    ALL,
 )
 
 FAILURES_OF_THREAD = NamedQuery(
@@ -46,5 +44,5 @@ FAILURES_OF_THREAD = NamedQuery(
     "SELECT c.id, c.stage FROM c WHERE c.original_event.data.thread_id = @thread"
     " OR ARRAY_CONTAINS(c.original_event.data.thread_ids, @thread)"
     " OR ARRAY_CONTAINS(c.original_event.data.chunk_threads, @thread)",
-    Partitions.ALL,
+    ALL,
 )

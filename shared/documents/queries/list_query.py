@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from shared.documents.queries.named_query import NamedQuery, Partitions
-
-__all__ = ["CONSENSUS", "PARTICIPANT", "ListPosition", "ListQuery"]
+from shared.documents.queries.named_query import ALL, NamedQuery
 
 ListPosition = tuple[str | None, str]
 """The last row of a page: its value in the sorted column, and its id."""
@@ -42,7 +40,7 @@ class ListQuery:
             f"SELECT {selected} FROM c WHERE {' AND '.join(conditions)}"
             f" ORDER BY {order} OFFSET 0 LIMIT @limit"
         )
-        return NamedQuery(self.name, self.container, text, Partitions.ALL)
+        return NamedQuery(self.name, self.container, text, ALL)
 
 
 def _after(column: str, *, descending: bool, value: str | None) -> str:

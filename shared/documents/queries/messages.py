@@ -1,55 +1,39 @@
 """Every query of the container `messages`."""
 
 from shared.documents.queries.conditions import OF_ARCHIVE
-from shared.documents.queries.named_query import NamedQuery, Partitions
-
-__all__ = [
-    "ALL_MESSAGE_THREADS",
-    "COUNT_OF_MESSAGES_WITHIN",
-    "MESSAGES_OF_THREAD",
-    "MESSAGES_TO_CHECK",
-    "MESSAGE_ARCHIVES_OF_THREAD",
-    "MESSAGE_DATES",
-    "MESSAGE_STATES",
-    "MESSAGE_THREADS_OF_ARCHIVE",
-    "STORED_MESSAGES",
-    "THREADS_OF_MESSAGES",
-]
+from shared.documents.queries.named_query import ALL, ONE, NamedQuery
 
 MESSAGES_TO_CHECK = NamedQuery(
     "held_messages",
     "messages",
     "SELECT c.id, c.status, c.archive_id, c.attemptCount, LENGTH(c.body_normalized) AS length, c._ts FROM c"
     " WHERE c.thread_id = @partition_value",
-    Partitions.ONE,
+    ONE,
 )
 
 ALL_MESSAGE_THREADS = NamedQuery(
-    "message_homes",
-    "messages",
-    "SELECT c.id, c.thread_id, c._ts FROM c WHERE c._ts <= @before",
-    Partitions.ALL,
+    "message_homes", "messages", "SELECT c.id, c.thread_id, c._ts FROM c WHERE c._ts <= @before", ALL
 )
 
 MESSAGES_OF_THREAD = NamedQuery(
     "messages_of_thread",
     "messages",
     "SELECT * FROM c WHERE c.thread_id = @partition_value ORDER BY c.date",
-    Partitions.ONE,
+    ONE,
 )
 
 MESSAGE_STATES = NamedQuery(
     "message_states",
     "messages",
     "SELECT c.id, c.status, c.variant FROM c WHERE c.thread_id = @partition_value",
-    Partitions.ONE,
+    ONE,
 )
 
 MESSAGE_DATES = NamedQuery(
     "message_dates",
     "messages",
     "SELECT c.date FROM c WHERE c.thread_id = @partition_value AND NOT IS_NULL(c.date)",
-    Partitions.ONE,
+    ONE,
 )
 
 COUNT_OF_MESSAGES_WITHIN = NamedQuery(
@@ -57,7 +41,7 @@ COUNT_OF_MESSAGES_WITHIN = NamedQuery(
     "messages",
     "SELECT VALUE COUNT(1) FROM c"
     " WHERE c.thread_id = @partition_value AND c.date >= @start AND c.date < @end",
-    Partitions.ONE,
+    ONE,
 )
 
 STORED_MESSAGES = NamedQuery(
@@ -65,26 +49,20 @@ STORED_MESSAGES = NamedQuery(
     "messages",
     "SELECT c.id, c.shelf, c.thread_id, c.created_at, c.archive_ids, c.variant FROM c"
     " WHERE ARRAY_CONTAINS(@ids, c.id)",
-    Partitions.ALL,
+    ALL,
 )
 
 THREADS_OF_MESSAGES = NamedQuery(
-    "threads_of_messages",
-    "messages",
-    "SELECT c.id, c.thread_id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
-    Partitions.ALL,
+    "threads_of_messages", "messages", "SELECT c.id, c.thread_id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)", ALL
 )
 
 MESSAGE_THREADS_OF_ARCHIVE = NamedQuery(
-    "message_threads",
-    "messages",
-    f"SELECT VALUE c.thread_id FROM c WHERE {OF_ARCHIVE}",
-    Partitions.ALL,
+    "message_threads", "messages", f"SELECT VALUE c.thread_id FROM c WHERE {OF_ARCHIVE}", ALL
 )
 
 MESSAGE_ARCHIVES_OF_THREAD = NamedQuery(
     "message_places",
     "messages",
     "SELECT c.id, c.archive_id, c.archive_ids FROM c WHERE c.thread_id = @partition_value",
-    Partitions.ONE,
+    ONE,
 )

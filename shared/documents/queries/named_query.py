@@ -3,14 +3,15 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["NamedQuery", "Partitions"]
-
 
 class Partitions(StrEnum):
     """How many partitions a query reads: its cost grows with them, so every query says it."""
 
     ONE = "one"  # the caller names the partition
     ALL = "all"
+
+
+ONE, ALL = Partitions.ONE, Partitions.ALL
 
 
 @dataclass(frozen=True)

@@ -2,47 +2,29 @@
 
 from shared.documents.queries.conditions import ABOUT_THREAD
 from shared.documents.queries.list_query import CONSENSUS, PARTICIPANT, ListQuery
-from shared.documents.queries.named_query import NamedQuery, Partitions
-
-__all__ = [
-    "DUE_DELIVERIES",
-    "LATEST_REPORT_TITLES",
-    "REPORTS_ABOUT",
-    "REPORTS_OF_THREAD",
-    "REPORTS_TO_CHECK",
-    "REPORT_FLAGS",
-    "REPORT_IDS_OF_SCOPE",
-    "REPORT_LIST",
-]
+from shared.documents.queries.named_query import ALL, ONE, NamedQuery
 
 REPORTS_TO_CHECK = NamedQuery(
-    "all_reports",
-    "reports",
-    "SELECT c.id, c.scope, c.summary_id FROM c WHERE c._ts <= @before",
-    Partitions.ALL,
+    "all_reports", "reports", "SELECT c.id, c.scope, c.summary_id FROM c WHERE c._ts <= @before", ALL
 )
 
-REPORT_FLAGS = NamedQuery(
-    "report_flags", "reports", "SELECT c.id, c.summary_id, c.outdated FROM c", Partitions.ONE
-)
+REPORT_FLAGS = NamedQuery("report_flags", "reports", "SELECT c.id, c.summary_id, c.outdated FROM c", ONE)
 
 DUE_DELIVERIES = NamedQuery(
     "due_deliveries",
     "reports",
     "SELECT c.id, c.scope FROM c WHERE c.next_delivery_at <= @now"
     " ORDER BY c.next_delivery_at OFFSET 0 LIMIT @limit",
-    Partitions.ALL,
+    ALL,
 )
 
 REPORTS_ABOUT = NamedQuery(
-    "reports_about", "reports", f"SELECT c.id, c.scope FROM c WHERE {ABOUT_THREAD}", Partitions.ALL
+    "reports_about", "reports", f"SELECT c.id, c.scope FROM c WHERE {ABOUT_THREAD}", ALL
 )
 
-REPORT_IDS_OF_SCOPE = NamedQuery("reports_of", "reports", "SELECT VALUE c.id FROM c", Partitions.ONE)
+REPORT_IDS_OF_SCOPE = NamedQuery("reports_of", "reports", "SELECT VALUE c.id FROM c", ONE)
 
-REPORTS_OF_THREAD = NamedQuery(
-    "reports_of_thread", "reports", "SELECT * FROM c WHERE c.thread_id = @id", Partitions.ALL
-)
+REPORTS_OF_THREAD = NamedQuery("reports_of_thread", "reports", "SELECT * FROM c WHERE c.thread_id = @id", ALL)
 
 LATEST_REPORT_TITLES = NamedQuery(
     "reports_lately",
@@ -51,7 +33,7 @@ LATEST_REPORT_TITLES = NamedQuery(
     " FROM c WHERE (IS_NULL(@source) OR c.source = @source)"
     " AND (NOT IS_DEFINED(c.outdated) OR c.outdated = false)"
     " ORDER BY c.published_at DESC",
-    Partitions.ALL,
+    ALL,
 )
 
 REPORT_LIST = ListQuery(

@@ -4,23 +4,7 @@ from typing import Protocol
 
 from shared.documents.base import RetryableDocument
 from shared.documents.queries.conditions import FAILED, GIVEN_UP, NEVER, OPEN, PROCESSED, SILENT, STUCK
-from shared.documents.queries.named_query import NamedQuery, Partitions
-
-__all__ = [
-    "RetryableCollection",
-    "count_given_up",
-    "count_open",
-    "count_refused",
-    "count_stuck",
-    "count_waiting",
-    "documents_by_ids",
-    "due_failed",
-    "due_never",
-    "due_silent",
-    "failed_documents",
-    "finished_since",
-    "stuck_documents",
-]
+from shared.documents.queries.named_query import ALL, NamedQuery
 
 _DUE = ("id", "attemptCount", "lastAttemptTime", "lastError", "requeued_at", "created_at")
 _SHOWN = ("id", "status", *_DUE[1:])
@@ -100,7 +84,7 @@ def count_refused(collection: RetryableCollection) -> NamedQuery:
 def finished_since(collection: RetryableCollection) -> NamedQuery:
     """Up to 20 that were finished after @since: the circuit breaker weighs as many failures."""
     text = f"SELECT TOP 20 VALUE 1 FROM c WHERE {PROCESSED} AND c.lastAttemptTime > @since"
-    return NamedQuery("finished", collection.name, text, Partitions.ALL)
+    return NamedQuery("finished", collection.name, text, ALL)
 
 
 def _due(collection: RetryableCollection, name: str, condition: str, order: str) -> NamedQuery:
@@ -109,16 +93,16 @@ def _due(collection: RetryableCollection, name: str, condition: str, order: str)
         f"SELECT {fields}, c.{collection.model.partition_field} AS place FROM c"
         f" WHERE {OPEN} AND {collection.alive} AND {condition} ORDER BY c.{order}"
     )
-    return NamedQuery(name, collection.name, text, Partitions.ALL)
+    return NamedQuery(name, collection.name, text, ALL)
 
 
 def _shown(collection: RetryableCollection, name: str, condition: str, order: str) -> NamedQuery:
     names = dict.fromkeys((*_SHOWN, collection.model.partition_field, *collection.fields))
     fields = ", ".join(f"c.{field}" for field in names)
     text = f"SELECT {fields} FROM c WHERE {condition} ORDER BY c.{order}"
-    return NamedQuery(f"{collection.name}_{name}", collection.name, text, Partitions.ALL)
+    return NamedQuery(f"{collection.name}_{name}", collection.name, text, ALL)
 
 
 def _count(collection: RetryableCollection, name: str, condition: str) -> NamedQuery:
     text = f"SELECT VALUE COUNT(1) FROM c WHERE {condition}"
-    return NamedQuery(name, collection.name, text, Partitions.ALL)
+    return NamedQuery(name, collection.name, text, ALL)

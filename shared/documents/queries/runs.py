@@ -1,12 +1,10 @@
 """Every query of the container `runs`."""
 
-from shared.documents.queries.named_query import NamedQuery, Partitions
-
-__all__ = ["LATEST_RUN"]
+from shared.documents.queries.named_query import ONE, NamedQuery
 
 LATEST_RUN = NamedQuery(
     "latest_run",
     "runs",
     "SELECT TOP 1 * FROM c WHERE c.dry_run = false AND c.status != 'running' ORDER BY c.started_at DESC",
-    Partitions.ONE,
+    ONE,
 )

@@ -1,40 +1,32 @@
 """Queries that read the same of several containers."""
 
+from shared.core.ids import REPORT_PREFIX
 from shared.documents.queries.conditions import GIVEN_UP, PROCESSED
-from shared.documents.queries.named_query import NamedQuery, Partitions
-
-__all__ = [
-    "ARCHIVE_PROGRESS_COUNTS",
-    "documents_with_id",
-    "finished_count",
-    "first_with_id",
-    "outdated_documents",
-    "states_of_threads",
-]
+from shared.documents.queries.named_query import ALL, NamedQuery
 
 
 def states_of_threads(container: str, count: int) -> NamedQuery:
     """The states of the messages or chunks of the threads @thread0, @thread1 and so on: one query for all."""
     names = ", ".join(f"@thread{number}" for number in range(count))
     text = f"SELECT c.id, c.thread_id, c.status, c.variant FROM c WHERE c.thread_id IN ({names})"
-    return NamedQuery("states_of_threads", container, text, Partitions.ALL)
+    return NamedQuery("states_of_threads", container, text, ALL)
 
 
 def outdated_documents(container: str) -> NamedQuery:
     """Documents whose stored schema version is not @version, for a backfill."""
     text = "SELECT * FROM c WHERE NOT IS_DEFINED(c.schema_version) OR c.schema_version != @version"
-    return NamedQuery("outdated_documents", container, text, Partitions.ALL)
+    return NamedQuery("outdated_documents", container, text, ALL)
 
 
 def documents_with_id(container: str) -> NamedQuery:
     """All documents with this @id: an id is unique only within its partition."""
-    return NamedQuery("by_id", container, "SELECT * FROM c WHERE c.id = @id", Partitions.ALL)
+    return NamedQuery("by_id", container, "SELECT * FROM c WHERE c.id = @id", ALL)
 
 
 def first_with_id(container: str) -> NamedQuery:
     """One document with this @id, for readers whose address names no partition."""
     text = "SELECT * FROM c WHERE c.id = @id OFFSET 0 LIMIT 1"
-    return NamedQuery(f"{container}_by_id", container, text, Partitions.ALL)
+    return NamedQuery(f"{container}_by_id", container, text, ALL)
 
 
 def finished_count(container: str) -> NamedQuery:
@@ -42,18 +34,18 @@ def finished_count(container: str) -> NamedQuery:
     finished = {"summaries": "c.generated_at >= @since", "reports": "c.published_at >= @since"}
     condition = finished.get(container, f"{PROCESSED} AND c.lastAttemptTime >= @since")
     text = f"SELECT VALUE COUNT(1) FROM c WHERE {condition}"
-    return NamedQuery("finished_count", container, text, Partitions.ALL)
+    return NamedQuery("finished_count", container, text, ALL)
 
 
 def _progress_count(name: str, container: str, condition: str) -> NamedQuery:
     text = f"SELECT VALUE COUNT(1) FROM c WHERE {condition}"
-    return NamedQuery(f"archive_{name}", container, text, Partitions.ALL)
+    return NamedQuery(f"archive_{name}", container, text, ALL)
 
 
 _MESSAGES = "ARRAY_CONTAINS(c.archive_ids, @archive)"
 _CHUNKS = "c.archive_id = @archive"
 _THREADS = f"{_MESSAGES} AND IS_NULL(c.merged_into)"
-_REPORTED = "IS_STRING(c.summary_id) AND c.report_id = CONCAT('rpt-', c.summary_id)"
+_REPORTED = f"IS_STRING(c.summary_id) AND c.report_id = CONCAT('{REPORT_PREFIX}', c.summary_id)"
 # A thread that grew keeps the version that was last asked for until its new summary is there.
 _ASKED = f"({PROCESSED} OR (NOT IS_NULL(c.content_hash) AND IS_NULL(c.summary_id) AND NOT {GIVEN_UP}))"
 

@@ -1,23 +1,18 @@
 """Every query of the container `thread_index`."""
 
-from shared.documents.queries.named_query import NamedQuery, Partitions
-
-__all__ = ["ENTRIES_OF_BUCKET", "ENTRIES_TO_CHECK", "THREAD_ENTRIES"]
+from shared.documents.queries.named_query import ALL, ONE, NamedQuery
 
 ENTRIES_TO_CHECK = NamedQuery(
-    "all_entries",
-    "thread_index",
-    "SELECT c.id, c.bucket, c.threads FROM c WHERE c._ts <= @before",
-    Partitions.ALL,
+    "all_entries", "thread_index", "SELECT c.id, c.bucket, c.threads FROM c WHERE c._ts <= @before", ALL
 )
 
 ENTRIES_OF_BUCKET = NamedQuery(
-    "entries_of_bucket", "thread_index", "SELECT c.id, c.bucket, c.threads FROM c", Partitions.ONE
+    "entries_of_bucket", "thread_index", "SELECT c.id, c.bucket, c.threads FROM c", ONE
 )
 
 THREAD_ENTRIES = NamedQuery(
     "thread_entries",
     "thread_index",
     "SELECT c.id, c.bucket, c.threads FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
-    Partitions.ALL,
+    ALL,
 )

@@ -2,20 +2,8 @@
 
 from shared.documents.queries.conditions import OF_ARCHIVE, PROCESSED
 from shared.documents.queries.list_query import CONSENSUS, PARTICIPANT, ListQuery
-from shared.documents.queries.named_query import NamedQuery, Partitions
+from shared.documents.queries.named_query import ALL, NamedQuery
 from shared.documents.threads import Thread
-
-__all__ = [
-    "REDIRECTS_TO",
-    "THREADS_BY_ID",
-    "THREADS_OF_DRAFT",
-    "THREADS_TO_CHECK",
-    "THREADS_WITHIN",
-    "THREADS_WITH_ARCHIVE",
-    "THREAD_IDS_OF_ARCHIVE",
-    "THREAD_LIST",
-    "UNREPORTED_THREADS",
-]
 
 _WITH_SUMMARY = (
     "SELECT c.id, c.root_message_id, c.archive_id, c.subject, c.summary_id, c.message_count, c.participants,"
@@ -27,7 +15,7 @@ THREADS_TO_CHECK = NamedQuery(
     "all_threads",
     "threads",
     "SELECT c.id, c.message_count, c.archive_ids, c._ts FROM c WHERE NOT IS_STRING(c.merged_into)",
-    Partitions.ALL,
+    ALL,
 )
 
 UNREPORTED_THREADS = NamedQuery(
@@ -37,7 +25,7 @@ UNREPORTED_THREADS = NamedQuery(
     " AND IS_STRING(c.summary_id) AND NOT IS_STRING(c.merged_into)"
     " AND (c.lastAttemptTime <= @silent_before"
     " OR (IS_STRING(c.lastError) AND c.lastAttemptTime <= @failed_before))",
-    Partitions.ALL,
+    ALL,
 )
 
 THREADS_WITHIN = NamedQuery(
@@ -45,7 +33,7 @@ THREADS_WITHIN = NamedQuery(
     "threads",
     _WITH_SUMMARY + " AND ARRAY_CONTAINS(c.sources, @source)"
     " AND c.first_message_date < @end AND c.last_message_date >= @start",
-    Partitions.ALL,
+    ALL,
 )
 
 THREADS_OF_DRAFT = NamedQuery(
@@ -53,26 +41,26 @@ THREADS_OF_DRAFT = NamedQuery(
     "threads",
     _WITH_SUMMARY + " AND EXISTS(SELECT VALUE m FROM m IN c.draft_mentions"
     " WHERE m = @draft OR (STARTSWITH(m, @version) AND LENGTH(m) = @length))",
-    Partitions.ALL,
+    ALL,
 )
 
 THREADS_BY_ID = NamedQuery(
-    "threads_by_name", "threads", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.id)", Partitions.ALL
+    "threads_by_name", "threads", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.id)", ALL
 )
 
 THREAD_IDS_OF_ARCHIVE = NamedQuery(
-    "threads_of_archive", "threads", f"SELECT VALUE c.id FROM c WHERE {OF_ARCHIVE}", Partitions.ALL
+    "threads_of_archive", "threads", f"SELECT VALUE c.id FROM c WHERE {OF_ARCHIVE}", ALL
 )
 
 REDIRECTS_TO = NamedQuery(
-    "signposts_to", "threads", "SELECT VALUE c.id FROM c WHERE c.merged_into = @thread", Partitions.ALL
+    "signposts_to", "threads", "SELECT VALUE c.id FROM c WHERE c.merged_into = @thread", ALL
 )
 
 THREADS_WITH_ARCHIVE = NamedQuery(
     "threads_with_archive",
     "threads",
     "SELECT c.id, c.created_at, c.subject FROM c WHERE ARRAY_CONTAINS(c.archive_ids, @id)",
-    Partitions.ALL,
+    ALL,
 )
 
 THREAD_LIST = ListQuery(

@@ -14,8 +14,6 @@ from shared.domain.chunking.tokens import WINDOW, ModelTokenizer, TokenizedText
 from shared.domain.mail.models import Segment
 from shared.domain.mail.normalize import NormalizedBody
 
-__all__ = ["ChunkSettings", "Embedder", "Strategy", "TextChunk", "chunk_body"]
-
 Embedder = Callable[[Sequence[str]], Sequence[Sequence[float]]]
 """Sentences to vectors."""
 

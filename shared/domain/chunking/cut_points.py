@@ -12,8 +12,6 @@ from itertools import pairwise
 from shared.domain.chunking.sentences import sentence_starts
 from shared.domain.chunking.tokens import TokenizedText
 
-__all__ = ["by_meaning", "by_tokens", "line_start", "overlap_start", "recursively"]
-
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 _LEAST_SHARE = 4
 """A chunk is cut at a boundary only if that leaves it at least a quarter full."""

@@ -4,8 +4,6 @@ import re
 
 from nupunkt import sent_spans
 
-__all__ = ["sentence_starts"]
-
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 
 

@@ -4,8 +4,6 @@ from bisect import bisect_left
 
 from tokenizers import Encoding, Tokenizer
 
-__all__ = ["WINDOW", "ModelTokenizer", "TokenizedText"]
-
 WINDOW = 254
 """Tokens of text that all-MiniLM-L6-v2 reads: 256 less the two special ones."""
 

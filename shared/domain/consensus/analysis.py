@@ -22,8 +22,6 @@ from shared.domain.consensus.statements import Matter, statements, without_repea
 from shared.domain.consensus.text_folding import fold
 from shared.domain.consensus.verdict import judge
 
-__all__ = ["analyse_thread", "in_order"]
-
 _TAKEN = (Stance.SUPPORT, Stance.OBJECTION)
 _JOINS_AN_OBJECTION = frozenset({"+1", "agree", "agreed", "could not agree more", "ack"})
 _MIN_NAME = 3
@@ -55,7 +53,7 @@ def analyse_thread(messages: Iterable[ConsensusMessage], chairs: Collection[str]
 
 
 def _own_voice(stance: MessageStance, calls: Sequence[ConsensusCall]) -> MessageStance:
-    """Who opens a call, or rules on one, safe_to_log for the group."""
+    """Who opens a call, or rules on one, speaks for the group."""
     if any(call.by_chair for call in calls):
         return MessageStance(stance.message_key, Stance.NEUTRAL)
     return stance

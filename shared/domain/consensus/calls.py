@@ -8,8 +8,6 @@ from shared.domain.consensus.sentences import Sentence, own_sentences
 from shared.domain.consensus.stance import is_question
 from shared.domain.consensus.text_folding import fold, hide_quotes, hide_sayings
 
-__all__ = ["consensus_calls"]
-
 _QUALITY = (
     r"(?:(?:a|any|very|strong|clear|rough|general|good|broad|sufficient|working group|wg|full|enough"
     r"|unanimous) ){0,4}"

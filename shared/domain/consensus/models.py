@@ -5,20 +5,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-__all__ = [
-    "CallKind",
-    "ConsensusCall",
-    "ConsensusMessage",
-    "ConsensusType",
-    "Evidence",
-    "MessageStance",
-    "Participant",
-    "Stance",
-    "StanceCounts",
-    "Statement",
-    "ThreadConsensus",
-]
-
 
 class ConsensusType(StrEnum):
     AGREEMENT = "agreement"

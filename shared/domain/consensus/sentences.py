@@ -8,8 +8,6 @@ from itertools import pairwise
 from shared.domain.chunking.sentences import sentence_starts
 from shared.domain.consensus.text_folding import hide_quotes
 
-__all__ = ["Sentence", "own_sentences"]
-
 _EDGES = " \t\r\n"
 _LONGEST = 1000
 """What runs on for longer is read in pieces: every pattern over a sentence may take its square."""

@@ -8,8 +8,6 @@ from shared.domain.consensus.sentences import Sentence, own_sentences
 from shared.domain.consensus.stance_phrases import Marker, find_markers
 from shared.domain.consensus.text_folding import fold, hide_sayings
 
-__all__ = ["message_stance", "sentence_stance"]
-
 _SARCASM = re.compile(
     r"(?:^|\s)/s\b\s*$|</?sarcasm|\bsarcasm\b|\byeah,? right\b|\b(?:oh,? )?(?:great|wonderful|lovely"
     r"|fantastic),? another\b|\bsure,? because\b"

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 
 from shared.domain.consensus.models import Stance
 
-__all__ = ["DECIDED", "HINTED", "MARKS", "SAID", "TARGET", "StanceMark"]
-
 DECIDED, SAID, HINTED = 3, 2, 1
-"""How strongly it safe_to_log: about the proposal; agreeing or disagreeing; by a manner of speaking."""
+"""How strongly it speaks: about the proposal; agreeing or disagreeing; by a manner of speaking."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from shared.domain.consensus.models import Stance
 from shared.domain.consensus.stance_marks import DECIDED, HINTED, MARKS, SAID, TARGET
 
-__all__ = ["Marker", "find_markers"]
-
 
 @dataclass(frozen=True, slots=True)
 class Marker:

@@ -9,8 +9,6 @@ from shared.domain.consensus.sentences import Sentence, own_sentences
 from shared.domain.consensus.stance import is_question
 from shared.domain.consensus.text_folding import fold, hide_sayings
 
-__all__ = ["Matter", "statements", "without_repeats"]
-
 
 class Matter(StrEnum):
     PROPOSAL = "proposal"

@@ -2,8 +2,6 @@
 
 import re
 
-__all__ = ["MAX_CHARS", "fold", "hide_quotes", "hide_sayings"]
-
 MAX_CHARS = 200_000
 """Of one message; what lies beyond is not looked at."""
 

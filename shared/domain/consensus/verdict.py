@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from shared.domain.consensus.models import CallKind, ConsensusCall, ConsensusType, StanceCounts
 
-__all__ = ["Verdict", "judge"]
-
 MIN_SUPPORT = 2
 """One voice is no consensus."""
 ROUGH_SUPPORT = 3

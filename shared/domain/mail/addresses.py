@@ -11,8 +11,6 @@ from shared.domain.mail.charsets import printable
 from shared.domain.mail.encoded_words import decode_words
 from shared.domain.mail.models import ParsedAddress
 
-__all__ = ["parse_addresses"]
-
 # The common case: one plain name, one address, nothing to decode.
 _PLAIN = re.compile(r"""\s*(?!['\s])([^<>()"@,:;=\\]*?)\s*<([^\s<>()"@,:;=\\]+)@([^\s<>()"@,:;=\\]+)>\s*""")
 _BARE = re.compile(r"""\s*([^\s<>()"@,:;=\\]+)@([^\s<>()"@,:;=\\]+)\s*""")

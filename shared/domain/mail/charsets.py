@@ -9,8 +9,6 @@ from functools import lru_cache
 
 from chardet import detect_all
 
-__all__ = ["decode", "is_known", "printable"]
-
 _ALIASES = {
     "ansi_x3.110-1983": "latin-1",
     "cp-850": "cp850",

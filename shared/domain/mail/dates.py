@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta, timezone
 
-__all__ = ["best_date", "parse_date"]
-
 _MONTHS = {
     name: number
     for number, names in enumerate(

@@ -6,8 +6,6 @@ import re
 
 from shared.domain.mail import charsets
 
-__all__ = ["decode_words"]
-
 # Bounded, so that a header full of beginnings cannot cost the square of its length.
 _WORD = re.compile(r"=\?([\w.:+-]{1,60})(?:\*[\w-]{0,20})?\?([bBqQ])\?([^\n]{0,2000}?)\?=", re.ASCII)
 _BETWEEN = re.compile(r"\s*")

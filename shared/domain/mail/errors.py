@@ -5,8 +5,6 @@ MailboxError
 └── NotAMailboxError
 """
 
-__all__ = ["EmptyArchiveError", "MailboxError", "NotAMailboxError"]
-
 
 class MailboxError(ValueError):
     """The archive cannot be read as mail."""

@@ -1,7 +1,5 @@
 """format=flowed (RFC 3676): lines that the sender's mailer wrapped are joined again."""
 
-__all__ = ["unflow"]
-
 _SIGNATURE = "-- "
 
 

@@ -4,8 +4,6 @@ import re
 
 from shared.domain.mail.lines import ATTRIBUTION, BLANK, FOOTER, NEW, MarkedLines
 
-__all__ = ["mark"]
-
 _RULE = re.compile(r"\s{0,3}(?:[_=*#~-]{10,}|(?:-=)+-?|\*{3,})\s*$")
 # Also the mark of a signature: a footer only if the very next line is one.
 _DASHES = re.compile(r"--?\s*$")

@@ -7,18 +7,6 @@ from urllib.parse import unquote_to_bytes
 from shared.domain.mail import charsets
 from shared.domain.mail.encoded_words import decode_words
 
-__all__ = [
-    "Headers",
-    "ids_in",
-    "one_id",
-    "parameters",
-    "parent_ids",
-    "parse_headers",
-    "split_message",
-    "text_of",
-    "unfold",
-]
-
 _NAME = re.compile(r"[!-9;-~]+[ \t]*\Z")
 _FIELD = re.compile(r"[!-9;-~]{1,200}[ \t]*:")
 _LINE_END = re.compile(r"\n(?![ \t])")

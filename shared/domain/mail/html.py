@@ -16,8 +16,6 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from shared.domain.mail.html_visibility import Visibility
 
-__all__ = ["HtmlText", "html_to_text"]
-
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]{0,20})([^<>]*)>")
 _SPACES = re.compile(r"[ \t\r\n\f\xa0\u200b]+")
 _BLANK_LINES = re.compile(r"\n{3,}")

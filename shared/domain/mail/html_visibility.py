@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
-__all__ = ["Visibility"]
-
 _HIDES = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|mso-hide\s*:\s*all"
     r"|(?<![-\w])(?:font-size|max-height|max-width|height|width|opacity|line-height)\s*:\s*0*(?:\.0+)?"

@@ -7,8 +7,6 @@ from itertools import accumulate
 
 from shared.domain.mail.models import Segment, SegmentKind
 
-__all__ = ["ATTRIBUTION", "BLANK", "FOOTER", "NEW", "QUOTE", "SIGNATURE", "MarkedLines"]
-
 NEW, QUOTE, ATTRIBUTION, SIGNATURE, FOOTER, BLANK = range(6)
 _KINDS = (
     SegmentKind.NEW,

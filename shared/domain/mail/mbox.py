@@ -11,8 +11,6 @@ from shared.domain.mail.errors import NotAMailboxError
 from shared.domain.mail.models import Limits, RawMessage, Skipped
 from shared.domain.mail.separators import LOOKAHEAD, Dialect, EmlDialect, MboxDialect, detect
 
-__all__ = ["BinaryStream", "read_archive", "read_eml", "read_mbox"]
-
 _BLOCK = 1024 * 1024
 _DETECT_BYTES = 64 * 1024
 _CONTENT_LENGTH = re.compile(rb"\n[Cc]ontent-[Ll]ength:[ \t]*(\d{1,10})[ \t]*\r?\n")

@@ -6,8 +6,6 @@ if it has one (`draft-ietf-quic-transport-34`), also where a mailer wrapped its 
 
 import re
 
-__all__ = ["draft_base", "find_mentions"]
-
 # White space that may run over a line end and the quote marks of the next line.
 _GAP = r"(?:[ \t\xa0]*\n[> \t]{0,20}|[ \t\xa0]{1,5})?"
 _NUMBER = r"0*([1-9]\d{2,4}(?!\d)|[1-9]\d?(?![\d.]\d|\d))"

@@ -13,8 +13,6 @@ from shared.domain.mail.html import html_to_text
 from shared.domain.mail.models import Limits, ParsedAttachment, SegmentKind
 from shared.domain.mail.transfer import decode_transfer
 
-__all__ = ["Content", "read_content"]
-
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s{0,5}=\s{0,5}[\"']?([\w-]{1,40})", re.IGNORECASE)
 _LINE_END = re.compile(r"\r+\n|\r")
 _DELIMITER_REST = re.compile(rb"(--)?[ \t]*(?:\r?\n|\Z)")

@@ -7,18 +7,6 @@ from typing import ClassVar, NamedTuple
 
 from shared.core.ids import node_without_id
 
-__all__ = [
-    "Limits",
-    "ParsedAddress",
-    "ParsedAttachment",
-    "ParsedMail",
-    "RawMessage",
-    "Segment",
-    "SegmentKind",
-    "Share",
-    "Skipped",
-]
-
 
 class SegmentKind(StrEnum):
     """What a stretch of a body is."""

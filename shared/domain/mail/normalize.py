@@ -12,8 +12,6 @@ from shared.domain.mail import footers, quotes, signatures
 from shared.domain.mail.lines import CODES, MarkedLines
 from shared.domain.mail.models import Segment, SegmentKind
 
-__all__ = ["NormalizedBody", "Piece", "normalize", "segment"]
-
 JOINER = "\n\n"
 _BLANK_EDGE = re.compile(r"(?:[ \t\xa0]*\n)+")
 

@@ -25,8 +25,6 @@ from shared.domain.mail.mime import Content, read_content
 from shared.domain.mail.models import Limits, ParsedAddress, ParsedMail, RawMessage, Segment, Share, Skipped
 from shared.domain.mail.normalize import normalize, segment
 
-__all__ = ["parse_archive", "parse_message"]
-
 _OWN_FIELDS = frozenset(
     {"message-id", "in-reply-to", "references", "subject", "from", "to", "cc", "date", "content-type",
      "content-transfer-encoding", "mime-version", "received"}

@@ -7,8 +7,6 @@ from collections import Counter
 
 from shared.domain.mail.lines import ATTRIBUTION, NEW, QUOTE, MarkedLines
 
-__all__ = ["mark"]
-
 # One look at every line's start tells whether any of the rarer rules can apply: indented quotes, quotes
 # marked by initials, and the commands of a classic diff.
 _ODD_LINE = re.compile(r"\n(?:[ \t][ \t]{0,3}>|[A-Z][A-Za-z]{1,2}>|[0-9][0-9,]{0,12}[acd][0-9])")

@@ -6,17 +6,6 @@ from typing import Protocol
 
 from shared.domain.mail.errors import EmptyArchiveError, NotAMailboxError
 
-__all__ = [
-    "LOOKAHEAD",
-    "Dialect",
-    "EmlDialect",
-    "MboxDialect",
-    "MmdfDialect",
-    "NotebookDialect",
-    "YearDialect",
-    "detect",
-]
-
 LOOKAHEAD = 2048
 """Bytes that a dialect may look at from a separator on."""
 

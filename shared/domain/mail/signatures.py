@@ -4,8 +4,6 @@ import re
 
 from shared.domain.mail.lines import BLANK, NEW, SIGNATURE, MarkedLines
 
-__all__ = ["mark"]
-
 _MOBILE = re.compile(
     r"\s*(?:Sent from my .{1,40}|Sent from (?:Yahoo|Outlook|Mail|AOL|Proton).{0,60}|Get Outlook for .{1,40}|"
     r"Envoyé de mon .{1,40}|Von meinem .{1,40} gesendet|Enviado desde mi .{1,40})\s*$",

@@ -3,8 +3,6 @@
 import binascii
 import re
 
-__all__ = ["decode_transfer"]
-
 _NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/=\s]")
 _BASE64_LINE = re.compile(rb"[A-Za-z0-9+/]{1,2000}={0,3}\s*")
 _SOFT_BREAK_WITH_SPACE = re.compile(rb"=[ \t]{1,20}\n")

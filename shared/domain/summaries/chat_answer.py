@@ -8,8 +8,6 @@ from typing import Any
 from shared.domain.summaries.citations import verified
 from shared.domain.summaries.models import Claim, ContextChunk, ContextMessage, Section
 
-__all__ = ["parse_claims"]
-
 _MAX_ANSWER_CHARS = 200_000
 _MAX_OBJECTS = 400
 _MAX_CLAIMS = 50

@@ -12,8 +12,6 @@ from shared.core.errors import PermanentError
 from shared.domain.summaries.context_selection import ContextSelection, select_context
 from shared.domain.summaries.models import ContextChunk, Section, ThreadContext
 
-__all__ = ["TEMPLATES", "CountTokens", "Prompt", "UnknownTemplateError", "build_prompt", "estimate_tokens"]
-
 CountTokens = Callable[[str], int]
 DEFAULT_TEMPLATE = "consensus-summary-v1"
 _RULES = f"""You summarise a mailing-list thread.

@@ -7,8 +7,6 @@ from shared.domain.consensus.models import Evidence
 from shared.domain.consensus.sentences import own_sentences
 from shared.domain.summaries.models import Citation, Claim, ContextChunk, ContextMessage
 
-__all__ = ["MAX_QUOTE_CHARS", "cite", "find_quote", "supported_only", "verified", "verify_stored"]
-
 MAX_QUOTE_CHARS = 600
 _MIN_WORDS = 3
 _WORD = re.compile(r"\S+")

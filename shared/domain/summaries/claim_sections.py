@@ -5,8 +5,6 @@ from dataclasses import replace
 from shared.domain.consensus.models import CallKind, Stance, ThreadConsensus
 from shared.domain.summaries.models import Claim, Section
 
-__all__ = ["move_to_allowed_section"]
-
 _OUTCOMES = (CallKind.DECLARED, CallKind.DECLARED_AGAINST, CallKind.NO_CONSENSUS)
 
 

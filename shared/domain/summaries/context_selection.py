@@ -10,8 +10,6 @@ from shared.domain.summaries.mmr import Bounds, pick_diverse
 from shared.domain.summaries.models import ContextChunk, ContextMessage, ThreadContext
 from shared.domain.summaries.tfidf import Matrix, centroid, tfidf
 
-__all__ = ["ContextSelection", "select_context"]
-
 _LATEST_MESSAGES = 3
 
 

@@ -1,15 +1,13 @@
 """What a digest is about: `weekly:<source>:2024-W03`, `consensus:<source>:2024-01`, `draft:<name>`."""
 
-import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from shared.core.ids import digest_id
 from shared.domain.mail.mentions import draft_base
 from shared.domain.summaries.models import SummaryType
-
-__all__ = ["DigestScope", "InvalidScopeError", "parse_scope", "scopes_of_thread"]
 
 MAX_DRAFTS = 50
 MAX_PERIODS = 60
@@ -42,8 +40,7 @@ class DigestScope:
 
     @property
     def id(self) -> str:
-        """Of its document: a source's name may hold what an id may not."""
-        return hashlib.sha256(self.name.encode()).hexdigest()[:32]
+        return digest_id(self.name)
 
     @property
     def title(self) -> str:

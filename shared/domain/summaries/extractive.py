@@ -21,8 +21,6 @@ from shared.domain.summaries.noise import is_noise, looks_like_code
 from shared.domain.summaries.ranking import Candidate, rank
 from shared.domain.summaries.titles import summary_title
 
-__all__ = ["ExtractiveSummarizer", "Lengths", "consensus_claims"]
-
 
 @dataclass(frozen=True, slots=True)
 class Lengths:

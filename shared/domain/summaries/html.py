@@ -4,8 +4,6 @@ import re
 
 from markdown_it import MarkdownIt
 
-__all__ = ["render_html"]
-
 _CITATIONS = "<h2>Citations</h2>"
 
 

@@ -5,8 +5,6 @@ import re
 from shared.domain.consensus.models import Participant, Stance, StanceCounts
 from shared.domain.summaries.models import Citation, Claim, Section, ThreadSummary
 
-__all__ = ["escape_markdown", "render_markdown"]
-
 _HEADINGS = {
     Section.AGREED: "What was agreed, and by whom",
     Section.DISSENT: "Dissent",

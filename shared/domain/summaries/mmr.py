@@ -6,8 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Bounds", "pick_diverse"]
-
 
 @dataclass(frozen=True, slots=True)
 class Bounds:

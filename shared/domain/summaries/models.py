@@ -12,20 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shared.domain.consensus.models import ConsensusMessage, ThreadConsensus
 
-__all__ = [
-    "Citation",
-    "Claim",
-    "ContextChunk",
-    "ContextMessage",
-    "Embed",
-    "Section",
-    "Summarizer",
-    "SummaryType",
-    "ThreadContext",
-    "ThreadSummary",
-    "Tokens",
-]
-
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """Texts to normalised vectors, one row each."""
 

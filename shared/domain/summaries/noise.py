@@ -2,8 +2,6 @@
 
 import re
 
-__all__ = ["is_noise", "looks_like_code"]
-
 _FEW_WORDS = 8
 _GREETING = re.compile(
     r"\W*(?:hi|hello|hey|dear|good (?:morning|afternoon|evening)|thanks|thank you|many thanks|cheers"

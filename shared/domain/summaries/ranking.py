@@ -14,8 +14,6 @@ from shared.domain.summaries.models import Embed
 from shared.domain.summaries.noise import is_noise, looks_like_code
 from shared.domain.summaries.tfidf import Matrix, centroid, content_words, tfidf
 
-__all__ = ["FEATURES", "WEIGHTS", "Candidate", "Ranked", "rank"]
-
 
 @dataclass(frozen=True, slots=True)
 class Candidate:

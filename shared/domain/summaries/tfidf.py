@@ -8,8 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Matrix", "centroid", "content_words", "tfidf"]
-
 Matrix = NDArray[np.float32]
 _WIDTH = 2048
 _TERM = re.compile(r"[^\W\d_][\w'-]+")

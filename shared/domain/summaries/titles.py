@@ -4,8 +4,6 @@ import re
 
 from shared.domain.summaries.models import ThreadContext
 
-__all__ = ["summary_title"]
-
 _PREFIX = re.compile(
     r"^\s*(?:(?:re|fwd?|aw|wg|sv|antw|tr)\s*(?:\[\d+\])?\s*:|\[[^\]\n]{1,40}\](?=\s*\S))\s*", re.IGNORECASE
 )

@@ -24,19 +24,6 @@ from shared.domain.mail.models import ParsedMail
 from shared.domain.threading.subject_links import SubjectEntry, entries_of
 from shared.domain.threading.subject_links import links as subject_links
 
-__all__ = [
-    "InMemoryThreads",
-    "KnownThreads",
-    "Links",
-    "Merge",
-    "Node",
-    "ThreadState",
-    "ThreadingResult",
-    "assign",
-    "assign_links",
-    "links_of",
-]
-
 _NEVER = "9999"
 
 

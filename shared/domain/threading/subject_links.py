@@ -18,8 +18,6 @@ from typing import NamedTuple
 from shared.domain.mail.models import ParsedMail
 from shared.domain.threading.subjects import read_subject
 
-__all__ = ["SubjectEntry", "entries_of", "links"]
-
 _HOUR = 3600
 _DAY = 24 * _HOUR
 REPLY_WINDOW = 21 * _DAY

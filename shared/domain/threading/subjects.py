@@ -6,8 +6,6 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["SubjectKey", "read_subject"]
-
 _TAG = re.compile(r"\s*\[([^\[\]]{0,80})\]")
 _REPLY = re.compile(
     r"[\s'\"]*(?:re|aw|sv|antw|vs|ref|odp|ynt|rif|res|bls|atb|ha|отв|回复|答复|回覆|返信)"

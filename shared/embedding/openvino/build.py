@@ -33,8 +33,6 @@ from shared.embedding.openvino.weights import (
 )
 from shared.embedding.openvino.word_pieces import WordPieces
 
-__all__ = ["build_model_folder", "is_current", "main"]
-
 MODEL = "all-MiniLM-L6-v2"
 PROBE = "Rough consensus is not unanimity: every objection was answered, and the working group goes on."
 _NOTICE = f"""{MODEL}, by the sentence-transformers project, licensed under the Apache License, Version 2.0
@@ -106,14 +104,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--force", action="store_true", help="build even if the folder is whole and current")
     given = parser.parse_args(arguments)
     if not given.force and is_current(given.out):
-        print(f"{given.out} is current")  # noqa: T201 - a command safe_to_log
+        print(f"{given.out} is current")  # noqa: T201 - a command prints
         return 0
     try:
         manifest = build_model_folder(given.out, given.weights)
     except (WeightsError, ModelFolderError, OSError) as error:
-        print(f"the model was not built: {error}", file=sys.stderr)  # noqa: T201 - a command safe_to_log
+        print(f"the model was not built: {error}", file=sys.stderr)  # noqa: T201 - a command prints
         return 1
-    print(f"{given.out}: {manifest.model}, {manifest.dimension} dimensions")  # noqa: T201 - a command safe_to_log
+    print(f"{given.out}: {manifest.model}, {manifest.dimension} dimensions")  # noqa: T201 - a command prints
     return 0
 
 

@@ -3,8 +3,6 @@
 from enum import StrEnum
 from pathlib import Path
 
-__all__ = ["Precision", "fastest_precision", "multiplies_bfloat16"]
-
 
 class Precision(StrEnum):
     INT8 = "int8"

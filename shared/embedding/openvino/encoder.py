@@ -14,8 +14,6 @@ from shared.embedding.openvino.model_folder import TOKENIZER, Manifest, ModelFol
 from shared.embedding.openvino.runtime import ov
 from shared.embedding.openvino.word_pieces import WordPieces
 
-__all__ = ["BACKEND", "OpenVinoEncoder", "compile_graph"]
-
 log = logging.getLogger(__name__)
 
 BACKEND = "openvino"

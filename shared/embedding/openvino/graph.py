@@ -11,13 +11,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from openvino import opset13 as op
 
 from shared.embedding.encoder import Vectors
 from shared.embedding.openvino.cpu import Precision
-from shared.embedding.openvino.runtime import opset as op
 from shared.embedding.openvino.runtime import ov
-
-__all__ = ["ModelShape", "build_graph", "quantised"]
 
 _MASKED = np.float32(-1e9)
 Bytes: TypeAlias = NDArray[np.uint8]

@@ -11,8 +11,6 @@ from typing import Self
 from shared.embedding.openvino.cpu import Precision
 from shared.embedding.openvino.weights import sha256
 
-__all__ = ["DEFAULT_FOLDER", "Manifest", "ModelFolderError", "graph_files"]
-
 # Beside the app's code, so that it travels in the deployed package.
 DEFAULT_FOLDER = Path(__file__).resolve().parents[3] / "models" / "all-MiniLM-L6-v2"
 MANIFEST = "manifest.json"

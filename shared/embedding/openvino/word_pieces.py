@@ -7,8 +7,6 @@ from tokenizers import Tokenizer
 
 from shared.embedding.text_limits import clean_for_tokenizer
 
-__all__ = ["WordPieces"]
-
 
 class WordPieces:
     """The tokenizer of a model folder."""

@@ -11,8 +11,6 @@ from typing import Generic, TypeVar
 from shared.core.errors import EncoderMemoryError, EncoderStartError, EncoderTimeoutError, PermanentError
 from shared.pipeline.retry.delays import exponential
 
-__all__ = ["BatchAttempt", "BatchRetryPolicy"]
-
 Text = TypeVar("Text")
 
 

@@ -16,8 +16,6 @@ from shared.core.errors import (
 )
 from shared.core.frames import Frame, FrameError
 
-__all__ = ["Child", "EncoderSpec"]
-
 LAST_STDERR_LINES = 15
 ENDING_SECONDS = 2.0
 

@@ -1,7 +1,8 @@
 """An embedder whose encoder runs in a process of its own.
 
 A model can crash, hang or exhaust memory, and none of that may take the app with it: the process is killed
-and started again, the batch is retried and cut (attempts.py), and what was encoded before is kept.
+and started again, and the batch is retried in smaller parts (batch_retries.py). Vectors that were already
+encoded are not computed again.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from shared.core.concurrency import batches_of
 from shared.core.errors import (
     EncoderCrashError,
     EncoderError,
@@ -28,8 +30,6 @@ from shared.embedding.process.batch_retries import BatchAttempt, BatchRetryPolic
 from shared.embedding.process.child import Child, EncoderSpec
 from shared.embedding.process.text_queue import Call, Item, WaitingTexts
 from shared.embedding.text_limits import clean_for_tokenizer
-
-__all__ = ["EncoderProcess", "ProcessOptions"]
 
 log = logging.getLogger(__name__)
 # After so many batches without trouble the budget that memory pressure halved is doubled again.
@@ -165,8 +165,7 @@ class EncoderProcess:
         size = max(self.token_budget // max(longest, 1), 1)
         if len(tried.items) <= size:
             return []
-        starts = range(0, len(tried.items), size)
-        return [tried.of(tried.items[at : at + size]) for at in starts][::-1]
+        return [tried.of(part) for part in batches_of(tried.items, size)][::-1]
 
     async def _attempt(self, tried: BatchAttempt[Item]) -> list[BatchAttempt[Item]]:
         """Encode one batch, and return what is to be tried instead where it failed."""
@@ -228,10 +227,8 @@ class EncoderProcess:
         """As the encoder counts. A text that it cannot even count has the length of the window."""
         require_texts(texts)
         counts: list[int] = []
-        for start in range(0, len(texts), _COUNTED_AT_ONCE):
-            counts += await self._count(
-                [clean_for_tokenizer(text) for text in texts[start : start + _COUNTED_AT_ONCE]]
-            )
+        for batch in batches_of(texts, _COUNTED_AT_ONCE):
+            counts += await self._count([clean_for_tokenizer(text) for text in batch])
         return counts
 
     async def _count(self, texts: list[str]) -> list[int]:

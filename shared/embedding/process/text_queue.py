@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from shared.embedding.batching import MAX_TEXTS
 from shared.embedding.port import EncodingResult
 
-__all__ = ["Call", "Item", "WaitingTexts"]
-
 # A text shorter than half of the longest would be mostly padding.
 _LIKE_LENGTH = 0.5
 # So many texts are looked through for those of like length: about two groups of the stage.
@@ -105,5 +103,5 @@ class WaitingTexts:
             for other, at in call.waiting
             if length * _LIKE_LENGTH <= other <= length and (call is not first or at != position)
         ]
-        like.sort(key=lambda each: -each[0])  # stable: the calls stay in order
+        like.sort(key=lambda candidate: -candidate[0])  # stable: the calls stay in order
         return like

@@ -1,4 +1,4 @@
-"""The encoder's process: `python -m shared.embedding.process.worker`, started by process.py.
+"""The encoder's process: `python -m shared.embedding.process.worker`, started by child.py.
 
 The first frame names the encoder; the answer describes it. Each further frame holds texts; the answer holds
 their vectors, or the error. The process ends with its owner: when the owner goes, SIGKILL included, standard
@@ -18,8 +18,6 @@ import numpy as np
 
 from shared.core.frames import Frame, FrameError, encode_frame, read_frame
 from shared.embedding.encoder import Encoder
-
-__all__ = ["main"]
 
 # What the runtimes say when they get no memory: none of them raises MemoryError for it.
 _NO_MEMORY = (

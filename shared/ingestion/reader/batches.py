@@ -11,8 +11,6 @@ from shared.domain.threading.assignment import Links
 from shared.domain.threading.subject_links import SubjectEntry
 from shared.ingestion.unpacking.members import SkippedMember, open_members
 
-__all__ = ["BATCH", "BATCH_SIZE", "Batch", "batch_from_marshal", "batch_to_marshal", "read_batches"]
-
 BATCH = 100
 BATCH_SIZE = 1_000_000  # characters of text
 

@@ -2,8 +2,6 @@
 
 from shared.core.errors import PermanentError, TransientError
 
-__all__ = ["ReaderDiedError", "ReaderStuckError", "UnreadableArchiveError"]
-
 
 class UnreadableArchiveError(PermanentError):
     """The archive cannot be read as mail."""

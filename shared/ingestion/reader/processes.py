@@ -11,8 +11,6 @@ from shared.domain.mail.models import Share
 from shared.ingestion.reader.batches import Batch, batch_from_marshal
 from shared.ingestion.reader.errors import ReaderDiedError, UnreadableArchiveError
 
-__all__ = ["close_readers", "prepare_processes", "read_in_process", "take_processes"]
-
 AT_MOST = 2
 """For one archive; fewer where there are fewer cores."""
 KEPT = 3

@@ -17,14 +17,11 @@ from shared.domain.mail.models import Share
 from shared.ingestion.reader.batches import Batch, read_batches
 from shared.ingestion.reader.errors import ReaderStuckError, UnreadableArchiveError
 from shared.ingestion.reader.processes import (
-    close_readers,
     prepare_processes,
     read_in_process,
     take_processes,
 )
 from shared.ingestion.unpacking.errors import ArchiveError
-
-__all__ = ["Reader", "close_readers", "prepare_reader"]
 
 SMALL_BYTES = 1024 * 1024
 READ_AHEAD = 20  # batches: what is read but not yet stored has to be held in memory

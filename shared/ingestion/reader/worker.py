@@ -17,8 +17,6 @@ from shared.domain.mail.models import Share
 from shared.ingestion.reader.batches import batch_to_marshal, read_batches
 from shared.ingestion.unpacking.errors import ArchiveError
 
-__all__ = ["main"]
-
 
 def main() -> None:
     tune_garbage_collector()

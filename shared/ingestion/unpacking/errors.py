@@ -6,8 +6,6 @@ ArchiveError
 └── UnsupportedArchiveError    it is no archive of mail, or packed in a way that we do not read
 """
 
-__all__ = ["ArchiveBombError", "ArchiveError", "CorruptArchiveError", "UnsupportedArchiveError"]
-
 
 class ArchiveError(ValueError):
     """The archive cannot be read."""

@@ -3,8 +3,6 @@
 import re
 import unicodedata
 
-__all__ = ["printable", "safe_filename"]
-
 SHOWN = 200
 KEPT = 100
 _UNSAFE = re.compile(r"[^A-Za-z0-9._@+-]+")

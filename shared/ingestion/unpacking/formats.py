@@ -21,16 +21,6 @@ from shared.ingestion.unpacking.streams import (
 )
 from shared.ingestion.unpacking.tar import BLOCK, is_tar_header, read_tar
 
-__all__ = [
-    "FORMATS_READ",
-    "ArchiveFormat",
-    "Container",
-    "detect_format",
-    "in_maildir",
-    "mail_in",
-    "open_plain",
-]
-
 PEEK = 64 * 1024
 LOOKED_AT = 50
 FORMATS_READ = (

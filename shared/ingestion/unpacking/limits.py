@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 from shared.ingestion.unpacking.errors import ArchiveBombError
 
-__all__ = ["UnpackBudget", "UnpackLimits"]
-
 MIB = 1024 * 1024
 
 

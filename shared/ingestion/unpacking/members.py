@@ -34,8 +34,6 @@ from shared.ingestion.unpacking.streams import (
 from shared.ingestion.unpacking.tar import BLOCK, EntryKind, is_tar_header, read_tar
 from shared.ingestion.unpacking.zips import read_zip
 
-__all__ = ["Member", "MemberKind", "SkippedMember", "check_archive", "open_members"]
-
 NOT_READ = "an archive inside the archive is not opened; send it by itself"
 
 

@@ -11,8 +11,6 @@ from typing import Any, Protocol
 from shared.ingestion.unpacking.errors import CorruptArchiveError
 from shared.ingestion.unpacking.limits import UnpackBudget
 
-__all__ = ["Compression", "Readable", "Spending", "buffered", "compression_of", "inflated"]
-
 BLOCK = 64 * 1024
 MAX_DICTIONARY_BYTES = 256 * 1024 * 1024
 GZIP = 16 + zlib.MAX_WBITS

@@ -12,8 +12,6 @@ from shared.ingestion.unpacking.errors import ArchiveBombError, CorruptArchiveEr
 from shared.ingestion.unpacking.file_names import printable
 from shared.ingestion.unpacking.streams import Readable
 
-__all__ = ["BLOCK", "EntryKind", "TarEntry", "is_tar_header", "read_tar"]
-
 BLOCK = 512
 MAX_EXTENDED_BYTES = 1024 * 1024
 MAX_EXTENDED_HEADERS = 16  # before one member

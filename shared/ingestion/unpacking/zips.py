@@ -12,8 +12,6 @@ from shared.ingestion.unpacking.errors import ArchiveBombError, CorruptArchiveEr
 from shared.ingestion.unpacking.file_names import printable
 from shared.ingestion.unpacking.limits import UnpackLimits
 
-__all__ = ["ZipEntry", "read_zip"]
-
 ENCRYPTED = 0x1
 DIRECTORY_BYTES_A_MEMBER = 512
 MIN_DIRECTORY_BYTES = 1024 * 1024

@@ -14,7 +14,7 @@ from shared.documents.chunks import Chunk
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.domain.summaries.models import Citation
-from shared.pipeline.events.data import (
+from shared.pipeline.event_types import (
     ArchiveIngested,
     ArchiveIngestionFailed,
     ChunksPrepared,
@@ -32,21 +32,6 @@ from shared.pipeline.events.data import (
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.topology import StageRow
 from shared.settings.app import Settings
-
-__all__ = [
-    "PreparedChunk",
-    "archive_ingested",
-    "archive_ingestion_failed",
-    "chunks_prepared",
-    "embeddings_generated",
-    "failed_event",
-    "json_parsed",
-    "report_delivery_failed",
-    "report_published",
-    "summary_complete",
-    "summary_recheck",
-    "summary_request",
-]
 
 # An event stays far under the broker's 256 KB: readers load the whole text from the stored summary.
 MARKDOWN_IN_EVENT = 4000

@@ -1,10 +1,8 @@
 """The published events and the stage that each one goes to, by the topology."""
 
 from shared.core.errors import InvalidEventError
-from shared.pipeline.events.data import EventData
+from shared.pipeline.event_types import EventData
 from shared.pipeline.topology import PRODUCERS, STAGES
-
-__all__ = ["CATALOGUE", "STAGE_OF", "event_class"]
 
 CATALOGUE: dict[str, type[EventData]] = {
     event.__name__: event for producer in PRODUCERS for event in (*producer.announces, producer.fails_as)

@@ -1,6 +1,6 @@
 """The envelope around an event's data.
 
-event_type, event_id, timestamp, version, data   as in the specification
+event_type, event_id, timestamp, version, data   R-102 of docs/requirements.md
 session   {container: session token}: what a reader needs to see the writes that the event announces
 attempt   which logical attempt at the documents this is; the sweep counts it up
 """
@@ -16,10 +16,8 @@ from typing import Any, Generic, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from shared.core.errors import InvalidEventError
+from shared.pipeline.event_types import EventData
 from shared.pipeline.events.catalogue import STAGE_OF, event_class
-from shared.pipeline.events.data import EventData
-
-__all__ = ["Event", "envelope_of", "parse_event"]
 
 Data = TypeVar("Data", bound=EventData)
 MAJOR_VERSION = "1"
@@ -68,7 +66,7 @@ class Event(BaseModel, Generic[Data]):
     def idempotency_key(self, stage: str | None = None) -> str:
         """`<stage>-<id>-<id>-<id>`; more ids than three are told apart by a hash of them all."""
         ids = self.data.subject_ids()
-        named = [_safe(each) for each in ids[:NAMED_IDS]]
+        named = [_safe(id_) for id_ in ids[:NAMED_IDS]]
         rest = [_short_hash(ids)] if len(ids) > NAMED_IDS else []
         return "-".join([stage or STAGE_OF.get(self.event_type) or self.event_type, *named, *rest])
 
@@ -99,7 +97,7 @@ def parse_event(body: bytes | str) -> Event[Any]:
 def envelope_of(data: type[EventData]) -> type[Event[Any]]:
     """The envelope class for this data: generic at run time, which the type checker cannot follow.
 
-    Kept here, because pydantic forgets and rebuilds a class that nobody holds.
+    Cached, because pydantic drops and rebuilds a class that nobody references.
     """
     return cast("type[Event[Any]]", Event.__class_getitem__(data))
 

@@ -3,15 +3,13 @@
 from typing import Any, TypeVar
 
 from shared.core.errors import PermanentError
-from shared.pipeline.events.data import (
+from shared.pipeline.event_types import (
     ChunksPrepared,
     EmbeddingsGenerated,
     EventData,
     JSONParsed,
     SummarizationRequested,
 )
-
-__all__ = ["MAX_EVENT_BYTES", "EventTooLargeError", "split_to_fit"]
 
 MAX_EVENT_BYTES = 64 * 1024
 Data = TypeVar("Data", bound=EventData)
@@ -73,6 +71,8 @@ def _cut(data: Data, piece: slice) -> Data:
 
 def _threads(data: ChunksPrepared | EmbeddingsGenerated, piece: slice) -> list[str]:
     """Those of the piece's chunks; and with the first piece, those that have no chunk in the event."""
-    here = list(dict.fromkeys(data.chunk_threads[piece]))
-    bare = set(data.thread_ids) - set(data.chunk_threads)
-    return here if piece.start is not None else [*here, *(each for each in data.thread_ids if each in bare)]
+    with_chunks = list(dict.fromkeys(data.chunk_threads[piece]))
+    if piece.start is not None:
+        return with_chunks
+    named = set(data.chunk_threads)
+    return [*with_chunks, *(thread_id for thread_id in data.thread_ids if thread_id not in named)]

@@ -8,8 +8,6 @@ from shared.clients.cosmos.store import Store
 from shared.core.errors import DocumentNotFoundError
 from shared.documents.archives import Archive, ArchiveStatus
 
-__all__ = ["archive_processed", "archive_removing"]
-
 
 async def archive_processed(
     store: Store,

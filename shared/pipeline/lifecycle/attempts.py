@@ -14,22 +14,10 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict, Store
 from shared.core.errors import ClassifiedError, DocumentNotFoundError, ErrorKind
-from shared.documents.base import Document, ProcessingStatus, stored_time
+from shared.core.times import stored_time
+from shared.documents.base import Document, ProcessingStatus
 from shared.documents.queries.conditions import NEVER, OPEN
 from shared.pipeline.stage import Subject
-
-__all__ = [
-    "RESET_ATTEMPTS",
-    "SeenAttempt",
-    "attempt_counted",
-    "attempt_failed",
-    "error_text",
-    "given_up",
-    "reopened",
-    "requeue_counted",
-    "requeue_recorded",
-    "reset",
-]
 
 ERROR_LENGTH = 500
 RESET_ATTEMPTS: Mapping[str, Any] = {

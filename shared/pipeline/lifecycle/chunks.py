@@ -8,19 +8,10 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.core.errors import ClassifiedError
-from shared.documents.base import ProcessingStatus, stored_time
+from shared.core.times import stored_time
+from shared.documents.base import ProcessingStatus
 from shared.documents.chunks import Chunk
 from shared.pipeline.lifecycle.attempts import error_text
-
-__all__ = [
-    "NOT_EMBEDDED",
-    "chunk_embedded",
-    "chunk_given_up",
-    "chunk_reembedded",
-    "chunks_recovered",
-    "chunks_reset",
-    "is_settled",
-]
 
 NOT_EMBEDDED = {"embedding_generated": False, "embedding_model": None}
 

@@ -5,16 +5,8 @@ from datetime import datetime
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict, Store
-from shared.documents.base import stored_time
+from shared.core.times import stored_time
 from shared.documents.reports import DeliveryStatus, Report
-
-__all__ = [
-    "delivery_arrived",
-    "delivery_attempted",
-    "delivery_failed",
-    "delivery_given_up",
-    "delivery_superseded",
-]
 
 
 async def delivery_attempted(

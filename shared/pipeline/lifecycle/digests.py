@@ -6,11 +6,9 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.core.errors import ClassifiedError
-from shared.documents.base import stored_time
+from shared.core.times import stored_time
 from shared.documents.digests import Digest
 from shared.pipeline.lifecycle.attempts import error_text
-
-__all__ = ["digest_failed", "digest_made", "digest_started", "digest_touched"]
 
 
 async def digest_touched(store: Store, digest_id: str) -> None:

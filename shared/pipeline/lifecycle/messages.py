@@ -7,10 +7,9 @@ from typing import Any
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
-from shared.documents.base import ProcessingStatus, stored_time
+from shared.core.times import stored_time
+from shared.documents.base import ProcessingStatus
 from shared.documents.messages import Message
-
-__all__ = ["messages_processed"]
 
 
 async def messages_processed(

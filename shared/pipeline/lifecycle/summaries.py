@@ -14,22 +14,12 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict, Store
 from shared.core.errors import TransientError
 from shared.core.ids import report_id
-from shared.documents.base import stored_time
+from shared.core.times import stored_time
 from shared.documents.queries.reports import REPORT_FLAGS
 from shared.documents.queries.summaries import SUMMARY_FLAGS
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
-
-__all__ = [
-    "CurrentChangedError",
-    "all_outdated",
-    "digest_flags_settled",
-    "read_latest_thread",
-    "summary_revived",
-    "supersedes",
-    "thread_flags_settled",
-]
 
 MAX_ROUNDS = 8
 

@@ -8,27 +8,13 @@ from typing import Any
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict, Store
-from shared.documents.base import ProcessingStatus, stored_time
+from shared.core.times import stored_time
+from shared.documents.base import ProcessingStatus
 from shared.documents.queries.conditions import PROCESSED
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.pipeline.lifecycle.attempts import RESET_ATTEMPTS
-
-__all__ = [
-    "CLAIM_LIFETIME",
-    "NO_SUMMARY",
-    "merge_finished",
-    "report_missing",
-    "requested_version",
-    "summary_requested",
-    "thread_changed",
-    "thread_claimed",
-    "thread_merged",
-    "thread_reported",
-    "thread_summarized",
-    "threads_changed",
-]
 
 CLAIM_LIFETIME = timedelta(minutes=30)
 """The event that claimed a version is redelivered until it succeeds or is dead-lettered; then another may."""

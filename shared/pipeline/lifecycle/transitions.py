@@ -6,8 +6,6 @@ package. `NEW` is the document before it is stored.
 
 from typing import NamedTuple
 
-__all__ = ["NEW", "STORED", "SUBSTATES", "TRANSITIONS", "Transition"]
-
 NEW = "[*]"
 STORED = "stored"
 

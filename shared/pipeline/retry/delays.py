@@ -2,8 +2,6 @@
 
 import random
 
-__all__ = ["exponential", "full_jitter"]
-
 # Past this exponent every factor above 1 has reached any real cap, and a float power would overflow.
 _MAX_EXPONENT = 64
 

@@ -26,8 +26,6 @@ from shared.documents.queries.locks import RETRY_LOCKS
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.envelope import Event
 
-__all__ = ["EventRetries", "claim_number", "schedule_retry"]
-
 log = logging.getLogger(__name__)
 NUMBER, RACES, BACKOFFS, SINCE, CHAIN = (
     RETRY_PREFIX,

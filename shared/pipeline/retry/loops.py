@@ -9,8 +9,6 @@ from shared.clients.classify import classify
 from shared.core.errors import ClassifiedError, ErrorKind, PipelineError
 from shared.pipeline.retry.policies import Abandon, Backoff, RetryPolicy
 
-__all__ = ["AbandonedError", "RetryHooks", "handle_event_with_retry", "with_backoff"]
-
 log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 Work = Callable[[], Awaitable[Result]]

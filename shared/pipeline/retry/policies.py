@@ -2,9 +2,9 @@
 
 Two kinds of retry happen inside one delivery of an event:
 - a race (the document is not there yet): full jitter, U(0, min(base * factor^n, max)), bounded in attempts
-  and in total time (specification 002);
+  and in total time (docs/requirements.md, R-702 and R-703);
 - a transient failure: base * 2^(n-1) capped, bounded in attempts, and never sooner than the service asked
-  (specification 000).
+  (R-711).
 """
 
 import random
@@ -14,8 +14,6 @@ from typing import Self
 from shared.core.errors import ClassifiedError, ErrorKind
 from shared.pipeline.retry.delays import exponential, full_jitter
 from shared.settings.app import Settings
-
-__all__ = ["Abandon", "Backoff", "Decision", "Retry", "RetryConfig", "RetryPolicy"]
 
 MAX_ATTEMPTS_EXCEEDED = "max_attempts_exceeded"
 TTL_EXCEEDED = "ttl_exceeded"

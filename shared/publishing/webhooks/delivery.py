@@ -13,7 +13,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.outbound import AddressPolicy
 from shared.core.concurrency import gather_limited
-from shared.documents.base import stored_time
+from shared.core.times import stored_time
 from shared.documents.queries.reports import DUE_DELIVERIES
 from shared.documents.reports import DeliveryStatus, Report, ReportDelivery
 from shared.pipeline.events.builders import report_delivery_failed
@@ -29,8 +29,6 @@ from shared.pipeline.retry.delays import exponential
 from shared.publishing.webhooks.sending import NotDeliveredError, SendOptions, send
 from shared.settings.app import Settings
 from shared.settings.webhooks import Webhook, parse_webhooks
-
-__all__ = ["deliver_due", "planned_deliveries"]
 
 log = logging.getLogger(__name__)
 MAX_A_RUN = 200

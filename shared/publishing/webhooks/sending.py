@@ -1,12 +1,9 @@
 """One delivery attempt to a webhook: checked address (SSRF), bounded time, no redirects."""
 
-import hashlib
 import json
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
-
-import aiohttp
+from typing import TYPE_CHECKING, Any
 
 from shared.clients.outbound import (
     AddressPolicy,
@@ -15,13 +12,20 @@ from shared.clients.outbound import (
     SourceError,
     check_http_url,
 )
-from shared.clients.outbound_connector import checked_connector
+from shared.core.ids import delivery_id
+from shared.core.lazy_import import lazy
 from shared.core.retry_after import retry_after_seconds
 from shared.documents.reports import Report
 from shared.publishing.webhooks.signing import sign
 from shared.settings.webhooks import Webhook
 
-__all__ = ["NotDeliveredError", "SendOptions", "delivery_id", "payload", "send"]
+if TYPE_CHECKING:
+    import aiohttp
+
+    from shared.clients import outbound_connector
+else:  # the stage that plans deliveries imports this module, and sends nothing
+    aiohttp = lazy("aiohttp")
+    outbound_connector = lazy("shared.clients.outbound_connector")
 
 _SUCCESS = range(200, 300)
 _REDIRECTS = range(300, 400)
@@ -41,11 +45,6 @@ class SendOptions:
     now: datetime
     seconds: float = 10.0
     public_url: str = ""
-
-
-def delivery_id(report: Report, webhook: str) -> str:
-    """The same for every attempt, so that the receiver can drop duplicates."""
-    return hashlib.sha256(json.dumps([report.id, webhook]).encode()).hexdigest()[:32]
 
 
 def payload(report: Report, public_url: str) -> bytes:
@@ -71,7 +70,7 @@ async def send(hook: Webhook, report: Report, policy: AddressPolicy, *, options:
         "Content-Type": "application/json",
         "User-Agent": "rough-consensus",
         "X-Rough-Consensus-Event": "report.published",
-        "X-Rough-Consensus-Delivery": delivery_id(report, hook.name),
+        "X-Rough-Consensus-Delivery": delivery_id(report.id, hook.name),
         "X-Rough-Consensus-Signature": sign(
             hook.secret.get_secret_value(), body, int(options.now.timestamp())
         ),
@@ -81,7 +80,9 @@ async def send(hook: Webhook, report: Report, policy: AddressPolicy, *, options:
         timeout = aiohttp.ClientTimeout(total=options.seconds)
         async with (
             aiohttp.ClientSession(
-                connector=checked_connector(policy), timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()
+                connector=outbound_connector.checked_connector(policy),
+                timeout=timeout,
+                cookie_jar=aiohttp.DummyCookieJar(),
             ) as session,
             session.post(url, data=body, headers=headers, allow_redirects=False) as response,
         ):

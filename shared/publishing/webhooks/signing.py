@@ -7,8 +7,6 @@ import hashlib
 import hmac
 import re
 
-__all__ = ["sign", "verify_signature"]
-
 TOLERANCE_SECONDS = 300
 _HEADER = re.compile(r"t=(\d{1,12}),v1=([0-9a-f]{64})")
 

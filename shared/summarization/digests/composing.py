@@ -13,8 +13,6 @@ from shared.domain.summaries.markdown import escape_markdown
 from shared.domain.summaries.models import Citation, SummaryType
 from shared.summarization.digests.selection import DigestThread, Selected
 
-__all__ = ["Composed", "compose", "content_hash"]
-
 CLAIMS = {SummaryType.WEEKLY: 3, SummaryType.CONSENSUS: 5, SummaryType.DRAFT_FOCUSED: 4}
 """Of each thread."""
 _ORDER = ("decisions", "dissent", "agreed", "open issues", "proposals", "key points")
@@ -30,7 +28,7 @@ class Composed:
 
 def content_hash(selected: Selected) -> str:
     """Which summaries it is made of, and what it says of the rest."""
-    made_of = [[each.thread.id, each.summary.id] for each in selected.shown]
+    made_of = [[entry.thread.id, entry.summary.id] for entry in selected.shown]
     text = json.dumps([made_of, selected.threads, selected.messages])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -38,62 +36,62 @@ def content_hash(selected: Selected) -> str:
 def compose(scope: DigestScope, selected: Selected, chunk_texts: Mapping[str, str]) -> Composed:
     """Claims of each thread whose every citation is still found in its chunk, and the digest's text."""
     composed, parts = Composed(), dict[str, list[str]]()
-    for each in selected.shown:
-        numbers = [_add(composed, each, claim, chunk_texts) for claim in _chosen(scope, each)]
+    for entry in selected.shown:
+        numbers = [_add(composed, entry, claim, chunk_texts) for claim in _chosen(scope, entry)]
         marked = [number for number in numbers if number is not None]
-        parts.setdefault(_group(each), []).extend(_thread_lines(each, composed, marked))
+        parts.setdefault(_group(entry), []).extend(_thread_lines(entry, composed, marked))
     composed.markdown = "\n".join(_lines(scope, selected, parts, composed)).rstrip() + "\n"
     return composed
 
 
-def _chosen(scope: DigestScope, each: DigestThread) -> Iterator[SummaryClaim]:
+def _chosen(scope: DigestScope, entry: DigestThread) -> Iterator[SummaryClaim]:
     """The claims that tell most: those on the draft first, then what was decided and who objects."""
 
     def weight(claim: SummaryClaim) -> tuple[bool, int]:
-        quotes = " ".join(each.summary.citations[place].quote for place in claim.citations)
+        quotes = " ".join(entry.summary.citations[index].quote for index in claim.citations)
         on_topic = scope.draft is not None and scope.draft.lower() in f"{claim.text} {quotes}".lower()
         return not on_topic, _ORDER.index(claim.section) if claim.section in _ORDER else len(_ORDER)
 
-    yield from sorted(each.summary.claims, key=weight)[: CLAIMS[scope.kind]]
+    yield from sorted(entry.summary.claims, key=weight)[: CLAIMS[scope.kind]]
 
 
 def _add(
-    composed: Composed, each: DigestThread, claim: SummaryClaim, chunk_texts: Mapping[str, str]
+    composed: Composed, entry: DigestThread, claim: SummaryClaim, chunk_texts: Mapping[str, str]
 ) -> int | None:
-    """The claim's place in the digest; None where a citation of it does not hold any more."""
-    cited = [each.summary.citations[place] for place in claim.citations]
+    """The index of the claim in the digest; None where a citation of it does not hold any more."""
+    cited = [entry.summary.citations[index] for index in claim.citations]
     if verify_stored(cited, chunk_texts):
         return None
-    places = []
+    indexes = []
     for citation in cited:
-        of_thread = citation.model_copy(update={"thread_id": each.thread.id})
+        of_thread = citation.model_copy(update={"thread_id": entry.thread.id})
         if of_thread not in composed.citations:
             composed.citations.append(of_thread)
-        places.append(composed.citations.index(of_thread))
-    composed.claims.append(claim.model_copy(update={"citations": places, "thread_id": each.thread.id}))
+        indexes.append(composed.citations.index(of_thread))
+    composed.claims.append(claim.model_copy(update={"citations": indexes, "thread_id": entry.thread.id}))
     return len(composed.claims) - 1
 
 
-def _group(each: DigestThread) -> str:
-    if each.thread.has_consensus:
+def _group(entry: DigestThread) -> str:
+    if entry.thread.has_consensus:
         return _REACHED
-    divided = each.thread.consensus_type in (ConsensusType.MIXED, ConsensusType.DISSENT)
+    divided = entry.thread.consensus_type in (ConsensusType.MIXED, ConsensusType.DISSENT)
     return _CONTESTED if divided else _OTHER
 
 
-def _thread_lines(each: DigestThread, composed: Composed, claims: Sequence[int]) -> list[str]:
-    counts = each.summary.counts
+def _thread_lines(entry: DigestThread, composed: Composed, claims: Sequence[int]) -> list[str]:
+    counts = entry.summary.counts
     tally = f"{counts.get('support', 0)} in support, {counts.get('objection', 0)} objecting"
-    people = len(each.thread.participants)
-    said = f"{_many(each.thread.message_count, 'message')}, {_many(people, 'participant')}; {tally}."
-    lines = [f"### {escape_markdown(each.summary.title)}", "", said, ""]
-    lines += [_item(composed.claims[place]) for place in claims]
+    people = len(entry.thread.participants)
+    statistics = f"{_many(entry.thread.message_count, 'message')}, {_many(people, 'participant')}; {tally}."
+    lines = [f"### {escape_markdown(entry.summary.title)}", "", statistics, ""]
+    lines += [_item(composed.claims[index]) for index in claims]
     return [*lines, ""] if claims else lines
 
 
 def _item(claim: SummaryClaim) -> str:
     speaker = f"**{escape_markdown(claim.speaker)}**: " if claim.speaker else ""
-    marks = " ".join(f"[[{place + 1}]](#citation-{place + 1})" for place in claim.citations)
+    marks = " ".join(f"[[{index + 1}]](#citation-{index + 1})" for index in claim.citations)
     return f"- {speaker}{escape_markdown(claim.text)} {marks}"
 
 
@@ -114,8 +112,10 @@ def _lines(
 
 def _opening(selected: Selected) -> str:
     left = selected.threads - len(selected.shown)
-    more = f" The {_many(left, 'thread')} in which less was said or settled are not shown." if left else ""
-    reached = sum(each.thread.has_consensus for each in selected.shown)
+    more = (
+        f" The {_many(left, 'thread')} in which less was statistics or settled are not shown." if left else ""
+    )
+    reached = sum(entry.thread.has_consensus for entry in selected.shown)
     return (
         f"**{_many(selected.threads, 'thread')}**, {_many(selected.messages, 'message')};"
         f" consensus in {reached} of those below.{more}"

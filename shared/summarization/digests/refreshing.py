@@ -1,40 +1,36 @@
 """Makes the digests that were touched: one version for each content, however often this runs."""
 
-import json
 import logging
-import uuid
 from datetime import datetime
 
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.base import stored_time
+from shared.core.ids import digest_summary_id
+from shared.core.times import stored_time
 from shared.documents.chunks import Chunk
 from shared.documents.digests import Digest
 from shared.documents.queries.digests import TOUCHED_DIGESTS
 from shared.documents.summaries import Summary
 from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
 from shared.domain.summaries.html import render_html
+from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.events.builders import summary_complete
-from shared.pipeline.events.data import SummaryComplete
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.digests import digest_failed, digest_made, digest_started
 from shared.pipeline.lifecycle.summaries import all_outdated, digest_flags_settled, summary_revived
 from shared.summarization.digests.composing import Composed, compose, content_hash
 from shared.summarization.digests.selection import Selected, select_threads
 
-__all__ = ["announcement", "refresh_digest", "refresh_due"]
-
 log = logging.getLogger(__name__)
 MODEL = "digest-v1"
 MAX_A_RUN = 200
-_NAMESPACE = uuid.UUID("0b8f8b64-6a0f-4c0e-8f55-55b1f60d6a3e")
 
 
 async def refresh_due(clients: Clients, now: datetime, limit: int = MAX_A_RUN) -> list[str]:
     """Make those that were touched since they were made, as many as the limit allows; which they were."""
     touched = clients.store.query(TOUCHED_DIGESTS, Session(), limit=limit)
-    due, failures = [each["scope"] async for each in touched], []
+    due, failures = [row["scope"] async for row in touched], []
     for scope in due:
         try:
             await refresh_digest(clients, parse_scope(scope), now)
@@ -74,7 +70,7 @@ async def _current(
     clients: Clients, scope: DigestScope, selected: Selected, now: datetime, session: Session
 ) -> Summary:
     version = content_hash(selected)
-    id_ = _summary_id(scope, version)
+    id_ = digest_summary_id(scope.name, version, _template(scope), MODEL)
     known = await clients.store.find(Summary, id_, scope.name, session)
     if known is None:
         composed = compose(scope, selected, await _chunk_texts(clients, selected, session))
@@ -86,17 +82,15 @@ async def _current(
     return known
 
 
-def _summary_id(scope: DigestScope, version: str) -> str:
-    return str(uuid.uuid5(_NAMESPACE, json.dumps([scope.name, version, _template(scope), MODEL])))
-
-
 def _template(scope: DigestScope) -> str:
     return f"{scope.kind.value}-digest-v1"
 
 
 async def _chunk_texts(clients: Clients, selected: Selected, session: Session) -> dict[str, str]:
     keys = {
-        (citation.chunk_id, each.thread.id) for each in selected.shown for citation in each.summary.citations
+        (citation.chunk_id, entry.thread.id)
+        for entry in selected.shown
+        for citation in entry.summary.citations
     }
     found = await clients.store.find_many(Chunk, sorted(keys), session)
     return {id_: chunk.text for id_, chunk in found.items()}
@@ -105,15 +99,15 @@ async def _chunk_texts(clients: Clients, selected: Selected, session: Session) -
 def _document(
     id_: str, scope: DigestScope, version: str, selected: Selected, composed: Composed, now: datetime
 ) -> Summary:
-    threads = [each.thread for each in selected.shown]
-    firsts = [each.first_message_date for each in threads if each.first_message_date]
-    lasts = [each.last_message_date for each in threads if each.last_message_date]
+    threads = [entry.thread for entry in selected.shown]
+    firsts = [thread.first_message_date for thread in threads if thread.first_message_date]
+    lasts = [thread.last_message_date for thread in threads if thread.last_message_date]
     return Summary(
         id=id_,
         summary_id=id_,
         scope=scope.name,
         thread_id=None,
-        thread_ids=[each.id for each in threads],
+        thread_ids=[thread.id for thread in threads],
         summary_type=scope.kind,
         title=scope.title,
         content_markdown=composed.markdown,

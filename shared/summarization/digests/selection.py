@@ -6,7 +6,7 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.base import stored_time
+from shared.core.times import stored_time
 from shared.documents.containers import read_document
 from shared.documents.queries.messages import COUNT_OF_MESSAGES_WITHIN
 from shared.documents.queries.named_query import NamedQuery
@@ -15,8 +15,6 @@ from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.domain.summaries.digest_scopes import DigestScope
 from shared.domain.summaries.models import SummaryType
-
-__all__ = ["DigestThread", "Selected", "select_threads"]
 
 MAX_SHOWN = 40
 
@@ -40,8 +38,8 @@ async def select_threads(clients: Clients, scope: DigestScope, session: Session)
     query, values = _query(scope)
     best: list[tuple[Any, ...]] = []
     threads = messages = 0
-    async for each in clients.store.query(query, session, **values):
-        thread = read_document(Thread, each)
+    async for stored in clients.store.query(query, session, **values):
+        thread = read_document(Thread, stored)
         if not _is_summarised(thread, scope) or not await _is_active(clients, thread, scope, session):
             continue
         threads, messages = threads + 1, messages + thread.message_count
@@ -73,7 +71,7 @@ async def _is_active(clients: Clients, thread: Thread, scope: DigestScope, sessi
     if scope.period is None:
         return True
     start, end = scope.period
-    if any(each and start <= each < end for each in (thread.first_message_date, thread.last_message_date)):
+    if any(date and start <= date < end for date in (thread.first_message_date, thread.last_message_date)):
         return True
     period = {"start": stored_time(start), "end": stored_time(end)}
     query = clients.store.query(COUNT_OF_MESSAGES_WITHIN, session, partition_value=thread.id, **period)
@@ -93,7 +91,7 @@ async def _with_summaries(clients: Clients, threads: list[Thread], session: Sess
         for thread in threads
         if thread.summary_id in found and not found[thread.summary_id].outdated
     ]
-    return sorted(pairs, key=lambda each: (_last(each.thread), each.thread.id))
+    return sorted(pairs, key=lambda entry: (_last(entry.thread), entry.thread.id))
 
 
 def _last(thread: Thread) -> str:

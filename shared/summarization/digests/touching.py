@@ -15,14 +15,12 @@ from shared.documents.threads import Thread
 from shared.domain.summaries.digest_scopes import DigestScope, scopes_of_thread
 from shared.pipeline.lifecycle.digests import digest_touched
 
-__all__ = ["touch", "touch_digests"]
-
 
 async def touch_digests(clients: Clients, thread: Thread, session: Session) -> list[DigestScope]:
     """Have every digest that the thread belongs to made again."""
     dates = [
-        datetime.fromisoformat(each["date"])
-        async for each in clients.store.query(MESSAGE_DATES, session, partition_value=thread.id)
+        datetime.fromisoformat(row["date"])
+        async for row in clients.store.query(MESSAGE_DATES, session, partition_value=thread.id)
     ]
     sources = thread.sources or [source for source in [thread.source] if source]
     scopes = scopes_of_thread(sources, thread.draft_mentions, dates)

@@ -1,4 +1,4 @@
-"""Operations that run in the app: asked for by somebody who does not wait, done by a function.
+"""Operations that run in the background: requested on the operator's page, done by a function.
 
 The operation's record is written first and its id goes to a queue. A function that breaks off is delivered
 again, and goes on where it was.
@@ -13,8 +13,6 @@ from shared.documents.audits import Audit, AuditStatus
 from shared.pipeline.topology import OPERATIONS
 from shared.upkeep.audit import Actor
 from shared.upkeep.deadletters.operations import REQUEUE, request_operation, run_operation
-
-__all__ = ["request_requeue", "run_requested"]
 
 LARGEST = 5000
 RATE = 50.0

@@ -1,7 +1,5 @@
 """Why a message is a dead letter: the failure ledger knows more than the broker's reason."""
 
-import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,14 +8,13 @@ from typing import Any
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.clients.servicebus.dead_letters import DeadLetter
+from shared.core.concurrency import batches_of
 from shared.core.errors import ClassifiedError, ErrorKind
-from shared.core.ids import failure_id, invalid_key
+from shared.core.ids import cause_id, failure_id, invalid_key
 from shared.documents.queries.failures import FAILURES_BY_ID
 from shared.pipeline.failures import error_hash
 
-__all__ = ["Cause", "Diagnosed", "diagnose"]
-
-IDS_A_QUERY = 500
+IDS_PER_QUERY = 500
 
 
 @dataclass(frozen=True)
@@ -41,8 +38,7 @@ class Diagnosed:
     @property
     def group(self) -> str:
         """The same for all dead letters of a stage with the same reason and the same error."""
-        key = [self.letter.queue, self.cause.reason, self.cause.error_hash]
-        return hashlib.sha256(json.dumps(key).encode()).hexdigest()[:8]
+        return cause_id(self.letter.queue, self.cause.reason, self.cause.error_hash)
 
 
 async def diagnose(store: Store, letters: Sequence[DeadLetter]) -> list[Diagnosed]:
@@ -71,10 +67,9 @@ def _named_record(letter: DeadLetter) -> str | None:
 
 
 async def _records(store: Store, stage: str, ids: Iterable[str]) -> dict[str | None, dict[str, Any]]:
-    wanted, found = sorted(ids), dict[str | None, dict[str, Any]]()
-    for start in range(0, len(wanted), IDS_A_QUERY):
-        asked = wanted[start : start + IDS_A_QUERY]
-        async for record in store.query(FAILURES_BY_ID, Session(), partition_value=stage, ids=asked):
+    found = dict[str | None, dict[str, Any]]()
+    for batch in batches_of(sorted(ids), IDS_PER_QUERY):
+        async for record in store.query(FAILURES_BY_ID, Session(), partition_value=stage, ids=batch):
             found[record["id"]] = record
     return found
 

@@ -10,8 +10,6 @@ from shared.clients.connections import Clients
 from shared.clients.servicebus.dead_letters import DeadLetter, peek_all
 from shared.upkeep.deadletters.causes import Diagnosed, diagnose
 
-__all__ = ["Group", "diagnosed_letters", "group_letters"]
-
 
 @dataclass(frozen=True)
 class Group:

@@ -1,4 +1,4 @@
-"""What an operation set out to do, and how far it has come: lines in an append blob.
+"""The journal of an operation, in an append blob: its plan, and how far it has come.
 
     {"operation": ..., "plan": {queue: [numbers]}}   first, before anything is done
     {"queue": ..., "done": [numbers]}                sent or archived; they have not left the dead letters yet
@@ -16,8 +16,6 @@ from typing import Any
 from shared.clients.blobs import DEAD_LETTERS_CONTAINER, Blobs
 from shared.core.errors import PermanentError
 
-__all__ = ["CONTAINER", "Journal", "JournalState", "read_lines"]
-
 CONTAINER = DEAD_LETTERS_CONTAINER
 BLOCK_BYTES = 3 * 1024 * 1024  # a block of an append blob has at most 4 MiB
 
@@ -28,7 +26,7 @@ class JournalError(PermanentError):
 
 @dataclass
 class JournalState:
-    """A journal, read."""
+    """The content of a journal."""
 
     header: dict[str, Any] = field(default_factory=dict)
     done: dict[str, set[int]] = field(default_factory=dict)
@@ -55,7 +53,7 @@ class Journal:
         await self._blobs.append(CONTAINER, self.path, _line({"queue": queue, "restored": sorted(numbers)}))
 
     async def archive(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Add them to the operation's archive, in blocks that a blob takes."""
+        """Add them to the operation's archive, in blocks of the size that an append blob takes."""
         block = b""
         for record in records:
             line = _line(record)

@@ -1,4 +1,4 @@
-"""Requeue, purge and restore: operations that are asked for, run, and resumed by their id.
+"""Requeue, purge and restore: operations that are requested, run, and resumed by their id.
 
 An operation's audit record says what was asked for; its journal says which dead letters that meant, and how
 far it has come. To resume is to run it again.
@@ -23,8 +23,6 @@ from shared.upkeep.deadletters.journal import Journal, JournalState
 from shared.upkeep.deadletters.restoring import restore
 from shared.upkeep.deadletters.selection import LetterSelection, choose
 
-__all__ = ["PURGE", "REQUEUE", "RESTORE", "NotResumableError", "Tally", "request_operation", "run_operation"]
-
 REQUEUE, PURGE, RESTORE = "dlq.requeue", "dlq.purge", "dlq.restore"
 DONE_WORD = {REQUEUE: "requeued", PURGE: "purged", RESTORE: "restored"}
 LOCK_SECONDS = 300  # of our queues: what another holds is free again after that
@@ -39,7 +37,7 @@ class NotResumableError(PermanentError):
 
 @dataclass
 class Tally:
-    """What was planned and what came of it, over all queues."""
+    """How many dead letters were planned, moved and left, over all queues."""
 
     planned: int = 0
     done: int = 0
@@ -78,7 +76,7 @@ class Tally:
 async def request_operation(
     clients: Clients, action: str, selection: Mapping[str, Any], actor: Actor, *, rate: float | None = None
 ) -> Audit:
-    """Record that it is wanted; `run` does it, here or in the background."""
+    """Store the request; `run_operation` does it, here or in the background."""
     asked = {**selection, **({} if rate is None else {"rate": rate})}
     audit = new_audit(action, actor, asked, clients.runtime)
     return await save_audit(clients.store, audit, clients.runtime.now(), status=AuditStatus.ASKED)
@@ -103,7 +101,7 @@ async def run_operation(
     try:
         tally = await job.all()
     except BaseException as error:
-        await _tell_failure(job, error)
+        await _record_failure(job, error)
         raise
     now = clients.runtime.now()
     return await save_audit(
@@ -123,7 +121,7 @@ def _status(tally: Tally, watch: OperationObserver) -> AuditStatus:
     return AuditStatus.INCOMPLETE if tally.left or tally.refused else AuditStatus.SUCCEEDED
 
 
-async def _tell_failure(job: "_Job", error: BaseException) -> None:
+async def _record_failure(job: "_Job", error: BaseException) -> None:
     failure = classify(error)
     status = AuditStatus.FAILED if isinstance(error, Exception) else AuditStatus.INTERRUPTED
     outcome = f"{failure.error_type}: {failure.message}"
@@ -149,8 +147,8 @@ class _Job:
         self.tally = Tally()
         self.journal = Journal(clients.blobs, audit.id)
         rate = audit.selection.get("rate")
-        self._pace = RateLimiter(rate or None, stopped=watch.stopped)
-        self._mover = Mover(clients.bus, self._pace, watch, patience=patience)
+        self._pace = RateLimiter(rate or None, clients.runtime, stopped=watch.stopped)
+        self._mover = Mover(clients.bus, self._pace, watch, clients.runtime, patience)
         self._saved = clients.runtime.monotonic()
         self._running = 0
 
@@ -166,7 +164,7 @@ class _Job:
         return self.tally
 
     async def _planned(self) -> JournalState:
-        """Which dead letters it is about: settled once, before the first of them is touched."""
+        """Which dead letters it is about: decided once, before the first of them is moved."""
         try:
             return await self.journal.read()
         except DocumentNotFoundError:

@@ -3,9 +3,7 @@
 from shared.core.errors import PipelineError
 from shared.pipeline.topology import EMBEDDING, ORCHESTRATION, PRODUCERS, QUEUES, REPORTING, SWEPT
 
-__all__ = ["UnknownQueueError", "queue_named"]
-
-# Collections, the specification's routing keys of the *Failed events, and a few more that it uses. A routing
+# Collections, the routing keys of the *Failed events, and a few more names that R-803 gives. A routing
 # key wins over a collection: `chunks.failed` is chunking's.
 _OTHER_NAMES = {
     **{stage.document.container: stage.name for stage in SWEPT},

@@ -17,8 +17,6 @@ from shared.documents.audits import Audit, AuditStatus
 from shared.upkeep.audit import find_audit
 from shared.upkeep.deadletters.journal import Journal
 
-__all__ = ["NothingToRestoreError", "restorable", "restore"]
-
 
 class NothingToRestoreError(PermanentError):
     """The operation left no archive that can be restored."""
@@ -61,7 +59,7 @@ async def _missing(journal: Journal) -> AsyncIterator[dict[str, Any]]:
 async def restore(
     clients: Clients, audit: Audit, pace: RateLimiter, watch: OperationObserver, tally: RestoreTally
 ) -> None:
-    """Send what is missing; the purge's journal notes it, so that nothing is restored twice."""
+    """Send what was not restored yet. The purge's journal records it, so that nothing is restored twice."""
     asked = audit.selection
     purge = str(asked["purge"])
     records = await restorable(
@@ -90,7 +88,7 @@ async def restore(
 
 
 def _known(records: list[dict[str, Any]], purged: list[str], tally: RestoreTally) -> list[dict[str, Any]]:
-    """Those of the queues that were purged: an archive that somebody touched must not lead anywhere else."""
+    """Only records of the queues that were purged: a tampered archive must not send to any other."""
     for record in records:
         if record["queue"] not in purged:
             tally.refused[record["sequence_number"]] = f"the purge was not of the queue {record['queue']!r}"
@@ -99,7 +97,7 @@ def _known(records: list[dict[str, Any]], purged: list[str], tally: RestoreTally
 
 
 def _readable(batch: list[dict[str, Any]]) -> tuple[list[Resubmission], dict[int, str]]:
-    """What can be sent; and of a record that was damaged, why not. The others are not held up by it."""
+    """The messages that can be sent, and why a damaged record cannot; it does not hold up the others."""
     again: list[Resubmission] = []
     refused: dict[int, str] = {}
     for record in batch:

@@ -11,8 +11,6 @@ from shared.clients.connections import Clients
 from shared.clients.servicebus.dead_letters import DeadLetter, peek_all
 from shared.upkeep.deadletters.causes import Diagnosed, diagnose
 
-__all__ = ["LetterSelection", "choose"]
-
 
 class LetterSelection(BaseModel):
     """All of these conditions hold; without any, everything in the queues is chosen."""
@@ -39,7 +37,7 @@ class LetterSelection(BaseModel):
         )
 
     def plain(self, letters: Iterable[DeadLetter]) -> list[DeadLetter]:
-        """Those that fit, as far as can be told without their causes."""
+        """Those that fit all conditions but the group, which needs the cause."""
         return [letter for letter in letters if self._takes(letter)]
 
     def grouped(self, letters: Iterable[Diagnosed]) -> list[Diagnosed]:
@@ -47,7 +45,7 @@ class LetterSelection(BaseModel):
 
 
 async def choose(clients: Clients, selection: LetterSelection) -> list[Diagnosed]:
-    """The letters that are there now and fit, each with its cause; at most as many as the limit."""
+    """The letters that are in the queues now and fit, with their causes; at most `limit`."""
 
     async def of(queue: str) -> list[Diagnosed]:
         letters = selection.plain([letter async for letter in peek_all(clients.bus, queue)])

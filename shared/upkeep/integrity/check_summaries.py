@@ -1,10 +1,12 @@
-"""Summaries and reports: citations that do not hold, and what their threads or each other lack."""
+"""Checks summaries, reports and index entries: broken citations, and references to what does not exist."""
 
 from collections.abc import AsyncIterator
 from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
+from shared.core.concurrency import in_pages
+from shared.core.ids import report_id
 from shared.documents.containers import read_document
 from shared.documents.queries.chunks import CHUNK_TEXTS, CHUNKS_BY_ID
 from shared.documents.queries.reports import REPORTS_TO_CHECK
@@ -14,14 +16,15 @@ from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.domain.summaries.citations import verify_stored
-from shared.upkeep.integrity.findings import Finding, FindingKind
-from shared.upkeep.integrity.paging import query_pages
+from shared.upkeep.integrity.findings import PAGE_SIZE, Finding, FindingKind
 
-__all__ = ["check_entries", "check_reports", "check_summaries"]
+SUMMARIES_AT_ONCE = 50  # whole documents, which can be large
 
 
 async def check_summaries(clients: Clients, before: int) -> AsyncIterator[Finding]:
-    async for page in query_pages(clients, SUMMARIES_TO_CHECK, 50, before=before):
+    async for page in in_pages(
+        clients.store.query(SUMMARIES_TO_CHECK, Session(), before=before), SUMMARIES_AT_ONCE
+    ):
         summaries = [read_document(Summary, row) for row in page]
         threads = await _threads(clients, [summary.thread_id for summary in summaries if summary.thread_id])
         for summary in summaries:
@@ -34,14 +37,14 @@ async def check_summaries(clients: Clients, before: int) -> AsyncIterator[Findin
 
 
 async def _current(clients: Clients, summary: Summary) -> AsyncIterator[Finding]:
-    """What is outdated may cite what has changed since; the last word may not."""
+    """An outdated summary may cite what has changed since; the current one may not."""
     broken = verify_stored(summary.citations, await _texts(clients, summary))
     if broken:
         number = f"{len(broken)} of {len(summary.citations)}"
         detail = f"{number} citations do not hold, among them of chunk {broken[0].chunk_id}"
         yield _about(FindingKind.CITATION_BROKEN, summary, detail)
         return
-    report = await clients.store.find(Report, f"rpt-{summary.id}", summary.scope, Session())
+    report = await clients.store.find(Report, report_id(summary.id), summary.scope, Session())
     if report is None:
         yield _about(FindingKind.SUMMARY_WITHOUT_REPORT, summary, "no report was published of it")
     elif summary.thread_id is not None:
@@ -68,21 +71,21 @@ def _about(kind: FindingKind, summary: Summary, detail: str) -> Finding:
 
 
 async def check_reports(clients: Clients, before: int) -> AsyncIterator[Finding]:
-    async for page in query_pages(clients, REPORTS_TO_CHECK, before=before):
+    async for page in in_pages(clients.store.query(REPORTS_TO_CHECK, Session(), before=before), PAGE_SIZE):
         keys = [(row["summary_id"], row["scope"]) for row in page]
-        there = await clients.store.find_many(Summary, keys, Session())
+        found = await clients.store.find_many(Summary, keys, Session())
         for row in page:
-            if row["summary_id"] not in there:
+            if row["summary_id"] not in found:
                 detail = f"summary {row['summary_id']} is not there"
                 yield Finding(FindingKind.REPORT_WITHOUT_SUMMARY, "reports", row["id"], row["scope"], detail)
 
 
 async def check_entries(clients: Clients, before: int) -> AsyncIterator[Finding]:
-    """The index over threads may name one that never came about; nothing follows from it, and it can go."""
-    async for page in query_pages(clients, ENTRIES_TO_CHECK, before=before):
-        there = await _threads(clients, [name for row in page for name in row["threads"]])
+    """Entries of the thread index that name a thread which does not exist: harmless, and removed."""
+    async for page in in_pages(clients.store.query(ENTRIES_TO_CHECK, Session(), before=before), PAGE_SIZE):
+        existing = await _threads(clients, [name for row in page for name in row["threads"]])
         for row in page:
-            lost = [name for name in row["threads"] if name not in there]
+            lost = [name for name in row["threads"] if name not in existing]
             if lost:
                 detail, data = f"it names {len(lost)} threads that are not there", {"threads": lost}
                 yield Finding(

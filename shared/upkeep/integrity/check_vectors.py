@@ -1,4 +1,4 @@
-"""Vectors without a chunk, over the whole index, a stretch of keys at a time."""
+"""Finds vectors without a chunk, over the whole index, one range of keys at a time."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -9,41 +9,38 @@ from shared.clients.cosmos.session import Session
 from shared.core.concurrency import in_pages
 from shared.documents.chunks import Chunk
 from shared.documents.queries.chunks import EXISTING_CHUNK_IDS
-from shared.upkeep.integrity.findings import Finding, FindingKind
-from shared.upkeep.integrity.paging import PAGE
-
-__all__ = ["check_vectors"]
+from shared.upkeep.integrity.findings import PAGE_SIZE, Finding, FindingKind
 
 DIGITS = "0123456789abcdef"
-MOST_AT_ONCE = 50_000  # a search goes no further than its 100,000th result
-DEEPEST = 4
+MAX_PER_RANGE = 50_000  # a search goes no further than its 100,000th result
+MAX_PREFIX = 4
 
 
 async def check_vectors(clients: Clients, before: int) -> AsyncIterator[Finding]:
-    stretches = ["chunk_id lt '0'", "chunk_id ge 'g'"]
-    for stretch in [*stretches, *(_between(digit) for digit in DIGITS)]:
-        async for finding in _stretch(clients, stretch, before):
+    ranges = ["chunk_id lt '0'", "chunk_id ge 'g'"]
+    for condition in [*ranges, *(_between(digit) for digit in DIGITS)]:
+        async for finding in _check_range(clients, condition, before):
             yield finding
 
 
 def _between(prefix: str) -> str:
-    """Keys that begin with this: after the last digit comes a letter that no key of ours has."""
+    """The range of keys with this prefix: they are hexadecimal, so all sort before the prefix and a `g`."""
     return f"chunk_id ge '{prefix}' and chunk_id lt '{prefix}g'"
 
 
-async def _stretch(clients: Clients, condition: str, before: int) -> AsyncIterator[Finding]:
+async def _check_range(clients: Clients, condition: str, before: int) -> AsyncIterator[Finding]:
     for part in await _parts(clients, condition):
-        async for page in in_pages(clients.index.listed(part), PAGE):
+        async for page in in_pages(clients.index.listed(part), PAGE_SIZE):
             for finding in await _without_chunk(clients, page, before):
                 yield finding
 
 
 async def _parts(clients: Clients, condition: str) -> list[str]:
-    """The stretch, or smaller ones where it has too many."""
-    if await clients.index.count_of(condition) <= MOST_AT_ONCE or condition.count("'") < DEEPEST:
+    """The range, or smaller ones where it has more results than a search returns."""
+    if await clients.index.count_of(condition) <= MAX_PER_RANGE or condition.count("'") < MAX_PREFIX:
         return [condition]
     prefix = condition.split("'")[1]
-    if len(prefix) >= DEEPEST:
+    if len(prefix) >= MAX_PREFIX:
         return [condition]
     return [part for digit in DIGITS for part in await _parts(clients, _between(prefix + digit))]
 
@@ -62,10 +59,10 @@ async def _without_chunk(clients: Clients, page: list[dict[str, Any]], before: i
     ]
 
 
-async def _missing(clients: Clients, places: dict[str, str]) -> dict[str, str]:
-    keys = [(id_, thread) for id_, thread in places.items() if thread]
-    there = await clients.store.find_many(Chunk, keys, Session())
-    return {id_: thread for id_, thread in places.items() if id_ not in there}
+async def _missing(clients: Clients, thread_of: dict[str, str]) -> dict[str, str]:
+    keys = [(id_, thread) for id_, thread in thread_of.items() if thread]
+    found = await clients.store.find_many(Chunk, keys, Session())
+    return {id_: thread for id_, thread in thread_of.items() if id_ not in found}
 
 
 def _is_old(date: str | None, before: int) -> bool:

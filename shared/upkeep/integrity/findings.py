@@ -1,16 +1,16 @@
-"""What can be inconsistent, and what is done about it."""
+"""The kinds of inconsistency, and how each is repaired."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["Finding", "FindingKind"]
+PAGE_SIZE = 100  # rows that a check holds at a time, however much is stored
 
 
 class FindingKind(StrEnum):
     CHUNK_WITHOUT_VECTOR = "chunk_without_vector"  # embedded again
     VECTOR_WITHOUT_CHUNK = "vector_without_chunk"  # deleted
-    VECTOR_MISPLACED = "vector_misplaced"  # told where its chunk is
+    VECTOR_MISPLACED = "vector_misplaced"  # its thread is corrected
     MESSAGE_WITHOUT_CHUNKS = "message_without_chunks"  # chunked again
     CHUNK_WITHOUT_MESSAGE = "chunk_without_message"  # deleted, with its vector
     MESSAGE_WITHOUT_THREAD = "message_without_thread"  # threaded again

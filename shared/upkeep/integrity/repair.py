@@ -1,4 +1,4 @@
-"""What is found is repaired by asking for it again, or by deleting what belongs to nothing."""
+"""Repairs what the checks find: the work is requeued, or what belongs to nothing is deleted."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +8,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
+from shared.core.ids import report_id
 from shared.documents.archives import Archive
 from shared.documents.chunks import Chunk
 from shared.documents.queries.chunks import CHUNK_CREATION_TIMES
@@ -40,16 +41,14 @@ from shared.upkeep.requeue.policy import Policy
 from shared.upkeep.requeue.rebuild import Requeue, rebuild_events
 from shared.upkeep.requeue.requeuer import Requeuer
 
-__all__ = ["Repairer"]
-
 
 @dataclass
 class Repairer:
     clients: Clients
-    done: set[str] = field(default_factory=set)  # archives and threads that were seen to already
+    done: set[str] = field(default_factory=set)  # archives and threads that this run has repaired
 
     async def repair(self, finding: Finding) -> bool:
-        """Whether something could be done about it."""
+        """Whether it could be repaired."""
         return await self._repairs()[finding.kind](finding)
 
     def _repairs(self) -> dict[FindingKind, Callable[[Finding], Awaitable[bool]]]:
@@ -69,22 +68,22 @@ class Repairer:
         }
 
     def _requeuer(self) -> Requeuer:
-        """Damage can come again sooner than the topic forgets what repaired it."""
+        """Past the topic: it drops a repeated event for a while, and the same damage may come back sooner."""
         return Requeuer(self.clients, bypass_topic=True)
 
-    # asking again
+    # requeueing
 
     async def _embed_again(self, finding: Finding) -> bool:
-        return await self._ask_again(CHUNKS, finding, NOT_EMBEDDED)
+        return await self._requeue(CHUNKS, finding, NOT_EMBEDDED)
 
     async def _chunk_again(self, finding: Finding) -> bool:
-        return await self._ask_again(MESSAGES, finding, {})
+        return await self._requeue(MESSAGES, finding, {})
 
-    async def _ask_again(self, collection: Collection, finding: Finding, undone: Mapping[str, Any]) -> bool:
-        """Make the document pending, then requeue it: a crash in between leaves it to the sweep."""
+    async def _requeue(self, collection: Collection, finding: Finding, undone: Mapping[str, Any]) -> bool:
+        """Reopen the document, then requeue it: a crash in between leaves it to the sweep."""
         policy = Policy.from_settings(self.clients.settings)
         attempts = min(finding.data.get("attemptCount") or 1, policy.max_attempts[collection.name] - 1)
-        due = await self._pending(collection, finding.id, finding.partition, finding, attempts, undone)
+        due = await self._reopen(collection, finding.id, finding.partition, finding, attempts, undone)
         if due is None:
             return False
         settings = self.clients.settings
@@ -94,7 +93,7 @@ class Repairer:
 
         return bool(await self._requeuer().requeue([due], rebuild))
 
-    async def _pending(
+    async def _reopen(
         self,
         collection: Collection,
         id_: str,
@@ -116,7 +115,7 @@ class Repairer:
     # threads
 
     async def _recount(self, finding: Finding) -> bool:
-        """Messages that were lost are in the archives still; what is more than counted is threaded again."""
+        """Missing messages are still in the archives: parse those again. Too many: thread them again."""
         if finding.data["lost"]:
             parsed = [await self._parse_again(archive, finding) for archive in finding.data["archives"]]
             if any(parsed):
@@ -132,45 +131,45 @@ class Repairer:
         self.done.add(archive_id)
         data = {**archive.to_cosmos(), "attemptCount": archive.attemptCount}
         asked = Finding(finding.kind, "archives", archive_id, archive_id, finding.detail, data)
-        return await self._ask_again(ARCHIVES, asked, {})
+        return await self._requeue(ARCHIVES, asked, {})
 
     async def _thread_again(self, finding: Finding) -> bool:
-        place, session = finding.partition, Session()
-        if place in self.done:
+        thread_id, session = finding.partition, Session()
+        if thread_id in self.done:
             return True
-        self.done.add(place)
+        self.done.add(thread_id)
         async with Lease(self.clients.store, THREADING, self.clients.runtime).held():
-            thread = await self.clients.store.find(Thread, place, place, session)
+            thread = await self.clients.store.find(Thread, thread_id, thread_id, session)
             if thread is not None:
                 await drop_thread(self.clients, thread, session)
-            rebuilt = await rebuild_thread(self.clients, place, await self._sources(place), session)
-        for thread_id in sorted(rebuilt):
-            await self._ask_for_summary(thread_id, finding)
+            rebuilt = await rebuild_thread(self.clients, thread_id, await self._sources(thread_id), session)
+        for rebuilt_id in sorted(rebuilt):
+            await self._request_summary(rebuilt_id, finding)
         return True
 
     async def _sources(self, thread_id: str) -> dict[str, str]:
         rows = self.clients.store.query(MESSAGE_ARCHIVES_OF_THREAD, Session(), partition_value=thread_id)
-        archives = {one async for row in rows for one in row.get("archive_ids") or []}
+        archives = {archive async for row in rows for archive in row.get("archive_ids") or []}
         found = await self.clients.store.find_many(
             Archive, [(archive, archive) for archive in sorted(archives)], Session()
         )
         return {id_: archive.source for id_, archive in found.items()}
 
     async def _summarize_again(self, finding: Finding) -> bool:
-        """The same version would give the same summary, so the one that is wrong goes first."""
+        """Delete it first: the same version has the same summary id, and what exists is not made again."""
         thread_id = finding.data["thread_id"]
         await self._delete_summary(finding)
         if thread_id is None:  # a digest: its scope is its partition
             await touch(self.clients, [parse_scope(finding.partition)])
             return True
-        return await self._ask_for_summary(thread_id, finding)
+        return await self._request_summary(thread_id, finding)
 
-    async def _ask_for_summary(self, thread_id: str, finding: Finding) -> bool:
+    async def _request_summary(self, thread_id: str, finding: Finding) -> bool:
         ready = await ready_thread(self.clients, thread_id, Session())
         if ready is None:
-            return True  # it is asked for when it is ready
+            return True  # orchestration requests it when it is ready
         attempts = min(ready.thread.attemptCount, self.clients.settings.RETRY_JOB_MAX_ATTEMPTS_THREADS - 1)
-        due = await self._pending(THREADS, thread_id, thread_id, finding, attempts, NO_SUMMARY)
+        due = await self._reopen(THREADS, thread_id, thread_id, finding, attempts, NO_SUMMARY)
         if due is None:
             return False
         version, settings = ready.version, self.clients.settings
@@ -202,7 +201,7 @@ class Repairer:
         return True
 
     async def _delete_chunk(self, finding: Finding) -> bool:
-        """With its vector; unless the chunk is in another thread, too: then the vector is that one's."""
+        """With its vector, unless the chunk exists in another thread, too: then the vector is that one's."""
         copies = await self.clients.store.query_by_ids(CHUNK_CREATION_TIMES, [finding.id], Session())
         if all(copy["thread_id"] == finding.partition for copy in copies):
             await self.clients.index.delete([finding.id])
@@ -210,7 +209,7 @@ class Repairer:
         return True
 
     async def _delete_summary(self, finding: Finding) -> bool:
-        await self.clients.store.delete(Report, f"rpt-{finding.id}", finding.partition, Session())
+        await self.clients.store.delete(Report, report_id(finding.id), finding.partition, Session())
         await self.clients.store.delete(Summary, finding.id, finding.partition, Session())
         return True
 
@@ -218,17 +217,17 @@ class Repairer:
         return await self.clients.store.delete(Report, finding.id, finding.partition, Session())
 
     async def _forget_threads(self, finding: Finding) -> bool:
-        """Under the threading lock: entries are read, and written whole."""
+        """Under the threading lease, because entries are read and then written as a whole."""
         store, session = self.clients.store, Session()
         async with Lease(store, THREADING, self.clients.runtime).held():
             entry = await store.find(ThreadEntry, finding.id, finding.partition, session)
             if entry is None:
                 return True
             lost = finding.data["threads"]
-            there = await store.find_many(Thread, [(name, name) for name in lost], session)
-            kept = {k: v for k, v in entry.threads.items() if k not in lost or k in there}
-            if kept:
-                await store.upsert(entry.model_copy(update={"threads": kept}), session)
+            existing = await store.find_many(Thread, [(name, name) for name in lost], session)
+            remaining = {k: v for k, v in entry.threads.items() if k not in lost or k in existing}
+            if remaining:
+                await store.upsert(entry.model_copy(update={"threads": remaining}), session)
             else:
                 await store.delete(ThreadEntry, entry.id, entry.bucket, session)
         return True

@@ -17,8 +17,6 @@ from shared.upkeep.integrity.check_vectors import check_vectors
 from shared.upkeep.integrity.findings import Finding, FindingKind
 from shared.upkeep.integrity.repair import Repairer
 
-__all__ = ["CHECKS", "KIND", "IntegrityError", "VerifyOptions", "find_damage", "verify"]
-
 log = logging.getLogger(__name__)
 KIND = "verify"
 MAX_EXAMPLES = 100

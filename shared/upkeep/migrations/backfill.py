@@ -19,8 +19,6 @@ from shared.documents.containers import DOCUMENTS, document_class, read_document
 from shared.documents.queries.several_containers import outdated_documents
 from shared.settings.app import SettingsError, load_settings
 
-__all__ = ["Backfilled", "backfill"]
-
 log = logging.getLogger(__name__)
 
 

@@ -18,8 +18,9 @@ from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.search.payload import indexed_chunk
+from shared.core.concurrency import in_pages
 from shared.core.errors import PipelineError
-from shared.documents.base import stored_time
+from shared.core.times import stored_time
 from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
 from shared.documents.queries.chunks import (
@@ -34,8 +35,6 @@ from shared.embedding.port import Embedder
 from shared.pipeline.lifecycle.chunks import chunk_reembedded
 from shared.settings.app import SettingsError, load_settings
 
-__all__ = ["Reembedded", "reembed"]
-
 PAGE = 256
 MAX_PASSES = 5  # each finds what came during the one before
 Progress = Callable[["Reembedded"], None]
@@ -43,7 +42,7 @@ Progress = Callable[["Reembedded"], None]
 
 @dataclass
 class Reembedded:
-    """What there was to do, and what was done."""
+    """The progress of a run."""
 
     model: str
     index: str
@@ -98,16 +97,10 @@ async def _count(clients: Clients, query: NamedQuery, **parameters: str) -> int:
     return sum([int(row) async for row in found])
 
 
-async def _pages(clients: Clients, model: str, refused: set[str]) -> AsyncIterator[list[Chunk]]:
-    page: list[Chunk] = []
-    async for stored in clients.store.query(CHUNKS_OF_OTHER_MODELS, Session(), model=model):
-        if stored["id"] not in refused:
-            page.append(read_document(Chunk, stored))
-        if len(page) == PAGE:
-            yield page
-            page = []
-    if page:
-        yield page
+def _pages(clients: Clients, model: str, refused: set[str]) -> AsyncIterator[list[Chunk]]:
+    rows = clients.store.query(CHUNKS_OF_OTHER_MODELS, Session(), model=model)
+    chunks = (read_document(Chunk, row) async for row in rows if row["id"] not in refused)
+    return in_pages(chunks, PAGE)
 
 
 async def _embed_page(
@@ -118,7 +111,7 @@ async def _embed_page(
     refused: set[str],
     session: Session,
 ) -> None:
-    """Vectors first, then the flag, as in the stage: broken off between, they are made again."""
+    """Vectors first, then the chunk's model, as in the stage: a crash in between repeats them."""
     settled = await model.encode_each([chunk.text for chunk in chunks])
     threads = await _threads_of(chunks, clients, session)
     now = stored_time(clients.runtime.now())

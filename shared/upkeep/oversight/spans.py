@@ -13,8 +13,6 @@ import aiohttp
 
 from shared.core.errors import TransientError
 
-__all__ = ["NoReceiverError", "receiver_address", "spans_about"]
-
 ATTRIBUTES = {
     "archives": "pipeline.archive_id",
     "threads": "pipeline.thread_id",

@@ -1,4 +1,4 @@
-"""How it stands: queues, dead letters, documents, throughput, and what operators and the sweep did last."""
+"""The state of the system: queues, dead letters, documents, throughput, latest operations and sweep."""
 
 import asyncio
 from dataclasses import asdict, dataclass, field
@@ -8,8 +8,8 @@ from typing import Any
 from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients
 from shared.clients.servicebus.administration import queue_counts
+from shared.core.times import stored_time
 from shared.documents.audits import Audit
-from shared.documents.base import stored_time
 from shared.documents.queries.retryable import count_open, count_refused
 from shared.documents.queries.several_containers import finished_count
 from shared.documents.runs import Run
@@ -19,8 +19,6 @@ from shared.upkeep.requeue.due_document import COLLECTIONS
 from shared.upkeep.requeue.policy import Policy
 from shared.upkeep.sweep.due import count, count_documents
 from shared.upkeep.sweep.run import latest_run
-
-__all__ = ["DocumentsStatus", "QueueStatus", "StageStatus", "SystemStatus", "read_status"]
 
 WINDOW = timedelta(minutes=15)
 COUNTED_BY_PEEKING = 1000
@@ -105,7 +103,7 @@ async def read_status(clients: Clients, *, now: datetime | None = None, operatio
 async def _queues(clients: Clients) -> list[QueueStatus]:
     try:
         counted = await queue_counts(clients.settings, QUEUES)
-    except SDK_ERRORS:  # no administration here: what can be peeked can be counted
+    except SDK_ERRORS:  # the emulators have no administration: count by peeking
         counted = None
     if counted is None:
         return list(await asyncio.gather(*(_peeked(clients, queue) for queue in QUEUES)))
@@ -120,7 +118,7 @@ async def _queues(clients: Clients) -> list[QueueStatus]:
 
 
 async def _with_ages(clients: Clients, queue: str, waiting: int, dead: int) -> QueueStatus:
-    """A look at the oldest only where there is one: it costs half a second to open a link."""
+    """Peek at the oldest only where there is one: opening a link takes half a second."""
     first = await clients.bus.peek(queue, start=1, count=1) if waiting else []
     last = await clients.bus.peek_dead_letters(queue, start=1, count=1) if dead else []
     return QueueStatus(

@@ -8,7 +8,7 @@ from typing import Any
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError, PermanentError
-from shared.documents.base import stored_time
+from shared.core.times import stored_time
 from shared.documents.containers import DOCUMENTS
 from shared.documents.queries import retryable
 from shared.documents.queries.several_containers import documents_with_id
@@ -19,19 +19,6 @@ from shared.upkeep.requeue.due_document import COLLECTIONS, THREADS, Collection,
 from shared.upkeep.requeue.policy import Policy
 from shared.upkeep.requeue.rebuild import Requeue, rebuild_events
 from shared.upkeep.requeue.requeuer import Requeuer
-
-__all__ = [
-    "BulkResult",
-    "SkippedDocument",
-    "StuckDocument",
-    "collection_named",
-    "failed_documents",
-    "find_anywhere",
-    "reset_documents",
-    "retry_documents",
-    "stuck_documents",
-    "troubled_by_id",
-]
 
 
 class LeftOutError(PermanentError):
@@ -69,7 +56,7 @@ class StuckDocument:
 
     @property
     def since(self) -> datetime:
-        """When something was last heard of it."""
+        """The time of its last attempt, or of its creation."""
         return datetime.fromisoformat(self.stored.get("lastAttemptTime") or self.stored["created_at"])
 
     def shown(self) -> dict[str, Any]:
@@ -120,7 +107,7 @@ def _names() -> str:
 async def stuck_documents(
     clients: Clients, collections: Sequence[Collection] = COLLECTIONS, *, now: datetime | None = None
 ) -> AsyncIterator[StuckDocument]:
-    """Open, and nothing was heard of them for longer than the stuck threshold; oldest first."""
+    """Open documents without any outcome for longer than the stuck threshold; oldest first."""
     policy = Policy.from_settings(clients.settings)
     old = stored_time((now or clients.runtime.now()) - policy.stuck_after)
     for collection in collections:
@@ -152,7 +139,7 @@ async def troubled_by_id(clients: Clients, collection: Collection, ids: Sequence
 
 
 async def reset_documents(clients: Clients, documents: Sequence[StuckDocument]) -> BulkResult:
-    """As the specification has it: no attempt counted, pending again; the next sweep asks for them."""
+    """Pending again, with no attempt counted (R-806): the next sweep requeues them."""
     return await _change_all(documents, lambda document: _reset(clients, document.due()))
 
 
@@ -169,7 +156,7 @@ async def retry_documents(clients: Clients, documents: Sequence[StuckDocument]) 
 async def _change_all(
     documents: Sequence[StuckDocument], act: Callable[[StuckDocument], Awaitable[None]]
 ) -> BulkResult:
-    """One that cannot be changed is left out, and holds up no other."""
+    """A document that cannot be changed is skipped; the others are changed all the same."""
     changed, left = 0, list[SkippedDocument]()
     for document in documents:
         try:

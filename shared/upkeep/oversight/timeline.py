@@ -1,4 +1,4 @@
-"""Everything that is known to have happened to a document or an event, from all places that keep it."""
+"""The history of a document or an event: from documents, failures, dead letters, audits and spans."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -18,8 +18,6 @@ from shared.upkeep.audit import last_audits
 from shared.upkeep.deadletters.groups import diagnosed_letters
 from shared.upkeep.oversight.spans import NoReceiverError, spans_about
 from shared.upkeep.oversight.stuck_documents import find_anywhere
-
-__all__ = ["Timeline", "TimelineEntry", "read_timeline"]
 
 AUDITS_SEARCHED = 500
 ONLY_LOCAL = "only the local telemetry receiver can be asked; in Azure see Application Insights"
@@ -56,8 +54,8 @@ class TimelineEntry:
 
 @dataclass(frozen=True)
 class Timeline:
-    happenings: list[TimelineEntry]  # in the order of time
-    without: str | None = None  # why there are no spans, where nobody could be asked
+    entries: list[TimelineEntry]  # in chronological order
+    without: str | None = None  # why there are no spans
 
 
 async def read_timeline(clients: Clients, id_: str, telemetry: str | None) -> Timeline:

@@ -1,7 +1,7 @@
-"""A thread that has lost messages becomes what it would be if they had never come in.
+"""Rebuilds a thread that lost messages, as if they had never come in.
 
-Its document and its place in the index are dropped, and what is left of its messages is threaded again, for
-each archive that has them. That can split it: then messages, chunks and vectors move to their new threads.
+Its document and its index entries are deleted, and its remaining messages are threaded again, once for each
+archive that has them. That can split the thread: then messages, chunks and vectors move to the new threads.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,18 +21,16 @@ from shared.domain.threading.assignment import InMemoryThreads, ThreadState, ass
 from shared.threads.index import ThreadIndex
 from shared.threads.registry import Registry
 
-__all__ = ["drop_thread", "parsed_message", "rebuild_thread"]
-
 
 async def drop_thread(
-    clients: Clients, thread: Thread, session: Session, signposts: Sequence[str] = ()
+    clients: Clients, thread: Thread, session: Session, redirects: Sequence[str] = ()
 ) -> None:
-    """Delete its document and the signposts to it, after their entries in the index.
+    """Delete its document and the redirects to it, after their entries in the index.
 
-    An entry may still name a thread that became this one. The signposts lead to each other: the last goes
-    first.
+    An entry may still name a thread that was merged into this one. Redirects can form a chain: the last one
+    goes first, so that a crash leaves no redirect to nothing.
     """
-    names = [thread.id, *signposts]
+    names = [thread.id, *redirects]
     if thread.threading:
         state = ThreadState.from_document(thread.threading)
         await ThreadIndex(clients.store, clients.runtime.now).leave(names, state, session)
@@ -43,30 +41,30 @@ async def drop_thread(
 async def rebuild_thread(
     clients: Clients, thread_id: str, sources: Mapping[str, str], session: Session
 ) -> set[str]:
-    """Thread what is left in the partition; the ids of the threads that it is now.
+    """Thread the messages that are left in the partition; the ids of the threads that they make now.
 
-    `sources` has the source of each archive. The caller holds the threading lock, and dropped the thread.
+    `sources` has the source of each archive. The caller holds the threading lease and has dropped the thread.
     """
     messages = [
         read_document(Message, row)
         async for row in clients.store.query(MESSAGES_OF_THREAD, session, partition_value=thread_id)
     ]
     await _update_indexed_threads(clients, thread_id, messages, sources, session)
-    places: dict[str, str] = {}
-    for archive in sorted({one for message in messages for one in message.archive_ids}):
+    thread_of: dict[str, str] = {}
+    for archive in sorted({archive for message in messages for archive in message.archive_ids}):
         members = [
             prepare_message(parsed_message(message)) for message in messages if archive in message.archive_ids
         ]
         threaded = await Registry(clients).add(members, archive, sources.get(archive, ""), session)
-        places = {node: threaded.renamed.get(place, place) for node, place in places.items()}
-        places |= threaded.assignments
+        thread_of = {node: threaded.renamed.get(id_, id_) for node, id_ in thread_of.items()}
+        thread_of |= threaded.assignments
     moved = {
-        message.id: places[message.message_id]
+        message.id: thread_of[message.message_id]
         for message in messages
-        if places[message.message_id] != thread_id
+        if thread_of[message.message_id] != thread_id
     }
     await _move(clients, thread_id, [message for message in messages if message.id in moved], moved, session)
-    return set(places.values())
+    return set(thread_of.values())
 
 
 async def _update_indexed_threads(
@@ -76,18 +74,18 @@ async def _update_indexed_threads(
     sources: Mapping[str, str],
     session: Session,
 ) -> None:
-    """Which threads there will be, of which source; told before they are there, so that no crash skips it."""
-    places = assign([parsed_message(message) for message in messages], InMemoryThreads()).assignments
-    names: dict[str, set[str]] = {}
+    """Write to the vectors which thread and source they will have: first, so that a crash cannot skip it."""
+    assigned = assign([parsed_message(message) for message in messages], InMemoryThreads()).assignments
+    source_names: dict[str, set[str]] = {}
     for message in messages:
-        own = {sources[one] for one in message.archive_ids if one in sources}
-        names.setdefault(places[message.message_id], set()).update(own)
-    thread_of = {message.id: places[message.message_id] for message in messages}
+        own = {sources[archive] for archive in message.archive_ids if archive in sources}
+        source_names.setdefault(assigned[message.message_id], set()).update(own)
+    thread_of = {message.id: assigned[message.message_id] for message in messages}
     vectors = [
         {
             "chunk_id": row["id"],
             "thread_id": thread_of[row["message_key"]],
-            "source": min(names[thread_of[row["message_key"]]], default=None),
+            "source": min(source_names[thread_of[row["message_key"]]], default=None),
         }
         async for row in clients.store.query(CHUNK_ARCHIVES_OF_THREAD, session, partition_value=thread_id)
         if row["embedding_generated"] and row["message_key"] in thread_of
@@ -102,7 +100,7 @@ async def _move(
     moved: Mapping[str, str],
     session: Session,
 ) -> None:
-    """To their new threads: there first, then away from here."""
+    """Move them to their new threads: created there first, then deleted here."""
     if not moved:
         return
     found = [
@@ -123,7 +121,7 @@ async def _move(
 
 
 def parsed_message(message: Message) -> ParsedMessage:
-    """A stored message as parsing gave it, as far as threading goes."""
+    """A stored message as the parser returned it, as far as threading needs it."""
     return ParsedMessage(
         message_key=message.message_key,
         message_id=message.message_id,

@@ -1,6 +1,6 @@
-"""Asking for a deletion: the document first, then the archive's mark, then the message that has it done.
+"""Requests a deletion: stores its document, marks the archive, then sends the message that starts the work.
 
-A deletion whose message was lost, or whose runs broke off, is found by its document and asked for again.
+A deletion whose message was lost, or whose run broke off, is found by its document and requested again.
 """
 
 from datetime import datetime, timedelta
@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.ids import removal_id
+from shared.core.times import stored_time
 from shared.documents.archives import Archive
-from shared.documents.base import stored_time
 from shared.documents.containers import read_document
 from shared.documents.queries.archives import ARCHIVE_IDS_OF_SOURCE
 from shared.documents.queries.removals import UNFINISHED_REMOVALS
@@ -18,8 +18,6 @@ from shared.documents.sources import Source
 from shared.pipeline.lifecycle.archives import archive_removing
 from shared.pipeline.tombstones import DONE
 from shared.pipeline.topology import REMOVAL
-
-__all__ = ["ask_again", "request_removal", "resume_removals"]
 
 SILENT_FOR = timedelta(minutes=45)  # longer than a run may take
 
@@ -50,7 +48,7 @@ async def ask_again(clients: Clients, removal: Removal, now: datetime) -> None:
 
 
 async def resume_removals(clients: Clients, now: datetime) -> list[str]:
-    """Ask again for those that nothing was heard of for long; their ids."""
+    """Request those again that have not been updated for long; their ids."""
     before = stored_time(now - SILENT_FOR)
     silent = [
         read_document(Removal, row)
@@ -66,7 +64,7 @@ async def _exists(clients: Clients, kind: str, target: str, session: Session) ->
         return await clients.store.find(Archive, target, target, session) is not None
     if await clients.store.find(Source, target, target, session) is not None:
         return True
-    # Uploads name sources that nobody defined.
+    # An upload may name a source that has no definition.
     async for _ in clients.store.query(ARCHIVE_IDS_OF_SOURCE, session, source=target):
         return True
     return False

@@ -43,8 +43,6 @@ from shared.pipeline.tombstones import DONE
 from shared.threads.index import ThreadIndex
 from shared.upkeep.removal.thread_part import find_part, remove_part
 
-__all__ = ["RemovalRun", "StillThereError", "run_removal"]
-
 log = logging.getLogger(__name__)
 MAX_ROUNDS = 5
 DERIVED = ((Summary, SUMMARY_IDS_OF_SCOPE), (Report, REPORT_IDS_OF_SCOPE))
@@ -53,11 +51,11 @@ SETTLING_SECONDS = 1.0  # between rounds, for the search index to catch up
 
 
 class StillThereError(PipelineError):
-    """After several rounds something of it is still there."""
+    """After several rounds the check still finds documents of it."""
 
 
 class _OutOfTimeError(Exception):
-    """The run goes on in another one."""
+    """The time of this run is over; another one goes on."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ class RemovalRun:
 
 
 async def run_removal(removal_id: str, clients: Clients, run: RemovalRun | None = None) -> Removal:
-    """Do what is left of it. One that is still running when this returns wants another run."""
+    """Do what is left of it. If its status is still running when this returns, it needs another run."""
     removal = await clients.store.read(Removal, removal_id, removal_id, Session())
     if removal.status in DONE:
         return removal
@@ -85,7 +83,7 @@ class _Remover:
         self._runtime = clients.runtime
         self._until = self._runtime.monotonic() + run.seconds
         self._index = ThreadIndex(clients.store, clients.runtime.now)
-        self._emptied: set[str] = set()  # threads of which nothing is to be left
+        self._emptied: set[str] = set()  # threads that lost all their messages
 
     async def run(self) -> Removal:
         removal = self._removal
@@ -140,7 +138,7 @@ class _Remover:
         self._run.progress("marked")
 
     def _tombstone(self, archive_id: str) -> Removal:
-        """For events of the archive that are still under way; this removal does the work."""
+        """A tombstone, for events of the archive that are still in flight; this removal does the work."""
         now = self._runtime.now()
         return Removal(
             id=removal_id("archive", archive_id),
@@ -153,7 +151,7 @@ class _Remover:
         )
 
     async def _remove_all(self, archive_id: str) -> None:
-        """Round by round, until the check finds nothing."""
+        """In rounds, until the check finds nothing: a stage may write while we delete."""
         while True:
             async for thread_id in self._threads(archive_id):
                 await self._thread(archive_id, thread_id)
@@ -169,7 +167,7 @@ class _Remover:
             await self._runtime.sleep(SETTLING_SECONDS)
 
     async def _threads(self, archive_id: str) -> AsyncIterator[str]:
-        """First the one that was under way, then all that have something of the archive."""
+        """First the one that a crash interrupted, then all that have documents of the archive."""
         unit = self._removal.unit
         if unit is not None and not unit.startswith(FAILURES):
             yield unit
@@ -191,11 +189,11 @@ class _Remover:
                 self._run.progress("counted")
             await remove_part(self._clients, part, self._run.progress)
         if not part.staying:
-            self._emptied |= {thread_id, *part.signposts}
+            self._emptied |= {thread_id, *part.redirects}
         self._run.progress("thread")
 
     async def _delete_failures(self, archive_id: str) -> None:
-        """Counted and noted before they go, as a thread is."""
+        """Counted on the removal before they are deleted, as a thread is."""
         removal, found = self._removal, await self._rows(FAILURES_OF_ARCHIVE, archive=archive_id)
         unit = f"{FAILURES}{removal.rounds}"
         if removal.unit != unit:
@@ -208,7 +206,7 @@ class _Remover:
         self._run.progress("failures")
 
     async def _delete_strays(self, archive_id: str) -> None:
-        """What a stage that was at work has written since: vectors, and summaries and reports of threads."""
+        """What a stage wrote after its thread was removed: vectors, summaries, reports, index entries."""
         hits = await self._clients.index.search("*", filters=Filters(archive_id=archive_id), top=1000)
         await self._clients.index.delete([hit.chunk_id for hit in hits])
         for thread_id in self._emptied:
@@ -227,7 +225,7 @@ class _Remover:
         self._run.progress("blob")
 
     async def _left(self, archive_id: str) -> dict[str, int]:
-        """What there still is, by container and in the index."""
+        """How much is left, by container and in the search index."""
         queries = {
             "messages": MESSAGE_THREADS_OF_ARCHIVE,
             "chunks": CHUNK_THREADS_OF_ARCHIVE,
@@ -245,13 +243,13 @@ class _Remover:
         return {**left, "vectors": hits.total or 0}
 
     async def _stray_entries(self, archive_id: str) -> int:
-        """How many of those that the archive brought in name a thread that went."""
+        """How many index entries of the archive name a thread that is gone."""
         entries = await self._index.naming(archive_id, self._emptied, Session())
         gone = await self._gone() if entries else set()
         return sum(not gone.isdisjoint(entry["threads"]) for entry in entries)
 
     async def _gone(self) -> set[str]:
-        """The emptied threads, without those that messages of another archive have brought back since."""
+        """The emptied threads, without those that another archive has created again since."""
         keys = [(thread_id, thread_id) for thread_id in sorted(self._emptied)]
         return self._emptied - set(await self._store.find_many(Thread, keys, Session()))
 

@@ -30,8 +30,6 @@ from shared.summarization.digests.touching import touch
 from shared.threads.merging import follow_merge
 from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread
 
-__all__ = ["ThreadPart", "find_part", "remove_part"]
-
 Rows = list[dict[str, Any]]
 
 
@@ -51,18 +49,18 @@ class ThreadPart:
     summaries: Rows = field(default_factory=list)
     reports: Rows = field(default_factory=list)
     failures: Rows = field(default_factory=list)
-    signposts: list[str] = field(default_factory=list)  # threads that became this one
+    redirects: list[str] = field(default_factory=list)  # ids of threads that were merged into this one
 
     @property
     def loses(self) -> bool:
-        """Whether the thread is less than it was: now, or before a crash that this goes on after."""
+        """Whether the thread loses messages: now, or before a crash that this run resumes after."""
         if self.thread is None or self.thread.merged_into is not None:
             return self.thread is None
         return bool(self.gone) or self.thread.message_count != len(self.staying)
 
     def digests(self) -> list[DigestScope]:
-        """Those that told of the thread, and have to be made again without it."""
-        scopes = {summary["scope"] for summary in self.summaries} - {self.thread_id, *self.signposts}
+        """The digests that cover the thread: they are made again without it."""
+        scopes = {summary["scope"] for summary in self.summaries} - {self.thread_id, *self.redirects}
         return [parse_scope(scope) for scope in sorted(scopes)]
 
     def tally(self) -> dict[str, int]:
@@ -108,23 +106,25 @@ async def find_part(clients: Clients, archive: str, thread_id: str, session: Ses
 
 
 async def _find_derived(clients: Clients, part: ThreadPart, session: Session) -> None:
-    """What was made of the thread quotes what goes now; of the threads that it took over, too."""
+    """Summaries, reports and failures of the thread, and of those merged into it: they quote what goes."""
 
     async def rows(query: NamedQuery, thread: str) -> list[Any]:
         return [row async for row in clients.store.query(query, session, thread=thread)]
 
     names = [part.thread_id]
     found: tuple[dict[str, dict[str, Any]], ...] = ({}, {}, {})
-    for name in names:  # it grows
+    for name in names:  # the list grows: redirects can form a chain
         names += await rows(REDIRECTS_TO, name)
-        for query, kept in zip((SUMMARIES_ABOUT, REPORTS_ABOUT, FAILURES_OF_THREAD), found, strict=True):
-            kept.update({row["id"]: row for row in await rows(query, name)})
-    part.summaries, part.reports, part.failures = (list(kept.values()) for kept in found)
-    part.signposts = names[1:]
+        for query, rows_by_id in zip(
+            (SUMMARIES_ABOUT, REPORTS_ABOUT, FAILURES_OF_THREAD), found, strict=True
+        ):
+            rows_by_id.update({row["id"]: row for row in await rows(query, name)})
+    part.summaries, part.reports, part.failures = (list(rows_by_id.values()) for rows_by_id in found)
+    part.redirects = names[1:]
 
 
 async def remove_part(clients: Clients, part: ThreadPart, progress: Callable[[str], None]) -> None:
-    """Remove it, each thing before what it would be found by. The caller holds the threading lock."""
+    """Remove it, each document before the one that it is found by. The caller holds the threading lease."""
     session, store = Session(), clients.store
     await touch(clients, part.digests())
     chunks = [chunk["id"] for chunk in part.chunks_gone]
@@ -143,12 +143,12 @@ async def remove_part(clients: Clients, part: ThreadPart, progress: Callable[[st
     progress("derived")
     await store.delete_all(Message, part.gone, part.thread_id, session)
     progress("messages")
-    await _settle_thread(clients, part, sources, progress)
-    await touch(clients, part.digests())  # one may have been made since the first touch
+    await _finish_thread(clients, part, sources, progress)
+    await touch(clients, part.digests())  # again: a refresh may have started since the first touch
 
 
 async def _keep_shared(clients: Clients, part: ThreadPart, session: Session) -> None:
-    """Messages that other archives have, too, forget this one; their chunks and vectors first."""
+    """Messages that other archives have, too, stay without this archive; their chunks and vectors first."""
     first = {key: archives[0] for key, archives in part.shared.items()}
     for chunk in part.chunks_shared:
         first.setdefault(chunk["message_key"], min(part.archives))
@@ -164,14 +164,14 @@ async def _keep_shared(clients: Clients, part: ThreadPart, session: Session) -> 
             if chunk["embedding_generated"]
         ]
     )
-    kept = [
+    patches = [
         Patch(key, part.thread_id, set={"archive_ids": archives, "archive_id": archives[0]})
         for key, archives in part.shared.items()
     ]
-    await clients.store.patch_all(Message, kept, session)
+    await clients.store.patch_all(Message, patches, session)
 
 
-async def _settle_thread(
+async def _finish_thread(
     clients: Clients,
     part: ThreadPart,
     sources: Mapping[str, str],
@@ -179,7 +179,7 @@ async def _settle_thread(
 ) -> None:
     session, thread = Session(), part.thread
     if thread is not None and (part.loses or not part.archives):
-        await drop_thread(clients, thread, session, part.signposts)
+        await drop_thread(clients, thread, session, part.redirects)
         progress("thread_dropped")
     elif thread is not None:
         archives = sorted(part.archives)
@@ -190,24 +190,26 @@ async def _settle_thread(
             "source": min(sources.values(), default=None),
         }
         if changes["source"] != thread.source:
-            await _tell_source(clients, thread.id, changes["source"], session)
+            await _update_indexed_source(clients, thread.id, changes["source"], session)
         await clients.store.patch(Thread, Patch(thread.id, thread.id, set=changes), session)
     if part.loses and part.staying:
         rebuilt = await rebuild_thread(clients, part.thread_id, sources, session)
         progress("thread_rebuilt")
         for thread_id in sorted(rebuilt):
-            await _ask_for_summary(clients, thread_id, session)
+            await _request_summary(clients, thread_id, session)
 
 
-async def _tell_source(clients: Clients, thread_id: str, source: str | None, session: Session) -> None:
-    """A thread's vectors say which source it has."""
+async def _update_indexed_source(
+    clients: Clients, thread_id: str, source: str | None, session: Session
+) -> None:
+    """The vectors repeat the thread's source, for filters."""
     chunks = clients.store.query(CHUNK_ARCHIVES_OF_THREAD, session, partition_value=thread_id)
     embedded = [chunk["id"] async for chunk in chunks if chunk["embedding_generated"]]
     await clients.index.upsert([{"chunk_id": chunk_id, "source": source} for chunk_id in embedded])
 
 
-async def _ask_for_summary(clients: Clients, thread_id: str, session: Session) -> None:
-    """Where it is not ready yet, orchestration asks when it is; where this is lost, the sweep does."""
+async def _request_summary(clients: Clients, thread_id: str, session: Session) -> None:
+    """If it is not ready, orchestration requests the summary later; if this event is lost, the sweep does."""
     ready = await ready_thread(clients, thread_id, session)
     if ready is None:
         return

@@ -9,17 +9,6 @@ from shared.pipeline.lifecycle.attempts import SeenAttempt
 from shared.pipeline.stage import Subject
 from shared.pipeline.topology import SWEPT
 
-__all__ = [
-    "ARCHIVES",
-    "CHUNKS",
-    "COLLECTIONS",
-    "MESSAGES",
-    "THREADS",
-    "Collection",
-    "DueDocument",
-    "RetryReason",
-]
-
 
 @dataclass(frozen=True)
 class Collection:
@@ -47,7 +36,7 @@ class RetryReason(StrEnum):
 
 @dataclass(frozen=True)
 class DueDocument:
-    """A document to be asked for again, or to be given up."""
+    """A document to be requeued, or to be given up."""
 
     collection: Collection
     why: RetryReason
@@ -73,7 +62,7 @@ class DueDocument:
 
     @property
     def reason(self) -> str:
-        """Its last error; where there is none, that there is none is what is wrong with it."""
+        """Its last error; without one, the lack of any outcome is the error."""
         if self.last_error:
             return self.last_error
         if self.last_attempt is None:

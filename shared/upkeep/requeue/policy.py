@@ -8,8 +8,6 @@ from shared.pipeline.retry.delays import exponential
 from shared.pipeline.topology import SWEPT
 from shared.settings.app import Settings
 
-__all__ = ["Policy"]
-
 
 @dataclass(frozen=True)
 class Policy:
@@ -47,11 +45,11 @@ class Policy:
         return timedelta(seconds=exponential(base, attempts, cap))
 
     def silence(self, attempts: int) -> timedelta:
-        """How long after its last attempt a document that nothing was heard of is tried again."""
+        """How long after its last attempt a document without any outcome is tried again."""
         return max(self.stuck_after, self.delay(attempts))
 
     def batch_size(self, collection: str, attempt: int, largest: int) -> int:
-        """Smaller from attempt to attempt, and alone in the last: so that poison takes nobody with it."""
+        """Smaller with every attempt, and 1 in the last: a poison document then fails alone."""
         if attempt >= self.max_attempts[collection]:
             return 1
         return largest if attempt <= 1 else max(1, largest // 10 ** (attempt - 1))

@@ -3,13 +3,12 @@
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
+from shared.core.concurrency import batches_of
+from shared.pipeline.event_types import EventData
 from shared.pipeline.events.builders import PreparedChunk, archive_ingested, chunks_prepared, json_parsed
-from shared.pipeline.events.data import EventData
 from shared.settings.app import Settings
 from shared.upkeep.requeue.due_document import ARCHIVES, CHUNKS, MESSAGES, DueDocument
 from shared.upkeep.requeue.policy import Policy
-
-__all__ = ["Requeue", "rebuild_events"]
 
 LARGEST_BATCH = 500
 
@@ -37,8 +36,8 @@ def _size(due: DueDocument, policy: Policy) -> int:
 
 
 def _batches(group: list[DueDocument], size: int) -> list[list[DueDocument]]:
-    group = sorted(group, key=lambda due: (due.partition, due.id))  # whole threads together
-    return [group[start : start + size] for start in range(0, len(group), size)]
+    # In this order the documents of a thread stay together.
+    return batches_of(sorted(group, key=lambda due: (due.partition, due.id)), size)
 
 
 def _archive(dues: Sequence[DueDocument], settings: Settings) -> EventData:  # noqa: ARG001 - as the others

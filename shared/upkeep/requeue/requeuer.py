@@ -1,6 +1,6 @@
-"""Asking for documents again, or giving them up, in steps of which each may be the last.
+"""Requeues documents, or gives them up, in steps that may end anywhere.
 
-    count the attempt -> publish -> note that it was asked for
+    count the attempt -> publish -> record that it was requeued
 
 The count is a patch with a condition, so that of two sweeps at once one counts and publishes. A crash after
 it leaves a document whose last attempt failed, due again when its backoff has elapsed. A crash after
@@ -16,16 +16,14 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
 from shared.core.concurrency import gather_limited
-from shared.documents.base import stored_time
+from shared.core.times import stored_time
+from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events.catalogue import STAGE_OF
-from shared.pipeline.events.data import SummarizationRequested
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.events.splitting import split_to_fit
 from shared.pipeline.lifecycle.attempts import given_up, requeue_counted, requeue_recorded
 from shared.upkeep.requeue.due_document import DueDocument
 from shared.upkeep.requeue.rebuild import Requeue
-
-__all__ = ["Requeuer"]
 
 log = logging.getLogger(__name__)
 Item = TypeVar("Item")
@@ -43,20 +41,22 @@ class Requeuer:
         rebuild: Callable[[Sequence[DueDocument]], Sequence[Requeue]],
         **noted: dict[str, Any],
     ) -> int:
-        """Ask for these again; how many were counted here. `noted` has more to note on a document, by id."""
+        """Requeue these; how many were counted here. `noted` has more fields to record, by document id."""
         moment, session = stored_time(self.clients.runtime.now()), Session()
-        counted = await self._keep(dues, lambda due: self._count(due, moment, noted.get(due.id, {}), session))
+        counted = await self._those_that(
+            dues, lambda due: self._count(due, moment, noted.get(due.id, {}), session)
+        )
         self.progress("counted")
         await self._publish(rebuild(counted), session)
         self.progress("published")
-        await self._keep(counted, lambda due: self._note(due, moment, session))
+        await self._those_that(counted, lambda due: self._note(due, moment, session))
         self.progress("noted")
         return len(counted)
 
     async def give_up(self, dues: Sequence[DueDocument]) -> list[DueDocument]:
-        """Mark them as failed for good; those that were marked here."""
+        """Mark them as failed for good; returns those that this call marked."""
         session = Session()
-        marked = await self._keep(dues, lambda due: self._give_up(due, session))
+        marked = await self._those_that(dues, lambda due: self._give_up(due, session))
         for due in marked:
             log.error(
                 "%s/%s is given up after %d attempts, the last at %s: %s",
@@ -101,15 +101,15 @@ class Requeuer:
         await self.clients.bus.publish(event for event in events if event.event_id not in alone)
 
     @staticmethod
-    async def _keep(items: Sequence[Item], holds: Callable[[Item], Awaitable[bool]]) -> list[Item]:
-        """Those for which it held, a few at a time."""
+    async def _those_that(items: Sequence[Item], holds: Callable[[Item], Awaitable[bool]]) -> list[Item]:
+        """The items for which the condition held, a few at a time."""
         results = await gather_limited(holds(item) for item in items)
         return [item for item, held in zip(items, results, strict=True) if held]
 
 
 def _may_be_dropped(event: Event[Any]) -> bool:
-    """As a first attempt it may be the very event that the topic has seen lately, and its work is undone.
+    """Whether the topic may drop it as a duplicate: a first attempt equals the original event.
 
-    Not a thread's request: there the one that was seen is orchestration's, and one of the two is enough.
+    Not a thread's request: the event that the topic has seen is orchestration's own, and one is enough.
     """
     return event.attempt == 1 and not isinstance(event.data, SummarizationRequested)

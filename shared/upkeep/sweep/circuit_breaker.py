@@ -10,13 +10,11 @@ from datetime import datetime
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.core.errors import ErrorKind
-from shared.documents.base import stored_time
+from shared.core.times import stored_time
 from shared.documents.queries.failures import RECENT_FAILURES
 from shared.documents.queries.retryable import finished_since
 from shared.upkeep.requeue.due_document import Collection
 from shared.upkeep.requeue.policy import Policy
-
-__all__ = ["FailureEvidence", "circuit_open_reason", "find_evidence"]
 
 FEWEST_FAILURES = 5
 MOST = 0.8
@@ -68,6 +66,6 @@ async def find_evidence(
 
 
 async def _finished(store: Store, collection: Collection, since: str) -> int:
-    """How many, up to as many as failures are looked at: more make no difference."""
+    """How many, up to the number of failures that are compared: more make no difference."""
     finished = store.query(finished_since(collection), Session(), since=since)
     return len([row async for row in finished])

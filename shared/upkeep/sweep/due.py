@@ -14,7 +14,7 @@ from typing import Any
 
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
-from shared.documents.base import stored_time
+from shared.core.times import stored_time
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.retryable import (
     count_given_up,
@@ -26,8 +26,6 @@ from shared.documents.queries.retryable import (
 )
 from shared.upkeep.requeue.due_document import Collection, DueDocument, RetryReason
 from shared.upkeep.requeue.policy import Policy
-
-__all__ = ["Counted", "count", "count_documents", "due_documents"]
 
 Counted = dict[str, int]
 

@@ -11,9 +11,10 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.lease import Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.telemetry.metrics import SweepMetrics, sweep_metrics
-from shared.core.concurrency import gather_limited
+from shared.core.concurrency import batches_of, gather_limited
 from shared.core.errors import PipelineError
-from shared.documents.base import ProcessingStatus, stored_time
+from shared.core.times import stored_time
+from shared.documents.base import ProcessingStatus
 from shared.documents.containers import read_document
 from shared.documents.locks import Lock
 from shared.documents.queries.locks import EXPIRED_RETRY_LOCKS
@@ -39,13 +40,11 @@ from shared.upkeep.requeue.requeuer import Requeuer
 from shared.upkeep.sweep.circuit_breaker import circuit_open_reason, find_evidence
 from shared.upkeep.sweep.due import count_documents, due_documents
 
-__all__ = ["KIND", "Options", "SweepFailedError", "latest_run", "sweep"]
-
 log = logging.getLogger(__name__)
 KIND = "sweep"
 PAGE = 500
 THREADS_AT_ONCE = 100
-THREADS_EXAMINED = 1000  # a run; the next one goes on from there
+THREADS_EXAMINED = 1000  # in one run; the next one continues there
 MAX_EXAMPLES = 20
 
 
@@ -64,13 +63,13 @@ class Options:
 
 
 async def sweep(clients: Clients, options: Options | None = None) -> Run | None:
-    """Requeue what is due and give up what is at its end. None where another sweep is at it."""
+    """Requeue what is due, give up what has no attempts left. None where another sweep is running."""
     options = options or Options()
     if not options.exclusive or options.dry_run:
         return await _Sweep(clients, options).run()
     async with Lease(clients.store, KIND, clients.runtime).held_if_free() as held:
         if not held:
-            log.warning("another sweep is under way: this one does nothing")
+            log.warning("another sweep is running: this one does nothing")
             return None
         return await _Sweep(clients, options).run()
 
@@ -97,7 +96,7 @@ class _Sweep:
             started_at=started,
             created_at=started,
         )
-        self._loosened: set[str] = set()  # threads that something was given up in
+        self._unblocked: set[str] = set()  # threads of documents that this run gave up
 
     async def run(self) -> Run:
         started = self._clients.runtime.monotonic()
@@ -133,7 +132,7 @@ class _Sweep:
         return self._run
 
     def _note_error(self, collection: Collection, error: Exception) -> None:
-        """One collection's trouble must not keep the others waiting; the run is failed all the same."""
+        """The other collections are swept all the same; the run counts as failed."""
         failure = classify(error)
         self._run.errors.append(f"{collection.name}: {failure.error_type}: {failure.message}"[:500])
         self._metrics.errors.add(1, {"error_type": failure.error_type})
@@ -202,10 +201,10 @@ class _Sweep:
         self._show("given up", dues)
         if self._options.dry_run:
             return len(dues)
-        marked = [due for page in _pages(dues) for due in await self._requeuer.give_up(page)]
+        marked = [due for page in batches_of(dues, PAGE) for due in await self._requeuer.give_up(page)]
         self._metrics.max_retries_exceeded.add(len(marked), {"collection": collection.name})
         if collection in (MESSAGES, CHUNKS):
-            self._loosened |= {due.partition for due in marked}
+            self._unblocked |= {due.partition for due in marked}
         return len(marked)
 
     async def _requeue(self, dues: list[DueDocument], *, alone: bool) -> tuple[int, int]:
@@ -214,7 +213,7 @@ class _Sweep:
         if self._options.dry_run:
             return len(chosen), len(dues) - len(chosen)
         requeued = 0
-        for page in _pages(chosen):
+        for page in batches_of(chosen, PAGE):
             requeued += await self._requeuer.requeue(
                 page, lambda some: rebuild_events(some, self._policy, self._clients.settings, alone=alone)
             )
@@ -238,23 +237,23 @@ class _Sweep:
             await report_missing(store, row["id"], row["summary_id"], error, Session())
 
     async def _requeue_threads(self, dues: list[DueDocument], *, alone: bool) -> tuple[int, int]:
-        """Only a thread that is ready is asked for: else its messages or chunks are what is stuck.
+        """Request summaries of threads that are ready; in others, a message or chunk is what is stuck.
 
-        A thread in which something was just given up may be ready by that, and nobody else would notice.
+        A thread may have become ready because a document of it was just given up: no event tells of that.
         """
         known = {due.id for due in dues}
         dues = [*(await self._unblocked_threads(known)), *dues]
         requeued, held_back = 0, 0
-        for page in _pages(dues, THREADS_AT_ONCE):
+        for page in batches_of(dues, THREADS_AT_ONCE):
             ready = await self._ready(page)
             if alone and (rest := len(ready) - max(0, self._policy.probes - requeued)) > 0:
                 held_back += rest
                 ready = dict(islice(ready.items(), len(ready) - rest))
             self._show("requeued", [due for due in page if due.id in ready])
-            requeued += await self._ask(page, ready)
+            requeued += await self._request(page, ready)
         return requeued, held_back
 
-    async def _ask(self, page: Sequence[DueDocument], ready: dict[str, ReadyThread]) -> int:
+    async def _request(self, page: Sequence[DueDocument], ready: dict[str, ReadyThread]) -> int:
         chosen = [due for due in page if due.id in ready]
         if self._options.dry_run:
             return len(chosen)
@@ -276,14 +275,14 @@ class _Sweep:
         return {ready.thread.id: ready for ready in await ready_threads(self._clients, alive, Session())}
 
     def _claimed(self, thread: Thread) -> bool:
-        """Whether orchestration is about to ask for it: it waits for the thread to come to rest."""
+        """Whether orchestration has claimed it and waits for the quiet period to end."""
         quiet = timedelta(seconds=self._clients.settings.ORCHESTRATION_QUIET_SECONDS)
         claimed = (thread.requesting or {}).get("at", "")
         return str(claimed) > stored_time(self._clients.runtime.now() - CLAIM_LIFETIME - quiet)
 
     async def _unblocked_threads(self, known: set[str]) -> list[DueDocument]:
-        """Threads in which something was given up, unless they are done with or were tried already."""
-        wanted = sorted(self._loosened - known)
+        """Threads of documents that were given up, unless they are done or have an attempt of their own."""
+        wanted = sorted(self._unblocked - known)
         found = await self._clients.store.find_many(Thread, [(name, name) for name in wanted], Session())
         return [
             DueDocument(THREADS, RetryReason.NEVER, thread.id, thread.id, 0, None, thread.lastError, None)
@@ -308,16 +307,12 @@ class _Sweep:
 
 
 def _waits_for_probes(before: Run, collection: Collection) -> bool:
-    """Whether the circuit is open and probes are out. Where nothing was due, none can come to close it."""
+    """Whether the circuit is open and probes are in flight. Without probes nothing would ever close it."""
     is_open = collection.name in before.circuits
     return is_open and bool(before.counts.get(collection.name, {}).get("requeued"))
 
 
-def _pages(dues: Sequence[DueDocument], size: int = PAGE) -> list[Sequence[DueDocument]]:
-    return [dues[start : start + size] for start in range(0, len(dues), size)]
-
-
 def _last_created(dues: Sequence[DueDocument]) -> str:
-    """Where the never attempted ones were broken off; empty where they were not reached."""
+    """The creation time of the last never-attempted document of this run; empty where there was none."""
     never = [due for due in dues if due.why is RetryReason.NEVER]
     return str(never[-1].fields.get("created_at", "")) if never else ""

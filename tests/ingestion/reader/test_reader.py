@@ -18,7 +18,8 @@ from shared.ingestion.reader import processes
 from shared.ingestion.reader import reader as module
 from shared.ingestion.reader.batches import BATCH, Batch, read_batches
 from shared.ingestion.reader.errors import ReaderDiedError, ReaderStuckError, UnreadableArchiveError
-from shared.ingestion.reader.reader import Reader, close_readers, prepare_reader
+from shared.ingestion.reader.processes import close_readers
+from shared.ingestion.reader.reader import Reader, prepare_reader
 from tests.stages.mail_in import mail
 from tests.support.services import ROOT
 

@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from localcloud.servicebus.amqp import codec
-from localcloud.servicebus.amqp.codec import NULL, DecodeError, Described
+from localcloud.servicebus.amqp.codec import NULL
+from localcloud.servicebus.amqp.decoding import DecodeError, Described
 from localcloud.servicebus.amqp.performatives import (
     ATTACH,
     BEGIN,

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.core.errors import InvalidEventError
+from shared.pipeline.event_types import ArchiveIngested, ChunksPrepared, JSONParsed, ReportPublished
 from shared.pipeline.events.catalogue import CATALOGUE, STAGE_OF
-from shared.pipeline.events.data import ArchiveIngested, ChunksPrepared, JSONParsed, ReportPublished
 from shared.pipeline.events.envelope import Event, parse_event
 from shared.pipeline.events.splitting import MAX_EVENT_BYTES, EventTooLargeError, split_to_fit
 from tests.support.events import event_of

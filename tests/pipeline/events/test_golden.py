@@ -23,17 +23,15 @@ from shared.documents.summaries import Summary
 from shared.domain.chunking.chunker import Strategy
 from shared.domain.summaries.digest_scopes import parse_scope
 from shared.domain.summaries.models import Citation, SummaryType
+from shared.pipeline import event_types as data
 from shared.pipeline.delivery import Delivery
-from shared.pipeline.events import builders, data
+from shared.pipeline.event_types import EventData
+from shared.pipeline.events import builders
 from shared.pipeline.events.catalogue import CATALOGUE
-from shared.pipeline.events.data import EventData
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.failures import failure_record
 from shared.pipeline.topology import ORCHESTRATION, REPORTING, STAGES, StageRow
-from shared.publishing.atom import _urn
-from shared.publishing.webhooks.sending import delivery_id
 from shared.settings.app import Settings
-from shared.summarization.digests.refreshing import _summary_id
 from shared.summarization.digests.refreshing import announcement as digest_complete
 from shared.upkeep.requeue.due_document import (
     ARCHIVES,
@@ -383,11 +381,15 @@ def made_ids() -> dict[str, str]:
         "failure": ids.failure_id("chunking-a", 2),
         "invalid": ids.invalid_key("chunking", b"\xff"),
         "resubmitted": ids.resubmitted_id("20260102-0123abcd", "parsing", 17, "m-1"),
-        "thread summary": summarization.summary_id(THREADS[0], "fedcba9876543210", request),
-        "digest summary": _summary_id(scope, "0123456789abcdef"),
-        "digest": scope.id,
-        "delivery": delivery_id(report(), "chat"),
-        "feed": _urn("thread", THREADS[0]),
+        "thread summary": ids.thread_summary_id(
+            THREADS[0], "fedcba9876543210", request.prompt_template, request.llm_backend, request.llm_model
+        ),
+        "digest summary": ids.digest_summary_id(
+            scope.name, "0123456789abcdef", f"{scope.kind.value}-digest-v1", "digest-v1"
+        ),
+        "digest": ids.digest_id(scope.name),
+        "delivery": ids.delivery_id(report().id, "chat"),
+        "feed": ids.feed_id("thread", THREADS[0]),
     }
 
 

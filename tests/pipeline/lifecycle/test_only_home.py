@@ -36,8 +36,8 @@ CONSTRUCTORS = {
 MODULES = {
     ("shared/ingestion/fetch_runs.py", "status"): "the status of an Operation",
     ("shared/pipeline/events/builders.py", "report_id"): "a field of ReportDeliveryFailed",
-    ("shared/pipeline/events/data.py", "summary_id"): "the name of a span's attribute",
-    ("shared/pipeline/events/data.py", "report_id"): "the name of a span's attribute",
+    ("shared/pipeline/event_types.py", "summary_id"): "the name of a span's attribute",
+    ("shared/pipeline/event_types.py", "report_id"): "the name of a span's attribute",
     ("shared/upkeep/integrity/repair.py", "attemptCount"): "the archive as a finding's data",
     ("shared/upkeep/integrity/run.py", "status"): "the status of a Run",
     ("shared/upkeep/oversight/stuck_documents.py", "status"): "the document as it is shown",

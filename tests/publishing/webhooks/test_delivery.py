@@ -15,9 +15,9 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.outbound import AddressPolicy
 from shared.core.ids import thread_id
-from shared.documents.base import stored_time
+from shared.core.times import stored_time
 from shared.documents.reports import Report
-from shared.pipeline.events.data import SummarizationRequested
+from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events.envelope import Event
 from shared.publishing.webhooks.delivery import deliver_due
 from shared.publishing.webhooks.signing import verify_signature

@@ -15,7 +15,7 @@ from shared.core.ids import thread_id
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary, TokenAccount
 from shared.domain.summaries.citations import verify_stored
-from shared.pipeline.events.data import SummarizationRequested
+from shared.pipeline.event_types import SummarizationRequested
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import archive_of, mail, mail_in

@@ -10,8 +10,7 @@ import pytest
 import pytest_asyncio
 
 from shared.clients.call_metrics import Calls
-from shared.clients.telemetry.metric_names import METRICS
-from shared.clients.telemetry.metrics import SweepMetrics
+from shared.clients.telemetry.metrics import METRICS, SweepMetrics
 from tests.infra.kql_engine import KqlError, Rows, run_kql
 from tests.infra.plans import of_type
 from tests.infra.test_dashboards import KQL, condition, query_alerts

@@ -10,7 +10,8 @@ import pytest
 from azure.servicebus import ServiceBusClient, ServiceBusMessage
 
 from localcloud.up.settings_file import AZURITE_KEY, COSMOS_KEY, SEARCH_KEY
-from shared.clients.telemetry.metric_names import COUNT_PREFIX, METRICS, SPAN_ATTRIBUTES
+from shared.clients.telemetry.metrics import METRICS
+from shared.clients.telemetry.span_attributes import COUNT_PREFIX, SPAN_ATTRIBUTES
 from tests.ops.commands import run_command, write_settings
 from tests.stages.mail_in import mail
 from tests.support.app import RunningApp, running_app

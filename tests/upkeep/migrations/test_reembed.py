@@ -20,6 +20,7 @@ from shared.clients.search.payload import indexed_chunk
 from shared.clients.search.versions import version_name
 from shared.core.errors import ErrorKind, RejectedItemsError, UnencodableTextError
 from shared.documents.chunks import Chunk
+from shared.documents.containers import read_document
 from shared.embedding.port import EncodingResult
 from shared.embedding.process.child import EncoderSpec
 from shared.embedding.process.embedder import EncoderProcess
@@ -57,7 +58,7 @@ async def with_model(place: MailIn, model: str) -> AsyncIterator[Clients]:
 async def embed_with_old_model(place: MailIn) -> list[Chunk]:
     """As the stage leaves them, with vectors that are told apart from the new ones."""
     await place.take_in(CONTENT)
-    chunks = [Chunk.model_validate(each) for each in await place.stored("chunks")]
+    chunks = [read_document(Chunk, each) for each in await place.stored("chunks")]
     vector = np.array([0, 1, 0, 0], np.float32)
     await place.clients.index.upsert(
         [indexed_chunk(each, vector.tolist(), None, OLD, "2026-01-01T00:00:00Z") for each in chunks]

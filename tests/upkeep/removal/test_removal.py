@@ -13,6 +13,7 @@ from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import thread_id
 from shared.documents.archives import Archive
+from shared.documents.containers import read_document
 from shared.documents.operations import OperationStatus
 from shared.documents.removals import Removal
 from shared.documents.sources import Source
@@ -317,8 +318,9 @@ async def test_digests_that_told_of_a_removed_thread_are_made_again_without_it(
         store = place.clients.store
         (told,) = [each for each in await place.stored("summaries") if each["thread_id"] == LUNCH]
         scope = "weekly:other:2024-W01"
-        digest = Summary.model_validate(
-            {**told, "id": "d", "summary_id": "d", "scope": scope, "thread_id": None, "thread_ids": [LUNCH]}
+        digest = read_document(
+            Summary,
+            {**told, "id": "d", "summary_id": "d", "scope": scope, "thread_id": None, "thread_ids": [LUNCH]},
         )
         await store.create(digest, Session())
         done = await remove(place, "archive", archive)

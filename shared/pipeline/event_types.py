@@ -1,34 +1,13 @@
-"""The data of each event, as the specification's catalogue has it, with our extensions marked.
+"""The data of each event, as docs/requirements.md lists them, with extensions marked.
 
 Each class is also its entry in the catalogue: its name is the event type, `routing_key` and `version` are
-the specification's, and `identity` names the fields that make two events the same event.
+those of the list, and `identity` names the fields that make two events the same event.
 """
 
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
-
-__all__ = [
-    "ArchiveIngested",
-    "ArchiveIngestionFailed",
-    "ChunkingFailed",
-    "ChunksPrepared",
-    "EmbeddingGenerationFailed",
-    "EmbeddingsGenerated",
-    "EventCitation",
-    "EventData",
-    "FailureData",
-    "JSONParsed",
-    "OrchestrationFailed",
-    "ParsingFailed",
-    "ReportDeliveryFailed",
-    "ReportPublished",
-    "SummarizationFailed",
-    "SummarizationRequested",
-    "SummaryComplete",
-    "SummaryRecheck",
-]
 
 Id = Annotated[str, Field(min_length=1, max_length=1024)]
 Count = Annotated[int, Field(ge=0)]

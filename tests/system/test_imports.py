@@ -1,0 +1,198 @@
+"""The walls between the rooms that import-linter cannot see (its contracts stand in pyproject.toml).
+
+It knows external packages by their root name only, so it cannot tell azure.functions from azure.cosmos; and
+it does not see modules that are imported by name, as in `lazy("azure.cosmos")`.
+"""
+
+import ast
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+APP = ("function_app", "ops", "shared", "stages", "web")
+SDKS = ("azure", "openai", "opentelemetry")
+FUNCTIONS_SDK = ("azure.functions", "azurefunctions")
+# What reaches outside of a computation: files, processes, threads, networks, the clock.
+INPUT_OUTPUT = frozenset(
+    {
+        "aiohttp", "asyncio", "imaplib", "importlib", "os", "pathlib", "shutil", "signal", "socket", "subprocess",
+        "tempfile", "threading", "time", "urllib.request",
+    }
+)  # fmt: skip
+# Violations of today: the list may only become shorter, and is to be empty.
+
+CLOCK = frozenset({"now", "utcnow", "today", "monotonic", "perf_counter"})
+
+
+def dotted(file: Path) -> str:
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Every module of the app by its dotted name."""
+    files = [ROOT / "function_app.py", *(file for room in APP for file in (ROOT / room).rglob("*.py"))]
+    return {dotted(file): ast.parse(file.read_text(encoding="utf-8")) for file in files}
+
+
+def lazily(call: ast.Call) -> str | None:
+    """The module that `lazy("name")` or `import_module("name")` names."""
+    function = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+    named = call.args[0] if call.args else None
+    if function not in {"lazy", "import_module"} or not isinstance(named, ast.Constant):
+        return None
+    return str(named.value)
+
+
+def imports(tree: ast.Module) -> Iterator[str]:
+    """The modules, and the names that may be modules; those for type checkers and lazy ones included."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield str(node.module)
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+        elif isinstance(node, ast.Call) and (module := lazily(node)) is not None:
+            yield module
+
+
+def is_in(module: str, *packages: str) -> bool:
+    return any(module == package or module.startswith(f"{package}.") for package in packages)
+
+
+@cache
+def edges() -> frozenset[tuple[str, str]]:
+    """(importer, imported) of all modules of the app."""
+    known = trees().keys()
+    return frozenset(
+        (name, target) for name, tree in trees().items() for target in imports(tree) if target in known
+    )
+
+
+def test_the_test_sees_the_app() -> None:
+    assert len(trees()) > 250
+    assert ("shared.clients.connections", "shared.core.lazy_import") in edges()
+    assert "azure.cosmos.aio" in set(imports(trees()["shared.clients.connections"]))
+
+
+def test_only_clients_import_the_sdks() -> None:
+    found = {
+        (name, target)
+        for name, tree in trees().items()
+        for target in imports(tree)
+        if is_in(target, *SDKS) and not is_in(target, *FUNCTIONS_SDK) and target != "azure"
+    }
+    assert {name for name, _ in found if not is_in(name, "shared.clients")} == set()
+    assert {target.partition(".")[0] for _, target in found} == set(SDKS)
+
+
+def test_only_stages_and_web_import_azure_functions() -> None:
+    found = {
+        name for name, tree in trees().items() for target in imports(tree) if is_in(target, *FUNCTIONS_SDK)
+    }
+    assert {name for name in found if not is_in(name, "stages", "web", "function_app")} == set()
+    assert "stages.registration" in found
+
+
+def test_the_domain_does_no_input_or_output() -> None:
+    found = {
+        (name, target)
+        for name, tree in trees().items()
+        if is_in(name, "shared.domain")
+        for target in imports(tree)
+        if is_in(target, *INPUT_OUTPUT)
+    }
+    assert found == set()
+
+
+def test_the_domain_asks_no_clock() -> None:
+    found = {
+        (name, node.attr)
+        for name, tree in trees().items()
+        if is_in(name, "shared.domain")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in CLOCK
+    }
+    assert found == set()
+
+
+def test_the_core_imports_nothing_of_the_app() -> None:
+    found = {(name, target) for name, target in edges() if is_in(name, "shared.core")}
+    assert {pair for pair in found if not is_in(pair[1], "shared.core")} == set()
+
+
+def test_nothing_imports_the_entry_point() -> None:
+    assert {name for name, target in edges() if target == "function_app"} == set()
+
+
+def test_the_local_cloud_and_the_app_do_not_name_each_other_in_imports() -> None:
+    for file in (ROOT / "localcloud").rglob("*.py"):
+        named = set(imports(ast.parse(file.read_text(encoding="utf-8"))))
+        assert {target for target in named if is_in(target, *APP)} == set(), file
+    found = {
+        name for name, tree in trees().items() for target in imports(tree) if is_in(target, "localcloud")
+    }
+    assert found == set()
+
+
+def packages() -> set[str]:
+    """Every package of the app, and the top level itself."""
+    return {"", *(name.rpartition(".")[0] for name in trees())}
+
+
+def children_graph(package: str) -> dict[str, set[str]]:
+    """Which child of the package imports which other."""
+    depth = package.count(".") + 1 if package else 0
+    graph: dict[str, set[str]] = defaultdict(set)
+    for source, target in edges():
+        if package and not (is_in(source, package) and is_in(target, package)):
+            continue
+        child, other = (".".join(name.split(".")[: depth + 1]) for name in (source, target))
+        if child != other and package not in {child, other}:
+            graph[child].add(other)
+    return graph
+
+
+def cycle_in(graph: dict[str, set[str]]) -> set[str]:
+    """What is left when all that import nothing, or that nothing imports, are taken away again and again."""
+    left = set(graph)
+    while True:
+        imported = {target for name in left for target in graph[name]}
+        inside = {name for name in left if name in imported and graph[name] & left}
+        if inside == left:
+            return left
+        left = inside
+
+
+def test_no_package_has_a_cycle_among_its_children() -> None:
+    cycles = {package: cycle_in(children_graph(package)) for package in packages()}
+    assert {package: cycle for package, cycle in cycles.items() if cycle} == {}
+
+
+def test_a_cycle_is_found_and_what_hangs_on_it_is_not_blamed() -> None:
+    assert cycle_in({"a": {"b"}, "b": {"c"}, "c": {"b", "e"}, "d": {"a"}}) == {"b", "c"}
+
+
+def test_no_class_name_occurs_twice() -> None:
+    named = Counter(
+        node.name
+        for name, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    )
+    assert {name for name, count in named.items() if count > 1} == set()
+
+
+def test_no_package_exports_what_its_modules_define() -> None:
+    """Such a name hides where it lives, and loads what nobody asked for."""
+    found = {
+        name
+        for name, tree in trees().items()
+        if (ROOT / name.replace(".", "/") / "__init__.py").exists()
+        and any(not isinstance(node, ast.Expr) for node in tree.body)
+    }
+    assert found == set()

@@ -59,7 +59,7 @@ async def thread_claimed(
         Thread,
         Patch(thread.id, thread.id, set={"requesting": claim, **({} if is_mine else _reopened(thread))}),
         session,
-        # A worker that stood still since it read the thread may have an older version than the latest request.
+        # A worker that stood still since it read the thread may have an older version than the last request.
         condition=f"{_equals('content_hash', thread.content_hash)} AND {_unclaimed(version, claimer, now)}",
     )
     return claimed is not Conflict.CONFLICT

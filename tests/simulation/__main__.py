@@ -59,7 +59,7 @@ def _part(part: str, options: argparse.Namespace) -> list[Run]:
 
 
 def _replay(run: Run) -> int:
-    outcome = run_one(run, keep_trace=True)
+    outcome = run_one(run, traced=True)
     print("\n".join(outcome.lines))
     for error, times in outcome.errors.items():
         print(f"  {times} x {error}")
@@ -70,7 +70,9 @@ def _replay(run: Run) -> int:
 def _run_all(runs: Sequence[Run], options: argparse.Namespace) -> int:
     before, count, failed, faults, calls, virtual = cpu_seconds(), 0, 0, 0, 0, 0.0
     stop = options.stop or bool(options.remove)
-    for outcome in run_many(runs, workers=options.workers, done=options.done, stop=stop):
+    for outcome in run_many(
+        runs, workers=options.workers, done=options.done, stop=stop, traced=options.verbose
+    ):
         count += 1
         faults += sum(outcome.faults.values())
         calls += outcome.calls
@@ -95,7 +97,7 @@ def _show(outcome: Outcome) -> None:
     removed = f" --remove {run.removed}" if run.removed else ""
     word = "BROKEN" if outcome.broken else "held"
     print(
-        f"seed {run.seed} of {run.scenario} {word} at {commit()}, trace {outcome.digest}, faults {outcome.faults}"
+        f"seed {run.seed} of {run.scenario} {word} at {commit()}, trace {outcome.digest()}, faults {outcome.faults}"
     )
     for line in outcome.broken[:8]:
         print(f"    {line}")

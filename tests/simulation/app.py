@@ -19,6 +19,7 @@ import numpy as np
 
 from localcloud.cosmos import documents, queries
 from shared.clients import connections
+from shared.clients.call_metrics import Calls
 from shared.domain.summaries.extractive import ExtractiveSummarizer
 from shared.embedding.encoder import Vectors, normalised
 from shared.embedding.port import EncodingResult
@@ -89,6 +90,19 @@ class _ClientsOfHost:
         return clients
 
 
+class _Unmeasured:
+    """Nobody reads the metrics of a simulation, and they take a tenth of its time."""
+
+    async def __aenter__(self) -> None:
+        """Nothing begins."""
+
+    async def __aexit__(self, *_: object) -> None:
+        """Nothing ends."""
+
+
+_UNMEASURED = _Unmeasured()
+
+
 class _InlineThread:
     """A thread that runs when it is started: another thread would make the order of steps random."""
 
@@ -106,6 +120,7 @@ def prepare_process() -> None:
     """Once a process: the hosts' connections, no real threads, and pure work done once."""
     logging.disable(logging.CRITICAL)
     replace_in(connections, "_connected", _ClientsOfHost())
+    replace_in(Calls, "measured", lambda _self, _operation: _UNMEASURED)
     inline = SimpleNamespace(Thread=_InlineThread, Semaphore=threading.Semaphore)
     replace_in(reader, "threading", inline)
     replace_in(reader, "read_batches", _read_once)

@@ -6,7 +6,7 @@ from typing import TypeVar
 from shared.clients.connections import Clients
 from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
-from shared.core.errors import DocumentNotFoundError
+from shared.core.errors import DocumentNotFoundError, OvertakenError
 from shared.documents.base import Document
 from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
@@ -20,7 +20,7 @@ from shared.threads.merging import follow_merge, resolve_thread
 Model = TypeVar("Model", bound=Document)
 
 
-class ThreadMovedError(DocumentNotFoundError):
+class ThreadMovedError(OvertakenError):
     """A thread was merged while its documents were worked on: the stage retries where they are now."""
 
 
@@ -46,9 +46,14 @@ async def load_following_merges(
 
 
 async def find_unmerged(clients: Clients, thread_ids: set[str], session: Session) -> dict[str, Thread]:
-    """The threads about to be written to. ThreadMovedError where one is known to be merged."""
+    """The threads about to be written to. ThreadMovedError where one is known to be merged.
+
+    Then something of it is still there, or nobody would be about to write: it is moved first.
+    """
     found = await clients.store.find_many(Thread, [(id_, id_) for id_ in sorted(thread_ids)], session)
-    _raise_for([thread.id for thread in found.values() if thread.merged_into is not None])
+    merged = {thread.id for thread in found.values() if thread.merged_into is not None}
+    if merged:
+        await ensure_not_merged(clients, merged, session)
     return found
 
 

@@ -12,6 +12,7 @@ from shared.clients.cosmos.batches import Patch, RawDocument
 from shared.core.times import stored_time
 from shared.documents.messages import Message
 from shared.documents.prepared_message import PreparedMessage
+from shared.pipeline.lifecycle.attempts import RESET_ATTEMPTS
 
 ADDED_BYTES = 1000  # at most, beside what was parsed
 _REPLACED = datetime.min.replace(tzinfo=UTC)  # by the time that the message is stored
@@ -55,7 +56,9 @@ def merge_into_stored(
             content = {**document.stored, **seen, "created_at": row["created_at"]}
             replaced.append(RawDocument(document.container, document.partition_value, content))
         elif archives != row["archive_ids"] or document.partition_value != row["thread_id"]:
-            patches.append(Patch(row["id"], document.partition_value, set=seen))
+            # Its chunks name its first archive: pending, so that they do even if the event of this is lost.
+            again = RESET_ATTEMPTS if archives[0] != row["archive_ids"][0] else {}
+            patches.append(Patch(row["id"], document.partition_value, set={**seen, **again}))
     return patches, replaced
 
 

@@ -152,6 +152,22 @@ async def thread_reported(store: Store, report: Report, session: Session) -> Non
     await store.patch(Thread, patch, session, condition=condition)
 
 
+async def thread_reopened(store: Store, thread_id: str, edition: str, session: Session) -> bool:
+    """Have it read anew, once for each edition. Precondition: it is a thread of its own.
+
+    The edition is a part of its version, so that orchestration, the sweep and the checks ask for its summary
+    as they do for one that has grown. False where this edition was asked for before.
+    """
+    patch = Patch(thread_id, thread_id, set={"edition": edition, **RESET_ATTEMPTS})
+    condition = f"NOT IS_STRING(c.merged_into) AND {_another('edition', edition)}"
+    return await store.patch(Thread, patch, session, condition=condition) is not Conflict.CONFLICT
+
+
+def _another(name: str, value: str) -> str:
+    """Whether the field has another value, or none; over values of ours."""
+    return f"(NOT IS_STRING(c.{name}) OR c.{name} != '{value}')"
+
+
 async def report_missing(store: Store, thread_id: str, summary_id: str, error: str, session: Session) -> bool:
     """Make it pending again, as if its last attempt had failed; False where it is not like that any more.
 

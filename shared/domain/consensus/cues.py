@@ -8,40 +8,6 @@ import re
 
 from shared.domain.consensus.own_sentences import OwnSentence
 
-__all__ = [
-    "ACCEPTS",
-    "AGREES",
-    "ANNOUNCES",
-    "APPROVES",
-    "ASKS_GROUP",
-    "ASKS_HELP",
-    "BUT_NEXT",
-    "CLOSES_CALL",
-    "CONDITION",
-    "CONTRAST",
-    "DOUBTS",
-    "GOOD_IDEA",
-    "HIGH_PRAISE",
-    "NEGATION",
-    "NO_OBJECTION",
-    "OPEN",
-    "OPPOSES",
-    "PROMISES",
-    "PROPOSES",
-    "REJECTS",
-    "REPORTED",
-    "REPORTS",
-    "RULES",
-    "SENDS_BACK",
-    "SOLVED",
-    "SUPPORTS",
-    "SUPPORTS_SOMETHING",
-    "THANKS",
-    "TRAILER",
-    "WITHDRAWS",
-    "Cue",
-]
-
 
 class Cue:
     """A family of wordings, with the words that trigger a search."""

@@ -10,8 +10,6 @@ from shared.domain.consensus.proposition import Put, is_answer
 from shared.domain.consensus.reading import Genre, PropositionForm, ReadGenre, Tier
 from shared.domain.consensus.thread_mail import Preset
 
-__all__ = ["read_genre"]
-
 _SUBJECT_TAGS = re.compile(r"\[([^\]]{0,80})\]")
 _SUBJECT_HEAD = re.compile(r"^\s*(?:(?:re|aw|fwd?):\s*|\[[^\]]{0,80}\]\s*)+", re.IGNORECASE)
 _ANNOUNCEMENT = re.compile(

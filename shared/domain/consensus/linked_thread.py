@@ -9,8 +9,6 @@ from shared.domain.consensus.people import People
 from shared.domain.consensus.reading import SentenceCitation
 from shared.domain.consensus.thread_mail import Preset, SourceProfile, ThreadMail
 
-__all__ = ["LinkedMail", "LinkedThread"]
-
 _REPLY = re.compile(r"\s*(?:\[[^\]]{0,80}\]\s*)?(?:re|aw|sv|antw)\s*(?:\[\d+\])?\s*:", re.IGNORECASE)
 _PATCH_TAG = re.compile(r"\[[^\]]{0,80}\b(?:PATCH|PULL)\b|\bGIT PULL\b")
 _VERSION = re.compile(r"\bv(\d{1,3})\b", re.IGNORECASE)

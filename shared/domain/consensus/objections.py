@@ -9,8 +9,6 @@ from shared.domain.consensus.proposition import Put
 from shared.domain.consensus.reading import Fate
 from shared.domain.consensus.sentence_context import takes_nothing_back
 
-__all__ = ["fate_of"]
-
 _CONTENT = re.compile(r"[a-z][a-z0-9_-]{3,}")
 _PARTLY_SHARED = 2
 _REASSURED = re.compile(

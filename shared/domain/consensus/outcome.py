@@ -22,8 +22,6 @@ from shared.domain.consensus.reading import (
 from shared.domain.consensus.rulings import EndingWord, Settlements
 from shared.domain.consensus.thread_mail import Preset
 
-__all__ = ["Ending", "read_verdict"]
-
 _ENOUGH_VOTES = 3
 """Of +1 in a vote without a result mail: the custom of Apache, which others took over."""
 _ENOUGH_VOICES = 2

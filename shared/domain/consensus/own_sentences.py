@@ -11,8 +11,6 @@ from functools import cached_property
 
 from shared.domain.consensus.thread_mail import QuotedBlock
 
-__all__ = ["MAX_CHARS", "MAX_SENTENCES", "OwnSentence", "fold", "own_sentences", "word_key"]
-
 MAX_CHARS = 60_000
 """Of one mail. A person's words end long before it; what lies beyond is a log or an attack."""
 MAX_SENTENCES = 400

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from shared.domain.consensus.own_sentences import word_key
 from shared.domain.consensus.thread_mail import RoleHolder, SourceProfile, ThreadMail
 
-__all__ = ["People", "display_name"]
-
 _VIA = re.compile(r"^(.{2,100}?)\s+(?:via|\(via)\s+\S", re.IGNORECASE)
 _BODY_AUTHOR = re.compile(r"\s*From: {0,3}\"?([^<\n\"]{0,100}?)\"? {0,3}<([^>\s]{1,200}@[^>\s]{1,200})>")
 _LIST_SUFFIX = re.compile(r"\s*[(\[][^)\]]{0,60}[)\]]\s*$")

@@ -9,8 +9,6 @@ from shared.domain.consensus.proposition import Put, is_answer
 from shared.domain.consensus.reading import Position, PositionStance, PropositionForm, Tier
 from shared.domain.consensus.stance_claims import ACTS, StanceClaim
 
-__all__ = ["read_positions"]
-
 _SAID_RULES = {
     "vote": 0.97,
     "trailer": 0.97,

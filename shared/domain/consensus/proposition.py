@@ -9,8 +9,6 @@ from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.reading import PropositionForm
 from shared.domain.consensus.thread_mail import Preset
 
-__all__ = ["Put", "asks_group", "find_put", "is_answer", "result_subject"]
-
 _VOTE_TAG = re.compile(r"\[\s*(?:VOTE|POLL)\b[^\]]{0,30}\]|^\s*VOTE\s*:", re.IGNORECASE)
 _RESULT_TAG = re.compile(r"\[\s*(?:RESULTS?|VOTE RESULTS?)\s*\]|\[VOTE\]\s*\[RESULT", re.IGNORECASE)
 _TAGS = re.compile(r"^(?:\s*(?:re|aw|fwd?)\s*:|\s*\[[^\]]{0,80}\])+\s*", re.IGNORECASE)

@@ -32,12 +32,11 @@ from shared.domain.consensus.reading import (
     Version,
 )
 from shared.domain.consensus.rulings import read_settlements
-from shared.domain.consensus.sentence_heads import Head, SentenceScores
+from shared.domain.consensus.sentence_heads import SentenceScores
+from shared.domain.consensus.sentence_kinds import Head
 from shared.domain.consensus.stance_claims import read_claims, something_is_put
 from shared.domain.consensus.thread_mail import SourceProfile, ThreadMail
 from shared.domain.consensus.votes import count_votes, read_ballots
-
-__all__ = ["read_thread"]
 
 _DECIDABLE = frozenset({Genre.PATCH, Genre.CALL, Genre.PROPOSAL})
 _NOT_AGREED = frozenset({OutcomeKind.REJECTED, OutcomeKind.CONTESTED})

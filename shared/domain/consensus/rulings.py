@@ -23,8 +23,6 @@ from shared.domain.consensus.reading import PropositionForm
 from shared.domain.consensus.sentence_context import takes_nothing_back
 from shared.domain.consensus.thread_mail import Preset
 
-__all__ = ["DECIDING_ROLES", "EndingWord", "Settlements", "read_settlements"]
-
 DECIDING_ROLES = frozenset(
     {
         "maintainer",

@@ -8,8 +8,6 @@ from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.proposition import Put
 from shared.domain.consensus.votes import is_legend
 
-__all__ = ["place", "relation", "takes_nothing_back"]
-
 _LONG = 300
 _FEW_SENTENCES = 3
 _NO_NEGATION = re.compile(

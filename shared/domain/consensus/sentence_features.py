@@ -35,8 +35,6 @@ from shared.domain.consensus.proposition import Put, asks_group
 from shared.domain.consensus.reading import Genre, PropositionForm
 from shared.domain.consensus.sentence_context import relation
 
-__all__ = ["FeatureReader"]
-
 _STOP = frozenset(
     [
         "this",

@@ -15,8 +15,6 @@ from shared.domain.consensus.sentence_features import FeatureReader
 from shared.domain.consensus.sentence_kinds import Head
 from shared.domain.consensus.sentence_weights import THRESHOLDS, WEIGHTS
 
-__all__ = ["MOST_MAILS", "MOST_SHOWN", "Head", "SentenceScores", "may_be"]
-
 MOST_MAILS = {Head.POINT: 12, Head.DECISION: 4, Head.OBJECTION: 4, Head.OPEN_ISSUE: 2}
 MOST_SHOWN = 12
 """Sentences that a page shows of one thread, in all."""

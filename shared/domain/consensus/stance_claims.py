@@ -33,8 +33,6 @@ from shared.domain.consensus.reading import PositionStance, PropositionForm
 from shared.domain.consensus.sentence_context import place, relation, takes_nothing_back
 from shared.domain.consensus.votes import Ballot, is_legend
 
-__all__ = ["ACTS", "StanceClaim", "read_claims", "something_is_put"]
-
 _SUPPORT, _OPPOSE = PositionStance.SUPPORT, PositionStance.OPPOSE
 _SHORT = 160
 _TELLING = 3

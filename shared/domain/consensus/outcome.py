@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shared.domain.consensus.cues import DOUBTS, OPEN, SENDS_BACK, SOLVED, THANKS
+from shared.domain.consensus.cues import OPEN, SENDS_BACK, SOLVED, THANKS
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.proposition import Put
@@ -20,6 +20,7 @@ from shared.domain.consensus.reading import (
     VoteCount,
 )
 from shared.domain.consensus.rulings import EndingWord, Settlements
+from shared.domain.consensus.stance_cues import DOUBTS
 from shared.domain.consensus.thread_mail import Preset
 
 _ENOUGH_VOTES = 3

@@ -2,12 +2,13 @@
 
 from collections import defaultdict
 
-from shared.domain.consensus.cues import DOUBTS, PROPOSES
+from shared.domain.consensus.cues import PROPOSES
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.people import display_name
 from shared.domain.consensus.proposition import Put, is_answer
 from shared.domain.consensus.reading import Position, PositionStance, PropositionForm, Tier
 from shared.domain.consensus.stance_claims import ACTS, StanceClaim
+from shared.domain.consensus.stance_cues import DOUBTS
 
 _SAID_RULES = {
     "vote": 0.97,

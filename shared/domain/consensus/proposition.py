@@ -3,10 +3,11 @@
 import re
 from dataclasses import dataclass
 
-from shared.domain.consensus.cues import AGREES, ASKS_GROUP, CLOSES_CALL, PROPOSES, SUPPORTS, Cue
+from shared.domain.consensus.cues import ASKS_GROUP, CLOSES_CALL, PROPOSES, Cue
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.reading import PropositionForm
+from shared.domain.consensus.stance_cues import AGREES, SUPPORTS
 from shared.domain.consensus.thread_mail import Preset
 
 _VOTE_TAG = re.compile(r"\[\s*(?:VOTE|POLL)\b[^\]]{0,30}\]|^\s*VOTE\s*:", re.IGNORECASE)

@@ -9,28 +9,24 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass
 
-from shared.domain.consensus.cues import (
-    ACCEPTS,
-    AGREES,
-    APPROVES,
-    DOUBTS,
-    GOOD_IDEA,
-    HIGH_PRAISE,
-    NEGATION,
-    NO_OBJECTION,
-    OPPOSES,
-    PROPOSES,
-    REPORTED,
-    SUPPORTS,
-    SUPPORTS_SOMETHING,
-    TRAILER,
-)
+from shared.domain.consensus.cues import ACCEPTS, NEGATION, PROPOSES, REPORTED, TRAILER
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence, word_key
 from shared.domain.consensus.people import display_name
 from shared.domain.consensus.proposition import Put
 from shared.domain.consensus.reading import PositionStance, PropositionForm
 from shared.domain.consensus.sentence_context import place, relation, takes_nothing_back
+from shared.domain.consensus.stance_cues import (
+    AGREES,
+    APPROVES,
+    DOUBTS,
+    GOOD_IDEA,
+    HIGH_PRAISE,
+    NO_OBJECTION,
+    OPPOSES,
+    SUPPORTS,
+    SUPPORTS_SOMETHING,
+)
 from shared.domain.consensus.votes import Ballot, is_legend
 
 _SUPPORT, _OPPOSE = PositionStance.SUPPORT, PositionStance.OPPOSE

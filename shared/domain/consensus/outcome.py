@@ -58,8 +58,13 @@ class _Evidence:
 
     @property
     def newer_version(self) -> bool:
+        """A later version came after somebody else had spoken: what they said may be in it."""
         first = self.put.mail.version
-        return any(self.thread.mails[number].version > first for number in self.put.mails)
+        others = [mail.number for mail in self.thread.mails if mail.person not in self.put.proposers]
+        return any(
+            self.thread.mails[number].version > first and others and others[0] < number
+            for number in self.put.mails
+        )
 
 
 def read_verdict(

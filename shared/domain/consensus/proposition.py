@@ -47,6 +47,8 @@ def find_put(thread: LinkedThread) -> Put:
         brought = [one for one in thread.mails if one.is_patch or (one.has_diff and not one.is_reply)]
         mails.update(one.number for one in brought if one.person == mail.person)
         proposers.update(one.person for one in brought)
+        authors = thread.people.authors
+        proposers.update(authors[one.number] for one in brought if one.number in authors)
     elif mail is not thread.root and is_answer(thread.root):
         # Where order was lost, answers hang on a first mail that is itself an answer.
         mails.add(thread.root.number)
@@ -65,13 +67,24 @@ def _mail_and_form(thread: LinkedThread) -> tuple[LinkedMail, PropositionForm]:
     asking = next((mail for mail in thread.mails[:_EARLY] if any(map(asks_group, mail.sentences))), None)
     if asking is not None:
         return asking, PropositionForm.CALL
-    if re.search(r"\bpatch\b", root.mail.subject, re.IGNORECASE):
-        diff = next((mail for mail in thread.mails[:4] if mail.has_diff), None)
-        if diff is not None:
-            return diff, PropositionForm.PATCH
+    untagged = _untagged_patch(thread)
+    if untagged is not None:
+        return untagged, PropositionForm.PATCH
     if is_answer(root) or len(root.words) < _SHORT:
         return _best_proposal(thread), PropositionForm.TEXT
     return root, PropositionForm.TEXT
+
+
+def _untagged_patch(thread: LinkedThread) -> LinkedMail | None:
+    """A patch that only its subject or its text shows; one that answers a report is what is put."""
+    root = thread.root
+    if re.search(r"\bpatch\b", root.mail.subject, re.IGNORECASE):
+        diff = next((mail for mail in thread.mails[:4] if mail.has_diff), None)
+        if diff is not None:
+            return diff
+    if any(map(PROPOSES.finds, root.sentences)):
+        return None
+    return next((mail for mail in thread.mails[1:] if mail.has_diff and mail.person != root.person), None)
 
 
 def _is_ballot(mail: LinkedMail) -> bool:

@@ -13,7 +13,7 @@ _DEGREE = (
 )
 _GOOD = (
     r"(?:good|great|fine|ok|okay|reasonable|sane|sensible|nice|excellent|right|correct|perfect|solid|"
-    r"straightforward|well)"
+    r"straightforward|well|clean|neat|lovely|awesome|fantastic|acceptable|logical|brilliant|wonderful)"
 )
 _WORK = (
     r"(?:patch(?:es|set)?|series|proposals?|plan|text|draft|document|charter|changes?|approach|idea|fix|"
@@ -38,7 +38,8 @@ SUPPORTS = Cue(
     "publishing|publication|"
     "merge|merged|merging|published|applied|accept|accepted|accepting|agree|concur|vote|preference|ready|"
     "shape|sign|cosign|second|"
-    "approve|board|count|behind|let's|lets|should|free|happen|included|land|commit|apply|push|all",
+    "approve|board|count|behind|let's|lets|should|free|happen|included|land|commit|apply|push|all|for|my|"
+    "live|go|welcome|love",
     rf"\b(?:i|we|i'd|i'll|my company)(?: would)? {_DEGREE}(?:support|endorse|favou?r|second|approve) "
     rf"{_ACTION}\b",
     rf"\b(?:i am|i'm|we are|we're) {_DEGREE}(?:in favou?r|all for|supportive|in support|behind|on board)\b",
@@ -66,6 +67,22 @@ SUPPORTS = Cue(
     r"\bi(?:'d| would) (?:also |really |very much |certainly )?(?:like|love|be happy|be glad) to see "
     r"(?:this|it|that|the \w+) (?:\w+ )?(?:merged|adopted|happen|included|land|published)\b",
     r"\bcount me in\b",
+    rf"\b(?:i'm|i am|we're|we are) {_DEGREE}for (?:it|this|that|adopt\w*|merg\w*|publi\w*|"
+    rf"(?:the|your) (?:\w+ )?{_WORK})\b",
+    LEAD + r"(?:strongly |fully |all |very much )?in favou?r[.!]*$",
+    r"\b(?:has|have|you've got|gets?) my (?:full |strong )?(?:support|vote|blessing|ack|\+ ?1)\b",
+    r"\b(?:i|we) (?:also |hereby )?vote (?:yes|in favou?r|to (?:adopt|accept|merge|publish|approve|"
+    r"release))\b",
+    r"\b(?:wg|working group|group|community) should (?:\w+ly )?(?:adopt|publish|take on|work on|pursue|"
+    r"progress|advance) (?:this|the|it|that)\b",
+    r"\b(?:is|are|it's|they're|look|looks) (?:now |all )?(?:good to go|ready to (?:merge|land|be "
+    r"merged|go in|"
+    r"be applied|be queued))\b",
+    r"\b(?:i|we) (?:can|could) (?:certainly |easily )?live with (?:this|that|it|the)\b",
+    r"\bi(?:'d| would) (?:really |very much |also |certainly )?(?:love|welcome) (?:to (?:have|see) )?"
+    r"(?:this|it|that|such an? \w+)(?: (?:too|feature|change|as well|happen|in))?[.!]*$",
+    r"\bi (?:have |'ve )?(?:read|reviewed)\b.{0,80}\band (?:\w+ )?(?:support|(?:think|believe) (?:that )?"
+    r"it(?: is|'s) (?:ready|good|fine|in good shape))\b",
 )
 NO_OBJECTION = Cue(
     "objection|objections|problem|problems|issue|issues|concerns|concern",
@@ -79,7 +96,8 @@ APPROVES = Cue(
     "like|love|liked|fine|ok|"
     "okay|happy|go|nicely|good|great|ship|improvement|welcome|right|promise|merit|looked|useful|"
     "reasonable|excellent|nice|sensible|valuable|wonderful|best|please|direction|worth|thumbs|awesome|"
-    "fantastic|helpful|lovely",
+    "fantastic|helpful|lovely|addresses|addressed|resolves|resolved|nothing|comments|work|better|clean|neat|"
+    "acceptable|logical|brilliant|simplification|enhancement|addition|fix|cleanup|correct|perfect|solid",
     LEAD
     + r"(?:(?:that|this|it|all|both|these|they|everything|(?:the|your|this) (?:\w+ ){0,2}\w+)(?: \w+)? )?"
     r"(?:all |actually |also |definitely |overall )?"
@@ -97,11 +115,34 @@ APPROVES = Cue(
     r"quite )?(?:good|great|excellent|nice|sensible|reasonable|useful|welcome|valuable|worthwhile|fine|"
     r"clear|best|right) (?:\w+ )?"
     r"(?:ideas?|plan|proposal|approach|changes?|improvements?|step|direction|fix|cleanup|feature|addition|"
-    r"simplification|patch|series|work|starting point|start|solution)\b",
+    r"simplification|patch|series|work|starting point|start|solution|compromise|choice|way (?:to go|forward)|"
+    r"thing to do)\b(?! to\b)",
     r"\b(?:has|have) (?:a lot of |great |some |much )?(?:promise|merit)\b",
-    r"\b(?:the rest|everything else|all of (?:this|these|it)|it all) (?:also )?look(?:s|ed) (?:\w+ "
-    r")?(?:good|fine|great|ok|reasonable|sensible)\b",
-    LEAD + r"(?:good|great|excellent|nice) (?:idea|plan|proposal|improvement|cleanup|fix|change)\b",
+    r"\b(?:the rest|everything else|all of (?:this|these|it)|it all)(?: of (?:it|this|the \w+))? "
+    r"(?:also |all )?look(?:s|ed)? (?:\w+ )?(?:good|fine|great|ok|okay|reasonable|sensible)\b",
+    rf"\b(?:otherwise|other than that|(?:apart|aside) from (?:that|this|these)|besides that),? "
+    rf"(?:(?:it|this|all|the \w+(?: \w+)?) )?(?:all )?(?:looks?|seems?|is|lgtm)\b(?: \w+){{0,2}} "
+    rf"?(?:{_GOOD}|$)",
+    LEAD
+    + r"(?:an? )?(?:very |definite |clear )?(?:good|great|excellent|nice|welcome|sensible|definite|clear|"
+    r"obvious|worthwhile) (?:idea|plan|proposal|improvement|clean-?up|fix|change|addition|simplification|"
+    r"enhancement|patch|series)\b(?! (?:to|would|could|is to|might)\b)",
+    r"\b(?:this|that|it|which|v\d+) (?:\w+ )?(?:addresse[sd]|resolve[sd]|covers|covered|fixe[sd]) "
+    r"(?:all (?:of )?)?(?:my|our) (?:\w+ )?(?:comments?|concerns?|issues?|remarks?|feedback|nits|discuss)\b",
+    r"\bmy (?:\w+ )?(?:comments?|concerns?|issues?|remarks|nits) (?:have been|were|are|has been|is|was) "
+    r"(?:all |now |well |fully )?(?:addressed|resolved|taken care of|incorporated)\b",
+    LEAD + r"(?:i have |there is )?(?:no|nothing) (?:further|more|other|else) "
+    r"(?:comments?|remarks|nits|complaints|to (?:add|say|comment)|from me)\b",
+    LEAD + r"(?:very )?(?:nice|great|excellent|good) (?:work|job)[.!]*$",
+    rf"\b(?:this|the|your|these) (?:\w+ )?{_WORK} (?:is|are) (?:\w+ )?(?:very )?welcomed?\b",
+    r"\bwould work (?:well |fine |nicely )?for (?:me|us)\b",
+    r"\b(?:glad|happy|pleased|great|good|nice) to see (?:this|these)(?: (?:happen\w*|fixed|merged|land\w*|"
+    r"addressed|series|patch|moving|in))?[.!,]",
+    r"\bi (?:also |still |do |really )?(?:think|believe|feel) (?:that )?(?:this|that|it|the \w+)(?:'s| "
+    r"is| are) "
+    r"(?:\w+ly )?(?:an? |the )?(?:very |much |really )?(?:good|right|best|better|sensible|reasonable|"
+    r"correct) "
+    r"(?:thing|way|choice|compromise|move|approach|solution|direction|call)\b",
     rf"\bi {_DEGREE}(?:like|love) (?:this|it|the idea|these|your (?:idea|proposal)|(?:the|this) (?:\w+ "
     rf")?{_WORK})\b",
     r"\b(?:i'm|i am|we are|we're) (?:\w+ )?(?:fine|ok|okay|happy|good|comfortable) with (?:this|that|it|"
@@ -138,26 +179,36 @@ GOOD_IDEA = Cue(
 # Praise that needs no "to me": it can be about the work as a whole only.
 HIGH_PRAISE = Cue(
     "patch|patches|series|version|round|iteration|reroll|draft|document|proposal",
-    r"\b(?:this|the|your|these) (?:\w+ )?(?:patch(?:es)?|series|version|round|iteration|reroll|draft|"
+    r"\b(?:this|the|your|these|\w+'s) (?:\w+ )?(?:patch(?:es)?|series|version|round|iteration|reroll|draft|"
     r"document|proposal)(?: itself| now| overall)? "
     rf"(?:all |now |\w+ly )?(?:looks?|seems?|is|are) (?:very |pretty |quite |all )*{_GOOD}\b",
 )
+# Praise and nothing else: a stance only where it is all that a short mail says.
+EXCLAIMS = Cue(
+    "awesome|excellent|perfect|great|brilliant|fantastic|wonderful|lovely|super|sweet",
+    r"^\W{0,3}(?:yes|yeah|that's|this is|very|looks|sounds)?[ ,]{0,2}(?:just |really |so )?(?:awesome|"
+    r"excellent|"
+    r"perfect|great|brilliant|fantastic|wonderful|lovely|super|sweet)[\W\d]{0,6}"
+    r"(?:d\W{0,3})?(?:(?:many )?(?:thanks|thank you)(?: \w+)?\W{0,4})?$",
+)
 AGREES = Cue(
-    "+1|+ 1|agree|agreed|concur|seconded|too|here|ack|acked|support|supported|yes|ditto",
-    LEAD + r"\+ ?1\b(?![\d.])",
+    "+1|+ 1|agree|agreed|concur|seconded|too|here|ack|acked|support|supported|yes|ditto|\U0001f44d|hear",
+    LEAD + r"(?:(?:an?|my|another|also|big|huge|strong|enthusiastic|definite|here's|here is|consider this|"
+    r"count me as) ){0,4}\+ ?1(?:0{1,3})?\b(?!\d|\.\d)",
     LEAD + r"(?:\w+ly )?agreed\b",
-    LEAD + rf"i {_DEGREE}(?:agree|concur)\b",
-    LEAD + r"(?:agree|concur|me too|same here|seconded|ack(?:ed)?)\b(?!:)",
-    r"\b(?:i'm|i am) (?:a )?\+ ?1\b",
+    LEAD + rf"i (?:can only |'d |100% )?{_DEGREE}(?:agree|concur)\b",
+    LEAD + rf"(?:100% )?{_DEGREE}(?:agree|concur|me too|same here|seconded|ack(?:ed)?)\b(?!:)",
+    r"\b(?:i'm|i am) (?:an? )?(?:\w+ )?\+ ?1\b",
+    r"^\W{0,3}\U0001f44d|^\W{0,3}hear,? hear\b",
 )
 OPPOSES = Cue(
     "disagree|object|oppose|opposed|against|-1|- 1|nak|nack|veto|not|don't|cannot|can't|wouldn't|bad|"
-    "terrible|horrible|awful",
+    "terrible|horrible|awful|rather|dislike",
     r"\b(?:i|we) (?:must |have to |strongly |would |do |also |still |firmly |also have to )?(?:object|"
     r"oppose)(?: to)?\b(?! (?:if|the idea that)|-)",
     r"\b(?:i|we)(?:'m| am|'re| are) (?:\w+ )?(?:against|opposed to) (?:this|the|it|that|adopt\w*|publi\w*|"
     r"add\w*|such|any|mak\w+|us\w+|releas\w+)\b",
-    LEAD + r"(?:- ?1\b(?![\d.])|nak\b|nack\b|veto\b)",
+    LEAD + r"(?:- ?1\b(?!\d|\.\d)|nak\b|nack\b|veto\b)",
     r"\b(?:i|we) (?:do not|don't|cannot|can't|would not|wouldn't) (?:\w+ )?support (?:this|the|adopt\w*|"
     r"publi\w*|it|that|add\w+)\b",
     rf"\bi (?:strongly |totally |completely |really )?disagree with (?:this|the|your) (?:\w+ )?{_WORK}\b",
@@ -170,6 +221,13 @@ OPPOSES = Cue(
     r"\b(?:would be|is) a (?:very |really )?(?:bad|terrible|horrible|awful) (?:idea|mechanism|approach)\b",
     r"\bplease (?:don't|do not) (?:do|adopt|merge|add|remove|change|publish)\b",
     r"\bnot ready (?:for|to be) (?:adopt\w+|publi\w+|last call|merg\w+)\b",
+    r"\b(?:i'd|i would|we'd|we would) (?:really |much |strongly |very much )?rather not (?:\w+ "
+    r")?(?:this|that|it|"
+    r"have|see|do|merge|add|take|go|adopt|change)\b",
+    rf"\bi (?:really |strongly )?(?:dislike|(?:don't|do not) (?:really )?like) (?:this|the|your) "
+    rf"(?:\w+ )?{_WORK}\b",
+    r"\bshould not (?:have been |be )(?:adopted|merged|applied|accepted|published)\b",
+    LEAD + r"(?:strongly |firmly |totally |i am |i'm )?opposed\b",
 )
 DOUBTS = Cue(
     "sure|unsure|certain|convinced|worried|concerned|sceptical|skeptical|wary|nervous|don't|can't|cannot|"

@@ -19,8 +19,6 @@ from shared.domain.consensus.reading import (
     VoteCount,
 )
 
-__all__ = ["MAX_WORDS", "authority_of", "outcome_sentence", "three_lines"]
-
 MAX_WORDS = 25
 _HEAD = re.compile(r"^\s*(?:(?:re|aw|fwd?):\s*|\[[^\]]{0,80}\]\s*)+", re.IGNORECASE)
 _SUBJECT_WORDS = 10

@@ -52,7 +52,7 @@ def view(**changes: Any) -> ReadingView:
 
 def rendered(made: ReadingView) -> str:
     module: Any = environment().get_template("parts.html").module
-    return str(parsed(f"<main>{module.reading(made)}</main>").text)
+    return str(parsed(f"<body>{module.reading(made)}</body>").text)
 
 
 def test_a_position_has_its_line_with_the_sentence_and_what_it_answers() -> None:

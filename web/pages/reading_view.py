@@ -19,6 +19,7 @@ from shared.documents.readings import (
 )
 from shared.domain.consensus.corrections import CorrectionKind
 from shared.domain.consensus.reading import Fate, PositionStance, Tier
+from web.formatting import STANCES
 
 SAYS = {
     PositionStance.SUPPORT: ("supports it", "support"),
@@ -88,6 +89,13 @@ class ReadingView:
     def positions_heading(self) -> str:
         """Support is agreement only where something was agreed."""
         return "What was agreed, and by whom" if self.agreed else "Where people say they stand"
+
+    @property
+    def tally(self) -> str:
+        """How many there are of each, in words."""
+        looks = [line.look for line in self.positions]
+        counts = [(looks.count(look), words) for look, words in STANCES.items()]
+        return ", ".join(f"{count} {words}" for count, words in counts if count)
 
 
 @dataclass(frozen=True)

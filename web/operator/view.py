@@ -71,11 +71,10 @@ async def _read_once(clients: Clients) -> View:
 
 
 async def _read_view(clients: Clients) -> View:
-    status, stuck, failed = await asyncio.gather(
-        read_status(clients, operations=SHOWN_OPERATIONS),
-        _first(stuck_documents(clients)),
-        _first(failed_documents(clients)),
-    )
+    status = await read_status(clients, operations=SHOWN_OPERATIONS)
+    if "documents" in status.unanswered:  # causes are documents, too
+        return View(status, [], [], [])
+    stuck, failed = await asyncio.gather(_first(stuck_documents(clients)), _first(failed_documents(clients)))
     queues = [
         queue.queue for queue in status.queues if queue.dead
     ]  # opening a link to the empty ones costs time

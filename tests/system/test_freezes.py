@@ -21,6 +21,7 @@ from tests.web.site import SAMPLES, Site, empty_site
 
 pytestmark = pytest.mark.slow
 BOUND = 5.0
+WAITED = 3.5  # by a command for a service, beside what it takes to start: 2 s to read, 1 s to close
 MAIL = "From a@example.org Mon Jan  5 10:00:00 2026\nFrom: a@example.org\nMessage-ID: <{0}@x>\nSubject: {0}\n\n{0}\n"
 
 
@@ -98,6 +99,7 @@ def test_everything_answers_and_names_the_service_that_does_not(
     expected = SERVICES[service]
     assert timed(site, "GET", "/").status == 200
     assert site.host.get("/search?q=agreed").status == 200  # the encoder is started
+    _, _, calm = ops_status(site)
     with frozen(process_of(service, cloud, site)):
         assert timed(site, "GET", "/api/health/live").status == 200
         for path, status in (("/", expected.home), ("/search?q=agreed", expected.search)):
@@ -113,7 +115,7 @@ def test_everything_answers_and_names_the_service_that_does_not(
         unwell = {name for name, check in health.json()["dependencies"].items() if not check["ok"]}
         assert unwell == {service}
         code, shown, took = ops_status(site)
-        assert took < BOUND, took
+        assert took - calm < WAITED, (took, calm)
         unanswered = shown["unanswered"]
         assert isinstance(unanswered, dict)
         assert (expected.status_part in unanswered) if expected.status_part else not unanswered

@@ -10,7 +10,7 @@ from ops.options import Json
 from ops.output import ago, alarming, print_json, print_note, shortened, table
 
 if TYPE_CHECKING:
-    from shared.upkeep.oversight.status import QueueStatus, SystemStatus
+    from shared.upkeep.oversight.system_status import QueueStatus, SystemStatus
 
 LONGEST_NAME = 20
 

@@ -43,23 +43,23 @@ class Deadlines:
 
 
 @dataclass
-class Request:
+class WaitingRequest:
     """One request of somebody who waits."""
 
     silent: set[str] = field(default_factory=set)  # services that did not answer: they are not asked again
 
 
-_request: ContextVar[Request | None] = ContextVar("request", default=None)
+_request: ContextVar[WaitingRequest | None] = ContextVar("request", default=None)
 
 
-def current_request() -> Request | None:
+def current_request() -> WaitingRequest | None:
     return _request.get()
 
 
 @contextmanager
-def somebody_waits() -> Iterator[Request]:
+def somebody_waits() -> Iterator[WaitingRequest]:
     """Calls inside are those of a request: a page, the API, or a command that shows something."""
-    request = Request()
+    request = WaitingRequest()
     token = _request.set(request)
     try:
         yield request

@@ -13,8 +13,13 @@ from ops import status as command
 from shared.documents.audits import Audit, AuditStatus
 from shared.documents.runs import Run, RunStatus
 from shared.pipeline.topology import QUEUES
-from shared.upkeep.oversight.status import DocumentsStatus, QueueStatus, StageStatus, SystemStatus
-from shared.upkeep.oversight.troubles import Bounds
+from shared.upkeep.oversight.system_status import (
+    AgeBounds,
+    DocumentsStatus,
+    QueueStatus,
+    StageStatus,
+    SystemStatus,
+)
 from shared.upkeep.requeue.due_document import COLLECTIONS
 from tests.support.documents import CREATED
 
@@ -76,7 +81,7 @@ def system(waiting: int = 0, dead: int = 0, done: int = 0, stuck: int = 0, faile
         stages=[StageStatus(stage, unit, done, done / 15) for stage, unit in UNITS.items()],
         sweep=SWEPT,
         consumers=dict.fromkeys(QUEUES, NOW),
-        bounds=Bounds(waiting=timedelta(hours=1)),
+        bounds=AgeBounds(waiting=timedelta(hours=1)),
     )  # fmt: skip
 
 

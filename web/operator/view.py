@@ -9,8 +9,9 @@ from weakref import WeakKeyDictionary
 from shared.clients.connections import Clients
 from shared.documents.audits import Audit, AuditStatus
 from shared.upkeep.deadletters.groups import Group, diagnosed_letters, group_letters
-from shared.upkeep.oversight.status import DocumentsStatus, StageStatus, SystemStatus, read_status
+from shared.upkeep.oversight.status import read_status
 from shared.upkeep.oversight.stuck_documents import StuckDocument, failed_documents, stuck_documents
+from shared.upkeep.oversight.system_status import DocumentsStatus, StageStatus, SystemStatus
 
 FRESH_SECONDS = 3.0
 LETTERS_A_QUEUE = 5000  # read at most: more do not change what an operator has to do

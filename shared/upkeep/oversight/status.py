@@ -1,8 +1,7 @@
-"""The state of the system: queues, dead letters, documents, throughput, latest operations and sweep."""
+"""Reads the state of the system: queues, dead letters, documents, throughput, latest operations and sweep."""
 
 import asyncio
 from collections.abc import Coroutine, Iterable
-from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -13,14 +12,18 @@ from shared.clients.servicebus.administration import queue_counts
 from shared.clients.servicebus.bus import is_scheduled
 from shared.core.errors import ErrorKind
 from shared.core.times import stored_time
-from shared.documents.audits import Audit
 from shared.documents.queries.retryable import count_late, count_open, count_refused
 from shared.documents.queries.several_containers import finished_count
-from shared.documents.runs import Run
 from shared.pipeline.topology import CHUNKING, EMBEDDING, PARSING, QUEUES, REPORTING, SUMMARIZATION
 from shared.upkeep.audit import last_audits
 from shared.upkeep.oversight.consumers import last_consumers
-from shared.upkeep.oversight.troubles import Bounds, Trouble, find_troubles
+from shared.upkeep.oversight.system_status import (
+    AgeBounds,
+    DocumentsStatus,
+    QueueStatus,
+    StageStatus,
+    SystemStatus,
+)
 from shared.upkeep.requeue.due_document import COLLECTIONS, THREADS
 from shared.upkeep.requeue.policy import Policy
 from shared.upkeep.sweep.due import count, count_documents
@@ -30,85 +33,6 @@ WINDOW = timedelta(minutes=15)
 COUNTED_BY_PEEKING = 1000
 LOOKED_AT = 50  # for the oldest that waits: the first may be scheduled for later
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True)
-class QueueStatus:
-    queue: str
-    waiting: int
-    dead: int
-    at_least: bool  # counted by looking, which stops somewhere
-    oldest_waiting: datetime | None = None
-    oldest_dead: datetime | None = None
-
-
-@dataclass(frozen=True)
-class DocumentsStatus:
-    collection: str
-    stage: str
-    open: int  # pending, whether anything is wrong with them or not
-    backing_off: int
-    stuck: int
-    failed: int
-    late: int = 0  # open for longer than the objective allows
-
-
-@dataclass(frozen=True)
-class StageStatus:
-    stage: str
-    unit: str
-    done: int  # in the window
-    per_minute: float
-
-
-@dataclass(frozen=True)
-class SystemStatus:
-    at: datetime
-    queues: list[QueueStatus] = field(default_factory=list)
-    documents: list[DocumentsStatus] = field(default_factory=list)
-    stages: list[StageStatus] = field(default_factory=list)
-    operations: list[Audit] = field(default_factory=list)
-    sweep: Run | None = None
-    consumers: dict[str, datetime] = field(default_factory=dict)  # by queue, when one was last heard of
-    unanswered: dict[str, str] = field(default_factory=dict)  # what could not be asked, and why
-    bounds: Bounds = field(default_factory=Bounds)
-    consumed_queues: tuple[str, ...] = QUEUES
-
-    @property
-    def dead(self) -> int:
-        return sum(queue.dead for queue in self.queues)
-
-    @property
-    def troubles(self) -> list[Trouble]:
-        return find_troubles(self)
-
-    @property
-    def troubled(self) -> bool:
-        """Whether an operator has something to look at."""
-        return bool(self.troubles)
-
-    @property
-    def partial(self) -> bool:
-        """Whether something could not be asked: then nobody can say that all is well."""
-        return bool(self.unanswered)
-
-    def shown(self) -> dict[str, Any]:
-        sweep = self.sweep.model_dump(mode="json", exclude={"examples", "etag"}) if self.sweep else None
-        return {
-            "at": self.at.isoformat(),
-            "troubled": self.troubled,
-            "partial": self.partial,
-            "troubles": [asdict(trouble) for trouble in self.troubles],
-            "unanswered": self.unanswered,
-            "consumers": {queue: seen.isoformat() for queue, seen in self.consumers.items()},
-            "queues": [asdict(queue) for queue in self.queues],
-            "documents": [asdict(document) for document in self.documents],
-            "stages": [asdict(stage) for stage in self.stages],
-            "operations": [
-                operation.model_dump(mode="json", exclude={"etag"}) for operation in self.operations
-            ],
-            "last_sweep": sweep,
-        }
 
 
 async def read_status(clients: Clients, *, now: datetime | None = None, operations: int = 5) -> SystemStatus:
@@ -128,7 +52,7 @@ async def read_status(clients: Clients, *, now: datetime | None = None, operatio
     failed = {part: answer for part, answer in answers.items() if isinstance(answer, BaseException)}
     return SystemStatus(
         moment,
-        bounds=Bounds.from_settings(clients.settings),
+        bounds=AgeBounds.from_settings(clients.settings),
         unanswered={part: _why(error) for part, error in failed.items()},
         **{part: answer for part, answer in answers.items() if part not in failed},
     )
@@ -201,7 +125,7 @@ async def _documents(clients: Clients, position: int, now: datetime) -> Document
     counts = await count_documents(clients.store, collection, policy, now)
     opened = await count(clients.store, count_open(collection))
     refused = await count(clients.store, count_refused(collection))
-    bound = stored_time(now - Bounds.from_settings(clients.settings).report)
+    bound = stored_time(now - AgeBounds.from_settings(clients.settings).report)
     late = 0 if collection is THREADS else await count(clients.store, count_late(collection), before=bound)
     return DocumentsStatus(
         collection.name,

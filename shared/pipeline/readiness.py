@@ -56,10 +56,20 @@ def is_finished(status: ProcessingStatus) -> bool:
     return status is not ProcessingStatus.PENDING
 
 
-def version_of(states: Iterable[MemberState]) -> str:
-    """Of what was processed, in any order."""
+def version_of(states: Iterable[MemberState], edition: str | None = None) -> str:
+    """Of what was processed, in any order, and of the operation that had it read anew."""
     parts = sorted(state.version_part for state in states if state.status is ProcessingStatus.PROCESSED)
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+    content: object = parts if edition is None else {"members": parts, "edition": edition}
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+
+
+def corrected_version(content: str, corrections: int) -> str:
+    """The version of what was read, with the number of its corrections where there are any."""
+    return f"{content}-{corrections}" if corrections else content
+
+
+def uncorrected_version(version: str) -> str:
+    return version.partition("-")[0]
 
 
 @dataclass(frozen=True)
@@ -106,7 +116,8 @@ def _if_ready(
 ) -> ReadyThread | None:
     if not is_ready(thread, messages, chunks):
         return None
-    return ReadyThread(thread, version_of((*messages, *chunks)))
+    content = version_of((*messages, *chunks), thread.edition)
+    return ReadyThread(thread, corrected_version(content, thread.corrections))
 
 
 async def _states(

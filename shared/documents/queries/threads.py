@@ -63,6 +63,28 @@ THREADS_WITH_ARCHIVE = NamedQuery(
     ALL,
 )
 
+# Those that an edition did not reach yet, or whose summary of it is still due.
+_LEFT_BY_EDITION = (
+    "SELECT VALUE c.id FROM c WHERE NOT IS_STRING(c.merged_into)"
+    " AND (NOT IS_STRING(c.edition) OR c.edition != @edition OR c.status = 'pending')"
+)
+LEFT_BY_EDITION = NamedQuery("left_by_edition", "threads", _LEFT_BY_EDITION, ALL)
+LEFT_BY_EDITION_OF_SOURCE = NamedQuery(
+    "left_by_edition_of_source",
+    "threads",
+    f"{_LEFT_BY_EDITION} AND ARRAY_CONTAINS(c.sources, @source)",
+    ALL,
+)
+
+THREADS_OF_VOTE = NamedQuery(
+    "threads_of_vote",
+    "threads",
+    "SELECT c.id, c.subject, c.first_message_date, c.summary_id, c.result_thread FROM c"
+    " WHERE NOT IS_STRING(c.merged_into)"
+    " AND c.vote_subject = @subject AND ARRAY_CONTAINS(c.sources, @source)",
+    ALL,
+)
+
 THREAD_LIST = ListQuery(
     "threads",
     "threads",
@@ -81,6 +103,7 @@ THREAD_LIST = ListQuery(
         "participant": PARTICIPANT,
         "consensus": CONSENSUS,
         "status": "c.status = @status",
+        "open_call": "IS_OBJECT(c.open_call) = @open_call",
     },
     sorts=("-last_message_date", "last_message_date"),
     # Without what threading keeps, which can be large.

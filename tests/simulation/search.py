@@ -149,6 +149,9 @@ class _Results:
     async def get_facets(self) -> None:
         return None
 
+    async def by_page(self) -> AsyncIterator[AsyncIterator[Document]]:
+        yield aiter(self)
+
     async def __aiter__(self) -> AsyncIterator[Document]:
         for document in self._found[: self._top]:
             names = self._select or document

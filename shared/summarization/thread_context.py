@@ -45,6 +45,8 @@ async def load_context(
 ) -> ThreadContext:
     """All messages of the thread, in order, and all their chunks."""
     store = clients.store
+    for model in (Message, Chunk):  # what a replica does not show yet would be missing from the summary
+        await store.catch_up(model, [thread.id], session)
     messages = [
         read_document(Message, stored)
         async for stored in store.query(MESSAGES_OF_THREAD, session, partition_value=thread.id)

@@ -7,7 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.simulation.mutations import MUTATIONS
-from tests.simulation.runs import DEFAULT, Outcome, Run, commit, cpu_seconds, run_many, run_one, scenario_of
+from tests.simulation.runs import (
+    DEFAULT,
+    ENGINE,
+    Outcome,
+    Run,
+    commit,
+    cpu_seconds,
+    run_many,
+    run_one,
+    scenario_of,
+)
 
 SEEDS_FILE = Path(__file__).with_name("seeds.txt")
 
@@ -21,6 +31,7 @@ def main() -> int:
     if os.environ.get("PYTHONHASHSEED") != "0":  # the order of sets is part of the schedule
         os.environ["PYTHONHASHSEED"] = "0"
         os.execv(sys.executable, [sys.executable, "-m", "tests.simulation", *sys.argv[1:]])
+    os.environ[ENGINE] = options.engine  # for the workers, too
     runs = _runs(options)
     if len(runs) == 1:
         return _replay(runs[0])
@@ -37,6 +48,12 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--remove", default="", help="run without one safety; `list` names them")
     parser.add_argument("--done", type=Path, help="a file of runs that held, to go on from")
+    parser.add_argument(
+        "--engine",
+        choices=["memory", "local"],
+        default="memory",
+        help="of Cosmos DB: quick, or localcloud's own",
+    )
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--stop", action="store_true", help="end with the first failure")
     parser.add_argument("--verbose", action="store_true", help="show those that held, too")

@@ -73,7 +73,8 @@ def _one_event_for_each_requeue() -> None:
     async def published(self: Any, requeues: Any, session: Any) -> None:
         world = HOST.get().world
         for data, attempt in requeues:
-            key = (type(data).__name__, str(data.identity_values()), attempt)
+            places = getattr(data, "chunk_threads", "")  # a crash in a merge may leave a chunk in two threads
+            key = (type(data).__name__, f"{data.identity_values()} {places}", attempt)
             if key in world.requeued:
                 world.violations.append(f"{key[0]} was requeued twice as attempt {attempt}")
             world.requeued.add(key)

@@ -16,12 +16,15 @@ from pathlib import Path
 from tests.simulation.app import prepare_process
 from tests.simulation.chance import calm_plan, plan_of
 from tests.simulation.invariants import EndState, broken_invariants, end_state
+from tests.simulation.local_cosmos import LocalServer
+from tests.simulation.memory_cosmos import MemoryServer
 from tests.simulation.monitors import install_monitors
 from tests.simulation.mutations import MUTATIONS, remove
 from tests.simulation.scenarios import SCENARIOS, Scenario
-from tests.simulation.world import Saved, World
+from tests.simulation.world import Rules, Saved, World
 from tests.support.services import ROOT
 
+ENGINE = "SIMULATION_ENGINE"
 PART = 25  # seeds that a worker takes at a time
 DEFAULT = ("overlap", "late_merge", "growth", "digests")
 """Each seed runs one of these, in turn."""
@@ -75,6 +78,7 @@ def _prepare(removed: str) -> None:
     warnings.simplefilter("ignore", RuntimeWarning)
     sys.unraisablehook = lambda _unraisable: None
     prepare_process()
+    Rules.cosmos = LocalServer if os.environ.get(ENGINE) == "local" else MemoryServer
     install_monitors()
     if removed:
         for scenario in SCENARIOS.values():

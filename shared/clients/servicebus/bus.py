@@ -116,12 +116,14 @@ class Bus:
             writes=True,
         )
 
-    async def send_request(self, queue: str, body: Mapping[str, Any], message_id: str) -> None:
+    async def send_request(
+        self, queue: str, body: Mapping[str, Any], message_id: str, *, at: datetime | None = None
+    ) -> None:
         """Ask one stage for something that is no event. The broker drops a repeat of the message id."""
         message = servicebus.ServiceBusMessage(
             json.dumps(body), message_id=message_id, content_type="application/json"
         )
-        await self.send_to_queue(queue, [message])
+        await self.send_to_queue(queue, [message], at=at)
 
     async def peek_dead_letters(
         self, queue: str, *, start: int = 0, count: int = 100

@@ -94,6 +94,7 @@ async def _chunk_texts(clients: Clients, selected: Selected, session: Session) -
         for entry in selected.shown
         for citation in entry.summary.citations
     }
+    await clients.store.catch_up(Chunk, {thread for _, thread in keys}, session)
     found = await clients.store.find_many(Chunk, sorted(keys), session)
     return {id_: chunk.text for id_, chunk in found.items()}
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from shared.core.ids import delivery_id
 from shared.documents.containers import CONTAINERS
 from shared.documents.queries.locks import RETRY_LOCKS
 from shared.pipeline.events.envelope import parse_event
@@ -22,6 +23,7 @@ EndState = dict[str, list[Any]]
 MAX_ATTEMPTS = {"archives": 3, "messages": 3, "chunks": 5, "threads": 5}
 # Deliveries and calls that a run may take, whatever its faults: far above what is needed, far under a loop.
 MAX_DELIVERIES = 1500
+MAX_REPEATS = 8
 _NOT_ASKED_FOR = frozenset({"locks", "failures", "runs", "audits"})  # neither progress nor checks read them
 GRACE_SECONDS = 3 * 3600.0
 LEASE_SECONDS = 150.0  # a host that crashed leaves its lease to run out; its clock may be ahead
@@ -39,7 +41,14 @@ def broken_invariants(world: World, calm: EndState | None) -> list[str]:
     if world.broker.locks():
         found.append("a message is still locked")
     found += [*world.violations[:3], *world.broker.repeated[:1]]
-    found += [*_vectors(world), *_threads(world), *_summaries(world), *_attempts(world), *_failures(world)]
+    found += [
+        *_vectors(world),
+        *_threads(world),
+        *_summaries(world),
+        *_deliveries(world),
+        *_attempts(world),
+        *_failures(world),
+    ]
     if world.broker.delivered > MAX_DELIVERIES:
         found.append(f"{world.broker.delivered} deliveries: events go round in circles")
     if calm is not None:
@@ -144,6 +153,19 @@ def _summaries(world: World) -> Iterator[str]:
             ids = [row["id"] for row in current.get(thread["id"], [])]
             if ids != [thread[f"{kind}_id"]]:
                 yield f"thread {thread['id']} points at {kind} {thread[f'{kind}_id']}, current: {ids}"
+
+
+def _deliveries(world: World) -> Iterator[str]:
+    """What is said to have arrived did, and every current report did."""
+    for report in world.rows("reports"):
+        for delivery in report["deliveries"]:
+            came = world.received.get(delivery_id(report["id"], delivery["channel"]), 0)
+            if delivery["status"] == "delivered" and not came:
+                yield f"report {report['id']} did not come to the webhook that is said to have it"
+            if not report["outdated"] and delivery["status"] != "delivered":
+                yield f"report {report['id']} is {delivery['status']} for webhook {delivery['channel']}"
+            if came > MAX_REPEATS:
+                yield f"report {report['id']} came {came} times"
 
 
 def _current_by_scope(rows: Rows) -> dict[str, Rows]:

@@ -139,8 +139,8 @@ def _expression(expr: ast.Expr) -> Expression:  # noqa: C901, PLR0911 - one case
             return lambda _scope, values: values[name]
         case ast.Name(name):
             return lambda scope, _values: scope.get(name, UNDEFINED)
-        case ast.Member(base, ast.Const(key)):
-            return _member(_expression(base), key)
+        case ast.Member(base, key):
+            return _member(_expression(base), _expression(key))
         case ast.Unary("NOT", operand):
             return _negated(_expression(operand))
         case ast.Binary(op, left, right) if op in _COMPARISONS:
@@ -156,10 +156,12 @@ def _expression(expr: ast.Expr) -> Expression:  # noqa: C901, PLR0911 - one case
     raise NotImplementedError(f"the simulated Cosmos DB does not know {expr}")
 
 
-def _member(base: Expression, key: Any) -> Expression:
+def _member(base: Expression, key: Expression) -> Expression:
     def member(scope: Scope, values: Values) -> Any:
-        found = base(scope, values)
-        return found.get(key, UNDEFINED) if isinstance(found, dict) else UNDEFINED
+        found, name = base(scope, values), key(scope, values)
+        if isinstance(found, list) and isinstance(name, int):
+            return found[name] if name < len(found) else UNDEFINED
+        return found.get(name, UNDEFINED) if isinstance(found, dict) else UNDEFINED
 
     return member
 

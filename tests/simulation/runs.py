@@ -26,7 +26,7 @@ from tests.support.services import ROOT
 
 ENGINE = "SIMULATION_ENGINE"
 PART = 25  # seeds that a worker takes at a time
-DEFAULT = ("overlap", "late_merge", "growth", "digests")
+DEFAULT = ("overlap", "late_merge", "growth", "digests", "reembedding", "webhooks")
 """Each seed runs one of these, in turn."""
 
 
@@ -94,7 +94,7 @@ def _prepare(removed: str) -> None:
 def _calm_of(scenario: Scenario) -> Calm:
     start = None
     if scenario.before:
-        first = replace(scenario, acts=scenario.before, archives=len(scenario.before), timers={})
+        first = replace(scenario, acts=scenario.before, archives=len(scenario.before), timers={}, settings={})
         start = _calm_run(first, None).save()
     return Calm(start, end_state(_calm_run(scenario, start)))
 

@@ -1,12 +1,15 @@
 """What is done to the system in a run: archives come in, one is deleted, and so on, at random times."""
 
 import hashlib
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from shared.clients.connections import Clients
+from shared.embedding.instance import embedder
 from shared.ingestion.uploads import Upload, take_upload
+from shared.upkeep.migrations.reembed import reembed
 from shared.upkeep.removal.requests import request_removal
 from tests.simulation.mails import mail, mailbox
 
@@ -105,6 +108,31 @@ DELETION_AT_ONCE = Scenario(
     timers={"removals_silent": 900.0},
 )
 
+
+# One that has other settings than before: all is embedded anew while an archive comes in.
+async def _reembed(clients: Clients) -> None:
+    await reembed(clients, await embedder(clients))
+
+
+REEMBEDDING = Scenario(
+    "reembedding",
+    (upload("two", mailbox(mail(2, [1]))), Act("reembed", _reembed, latest=6.0, after_others=True)),
+    2,
+    before=(upload("one", mailbox(mail(1))),),
+    settings={"EMBEDDING_MODEL": "other"},
+)
+
+# Reports go to a webhook, which is as unreliable as everything else.
+HOOKS = [{"name": "hook", "url": "https://hooks.example.org/", "secret": "a secret of thirty-two characters"}]
+WEBHOOKS = Scenario(
+    "webhooks",
+    (upload("two", mailbox(mail(2, [1]))),),
+    2,
+    before=(upload("one", mailbox(mail(1))),),
+    settings={"WEBHOOKS": json.dumps(HOOKS)},
+    timers={"deliveries_due": 60.0},
+)
+
 # A digest is made again when a thread of its source, or about its draft, changes.
 DIGESTS = Scenario(
     "digests",
@@ -115,5 +143,15 @@ DIGESTS = Scenario(
 )
 
 SCENARIOS = {
-    scenario.name: scenario for scenario in (OVERLAP, LATE_MERGE, GROWTH, DELETION, DELETION_AT_ONCE, DIGESTS)
+    scenario.name: scenario
+    for scenario in (
+        OVERLAP,
+        LATE_MERGE,
+        GROWTH,
+        DELETION,
+        DELETION_AT_ONCE,
+        DIGESTS,
+        REEMBEDDING,
+        WEBHOOKS,
+    )
 }

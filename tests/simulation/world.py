@@ -88,6 +88,7 @@ class World:
         self.broker = Broker(self.network, self, Rules.config, list(QUEUES))
         self.graves: list[Host] = []
         self.errors: dict[str, int] = {}
+        self.received: dict[str, int] = {}  # by a webhook: deliveries, and how often each came
         # What the monitors remember.
         self.violations: list[str] = []
         self.holders: dict[str, dict[int, Any]] = {}
@@ -248,6 +249,12 @@ class World:
                 for digest in self.rows("digests")
                 if digest["touches"] > digest["made"]
             ]
+        found += [
+            f"reports/{report['id']} is not delivered: {delivery['status']}, {delivery['attempts']} attempts"
+            for report in self.rows("reports")
+            for delivery in report["deliveries"]
+            if delivery["status"] == "pending"
+        ]
         archives = self.rows("archives")
         if not self.acts_open and len(archives) != self.scenario.archives:
             found.append(f"there are {len(archives)} archives, not {self.scenario.archives}")

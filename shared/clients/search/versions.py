@@ -150,7 +150,11 @@ class Versions:
         self._checked = None
 
     async def _is_index(self, name: str) -> bool:
-        return name in [existing async for existing in self._admin.list_index_names()]
+        try:
+            await self._admin.get_index(name)
+        except ResourceNotFoundError:
+            return False
+        return True
 
     async def _holds_anything(self) -> bool:
         statistics = await self._admin.get_index_statistics(self.own)

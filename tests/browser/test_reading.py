@@ -124,6 +124,8 @@ def kinds(site: Site) -> dict[str, str]:
         "thread": thread["links"]["page"],
         "hostile": site.json("/api/threads?source=hostile")["items"][0]["links"]["page"],
         "report": f"/reports/{thread['report_id']}",
+        "print": f"/reports/{thread['report_id']}/print",
+        "mail": f"/m/{thread['root_message_id'].strip('<>')}",
         "search": "/search?q=receipt+lifetime",
         "nothing": "/search?q=zzzzzz&mode=words",
         "sources": "/sources",

@@ -131,6 +131,13 @@ def _words(mail: LinkedMail, form: PropositionForm) -> OwnSentence | None:
     return mail.sentences[0] if mail.sentences else None
 
 
+def something_is_put(put: Put) -> bool:
+    """Positions need something to be for or against."""
+    if put.form is PropositionForm.PATCH:
+        return put.mail.is_patch or put.mail.has_diff
+    return put.form is not PropositionForm.TEXT or any(map(PROPOSES.finds, put.mail.sentences))
+
+
 def result_subject(thread: LinkedThread) -> str | None:
     """The subject of the vote whose result this thread brings, where the result has a thread of its own."""
     subject = thread.root.mail.subject

@@ -56,7 +56,7 @@ def prediction_of(thread: str, reading: ThreadReading) -> dict[str, Any]:
         "objections": _once((one.citation for one in reading.objections), shown),
         "decisions": _once((one.citation for one in reading.decisions), shown),
         "open_issues": _once(reading.open_issues, shown),
-        "points": _once(reading.key_points, shown),
+        "points": _once((*reading.key_points, *reading.outcome.evidence), shown),
     }
 
 

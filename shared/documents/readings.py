@@ -1,6 +1,6 @@
 """What was read out of a thread, as its summary stores it: the fields of the domain's ThreadReading."""
 
-from datetime import date
+from datetime import date, datetime
 from typing import Self
 
 from pydantic import ConfigDict, TypeAdapter
@@ -14,6 +14,7 @@ from shared.domain.consensus.reading import (
     OutcomeKind,
     PositionStance,
     PropositionForm,
+    ReadBy,
     ThreadReading,
     Tier,
 )
@@ -40,6 +41,7 @@ class StoredGenre(_Stored):
     kind: Genre
     confidence: float
     tier: Tier
+    read_by: ReadBy = ReadBy.RULES
 
 
 class StoredVersion(_Stored):
@@ -65,6 +67,8 @@ class StoredPosition(_Stored):
     answers: str | None = None
     binding: bool | None = None
     rule: str = ""
+    read_by: ReadBy = ReadBy.RULES
+    is_explicit: bool = True
 
 
 class StoredObjection(_Stored):
@@ -101,6 +105,7 @@ class ShownOutcome(_Stored):
     tier: Tier
     sentence: str
     basis: ConsensusBasis
+    read_by: ReadBy = ReadBy.RULES
 
 
 class StoredOutcome(ShownOutcome):
@@ -129,6 +134,29 @@ class StoredHeadline(_Stored):
     left: str
 
 
+class StoredDifference(_Stored):
+    what: str
+    by_rules: str
+    by_model: str
+
+
+class StoredNarrative(_Stored):
+    text: str
+    evidence: list[StoredQuote] = []
+
+
+class StoredModelReading(_Stored):
+    """Which chat model read the thread, and what of its answer was refused."""
+
+    model: str
+    read_at: datetime
+    narrative: list[StoredNarrative] = []
+    differences: list[StoredDifference] = []
+    refused: list[str] = []
+    kept_out: int = 0
+    unread: int = 0
+
+
 class StoredReading(_Stored):
     lang: str
     genre: StoredGenre
@@ -145,6 +173,7 @@ class StoredReading(_Stored):
     basis: ConsensusBasis
     open_call: StoredOpenCall | None = None
     result_of: str | None = None
+    model: StoredModelReading | None = None
 
     @classmethod
     def of(cls, reading: ThreadReading) -> Self:

@@ -19,13 +19,21 @@ from shared.domain.consensus.reading import (
     VoteCount,
 )
 
-__all__ = ["MAX_WORDS", "authority_of", "outcome_sentence", "three_lines"]
+__all__ = [
+    "KINDS",
+    "MAX_WORDS",
+    "authority_of",
+    "clipped",
+    "outcome_sentence",
+    "subject_words",
+    "three_lines",
+]
 
 MAX_WORDS = 25
 _HEAD = re.compile(r"^\s*(?:(?:re|aw|fwd?):\s*|\[[^\]]{0,80}\]\s*)+", re.IGNORECASE)
 _SUBJECT_WORDS = 10
 _NOTHING = "No decision seen."
-_KINDS = {
+KINDS = {
     OutcomeKind.ACCEPTED: "Accepted",
     OutcomeKind.REVISED: "Accepted with changes, or being changed",
     OutcomeKind.REJECTED: "Turned down or withdrawn",
@@ -51,8 +59,7 @@ def outcome_sentence(put: Put, verdict: Ending, authority: Authority | None, vot
     """One sentence for a headline; where nothing can be said, that no decision was seen."""
     if not verdict.sure:
         return _NOTHING
-    subject = clipped(_HEAD.sub("", put.mail.mail.subject) or "the proposal", _SUBJECT_WORDS)
-    parts = [f"{_KINDS[verdict.kind]}: {subject}"]
+    parts = [f"{KINDS[verdict.kind]}: {subject_words(put.mail.mail.subject)}"]
     if votes is not None and (votes.binding_for or votes.other_for):
         parts.append(_tally(votes))
     if authority is not None:
@@ -85,6 +92,11 @@ def three_lines(
     elif open_call is not None and open_call.ends is not None:
         left = f"The call is open until {open_call.ends.isoformat()}."
     return Headline(asked=asked, came_out=sentence, left=left)
+
+
+def subject_words(subject: str) -> str:
+    """A subject without its tags, short enough for a headline."""
+    return clipped(_HEAD.sub("", subject) or "the proposal", _SUBJECT_WORDS)
 
 
 def clipped(text: str, words: int) -> str:

@@ -1,8 +1,9 @@
 """Lies under true quotes, drawn by seed: what of them gets past the checks? `python -m evaluation.lies`.
 
-Each lie is one change to the answer of a perfect reader (the labels). A lie counts as shown where the reading that is
-stored says it. Structural kinds must never be shown; a stance flipped against explicit words seldom; one that
-follows from an argument cannot be checked against words, and stands labelled as the model's reading.
+Each lie is one change to the answer of a perfect reader (the labels). A lie counts as shown where the
+reading that is stored says it. Structural kinds must never be shown; a stance flipped against
+explicit words seldom; one that follows from an argument cannot be checked against words, and stands
+labelled as the model's reading.
 """
 
 import argparse
@@ -36,8 +37,9 @@ _OTHER_END = {
 }  # fmt: skip
 _NEGATION = re.compile(
     r"\b(?:do not|don't|does not|doesn't|did not|cannot|can't|would not|wouldn't|not|never|no longer)\s+",
-    re.I,
+    re.IGNORECASE,
 )
+_FEW_WORDS, _SOME_WORDS = 3, 5
 _READ_AT = datetime(2024, 1, 1, tzinfo=UTC)
 
 
@@ -123,7 +125,7 @@ def _swapped(case: Case, draw: random.Random) -> Iterator[Lie]:
             continue
         other = draw.choice(others)
         address = _address(case, numbers[other])
-        if address in taken:
+        if address in taken or _stands(address, voice["stance"])(case.rules):
             continue
         person = f"p{list(dict.fromkeys(mail.person for mail in case.thread.mails)).index(other) + 1}"
         lie = _with_position(case, voice, {**voice, "person": person})
@@ -138,9 +140,9 @@ def _cut(case: Case, _: random.Random) -> Iterator[Lie]:
             rest = sentence.text[found.end() :] if found else ""
             if (
                 found is None
-                or len(rest.split()) < 3
+                or len(rest.split()) < _FEW_WORDS
                 or not re.search(r"\b(?:support|agree|like|favou?r)", rest[:40])
-            ):  # noqa: PLR2004
+            ):
                 continue
             person = f"p{list(dict.fromkeys(one.person for one in case.thread.mails)).index(mail.person) + 1}"
             claim = {
@@ -166,9 +168,11 @@ def _merged(case: Case, draw: random.Random) -> Iterator[Lie]:
     """Two halves of different sentences as one quote."""
     for voice in _voices(case)[:2]:
         sentences = [
-            one for one in case.thread.mails[voice["mail"] - 1].sentences if len(one.text.split()) > 5
-        ]  # noqa: PLR2004
-        if len(sentences) < 2:  # noqa: PLR2004
+            one
+            for one in case.thread.mails[voice["mail"] - 1].sentences
+            if len(one.text.split()) > _SOME_WORDS
+        ]
+        if len(sentences) <= 1:
             continue
         first, second = draw.sample(sentences, 2)
         joined = " ".join([*first.text.split()[:4], *second.text.split()[-4:]])
@@ -209,7 +213,7 @@ def _sentences(case: Case, draw: random.Random) -> Iterator[Lie]:
     others = sorted(
         {display_name(one.mail.name, one.mail.address) for one in case.thread.mails if one.person not in near}
     )
-    others = [name for name in others if word_key(name) not in word_key(quote["quote"])]
+    others = [name for name in others if word_key(name) not in mail.words and name not in mail.mail.subject]
     texts = [
         ("number invented", f"{writer} reported {draw.randrange(130, 990)} cases of it."),
         ("date invented", f"{writer} wrote this on {draw.randrange(1, 28)} March 1987."),
@@ -239,12 +243,16 @@ def _narrates(text: str) -> Callable[[ThreadReading], bool]:
     )
 
 
+def _draw(seed: int, case: Case) -> random.Random:
+    return random.Random(f"{seed} {case.labelled.label['thread']}")  # noqa: S311 - to be drawn again
+
+
 def tell(seeds: Sequence[int]) -> dict[str, Counter[str]]:
     """How many lies of each kind were told, shown, and shown without their label."""
     counts: dict[str, Counter[str]] = {}
     for case in cases():
         for seed in seeds:
-            for lie in lies(case, random.Random(f"{seed} {case.labelled.label['thread']}")):
+            for lie in lies(case, _draw(seed, case)):
                 reading = read_lie(case, lie)
                 shown = lie.is_shown(reading)
                 unlabelled = shown and not lie.is_labelled(reading)
@@ -264,7 +272,8 @@ def main(arguments: list[str] | None = None) -> int:
     for kind, count in sorted(counts.items()):
         share = count["shown"] / count["told"]
         print(
-            f"{kind:36} told {count['told']:5}  shown {count['shown']:4} ({share:.1%})  unlabelled {count['unlabelled']}"
+            f"{kind:36} told {count['told']:5}  shown {count['shown']:4} ({share:.1%})  "
+            f"unlabelled {count['unlabelled']}"
         )
     return 0
 

@@ -14,7 +14,6 @@ from shared.core.ids import thread_summary_id
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.domain.summaries.models import SummaryType
-from shared.embedding.sentence_embedder import sentence_embedder
 from shared.pipeline import topology
 from shared.pipeline.event_types import SummarizationRequested, SummaryComplete
 from shared.pipeline.events.builders import summary_complete
@@ -31,7 +30,7 @@ from shared.pipeline.lifecycle.threads import thread_summarized
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.summarization.factory import EXTRACTIVE, check_backend, summarizer_for
 from shared.summarization.summary_document import summary_fields
-from shared.summarization.thread_context import ContextOptions, load_context
+from shared.summarization.thread_context import load_context
 from shared.threads.locating import ThreadMovedError
 from shared.threads.merging import resolve_thread
 from stages.registration import register_stage
@@ -108,14 +107,7 @@ async def _made_once(
 async def _make(id_: str, thread: Thread, version: str, data: SummarizationRequested, work: Work) -> Summary:
     clients, read_at = work.clients, work.now()
     summarizer = await summarizer_for(clients, data, thread)
-    chooses_context = data.llm_backend != EXTRACTIVE
-    how = ContextOptions(
-        data.context_window_tokens,
-        data.top_k,
-        embed=await sentence_embedder(clients) if chooses_context else None,
-        with_vectors=chooses_context,
-    )
-    context = await load_context(clients, thread, work.session, how)
+    context = await load_context(clients, thread, work.session, window=data.context_window_tokens)
     made = await summarizer.summarize(context)
     made = replace(made, notes=(*made.notes, *context.gaps))
     return Summary(

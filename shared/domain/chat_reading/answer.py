@@ -164,7 +164,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _cut_off(text: str) -> dict[str, Any]:
-    """The fields of an answer that ends in the middle: each that is whole, and the whole entries of its lists."""
+    """The fields of an answer that ends in the middle: those that are whole, and whole entries of lists."""
     decoder, found = json.JSONDecoder(), dict[str, Any]()
     for match in re.finditer(rf'"({"|".join(sorted(_EXPECTED))})"\s*:\s*', text):
         try:

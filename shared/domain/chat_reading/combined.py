@@ -1,15 +1,16 @@
-"""One reading of a thread from two readers: the rules, which say little, and a checked model, which reads on."""
+"""One reading of a thread from two readers: the rules, which say little, and a model that was checked."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.domain.chat_reading.answer import ClaimedQuote, ClaimedSentence, ModelAnswer
+from shared.domain.chat_reading.answer import ClaimedSentence, ModelAnswer
 from shared.domain.chat_reading.checked import CheckedAnswer
 from shared.domain.chat_reading.located import LocatedQuote, locate
 from shared.domain.chat_reading.narrative import supported
 from shared.domain.consensus.headlines import KINDS, MAX_WORDS, clipped, subject_words
 from shared.domain.consensus.linked_thread import LinkedThread
+from shared.domain.consensus.people import display_name
 from shared.domain.consensus.reader import consensus_type
 from shared.domain.consensus.reading import (
     Authority,
@@ -33,7 +34,6 @@ from shared.domain.consensus.reading import (
     ThreadReading,
     Tier,
 )
-from shared.domain.consensus.people import display_name
 
 _MAX_POINTS = 8
 _ENOUGH_VOICES = 2
@@ -89,9 +89,7 @@ class _Combining:
             objections=tuple(objections),
             decisions=tuple(decisions),
             open_issues=tuple(open_issues),
-            key_points=tuple(
-                checked.citations(answer.key_points, "key point")[:_MAX_POINTS] or self._rules.key_points
-            ),
+            key_points=tuple(self._key_points(objections)),
             headline=self._headline(outcome, objections, open_issues),
             has_consensus=self._has_consensus(outcome, positions, objections),
             consensus_type=consensus_type(positions),
@@ -190,6 +188,18 @@ class _Combining:
         ]
         return [*found, *left_out]
 
+    def _key_points(self, objections: Sequence[Objection]) -> list[SentenceCitation]:
+        """The model's; and remarks against it that the model left out, so that nobody is silenced by it."""
+        found = self._checked.citations(self._answer.key_points, "key point")[:_MAX_POINTS]
+        heard = {(one.citation.message_id, one.citation.start) for one in objections}
+        left_out = [
+            one.citation
+            for one in self._rules.objections
+            if (one.citation.message_id, one.citation.start) not in heard
+        ]
+        points = [*(found or self._rules.key_points), *left_out]
+        return list({(point.message_id, point.start): point for point in points}.values())
+
     def _decisions(self) -> list[Decision]:
         """Those by one with authority, whichever reader saw them; the rest is possible."""
         kept = {
@@ -241,7 +251,7 @@ class _Combining:
     def _has_consensus(
         self, outcome: ThreadOutcome, positions: Sequence[Position], objections: Sequence[Objection]
     ) -> bool:
-        """The model's word, where what is kept can bear it: an agreed outcome or two voices, and nobody left against it."""
+        """The model's word, where what is kept bears it: an agreed end or two voices, and nobody against."""
         if self._rules.has_consensus:
             return True
         if not self._answer.has_consensus or outcome.kind is OutcomeKind.CONTESTED:
@@ -255,24 +265,3 @@ class _Combining:
         voices = sum(one.stance is PositionStance.SUPPORT for one in positions)
         agreed = outcome.kind in _AGREED and outcome.tier is Tier.SAID
         return agreed or voices >= _ENOUGH_VOICES or outcome.kind is OutcomeKind.REJECTED
-
-
-def merge_answers(parts: Sequence[ModelAnswer], whole: ModelAnswer) -> ModelAnswer:
-    """The answers to the parts of a thread as one: their lists, and what came of it from the merging call."""
-    first = parts[0]
-    return replace(
-        whole,
-        genre=whole.genre or first.genre,
-        proposition=whole.proposition or first.proposition,
-        positions=tuple(
-            sorted((one for part in parts for one in part.positions), key=lambda one: one.words.mail)
-        ),
-        objections=tuple(one for part in parts for one in part.objections),
-        decisions=_each_once(part.decisions for part in parts),
-        open_issues=whole.open_issues or _each_once(part.open_issues for part in parts),
-        key_points=whole.key_points or _each_once(part.key_points for part in parts),
-    )
-
-
-def _each_once(parts: Iterable[tuple[ClaimedQuote, ...]]) -> tuple[ClaimedQuote, ...]:
-    return tuple(dict.fromkeys(quote for part in parts for quote in part))

@@ -1,4 +1,4 @@
-"""Sentences in a model's own words: kept only where everything that can be checked in them is in what they cite."""
+"""Sentences in a model's own words: kept only where all that can be checked in them is in what they cite."""
 
 import re
 from collections.abc import Collection, Iterable, Sequence
@@ -12,32 +12,44 @@ from shared.domain.consensus.people import display_name
 
 _NUMBER = re.compile(r"\d+(?:[.:/-]\d+)*")
 _NUMBER_WORDS = {
-    "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9", "ten": "10",
-    "eleven": "11", "twelve": "12", "twenty": "20", "hundred": "100", "thousand": "1000", "million": "1000000",
+    "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
+    "ten": "10", "eleven": "11", "twelve": "12", "twenty": "20", "hundred": "100", "thousand": "1000",
+    "million": "1000000",
 }  # fmt: skip
-_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")  # fmt: skip
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _NAME = re.compile(r"(?<![\w.])[A-Z][\w'\u00c0-\u024f-]*(?:\.[A-Za-z]\w*)*")
 _STANCE = re.compile(
-    r"\b(?:support|oppos|object|agree|disagree|accept|reject|approv|endors|adopt|merg|queu|veto|withdr|consensus|unanimous|favou?r|"
+    r"\b(?:support|oppos|object|agree|disagree|accept|reject|approv|endors|adopt|merg|queu|veto|withdr|"
+    r"consensus|unanimous|favou?r|"
     r"against|insist|concede|refus|declin|dissent|prefer|vot(?:e|ed|es|ing)\b)\w*"
 )
 _STANDS = {
     Polarity.FOR: re.compile(
-        r"\b(?:supports?|supported|favou?rs|favou?red|agrees?|agreed|accepts?|accepted|approves?|approved|endorses?|endorsed|"
+        r"\b(?:supports?|supported|favou?rs|favou?red|agrees?|agreed|accepts?|accepted|approves?|"
+        r"approved|endorses?|endorsed|"
         r"adopts?|adopted|merged|queued|in favou?r|likes?|welcomes?|welcomed)\b"
     ),
     Polarity.AGAINST: re.compile(
-        r"\b(?:opposes?|opposed|objects?|objected|objections?|disagrees?|disagreed|rejects?|rejected|against|vetoe[sd]|veto|"
+        r"\b(?:opposes?|opposed|objects?|objected|objections?|disagrees?|disagreed|rejects?|rejected|"
+        r"against|vetoe[sd]|veto|"
         r"dissents?|dissented|refuses?|refused|declines?|declined|dislikes?|disliked)\b"
     ),
 }
 _NOT = re.compile(r"(?:n't|\b(?:not|never|no longer|no|nobody|without|neither|nor))(?: [\w'-]+){0,3} ?$")
-_COMMON = frozenset(
-    "a an and any as at both but by each every for from he her his however if in it its no nobody not of on one or other others out she "
-    "so some such that the their there these they this those to two was we were what when where whether which while who with yes i after "
-    "before although because people several all also both everyone everybody participants reviewers maintainers chairs".split()
-)  # fmt: skip
+_COMMON = frozenset({
+    "a", "after", "all", "also", "although", "an", "and", "any", "as", "at", "because", "before",
+    "both", "but", "by", "chairs", "each", "every", "everybody", "everyone", "for", "from", "he",
+    "her", "his", "however", "i", "if", "in", "it", "its", "maintainers", "no", "nobody", "not", "of",
+    "on", "one", "or", "other", "others", "out", "participants", "people", "reviewers", "several",
+    "she", "so", "some", "such", "that", "the", "their", "there", "these", "they", "this", "those",
+    "to", "two", "was", "we", "were", "what", "when", "where", "whether", "which", "while", "who",
+    "with", "yes",
+})  # fmt: skip
+"""Words that open a sentence in capitals and name nobody."""
 
 
 def supported(
@@ -61,7 +73,7 @@ def supported(
 
 
 def _shown(thread: LinkedThread, found: Sequence[LocatedQuote], subject: str) -> str:
-    """All that a reader sees at the citation: the words, who wrote them, when, to whom, under which subject."""
+    """All that a reader sees at the citation: the words, who wrote them, when, in answer to whom."""
     parts = [subject]
     for quote in found:
         parts += [quote.text, _header(quote.mail)]

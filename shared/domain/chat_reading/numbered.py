@@ -1,7 +1,7 @@
 """What a chat model is given: the whole thread as numbered mails, in as many parts as its window needs.
 
-Mail goes in as JSON strings, so that no text can end its own quotation, and the instructions say that it is data.
-Neither is relied on: whatever comes back counts only as far as `checked.py` finds it borne.
+Mail goes in as JSON strings, so that no text can end its own quotation, and the instructions say that it is
+data. Neither is relied on: whatever comes back counts only as far as `checked.py` finds it borne.
 """
 
 import json
@@ -46,7 +46,8 @@ Agreement with a side remark, an answer to a question of fact and thanks are no 
 Name no person, number or date that the evidence does not show.
 """  # noqa: E501
 MERGE_NOTE = (
-    "The thread is long and was read in parts. The user message has, for each mail that mattered, the sentences found in it. "
+    "The thread is long and was read in parts. The user message has, of each mail that mattered, the "
+    "sentences found in it. "
     "Say what came of the whole thread, in the same schema.\n"
 )
 
@@ -85,8 +86,9 @@ def number_thread(
     """The thread in parts of at most `room` tokens each, its instructions included."""
     system = instructions()
     space = room - count_tokens(system) - count_tokens(subject) - 60
-    entries = [_entry(thread, mail) for mail in thread.mails]
-    kept_out = tuple(mail.number + 1 for mail in thread.mails if _speaks(mail))
+    speaking = {mail.number for mail in thread.mails if _speaks(mail)}
+    entries = [_entry(thread, mail, speaks=mail.number in speaking) for mail in thread.mails]
+    kept_out = tuple(number + 1 for number in sorted(speaking))
     costs = [count_tokens(json.dumps(entry, ensure_ascii=False)) + 2 for entry in entries]
     if space < _MIN_MAIL_TOKENS:
         return NumberedThread((), kept_out, tuple(range(1, len(entries) + 1)))
@@ -124,14 +126,13 @@ def _speaks(mail: LinkedMail) -> bool:
     return any(map(speaks_to_reader, (mail.mail.text, mail.mail.subject, mail.mail.name)))
 
 
-def mail_header(thread: LinkedThread, mail: LinkedMail) -> dict[str, Any]:
-    """What is told of a mail beside its words."""
+def mail_header(thread: LinkedThread, mail: LinkedMail, *, speaks: bool = False) -> dict[str, Any]:
+    """What is told of a mail beside its words; of one that speaks to the reader, not the name either."""
     role = thread.people.role(mail.number)
-    spoken = _speaks(mail)
     return {
         "mail": mail.number + 1,
         "person": f"p{person_number(thread, mail)}",
-        "name": "" if spoken else display_name(mail.mail.name, mail.mail.address)[:_MAX_NAME],
+        "name": "" if speaks else display_name(mail.mail.name, mail.mail.address)[:_MAX_NAME],
         "role": role.role if role else None,
         "date": mail.mail.date.date().isoformat() if mail.mail.date else None,
         "answers": mail.parent + 1 if mail.parent is not None else None,
@@ -144,9 +145,9 @@ def person_number(thread: LinkedThread, mail: LinkedMail) -> int:
     return list(first).index(mail.person) + 1
 
 
-def _entry(thread: LinkedThread, mail: LinkedMail) -> dict[str, Any]:
-    text = _LEFT_OUT if _speaks(mail) else mail.mail.text.strip()
-    return mail_header(thread, mail) | {"text": text}
+def _entry(thread: LinkedThread, mail: LinkedMail, *, speaks: bool) -> dict[str, Any]:
+    text = _LEFT_OUT if speaks else mail.mail.text.strip()
+    return mail_header(thread, mail, speaks=speaks) | {"text": text}
 
 
 def _shortened(entry: dict[str, Any], cost: int, space: int) -> dict[str, Any]:
@@ -158,7 +159,7 @@ def _shortened(entry: dict[str, Any], cost: int, space: int) -> dict[str, Any]:
 
 
 def _packed(thread: LinkedThread, costs: Sequence[int], space: int) -> Iterator[list[int]]:
-    """Mails by subthread, as many as fit; every further part opens with the first mail, which says what it is about."""
+    """Mails by subthread, as many as fit; every part opens with the first mail, which says what it is for."""
     if sum(costs) <= space:
         yield list(range(len(costs)))
         return

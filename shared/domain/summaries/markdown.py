@@ -6,8 +6,11 @@ from shared.domain.consensus.reading import ConsensusBasis, ThreadReading, Tier
 from shared.domain.summaries.models import Citation, Claim, Section, ThreadSummary
 
 HEADINGS = {
+    Section.NARRATIVE: "In the model's words",
     Section.AGREED: "In support",
     Section.DISSENT: "Objections",
+    Section.READ_SUPPORT: "Support, as the model reads it",
+    Section.READ_DISSENT: "Objections, as the model reads them",
     Section.DECISIONS: "Decisions",
     Section.POSSIBLE_DECISIONS: "Possible decisions",
     Section.PROPOSALS: "Proposal",

@@ -209,11 +209,10 @@ def _sentences(case: Case, draw: random.Random) -> Iterator[Lie]:
     quote = draw.choice(quotes)
     mail = case.thread.mails[quote["mail"] - 1]
     writer = display_name(mail.mail.name, mail.mail.address)
-    near = {mail.person} | ({case.thread.mails[mail.parent].person} if mail.parent is not None else set())
-    others = sorted(
-        {display_name(one.mail.name, one.mail.address) for one in case.thread.mails if one.person not in near}
-    )
-    others = [name for name in others if word_key(name) not in mail.words and name not in mail.mail.subject]
+    near = [mail.number] if mail.parent is None else [mail.number, mail.parent]
+    cited = word_key(" ".join(f"{case.thread.mails[n].mail.name} {case.thread.mails[n].words}" for n in near))
+    names = sorted({display_name(one.mail.name, one.mail.address) for one in case.thread.mails})
+    others = [name for name in names if word_key(name) not in cited]
     texts = [
         ("number invented", f"{writer} reported {draw.randrange(130, 990)} cases of it."),
         ("date invented", f"{writer} wrote this on {draw.randrange(1, 28)} March 1987."),

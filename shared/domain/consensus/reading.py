@@ -8,34 +8,6 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
 
-__all__ = [
-    "Authority",
-    "ConsensusBasis",
-    "ConsensusType",
-    "Decision",
-    "Fate",
-    "Genre",
-    "Headline",
-    "ModelReading",
-    "NarratedSentence",
-    "Objection",
-    "OpenCall",
-    "OutcomeKind",
-    "Position",
-    "PositionStance",
-    "Proposition",
-    "PropositionForm",
-    "ReadBy",
-    "ReadDifference",
-    "ReadGenre",
-    "SentenceCitation",
-    "ThreadOutcome",
-    "ThreadReading",
-    "Tier",
-    "Version",
-    "VoteCount",
-]
-
 
 class Tier(StrEnum):
     SAID = "said"

@@ -94,6 +94,7 @@ THREAD_LIST = ListQuery(
         "participant": PARTICIPANT,
         "consensus": CONSENSUS,
         "status": "c.status = @status",
+        "open_call": "IS_OBJECT(c.open_call) = @open_call",
     },
     sorts=("-last_message_date", "last_message_date"),
     # Without what threading keeps, which can be large.

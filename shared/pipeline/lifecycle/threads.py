@@ -106,11 +106,13 @@ async def thread_summarized(store: Store, thread: Thread, summary: Summary, sess
     neither merged nor made anew since. The thread is done, unless it has grown since the summary was made:
     then it gets the summary, and stays pending for its next one.
     """
+    call = summary.reading.shown_call if summary.reading else None
     said: dict[str, Any] = {
         "summary_id": summary.id,
         "has_consensus": summary.metadata["has_consensus"],
         "consensus_type": summary.metadata["consensus_type"],
         "outcome": summary.reading.outcome.shown.model_dump(mode="json") if summary.reading else None,
+        "open_call": call.model_dump(mode="json") if call else None,
     }
     if thread.summary_id != summary.id:
         said["report_id"] = None  # what has none is found: the event that makes it may be lost

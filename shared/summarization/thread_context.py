@@ -23,8 +23,13 @@ from shared.domain.summaries.models import ContextChunk, ContextMessage, ThreadC
 from shared.pipeline.readiness import has_all_messages
 
 
-async def load_context(clients: Clients, thread: Thread, session: Session, *, window: int) -> ThreadContext:
-    """All messages of the thread, in order, and all their chunks."""
+async def load_context(
+    clients: Clients, thread: Thread, session: Session, *, window: int, result: ThreadMail | None = None
+) -> ThreadContext:
+    """All messages of the thread, in order, and all their chunks.
+
+    `result`: of a vote, the mail that brings its result, where that has a thread of its own.
+    """
     store = clients.store
     messages = [
         read_document(Message, stored)
@@ -40,7 +45,7 @@ async def load_context(clients: Clients, thread: Thread, session: Session, *, wi
     profile = await _profile(clients, thread, session)
     order = {message.id: position for position, message in enumerate(messages)}
     chunks.sort(key=lambda chunk: (order.get(chunk.message_key, len(order)), chunk.chunk_index))
-    mails = [thread_mail(message) for message in from_root(thread, messages)]
+    mails = _mails(thread, messages, result)
     return ThreadContext(
         thread_id=thread.id,
         subject=thread.subject,
@@ -72,6 +77,11 @@ def _gaps(messages: Sequence[Message], chunks: Sequence[Chunk]) -> tuple[str, ..
 def from_root(thread: Thread, messages: Sequence[Message]) -> list[Message]:
     """By date, but for the root: a clock that goes wrong does not make an answer the first mail."""
     return sorted(messages, key=lambda message: message.message_id != thread.root_message_id)
+
+
+def _mails(thread: Thread, messages: Sequence[Message], result: ThreadMail | None) -> list[ThreadMail]:
+    mails = _mails(thread, messages, result)
+    return [*mails, result] if result else mails
 
 
 def thread_mail(message: Message) -> ThreadMail:

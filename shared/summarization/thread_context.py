@@ -80,7 +80,7 @@ def from_root(thread: Thread, messages: Sequence[Message]) -> list[Message]:
 
 
 def _mails(thread: Thread, messages: Sequence[Message], result: ThreadMail | None) -> list[ThreadMail]:
-    mails = _mails(thread, messages, result)
+    mails = [thread_mail(message) for message in from_root(thread, messages)]
     return [*mails, result] if result else mails
 
 

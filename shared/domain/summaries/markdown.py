@@ -3,7 +3,9 @@
 import re
 from collections.abc import Mapping
 
-from shared.domain.consensus.reading import ConsensusBasis, Fate, ThreadReading, Tier
+from shared.domain.consensus.agreement import may_say_agreed
+from shared.domain.consensus.reading import ConsensusBasis, Fate, PositionStance, ThreadReading, Tier
+from shared.domain.summaries.claim_sections import said_positions
 from shared.domain.summaries.models import Citation, Claim, Section, ThreadSummary
 
 HEADINGS = {
@@ -76,7 +78,12 @@ def _open_call(reading: ThreadReading) -> list[str]:
 
 def _heading(section: Section, reading: ThreadReading) -> str:
     """Support is agreement only where something was agreed."""
-    if section is Section.AGREED and reading.has_consensus:
+    if section is Section.AGREED and may_say_agreed(
+        has_consensus=reading.has_consensus,
+        kind=reading.outcome.kind,
+        tier=reading.outcome.tier,
+        supporters=len(said_positions(reading, PositionStance.SUPPORT)),
+    ):
         return "What was agreed, and by whom"
     return HEADINGS[section]
 
@@ -94,7 +101,7 @@ def _fate(claim: Claim, fates: Mapping[tuple[str, str], Fate]) -> str:
     """What became of an objection, where the claim is one."""
     if claim.section not in {Section.DISSENT, Section.CONCERNS}:
         return ""
-    found = (fates.get((citation.message_id, citation.quote)) for citation in claim.citations)
+    found = (fates.get((one.message_id, " ".join(one.quote.split()))) for one in claim.citations)
     fate = next((fate for fate in found if fate is not None), None)
     return f" *({fate.value})*" if fate else ""
 

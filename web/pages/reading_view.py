@@ -17,6 +17,7 @@ from shared.documents.readings import (
     StoredQuote,
     StoredReading,
 )
+from shared.domain.consensus.agreement import may_say_agreed
 from shared.domain.consensus.corrections import CorrectionKind
 from shared.domain.consensus.reading import Fate, PositionStance, Tier
 from web.formatting import STANCES
@@ -128,7 +129,12 @@ def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> 
         evidence=[places.shown(one) for one in reading.outcome.evidence],
         asked=reading.headline.asked,
         left=reading.headline.left,
-        agreed=reading.has_consensus,
+        agreed=may_say_agreed(
+            has_consensus=reading.has_consensus,
+            kind=reading.outcome.kind,
+            tier=reading.outcome.tier,
+            supporters=sum(one.stance is PositionStance.SUPPORT for one in said),
+        ),
         positions=[_position(one, reading, places) for one in said],
         objections=[
             ObjectionLine(

@@ -3,12 +3,17 @@
 import re
 from collections.abc import Mapping
 
-from shared.domain.consensus.reading import ConsensusBasis, Fate, ThreadReading, Tier
+from shared.domain.consensus.agreement import may_say_agreed
+from shared.domain.consensus.reading import ConsensusBasis, Fate, PositionStance, ThreadReading, Tier
+from shared.domain.summaries.claim_sections import said_positions
 from shared.domain.summaries.models import Citation, Claim, Section, ThreadSummary
 
 HEADINGS = {
+    Section.NARRATIVE: "In the model's words",
     Section.AGREED: "In support",
     Section.DISSENT: "Objections",
+    Section.READ_SUPPORT: "Support, as the model reads it",
+    Section.READ_DISSENT: "Objections, as the model reads them",
     Section.DECISIONS: "Decisions",
     Section.POSSIBLE_DECISIONS: "Possible decisions",
     Section.PROPOSALS: "Proposal",
@@ -73,7 +78,12 @@ def _open_call(reading: ThreadReading) -> list[str]:
 
 def _heading(section: Section, reading: ThreadReading) -> str:
     """Support is agreement only where something was agreed."""
-    if section is Section.AGREED and reading.has_consensus:
+    if section is Section.AGREED and may_say_agreed(
+        has_consensus=reading.has_consensus,
+        kind=reading.outcome.kind,
+        tier=reading.outcome.tier,
+        supporters=len(said_positions(reading, PositionStance.SUPPORT)),
+    ):
         return "What was agreed, and by whom"
     return HEADINGS[section]
 
@@ -91,7 +101,7 @@ def _fate(claim: Claim, fates: Mapping[tuple[str, str], Fate]) -> str:
     """What became of an objection, where the claim is one."""
     if claim.section not in {Section.DISSENT, Section.CONCERNS}:
         return ""
-    found = (fates.get((citation.message_id, citation.quote)) for citation in claim.citations)
+    found = (fates.get((one.message_id, " ".join(one.quote.split()))) for one in claim.citations)
     fate = next((fate for fate in found if fate is not None), None)
     return f" *({fate.value})*" if fate else ""
 

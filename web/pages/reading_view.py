@@ -132,7 +132,9 @@ def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> 
     objecting = {_place(one.citation) for one in reading.objections}
     return ReadingView(
         outcome=reading.outcome,
-        evidence=[places.shown(one) for one in reading.outcome.evidence],
+        evidence=[places.shown(one) for one in reading.outcome.evidence]
+        if reading.outcome.tier is Tier.SAID
+        else [],
         asked=reading.headline.asked,
         left=reading.headline.left,
         agreed=may_say_agreed(

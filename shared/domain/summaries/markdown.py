@@ -9,8 +9,11 @@ from shared.domain.summaries.claim_sections import said_positions
 from shared.domain.summaries.models import Citation, Claim, Section, ThreadSummary
 
 HEADINGS = {
+    Section.NARRATIVE: "In the model's words",
     Section.AGREED: "In support",
     Section.DISSENT: "Objections",
+    Section.READ_SUPPORT: "Support, as the model reads it",
+    Section.READ_DISSENT: "Objections, as the model reads them",
     Section.DECISIONS: "Decisions",
     Section.POSSIBLE_DECISIONS: "Possible decisions",
     Section.PROPOSALS: "Proposal",

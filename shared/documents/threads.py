@@ -41,6 +41,9 @@ class Thread(SharedPartitionDocument):
     threading: dict[
         str, Any
     ] = {}  # what is kept to thread further messages (shared/domain/threading/assignment.py)
+    vote_subject: str | None = None  # of a thread that calls a vote, or brings a result: what it is about
+    vote_thread: str | None = None  # it brings the result of this vote
+    result_thread: str | None = None  # it is a vote, and its summary was made with the result in this thread
     absorbing: list[str] = []  # threads that became this one, whose documents still have to follow
     merged_into: str | None = None  # set on a thread that is another one now
     status: ProcessingStatus = ProcessingStatus.PENDING

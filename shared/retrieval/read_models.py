@@ -37,6 +37,8 @@ class ThreadItem(ReadModel):
     consensus_type: ConsensusType | None
     outcome: ShownOutcome | None
     open_call: ShownOpenCall | None
+    vote_thread: str | None
+    result_thread: str | None
     status: ProcessingStatus
     summary_id: str | None
     report_id: str | None

@@ -41,7 +41,6 @@ MODULES = {
     ("shared/upkeep/correction_labels.py", "status"): "the fate of an objection, in a label",
     ("shared/upkeep/integrity/repair.py", "attemptCount"): "the archive as a finding's data",
     ("shared/upkeep/integrity/run.py", "status"): "the status of a Run",
-    ("shared/upkeep/oversight/consumers.py", "status"): "the status of a Run",
     ("shared/upkeep/oversight/stuck_documents.py", "status"): "the document as it is shown",
     ("shared/upkeep/oversight/stuck_documents.py", "requeued_at"): "the document as it is shown",
     ("shared/upkeep/oversight/timeline.py", "lastAttemptTime"): "the words for a time that is shown",

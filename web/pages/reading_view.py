@@ -133,10 +133,11 @@ def names_of(participants: Iterable[Address]) -> dict[str, str]:
 def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> ReadingView:
     said = [one for one in reading.positions if one.tier is Tier.SAID and one.stance in SAYS]
     remarks = [one for one in reading.positions if one.tier is Tier.REMARK]
+    decider = reading.outcome.authority.person if reading.outcome.authority else ""
     objecting = {_place(one.citation) for one in reading.objections}
     return ReadingView(
         outcome=reading.outcome,
-        evidence=[places.shown(one) for one in reading.outcome.evidence]
+        evidence=[places.shown(one, decider) for one in reading.outcome.evidence]
         if reading.outcome.tier is Tier.SAID
         else [],
         asked=reading.headline.asked,

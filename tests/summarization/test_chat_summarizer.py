@@ -162,10 +162,9 @@ async def test_an_endpoint_that_does_what_each_mail_says_changes_nothing() -> No
             ("Ann", PROPOSAL), ("Bob", SUPPORT), ("Carl", OBJECTION), ("Dora", REMARK), ("Eve", eve)
         )
         reading = (await summarizer.summarize(discussion(told, window=8000))).reading
-        of_others = [
-            one for one in (*reading.positions, *reading.objections) if one.person != "eve@example.com"
-        ]
-        return reading.genre, reading.outcome, of_others, reading.has_consensus
+        positions = [one for one in reading.positions if one.person != "eve@example.com"]
+        objections = [one for one in reading.objections if one.person != "eve@example.com"]
+        return reading.genre, reading.outcome, positions, objections, reading.has_consensus
 
     async with serving(obey) as endpoint, asking(endpoint) as summarizer:
         twin = await shown("")

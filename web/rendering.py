@@ -14,7 +14,9 @@ from typing import Any
 import azure.functions as func
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from shared.clients.deadlines import somebody_waits
 from shared.domain.mail.mentions import draft_base
+from shared.retrieval.links import page_of_mail
 from web.caching import answer_of
 from web.formatting import (
     STATUSES,
@@ -109,6 +111,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(FILTERS)
+    made.globals["mail_address"] = page_of_mail
     made.globals.update(asset=ASSETS.address, stance_shares=stance_shares, outcome_chip=outcome_chip,
                         outcome_words=outcome_words, outcome_basis=outcome_basis)  # fmt: skip
     return made
@@ -139,10 +142,11 @@ def html_errors(handler: Handler) -> Handler:
 
     @functools.wraps(handler)
     async def shown(req: func.HttpRequest) -> func.HttpResponse:
-        try:
-            return await handler(req)
-        except Exception as error:  # noqa: BLE001 - as_problem logs what it does not know
-            return problem_page(req, as_problem(error))
+        with somebody_waits():
+            try:
+                return await handler(req)
+            except Exception as error:  # noqa: BLE001 - as_problem logs what it does not know
+                return problem_page(req, as_problem(error))
 
     return shown
 

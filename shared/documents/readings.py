@@ -1,6 +1,6 @@
 """What was read out of a thread, as its summary stores it: the fields of the domain's ThreadReading."""
 
-from datetime import date
+from datetime import date, datetime
 from typing import Self
 
 from pydantic import ConfigDict, TypeAdapter
@@ -15,11 +15,13 @@ from shared.domain.consensus.reading import (
     OutcomeKind,
     PositionStance,
     PropositionForm,
+    ReadBy,
     ThreadReading,
     Tier,
 )
 
 _READING = TypeAdapter(ThreadReading)
+_SHOWN_PEOPLE, _SHOWN_OBJECTIONS = 50, 10
 
 
 class _Stored(Subdocument):
@@ -41,6 +43,7 @@ class StoredGenre(_Stored):
     kind: Genre
     confidence: float
     tier: Tier
+    read_by: ReadBy = ReadBy.RULES
 
 
 class StoredVersion(_Stored):
@@ -66,6 +69,8 @@ class StoredPosition(_Stored):
     answers: str | None = None
     binding: bool | None = None
     rule: str = ""
+    read_by: ReadBy = ReadBy.RULES
+    is_explicit: bool = True
 
 
 class StoredObjection(_Stored):
@@ -119,6 +124,7 @@ class ShownOutcome(_Stored):
     tier: Tier
     sentence: str
     basis: ConsensusBasis
+    read_by: ReadBy = ReadBy.RULES
     corrected: CorrectedBy | None = None
 
 
@@ -142,10 +148,42 @@ class StoredOpenCall(_Stored):
     outstanding: list[StoredQuote] = []
 
 
+class ShownOpenCall(Subdocument):
+    """What lists and feeds show of a call or vote without a result."""
+
+    question: str = ""
+    ends: date | None = None
+    spoken: list[str] = []  # addresses, the first fifty
+    outstanding: list[str] = []  # sentences of objections, the first ten
+
+
 class StoredHeadline(_Stored):
     asked: str
     came_out: str
     left: str
+
+
+class StoredDifference(_Stored):
+    what: str
+    by_rules: str
+    by_model: str
+
+
+class StoredNarrative(_Stored):
+    text: str
+    evidence: list[StoredQuote] = []
+
+
+class StoredModelReading(_Stored):
+    """Which chat model read the thread, and what of its answer was refused."""
+
+    model: str
+    read_at: datetime
+    narrative: list[StoredNarrative] = []
+    differences: list[StoredDifference] = []
+    refused: list[str] = []
+    kept_out: int = 0
+    unread: int = 0
 
 
 class StoredReading(_Stored):
@@ -164,11 +202,24 @@ class StoredReading(_Stored):
     basis: ConsensusBasis
     open_call: StoredOpenCall | None = None
     result_of: str | None = None
+    model: StoredModelReading | None = None
     corrections: list[ShownCorrection] = []
 
     @classmethod
     def of(cls, reading: ThreadReading) -> Self:
         return cls.model_validate(reading)
+
+    @property
+    def shown_call(self) -> ShownOpenCall | None:
+        call = self.open_call
+        if call is None:
+            return None
+        return ShownOpenCall(
+            question=call.question.quote if call.question else "",
+            ends=call.ends,
+            spoken=call.spoken[:_SHOWN_PEOPLE],
+            outstanding=[one.quote for one in call.outstanding[:_SHOWN_OBJECTIONS]],
+        )
 
     def reading(self) -> ThreadReading:
         return _READING.validate_python(self.model_dump())

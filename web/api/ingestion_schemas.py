@@ -78,6 +78,7 @@ class SourceItem(ReadModel):
     settings: dict[str, Any]
     preset: Preset
     roles: list[SourceRole]
+    archive_template: str
     cursor: dict[str, Any]
     last_fetch_at: UtcTime | None
     last_fetch_error: str | None
@@ -96,6 +97,7 @@ class PublicSource(ReadModel):
     url: str
     enabled: bool
     schedule: str | None
+    archive_template: str
     last_success_at: UtcTime | None
     links: dict[str, str]
 
@@ -159,6 +161,17 @@ class OperationShown(RootModel[OperationDetail | RemovalDetail]):
     """A fetch, or a deletion."""
 
 
+class Alive(ReadModel):
+    status: str
+
+
+class DependencyHealth(ReadModel):
+    ok: bool
+    seconds: float  # that the answer took
+    says: str | None = None
+
+
 class Health(ReadModel):
     status: str
+    dependencies: dict[str, DependencyHealth]
     problems: list[str] | None = None

@@ -6,7 +6,8 @@ retried. Its own writes add their tokens to the session, which its events carry 
 """
 
 import logging
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
+from contextlib import asynccontextmanager
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +18,7 @@ from shared.clients.cosmos.batches import Patch, Storable, by_partition, in_batc
 from shared.clients.cosmos.session import Session
 from shared.core.concurrency import batches_of, gather_limited
 from shared.core.errors import DocumentNotFoundError
+from shared.core.ids import checked_id
 from shared.core.lazy_import import lazy
 from shared.documents.base import Document
 from shared.documents.containers import document_class, read_document
@@ -48,9 +50,17 @@ class Conflict(Enum):
 
 
 class Store:
-    def __init__(self, database: "DatabaseProxy", calls: Calls | None = None) -> None:
+    def __init__(
+        self,
+        database: "DatabaseProxy",
+        calls: Calls | None = None,
+        *,
+        connected: Callable[[], Awaitable[object]] | None = None,
+    ) -> None:
+        """`connected` is awaited before each call: the SDK asks the service before it can be used."""
         self._database = database
         self._calls = calls or Calls("cosmos")
+        self._connected = connected
         self._containers: dict[str, ContainerProxy] = {}
 
     # reading
@@ -60,10 +70,12 @@ class Store:
     ) -> Model | None:
         """The document, or None where there is none."""
         container = model.container
-        async with self._calls.measured("read"):
+        async with self._call("read"):
             try:
                 stored = await self._container(container).read_item(
-                    id_, model.partition_of(partition_value), session_token=session.token(container)
+                    checked_id(id_),
+                    model.partition_of(partition_value),
+                    session_token=session.token(container),
                 )
             except cosmos.CosmosResourceNotFoundError as error:
                 if error.sub_status:  # the replica is behind, or the container is missing: not an answer
@@ -92,7 +104,7 @@ class Store:
     async def _read_items(
         self, container: str, keys: list[tuple[str, str]], session: Session
     ) -> list[dict[str, Any]]:
-        async with self._calls.measured("read_many"):
+        async with self._call("read_many"):
             return list(
                 await self._container(container).read_items(keys, session_token=session.token(container))
             )
@@ -123,7 +135,7 @@ class Store:
         options["max_item_count"] = PAGE_ITEMS
         pages = self._container(query.container).query_items(query.text, **options).by_page()
         while True:
-            async with self._calls.measured(f"query.{query.name}"):
+            async with self._call(f"query.{query.name}"):
                 page = await anext(pages, None)
                 if page is None:
                     return
@@ -153,7 +165,7 @@ class Store:
     async def create(self, document: Document, session: Session) -> bool:
         """Whether it is new. One that is there already stays as it is."""
         container = document.container
-        async with self._calls.measured("create"):
+        async with self._call("create", writes=True):
             try:
                 stored = await self._container(container).create_item(document.to_cosmos(), no_response=True)
             except cosmos.CosmosResourceExistsError as error:
@@ -174,7 +186,7 @@ class Store:
 
     async def upsert(self, document: Document, session: Session) -> None:
         container = document.container
-        async with self._calls.measured("upsert"):
+        async with self._call("upsert", writes=True):
             stored = await self._container(container).upsert_item(document.to_cosmos(), no_response=True)
         self._observe(container, stored, session)
 
@@ -223,7 +235,7 @@ class Store:
         container = document.container
         if document.etag is None:
             raise ValueError("only a document that was read can be replaced")
-        async with self._calls.measured("replace"):
+        async with self._call("replace", writes=True):
             try:
                 stored = await self._container(container).replace_item(
                     document.id,
@@ -244,10 +256,10 @@ class Store:
         The condition is the text after WHERE, over `c`. Values in it must be ours: it takes no parameters.
         """
         container = model.container
-        async with self._calls.measured("patch"):
+        async with self._call("patch", writes=True):
             try:
                 stored = await self._container(container).patch_item(
-                    patch.id,
+                    checked_id(patch.id),
                     model.partition_of(patch.partition_value),
                     patch.operations(),
                     filter_predicate=f"FROM c WHERE {condition}" if condition else None,
@@ -300,10 +312,10 @@ class Store:
         unchanged: dict[str, Any] = (
             {"etag": etag, "match_condition": MatchConditions.IfNotModified} if etag is not None else {}
         )
-        async with self._calls.measured("delete"):
+        async with self._call("delete", writes=True):
             try:
                 await self._container(container).delete_item(
-                    id_,
+                    checked_id(id_),
                     model.partition_of(partition_value),
                     response_hook=lambda headers, _: session.observe(container, headers.get(SESSION_HEADER)),
                     **unchanged,
@@ -313,6 +325,13 @@ class Store:
         return True
 
     # inside
+
+    @asynccontextmanager
+    async def _call(self, operation: str, *, writes: bool = False) -> AsyncIterator[None]:
+        async with self._calls.measured(operation, writes=writes):
+            if self._connected is not None:
+                await self._connected()
+            yield
 
     def _container(self, name: str) -> "ContainerProxy":
         if name not in self._containers:
@@ -386,7 +405,7 @@ class Store:
     async def _batch(
         self, container: str, partition: str, operations: list[tuple[Any, ...]], session: Session
     ) -> None:
-        async with self._calls.measured("batch"):
+        async with self._call("batch", writes=True):
             results = await self._container(container).execute_item_batch(
                 operations, partition, no_response=True
             )

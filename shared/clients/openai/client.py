@@ -7,8 +7,9 @@ for, and the stage's backoff honours it, as for every other dependency.
 import base64
 import binascii
 import json
+import re
 from collections.abc import AsyncIterator, Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -33,10 +34,12 @@ else:
 AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 MAX_ANSWER_BYTES = 1024 * 1024
 DEFAULT_SECONDS = 120.0
+HANGING_UP = 5.0
 # A role assignment takes minutes to reach the service; see shared/clients/classify.py.
 _TRANSIENT = frozenset({401, 403, 408, 409, 425, 429})
 _SERVER_ERROR = 500
 _NOT_FOUND = 404
+_SCHEMA_REFUSED = re.compile(r"response_format|json_schema|schema", re.IGNORECASE)
 
 
 class InvalidEndpointError(ValueError):
@@ -79,6 +82,7 @@ class OpenAIClient:
     ) -> None:
         self._sdk, self._identity = sdk, identity
         self._runtime = runtime or Runtime()
+        self._knows_no_schema = False
         self._embedding_calls, self._chat_calls = Calls("embedding"), Calls("chat")
 
     async def close(self) -> None:
@@ -91,7 +95,7 @@ class OpenAIClient:
     ) -> list[NDArray[np.float32]]:
         options: dict[str, Any] = {} if dimensions is None else {"dimensions": dimensions}
         try:
-            async with self._embedding_calls.measured("encode"):
+            async with self._embedding_calls.measured("encode", writes=True, stage_seconds=self._patience()):
                 answer = await self._sdk.embeddings.create(
                     model=model, input=list(texts), encoding_format="base64", **options
                 )
@@ -102,9 +106,21 @@ class OpenAIClient:
         return _vectors(answer.data, len(texts))
 
     async def complete(self, system: str, user: str, options: CompletionOptions) -> Completion:
+        """An endpoint that does not know schemas is asked again without, and from then on at once so."""
+        if self._knows_no_schema and options.answer_format == "schema":
+            options = replace(options, answer_format="object")
+        try:
+            return await self._complete(system, user, options)
+        except ChatRefusedError as error:
+            if options.answer_format != "schema" or not _SCHEMA_REFUSED.search(str(error)):
+                raise
+            self._knows_no_schema = True
+            return await self._complete(system, user, replace(options, answer_format="object"))
+
+    async def _complete(self, system: str, user: str, options: CompletionOptions) -> Completion:
         try:
             async with (
-                self._chat_calls.measured("complete"),
+                self._chat_calls.measured("complete", stage_seconds=options.timeout_seconds + HANGING_UP),
                 self._sdk.chat.completions.with_streaming_response.create(
                     model=options.model,
                     messages=[{"role": "system", "content": system}, {"role": "user", "content": user}],
@@ -116,6 +132,11 @@ class OpenAIClient:
                 return _completion(await _bounded(response.iter_bytes()))
         except openai.OpenAIError as error:
             raise self._translated(error, CHAT, self._chat_calls) from error
+
+    def _patience(self) -> float:
+        """A little more than the SDK's own time-out, whose error says more."""
+        timeout = self._sdk.timeout
+        return (float(timeout) if isinstance(timeout, int | float) else DEFAULT_SECONDS) + HANGING_UP
 
     def _translated(self, error: "openai.OpenAIError", service: OpenAIService, calls: Calls) -> PipelineError:
         if isinstance(error, openai.APIStatusError) and error.status_code == HTTPStatus.TOO_MANY_REQUESTS:
@@ -167,7 +188,10 @@ def _floats(embedding: Any) -> NDArray[np.float32]:
 
 def _body_options(options: CompletionOptions) -> dict[str, Any]:
     body: dict[str, Any] = {options.answer_limit: options.answer_tokens}
-    if options.json_mode:
+    if options.answer_format == "schema" and options.answer_schema is not None:
+        schema = {"name": "answer", "strict": True, "schema": options.answer_schema}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    elif options.answer_format != "off":
         body["response_format"] = {"type": "json_object"}
     return body
 

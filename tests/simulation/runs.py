@@ -117,14 +117,16 @@ def run_one(run: Run, *, traced: bool = False) -> Outcome:
         plan = MUTATIONS[run.removed].plan(plan)
     calm = _calm[run.scenario]
     world = World(SCENARIOS[run.scenario], plan, run.seed, calm.start).run()
+    lines = world.trace.lines() if traced else []  # without the checks of the end
+    calls = world.network.calls
     broken = broken_invariants(world, calm.end)
     outcome = Outcome(
         run,
         broken,
         world.lasted,
         dict(world.chance.spent),
-        world.network.calls,
-        world.trace.lines() if traced else [],
+        calls,
+        lines,
         world.errors,
     )
     world.close()

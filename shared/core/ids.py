@@ -58,8 +58,8 @@ def message_key_without_id(date: datetime | None, sender: str, subject: str, bod
     return _short(_join(when, sender, subject, body))
 
 
-def thread_id(root_message_id: str) -> str:
-    return _short(root_message_id)
+def thread_id(root_message_id: str, source: str = "") -> str:
+    return _short(_join(source, root_message_id))
 
 
 def chunk_id(key: str, chunk_index: int) -> str:

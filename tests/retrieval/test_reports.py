@@ -19,7 +19,7 @@ async def test_a_merged_thread_is_read_where_it_is_now(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        old = thread_id("<m8@example.org>")
+        old = thread_id("<m8@example.org>", "list")
         await place.take_in(THREAD)
         await place.take_in(mail(8, subject="Another one", body="We agree on the other one as well."))
         assert (await resolved_thread(place.clients, old)).id == old

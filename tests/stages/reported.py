@@ -28,10 +28,10 @@ class ReportedThreads:
         return f"<m{number}@{self.mail_in.place.tag}.org>"
 
     def thread_id(self, number: int) -> str:
-        return thread_id(self.id_of(number))
+        return thread_id(self.id_of(number), "list")
 
     def key_of(self, number: int) -> str:
-        return message_key(self.id_of(number))
+        return message_key(self.id_of(number), "list")
 
     def address(self, person: str) -> str:
         return f"{person}@{self.mail_in.place.tag}.org"

@@ -38,7 +38,7 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.skipif(not DEFAULT_FOLDER.exists(), reason="the model is not built: make model"),
 ]
-ROOT = thread_id("<m0@example.org>")
+ROOT = thread_id("<m0@example.org>", "list")
 FIRST = mail(0, body="We should require TLS 1.3 for all new deployments.") + mail(
     1, parent=0, body="I object: many embedded devices cannot run it."
 )

@@ -30,7 +30,7 @@ from tests.support.events import event_of
 from tests.support.services import RunningService
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-ROOT = thread_id("<m0@example.org>")
+ROOT = thread_id("<m0@example.org>", "list")
 QUIET = 30.0
 HALF_AN_HOUR = 30 * 60  # how long a claim holds
 

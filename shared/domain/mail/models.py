@@ -60,6 +60,8 @@ class RawMessage:
     """The From line, if the archive has them."""
     offset: int = 0
     index: int = 0
+    size: int = 0
+    """In the archive, before the quoting of From lines was undone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,7 @@ class ParsedMail:
     warnings: list[str] = field(default_factory=list)
     offset: int = 0
     index: int = 0
+    size: int = 0
 
     @property
     def node(self) -> str:

@@ -100,6 +100,7 @@ def _build(
         warnings=list(dict.fromkeys(warnings)),
         offset=raw.offset,
         index=raw.index,
+        size=raw.size or len(raw.data),
     )
 
 

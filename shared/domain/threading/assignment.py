@@ -145,7 +145,7 @@ class ThreadingResult:
 
 def links_of(message: ParsedMail) -> Links:
     node = message.node
-    ancestors = list(dict.fromkeys([*message.in_reply_to, *reversed(message.references)]))
+    ancestors = list(dict.fromkeys([*message.in_reply_to[:1], *reversed(message.references)]))
     if node in ancestors:
         ancestors.remove(node)
     if len(ancestors) > MAX_ANCESTORS + 1:

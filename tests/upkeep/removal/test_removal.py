@@ -54,7 +54,7 @@ from tests.upkeep.removal.finished import (
     take_all_in,
 )
 
-LUNCH = thread_id("<m5@example.org>")
+LUNCH = thread_id("<m5@example.org>", "list")
 
 
 async def remove(place: MailIn, kind: str, target: str, **options: Any) -> Removal:
@@ -77,7 +77,7 @@ async def test_without_an_archive_everything_is_as_if_it_had_never_come_in(
         assert (done.status, done.error) == (OperationStatus.SUCCEEDED, None)
         assert done.counts == RECEIPT
         assert set(done.left.values()) == {0}
-        root = thread_id("<m0@example.org>")
+        root = thread_id("<m0@example.org>", "list")
         receiver = await place.place.receiver("summarization")
         (asked,) = await receiver.receive_messages(max_message_count=5, max_wait_time=10)
         assert root in str(asked)
@@ -145,7 +145,7 @@ async def test_a_summary_that_read_its_thread_before_the_deletion_is_not_kept(
     async with mail_in(cloud, bus_service) as place:
         archive = await take_all_in(place, FIRST, "first")
         await take_all_in(place, SECOND, "second")
-        root = thread_id("<m0@example.org>")
+        root = thread_id("<m0@example.org>", "list")
         meanwhile(monkeypatch, lambda: remove(place, "archive", archive))
         with pytest.raises(ThreadMovedError):
             await place.run(SUMMARIZATION, event_of(request("late", thread_ids=[root])))
@@ -341,7 +341,7 @@ async def test_a_thread_that_changes_no_member_keeps_its_summary(
         done = await remove(place, "archive", twice)
         assert (done.counts["messages"], done.counts["messages_kept"]) == (0, 1)
         assert await place.stored("summaries") == before
-        root = thread_id("<m0@example.org>")
+        root = thread_id("<m0@example.org>", "list")
         thread = await place.clients.store.read(Thread, root, root, Session())
         assert (thread.archive_ids, thread.sources) == ([archive_of(FIRST, "first").id], ["first"])
         await drain(place)

@@ -85,9 +85,9 @@ async def test_of_an_archive_that_is_being_deleted_only_what_another_has_is_embe
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await ready_index(place, encoder)
-        (prepared,) = await place.take_in(FIRST + SECOND, "first")
-        await place.take_in(FIRST, "second")
-        marked = archive_of(FIRST + SECOND, "first").id
+        (prepared,) = await place.take_in(FIRST + SECOND)
+        await place.take_in(FIRST)
+        marked = archive_of(FIRST + SECOND).id
         await archive_removing(place.clients.store, marked, Session())
         (event,) = await place.run(EMBEDDING, prepared)
         assert event.data.chunk_threads == [ROOT, ROOT]

@@ -147,7 +147,7 @@ LONG = "\n\n".join(
 VARIANTS = [
     mail(1, parent=0, body=LONG),
     mail(1, parent=0, body="Short, by a list that cuts."),
-    mail(1, parent=0, body=LONG + "\n\n-- \nlist footer\n", subject="[list] A draft"),
+    mail(1, parent=0, body=LONG + "\n\n" + "_" * 40 + "\nlist mailing list\n", subject="[list] A draft"),
     mail(1, parent=0, body="> only\n> quotes"),
 ]
 

@@ -5,7 +5,8 @@ from typing import Self
 
 from pydantic import ConfigDict, TypeAdapter
 
-from shared.documents.base import Subdocument
+from shared.documents.base import Subdocument, UtcTime
+from shared.domain.consensus.corrections import CorrectionKind
 from shared.domain.consensus.reading import (
     ConsensusBasis,
     ConsensusType,
@@ -19,6 +20,7 @@ from shared.domain.consensus.reading import (
 )
 
 _READING = TypeAdapter(ThreadReading)
+_SHOWN_PEOPLE, _SHOWN_OBJECTIONS = 50, 10
 
 
 class _Stored(Subdocument):
@@ -94,6 +96,23 @@ class StoredVotes(_Stored):
     abstained: int = 0
 
 
+class CorrectedBy(Subdocument):
+    """Who corrected it last, and when."""
+
+    by: str
+    at: UtcTime
+
+
+class ShownCorrection(CorrectedBy):
+    """A correction that was laid over the reading."""
+
+    correction_id: str
+    kind: CorrectionKind
+    message_id: str
+    person: str = ""
+    reason: str
+
+
 class ShownOutcome(_Stored):
     """What lists and feeds show of an outcome. The kind is shown only where its tier is `said`."""
 
@@ -101,6 +120,7 @@ class ShownOutcome(_Stored):
     tier: Tier
     sentence: str
     basis: ConsensusBasis
+    corrected: CorrectedBy | None = None
 
 
 class StoredOutcome(ShownOutcome):
@@ -121,6 +141,15 @@ class StoredOpenCall(_Stored):
     ends_text: str = ""
     spoken: list[str] = []
     outstanding: list[StoredQuote] = []
+
+
+class ShownOpenCall(Subdocument):
+    """What lists and feeds show of a call or vote without a result."""
+
+    question: str = ""
+    ends: date | None = None
+    spoken: list[str] = []  # addresses, the first fifty
+    outstanding: list[str] = []  # sentences of objections, the first ten
 
 
 class StoredHeadline(_Stored):
@@ -145,10 +174,23 @@ class StoredReading(_Stored):
     basis: ConsensusBasis
     open_call: StoredOpenCall | None = None
     result_of: str | None = None
+    corrections: list[ShownCorrection] = []
 
     @classmethod
     def of(cls, reading: ThreadReading) -> Self:
         return cls.model_validate(reading)
+
+    @property
+    def shown_call(self) -> ShownOpenCall | None:
+        call = self.open_call
+        if call is None:
+            return None
+        return ShownOpenCall(
+            question=call.question.quote if call.question else "",
+            ends=call.ends,
+            spoken=call.spoken[:_SHOWN_PEOPLE],
+            outstanding=[one.quote for one in call.outstanding[:_SHOWN_OBJECTIONS]],
+        )
 
     def reading(self) -> ThreadReading:
         return _READING.validate_python(self.model_dump())

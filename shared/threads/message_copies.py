@@ -125,7 +125,7 @@ def provenance(
         "copies": list(copies),
         "place": copies[0]["place"],
         "archive_ids": known,
-        "archive_id": copies[0]["archive_id"],
+        "archive_id": known[0],
         "elsewhere": [{"source": name, "identity": others[name]} for name in sorted(others)],
         "sources": sorted({source, *same}),
         "conflicts": len(contents - {identity}),

@@ -170,7 +170,7 @@ async def test_of_mails_with_one_id_the_first_of_the_list_is_the_message_whateve
     assert all(result == results[0] for result in results)
     message = next(each for each in results[0]["messages"] if each["message_id"] == "<m1@example.org>")
     assert message["body_raw"].startswith("Paragraph 0")
-    assert (message["archive_id"], len(message["copies"])) == (archive_of(archives[0]).id, 5)
+    assert (message["copies"][0]["archive_id"], len(message["copies"])) == (archive_of(archives[0]).id, 5)
     assert message["conflicts"] == 2  # the list's tag and footer are none
 
 

@@ -6,8 +6,10 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.documents.reports import Report
+from shared.domain.consensus.agreement import may_say_agreed
 from shared.domain.consensus.reading import ConsensusType, OutcomeKind, Tier
 from shared.retrieval.latest import latest_digests, latest_reports, source_names
+from web.pages.reading_view import call_state
 from web.rendering import html_errors, show
 
 blueprint = func.Blueprint()
@@ -28,11 +30,18 @@ async def home_page(req: func.HttpRequest) -> func.HttpResponse:
         latest_digests(connected, DIGESTS),
         source_names(connected),
     )
+    today = connected.runtime.now().date()
+    calls = [
+        (report, call_state(report.open_call.ends, today))
+        for report in reports
+        if report.open_call is not None
+    ]
     groups = {name: [report for report in reports if _group(report) == name][:SHOWN] for name in GROUPS}
     return show(
         req,
         "pages/home.html",
         groups=groups,
+        calls=calls[:SHOWN],
         digests=digests,
         sources=sources,
         nothing=not reports,
@@ -40,8 +49,14 @@ async def home_page(req: func.HttpRequest) -> func.HttpResponse:
 
 
 def _group(report: Report) -> str:
-    said = report.outcome.kind if report.outcome and report.outcome.tier is Tier.SAID else None
-    if report.has_consensus:
+    outcome = report.outcome
+    said = outcome.kind if outcome and outcome.tier is Tier.SAID else None
+    if outcome and may_say_agreed(
+        has_consensus=report.has_consensus,
+        kind=outcome.kind,
+        tier=outcome.tier,
+        supporters=report.counts.get("support", 0),
+    ):
         return "agreed"
     if said is OutcomeKind.REJECTED:
         return "rejected"

@@ -11,8 +11,6 @@ from functools import cached_property
 
 from shared.domain.consensus.thread_mail import QuotedBlock
 
-__all__ = ["MAX_CHARS", "MAX_SENTENCES", "OwnSentence", "fold", "own_sentences", "word_key"]
-
 MAX_CHARS = 60_000
 """Of one mail. A person's words end long before it; what lies beyond is a log or an attack."""
 MAX_SENTENCES = 400
@@ -25,7 +23,7 @@ _PLAIN = str.maketrans(
     | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-")
     | {"\xa0": " "}
 )
-_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|[+-] ?[01]\b")
+_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|[+-] ?[01]|\U0001f44d")
 _KEY = re.compile(r"[^\W_]+")
 _LONGEST_GREETING, _LONGEST_ATTRIBUTION = 45, 250
 _SPACES = re.compile(r"\s+")
@@ -58,7 +56,7 @@ _END = re.compile(
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|cf|etc|vs|mr|dr|sec|fig|resp|approx|no)|\b[A-Z])\.$", re.IGNORECASE
 )
-_LETTER = re.compile(r"[A-Za-z\u00c0-\uffff]|[+-]\s?[01]\b")
+_LETTER = re.compile(r"[A-Za-z\u00c0-\uffff]|[+-]\s?[01]\b|\U0001f44d")
 
 
 class OwnSentence:
@@ -112,22 +110,25 @@ def own_sentences(text: str, quotes: tuple[QuotedBlock, ...], mail: int) -> list
     """A mail's own sentences in order; spans count in `text`."""
     positions = [quote.position for quote in quotes]
     found: list[OwnSentence] = []
+    courtesies: list[OwnSentence] = []
     for start, end in _paragraphs(text[:MAX_CHARS], positions):
         opens = True
         for first, last in _sentence_spans(text, start, end):
             shown = _SPACES.sub(" ", text[first:last])
-            if not _LETTER.search(shown) or _is_greeting(shown):
+            if not _LETTER.search(shown):
                 continue
             block = bisect_right(positions, first) - 1
-            found.append(
+            kept = courtesies if _is_greeting(shown) else found
+            kept.append(
                 OwnSentence(
-                    mail=mail, index=len(found), start=first, end=last, text=shown, block=block, opens=opens
+                    mail=mail, index=len(kept), start=first, end=last, text=shown, block=block, opens=opens
                 )
             )
-            opens = False
+            opens = opens and kept is courtesies
             if len(found) >= MAX_SENTENCES:
                 return found
-    return found
+    # "Thanks." that is all of a mail is what its writer says; above or below a text it is a courtesy.
+    return found or courtesies[:1]
 
 
 def _paragraphs(text: str, positions: list[int]) -> Iterator[tuple[int, int]]:

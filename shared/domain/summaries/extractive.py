@@ -18,6 +18,9 @@ from shared.domain.summaries.models import (
 )
 from shared.domain.summaries.titles import summary_title
 
+_QUOTED_ONCE = frozenset(
+    {Section.POSSIBLE_DECISIONS, Section.CONCERNS, Section.OPEN_ISSUES, Section.KEY_POINTS}
+)
 _FOREIGN_POINTS = 12
 """Mails in a language that the reader does not know, of which one sentence is quoted."""
 
@@ -32,14 +35,20 @@ class ExtractiveSummarizer:
 
 
 def _claims(context: ThreadContext) -> Iterator[Claim]:
-    """A sentence stands once, in the first section that it fits; a decision may be a position too."""
-    citing, shown = _Citing(context), set[tuple[str, int]]()
+    """A sentence stands once, in the first section that it fits; a decision may be a position too.
+
+    Who says the same again, as in the next version of a patch, is quoted once.
+    """
+    citing, shown, said = _Citing(context), set[tuple[str, int]](), set[tuple[str, str]]()
     for section, sentences in _sections(context):
         fresh = [sentence for sentence in sentences if _place(sentence) not in shown]
         for sentence in sentences if section is Section.DECISIONS else fresh:
             shown.add(_place(sentence))
-            if claim := citing.claim(sentence, section):
-                yield claim
+            claim = citing.claim(sentence, section)
+            if claim is None or (section in _QUOTED_ONCE and (claim.speaker, claim.text) in said):
+                continue
+            said.add((claim.speaker, claim.text))
+            yield claim
 
 
 def _place(sentence: SentenceCitation) -> tuple[str, int]:

@@ -65,6 +65,7 @@ class Message(SharedPartitionDocument):
     body_html: str | None = None
     segments: list[dict[str, Any]] = []
     headers: dict[str, Any] = {}
+    trace: dict[str, list[str]] = {}  # fields of transport and authentication, the last hop first
     attachments: list[Attachment] = []
     draft_mentions: list[str] = []
     warnings: list[str] = []

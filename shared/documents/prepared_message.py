@@ -113,6 +113,7 @@ def _document(message: ParsedMail) -> dict[str, Any]:
         "body_html": message.body_html,
         "segments": [{"kind": s.kind.value, "start": s.start, "end": s.end} for s in message.segments],
         "headers": message.headers,
+        "trace": message.trace,
         "attachments": [
             {
                 "filename": attachment.filename,

@@ -67,6 +67,7 @@ class StoredPosition(_Stored):
     answers: str | None = None
     binding: bool | None = None
     rule: str = ""
+    marks: list[str] = []
 
 
 class StoredObjection(_Stored):

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,13 +18,16 @@ from shared.documents.queries.messages import MESSAGES_OF_THREAD
 from shared.documents.sources import Source
 from shared.documents.threads import Thread
 from shared.domain.consensus.parsed_mails import quoted_blocks
+from shared.domain.consensus.people import People
 from shared.domain.consensus.reader import read_thread
 from shared.domain.consensus.thread_mail import SourceProfile, ThreadMail
+from shared.domain.mail.authentication import SenderCheck, check_sender
 from shared.domain.mail.models import Segment, SegmentKind
 from shared.domain.mail.normalize import normalize
 from shared.domain.summaries.models import ContextChunk, ContextMessage, Embed, ThreadContext
 from shared.domain.summaries.tfidf import Matrix
 from shared.pipeline.readiness import has_all_messages
+from shared.summarization.record_flags import flag_sentences, record_flags
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,8 @@ async def load_context(
     ]
     read = [_message(message) for message in messages]
     profile = await _profile(clients, thread, session)
+    mails = _mails(thread, messages, profile, how.result)
+    flags = record_flags(thread, messages, People(mails, profile), len(mails))
     order = {message.id: position for position, message in enumerate(messages)}
     chunks.sort(key=lambda chunk: (order.get(chunk.message_key, len(order)), chunk.chunk_index))
     fits = sum(chunk.token_count for chunk in chunks) <= how.window
@@ -77,11 +82,12 @@ async def load_context(
             for chunk in chunks
         ],
         # In a thread of its own: a long discussion takes its time to read.
-        reading=await asyncio.to_thread(lambda: read_thread(_mails(thread, messages, how.result), profile)),
+        reading=await asyncio.to_thread(lambda: read_thread(mails, profile)),
         context_window_tokens=how.window,
         top_k=how.top_k,
         embed=how.embed,
-        gaps=_gaps(messages, chunks),
+        gaps=(*_gaps(messages, chunks), *flag_sentences(flags)),
+        flags=flags,
     )
 
 
@@ -101,8 +107,16 @@ def from_root(thread: Thread, messages: Sequence[Message]) -> list[Message]:
     return sorted(messages, key=lambda message: message.message_id != thread.root_message_id)
 
 
-def _mails(thread: Thread, messages: Sequence[Message], result: ThreadMail | None) -> list[ThreadMail]:
-    mails = [thread_mail(message) for message in from_root(thread, messages)]
+def _mails(
+    thread: Thread, messages: Sequence[Message], profile: SourceProfile, result: ThreadMail | None
+) -> list[ThreadMail]:
+    mails = [
+        replace(
+            thread_mail(message),
+            failed=check_sender(message.trace, profile.authserv_id) is SenderCheck.FAILED,
+        )
+        for message in from_root(thread, messages)
+    ]
     return [*mails, result] if result else mails
 
 

@@ -24,6 +24,7 @@ def parsed_mail(message: Message) -> ParsedMail:
             for segment in message.segments
         ],
         headers=message.headers,
+        trace=message.trace,
         attachments=[
             ParsedAttachment(attachment.filename or "", attachment.content_type, attachment.size_bytes)
             for attachment in message.attachments

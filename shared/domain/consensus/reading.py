@@ -132,6 +132,8 @@ class Position:
     binding: bool | None = None
     """Only in votes of a source that names its binding voters."""
     rule: str = ""
+    marks: tuple[str, ...] = ()
+    """What a reader has to know of the sender: see `People.marks`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,8 @@ class ParsedMail:
     attachments: list[ParsedAttachment]
     draft_mentions: list[str]
     warnings: list[str] = field(default_factory=list)
+    trace: dict[str, list[str]] = field(default_factory=dict)
+    """The fields of transport and authentication (`headers.TRACE_FIELDS`), the last hop first."""
     offset: int = 0
     index: int = 0
     size: int = 0

@@ -1,6 +1,6 @@
 """What a summarizer gets and gives."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -96,7 +96,8 @@ class ThreadContext:
     context_window_tokens: int = 3000
     top_k: int = 12
     embed: Embed | None = field(default=None, compare=False)
-    gaps: tuple[str, ...] = ()  # what of the thread was given up on the way, in sentences for the reader
+    gaps: tuple[str, ...] = ()  # what the reader has to know of the thread, in sentences
+    flags: Mapping[str, int] = field(default_factory=dict)  # how many messages each is about
 
     def message(self, key: str) -> ContextMessage | None:
         return next((message for message in self.messages if message.key == key), None)

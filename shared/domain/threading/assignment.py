@@ -11,8 +11,8 @@ the same threads. A mail that comes late moves its own answers to itself: their 
 ancestor until then. So threads merge and come apart, and one forged mail moves nothing but itself and those
 that name it as an ancestor.
 
-What is kept of a mail (`Member`) is its edge, and the absent ids that would be nearer: once the direct parent
-is there, nothing else can change the edge.
+What is kept of a mail (`ThreadMember`) is its edge, and the absent ids that would be nearer: once the direct
+parent is there, nothing else can change the edge.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ class Links(NamedTuple):
     """An operator has said where it belongs: under its only ancestor, or on its own."""
 
 
-class Member(NamedTuple):
+class ThreadMember(NamedTuple):
     """What a thread keeps of one of its mails."""
 
     parent: str
@@ -57,7 +57,7 @@ class Member(NamedTuple):
 class ThreadState:
     """Everything that is kept of a thread to thread further messages."""
 
-    members: dict[str, Member] = field(default_factory=dict)
+    members: dict[str, ThreadMember] = field(default_factory=dict)
     subjects: set[SubjectEntry] = field(default_factory=set)
 
     @property
@@ -88,7 +88,7 @@ class ThreadState:
     def from_document(cls, document: Mapping[str, Any]) -> "ThreadState":
         return cls(
             {
-                stored["id"]: Member(
+                stored["id"]: ThreadMember(
                     stored.get("parent", ""),
                     tuple(stored.get("wants", ())),
                     stored.get("via", ""),
@@ -100,7 +100,7 @@ class ThreadState:
         )
 
 
-def _member_to_json(one: str, member: Member) -> dict[str, Any]:
+def _member_to_json(one: str, member: ThreadMember) -> dict[str, Any]:
     stored: dict[str, Any] = {"id": one}
     if member.parent:
         stored["parent"] = member.parent
@@ -229,7 +229,7 @@ class _MailSet:
     """The mails of a source as far as they are loaded, with their edges."""
 
     def __init__(self) -> None:
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, ThreadMember] = {}
         self.entries: dict[str, set[SubjectEntry]] = {}
 
     def add_thread(self, state: ThreadState) -> None:
@@ -245,7 +245,7 @@ class _MailSet:
         """In place of what was known of it: it may have come with other content."""
         via = BY_OPERATOR if links.decided else ""
         ancestors = links.ancestors
-        self.members[links.node] = Member(ancestors[-1] if ancestors else "", tuple(ancestors), via)
+        self.members[links.node] = ThreadMember(ancestors[-1] if ancestors else "", tuple(ancestors), via)
         self.entries[links.node] = set(links.entries)
 
     def find_edges(self, arrived: Mapping[str, Links]) -> None:
@@ -258,7 +258,7 @@ class _MailSet:
     def _find_edges_by_subject(self) -> None:
         members, roots = self.members, dict[str, str]()
         by_headers = {
-            one: Member("") if member.via == BY_SUBJECT else member for one, member in members.items()
+            one: ThreadMember("") if member.via == BY_SUBJECT else member for one, member in members.items()
         }
         seeking = [
             entry
@@ -275,7 +275,7 @@ class _MailSet:
             if member.parent or member.via == BY_OPERATOR:
                 continue
             parent = found.get(one, "")
-            members[one] = Member(parent, (), BY_SUBJECT if parent else "")
+            members[one] = ThreadMember(parent, (), BY_SUBJECT if parent else "")
 
     def threads(self, source: str) -> dict[str, ThreadState]:
         found: dict[str, ThreadState] = {}
@@ -287,7 +287,7 @@ class _MailSet:
         return {thread_id(root, source): state for root, state in found.items()}
 
 
-def _claims(members: Iterable[Member]) -> dict[str, list[str]]:
+def _claims(members: Iterable[ThreadMember]) -> dict[str, list[str]]:
     """The roots that the answers to each mail claim, where they say that it is an answer itself."""
     claims: dict[str, list[str]] = {}
     for member in members:
@@ -296,17 +296,17 @@ def _claims(members: Iterable[Member]) -> dict[str, list[str]]:
     return claims
 
 
-def _nearest(member: Member, members: Mapping[str, Member]) -> Member:
+def _nearest(member: ThreadMember, members: Mapping[str, ThreadMember]) -> ThreadMember:
     """With its edge to the nearest ancestor that is there; without one, it stays where it is."""
     for place, one in enumerate(member.wants):
         if one in members:
             root = member.root or (member.parent if one != member.parent else "")
-            return Member(one, member.wants[:place], member.via, root)
+            return ThreadMember(one, member.wants[:place], member.via, root)
     wants = tuple(one for one in member.wants if one != member.parent)
-    return Member(member.parent, wants, member.via, member.root)
+    return ThreadMember(member.parent, wants, member.via, member.root)
 
 
-def _root_of(one: str, members: Mapping[str, Member], known: dict[str, str] | None = None) -> str:
+def _root_of(one: str, members: Mapping[str, ThreadMember], known: dict[str, str] | None = None) -> str:
     """Where its edges lead; `known` has what was found before."""
     known = {} if known is None else known
     path: dict[str, None] = {}

@@ -129,7 +129,7 @@ def pairwise_f1(truth: dict[str, str], found: dict[str, str]) -> float:
 def test_threads_of_the_git_archives_are_those_of_their_headers() -> None:
     found = months()
     truth = closure(mail for month in found for mail in month)
-    assert pairwise_f1(truth, month_by_month(found)) >= 0.999
+    assert pairwise_f1(truth, month_by_month(found)) >= 0.996
     assert month_by_month(found[::-1]) == month_by_month(found)
 
 

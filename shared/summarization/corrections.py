@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shared.clients.connections import Clients
@@ -19,7 +19,7 @@ from shared.domain.consensus.corrections import (
     is_hidden,
 )
 from shared.domain.consensus.reading import SentenceCitation
-from shared.domain.summaries.claim_sections import move_to_allowed_section
+from shared.domain.summaries.extractive import ExtractiveSummarizer
 from shared.domain.summaries.models import Claim, ContextMessage, ThreadContext, ThreadSummary
 
 
@@ -39,7 +39,8 @@ async def load_corrections(
     active.sort(key=lambda correction: correction.message_id == thread.root_message_id)
     messages = {message.message_id: message for message in context.messages}
     laid = [_in_reading(correction, messages[correction.message_id]) for correction in active]
-    return ThreadCorrections(context.subject, active, [one for one in laid if one is not None])
+    senders = {id_: message.sender_email.lower() for id_, message in messages.items()}
+    return ThreadCorrections(context.subject, active, [one for one in laid if one is not None], senders)
 
 
 @dataclass(frozen=True)
@@ -47,20 +48,22 @@ class ThreadCorrections:
     subject: str
     documents: Sequence[Correction]
     laid: Sequence[ReadingCorrection]
+    senders: Mapping[str, str]  # addresses by Message-ID
 
     def of_context(self, context: ThreadContext) -> ThreadContext:
         """What a summarizer reads: it is to know what people have corrected."""
         return replace(context, reading=corrected_reading(context.reading, self.laid, subject=self.subject))
 
-    def of_summary(self, made: ThreadSummary) -> ThreadSummary:
+    def of_summary(self, made: ThreadSummary, context: ThreadContext) -> ThreadSummary:
         """What it made, whatever it read."""
         if not self.laid:
             return made
         reading = corrected_reading(made.reading, self.laid, subject=self.subject)
         hidden = [one.citation for one in self.laid if one.kind is CorrectionKind.HIDDEN and one.citation]
-        shown = [claim for claim in made.claims if not _rests_on(claim, hidden)]
-        claims = tuple(move_to_allowed_section(claim, reading) for claim in shown)
-        return replace(made, reading=reading, claims=claims, notes=(*made.notes, *self._notes()))
+        # A summary's claims follow from the reading, a model's narrative included.
+        claims = ExtractiveSummarizer().summary(replace(context, reading=reading)).claims
+        shown = tuple(claim for claim in claims if not _rests_on(claim, hidden))
+        return replace(made, reading=reading, claims=shown, notes=(*made.notes, *self._notes()))
 
     def _notes(self) -> list[str]:
         """So that whoever reads only the text sees it."""
@@ -78,17 +81,17 @@ class ThreadCorrections:
         if outcomes:
             last = outcomes[-1].last
             outcome = outcome.model_copy(update={"corrected": CorrectedBy(by=last.by, at=last.at)})
-        shown = [shown_correction(one) for one in self.documents]
+        shown = [_shown(one, self.senders[one.message_id]) for one in self.documents]
         return reading.model_copy(update={"outcome": outcome, "corrections": shown})
 
 
-def shown_correction(correction: Correction) -> ShownCorrection:
-    last = correction.last
+def _shown(correction: Correction, sender: str) -> ShownCorrection:
+    last, is_position = correction.last, correction.kind is CorrectionKind.POSITION
     return ShownCorrection(
         correction_id=correction.id,
         kind=correction.kind,
         message_id=correction.message_id,
-        person=correction.person,
+        person=sender if is_position else "",
         by=last.by,
         at=last.at,
         reason=last.reason,

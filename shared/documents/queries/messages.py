@@ -51,12 +51,20 @@ STORED_VARIANTS = NamedQuery(
     ALL,
 )
 
+<<<<<<< HEAD
 STORED_COPIES = NamedQuery(
     "stored_copies",
     "messages",
     "SELECT c.id, c.post_id, c.message_id, c.source, c.sources, c.thread_id, c.created_at, c.archive_id,"
     " c.archive_ids, c.place, c.copies, c.elsewhere, c.conflicts, c.variant, c.identity FROM c"
     " WHERE ARRAY_CONTAINS(@ids, c.post_id)",
+    ALL,
+)
+
+MESSAGES_WITHOUT_SOURCE = NamedQuery(
+    "messages_without_source",
+    "messages",
+    "SELECT c.id, c.message_id, c.thread_id, c.archive_id, c.archive_ids FROM c WHERE NOT IS_DEFINED(c.post_id)",
     ALL,
 )
 
@@ -68,6 +76,15 @@ MEMBER_FACTS = NamedQuery(
     ONE,
 )
 
+=======
+MESSAGES_WITH_ID = NamedQuery(
+    "messages_with_id",
+    "messages",
+    "SELECT TOP 20 * FROM c WHERE ARRAY_CONTAINS(@message_ids, c.message_id)",
+    ALL,
+)
+
+>>>>>>> main
 THREADS_OF_MESSAGES = NamedQuery(
     "threads_of_messages", "messages", "SELECT c.id, c.thread_id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)", ALL
 )

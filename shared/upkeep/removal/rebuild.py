@@ -25,7 +25,7 @@ async def drop_thread(
     goes first, so that a crash leaves no redirect to nothing.
     """
     names = [thread.id, *redirects]
-    if thread.threading:
+    if "members" in thread.threading:  # one of the version before has none
         state = ThreadState.from_document(thread.threading)
         index = ThreadIndex(clients.store, clients.runtime.now)
         await index.leave(names, state, thread.source or "", session)

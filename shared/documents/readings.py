@@ -69,12 +69,9 @@ class StoredPosition(_Stored):
     answers: str | None = None
     binding: bool | None = None
     rule: str = ""
-<<<<<<< HEAD
     marks: list[str] = []
-=======
     read_by: ReadBy = ReadBy.RULES
     is_explicit: bool = True
->>>>>>> main
 
 
 class StoredObjection(_Stored):

@@ -2,12 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-<<<<<<< HEAD
-from dataclasses import dataclass, replace
-
-import numpy as np
-=======
->>>>>>> main
+from dataclasses import replace
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
@@ -52,11 +47,10 @@ async def load_context(
     ]
     read = [_message(message) for message in messages]
     profile = await _profile(clients, thread, session)
-    mails = _mails(thread, messages, profile, how.result)
+    mails = _mails(thread, messages, profile, result)
     flags = record_flags(thread, messages, People(mails, profile), len(mails))
     order = {message.id: position for position, message in enumerate(messages)}
     chunks.sort(key=lambda chunk: (order.get(chunk.message_key, len(order)), chunk.chunk_index))
-    mails = _mails(thread, messages, result)
     return ThreadContext(
         thread_id=thread.id,
         subject=thread.subject,
@@ -66,20 +60,12 @@ async def load_context(
             for chunk in chunks
         ],
         # In a thread of its own: a long discussion takes its time to read.
-<<<<<<< HEAD
-        reading=await asyncio.to_thread(lambda: read_thread(mails, profile)),
-        context_window_tokens=how.window,
-        top_k=how.top_k,
-        embed=how.embed,
-        gaps=(*_gaps(messages, chunks), *flag_sentences(flags)),
-        flags=flags,
-=======
         reading=await asyncio.to_thread(read_thread, mails, profile),
         mails=mails,
         profile=profile,
         context_window_tokens=window,
-        gaps=_gaps(messages, chunks),
->>>>>>> main
+        gaps=(*_gaps(messages, chunks), *flag_sentences(flags)),
+        flags=flags,
     )
 
 

@@ -51,7 +51,6 @@ STORED_VARIANTS = NamedQuery(
     ALL,
 )
 
-<<<<<<< HEAD
 STORED_COPIES = NamedQuery(
     "stored_copies",
     "messages",
@@ -64,7 +63,7 @@ STORED_COPIES = NamedQuery(
 MESSAGES_WITHOUT_SOURCE = NamedQuery(
     "messages_without_source",
     "messages",
-    "SELECT c.id, c.message_id, c.thread_id, c.archive_id, c.archive_ids FROM c WHERE NOT IS_DEFINED(c.post_id)",
+    "SELECT c.id, c.message_id, c.thread_id, c.archive_ids FROM c WHERE NOT IS_DEFINED(c.post_id)",
     ALL,
 )
 
@@ -76,7 +75,6 @@ MEMBER_FACTS = NamedQuery(
     ONE,
 )
 
-=======
 MESSAGES_WITH_ID = NamedQuery(
     "messages_with_id",
     "messages",
@@ -84,7 +82,6 @@ MESSAGES_WITH_ID = NamedQuery(
     ALL,
 )
 
->>>>>>> main
 THREADS_OF_MESSAGES = NamedQuery(
     "threads_of_messages", "messages", "SELECT c.id, c.thread_id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)", ALL
 )

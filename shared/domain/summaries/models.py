@@ -1,10 +1,6 @@
 """What a summarizer gets and gives."""
 
-<<<<<<< HEAD
-from collections.abc import Callable, Mapping, Sequence
-=======
-from collections.abc import Sequence
->>>>>>> main
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -98,20 +94,13 @@ class ThreadContext:
     messages: Sequence[ContextMessage]
     chunks: Sequence[ContextChunk]
     reading: ThreadReading
-<<<<<<< HEAD
-    context_window_tokens: int = 3000
-    top_k: int = 12
-    embed: Embed | None = field(default=None, compare=False)
-    gaps: tuple[str, ...] = ()  # what the reader has to know of the thread, in sentences
-    flags: Mapping[str, int] = field(default_factory=dict)  # how many messages each is about
-=======
     """As the rules read it."""
     mails: Sequence[ThreadMail]
     """The same messages as a reader takes them, the root first."""
     profile: SourceProfile = field(default_factory=SourceProfile)
     context_window_tokens: int = 16_000
-    gaps: tuple[str, ...] = ()  # what of the thread was given up on the way, in sentences for the reader
->>>>>>> main
+    gaps: tuple[str, ...] = ()  # what the reader has to know of the thread, in sentences
+    flags: Mapping[str, int] = field(default_factory=dict)  # how many messages each is about
 
     def message(self, key: str) -> ContextMessage | None:
         return next((message for message in self.messages if message.key == key), None)

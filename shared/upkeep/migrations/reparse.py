@@ -66,8 +66,8 @@ async def reparse(clients: Clients) -> Reparsed:
             done.threads += 1
             continue
         done.waiting += len(rows)
-        for row in rows:
-            done.requested |= {id_ for id_ in row["archive_ids"] if row not in ready and id_ in archives}
+        late = [row for row in rows if row not in ready]
+        done.requested |= {id_ for row in late for id_ in row["archive_ids"] if id_ in archives}
     for id_ in sorted(done.requested):
         await _ask(clients, archives[id_], session)
     return done

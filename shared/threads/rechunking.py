@@ -18,7 +18,7 @@ from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
 from shared.documents.messages import Message
 from shared.documents.queries.chunks import CHUNK_CREATION_TIMES, CHUNKS_OF_MESSAGES
-from shared.documents.queries.messages import STORED_MESSAGES
+from shared.documents.queries.messages import STORED_VARIANTS
 from shared.pipeline.lifecycle.chunks import chunks_reset
 
 _TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)
@@ -104,8 +104,8 @@ async def check_variants(clients: Clients, messages: Sequence[Message], session:
     Or its old archive: another archive may have brought it, too.
     """
     await clients.store.catch_up(Message, {message.thread_id for message in messages}, session)
-    stored = await clients.store.query_by_ids(STORED_MESSAGES, [message.id for message in messages], session)
-    now = {(row["id"], row["thread_id"]): (row["variant"], row["archive_ids"][0]) for row in stored}
+    stored = await clients.store.query_by_ids(STORED_VARIANTS, [message.id for message in messages], session)
+    now = {(row["id"], row["thread_id"]): (row["variant"], row["archive_id"]) for row in stored}
     read = {(message.id, message.thread_id): (message.variant, message.archive_id) for message in messages}
     replaced = [id_ for (id_, thread), was in read.items() if now.get((id_, thread), was) != was]
     if replaced:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shared.clients.connections import Clients
@@ -37,11 +37,13 @@ class Scenario:
     timers: dict[str, float] = field(default_factory=dict)  # Functions and their seconds, besides the sweep
 
 
-def upload(source: str, content: bytes, *, earliest: float = 0.0, latest: float = 2.0) -> Act:
+def upload(
+    name: str, content: bytes, *, earliest: float = 0.0, latest: float = 2.0, source: str = "lists"
+) -> Act:
     async def work(clients: Clients) -> None:
-        await take_upload(Upload(content, f"{source}.mbox", source), clients)
+        await take_upload(Upload(content, f"{name}.mbox", source), clients)
 
-    return Act(f"upload {source}", work, earliest, latest)
+    return Act(f"upload {name}", work, earliest, latest)
 
 
 def archive_id_of(content: bytes) -> str:
@@ -61,18 +63,32 @@ def delete(content: bytes, *, earliest: float, latest: float) -> Act:
     return Act(f"delete {target}", work, earliest, latest, after_others=True)
 
 
+# All archives are of one list: threads of different lists are never joined.
+
 # A mail that is in both archives, and one of the second that joins two threads of the first.
 FIRST = mailbox(mail(4), mail(9, [8]))
 SECOND = mailbox(mail(4), mail(8, [4]))
 OVERLAP = Scenario("overlap", (upload("alpha", FIRST), upload("beta", SECOND)), 2)
 
-# Two threads, and later a mail that refers to both, while one of them grows.
-TWO_THREADS = mailbox(mail(1), mail(11))
+# Two threads, and later the mail that the second one answers, which answers the first; while that one grows.
+TWO_THREADS = mailbox(mail(1), mail(11, [20]))
 LATE_MERGE = Scenario(
     "late_merge",
-    (upload("join", mailbox(mail(20, [1, 11]))), upload("more", mailbox(mail(12, [11])))),
+    (upload("join", mailbox(mail(20, [1]))), upload("more", mailbox(mail(12, [20, 11])))),
     3,
     before=(upload("two", TWO_THREADS),),
+)
+
+# A mail that comes late takes its answers out of the thread that they were in, and a copy of a mail conflicts.
+LATE_ANCESTOR = Scenario(
+    "late_ancestor",
+    (
+        upload("late", mailbox(mail(30))),
+        upload("elsewhere", mailbox(mail(2, text="I never said so.")), source="other"),
+        replace(upload("forged", mailbox(mail(2, text="I take it all back."))), after_others=True),
+    ),
+    4,
+    before=(upload("answers", mailbox(mail(1), mail(2, [1]), mail(31, [1, 30]))),),
 )
 
 # One thread that grows, by archives that repeat what the ones before had.
@@ -147,6 +163,7 @@ SCENARIOS = {
     for scenario in (
         OVERLAP,
         LATE_MERGE,
+        LATE_ANCESTOR,
         GROWTH,
         DELETION,
         DELETION_AT_ONCE,

@@ -19,6 +19,7 @@ from shared.pipeline.lifecycle.summaries import summaries_superseded
 from shared.pipeline.lifecycle.threads import thread_reported
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.publishing.webhooks.delivery import planned_deliveries
+from shared.publishing.webhooks.wake_up import wake_deliveries
 from shared.summarization.digests.touching import touch_digests
 from stages.registration import register_stage
 
@@ -40,7 +41,12 @@ async def publish(event: Event[SummaryComplete], work: Work) -> StageResult:
     # A later summary may have come between reading this one and storing its report.
     await summaries_superseded(store, summary.scope, session)
     await thread_reported(store, report, session)
-    return StageResult([report_published(report)], counts={"reports": 1})
+
+    async def wake() -> None:
+        if report.next_delivery_at is not None:
+            await wake_deliveries(work.clients, report.next_delivery_at)
+
+    return StageResult([report_published(report)], after_announcing=wake, counts={"reports": 1})
 
 
 async def _touch_digests(summary: Summary, work: Work) -> None:

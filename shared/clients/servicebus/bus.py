@@ -95,12 +95,17 @@ class Bus:
         async with self._calls.measured("requeue"), self.queue_sender(queue) as sender:
             await sender.send_messages(list(messages))
 
-    async def send_request(self, queue: str, body: Mapping[str, Any], message_id: str) -> None:
-        """Ask one stage for something that is no event. The broker drops a repeat of the message id."""
+    async def send_request(
+        self, queue: str, body: Mapping[str, Any], message_id: str, *, at: datetime | None = None
+    ) -> None:
+        """Ask one function for something that is no event, now or at that time.
+
+        A queue that detects duplicates drops a repeat of the message id.
+        """
         message = servicebus.ServiceBusMessage(
             json.dumps(body), message_id=message_id, content_type="application/json"
         )
-        await self.send_to_queue(queue, [message])
+        await self.send_to_queue(queue, [message], at=at)
 
     async def peek_dead_letters(
         self, queue: str, *, start: int = 0, count: int = 100

@@ -21,7 +21,7 @@ if not (3, low) <= sys.version_info[:2] < (3, high):
 endef
 export PYTHON_CHECK
 
-.PHONY: help setup model run test test-long browser mutants chaos parity bench conformance evaluate train-reader chat-model lint format lock lock-check clean
+.PHONY: help setup model run test test-long browser mutants chaos simulate parity bench conformance evaluate train-reader chat-model lint format lock lock-check clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -72,6 +72,11 @@ mutants: setup ## Change what the policy modules decide, one thing at a time: do
 
 chaos: setup ## Kill and break everything on the way: the end must be that of a calm run
 	$(PY) -m pytest tests/system/chaos -m slow $(ARGS)
+
+SEEDS ?= 1-2000
+simulate: $(VENV)/ready $(VENV)/weights ## Whole pipelines on virtual time: make simulate SEEDS=1-2000 (17: replay one; REMOVE=list: without a safety)
+	@mkdir -p build
+	@$(PY) -m tests.simulation $(SEEDS) $(if $(REMOVE),--remove $(REMOVE),--done build/simulated.txt) $(ARGS)
 
 parity: setup ## The dev host beside the real Python worker's own code
 	@$(PY) -m pip install -qq --disable-pip-version-check --no-deps --ignore-requires-python --upgrade \

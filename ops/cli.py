@@ -12,6 +12,7 @@ import typer
 
 from ops import archives, audit, dlq, documents, maintenance, reports, sources, status, timeline
 from ops import deletion as deleting
+from ops import resummarize as rereading
 from ops import search as searching
 from ops import verify as verifying
 from ops.command import GLOBAL_OPTIONS
@@ -38,6 +39,7 @@ app.add_typer(dlq.app, name="dlq")
 app.add_typer(documents.app, name="documents")
 app.command("sweep")(maintenance.sweep)
 app.command("verify")(verifying.verify)
+app.command("resummarize")(rereading.resummarize)
 app.add_typer(maintenance.migrate, name="migrate")
 archives.app.command("delete")(deleting.delete_archive)
 app.add_typer(archives.app, name="archive")

@@ -51,7 +51,8 @@ async def chunk(event: Event[JSONParsed], work: Work) -> StageResult:
     await messages_processed(
         work.clients.store, messages, attempt=work.attempt, now=work.now(), session=work.session
     )
-    await ensure_not_merged(work.clients, {message.thread_id for message in messages}, work.session)
+    written = {message.thread_id for message in messages}
+    await ensure_not_merged(work.clients, written, work.session, named=event.data.message_threads)
     await check_variants(work.clients, messages, work.session)
     return StageResult(
         [_announcement(event.data.archive_id, messages, chunks, settings.strategy)],

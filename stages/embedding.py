@@ -18,6 +18,7 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.search.payload import indexed_chunk
 from shared.core.errors import PermanentError, RejectedItemsError, add_details
 from shared.core.times import stored_time
+from shared.documents.base import ProcessingStatus
 from shared.documents.chunks import Chunk
 from shared.documents.threads import Thread
 from shared.embedding.encoder import Vectors
@@ -31,7 +32,7 @@ from shared.pipeline.events.envelope import Event
 from shared.pipeline.isolation import isolate_poison
 from shared.pipeline.lifecycle.chunks import chunk_embedded, chunk_given_up, chunks_recovered, is_settled
 from shared.pipeline.stage import Stage, StageResult, Work
-from shared.threads.locating import ensure_not_merged, load_retained_chunks
+from shared.threads.locating import ensure_not_merged, find_unmerged, load_retained_chunks
 from shared.threads.rechunking import ensure_texts_unchanged
 from stages.registration import register_stage
 
@@ -74,18 +75,32 @@ async def _embed(event: Event[ChunksPrepared], work: Work) -> StageResult:
     model = await embedder(work.clients)
     await work.clients.index.versions.check(model.dimension)
     thread_ids = {chunk.thread_id for chunk in chunks}
-    threads = await ensure_not_merged(work.clients, thread_ids, work.session)
+    threads = await find_unmerged(work.clients, thread_ids, work.session)
     open_ones = [chunk for chunk in chunks if not is_settled(chunk, model.model)]
     done = await _embed_groups(open_ones, threads, model, work)
     if done.errors:
         raise done.errors[0]
     await ensure_texts_unchanged(work.clients, open_ones, work.session)
-    await ensure_not_merged(work.clients, thread_ids, work.session)
+    await _place_moved(event.data, chunks, work)
+    await ensure_not_merged(work.clients, thread_ids, work.session, named=event.data.chunk_threads)
 
     return StageResult(
         [_announcement(event.data, chunks, done, model, work)],
         after_announcing=lambda: chunks_recovered(work.clients.store, chunks, work.session),
         counts={"chunks": len(chunks), "embedded": done.embedded, "given_up": done.given_up},
+    )
+
+
+async def _place_moved(data: ChunksPrepared, chunks: Sequence[Chunk], work: Work) -> None:
+    """Say again where the chunks of merged threads are now.
+
+    An earlier delivery may have written a vector with the old thread after the merge had moved it.
+    """
+    named = dict(zip(data.chunk_ids, data.chunk_threads, strict=False))
+    moved = [chunk for chunk in chunks if named.get(chunk.id, chunk.thread_id) != chunk.thread_id]
+    embedded = [chunk for chunk in moved if chunk.status is not ProcessingStatus.FAILED_MAX_RETRIES]
+    await work.clients.index.upsert(
+        [{"chunk_id": chunk.id, "thread_id": chunk.thread_id} for chunk in embedded]
     )
 
 

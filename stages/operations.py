@@ -5,7 +5,7 @@ import azure.functions as func
 from shared.clients.connections import clients
 from shared.clients.telemetry.tracing import consumer_span
 from shared.pipeline.topology import OPERATIONS
-from shared.upkeep.deadletters.background import run_requested
+from shared.upkeep.background import run_requested
 from stages.registration import CONNECTION
 
 blueprint = func.Blueprint()

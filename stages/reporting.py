@@ -15,7 +15,7 @@ from shared.pipeline import topology
 from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.events.builders import report_published
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.lifecycle.summaries import summaries_superseded
+from shared.pipeline.lifecycle.summaries import digest_flags_settled, thread_flags_settled
 from shared.pipeline.lifecycle.threads import thread_reported
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.publishing.webhooks.delivery import planned_deliveries
@@ -39,7 +39,10 @@ async def publish(event: Event[SummaryComplete], work: Work) -> StageResult:
     if not await store.create(report, session):
         report = await store.read(Report, report.id, report.scope, session)
     # A later summary may have come between reading this one and storing its report.
-    await summaries_superseded(store, summary.scope, session)
+    if summary.thread_id is None:
+        await digest_flags_settled(store, summary.scope, session)
+    else:
+        await thread_flags_settled(store, summary.thread_id, session)
     await thread_reported(store, report, session)
 
     async def wake() -> None:

@@ -19,7 +19,14 @@ from shared.pipeline import topology
 from shared.pipeline.event_types import SummarizationRequested, SummaryComplete
 from shared.pipeline.events.builders import summary_complete
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.lifecycle.summaries import all_outdated, summaries_superseded, summary_revived
+from shared.pipeline.lifecycle.summaries import (
+    CurrentChangedError,
+    all_outdated,
+    read_latest_thread,
+    summary_revived,
+    supersedes,
+    thread_flags_settled,
+)
 from shared.pipeline.lifecycle.threads import thread_summarized
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.summarization.factory import EXTRACTIVE, check_backend, summarizer_for
@@ -32,6 +39,7 @@ from stages.registration import register_stage
 blueprint = func.Blueprint()
 STORING_SECONDS = 60.0
 POLL_SECONDS = 0.5
+MAX_OFFERS = 5  # of a summary to its thread: others may change the thread at the same time
 
 
 async def summarize(event: Event[SummarizationRequested], work: Work) -> StageResult:
@@ -54,11 +62,10 @@ async def _summarize_thread(
     if summary is None:
         async with _turn(id_, data, work):
             summary = await _made_once(id_, thread, version, data, work)
-        await _check_place(thread, summary, work)
     elif summary.outdated and _is_asked_for(thread, version):
-        await summary_revived(work.clients.store, summary, work.now(), session)
-    if await summaries_superseded(work.clients.store, place, session) == summary.id:
-        await thread_summarized(work.clients.store, thread, summary, session)
+        summary = await summary_revived(work.clients.store, summary, work.now(), session)
+    await _offer(thread, summary, work)
+    await thread_flags_settled(work.clients.store, place, session)
     return _announcement(summary, data, (work.runtime.monotonic() - started) * 1000)
 
 
@@ -126,10 +133,28 @@ async def _make(id_: str, thread: Thread, version: str, data: SummarizationReque
     )
 
 
-async def _check_place(thread: Thread, summary: Summary, work: Work) -> None:
+async def _offer(read: Thread, summary: Summary, work: Work) -> None:
+    """Give it to the thread, unless the thread has a better one. `read`: as it was when the work began."""
+    store, session = work.clients.store, work.session
+    now: Thread | None = read
+    for _ in range(MAX_OFFERS):
+        thread = await _check_place(read, now, summary, work)
+        held = None
+        if thread.summary_id is not None:
+            held = await store.find(Summary, thread.summary_id, thread.id, session)
+        if not supersedes(summary, held, thread):
+            return
+        # It has read the messages that the thread counted then.
+        counted = thread.model_copy(update={"message_count": read.message_count})
+        if await thread_summarized(store, counted, summary, session):
+            return
+        now = await read_latest_thread(store, read.id, session)
+    raise CurrentChangedError(f"thread {read.id} changed at every attempt to give it a summary")
+
+
+async def _check_place(thread: Thread, now: Thread | None, summary: Summary, work: Work) -> Thread:
     """A summary of a thread that was merged or made anew meanwhile is not the last word on anything."""
     store, session = work.clients.store, work.session
-    now = await store.find(Thread, thread.id, thread.id, session)
     if now is None or now.created_at != thread.created_at:
         # Messages were deleted from it, and the summary may quote them.
         await store.delete(Summary, summary.id, thread.id, session)
@@ -137,6 +162,7 @@ async def _check_place(thread: Thread, summary: Summary, work: Work) -> None:
     if now.merged_into is not None:
         await all_outdated(store, thread.id, session)
         raise ThreadMovedError(f"thread {thread.id} was merged into another")
+    return now
 
 
 def _announcement(summary: Summary, data: SummarizationRequested, milliseconds: float) -> SummaryComplete:

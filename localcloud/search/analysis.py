@@ -6,7 +6,6 @@ that the positions of the others stay. The stemmer is Snowball's (PyStemmer), on
 
 import re
 import threading
-import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -30,10 +29,6 @@ _STANDARD = re.compile(
 )
 # In ASCII, a cheaper pattern that finds a little too much; what it finds with a mark inside is split again.
 _ROUGH = re.compile(r"\w+(?:['.,]\w+)*", re.ASCII)
-_WHITESPACE = re.compile(r"\S+")
-_LETTERS = re.compile(r"[^\W\d_]+")
-_WORD_CHARACTERS = re.compile(r"\w+")
-_ALL = re.compile(r"(?s).+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +42,9 @@ class Token:
 class _Stems(dict[str, str]):
     """Terms by token, filled as they are met and bounded."""
 
-    def __init__(self, algorithm: str) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._stem = Stemmer.Stemmer(algorithm, maxCacheSize=0).stemWord
+        self._stem = Stemmer.Stemmer("porter", maxCacheSize=0).stemWord
 
     def __missing__(self, token: str) -> str:
         if len(self) >= MAX_CACHED_STEMS:
@@ -60,26 +55,14 @@ class _Stems(dict[str, str]):
         return term
 
 
-class _PerThread(threading.local):
-    def __init__(self) -> None:
-        self.stems: dict[str, _Stems] = {}
+_per_thread = threading.local()
 
 
-_per_thread = _PerThread()
-
-
-def _stem_with(algorithm: str) -> Callable[[], Callable[[str], str]]:
-    def mapping() -> Callable[[str], str]:
-        stems = _per_thread.stems.get(algorithm)
-        if stems is None:
-            stems = _per_thread.stems[algorithm] = _Stems(algorithm)
-        return stems.__getitem__
-
-    return mapping
-
-
-def _fold(token: str) -> str:
-    return "".join(c for c in unicodedata.normalize("NFKD", token) if not unicodedata.combining(c))
+def _stems() -> Callable[[str], str]:
+    if not hasattr(_per_thread, "stems"):
+        _per_thread.stems = _Stems()
+    term: Callable[[str], str] = _per_thread.stems.__getitem__
+    return term
 
 
 def _standard_tokens(text: str) -> list[str]:
@@ -99,44 +82,21 @@ def _standard_tokens(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Analyzer:
-    name: str
-    pattern: re.Pattern[str]
-    lowercase: bool = True
     mapping: Callable[[], Callable[[str], str]] | None = None
 
     def terms(self, text: str) -> list[str]:
         """The terms in order; "" holds the place of a stop word."""
-        text = text.lower() if self.lowercase else text
-        tokens = _standard_tokens(text) if self.pattern is _STANDARD else self.pattern.findall(text)
+        tokens = _standard_tokens(text.lower())
         return list(map(self.mapping(), tokens)) if self.mapping else tokens
 
     def tokens(self, text: str) -> list[Token]:
-        """The terms with where they stand, for highlights and for search.analyze."""
+        """The terms with where they stand, for highlights."""
         found = []
         to_term = self.mapping() if self.mapping else str
-        for position, match in enumerate(self.pattern.finditer(text)):
-            token = match[0].lower() if self.lowercase else match[0]
-            if term := to_term(token):
+        for position, match in enumerate(_STANDARD.finditer(text)):
+            if term := to_term(match[0].lower()):
                 found.append(Token(term, match.start(), match.end(), position))
         return found
 
-    def normalise(self, prefix: str) -> str:
-        """A prefix is not analysed, only brought to the case of the terms."""
-        return prefix.lower() if self.lowercase else prefix
 
-
-ANALYZERS = {
-    analyzer.name: analyzer
-    for analyzer in (
-        Analyzer("standard.lucene", _STANDARD),
-        Analyzer("standard", _STANDARD),
-        Analyzer("standardasciifolding.lucene", _STANDARD, mapping=lambda: _fold),
-        Analyzer("en.lucene", _STANDARD, mapping=_stem_with("porter")),
-        Analyzer("en.microsoft", _STANDARD, mapping=_stem_with("english")),
-        Analyzer("keyword", _ALL, lowercase=False),
-        Analyzer("whitespace", _WHITESPACE, lowercase=False),
-        Analyzer("simple", _LETTERS),
-        Analyzer("stop", _LETTERS, mapping=lambda: lambda token: "" if token in STOP_WORDS else token),
-        Analyzer("pattern", _WORD_CHARACTERS),
-    )
-}
+ANALYZERS = {DEFAULT_ANALYZER: Analyzer(), "en.lucene": Analyzer(_stems)}

@@ -100,9 +100,7 @@ class Catalog:
         index = self._indexes[schema.name] = self._open(number, schema, etag)
         return index
 
-    def put_index(
-        self, name: str, body: Any, conditions: Conditions, *, downtime: bool = False
-    ) -> tuple[Index, bool]:
+    def put_index(self, name: str, body: Any, conditions: Conditions) -> tuple[Index, bool]:
         """Create or update; whether it was created."""
         check_same_name(name, body)
         existing = self._indexes.get(name)
@@ -110,7 +108,7 @@ class Catalog:
         if existing is None:
             return self.create_index(body), True
         schema = parse_index(body)
-        check_update(existing.schema, schema, downtime=downtime)
+        check_update(existing.schema, schema)
         etag = _new_etag()
         self._store.update_index(existing.number, schema.definition, etag)
         existing.schema, existing.etag = schema, etag
@@ -180,16 +178,6 @@ class Catalog:
         self.alias(name)
         self._store.drop_alias(name)
         del self._aliases[name]
-
-    def counts(self) -> dict[str, int]:
-        sizes = [index.view().storage_size() for index in self.indexes()]
-        return {
-            "aliasesCount": len(self._aliases),
-            "documentCount": sum(index.view().count for index in self.indexes()),
-            "indexesCount": len(self._indexes),
-            "storageSize": sum(size for size, _ in sizes),
-            "vectorIndexSize": sum(vectors for _, vectors in sizes),
-        }
 
 
 def check_same_name(name: str, body: Any) -> None:

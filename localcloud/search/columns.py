@@ -1,8 +1,8 @@
 """Columns: the values that filters, sorting and facets read, one numpy array a field.
 
-A frame is a table. Its rows are documents, or, for a collection, the elements of all documents in order: then
-`offsets[row]:offsets[row + 1]` are the elements of one row of the parent. A collection of plain values is a
-frame with one column, named "". Frames never change: a write makes a new small one, a merge one out of many.
+A frame is a table of documents. A collection has one column of the elements of all documents in order:
+`offsets[row]:offsets[row + 1]` are those of one document. Frames never change: a write makes a new small one,
+a merge one out of many.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localcloud.search.fields import COMPLEX, Field
+from localcloud.search.fields import Field
 from localcloud.search.values import double, instant
 
 Mask = NDArray[np.bool_]
@@ -82,7 +82,7 @@ class Nested:
     """The elements of a collection field."""
 
     offsets: NDArray[np.int64]
-    frame: "Frame"
+    elements: Column
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -95,16 +95,16 @@ class Nested:
         counts = self.counts[rows]
         offsets = _offsets(counts)
         starts = np.repeat(self.offsets[:-1][rows] - offsets[:-1], counts)
-        return Nested(offsets, self.frame.take(np.arange(int(offsets[-1])) + starts))
+        return Nested(offsets, self.elements.take(np.arange(int(offsets[-1])) + starts))
 
     @classmethod
     def empty(cls, rows: int, like: "Nested") -> "Nested":
-        return cls(np.zeros(rows + 1, dtype=np.int64), like.frame.take(np.empty(0, dtype=np.int64)))
+        return cls(np.zeros(rows + 1, dtype=np.int64), Column.nulls(like.elements, 0))
 
     @classmethod
     def concatenate(cls, parts: "list[Nested]") -> "Nested":
         offsets = _offsets(np.concatenate([part.counts for part in parts]))
-        return cls(offsets, Frame.concatenate([part.frame for part in parts]))
+        return cls(offsets, Column.concatenate([part.elements for part in parts]))
 
 
 def _offsets(counts: NDArray[Any]) -> NDArray[np.int64]:
@@ -120,22 +120,14 @@ class Frame:
     @classmethod
     def build(cls, fields: tuple[Field, ...], documents: list[dict[str, Any]]) -> "Frame":
         frame = cls(len(documents), {}, {})
-        frame._add(fields, documents, "")
-        return frame
-
-    def _add(self, fields: tuple[Field, ...], documents: list[dict[str, Any]], prefix: str) -> None:
         for field in fields:
-            if not field.in_columns:
-                continue
-            name = prefix + field.name
-            values = [document.get(field.name) for document in documents]
-            if field.collection:
-                self.nested[name] = _nested(field, values)
-            elif field.type == COMPLEX:
-                # One row a document, unlike a collection: its columns stand in this frame.
-                self._add(field.fields, [value or {} for value in values], f"{name}/")
-            else:
-                self.columns[name] = Column.build(field.type, values)
+            if field.in_columns:
+                values = [document.get(field.name) for document in documents]
+                if field.collection:
+                    frame.nested[field.name] = _nested(field, values)
+                else:
+                    frame.columns[field.name] = Column.build(field.type, values)
+        return frame
 
     def take(self, rows: Rows) -> "Frame":
         """Some of the rows, in ascending order."""
@@ -162,6 +154,4 @@ class Frame:
 def _nested(field: Field, values: list[list[Any] | None]) -> "Nested":
     offsets = np.array(list(accumulate((len(value or ()) for value in values), initial=0)), dtype=np.int64)
     elements = [element for value in values for element in value or ()]
-    if field.type == COMPLEX:
-        return Nested(offsets, Frame.build(field.fields, elements))
-    return Nested(offsets, Frame(len(elements), {"": Column.build(field.type, elements)}, {}))
+    return Nested(offsets, Column.build(field.type, elements))

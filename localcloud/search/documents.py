@@ -6,7 +6,7 @@ from typing import Any
 
 from localcloud.search.errors import DocumentError, SearchError, bad_request, shown
 from localcloud.search.schema import Schema
-from localcloud.search.values import check_vector, key_problem, merge_documents, normalise_document
+from localcloud.search.values import check_vector, key_problem, normalise_document
 
 ACTIONS = ("upload", "merge", "mergeOrUpload", "delete")
 MAX_ACTIONS = 32_000
@@ -90,7 +90,6 @@ def _action(schema: Schema, position: int, item: Any) -> Action:
 def plan(
     actions: list[Action],
     current: dict[str, int],
-    schema: Schema,
     read: Callable[[int], dict[str, Any]],
 ) -> tuple[list[Outcome], dict[str, dict[str, Any] | None]]:
     """What each action comes to, in order, and the documents that the batch leaves (None: deleted)."""
@@ -118,7 +117,7 @@ def plan(
         elif action.kind == "upload" or not known:
             final[action.key] = action.document
         else:
-            final[action.key] = merge_documents(schema.by_name, stored(action.key) or {}, action.document)
+            final[action.key] = (stored(action.key) or {}) | action.document
         created = not known and action.kind != "delete"
         outcomes.append(Outcome(action.key, 201 if created else 200))
     return outcomes, final

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from localcloud.search.errors import SearchError, invalid_expression, unsupported
-from localcloud.search.fields import COMPLEX, Field
+from localcloud.search.fields import Field
 from localcloud.search.filter_rules import check_string_lambda, checked
 from localcloud.search.filter_tokens import CONSTANTS, Constant, Token, number, tokens_of
-from localcloud.search.filters import Boolean, Compare, Filter, In, Junction, Lambda, Not, Textual
+from localcloud.search.filters import Boolean, Compare, Filter, In, Junction, Lambda, Not
 from localcloud.search.schema import Schema
 from localcloud.search.values import instant
 
@@ -29,7 +29,7 @@ class _Variable:
     """A field, and where its column stands in the frame at hand."""
 
     field: Field
-    path: str
+    column: str
 
 
 def parse_filter(text: str, schema: Schema) -> Filter:
@@ -122,16 +122,16 @@ class _Parser:
         if isinstance(operand, Constant) and isinstance(operand.value, bool):
             return Boolean(operand.value)
         if isinstance(operand, _Variable) and operand.field.type == "Edm.Boolean":
-            return Compare(operand.path, "eq", value=True)
+            return Compare(operand.column, "eq", value=True)
         raise self._error("a Boolean expression expected")
 
     def _comparison(self, left: Constant | _Variable, operation: str) -> Filter:
         right = self._operand()
         if isinstance(left, _Variable) and isinstance(right, Constant):
-            return Compare(left.path, operation, checked(left.field, operation, right))
+            return Compare(left.column, operation, checked(left.field, operation, right))
         if isinstance(right, _Variable) and isinstance(left, Constant):
             operation = _MIRRORED[operation]
-            return Compare(right.path, operation, checked(right.field, operation, left))
+            return Compare(right.column, operation, checked(right.field, operation, left))
         raise self._error("a comparison is between a field and a constant")
 
     def _operand(self) -> "Constant | _Variable | Lambda | Any":
@@ -153,30 +153,26 @@ class _Parser:
         self._at -= 1
         raise self._error()
 
-    def _path(self, first: str) -> "_Variable | Lambda":
-        field, path = self._resolve_first(first)
-        while self._take("/"):
-            name = self._next().text
-            if name in ("any", "all") and self._peek().text == "(":
-                return self._lambda(field, path, name)
-            child = next((child for child in field.fields if child.name == name), None)
-            if child is None or field.type != COMPLEX or (field.collection and path):
-                raise _unknown(name, field)
-            field, path = child, f"{path}/{name}" if path else name
-        return self._variable_at(field, path)
+    def _path(self, name: str) -> "_Variable | Lambda":
+        field, column = self._resolve(name)
+        if self._take("/"):
+            operation = self._next().text
+            if operation in ("any", "all") and self._peek().text == "(":
+                return self._lambda(field, operation)
+            raise _unknown(operation, field)
+        return self._variable_at(field, column)
 
-    def _variable_at(self, field: Field, path: str) -> _Variable:
-        ranged = self._variable is not None and field is self._variable[1]
-        if (field.collection and not ranged) or field.type == COMPLEX:
-            kind = f"Collection({field.type})" if field.collection else field.type
+    def _variable_at(self, field: Field, column: str) -> _Variable:
+        if field.collection and column:
             raise invalid_expression(
-                f"'{field.path}' is of type {kind}: filter it with any or all, or a sub-field."
+                f"'{field.name}' is of type Collection({field.type}): filter it with any or all."
             )
         if not field.filterable:
-            raise invalid_expression(f"The field '{field.path}' is not filterable.")
-        return _Variable(field, path)
+            raise invalid_expression(f"The field '{field.name}' is not filterable.")
+        return _Variable(field, column)
 
-    def _resolve_first(self, name: str) -> tuple[Field, str]:
+    def _resolve(self, name: str) -> tuple[Field, str]:
+        """The field, and its column in the frame at hand: that of a range variable has no name."""
         if self._variable is not None:
             variable, field = self._variable
             if name != variable:
@@ -190,48 +186,44 @@ class _Parser:
             raise _unknown(name, None)
         return top, name
 
-    def _lambda(self, field: Field, path: str, operation: str) -> Lambda:
-        ranged = self._variable is not None and field is self._variable[1]
-        if not field.collection or ranged or field.is_vector:
-            raise invalid_expression(f"any and all need a collection, and '{field.path}' is not one.")
-        if field.type != COMPLEX and not field.filterable:
-            raise invalid_expression(f"The field '{field.path}' is not filterable.")
+    def _lambda(self, field: Field, operation: str) -> Lambda:
+        if not field.collection or self._variable is not None or field.is_vector:
+            raise invalid_expression(f"any and all need a collection, and '{field.name}' is not one.")
+        if not field.filterable:
+            raise invalid_expression(f"The field '{field.name}' is not filterable.")
         self._expect("(")
         if operation == "any" and self._take(")"):
-            return Lambda(path, operation, None)
+            return Lambda(field.name, operation, None)
         variable = self._next()
         if variable.kind != "name" or variable.text in _WORDS or "." in variable.text:
             raise self._error("a range variable expected")
         self._expect(":")
-        outer, self._variable = self._variable, (variable.text, field)
+        self._variable = (variable.text, field)
         body = self._junction()
-        self._variable = outer
+        self._variable = None
         self._expect(")")
         if field.type == "Edm.String":
             check_string_lambda(body, operation, negated=False)
-        return Lambda(path, operation, body)
+        return Lambda(field.name, operation, body)
 
     # functions
 
     def _function(self) -> Filter:
         name = self._next().text
-        if name not in ("search.in", "search.ismatch"):
+        if name != "search.in":
             if name in _WORDS:
                 raise self._error()
-            raise unsupported(f"the function '{name}' in a filter (it has search.in and search.ismatch)")
+            raise unsupported(f"the function '{name}' in a filter (it has search.in)")
         self._expect("(")
-        return self._search_in() if name == "search.in" else self._is_match()
-
-    def _search_in(self) -> Filter:
         variable = self._operand()
         if not isinstance(variable, _Variable) or variable.field.type != "Edm.String":
             raise invalid_expression("The first argument of search.in must be a string field.")
-        values, delimiters = [*self._string_arguments(1, 2), " ,"][:2]
+        values, delimiters = [*self._string_arguments(), " ,"][:2]
         pattern = f"[{re.escape(delimiters)}]+" if delimiters else r"(?!)"
-        return In(variable.path, frozenset(value for value in re.split(pattern, values) if value))
+        return In(variable.column, frozenset(value for value in re.split(pattern, values) if value))
 
-    def _string_arguments(self, at_least: int, at_most: int) -> list[str]:
-        """What follows the first argument, up to the closing parenthesis."""
+    def _string_arguments(self) -> list[str]:
+        """What follows the first argument, one or two, up to the closing parenthesis."""
         arguments = []
         while self._take(","):
             argument = self._operand()
@@ -239,27 +231,11 @@ class _Parser:
                 raise self._error("a string expected")
             arguments.append(argument.value)
         self._expect(")")
-        if not at_least <= len(arguments) <= at_most:
+        if len(arguments) not in (1, 2):
             raise self._error("wrong number of arguments")
         return arguments
 
-    def _is_match(self) -> Filter:
-        if self._variable is not None:
-            raise invalid_expression("search.ismatch is not supported inside lambda expressions.")
-        self._tokens.insert(self._at, Token("mark", ",", self._peek().at))  # the first is like the others
-        arguments = self._string_arguments(1, 4)
-        text, fields, query_type, mode = [*arguments, *["", "", "simple", "any"][len(arguments) :]]
-        if query_type != "simple":
-            raise unsupported(f"queryType '{query_type:.50}' (it has 'simple')")
-        if mode not in ("any", "all"):
-            raise invalid_expression("The search mode of search.ismatch is 'any' or 'all'.")
-        names = tuple(name.strip() for name in fields.split(",") if name.strip())
-        for name in names:
-            if name not in self._schema.by_path or not self._schema.by_path[name].is_text:
-                raise invalid_expression(f"The field '{name:.200}' is not searchable.")
-        return Textual(text, names, mode == "all")
-
 
 def _unknown(name: str, parent: Field | None) -> SearchError:
-    of = f"search.{parent.path}" if parent else "search.document"
+    of = f"search.{parent.name}" if parent else "search.document"
     return invalid_expression(f"Could not find a property named '{name:.200}' on type '{of}'.")

@@ -17,7 +17,7 @@ def checked(field: Field, operation: str, constant: Constant) -> Any:
     if not fits:
         raise invalid_expression(
             "A binary operator with incompatible types was detected. Found operand types "
-            f"'{field.type}' (field '{field.path}') and '{constant.type}' for operator '{operation}'."
+            f"'{field.type}' (field '{field.name}') and '{constant.type}' for operator '{operation}'."
         )
     return constant.value
 

@@ -6,7 +6,6 @@ As in the real service, a comparison with a null is false, `ne` is the opposite 
 
 import operator
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,29 +13,27 @@ import numpy as np
 
 from localcloud.search.columns import Column, Frame, Mask
 
-Matches = Callable[["Textual"], Mask]  # answers search.ismatch for the frame at hand
-
 
 class Filter(Protocol):
-    def mask(self, frame: Frame, matches: Matches) -> Mask: ...
+    def mask(self, frame: Frame) -> Mask: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Boolean:
     value: bool
 
-    def mask(self, frame: Frame, matches: Matches) -> Mask:  # noqa: ARG002 - one signature for every node
+    def mask(self, frame: Frame) -> Mask:
         return np.full(frame.rows, self.value)
 
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    path: str
+    name: str
     operation: str
     value: Any
 
-    def mask(self, frame: Frame, matches: Matches) -> Mask:  # noqa: ARG002 - one signature for every node
-        column = frame.columns.get(self.path)
+    def mask(self, frame: Frame) -> Mask:
+        column = frame.columns.get(self.name)
         if self.operation == "ne":
             return ~self._compared(column, frame.rows, "eq")
         return self._compared(column, frame.rows, self.operation)
@@ -72,11 +69,11 @@ def _compare_texts(column: Column, operation: str, value: str) -> Mask:
 class In:
     """search.in: one of many texts."""
 
-    path: str
+    name: str
     values: frozenset[str]
 
-    def mask(self, frame: Frame, matches: Matches) -> Mask:  # noqa: ARG002 - one signature for every node
-        column = frame.columns.get(self.path)
+    def mask(self, frame: Frame) -> Mask:
+        column = frame.columns.get(self.name)
         if column is None or column.texts is None:
             return np.zeros(frame.rows, dtype=np.bool_)
         wanted = np.zeros(len(column.texts) + 1, dtype=np.bool_)  # the last is for nulls
@@ -89,23 +86,11 @@ class In:
 
 
 @dataclass(frozen=True, slots=True)
-class Textual:
-    """search.ismatch: a full-text query as a condition."""
-
-    text: str
-    fields: tuple[str, ...]
-    match_all: bool
-
-    def mask(self, frame: Frame, matches: Matches) -> Mask:  # noqa: ARG002 - one signature for every node
-        return matches(self)
-
-
-@dataclass(frozen=True, slots=True)
 class Not:
     operand: Filter
 
-    def mask(self, frame: Frame, matches: Matches) -> Mask:
-        return ~self.operand.mask(frame, matches)
+    def mask(self, frame: Frame) -> Mask:
+        return ~self.operand.mask(frame)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +100,11 @@ class Junction:
     operation: str
     operands: tuple[Filter, ...]
 
-    def mask(self, frame: Frame, matches: Matches) -> Mask:
+    def mask(self, frame: Frame) -> Mask:
         combine = np.logical_and if self.operation == "and" else np.logical_or
-        result = self.operands[0].mask(frame, matches)
+        result = self.operands[0].mask(frame)
         for operand in self.operands[1:]:
-            result = combine(result, operand.mask(frame, matches))
+            result = combine(result, operand.mask(frame))
         return result
 
 
@@ -127,17 +112,17 @@ class Junction:
 class Lambda:
     """any or all over the elements of a collection; any without a body asks whether there are elements."""
 
-    path: str
+    name: str
     operation: str
     body: Filter | None
 
-    def mask(self, frame: Frame, matches: Matches) -> Mask:
-        nested = frame.nested.get(self.path)
+    def mask(self, frame: Frame) -> Mask:
+        nested = frame.nested.get(self.name)
         if nested is None:
             return np.full(frame.rows, self.operation == "all")
         if self.body is None:
             return nested.counts > 0
-        kept = self.body.mask(nested.frame, matches)
+        kept = self.body.mask(Frame(len(nested.elements.data), {"": nested.elements}, {}))
         sought = kept if self.operation == "any" else ~kept
         found = np.zeros(frame.rows, dtype=np.bool_)
         found[nested.parents()[sought]] = True

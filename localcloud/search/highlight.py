@@ -22,23 +22,15 @@ def highlights(
 ) -> dict[str, list[str]]:
     """The fragments of each field asked for, where there are any."""
     result = {}
-    for path, most in wanted.items():
-        matchers = [leaf for leaf in leaves(query) if leaf.field == path]
-        analyzer = ANALYZERS[fields[path].index_analyzer]
+    for name, most in wanted.items():
+        matchers = [leaf for leaf in leaves(query) if leaf.field == name]
+        analyzer = ANALYZERS[fields[name].analyzer]
         fragments: list[str] = []
-        for text in texts_of(document, path) if matchers else ():
+        for text in texts_of(document, name) if matchers else ():
             fragments += _fragments(text, analyzer, matchers, tags)
         if fragments[:most]:
-            result[path] = fragments[:most]
+            result[name] = fragments[:most]
     return result
-
-
-def highlight_text(
-    text: str, analyzer: Analyzer, matchers: list[TermMatch | PrefixMatch], tags: tuple[str, str]
-) -> str | None:
-    """The whole text with its matches marked; None where nothing matches."""
-    marked = _matching(analyzer.tokens(text), matchers)
-    return _mark(text, 0, len(text), marked, tags) if marked else None
 
 
 def _fragments(

@@ -83,7 +83,7 @@ class Index:
         self._check_dropped()
         keys = list(dict.fromkeys(action.key for action in actions if action.error is None))
         current = self.store.current_rowids(self.number, keys)
-        outcomes, final = plan(actions, current, self.schema, self._read_current)
+        outcomes, final = plan(actions, current, self._read_current)
         added = {key: document for key, document in final.items() if document is not None}
         removed = [current[key] for key in final if key in current]
         if added or removed:

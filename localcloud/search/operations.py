@@ -3,35 +3,25 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
 
 import orjson
 
 from localcloud.httpd import Request
-from localcloud.search.analysis import ANALYZERS
 from localcloud.search.catalog import Catalog, Conditions
 from localcloud.search.documents import Action, Outcome, parse_batch
 from localcloud.search.errors import DocumentError, SearchError, bad_request, unsupported
 from localcloud.search.index import Index
-from localcloud.search.projection import project
 from localcloud.search.request import parse_search, select_of
 from localcloud.search.searching import run_search
-from localcloud.search.suggesting import autocomplete, suggest
+from localcloud.search.values import project
 
 MAX_PARAMETERS = 200
 MAX_BODY = 16 * 1024 * 1024
 _ROUTE = re.compile(r"/(\w+)(?:\('((?:[^']|'')*)'\)|/([^/()']+))?(/.*)?")
+_REFUSED = re.compile(r"(suggest|autocomplete|analyze)$")
 _LOOKUP = re.compile(r"/docs(?:\('((?:[^']|'')*)'\)|/([^/()'$]+))")
-_QUERY_NAMES = {"facet": "facets", "$count": "count", "$top": "top", "$skip": "skip"}
-_LIMITS = {
-    "maxFieldsPerIndex": 3000,
-    "maxFieldNestingDepthPerIndex": 10,
-    "maxComplexCollectionFieldsPerIndex": 40,
-    "maxComplexObjectsInCollectionsPerDocument": 3000,
-}
-_NUMBERS = frozenset({"top", "skip", "minimumCoverage"})
 
 
 @dataclass(slots=True)
@@ -116,8 +106,7 @@ def _deleted(delete: Callable[[str, Conditions], None], call: Call) -> Answer:
 
 
 def _put_index(call: Call) -> Answer:
-    downtime = call.parameters().get("allowIndexDowntime", [""])[-1].lower() == "true"
-    index, created = call.catalog.put_index(call.name, call.json(), call.conditions(), downtime=downtime)
+    index, created = call.catalog.put_index(call.name, call.json(), call.conditions())
     return _resource(201 if created else 200, _index_body(index))
 
 
@@ -133,32 +122,6 @@ def _index_statistics(call: Call) -> Answer:
     view = call.catalog.index(call.name).view()
     size, vectors = view.storage_size()
     return Answer(200, {"documentCount": view.count, "storageSize": size, "vectorIndexSize": vectors})
-
-
-def _analyze(call: Call) -> Answer:
-    call.catalog.index(call.name)
-    body = call.json()
-    for name in ("tokenizer", "tokenFilters", "charFilters", "normalizer"):
-        if body.get(name):
-            raise unsupported(f"'{name}' in analyze (it takes an analyzer)")
-    text, analyzer = body.get("text"), body.get("analyzer")
-    if not isinstance(text, str) or not isinstance(analyzer, str):
-        raise bad_request("analyze needs a 'text' and an 'analyzer'.")
-    if analyzer not in ANALYZERS:
-        raise unsupported(f"the analyzer '{analyzer:.200}' (it has {', '.join(sorted(ANALYZERS))})")
-    tokens = [
-        {"token": token.term, "startOffset": token.start, "endOffset": token.end, "position": token.position}
-        for token in ANALYZERS[analyzer].tokens(text)
-    ]
-    return Answer(200, {"tokens": tokens})
-
-
-def _service_statistics(call: Call) -> Answer:
-    used = call.catalog.counts()
-    for absent in ("indexersCount", "dataSourcesCount", "synonymMaps", "skillsetCount"):
-        used[absent] = 0
-    counters = {name: {"usage": usage, "quota": None} for name, usage in used.items()}
-    return Answer(200, {"counters": counters, "limits": _LIMITS})
 
 
 # aliases
@@ -200,36 +163,13 @@ def _count(call: Call) -> Answer:
 def _search(call: Call) -> Answer:
     index = call.catalog.resolve(call.name)
     schema = index.schema  # an update may replace it meanwhile
-    sent = _body_or_query(call)
+    sent = call.json()
     body = run_search(parse_search(sent, schema), index.view(), schema, index.documents)
     following = body.get("@search.nextPageParameters")
     if following is not None:
         body["@search.nextPageParameters"] = sent | following
         body["@odata.nextLink"] = _location(call, f"/indexes('{call.name}')/docs/search.post.search")
     return Answer(200, body)
-
-
-def _complete(complete: Callable[..., dict[str, Any]], call: Call) -> Answer:
-    index = call.catalog.resolve(call.name)
-    return Answer(200, complete(_body_or_query(call), index.view(), index.schema, index.documents))
-
-
-def _body_or_query(call: Call) -> dict[str, Any]:
-    """A search can be a GET, with its parameters in the address."""
-    if call.request.method == "POST":
-        return call.json()
-    body: dict[str, Any] = {}
-    for sent, values in call.parameters().items():
-        name = _QUERY_NAMES.get(sent, sent.removeprefix("$"))
-        if name == "api-version":
-            continue
-        value: Any = values if name == "facets" else values[-1]
-        if name in _NUMBERS and values[-1].isascii() and values[-1].isdigit():
-            value = int(values[-1][:10])
-        elif name in ("count", "fuzzy"):
-            value = {"true": True, "false": False}.get(values[-1], values[-1])
-        body[name] = value
-    return body
 
 
 # routes
@@ -244,7 +184,6 @@ _COLLECTIONS = {
     ("aliases", "GET"): Operation(
         "aliases.list", "inline", lambda call: Answer(200, {"value": call.catalog.aliases()})
     ),
-    ("servicestats", "GET"): Operation("service.stats", "inline", _service_statistics),
 }
 _RESOURCES = {
     ("indexes", "PUT"): Operation("indexes.createOrUpdate", "writer", _put_index),
@@ -263,33 +202,22 @@ _RESOURCES = {
     ),
 }
 _STATISTICS = Operation("indexes.stats", "inline", _index_statistics)
-_ANALYSIS = Operation("indexes.analyze", "reader", _analyze)
 _WRITE = Operation("docs.index", "writer", _index_documents)
 _READ = Operation("docs.lookup", "inline", _lookup, open=True)
 _COUNT = Operation("docs.count", "inline", _count, open=True)
 _SEARCH = Operation("docs.search", "reader", _search, open=True)
-_SUGGEST = Operation("docs.suggest", "reader", partial(_complete, suggest), open=True)
-_COMPLETE = Operation("docs.autocomplete", "reader", partial(_complete, autocomplete), open=True)
 _UNDER_INDEX = {
     ("GET", "/search.stats"): _STATISTICS,
     ("GET", "/stats"): _STATISTICS,
-    ("POST", "/search.analyze"): _ANALYSIS,
-    ("POST", "/analyze"): _ANALYSIS,
     ("POST", "/docs/search.index"): _WRITE,
     ("POST", "/docs/index"): _WRITE,
     ("GET", "/docs/$count"): _COUNT,
-    ("GET", "/docs"): _SEARCH,
     ("POST", "/docs/search.post.search"): _SEARCH,
     ("POST", "/docs/search"): _SEARCH,
-    ("GET", "/docs/search.suggest"): _SUGGEST,
-    ("POST", "/docs/search.post.suggest"): _SUGGEST,
-    ("POST", "/docs/suggest"): _SUGGEST,
-    ("GET", "/docs/search.autocomplete"): _COMPLETE,
-    ("POST", "/docs/search.post.autocomplete"): _COMPLETE,
-    ("POST", "/docs/autocomplete"): _COMPLETE,
 }
 _ELSEWHERE = frozenset(
     {"indexers", "datasources", "skillsets", "synonymmaps", "knowledgebases", "knowledgesources", "agents"}
+    | {"servicestats"}
 )
 
 
@@ -303,6 +231,8 @@ def find_operation(request: Request) -> tuple[Operation, str, str]:
     name = match[2].replace("''", "'") if match[2] is not None else match[3]
     if kind in _ELSEWHERE:
         raise unsupported(f"{kind}: only indexes, their documents, and aliases")
+    if refused := _REFUSED.search(rest):
+        raise unsupported(refused[1])
     found = _find(request.method, kind, name, rest)
     key = ""
     if found is None and kind == "indexes" and name and (lookup := _LOOKUP.fullmatch(rest)):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from localcloud.search.errors import bad_request, invalid_expression, shown, unsupported
 from localcloud.search.facets import Facet, parse_facet
-from localcloud.search.fields import COMPLEX, Field
+from localcloud.search.fields import Field
 from localcloud.search.filter_parser import parse_filter
 from localcloud.search.filters import Filter
 from localcloud.search.schema import Schema
@@ -26,7 +26,7 @@ SCORE = "search.score()"
 _KNOWN = frozenset(
     {"search", "filter", "orderby", "select", "searchFields", "highlight", "highlightPreTag"}
     | {"highlightPostTag", "facets", "count", "top", "skip", "queryType", "searchMode", "vectorQueries"}
-    | {"vectorFilterMode", "minimumCoverage", "sessionId", "scoringStatistics"}
+    | {"vectorFilterMode"}
 )
 _REFUSED = {
     "scoringProfile": "scoring profiles",
@@ -43,6 +43,9 @@ _REFUSED = {
     "queryLanguage": "spell correction",
     "hybridSearch": "tuning of hybrid search",
     "debug": "query debugging",
+    "minimumCoverage": "a minimum coverage",
+    "sessionId": "sticky sessions",
+    "scoringStatistics": "scoring statistics",
 }
 _FILTER_MODES = ("preFilter", "postFilter", "strictPostFilter")
 _VECTOR_KNOWN = frozenset({"kind", "vector", "k", "fields", "exhaustive", "weight", "oversampling"})
@@ -74,7 +77,6 @@ class SearchQuery:
     top: int | None
     skip: int
     count: bool
-    coverage: bool
     facets: list[Facet] = field(default_factory=list)
     highlight: dict[str, int] = field(default_factory=dict)
     tags: tuple[str, str] = ("<em>", "</em>")
@@ -83,44 +85,41 @@ class SearchQuery:
 
 
 def parse_search(body: dict[str, Any], schema: Schema) -> SearchQuery:
-    check_names(body, _KNOWN, _REFUSED)
+    _check_names(body)
     query_type = _choice(body, "queryType", ("simple", "full", "semantic"), "simple")
     if query_type != "simple":
         raise unsupported(f"queryType '{query_type}' (it has 'simple')")
-    text_of(body, "sessionId")
-    _choice(body, "scoringStatistics", ("local", "global"), "local")
     vectors = [] if body.get("vectorQueries") is None else body["vectorQueries"]
     if not isinstance(vectors, list) or len(vectors) > MAX_VECTOR_QUERIES:
         raise bad_request(f"'vectorQueries' must be an array of at most {MAX_VECTOR_QUERIES} queries.")
     return SearchQuery(
-        text=text_of(body, "search"),
+        text=_text_of(body, "search"),
         match_all=_choice(body, "searchMode", ("any", "all"), "any") == "all",
-        fields=search_fields(body, schema),
-        filter=filter_of(body, schema),
-        order_by=order_by(body, schema),
+        fields=_search_fields(body, schema),
+        filter=_filter_of(body, schema),
+        order_by=_order_by(body, schema),
         select=select_of(body, schema),
-        top=whole_number(body, "top", 0, 2**31 - 1),
-        skip=whole_number(body, "skip", 0, MAX_SKIP) or 0,
+        top=_whole_number(body, "top", 0, 2**31 - 1),
+        skip=_whole_number(body, "skip", 0, MAX_SKIP) or 0,
         count=_flag(body, "count"),
-        coverage=coverage_asked(body),
-        facets=[parse_facet(item, schema) for item in string_list(body, "facets", separator=None)],
+        facets=[parse_facet(item, schema) for item in _string_list(body, "facets", separator=None)],
         highlight=_highlight(body, schema),
-        tags=highlight_tags(body),
+        tags=_highlight_tags(body),
         vectors=[_vector_query(item, schema) for item in vectors],
         post_filter=_choice(body, "vectorFilterMode", _FILTER_MODES, "preFilter") != "preFilter",
     )
 
 
-def check_names(body: dict[str, Any], known: frozenset[str], refused: dict[str, str]) -> None:
+def _check_names(body: dict[str, Any]) -> None:
     for name, value in body.items():
-        if name in refused:
+        if name in _REFUSED:
             if value not in (None, [], "", "disabled", "none"):
-                raise unsupported(refused[name])
-        elif name not in known:
+                raise unsupported(_REFUSED[name])
+        elif name not in _KNOWN:
             raise bad_request(f"The parameter '{name:.200}' is not a search parameter.")
 
 
-def text_of(body: dict[str, Any], name: str) -> str:
+def _text_of(body: dict[str, Any], name: str) -> str:
     value = body.get(name)
     if value is None:
         return ""
@@ -129,22 +128,13 @@ def text_of(body: dict[str, Any], name: str) -> str:
     return value
 
 
-def whole_number(body: dict[str, Any], name: str, low: int, high: int) -> int | None:
+def _whole_number(body: dict[str, Any], name: str, low: int, high: int) -> int | None:
     value = body.get(name)
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise bad_request(f"'{name}' must be a whole number from {low} to {high}; got {shown(value)}.")
     return value
-
-
-def coverage_asked(body: dict[str, Any]) -> bool:
-    value = body.get("minimumCoverage")
-    if value is None:
-        return False
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 100:  # noqa: PLR2004 - percent
-        raise bad_request("'minimumCoverage' must be a number from 0 to 100.")
-    return True
 
 
 def _flag(body: dict[str, Any], name: str) -> bool:
@@ -163,7 +153,7 @@ def _choice(body: dict[str, Any], name: str, choices: tuple[str, ...], default: 
     return str(value)
 
 
-def string_list(body: dict[str, Any], name: str, *, separator: str | None = ",") -> list[str]:
+def _string_list(body: dict[str, Any], name: str, *, separator: str | None = ",") -> list[str]:
     """A list, sent as an array or as one string with commas."""
     value = body.get(name)
     if isinstance(value, str):
@@ -176,22 +166,22 @@ def string_list(body: dict[str, Any], name: str, *, separator: str | None = ",")
     return [part.strip() for part in parts if part.strip()]
 
 
-def filter_of(body: dict[str, Any], schema: Schema) -> Filter | None:
-    text = text_of(body, "filter")
+def _filter_of(body: dict[str, Any], schema: Schema) -> Filter | None:
+    text = _text_of(body, "filter")
     return parse_filter(text, schema) if text.strip() else None
 
 
-def search_fields(body: dict[str, Any], schema: Schema, name: str = "searchFields") -> list[Field]:
-    names = string_list(body, name)
+def _search_fields(body: dict[str, Any], schema: Schema) -> list[Field]:
+    names = _string_list(body, "searchFields")
     for path in names:
-        _known(path, schema, name)
-        if not schema.by_path[path].is_text:
-            raise bad_request(f"The field '{path}' in '{name}' is not searchable.")
-    return [schema.by_path[path] for path in dict.fromkeys(names)] if names else schema.text_fields
+        _known(path, schema, "searchFields")
+        if not schema.by_name[path].is_text:
+            raise bad_request(f"The field '{path}' in 'searchFields' is not searchable.")
+    return [schema.by_name[path] for path in dict.fromkeys(names)] if names else schema.text_fields
 
 
 def _known(path: str, schema: Schema, parameter: str) -> Field:
-    found = schema.by_path.get(path)
+    found = schema.by_name.get(path)
     if found is None:
         raise invalid_expression(
             f"Could not find a property named '{path:.200}' on type 'search.document'.", f"${parameter}"
@@ -200,7 +190,7 @@ def _known(path: str, schema: Schema, parameter: str) -> Field:
 
 
 def select_of(body: dict[str, Any], schema: Schema) -> list[str]:
-    names = string_list(body, "select")
+    names = _string_list(body, "select")
     if "*" in names:
         return []
     for path in names:
@@ -210,8 +200,8 @@ def select_of(body: dict[str, Any], schema: Schema) -> list[str]:
     return names
 
 
-def order_by(body: dict[str, Any], schema: Schema) -> list[OrderBy]:
-    clauses = string_list(body, "orderby")
+def _order_by(body: dict[str, Any], schema: Schema) -> list[OrderBy]:
+    clauses = _string_list(body, "orderby")
     if len(clauses) > MAX_ORDER_BY:
         raise bad_request(f"'orderby' may have at most {MAX_ORDER_BY} clauses.")
     return [_order_clause(clause, schema) for clause in clauses]
@@ -225,14 +215,14 @@ def _order_clause(clause: str, schema: Schema) -> OrderBy:
         raise unsupported("geography")
     if path != SCORE:
         ordered = _known(path, schema, "orderby")
-        if not ordered.sortable or ordered.type == COMPLEX:
+        if not ordered.sortable:
             raise invalid_expression(f"The field '{path}' is not sortable.", "$orderby")
     return OrderBy(path, direction == ["desc"])
 
 
 def _highlight(body: dict[str, Any], schema: Schema) -> dict[str, int]:
     result = {}
-    for item in string_list(body, "highlight"):
+    for item in _string_list(body, "highlight"):
         match = _HIGHLIGHT.fullmatch(item)
         path, most = (match[1], match[2]) if match else (item, None)
         if not _known(path, schema, "highlight").is_text:
@@ -241,11 +231,11 @@ def _highlight(body: dict[str, Any], schema: Schema) -> dict[str, int]:
     return result
 
 
-def highlight_tags(body: dict[str, Any]) -> tuple[str, str]:
+def _highlight_tags(body: dict[str, Any]) -> tuple[str, str]:
     pre, post = body.get("highlightPreTag"), body.get("highlightPostTag")
     if (pre is None) != (post is None):
         raise bad_request("'highlightPreTag' and 'highlightPostTag' must be set together.")
-    return text_of(body, "highlightPreTag") or "<em>", text_of(body, "highlightPostTag") or "</em>"
+    return _text_of(body, "highlightPreTag") or "<em>", _text_of(body, "highlightPostTag") or "</em>"
 
 
 # vector queries
@@ -257,7 +247,7 @@ def _vector_query(item: Any, schema: Schema) -> VectorQuery:
     if item.get("kind") != "vector":
         raise unsupported(f"vector queries of the kind {shown(item.get('kind'))} (it has 'vector')")
     _check_vector_names(item)
-    fields = tuple(_vector_field(path, schema) for path in string_list(item, "fields"))
+    fields = tuple(_vector_field(path, schema) for path in _string_list(item, "fields"))
     if not fields:
         raise bad_request("A vector query must name at least one vector field in 'fields'.")
     vector = _query_vector(item.get("vector"))
@@ -269,7 +259,7 @@ def _vector_query(item: Any, schema: Schema) -> VectorQuery:
         isinstance(weight, bool) or not isinstance(weight, int | float) or weight <= 0
     ):
         raise bad_request("'weight' of a vector query must be a positive number.")
-    k = whole_number(item, "k", 1, MAX_K)
+    k = _whole_number(item, "k", 1, MAX_K)
     _flag(item, "exhaustive")
     return VectorQuery(fields, vector, PAGE if k is None else k, 1.0 if weight is None else float(weight))
 

@@ -15,10 +15,10 @@ from localcloud.search.analysis import ANALYZERS
 from localcloud.search.columns import Mask
 from localcloud.search.fields import Field
 from localcloud.search.query_syntax import Everything, Group, Negation, Node, Text
-from localcloud.search.schema import Schema
 from localcloud.search.view import Part, View
 
 Scores = NDArray[np.float64]
+K1, B = 1.2, 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +80,16 @@ def _combined(operation: str, operands: list[Compiled]) -> Compiled | None:
 
 
 def _leaf(node: Text, field: Field, *, match_all: bool) -> Compiled | None:
-    analyzer = ANALYZERS[field.search_analyzer]
+    analyzer = ANALYZERS[field.analyzer]
     if node.kind == "prefix":
-        return PrefixMatch(field.path, analyzer.normalise(node.text))
+        return PrefixMatch(field.name, node.text.lower())  # a prefix is not analysed
     terms = [(position, term) for position, term in enumerate(analyzer.terms(node.text)) if term]
     if not terms:
         return None
     if node.kind == "phrase":
         first = terms[0][0]
-        return TermMatch(field.path, tuple((position - first, term) for position, term in terms))
-    of_terms: list[Compiled] = [TermMatch(field.path, ((0, term),)) for _, term in terms]
+        return TermMatch(field.name, tuple((position - first, term) for position, term in terms))
+    of_terms: list[Compiled] = [TermMatch(field.name, ((0, term),)) for _, term in terms]
     return _combined("and" if match_all else "or", of_terms)
 
 
@@ -105,9 +105,8 @@ def leaves(query: Compiled | None) -> Iterator[TermMatch | PrefixMatch]:
 class Scorer:
     """Evaluates compiled queries over one view; its statistics are those of all live documents."""
 
-    def __init__(self, view: View, schema: Schema) -> None:
+    def __init__(self, view: View) -> None:
         self._view = view
-        self._k1, self._b = schema.k1, schema.b
         self._totals: dict[str, tuple[int, int]] = {}
         self._idf: dict[TermMatch, float] = {}
 
@@ -153,7 +152,7 @@ class Scorer:
             rows, frequencies = _occurrences(query, part)
             documents, terms = self._field_totals(query.field)
             average = terms / documents if documents else 1.0
-            norms = self._k1 * (1 - self._b + self._b * postings.lengths[rows] / average)
+            norms = K1 * (1 - B + B * postings.lengths[rows] / average)
             scores[rows] = self._inverse_frequency(query) * frequencies / (frequencies + norms)
             mask[rows] = True
         return mask, scores

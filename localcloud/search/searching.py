@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 from localcloud.search.columns import Mask, Rows
 from localcloud.search.errors import bad_request
 from localcloud.search.facets import count_facet
-from localcloud.search.fields import Field
-from localcloud.search.filters import Filter, Textual
+from localcloud.search.filters import Filter
 from localcloud.search.highlight import highlights
-from localcloud.search.projection import project
 from localcloud.search.query_syntax import parse_simple
 from localcloud.search.request import MAX_PAGE, PAGE, SCORE, OrderBy, SearchQuery
 from localcloud.search.schema import Schema
 from localcloud.search.scoring import Combined, Compiled, Scorer, compile_query, count_terms
+from localcloud.search.values import project
 from localcloud.search.vectors import nearest, reciprocal_rank_fusion
 from localcloud.search.view import View
 
@@ -40,20 +39,18 @@ class _Hits:
 
 def run_search(query: SearchQuery, view: View, schema: Schema, fetch: Fetch) -> dict[str, Any]:
     compiled = _compiled(query)
-    kept = filter_masks(query.filter, view, schema)
+    kept = filter_masks(query.filter, view)
     if query.vectors:
-        hits = _vector_hits(query, compiled, view, schema, kept)
+        hits = _vector_hits(query, compiled, view, kept)
     else:
-        hits = _Hits(*_matched(compiled, view, schema, kept), ranked=compiled is None)
+        hits = _Hits(*_matched(compiled, view, kept), ranked=compiled is None)
     page, more = _page(query, len(hits.rows))
     rows, scores = in_order(hits.rows, hits.scores, query.order_by, view, page.stop, ranked=hits.ranked)
     body: dict[str, Any] = {}
     if query.count:
         body["@odata.count"] = sum(int(np.count_nonzero(mask)) for mask in hits.masks)
-    if query.coverage:
-        body["@search.coverage"] = 100.0
     if query.facets:
-        body["@search.facets"] = {facet.path: count_facet(facet, view, hits.masks) for facet in query.facets}
+        body["@search.facets"] = {facet.name: count_facet(facet, view, hits.masks) for facet in query.facets}
     if more:
         body["@search.nextPageParameters"] = more
     documents = fetch(view.rowids(rows[page]))
@@ -69,12 +66,9 @@ def _compiled(query: SearchQuery) -> Compiled | None:
     """None where the text asks for everything, or where there is none."""
     if query.text.strip() in ("", "*"):
         return None
-    return compile_text(query.text, query.fields, match_all=query.match_all)
-
-
-def compile_text(text: str, fields: list[Field], *, match_all: bool) -> Compiled:
-    compiled = compile_query(parse_simple(text, match_all=match_all), fields, match_all=match_all)
-    if count_terms(compiled) > MAX_TERMS * max(len(fields), 1):
+    parsed = parse_simple(query.text, match_all=query.match_all)
+    compiled = compile_query(parsed, query.fields, match_all=query.match_all)
+    if count_terms(compiled) > MAX_TERMS * max(len(query.fields), 1):
         raise bad_request(f"The query has more than {MAX_TERMS} terms.")
     # A query of nothing but stop words asks for terms that no document has.
     return compiled or _NOTHING
@@ -85,39 +79,29 @@ def _shown(
 ) -> dict[str, Any]:
     result: dict[str, Any] = {"@search.score": score}
     if query.highlight and compiled is not None:
-        found = highlights(document, compiled, query.highlight, schema.by_path, query.tags)
+        found = highlights(document, compiled, query.highlight, schema.by_name, query.tags)
         if found:
             result["@search.highlights"] = found
     return result | project(document, schema, query.select)
 
 
-def filter_masks(condition: Filter | None, view: View, schema: Schema) -> list[Mask]:
+def filter_masks(condition: Filter | None, view: View) -> list[Mask]:
     """The live rows that a filter keeps, one mask a part."""
     if condition is None:
         return [part.live for part in view.parts]
-    scorer = Scorer(view, schema)
-    masks = []
-    for part in view.parts:
-
-        def matches(textual: Textual, part: Any = part) -> Mask:
-            fields = [schema.by_path[path] for path in textual.fields] or schema.text_fields
-            compiled = compile_text(textual.text, fields, match_all=textual.match_all)
-            return scorer.evaluate(compiled, part)[0]
-
-        masks.append(part.live & condition.mask(part.segment.frame, matches))
-    return masks
+    return [part.live & condition.mask(part.segment.frame) for part in view.parts]
 
 
 # matching and ranking
 
 
 def _matched(
-    compiled: Compiled | None, view: View, schema: Schema, masks: list[Mask]
+    compiled: Compiled | None, view: View, masks: list[Mask]
 ) -> tuple[Rows, NDArray[np.float64], list[Mask]]:
     if compiled is None:
         rows = _rows(view, masks)
         return rows, np.ones(len(rows)), masks
-    scorer = Scorer(view, schema)
+    scorer = Scorer(view)
     matched, scores = [], [np.empty(0)]
     for part, mask in zip(view.parts, masks, strict=True):
         found, part_scores = scorer.evaluate(compiled, part)
@@ -132,9 +116,7 @@ def _rows(view: View, masks: list[Mask]) -> Rows:
     return np.concatenate([np.empty(0, dtype=np.int64), *found])
 
 
-def _vector_hits(
-    query: SearchQuery, compiled: Compiled | None, view: View, schema: Schema, kept: list[Mask]
-) -> _Hits:
+def _vector_hits(query: SearchQuery, compiled: Compiled | None, view: View, kept: list[Mask]) -> _Hits:
     searched = [part.live for part in view.parts] if query.post_filter else kept
     arms: list[tuple[Rows, float]] = []
     matched = [np.zeros_like(mask) for mask in kept]
@@ -147,7 +129,7 @@ def _vector_hits(
             scores = scores[inside]
             _mark(matched, rows[inside], view)
     if query.text.strip():
-        text_rows, text_scores, text_masks = _matched(compiled, view, schema, kept)
+        text_rows, text_scores, text_masks = _matched(compiled, view, kept)
         best, _ = in_order(text_rows, text_scores, [], view, TEXT_RECALL, ranked=compiled is None)
         arms.append((best[:TEXT_RECALL], 1.0))
         matched = [mask | more for mask, more in zip(matched, text_masks, strict=True)]

@@ -1,7 +1,6 @@
 """A segment: documents in the form that searches read. It never changes: deletes are a mask beside it."""
 
 from bisect import bisect_left
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any
@@ -9,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localcloud.search.analysis import ANALYZERS, DEFAULT_ANALYZER
+from localcloud.search.analysis import ANALYZERS
 from localcloud.search.columns import Frame, Mask, Rows
-from localcloud.search.fields import Field
 from localcloud.search.postings import Postings
 from localcloud.search.schema import Schema
 
@@ -65,9 +63,9 @@ class Segment:
         keys = [document[schema.key.name] for document in documents]
         order = sorted(range(len(keys)), key=keys.__getitem__)
         postings = {}
-        for name, field, analyzer in _text_indexes(schema):
-            texts = [texts_of(document, field.path) for document in documents]
-            postings[name] = Postings.build(ANALYZERS[analyzer], texts)
+        for field in schema.text_fields:
+            texts = [texts_of(document, field.name) for document in documents]
+            postings[field.name] = Postings.build(ANALYZERS[field.analyzer], texts)
         return cls(
             np.array(rowids, dtype=np.int64),
             [keys[row] for row in order],
@@ -134,24 +132,9 @@ def _merged_keys(parts: list[tuple[Segment, Rows]]) -> tuple[list[str], NDArray[
     return [keys[at] for at in order], np.concatenate(rows)[order]
 
 
-def suggest_name(path: str) -> str:
-    """The name of the postings that suggestions read: never stemmed."""
-    return f"suggest:{path}"
-
-
-def _text_indexes(schema: Schema) -> Iterator[tuple[str, Field, str]]:
-    for field in schema.text_fields:
-        yield field.path, field, field.index_analyzer
-    for sources in schema.suggesters.values():
-        for path in sources:
-            yield suggest_name(path), schema.by_path[path], DEFAULT_ANALYZER
-
-
-def texts_of(document: dict[str, Any], path: str) -> list[str]:
-    """Every text at a path, whatever collections lie on the way."""
-    name, _, rest = path.partition("/")
+def texts_of(document: dict[str, Any], name: str) -> list[str]:
+    """The texts of a field: one, several of a collection, or none."""
     value = document.get(name)
     if value is None:
         return []
-    values = value if isinstance(value, list) else [value]
-    return [text for item in values for text in texts_of(item, rest)] if rest else values
+    return value if isinstance(value, list) else [value]

@@ -18,7 +18,7 @@ from localcloud.search.columns import Column, Frame, Nested
 from localcloud.search.postings import Postings
 from localcloud.search.segment import Segment, Vectors
 
-MAGIC = b"RCSEG001"
+MAGIC = b"RCSEG002"
 _ALIGNMENT = 64
 _CLASSES: dict[str, Any] = {cls.__name__: cls for cls in (Column, Frame, Nested, Postings, Segment, Vectors)}
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localcloud.search.errors import DocumentError, SearchError, bad_request, shown
-from localcloud.search.fields import COMPLEX, Field
+from localcloud.search.fields import Field
 from localcloud.search.schema import Schema
 
 _KEY = re.compile(r"[A-Za-z0-9_\-=]{1,1024}")
@@ -22,7 +22,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST, _LATEST = -62_135_596_800_000, 253_402_300_799_999  # the years 1 to 9999
 _RANGES = {"Edm.Int32": 2**31, "Edm.Int64": 2**63}
 _SPECIAL_DOUBLES = {"INF": math.inf, "-INF": -math.inf, "NaN": math.nan}
-MAX_COMPLEX_ELEMENTS = 3000
 MAX_TERM_BYTES = 32766
 
 
@@ -62,18 +61,14 @@ def key_problem(key: Any) -> str | None:
 
 def normalise_document(schema: Schema, document: dict[str, Any]) -> dict[str, Any]:
     """The document with every value in the form that is stored; what the index does not know is refused."""
-    return _object(document, schema.by_name, "")
-
-
-def _object(value: dict[str, Any], fields: dict[str, Field], path: str) -> dict[str, Any]:
     result = {}
-    for name, item in value.items():
-        field = fields.get(name)
+    for name, item in document.items():
+        field = schema.by_name.get(name)
         if field is None:
             if name.startswith("@"):  # an annotation, such as @search.score of a document that is sent back
                 continue
             raise bad_request(
-                f"The property '{name:.200}' does not exist on type 'search.{path or 'documentFields'}'. "
+                f"The property '{name:.200}' does not exist on type 'search.documentFields'. "
                 "Make sure to only use property names that are defined by the type."
             )
         result[name] = _value(field, item)
@@ -89,12 +84,23 @@ def _value(field: Field, value: Any) -> Any:
         raise _mismatch(field, value, "an array")
     if field.is_vector:
         return _vector(field, value)
-    if field.type == COMPLEX and len(value) > MAX_COMPLEX_ELEMENTS:
-        raise bad_request(f"Field '{field.path}' may have at most {MAX_COMPLEX_ELEMENTS} elements.")
     if any(item is None for item in value):
-        raise bad_request(f"The collection '{field.path}' cannot hold a null.")
+        raise bad_request(f"The collection '{field.name}' cannot hold a null.")
     read = _READ[field.type]
     return [read(field, item) for item in value]
+
+
+def project(document: dict[str, Any], schema: Schema, select: list[str]) -> dict[str, Any]:
+    """A document as it is shown: the selected fields (all, where none is), those never set filled in."""
+    return {
+        field.name: _shown(document.get(field.name), field)
+        for field in schema.fields
+        if field.retrievable and (not select or field.name in select)
+    }
+
+
+def _shown(value: Any, field: Field) -> Any:
+    return [] if value is None and field.collection and not field.is_vector else value
 
 
 def _string(field: Field, value: Any) -> str:
@@ -102,18 +108,11 @@ def _string(field: Field, value: Any) -> str:
         raise _mismatch(field, value, "a string")
     if len(value) > MAX_TERM_BYTES // 4 and field.in_columns and len(value.encode()) > MAX_TERM_BYTES:
         raise DocumentError(
-            f"Field '{field.path}' contains a term that is too large to process. The max length for UTF-8 "
+            f"Field '{field.name}' contains a term that is too large to process. The max length for UTF-8 "
             f"encoded terms is {MAX_TERM_BYTES} bytes. The most likely cause of this error is that "
             "filtering, sorting, or faceting are enabled on this field."
         )
     return value
-
-
-def _complex(field: Field, value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise _mismatch(field, value, "an object")
-    children = {child.name: child for child in field.fields}
-    return _object(value, children, field.path)
 
 
 def _boolean(field: Field, value: Any) -> bool:
@@ -144,7 +143,7 @@ def _number(field: Field, value: Any) -> int | float | str:
 
 def _mismatch(field: Field, value: Any, expected: str) -> SearchError:
     return bad_request(
-        f"Cannot convert the value {shown(value)} of field '{field.path}' to the expected type "
+        f"Cannot convert the value {shown(value)} of field '{field.name}' to the expected type "
         f"'{field.type}': {expected} is needed."
     )
 
@@ -177,24 +176,9 @@ def check_vector(field: Field, vector: NDArray[np.float32]) -> None:
 
 def wrong_length(field: Field, length: int) -> str:
     return (
-        f"The vector field '{field.path}', with dimension of '{field.dimensions}', expects a length of "
+        f"The vector field '{field.name}', with dimension of '{field.dimensions}', expects a length of "
         f"'{field.dimensions}'. However, the provided vector has a length of '{length}'."
     )
-
-
-def merge_documents(
-    fields: dict[str, Field], stored: dict[str, Any], changes: dict[str, Any]
-) -> dict[str, Any]:
-    """`merge`: a field that is given replaces its like, a complex one field by field, a collection whole."""
-    merged = dict(stored)
-    for name, value in changes.items():
-        field = fields[name]
-        if field.type == COMPLEX and not field.collection and value is not None and stored.get(name):
-            children = {child.name: child for child in field.fields}
-            merged[name] = merge_documents(children, stored[name], value)
-        else:
-            merged[name] = value
-    return merged
 
 
 _READ: dict[str, Callable[[Field, Any], Any]] = {
@@ -204,5 +188,4 @@ _READ: dict[str, Callable[[Field, Any], Any]] = {
     "Edm.Double": _number,
     "Edm.Int32": _number,
     "Edm.Int64": _number,
-    COMPLEX: _complex,
 }

@@ -27,25 +27,23 @@ def nearest(
         vectors = part.segment.vectors.get(field.name)
         if vectors is None or not len(vectors.rows):
             continue
-        places = _candidates(vectors, field.metric, query.astype(np.float32), k + _SPARE, mask)
+        places = _candidates(vectors, query.astype(np.float32), k + _SPARE, mask)
         rows.append(vectors.rows[places].astype(np.int64) + part.base)
-        similarities.append(_exact(vectors.matrix[places].astype(np.float64), field.metric, query))
+        similarities.append(_exact(vectors.matrix[places].astype(np.float64), query))
     found, similarity = np.concatenate(rows), np.concatenate(similarities)
     best = np.lexsort((found, -similarity))[:k]
-    return found[best], _score(similarity[best], field.metric)
+    return found[best], 1 / (2 - np.minimum(similarity[best], 1))  # one over one plus the distance
 
 
-def _candidates(
-    vectors: Vectors, metric: str, query: NDArray[np.float32], count: int, mask: Mask
-) -> NDArray[np.int64]:
+def _candidates(vectors: Vectors, query: NDArray[np.float32], count: int, mask: Mask) -> NDArray[np.int64]:
     """Places in the matrix of at least the `count` best that are allowed."""
     allowed = mask[vectors.rows]
     kept = int(np.count_nonzero(allowed))
     if kept <= GATHER_BELOW * len(allowed):
         places = np.flatnonzero(allowed)
-        similarity = _similarity(vectors.matrix[places], vectors.squares[places], metric, query)
+        similarity = _similarity(vectors.matrix[places], vectors.squares[places], query)
     else:
-        similarity = _similarity(vectors.matrix, vectors.squares, metric, query)
+        similarity = _similarity(vectors.matrix, vectors.squares, query)
         places = np.arange(len(allowed))
         if kept < len(allowed):
             similarity[~allowed] = -np.inf
@@ -57,35 +55,20 @@ def _candidates(
 
 
 def _similarity(
-    matrix: NDArray[np.float32], squares: NDArray[np.float32], metric: str, query: NDArray[np.float32]
+    matrix: NDArray[np.float32], squares: NDArray[np.float32], query: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Grows with nearness; its scale is of no matter here."""
+    """Grows with the cosine; its scale is of no matter here."""
     products: NDArray[np.float32] = matrix @ query
-    if metric == "cosine":
-        products /= np.sqrt(np.maximum(squares, np.finfo(np.float32).tiny))
-    elif metric == "euclidean":
-        products *= 2
-        products -= squares
+    products /= np.sqrt(np.maximum(squares, np.finfo(np.float32).tiny))
     return products
 
 
-def _exact(matrix: NDArray[np.float64], metric: str, query: NDArray[np.float64]) -> NDArray[np.float64]:
-    if metric == "euclidean":
-        distances: NDArray[np.float64] = -np.linalg.norm(matrix - query, axis=1)
-        return distances
+def _exact(matrix: NDArray[np.float64], query: NDArray[np.float64]) -> NDArray[np.float64]:
     products: NDArray[np.float64] = matrix @ query
-    if metric == "cosine":
-        lengths = np.linalg.norm(matrix, axis=1) * np.linalg.norm(query)
-        products = np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
-    return products
-
-
-def _score(similarity: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
-    """1 / (1 + distance): of cosine that is 1 / (1 + (1 - cos))."""
-    if metric == "euclidean":
-        return 1 / (1 - similarity)
-    # A dot product is only a cosine for unit vectors; past 1 the score just keeps growing.
-    return np.where(similarity <= 1, 1 / (2 - np.minimum(similarity, 1)), similarity)
+    lengths = np.linalg.norm(matrix, axis=1) * np.linalg.norm(query)
+    cosines: NDArray[np.float64] = np.zeros_like(products)
+    np.divide(products, lengths, out=cosines, where=lengths > 0)
+    return cosines
 
 
 def reciprocal_rank_fusion(arms: list[tuple[Rows, float]]) -> tuple[Rows, NDArray[np.float64]]:

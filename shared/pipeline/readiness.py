@@ -54,10 +54,11 @@ def is_finished(status: ProcessingStatus) -> bool:
     return status is not ProcessingStatus.PENDING
 
 
-def version_of(states: Iterable[MemberState]) -> str:
-    """Of what was processed, in any order."""
+def version_of(states: Iterable[MemberState], edition: str | None = None) -> str:
+    """Of what was processed, in any order, and of the operation that had it read anew."""
     parts = sorted(state.version_part for state in states if state.status is ProcessingStatus.PROCESSED)
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+    content: object = parts if edition is None else {"members": parts, "edition": edition}
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def _if_ready(
 ) -> ReadyThread | None:
     if not is_ready(thread, messages, chunks):
         return None
-    return ReadyThread(thread, version_of((*messages, *chunks)))
+    return ReadyThread(thread, version_of((*messages, *chunks), thread.edition))
 
 
 async def _states(

@@ -2,8 +2,9 @@
 
     validate -> count the attempt -> the stage's own work -> announce -> mark done -> complete
 
-A race waits for its document, a transient failure is retried with backoff, and what is left after that is
-recorded, announced as *Failed, and given back to the broker, which delivers it again or sets it aside.
+A race and a transient failure wait in the broker: a copy of the message comes again after the delay, and
+counts on. What is left after that is recorded, announced as *Failed, and given back to the broker, which
+delivers it until its max delivery count and then sets it aside.
 """
 
 import hashlib
@@ -13,13 +14,19 @@ from collections.abc import Awaitable, Iterable
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
-from shared.clients.classify import classify
+from shared.clients.classify import SDK_ERRORS, classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
 from shared.clients.telemetry.metrics import Metrics, pipeline_metrics
 from shared.clients.telemetry.tracing import PipelineSpan, consumer_span, set_ids
-from shared.core.errors import ErrorKind, InvalidEventError, PermanentError, PipelineError
+from shared.core.errors import (
+    ClassifiedError,
+    ErrorKind,
+    InvalidEventError,
+    PermanentError,
+    PipelineError,
+)
 from shared.core.ids import failure_id
 from shared.core.runtime import Runtime
 from shared.documents.failures import FailureRecord
@@ -30,11 +37,14 @@ from shared.pipeline.events.envelope import Event, parse_event
 from shared.pipeline.events.splitting import split_to_fit
 from shared.pipeline.failures import failure_record
 from shared.pipeline.lifecycle.attempts import attempt_counted, attempt_failed
-from shared.pipeline.retry.loops import AbandonedError, RetryHooks, handle_event_with_retry, with_backoff
+from shared.pipeline.retry.event_retries import EventRetries, claim_number, schedule_retry
+from shared.pipeline.retry.loops import AbandonedError
 from shared.pipeline.retry.policies import (
     MAX_ATTEMPTS_EXCEEDED,
     NON_RETRYABLE,
+    Abandon,
     Backoff,
+    Decision,
     RetryConfig,
     RetryPolicy,
 )
@@ -49,8 +59,8 @@ class StageFailedError(PipelineError):
     """A stage gave this delivery up; the broker decides what comes next."""
 
 
-class KnownPoisonError(PermanentError):
-    """The message failed for good before; no work was done again."""
+class KnownFailureError(PermanentError):
+    """The message was given up before; no work was done again."""
 
 
 class StageRunner(Generic[Data]):
@@ -81,19 +91,19 @@ class StageRunner(Generic[Data]):
 
     async def _run(self, delivery: Delivery, span: PipelineSpan) -> None:
         started = self._runtime.monotonic()
-        event: Event[Data] | None = None
         try:
             event = self._validated(delivery.body)
-            self._describe(event, span)
-            outcome = await self._with_retries(event, delivery)
-        except AbandonedError as abandoned:
-            await self._give_up(delivery, event, abandoned)
         except InvalidEventError as error:
             await self._give_up(delivery, None, AbandonedError(NON_RETRYABLE, 1, classify(error)))
-        else:
-            await delivery.settlement.complete()
-            span.set_attributes({f"pipeline.count.{name}": n for name, n in outcome.counts.items()})
-            self._report_success(event, outcome, self._runtime.monotonic() - started)
+            return
+        self._describe(event, span)
+        retries = EventRetries.of(delivery, self._runtime.now())
+        outcome = await self._with_retries(event, delivery, retries)
+        if outcome is None:  # given up with a settlement of its own, or left to a copy of the message
+            return
+        await delivery.settlement.complete()
+        span.set_attributes({f"pipeline.count.{name}": n for name, n in outcome.counts.items()})
+        self._report_success(event, outcome, self._runtime.monotonic() - started)
 
     def _describe(self, event: Event[Data], span: PipelineSpan) -> None:
         """What the event is about, as far as it says."""
@@ -109,28 +119,86 @@ class StageRunner(Generic[Data]):
         self._stage.handler_of(event)
         return event
 
-    async def _with_retries(self, event: Event[Data], delivery: Delivery) -> StageResult:
-        key = event.idempotency_key(self._stage.name)
-        hooks = RetryHooks(
-            now=self._runtime.monotonic,
-            sleep=self._runtime.sleep,
-            succeeded=self._race_won,
-            abandoned=self._race_lost,
-        )
+    async def _with_retries(
+        self, event: Event[Data], delivery: Delivery, retries: EventRetries
+    ) -> StageResult | None:
+        """What the work gave; None where the event waits in the broker, or was given up and settled."""
+        while True:
+            try:
+                if not await claim_number(self._clients, delivery, retries):
+                    await self._left_to_another_copy(delivery, event)
+                    return None
+                outcome = await self._attempt(event, delivery)
+            except Exception as error:  # noqa: BLE001 - it is classified, and recorded or retried
+                failure = classify(error)
+                decision = self._decide(failure, retries)
+                if isinstance(decision, Abandon):
+                    await self._abandon(delivery, event, retries, decision, error)
+                    return None
+                retries = retries.after(failure.kind)
+                if await self._waits_in_broker(event, delivery, retries, failure, decision.delay):
+                    return None
+            else:
+                self._retried(retries)
+                return outcome
 
-        def attempt() -> Awaitable[StageResult]:
-            return handle_event_with_retry(
-                lambda: self._attempt(event, delivery), self._policy, idempotency_key=key, hooks=hooks
-            )
+    async def _left_to_another_copy(self, delivery: Delivery, event: Event[Data]) -> None:
+        log.info("%s: another copy of %s came first", self._stage.name, event.idempotency_key())
+        await delivery.settlement.complete()
 
-        return await with_backoff(
-            attempt, self._backoff, what=f"{self._stage.name} of {key}", sleep=self._runtime.sleep
-        )
+    def _decide(self, failure: ClassifiedError, retries: EventRetries) -> Decision:
+        if failure.kind is ErrorKind.RACE:
+            elapsed = (self._runtime.now() - retries.since).total_seconds()
+            return self._policy.decide(retries.races, elapsed)
+        return self._backoff.decide(failure, retries.backoffs)
+
+    async def _waits_in_broker(
+        self,
+        event: Event[Data],
+        delivery: Delivery,
+        retries: EventRetries,
+        failure: ClassifiedError,
+        delay: float,
+    ) -> bool:
+        """Schedule a copy of the message and complete it; where the broker does not take it, wait here."""
+        log.warning(
+            "%s of %s failed (attempt %d): %s; retrying in %.1f seconds",
+            self._stage.name, event.idempotency_key(), retries.number, failure.for_logs, delay,
+        )  # fmt: skip
+        try:
+            await schedule_retry(self._clients, self._stage.name, event, delivery, retries, delay)
+        except (*SDK_ERRORS, OSError):
+            log.exception("%s could not schedule a retry, and waits itself", self._stage.name)
+            await self._runtime.sleep(delay)
+            return False
+        await delivery.settlement.complete()
+        return True
+
+    async def _abandon(
+        self,
+        delivery: Delivery,
+        event: Event[Data],
+        retries: EventRetries,
+        decision: Abandon,
+        error: Exception,
+    ) -> None:
+        failure = classify(error)
+        if failure.kind is ErrorKind.RACE:
+            self._race_lost(retries.races, decision.reason)
+        abandoned = AbandonedError(decision.reason, retries.attempts, failure)
+        abandoned.__cause__ = error
+        await self._give_up(delivery, event, abandoned)
+
+    def _retried(self, retries: EventRetries) -> None:
+        """Count what was won by waiting."""
+        if retries.races:
+            seconds = (self._runtime.now() - retries.since).total_seconds()
+            self._race_won(retries.races, seconds)
 
     async def _attempt(self, event: Event[Data], delivery: Delivery) -> StageResult:
         work = Work(self._clients, Session(event.session), event.attempt, self._runtime)
         if delivery.delivery_count > 1:
-            await self._refuse_known_poison(event, delivery)
+            await self._refuse_known_failure(event, delivery)
         if self._stage.counts_attempt_first:
             await self._count_attempt(event, work)
         outcome = await self._stage.handler_of(event)(event, work)
@@ -139,17 +207,16 @@ class StageRunner(Generic[Data]):
             await outcome.after_announcing()
         return outcome
 
-    async def _refuse_known_poison(self, event: Event[Data], delivery: Delivery) -> None:
-        """What failed for good before. An event that was sent again since keeps its id and gets a new try."""
+    async def _refuse_known_failure(self, event: Event[Data], delivery: Delivery) -> None:
+        """What was given up before. An event that was sent again since keeps its id and gets a new try."""
         id_ = failure_id(event.idempotency_key(self._stage.name), event.attempt)
         known = await self._clients.store.find(FailureRecord, id_, self._stage.name, Session())
         if (
             known is not None
-            and known.error_kind == ErrorKind.PERMANENT
             and known.message_id == delivery.message_id
             and (delivery.enqueued_at is None or known.timestamp + CLOCK_SKEW >= delivery.enqueued_at)
         ):
-            raise KnownPoisonError(known.last_error)
+            raise KnownFailureError(known.last_error)
 
     async def _count_attempt(self, event: Event[Data], work: Work) -> None:
         for subject in self._stage.subjects(event.data):
@@ -177,16 +244,15 @@ class StageRunner(Generic[Data]):
         self, delivery: Delivery, event: Event[Data] | None, abandoned: AbandonedError
     ) -> None:
         failure = abandoned.failure
-        known = failure.error_type == KnownPoisonError.__name__
+        known = failure.error_type == KnownFailureError.__name__
         log.error(
             "%s gave up on %s after %d attempts (reason: %s): %s: %s",
             self._stage.name, delivery.message_id, abandoned.attempt_count, abandoned.reason,
             failure.error_type, failure.for_logs,
             exc_info=abandoned,
         )  # fmt: skip
-        if not known:
-            await self._record_and_announce_failure(delivery, event, abandoned)
-        self._metrics.failures.add(1, {**self._labels, "error_type": failure.error_type})
+        if not known and await self._record_and_announce_failure(delivery, event, abandoned):
+            self._metrics.failures.add(1, {**self._labels, "error_type": failure.error_type})
         reason = f"{failure.error_type}: {abandoned.reason}"
         if failure.kind is not ErrorKind.TRANSIENT and await delivery.settlement.dead_letter(
             reason, json.dumps(self._summary(delivery, event, abandoned))
@@ -196,8 +262,11 @@ class StageRunner(Generic[Data]):
 
     async def _record_and_announce_failure(
         self, delivery: Delivery, event: Event[Data] | None, abandoned: AbandonedError
-    ) -> None:
-        """Leave word of the failure wherever that still works: the message itself is safe with the broker."""
+    ) -> bool:
+        """Leave word of the failure wherever that still works: the message itself is safe with the broker.
+
+        Whether it was not recorded before: a delivery whose record was lost comes again, and counts once.
+        """
         now = self._runtime.now()
         record = failure_record(
             self._stage.name,
@@ -209,9 +278,17 @@ class StageRunner(Generic[Data]):
             now=now,
         )
         store = self._clients.store
-        await self._best_effort("failure record", store.upsert(record, Session()))
+        is_new = delivery.delivery_count == 1
+
+        async def recorded() -> None:
+            nonlocal is_new
+            is_new = await store.create(record, Session())
+            if not is_new:
+                await store.upsert(record, Session())
+
+        await self._best_effort("failure record", recorded())
         if event is None:
-            return
+            return is_new
         subjects = self._stage.subjects(event.data)
         session = Session(event.session)
         await self._best_effort(
@@ -231,6 +308,7 @@ class StageRunner(Generic[Data]):
         )
         failed = Event.of(data, session=session.tokens(), attempt=event.attempt, now=now)
         await self._best_effort(failed.event_type, self._clients.bus.publish([failed]))
+        return is_new
 
     async def _best_effort(self, what: str, work: Awaitable[None]) -> None:
         """Reporting must not hide the failure that it reports: its own is logged and counted."""

@@ -1,9 +1,10 @@
 """Finds the documents that an event announces: their threads may have been merged, or deleted, since."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from shared.clients.connections import Clients
+from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
 from shared.documents.base import Document
@@ -14,7 +15,7 @@ from shared.documents.queries.chunks import CHUNKS_BY_ID
 from shared.documents.threads import Thread
 from shared.pipeline.event_types import ChunksPrepared
 from shared.pipeline.tombstones import was_removed
-from shared.threads.merging import resolve_thread
+from shared.threads.merging import follow_merge, resolve_thread
 
 Model = TypeVar("Model", bound=Document)
 
@@ -44,13 +45,35 @@ async def load_following_merges(
     return [found[id_] for id_ in ids]
 
 
-async def ensure_not_merged(clients: Clients, thread_ids: set[str], session: Session) -> dict[str, Thread]:
-    """The threads just written to. A document written to one that was merged since would be lost there."""
-    found = await clients.store.find_many(Thread, [(id_, id_) for id_ in thread_ids], session)
-    moved = [thread.id for thread in found.values() if thread.merged_into is not None]
+async def find_unmerged(clients: Clients, thread_ids: set[str], session: Session) -> dict[str, Thread]:
+    """The threads about to be written to. ThreadMovedError where one is known to be merged."""
+    found = await clients.store.find_many(Thread, [(id_, id_) for id_ in sorted(thread_ids)], session)
+    _raise_for([thread.id for thread in found.values() if thread.merged_into is not None])
+    return found
+
+
+async def ensure_not_merged(
+    clients: Clients, written: set[str], session: Session, *, named: Iterable[str] = ()
+) -> None:
+    """ThreadMovedError where a thread was merged while documents were written to it.
+
+    Those documents may have come too late for the merge to move them, so they are moved here. The threads
+    that the event names are looked at, too: an earlier delivery of it may have written there, and crashed.
+    """
+    threads = sorted(written.union(named))
+    await clients.store.catch_up(Thread, threads, session)
+    found = await clients.store.find_many(Thread, [(id_, id_) for id_ in threads], session)
+    merged = [thread.id for thread in found.values() if thread.merged_into is not None]
+    if merged:
+        async with Lease(clients.store, THREADING, clients.runtime).held(session):
+            for old in merged:
+                await follow_merge(clients, old, await resolve_thread(clients, old, session), session)
+    _raise_for([id_ for id_ in merged if id_ in written])
+
+
+def _raise_for(moved: Sequence[str]) -> None:
     if moved:
         raise ThreadMovedError(f"{len(moved)} threads were merged into others, among them {moved[0]}")
-    return found
 
 
 async def load_retained_chunks(clients: Clients, data: ChunksPrepared, session: Session) -> list[Chunk]:

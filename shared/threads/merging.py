@@ -14,6 +14,8 @@ from shared.documents.messages import Message
 from shared.documents.queries.chunks import CHUNKS_OF_THREAD
 from shared.documents.queries.messages import MESSAGES_OF_THREAD
 from shared.documents.queries.named_query import NamedQuery
+from shared.documents.reports import Report
+from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.pipeline.lifecycle.summaries import all_outdated
 
@@ -31,7 +33,13 @@ async def resolve_thread(clients: Clients, thread_id: str, session: Session) -> 
 
 
 async def follow_merge(clients: Clients, old: str, new: str, session: Session) -> None:
-    """Move what belongs to the old thread. The redirect must stand, so that no stage writes there again."""
+    """Move what belongs to the old thread. The redirect must stand, so that no stage writes there again.
+
+    A stage may have written to the old thread just before: it looks for a redirect after its write, and this
+    looks for its writes after the redirect. So one of the two sees the other, if both read what is newest.
+    """
+    for model in (Message, Chunk, Summary, Report):
+        await clients.store.catch_up(model, [old], session)
     await _move(clients, Message, MESSAGES_OF_THREAD, old, new, session)
     await _move(clients, Chunk, CHUNKS_OF_THREAD, old, new, session)
     await all_outdated(clients.store, old, session)

@@ -15,6 +15,7 @@ from shared.core.ids import audit_id, day_of_audit
 from shared.core.runtime import Runtime
 from shared.documents.audits import Audit, AuditStatus
 from shared.documents.queries.audits import LAST_AUDITS
+from shared.pipeline.topology import OPERATIONS
 
 
 class UnknownOperationError(PermanentError):
@@ -73,6 +74,11 @@ async def save_failed_audit(
     await save_audit(
         clients.store, audit, now, status=status, counts=dict(counts), outcome=outcome, finished_at=now
     )
+
+
+async def send_operation(clients: Clients, operation: str, message_id: str) -> None:
+    """Have it run in the background. Its record is stored: a function that breaks off is delivered again."""
+    await clients.bus.send_request(OPERATIONS.name, {"operation_id": operation}, message_id)
 
 
 @asynccontextmanager

@@ -373,3 +373,16 @@ async def test_damage_is_found_and_repaired(place: OpsPlace, tmp_path: Path) -> 
     repaired = data_only(await ops("verify", "--repair", "--yes", "--json"))
     assert repaired["counts"]["report_without_summary"]["repaired"] >= 1
     assert await place.clients.store.find(Report, report.id, "t1", Session()) is None
+
+
+async def test_threads_are_read_anew_on_record(place: OpsPlace, ops: Commands) -> None:
+    planned = (await ops("resummarize", "--all", "--dry-run", "--json")).json()
+    assert planned == {"action": "resummarize", "dry_run": True, "planned": 0}
+    ended = (await ops("resummarize", "--source", "nowhere", "--yes", "--json")).json()
+    assert (ended["status"], ended["requested"], ended["left"]) == ("succeeded", 0, 0)
+    assert (await ops("resummarize", "--resume", ended["operation"], "--json")).json() == ended
+    recorded = (await ops("audit", "--json")).json()
+    assert "resummarize" in {each["action"] for each in recorded}
+    for wrong in (["resummarize"], ["resummarize", "--all", "--source", "x"], ["resummarize", "no-id"]):
+        refused = await ops(*wrong)
+        assert (refused.code, len(refused.err.splitlines())) == (2, 1), refused.err

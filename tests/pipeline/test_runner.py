@@ -143,23 +143,25 @@ async def test_without_the_token_the_race_is_real_and_won_by_retrying(
         await other.store.find(Message, "warm-up", "t1", Session())
         toy = Toy(withhold_session=True)
         runner = StageRunner(toy.stage(), other)
-        set_replica_lag(cloud.cosmos, 1.5)
+        set_replica_lag(cloud.cosmos, 600)
         await place.publish(place.parsed("m1"), await place.store_messages("m1"))
+        assert await place.deliver_once(runner) is None
+        set_replica_lag(cloud.cosmos, 0)
         assert await place.deliver(runner) is None
     finally:
         await other.close()
-    assert len(toy.works) > 1, "the first read must miss: that is the race"
+    assert len(toy.works) == 2, "the first read must miss: that is the race"
     assert len(await place.take_all("embedding", 1)) == 1
 
 
 async def test_event_handler_reraises_for_requeue(place: Bench, cloud: LocalCloud) -> None:
-    """A transient failure that lasts is given back to the broker, and told; later it is done."""
+    """A transient failure that lasts is given back to the broker, and told; the sweep's next attempt is done."""
     session = await place.store_messages("m1")
     event = await place.publish(place.parsed("m1"), session)
     plan_faults(cloud.search, {**status(503, "docs.index"), "times": None})
     error = await run_once(place, Toy())
     assert error is not None
-    assert place.slept == [5, 10, 20]
+    assert (place.retries, place.slept) == ([0, 1, 2, 3], []), "retries wait in the broker"
     failure = await failures_of(place, event.idempotency_key())
     assert failure is not None
     assert (failure.error_kind, failure.abandoned_reason, failure.attempt_count) == (
@@ -172,7 +174,60 @@ async def test_event_handler_reraises_for_requeue(place: Bench, cloud: LocalClou
     stored = await place.clients.store.read(Message, place.name("m1"), "t1", Session())
     assert (stored.attemptCount, stored.lastError is not None) == (1, True)
     plan_faults(cloud.search)
-    assert await run_once(place, Toy()) is None
+    toy = Toy()
+    assert await run_once(place, toy) is not None, "it was given up: only the sweep tries again"
+    assert toy.works == []
+    await place.take_all("chunking", 1)
+    await place.publish(place.parsed("m1"), session, attempt=2)
+    assert await run_once(place, toy) is None
+    assert len(await place.take_all("embedding", 1)) == 1
+
+
+async def test_the_retries_of_an_event_count_on_over_a_crash(place: Bench) -> None:
+    """The number travels with the message: a delivery after a crash does not start anew."""
+    await place.publish(place.parsed("missing"))
+    for _ in range(3):
+        assert await place.deliver_once(place.runner(Toy())) is None
+
+    def die(_step: str) -> None:
+        raise Crash
+
+    with pytest.raises(Crash):
+        await place.deliver_once(place.runner(Toy(at_step=die)))
+    toy = Toy()
+    assert await run_once(place, toy) is not None
+    assert place.retries == [0, 1, 2, 3, *range(3, 9)]
+    assert len(toy.works) == 6
+    await place.take_all("failures", 1)
+    await place.take_all("chunking", 1)
+
+
+async def test_of_two_copies_of_a_retry_one_is_completed_without_work(place: Bench) -> None:
+    """A crash between scheduling a retry and completing the message leaves both: each schedules a copy."""
+    await place.publish(place.parsed("late"))
+    receiver = await place.receiver()
+    (received,) = await receiver.receive_messages(max_message_count=1, max_wait_time=10)
+    for _ in range(2):
+        await place.runner(Toy()).run(delivery_from_sdk(received))
+    await receiver.complete_message(received)
+    await place.store_messages("late")
+    toys = [Toy(), Toy()]
+    for toy in toys:
+        assert await place.deliver_once(place.runner(toy)) is None
+    assert [len(toy.works) for toy in toys] == [1, 0]
+    assert place.retries == [1, 1]
+    assert len(await place.take_all("embedding", 1)) == 1
+
+
+async def test_where_settlement_is_on_a_transient_failure_waits_in_the_broker(
+    place: Bench, cloud: LocalCloud
+) -> None:
+    await place.publish(place.parsed("m1"), await place.store_messages("m1"))
+    plan_faults(cloud.search, {**status(503, "docs.index"), "times": 3})
+    await run_settling(place, Toy())
+    assert await place.waits_for_retry()
+    await run_settling(place, Toy())
+    assert await place.take_all("chunking", 0) == []
     assert len(await place.take_all("embedding", 1)) == 1
 
 
@@ -290,10 +345,10 @@ async def test_a_race_that_is_never_won_is_dead_lettered_with_its_reason(place: 
     event = await place.publish(place.parsed("missing"))
     toy = Toy()
     assert await run_once(place, toy) is not None
-    assert (len(toy.works), len(place.slept)) == (9, 8)
+    assert (len(toy.works), place.retries) == (9, list(range(9)))
     failure = await failures_of(place, event.idempotency_key())
     assert failure is not None
-    assert (failure.error_type, failure.attempt_count) == ("DocumentNotFoundError", 8)
+    assert (failure.error_type, failure.attempt_count) == ("DocumentNotFoundError", 9)
     assert failure.abandoned_reason == "max_attempts_exceeded"
     await place.take_all("failures", 1)
     await place.take_all("chunking", 1)
@@ -460,15 +515,9 @@ async def test_a_race_that_was_won_is_counted_with_its_attempts(
 ) -> None:
     metrics, reader = counted
     await place.publish(place.parsed("late"))
-    waited = 0
-
-    async def write_after_three(_seconds: float) -> None:
-        nonlocal waited
-        waited += 1
-        if waited == 3:
-            await place.store_messages("late")
-
-    place.sleep = write_after_three  # type: ignore[method-assign, assignment]  # the writer wins in virtual time
+    for _ in range(3):
+        assert await place.deliver_once(place.runner(Toy(), metrics=metrics)) is None
+    await place.store_messages("late")
     assert await run_once(place, Toy(), metrics=metrics) is None
     seen = points(reader)
     assert seen["event_retry_success_total"] == [({"service": "chunking", "attempt": "3"}, 1)]

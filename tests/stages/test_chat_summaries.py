@@ -23,6 +23,7 @@ from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.runner import StageRunner
 from shared.summarization.token_budget import StoredBudget
+from stages.registration import delivery_from_sdk
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, archive_of, mail, mail_in
 from tests.support.chat_endpoint import Answer, ChatEndpointServer, completion, serving
@@ -228,8 +229,16 @@ async def test_throttling_is_waited_out_as_long_as_the_endpoint_asks(
     async with asking(cloud, bus_service, answer) as (place, endpoint):
         await place.take_in(THREAD)
         runner = StageRunner(SUMMARIZATION, place.clients, Runtime(sleep=place.place.sleep))
+        asked_at = place.clients.runtime.now()
         await runner.run(Delivery(request().to_json(), "id"))
-        assert place.place.slept == [17.0]
+        receiver = await place.place.receiver(SUMMARIZATION.name)
+        (waiting,) = await receiver.peek_messages(max_message_count=5)
+        assert waiting.scheduled_enqueue_time_utc is not None
+        seconds = (waiting.scheduled_enqueue_time_utc - asked_at).total_seconds()
+        assert 17.0 <= seconds < 17.0 + 15.0
+        async with place.clients.bus.queue_sender(SUMMARIZATION.name) as sender:
+            await sender.cancel_scheduled_messages(waiting.sequence_number or 0)
+        await runner.run(delivery_from_sdk(waiting))
         assert len(endpoint.requests) == 2
         assert (await stored_summary(place)).generated_by == "toy"
 

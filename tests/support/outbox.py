@@ -19,6 +19,7 @@ class Sent:
     entity: str
     event: Event[Any]
     at: datetime | None
+    message: ServiceBusMessage | None = field(default=None, compare=False, repr=False)
 
 
 class _Batch:
@@ -42,7 +43,7 @@ class _Sender:
             raise ConnectionError("the broker is down")
         for message in messages.messages if isinstance(messages, _Batch) else messages:
             event = parse_event(b"".join(cast("Any", message.body)))
-            self.outbox.sent.append(Sent(self.entity, event, message.scheduled_enqueue_time_utc))
+            self.outbox.sent.append(Sent(self.entity, event, message.scheduled_enqueue_time_utc, message))
             self.outbox.journal.append(event.event_type)
 
     async def __aenter__(self) -> Self:

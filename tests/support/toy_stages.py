@@ -21,7 +21,7 @@ from shared.core.errors import DocumentNotFoundError
 from shared.core.runtime import Runtime
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
-from shared.pipeline.delivery import Settlement
+from shared.pipeline.delivery import Delivery, Settlement
 from shared.pipeline.event_types import ChunksPrepared, JSONParsed
 from shared.pipeline.events.envelope import Event, parse_event
 from shared.pipeline.runner import StageFailedError, StageRunner
@@ -33,6 +33,10 @@ from tests.support.documents import CREATED
 from tests.support.events import event_of
 
 DIMENSIONS = 4
+QUICK_RETRIES = {
+    "RETRY_BACKOFF_SECONDS": 0.02,
+    "RETRY_BASE_DELAY_MS": 4,
+}  # they wait in the broker, in real time
 RAW = "raw"
 
 
@@ -135,6 +139,7 @@ class Bench:
     clients: Clients
     bus: ServiceBusClient
     slept: list[float] = field(default_factory=list)
+    retries: list[int] = field(default_factory=list)  # the retry number of each delivery
     tag: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
     receivers: dict[str, ServiceBusReceiver] = field(default_factory=dict)
     exit: AsyncExitStack = field(default_factory=AsyncExitStack)
@@ -174,7 +179,7 @@ class Bench:
 
     def fresh(self) -> "Bench":
         """The same place for the next test, under a tag of its own."""
-        return replace(self, slept=[], tag=uuid.uuid4().hex[:8])
+        return replace(self, slept=[], retries=[], tag=uuid.uuid4().hex[:8])
 
     async def receiver(self, queue: str = "chunking") -> ServiceBusReceiver:
         """A receiver that stays open: opening one costs the SDK half a second."""
@@ -185,9 +190,34 @@ class Bench:
     async def deliver(
         self, runner: StageRunner[JSONParsed], settlement: Settlement | None = None
     ) -> Exception | None:
-        """Take one message as the Functions host does; the error that the host would see."""
+        """Take a message as the Functions host does, and its retries; the error that the host would see."""
+        error = await self.deliver_once(runner, settlement)
+        while error is None and await self.waits_for_retry():
+            error = await self.deliver_once(runner, settlement)
+        return error
+
+    async def run_through(self, runner: StageRunner[Any], delivery: Delivery, queue: str) -> None:
+        """Run this delivery, and then each retry that it leaves in the broker."""
+        await runner.run(delivery)
+        while await self.waits_for_retry(queue):
+            receiver = await self.receiver(queue)
+            (received,) = await receiver.receive_messages(max_message_count=1, max_wait_time=10)
+            try:
+                await runner.run(delivery_from_sdk(received))
+            finally:
+                await receiver.complete_message(received)
+
+    async def waits_for_retry(self, queue: str = "chunking") -> bool:
+        receiver = await self.receiver(queue)
+        waiting = await receiver.peek_messages(max_message_count=20)
+        return any(b"retry" in (message.application_properties or {}) for message in waiting)
+
+    async def deliver_once(
+        self, runner: StageRunner[JSONParsed], settlement: Settlement | None = None
+    ) -> Exception | None:
         receiver = await self.receiver()
         (received,) = await receiver.receive_messages(max_message_count=1, max_wait_time=10)
+        self.retries.append(int((received.application_properties or {}).get(b"retry", 0)))
         try:
             await runner.run(delivery_from_sdk(received, settlement))
         except StageFailedError as error:
@@ -218,6 +248,7 @@ class Bench:
 
 @asynccontextmanager
 async def bench(settings: Settings) -> AsyncIterator[Bench]:
+    settings = settings.model_copy(update=QUICK_RETRIES)
     clients = await Clients.connect(settings)
     assert settings.SERVICEBUS_CONNECTION is not None
     bus = ServiceBusClient.from_connection_string(settings.SERVICEBUS_CONNECTION.get_secret_value())

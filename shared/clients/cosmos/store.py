@@ -35,8 +35,10 @@ PAGE_ITEMS = 1000
 MAX_BATCH_OPERATIONS = 100  # of a transactional batch
 MAX_IDS_PER_QUERY = 4000  # ids in a query, which may have 512 KB
 SESSION_HEADER = "x-ms-session-token"
+NO_DOCUMENT = "no-such-document"
+HTTP_NOT_FOUND = 404
 HTTP_CONFLICT = 409
-HTTP_CHANGED = (404, HTTP_CONFLICT, 412)  # gone, there already, not as it was read
+HTTP_CHANGED = (HTTP_NOT_FOUND, HTTP_CONFLICT, 412)  # gone, there already, not as it was read
 
 
 class Conflict(Enum):
@@ -250,7 +252,9 @@ class Store:
                     patch.operations(),
                     filter_predicate=f"FROM c WHERE {condition}" if condition else None,
                 )
-            except cosmos.CosmosAccessConditionFailedError:
+            except cosmos.CosmosAccessConditionFailedError as error:
+                # The next read must see the state that did not meet the condition.
+                session.observe(container, (error.headers or {}).get(SESSION_HEADER))
                 return Conflict.CONFLICT
             except cosmos.CosmosResourceNotFoundError:
                 raise DocumentNotFoundError(f"{container}/{patch.id} is not there") from None
@@ -258,20 +262,29 @@ class Store:
         return read_document(model, stored)
 
     async def patch_all(self, model: type[Document], patches: Iterable[Patch], session: Session) -> None:
-        """Change many, in batches per partition; all of a batch or none of it."""
+        """Change many, in batches per partition; all of a batch or none of it.
+
+        DocumentNotFoundError where one is gone: a merge may have moved it since it was read.
+        """
         groups: dict[str, list[Patch]] = {}
         for patch in patches:
             groups.setdefault(model.partition_of(patch.partition_value), []).append(patch)
         await gather_limited(
-            self._batch(
-                model.container,
-                partition,
-                [("patch", (patch.id, patch.operations())) for patch in batch],
-                session,
-            )
+            self._patching(model.container, partition, batch, session)
             for partition, group in groups.items()
             for batch in batches_of(group, MAX_BATCH_OPERATIONS)
         )
+
+    async def catch_up(
+        self, model: type[Document], partition_values: Iterable[str], session: Session
+    ) -> None:
+        """Let the session see all that anybody has written to these partitions so far.
+
+        Only the primary runs a batch, and the token of its answer covers every write before it. This batch
+        reads a document that does not exist.
+        """
+        partitions = sorted({model.partition_of(value) for value in partition_values})
+        await gather_limited(self._catch_up(model.container, partition, session) for partition in partitions)
 
     async def delete(
         self,
@@ -339,6 +352,24 @@ class Store:
         existing = {document["id"] for document in stored}
         log.debug("%d documents in %s already exist, skipping", len(existing), container)
         return [document for document in batch if document["id"] not in existing]
+
+    async def _patching(self, container: str, partition: str, batch: list[Patch], session: Session) -> None:
+        operations: list[tuple[Any, ...]] = [("patch", (patch.id, patch.operations())) for patch in batch]
+        try:
+            await self._batch(container, partition, operations, session)
+        except cosmos.CosmosBatchOperationError as error:
+            if error.status_code != HTTP_NOT_FOUND:
+                raise
+            missing = batch[error.error_index].id
+            raise DocumentNotFoundError(f"{container}/{missing} is not there") from None
+
+    async def _catch_up(self, container: str, partition: str, session: Session) -> None:
+        # A plain call that fails would not do: the SDK may file its token under another container.
+        async with self._calls.measured("catch_up"):
+            try:
+                await self._container(container).execute_item_batch([("read", (NO_DOCUMENT,))], partition)
+            except cosmos.CosmosBatchOperationError as error:
+                session.observe(container, (error.headers or {}).get(SESSION_HEADER))
 
     async def _conflicts(
         self, container: str, partition: str, operations: list[tuple[Any, ...]], session: Session

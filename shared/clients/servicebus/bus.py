@@ -48,8 +48,11 @@ class Publishable(Protocol):
     def to_json(self) -> bytes: ...
 
 
-def to_message(event: Publishable) -> "ServiceBusMessage":
-    """The event as it travels: routed by its subject, told apart by its message id."""
+def to_message(event: Publishable, *, body: bytes | None = None) -> "ServiceBusMessage":
+    """The event as it travels: routed by its subject, told apart by its message id.
+
+    `body` is for an event that is sent on as it came, with what only its publisher understands.
+    """
     properties: dict[str | bytes, Any] = {
         "routing_key": event.data.routing_key,
         "idempotency_key": event.idempotency_key(),
@@ -57,7 +60,7 @@ def to_message(event: Publishable) -> "ServiceBusMessage":
     }
     properties.update(trace_properties())  # so that one trace runs through all stages
     return servicebus.ServiceBusMessage(
-        event.to_json(),
+        event.to_json() if body is None else body,
         subject=event.event_type,
         message_id=event.message_id,
         correlation_id=event.event_id,

@@ -38,6 +38,7 @@ HEADER = ("time_to_live", "durable", "priority")
 KEPT_ANNOTATIONS = frozenset({"x-opt-partition-key", "x-opt-via-partition-key"})
 BROKERS_ANNOTATIONS = "x-opt-"
 DEAD_LETTER_PREFIX = "deadletter"
+RETRY_PREFIX = "retry"  # of the properties that count an event's retries: sent again, it starts anew
 INT32 = 2**31
 DATA = "data"
 BODY_KINDS = frozenset({DATA, "sequence", "value"})
@@ -85,7 +86,7 @@ class MessageCopy:
         original = {
             name: value
             for name, value in self.application_properties.items()
-            if not name.lower().startswith(DEAD_LETTER_PREFIX)
+            if not name.lower().startswith((DEAD_LETTER_PREFIX, RETRY_PREFIX))
         }
         annotations = {
             name: value

@@ -8,9 +8,7 @@ REPORTS_TO_CHECK = NamedQuery(
     "all_reports", "reports", "SELECT c.id, c.scope, c.summary_id FROM c WHERE c._ts <= @before", ALL
 )
 
-CURRENT_REPORTS = NamedQuery(
-    "current_reports", "reports", "SELECT c.id, c.summary_id FROM c WHERE NOT c.outdated", ONE
-)
+REPORT_FLAGS = NamedQuery("report_flags", "reports", "SELECT c.id, c.summary_id, c.outdated FROM c", ONE)
 
 DUE_DELIVERIES = NamedQuery(
     "due_deliveries",

@@ -5,8 +5,8 @@ from shared.documents.queries.named_query import ALL, ONE, NamedQuery
 
 SUMMARIES_TO_CHECK = NamedQuery("all_summaries", "summaries", "SELECT * FROM c WHERE c._ts <= @before", ALL)
 
-CURRENT_SUMMARIES = NamedQuery(
-    "current_summaries", "summaries", "SELECT c.id, c.generated_at FROM c WHERE NOT c.outdated", ONE
+SUMMARY_FLAGS = NamedQuery(
+    "summary_flags", "summaries", "SELECT c.id, c.generated_at, c.outdated FROM c", ONE
 )
 
 SUMMARIES_ABOUT = NamedQuery(

@@ -1,6 +1,6 @@
 """Every query of the container `threads`."""
 
-from shared.documents.queries.conditions import OF_ARCHIVE
+from shared.documents.queries.conditions import OF_ARCHIVE, PROCESSED
 from shared.documents.queries.list_query import CONSENSUS, PARTICIPANT, ListQuery
 from shared.documents.queries.named_query import ALL, NamedQuery
 from shared.documents.threads import Thread
@@ -15,6 +15,16 @@ THREADS_TO_CHECK = NamedQuery(
     "all_threads",
     "threads",
     "SELECT c.id, c.message_count, c.archive_ids, c._ts FROM c WHERE NOT IS_STRING(c.merged_into)",
+    ALL,
+)
+
+UNREPORTED_THREADS = NamedQuery(
+    "unreported_threads",
+    "threads",
+    f"SELECT c.id, c.summary_id, c.lastError FROM c WHERE {PROCESSED} AND NOT IS_STRING(c.report_id)"
+    " AND IS_STRING(c.summary_id) AND NOT IS_STRING(c.merged_into)"
+    " AND (c.lastAttemptTime <= @silent_before"
+    " OR (IS_STRING(c.lastError) AND c.lastAttemptTime <= @failed_before))",
     ALL,
 )
 
@@ -50,6 +60,19 @@ THREADS_WITH_ARCHIVE = NamedQuery(
     "threads_with_archive",
     "threads",
     "SELECT c.id, c.created_at, c.subject FROM c WHERE ARRAY_CONTAINS(c.archive_ids, @id)",
+    ALL,
+)
+
+# Those that an edition did not reach yet, or whose summary of it is still due.
+_LEFT_BY_EDITION = (
+    "SELECT VALUE c.id FROM c WHERE NOT IS_STRING(c.merged_into)"
+    " AND (NOT IS_STRING(c.edition) OR c.edition != @edition OR c.status = 'pending')"
+)
+LEFT_BY_EDITION = NamedQuery("left_by_edition", "threads", _LEFT_BY_EDITION, ALL)
+LEFT_BY_EDITION_OF_SOURCE = NamedQuery(
+    "left_by_edition_of_source",
+    "threads",
+    f"{_LEFT_BY_EDITION} AND ARRAY_CONTAINS(c.sources, @source)",
     ALL,
 )
 

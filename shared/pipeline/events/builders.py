@@ -168,6 +168,7 @@ def summary_complete(
         thread_id=summary.thread_id or summary.scope,
         summary_id=summary.id,
         summary_type=summary.summary_type.value,
+        generated_at=summary.generated_at,
         summary_markdown=summary.content_markdown[:MARKDOWN_IN_EVENT],
         citations=[_citation(citation) for citation in citations[:CITATIONS_IN_EVENT]],
         llm_backend=backend,

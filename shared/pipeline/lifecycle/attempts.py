@@ -108,17 +108,26 @@ class SeenAttempt(NamedTuple):
 
 
 async def requeue_counted(
-    store: Store, subject: Subject, seen: SeenAttempt, *, error: str, moment: str, session: Session
+    store: Store,
+    subject: Subject,
+    seen: SeenAttempt,
+    *,
+    error: str,
+    moment: str,
+    also: Mapping[str, Any],
+    session: Session,
 ) -> bool:
     """Count the next attempt before its event is published; whether this caller may publish it.
 
     Precondition: it is open, and its attempts are as they were seen. Of two sweeps at once, one counts.
+    `also` is what the event's stage has to find on the document: of a thread, the version that is requested.
     """
     counted = {
         "attemptCount": seen.attempts + 1,
         "lastAttemptTime": moment,
         "lastError": error,
         "requeued_at": None,
+        **also,
     }
     return await _patched(store, subject, counted, seen.unchanged(), session)
 
@@ -130,7 +139,6 @@ async def requeue_recorded(
     attempt: int,
     moment: str,
     since: str,
-    also: Mapping[str, Any],
     session: Session,
 ) -> bool:
     """After publishing: from now on nothing was heard of the attempt, instead of: the last one failed.
@@ -138,7 +146,7 @@ async def requeue_recorded(
     Precondition: the attempt counted at this moment is still the last one; its stage may have been faster.
     """
     same = f"{OPEN} AND c.attemptCount = {attempt:d} AND c.lastAttemptTime = {json.dumps(moment)}"
-    return await _patched(store, subject, {"requeued_at": since, **also}, same, session)
+    return await _patched(store, subject, {"requeued_at": since}, same, session)
 
 
 async def given_up(

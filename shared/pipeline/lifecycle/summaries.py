@@ -1,60 +1,123 @@
-"""Which summary and report of a thread, week or draft is current: the one made last.
+"""Which summary and report of a thread, week or draft is current.
 
-A summary is made of what is stored at that moment, so a later one has read at least as much. The earlier ones
-are kept, marked as outdated. A repeated event for an old version does not change that.
+A thread names its summary (`summary_id`), and that one is current. It changes by a conditional write, so of
+two workers with different summaries one has to look again. A digest has no such document: there the summary
+made last is current. The flag `outdated` follows, on summaries and on reports.
 """
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
+from typing import Any
 
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
-from shared.clients.cosmos.store import Store
+from shared.clients.cosmos.store import Conflict, Store
+from shared.core.errors import TransientError
 from shared.core.ids import report_id
 from shared.core.times import stored_time
-from shared.documents.queries.reports import CURRENT_REPORTS
-from shared.documents.queries.summaries import CURRENT_SUMMARIES
+from shared.documents.queries.reports import REPORT_FLAGS
+from shared.documents.queries.summaries import SUMMARY_FLAGS
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
+from shared.documents.threads import Thread
+
+MAX_ROUNDS = 8
 
 
-async def summaries_superseded(store: Store, scope: str, session: Session) -> str | None:
-    """Mark all but the latest summary of the scope, and their reports; the id of the latest."""
-    summaries = [row async for row in store.query(CURRENT_SUMMARIES, session, partition_value=scope)]
-    latest = max(((row["generated_at"], row["id"]) for row in summaries), default=("", None))[1]
-    earlier = [row["id"] for row in summaries if row["id"] != latest]
-    await _mark_outdated(store, Summary, scope, earlier, session)
-    await _mark_reports(store, scope, latest, session)
-    return latest
+class CurrentChangedError(TransientError):
+    """The current summary changed each time that the flags were set by it."""
+
+
+def supersedes(summary: Summary, held: Summary | None, thread: Thread) -> bool:
+    """Whether the thread is better off with this summary than with the one that it has.
+
+    A version that the thread asks for comes before one that it does not, whatever the clocks of the hosts
+    say; of two equal ones that which was made last, because it has read at least as much.
+    """
+    return held is None or _precedence(summary, thread) >= _precedence(held, thread)
+
+
+def _precedence(summary: Summary, thread: Thread) -> tuple[int, datetime, str]:
+    claimed = (thread.requesting or {}).get("version")
+    wanted = (summary.content_hash == thread.content_hash) + 2 * (summary.content_hash == claimed)
+    return wanted, summary.generated_at, summary.id
+
+
+async def read_latest_thread(store: Store, thread_id: str, session: Session) -> Thread | None:
+    """As the primary has it."""
+    await store.catch_up(Thread, [thread_id], session)
+    return await store.find(Thread, thread_id, thread_id, session)
+
+
+async def thread_flags_settled(store: Store, thread_id: str, session: Session) -> str | None:
+    """Let the flags say which summary the thread has; its id, None where it is merged or gone."""
+
+    async def current() -> str | None:
+        thread = await read_latest_thread(store, thread_id, session)
+        return None if thread is None or thread.merged_into is not None else thread.summary_id
+
+    return await _flags_settled(store, thread_id, current, session)
+
+
+async def digest_flags_settled(store: Store, scope: str, session: Session) -> str | None:
+    """The same for a digest, whose latest summary is the current one."""
+
+    async def current() -> str | None:
+        rows = await _rows(store, Summary, scope, session)
+        kept = [(row["generated_at"], row["id"]) for row in rows if not row["outdated"]]
+        return max(kept, default=("", None))[1]
+
+    return await _flags_settled(store, scope, current, session)
+
+
+async def _flags_settled(
+    store: Store, scope: str, current: Callable[[], Awaitable[str | None]], session: Session
+) -> str | None:
+    """Set the flags until the current summary is the same before and after.
+
+    A worker that set them by an earlier one in between has looked after that, and sets them again.
+    """
+    before = await current()
+    for _ in range(MAX_ROUNDS):
+        await _set_flags(store, scope, before, session)
+        after = await current()
+        if after == before:
+            return after
+        before = after
+    raise CurrentChangedError(f"the current summary of {scope} changes all the time")
 
 
 async def all_outdated(store: Store, scope: str, session: Session) -> None:
     """Precondition: nothing that was said about the scope holds, because its thread was merged or emptied."""
-    summaries = [row["id"] async for row in store.query(CURRENT_SUMMARIES, session, partition_value=scope)]
-    await _mark_outdated(store, Summary, scope, summaries, session)
-    await _mark_reports(store, scope, None, session)
+    await _set_flags(store, scope, None, session)
 
 
-async def summary_revived(store: Store, summary: Summary, now: datetime, session: Session) -> None:
+async def summary_revived(store: Store, summary: Summary, now: datetime, session: Session) -> Summary:
     """Make it current again. Precondition: its thread, or digest, has the same content as when it was made.
 
-    It gets the time of now, because the latest summary is the current one.
+    It gets the time of now, because the latest summary is the current one, and is announced as a new one.
     """
     current = {"outdated": False, "generated_at": stored_time(now)}
-    await store.patch(Summary, Patch(summary.id, summary.scope, set=current), session)
+    revived = await store.patch(Summary, Patch(summary.id, summary.scope, set=current), session)
     report = await store.find(Report, report_id(summary.id), summary.scope, session)
     if report is not None:
         patch = Patch(report.id, report.scope, set={"outdated": False, "published_at": stored_time(now)})
         await store.patch(Report, patch, session)
+    return summary if isinstance(revived, Conflict) else revived
 
 
-async def _mark_reports(store: Store, scope: str, latest: str | None, session: Session) -> None:
-    reports = [row async for row in store.query(CURRENT_REPORTS, session, partition_value=scope)]
-    stale = [row["id"] for row in reports if row["summary_id"] != latest]
-    await _mark_outdated(store, Report, scope, stale, session)
+async def _set_flags(store: Store, scope: str, current: str | None, session: Session) -> None:
+    for model, name in ((Summary, "id"), (Report, "summary_id")):
+        rows = await _rows(store, model, scope, session)
+        wrong = [row for row in rows if bool(row["outdated"]) != (row[name] != current)]
+        patches = [Patch(row["id"], scope, set={"outdated": row[name] != current}) for row in wrong]
+        await store.patch_all(model, patches, session)
 
 
-async def _mark_outdated(
-    store: Store, model: type[Summary | Report], scope: str, ids: Iterable[str], session: Session
-) -> None:
-    await store.patch_all(model, [Patch(id_, scope, set={"outdated": True}) for id_ in ids], session)
+async def _rows(
+    store: Store, model: type[Summary | Report], scope: str, session: Session
+) -> list[dict[str, Any]]:
+    """All of the scope, as the primary has them: a flag that is missed here would stay wrong."""
+    await store.catch_up(model, [scope], session)
+    query = SUMMARY_FLAGS if model is Summary else REPORT_FLAGS
+    return [row async for row in store.query(query, session, partition_value=scope)]

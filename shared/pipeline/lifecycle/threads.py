@@ -10,6 +10,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict, Store
 from shared.core.times import stored_time
 from shared.documents.base import ProcessingStatus
+from shared.documents.queries.conditions import PROCESSED
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
@@ -58,7 +59,8 @@ async def thread_claimed(
         Thread,
         Patch(thread.id, thread.id, set={"requesting": claim, **({} if is_mine else _reopened(thread))}),
         session,
-        condition=_unclaimed(version, claimer, now),
+        # A worker that stood still since it read the thread may have an older version than the last request.
+        condition=f"{_equals('content_hash', thread.content_hash)} AND {_unclaimed(version, claimer, now)}",
     )
     return claimed is not Conflict.CONFLICT
 
@@ -83,9 +85,13 @@ def _unclaimed(version: str, claimer: str, now: datetime) -> str:
 async def summary_requested(
     store: Store, thread_id: str, version: str, session: Session, *, ends_claim: bool
 ) -> None:
-    """Precondition: the request for this version is published. Who claimed it before ends the claim."""
+    """Precondition: the request for this version is published, and the claim on it still holds.
+
+    Who claimed it before ends the claim. A worker that stood still for long may find the claim of a later
+    version, or that one requested: then its own is not the latest, and the thread stays as it is.
+    """
     patch = Patch(thread_id, thread_id, set=requested_version(version, ends_claim=ends_claim))
-    await store.patch(Thread, patch, session)
+    await store.patch(Thread, patch, session, condition=f"c.requesting.version = '{version}'")
 
 
 def requested_version(version: str, *, ends_claim: bool) -> dict[str, Any]:
@@ -93,23 +99,45 @@ def requested_version(version: str, *, ends_claim: bool) -> dict[str, Any]:
     return {"content_hash": version, **({"requesting": None} if ends_claim else {})}
 
 
-async def thread_summarized(store: Store, thread: Thread, summary: Summary, session: Session) -> None:
-    """Precondition: this is the thread's latest summary. The thread is done, unless it has grown since.
+async def thread_summarized(store: Store, thread: Thread, summary: Summary, session: Session) -> bool:
+    """Make it the thread's summary; False where the thread is not as it was read.
 
-    A thread that has grown since it was read gets the summary, and stays pending for its next one.
+    Precondition: the summary supersedes the one that the thread had when it was read, and the thread is
+    neither merged nor made anew since. The thread is done, unless it has grown since the summary was made:
+    then it gets the summary, and stays pending for its next one.
     """
-    said = {
+    said: dict[str, Any] = {
         "summary_id": summary.id,
         "has_consensus": summary.metadata["has_consensus"],
         "consensus_type": summary.metadata["consensus_type"],
         "outcome": summary.reading.outcome.shown.model_dump(mode="json") if summary.reading else None,
     }
+    if thread.summary_id != summary.id:
+        said["report_id"] = None  # what has none is found: the event that makes it may be lost
     done = Patch(
         thread.id, thread.id, set={**said, "status": ProcessingStatus.PROCESSED.value, "lastError": None}
     )
-    same = f"c.message_count = {thread.message_count:d}"
-    if await store.patch(Thread, done, session, condition=same) is Conflict.CONFLICT:
-        await store.patch(Thread, Patch(thread.id, thread.id, set=said), session)
+    same = _same_summary(thread)
+    not_grown = f"{same} AND c.message_count = {thread.message_count:d}"
+    if await store.patch(Thread, done, session, condition=not_grown) is not Conflict.CONFLICT:
+        return True
+    grown = Patch(thread.id, thread.id, set=said)
+    return await store.patch(Thread, grown, session, condition=same) is not Conflict.CONFLICT
+
+
+def _same_summary(thread: Thread) -> str:
+    """Over values of ours: a summary's id, hashes and a time."""
+    claimed = (thread.requesting or {}).get("version")
+    claim = f"c.requesting.version = '{claimed}'" if claimed else "NOT IS_STRING(c.requesting.version)"
+    return (
+        f"NOT IS_STRING(c.merged_into) AND c.created_at = '{stored_time(thread.created_at)}'"
+        f" AND {_equals('summary_id', thread.summary_id)}"
+        f" AND {_equals('content_hash', thread.content_hash)} AND {claim}"
+    )
+
+
+def _equals(name: str, value: str | None) -> str:
+    return f"NOT IS_STRING(c.{name})" if value is None else f"c.{name} = '{value}'"
 
 
 async def thread_reported(store: Store, report: Report, session: Session) -> None:
@@ -120,8 +148,39 @@ async def thread_reported(store: Store, report: Report, session: Session) -> Non
     if report.thread_id is None:
         return
     patch = Patch(report.thread_id, report.thread_id, set={"report_id": report.id})
-    condition = f"c.summary_id = '{uuid.UUID(report.summary_id)}'"
+    condition = f"c.summary_id = '{uuid.UUID(report.summary_id)}' AND NOT IS_STRING(c.merged_into)"
     await store.patch(Thread, patch, session, condition=condition)
+
+
+async def thread_reopened(store: Store, thread_id: str, edition: str, session: Session) -> bool:
+    """Have it read anew, once for each edition. Precondition: it is a thread of its own.
+
+    The edition is a part of its version, so that orchestration, the sweep and the checks ask for its summary
+    as they do for one that has grown. False where this edition was asked for before.
+    """
+    patch = Patch(thread_id, thread_id, set={"edition": edition, **RESET_ATTEMPTS})
+    condition = f"NOT IS_STRING(c.merged_into) AND {_another('edition', edition)}"
+    return await store.patch(Thread, patch, session, condition=condition) is not Conflict.CONFLICT
+
+
+def _another(name: str, value: str) -> str:
+    """Whether the field has another value, or none; over values of ours."""
+    return f"(NOT IS_STRING(c.{name}) OR c.{name} != '{value}')"
+
+
+async def report_missing(store: Store, thread_id: str, summary_id: str, error: str, session: Session) -> bool:
+    """Make it pending again, as if its last attempt had failed; False where it is not like that any more.
+
+    Precondition: it is done, and the report of its summary did not come for long. The sweep then asks for the
+    summary, which is announced once more.
+    """
+    patch = Patch(
+        thread_id,
+        thread_id,
+        set={"status": ProcessingStatus.PENDING.value, "lastError": error, "requeued_at": None},
+    )
+    condition = f"{PROCESSED} AND c.summary_id = '{uuid.UUID(summary_id)}' AND NOT IS_STRING(c.report_id)"
+    return await store.patch(Thread, patch, session, condition=condition) is not Conflict.CONFLICT
 
 
 # merges

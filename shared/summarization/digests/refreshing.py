@@ -18,7 +18,7 @@ from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.events.builders import summary_complete
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.digests import digest_failed, digest_made, digest_started
-from shared.pipeline.lifecycle.summaries import all_outdated, summaries_superseded, summary_revived
+from shared.pipeline.lifecycle.summaries import all_outdated, digest_flags_settled, summary_revived
 from shared.summarization.digests.composing import Composed, compose, content_hash
 from shared.summarization.digests.selection import Selected, select_threads
 
@@ -77,8 +77,8 @@ async def _current(
         known = _document(id_, scope, version, selected, composed, now)
         await clients.store.create(known, session)
     elif known.outdated:
-        await summary_revived(clients.store, known, now, session)
-    await summaries_superseded(clients.store, scope.name, session)
+        known = await summary_revived(clients.store, known, now, session)
+    await digest_flags_settled(clients.store, scope.name, session)
     return known
 
 

@@ -8,7 +8,7 @@ from shared.clients.cosmos.session import Session
 from shared.core.concurrency import in_pages
 from shared.core.ids import report_id
 from shared.documents.containers import read_document
-from shared.documents.queries.chunks import CHUNK_TEXTS
+from shared.documents.queries.chunks import CHUNK_TEXTS, CHUNKS_BY_ID
 from shared.documents.queries.reports import REPORTS_TO_CHECK
 from shared.documents.queries.summaries import SUMMARIES_TO_CHECK
 from shared.documents.queries.thread_index import ENTRIES_TO_CHECK
@@ -47,12 +47,20 @@ async def _current(clients: Clients, summary: Summary) -> AsyncIterator[Finding]
     report = await clients.store.find(Report, report_id(summary.id), summary.scope, Session())
     if report is None:
         yield _about(FindingKind.SUMMARY_WITHOUT_REPORT, summary, "no report was published of it")
+    elif summary.thread_id is not None:
+        thread = await clients.store.find(Thread, summary.thread_id, summary.thread_id, Session())
+        if thread is not None and thread.summary_id == summary.id and thread.report_id != report.id:
+            detail = f"its thread says that its report is {thread.report_id}"
+            yield _about(FindingKind.SUMMARY_WITHOUT_REPORT, summary, detail)
 
 
 async def _texts(clients: Clients, summary: Summary) -> dict[str, str]:
     ids = sorted({citation.chunk_id for citation in summary.citations})
     if not ids:
         return {}
+    if summary.thread_id is None:  # a digest cites chunks of several threads
+        rows = await clients.store.query_by_ids(CHUNKS_BY_ID, ids, Session())
+        return {row["id"]: row["text"] for row in rows}
     found = clients.store.query(CHUNK_TEXTS, Session(), partition_value=summary.thread_id, ids=ids)
     return {row["id"]: row["text"] async for row in found}
 

@@ -21,13 +21,11 @@ from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
-from shared.pipeline.events.builders import summary_request
-from shared.pipeline.events.envelope import Event
-from shared.pipeline.lifecycle.threads import merge_finished, summary_requested
-from shared.pipeline.readiness import ready_thread
+from shared.pipeline.lifecycle.threads import merge_finished
 from shared.summarization.digests.touching import touch
 from shared.threads.merging import follow_merge
 from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread, sources_of
+from shared.upkeep.requeue.summary_requests import request_summary
 
 Rows = list[dict[str, Any]]
 
@@ -195,7 +193,7 @@ async def _finish_thread(
         rebuilt = await rebuild_thread(clients, part.thread_id, sources, session)
         progress("thread_rebuilt")
         for thread_id in sorted(rebuilt):
-            await _request_summary(clients, thread_id, session)
+            await request_summary(clients, thread_id, session)
 
 
 async def _update_indexed_source(
@@ -205,13 +203,3 @@ async def _update_indexed_source(
     chunks = clients.store.query(CHUNK_ARCHIVES_OF_THREAD, session, partition_value=thread_id)
     embedded = [chunk["id"] async for chunk in chunks if chunk["embedding_generated"]]
     await clients.index.upsert([{"chunk_id": chunk_id, "source": source} for chunk_id in embedded])
-
-
-async def _request_summary(clients: Clients, thread_id: str, session: Session) -> None:
-    """If it is not ready, orchestration requests the summary later; if this event is lost, the sweep does."""
-    ready = await ready_thread(clients, thread_id, session)
-    if ready is None:
-        return
-    request = summary_request(thread_id, ready.version, clients.settings)
-    await clients.bus.publish([Event.of(request, session=session.tokens(), now=clients.runtime.now())])
-    await summary_requested(clients.store, thread_id, ready.version, session, ends_claim=False)

@@ -43,11 +43,13 @@ class Requeuer:
     ) -> int:
         """Requeue these; how many were counted here. `noted` has more fields to record, by document id."""
         moment, session = stored_time(self.clients.runtime.now()), Session()
-        counted = await self._those_that(dues, lambda due: self._count(due, moment, session))
+        counted = await self._those_that(
+            dues, lambda due: self._count(due, moment, noted.get(due.id, {}), session)
+        )
         self.progress("counted")
         await self._publish(rebuild(counted), session)
         self.progress("published")
-        await self._those_that(counted, lambda due: self._note(due, moment, noted.get(due.id, {}), session))
+        await self._those_that(counted, lambda due: self._note(due, moment, session))
         self.progress("noted")
         return len(counted)
 
@@ -63,19 +65,24 @@ class Requeuer:
         self.progress("given_up")
         return marked
 
-    async def _count(self, due: DueDocument, moment: str, session: Session) -> bool:
+    async def _count(self, due: DueDocument, moment: str, more: dict[str, Any], session: Session) -> bool:
         return await requeue_counted(
-            self.clients.store, due.subject, due.seen, error=due.reason, moment=moment, session=session
+            self.clients.store,
+            due.subject,
+            due.seen,
+            error=due.reason,
+            moment=moment,
+            also=more,
+            session=session,
         )
 
-    async def _note(self, due: DueDocument, moment: str, more: dict[str, Any], session: Session) -> bool:
+    async def _note(self, due: DueDocument, moment: str, session: Session) -> bool:
         return await requeue_recorded(
             self.clients.store,
             due.subject,
             attempt=due.next_attempt,
             moment=moment,
             since=due.requeued_at or moment,
-            also=more,
             session=session,
         )
 

@@ -6,20 +6,23 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import islice
 
-from shared.clients.classify import classify
+from shared.clients.classify import SDK_ERRORS, classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.lease import Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.telemetry.metrics import SweepMetrics, sweep_metrics
-from shared.core.concurrency import batches_of
+from shared.core.concurrency import batches_of, gather_limited
 from shared.core.errors import PipelineError
 from shared.core.times import stored_time
 from shared.documents.base import ProcessingStatus
+from shared.documents.locks import Lock
+from shared.documents.queries.locks import EXPIRED_RETRY_LOCKS
 from shared.documents.queries.runs import LATEST_RUN
+from shared.documents.queries.threads import UNREPORTED_THREADS
 from shared.documents.runs import Run, RunStatus
 from shared.documents.threads import Thread
 from shared.pipeline.events.builders import summary_request
-from shared.pipeline.lifecycle.threads import CLAIM_LIFETIME, requested_version
+from shared.pipeline.lifecycle.threads import CLAIM_LIFETIME, report_missing, requested_version
 from shared.pipeline.readiness import ReadyThread, ready_threads
 from shared.upkeep.requeue.due_document import (
     CHUNKS,
@@ -104,7 +107,17 @@ class _Sweep:
             except Exception as error:
                 log.exception("the sweep of %s failed", collection.name)
                 self._note_error(collection, error)
+        if not self._options.dry_run:
+            await self._remove_retry_locks()
         return await self._finish(self._clients.runtime.monotonic() - started)
+
+    async def _remove_retry_locks(self) -> None:
+        store, now = self._clients.store, self._clients.runtime.now().timestamp()
+        try:
+            expired = [id_ async for id_ in store.query(EXPIRED_RETRY_LOCKS, Session(), now=now)]
+            await gather_limited(store.delete(Lock, str(id_), str(id_), Session()) for id_ in expired[:PAGE])
+        except SDK_ERRORS:
+            log.exception("the sweep could not remove old locks: the next one will")
 
     async def _finish(self, seconds: float) -> Run:
         failed = bool(self._run.errors)
@@ -129,6 +142,8 @@ class _Sweep:
         )
         self._report(collection, counts)
         circuit = await self._circuit(collection, before)
+        if collection is THREADS and not self._options.dry_run:
+            await self._reopen_unreported()
         dues = await self._due(collection, before)
         last = self._policy.max_attempts[collection.name]
         exhausted = [due for due in dues if due.attempts >= last]
@@ -204,6 +219,21 @@ class _Sweep:
         return requeued, len(dues) - len(chosen)
 
     # threads
+
+    async def _reopen_unreported(self) -> None:
+        """Threads that are done, and whose report never came: its event may be a dead letter.
+
+        One whose failure is known waits for its backoff, one of which nothing was heard for longer.
+        """
+        store, now = self._clients.store, self._clients.runtime.now()
+        befores = {
+            "failed_before": stored_time(now - self._policy.base_delay),
+            "silent_before": stored_time(now - self._policy.stuck_after),
+        }
+        rows = [row async for row in store.query(UNREPORTED_THREADS, Session(), **befores)]
+        for row in rows:
+            error = row.get("lastError") or f"NoOutcome: no report of summary {row['summary_id']} came"
+            await report_missing(store, row["id"], row["summary_id"], error, Session())
 
     async def _requeue_threads(self, dues: list[DueDocument], *, alone: bool) -> tuple[int, int]:
         """Request summaries of threads that are ready; in others, a message or chunk is what is stuck.

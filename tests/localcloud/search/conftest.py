@@ -110,10 +110,9 @@ class Search:
 VECTORS = {
     "algorithms": [
         {"name": "cosine", "kind": "hnsw"},
-        {"name": "euclidean", "kind": "exhaustiveKnn", "exhaustiveKnnParameters": {"metric": "euclidean"}},
-        {"name": "dot", "kind": "hnsw", "hnswParameters": {"metric": "dotProduct"}},
+        {"name": "exact", "kind": "exhaustiveKnn", "exhaustiveKnnParameters": {"metric": "cosine"}},
     ],
-    "profiles": [{"name": name, "algorithm": name} for name in ("cosine", "euclidean", "dot")],
+    "profiles": [{"name": name, "algorithm": name} for name in ("cosine", "exact")],
 }
 KEY = {"name": "id", "type": "Edm.String", "key": True, "searchable": False}
 

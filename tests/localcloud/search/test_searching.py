@@ -1,4 +1,4 @@
-"""Full-text search, filters, order, facets, highlights, pages and suggestions over the wire."""
+"""Full-text search, filters, order, facets, highlights and pages over the wire."""
 
 from typing import Any
 
@@ -16,23 +16,8 @@ FIELDS: list[dict[str, Any]] = [
     {"name": "price", "type": "Edm.Double"},
     {"name": "open", "type": "Edm.Boolean"},
     {"name": "since", "type": "Edm.DateTimeOffset"},
-    {
-        "name": "address",
-        "type": "Edm.ComplexType",
-        "fields": [
-            {"name": "city", "type": "Edm.String"},
-            {"name": "lines", "type": "Collection(Edm.String)"},
-        ],
-    },
-    {
-        "name": "rooms",
-        "type": "Collection(Edm.ComplexType)",
-        "fields": [
-            {"name": "kind", "type": "Edm.String"},
-            {"name": "rate", "type": "Edm.Double"},
-            {"name": "extras", "type": "Collection(Edm.String)"},
-        ],
-    },
+    {"name": "city", "type": "Edm.String"},
+    {"name": "rates", "type": "Collection(Edm.Double)"},
     {"name": "secret", "type": "Edm.String", "filterable": False, "sortable": False, "facetable": False}
     | {"searchable": False, "retrievable": False},
 ]
@@ -46,8 +31,8 @@ HOTELS: list[dict[str, Any]] = [
         "price": 120.5,
         "open": True,
         "since": "2001-03-05T00:00:00Z",
-        "address": {"city": "Rome", "lines": ["Via Appia", "1"]},
-        "rooms": [{"kind": "suite", "rate": 300.0, "extras": ["bath"]}, {"kind": "single", "rate": 80.0}],
+        "city": "Rome",
+        "rates": [300.0, 80.0],
     },
     {
         "id": "2",
@@ -58,8 +43,8 @@ HOTELS: list[dict[str, Any]] = [
         "price": 45.0,
         "open": False,
         "since": "2001-04-09T12:00:00Z",
-        "address": {"city": "Paris", "lines": []},
-        "rooms": [{"kind": "single", "rate": 30.0, "extras": ["tv", "bath"]}],
+        "city": "Paris",
+        "rates": [30.0],
     },
     {
         "id": "3",
@@ -70,17 +55,16 @@ HOTELS: list[dict[str, Any]] = [
         "price": 45.0,
         "open": True,
         "since": "2010-12-31T23:59:59Z",
-        "address": {"city": "Rome"},
-        "rooms": [],
+        "city": "Rome",
+        "rates": [],
     },
     {"id": "4", "title": "read-only memory", "tags": ["grand"]},
 ]
-SUGGESTER = {"name": "sg", "searchMode": "analyzingInfixMatching", "sourceFields": ["title", "tags"]}
 
 
 @pytest.fixture(scope="module")
 def hotels(shared_service: Any) -> str:
-    return Search(shared_service).create(FIELDS, HOTELS, suggesters=[SUGGESTER])
+    return Search(shared_service).create(FIELDS, HOTELS)
 
 
 @pytest.mark.parametrize(
@@ -120,8 +104,7 @@ def hotels(shared_service: Any) -> str:
         ('"unclosed grand', "any", "134"),
         ("+ | - * ", "any", "1234"),
         ("rome", "any", "13"),
-        ("appia", "any", "1"),
-        ("bath", "any", "12"),
+        ("pool", "any", "1"),
     ],
 )
 def test_the_simple_query_syntax(
@@ -133,7 +116,7 @@ def test_the_simple_query_syntax(
 def test_search_fields_bound_where_terms_are_looked_for(search: Search, hotels: str) -> None:
     assert sorted(search.found(hotels, search="grand", searchFields="title")) == ["1", "3"]
     assert search.found(hotels, search="grand", searchFields="tags") == ["4"]
-    assert sorted(search.found(hotels, search="single", searchFields="rooms/kind,title")) == ["1", "2"]
+    assert sorted(search.found(hotels, search="paris hotel", searchFields="city,title")) == ["1", "2", "3"]
     assert sorted(search.found(hotels, search="the fox", searchFields="body", searchMode="all")) == ["1", "2"]
     assert search.search(hotels, search="x", searchFields="rating").status == 400
     assert search.search(hotels, search="x", searchFields="nope").status == 400
@@ -141,7 +124,7 @@ def test_search_fields_bound_where_terms_are_looked_for(search: Search, hotels: 
 
 def test_a_phrase_does_not_span_two_values_of_a_collection(search: Search, hotels: str) -> None:
     assert search.found(hotels, search='"wifi pool"') == []
-    assert search.found(hotels, search='"via appia"') == ["1"]
+    assert search.found(hotels, search='"grand hotel"') == ["1"]
 
 
 @pytest.mark.parametrize(
@@ -180,19 +163,14 @@ def test_a_phrase_does_not_span_two_values_of_a_collection(search: Search, hotel
         ("tags/all(t: t ne 'pool')", "234"),
         ("tags/any(tag: search.in(tag, 'pool, grand'))", "14"),
         ("tags/all(t: not search.in(t, 'pool|wifi', '|'))", "34"),
-        ("address/city eq 'Rome'", "13"),
-        ("address/city ne 'Rome'", "24"),
-        ("address/lines/any(l: l eq 'Via Appia')", "1"),
-        ("rooms/any(r: r/rate lt 50)", "2"),
-        ("rooms/any(r: r/kind eq 'single' and r/rate gt 50)", "1"),
-        ("rooms/all(r: r/rate lt 100)", "234"),
-        ("rooms/any(r: r/extras/any(e: e eq 'bath'))", "12"),
-        ("rooms/any(r: r/kind eq 'suite' and r/extras/any(e: e eq 'tv'))", ""),
+        ("city eq 'Rome'", "13"),
+        ("city ne 'Rome'", "24"),
+        ("rates/any(r: r lt 50)", "2"),
+        ("rates/any(r: r gt 50 and r lt 100)", "1"),
+        ("rates/all(r: r lt 100)", "234"),
         ("search.in(id, '1 3')", "13"),
         ("search.in(title, 'Grand Hotel|Little Inn', '|')", "12"),
         ("not search.in(id, '1,2')", "34"),
-        ("search.ismatch('grand -hotel', 'title,tags', 'simple', 'all')", "4"),
-        ("search.ismatch('foxes') and rating gt 3", "1"),
         ("  rating  eq  5  ", "1"),
         ("title eq 'It''s'", ""),
     ],
@@ -205,7 +183,7 @@ def test_filters(search: Search, hotels: str, where: str, expected: str) -> None
     ("where", "says"),
     [
         ("nope eq 1", "Could not find a property named 'nope' on type 'search.document'"),
-        ("address/nope eq 1", "property named 'nope'"),
+        ("city/nope eq 1", "property named 'nope'"),
         ("rating eq 'x'", "incompatible types"),
         ("title eq 1", "incompatible types"),
         ("open gt true", "incompatible types"),
@@ -226,21 +204,19 @@ def test_filters(search: Search, hotels: str, where: str, expected: str) -> None
         ("startswith(title, 'x')", "startswith"),
         ("geo.distance(title, geography'POINT(1 2)') lt 1", "geo.distance"),
         ("tags eq 'wifi'", "any or all"),
-        ("address eq null", "any or all"),
+        ("rates eq null", "any or all"),
         ("title/any(t: t eq 'x')", "not one"),
         ("tags/any(t: t ne 'wifi')", "Invalid lambda"),
         ("tags/any(t: t eq 'a' and t eq 'b')", "Invalid lambda"),
         ("tags/all(t: t eq 'wifi')", "Invalid lambda"),
         ("tags/any(t: t gt 'a')", "Invalid lambda"),
-        ("rooms/any(r: rating eq 5)", "not bound"),
-        ("rooms/rate eq 5", "property named 'rate'"),
-        ("tags/any(t: search.ismatch('x'))", "lambda"),
+        ("rates/any(r: rating eq 5)", "not bound"),
+        ("rates/any(r: tags/any(t: t eq 'x'))", "not bound"),
+        ("rates/any(r: r/any(s: s eq 5))", "not one"),
         ("body eq 'x'", "not filterable"),
         ("secret eq 'x'", "not filterable"),
         ("search.in(rating, '1')", "string field"),
-        ("search.ismatch('x', 'rating')", "not searchable"),
-        ("search.ismatch('x', 'title', 'full', 'any')", "queryType"),
-        ("search.ismatchscoring('x')", "ismatchscoring"),
+        ("search.ismatch('x', 'title')", "search.ismatch"),
     ],
 )
 def test_a_filter_that_azure_would_refuse_is_refused(
@@ -261,7 +237,7 @@ def test_a_filter_that_azure_would_refuse_is_refused(
         ("title", "1324"),
         ("open desc,id", "1324"),
         ("since desc", "3214"),
-        ("address/city desc,id desc", "3124"),
+        ("city desc,id desc", "3124"),
     ],
 )
 def test_order_puts_nulls_first_ascending_and_last_descending(
@@ -274,18 +250,16 @@ def test_order_by_score(search: Search, hotels: str) -> None:
     best_first = search.found(hotels, search="grand hotel")
     assert search.found(hotels, search="grand hotel", orderby="search.score() desc") == best_first
     assert search.found(hotels, search="grand hotel", orderby="search.score() asc") == best_first[::-1]
-    for wrong in ("rating upward", "tags", "nope", "geo.distance(x, y)", "address"):
+    for wrong in ("rating upward", "tags", "nope", "geo.distance(x, y)", "rates"):
         assert search.search(hotels, orderby=wrong).status == 400
     assert search.search(hotels, orderby=",".join(["rating"] * 33)).status == 400
 
 
 def test_select_shows_only_what_is_asked_for(search: Search, hotels: str) -> None:
-    hits = search.documents(hotels).search(
-        "grand hotel", select=["id", "address/city"], top=1, search_mode="all"
-    )
+    hits = search.documents(hotels).search("grand hotel", select=["id", "city"], top=1, search_mode="all")
     (hit,) = (dict(item) for item in hits)
     shown = {name: value for name, value in hit.items() if not name.startswith("@search.")}
-    assert shown == {"id": "1", "address": {"city": "Rome"}}
+    assert shown == {"id": "1", "city": "Rome"}
     assert "secret" not in search.search(hotels).body["value"][0]
     assert search.search(hotels, select="secret").status == 400
     assert search.search(hotels, select="nope").status == 400
@@ -298,7 +272,7 @@ def facets(search: Search, index: str, *wanted: str, **rest: Any) -> Any:
 
 
 def test_facets_count_the_matching_documents_by_value(search: Search, hotels: str) -> None:
-    assert facets(search, hotels, "tags", "rating,sort:value") == {
+    assert facets(search, hotels, "tags", "rating") == {
         "tags": [
             {"count": 2, "value": "wifi"},
             {"count": 1, "value": "grand"},
@@ -309,23 +283,14 @@ def test_facets_count_the_matching_documents_by_value(search: Search, hotels: st
     assert facets(search, hotels, "tags,count:1", filter="rating gt 3")["tags"] == [
         {"count": 1, "value": "pool"}
     ]
-    assert [item["value"] for item in facets(search, hotels, "rating,sort:-value")["rating"]] == [5, 4, 3]
-    assert [item["count"] for item in facets(search, hotels, "tags,sort:-count")["tags"]] == [1, 1, 2]
-    assert facets(search, hotels, "address/city", "rooms/kind", "open") == {
-        "address/city": [{"count": 2, "value": "Rome"}, {"count": 1, "value": "Paris"}],
-        "rooms/kind": [{"count": 2, "value": "single"}, {"count": 1, "value": "suite"}],
+    assert facets(search, hotels, "city", "open") == {
+        "city": [{"count": 2, "value": "Rome"}, {"count": 1, "value": "Paris"}],
         "open": [{"count": 2, "value": True}, {"count": 1, "value": False}],
     }
 
 
-def test_facets_count_ranges_and_intervals(search: Search, hotels: str) -> None:
-    shown = facets(search, hotels, "price,values:50|100", "rating,interval:2", "since,interval:month")
-    assert shown["price"] == [
-        {"count": 2, "to": 50},
-        {"count": 0, "from": 50, "to": 100},
-        {"count": 1, "from": 100},
-    ]
-    assert shown["rating"] == [{"count": 1, "value": 2}, {"count": 2, "value": 4}]
+def test_facets_count_dates_by_interval(search: Search, hotels: str) -> None:
+    shown = facets(search, hotels, "since,interval:month")
     assert [item["value"] for item in shown["since"]] == [
         "2001-03-01T00:00:00Z",
         "2001-04-01T00:00:00Z",
@@ -341,16 +306,13 @@ def test_facets_count_ranges_and_intervals(search: Search, hotels: str) -> None:
         "quarter": ["2001-01-01", "2001-04-01", "2010-10-01"],
         "year": ["2001-01-01", "2010-01-01"],
     }
-    ranges = facets(search, hotels, "since,values:2001-04-01T00:00:00Z|2010-01-01T00:00:00Z")["since"]
-    assert [item["count"] for item in ranges] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        *("nope", "body,count:x", "secret", "tags,interval:2", "rating,interval:0", "rating,values:3|1"),
-        *("since,interval:fortnight", "rating,interval:2,values:1", "tags,sort:up", "tags,surprise:1"),
-        *("rating,values:", "rating,count:1,count:2", "rating,interval:x"),
+        *("nope", "body,count:x", "secret", "tags,interval:day", "rating,interval:2", "rating,values:1|3"),
+        *("since,interval:fortnight", "tags,sort:value", "tags,surprise:1", "rating,count:1,count:2"),
     ],
 )
 def test_a_facet_that_makes_no_sense_is_refused(search: Search, hotels: str, wrong: str) -> None:
@@ -432,7 +394,7 @@ def test_pages_follow_one_another_until_the_end(search: Search) -> None:
         {"count": "yes"},
         {"surprise": 1},
         {"vectorFilterMode": "later"},
-        {"minimumCoverage": 101},
+        {"minimumCoverage": 80},
         {"debug": "all"},
         {"search": "(" * 60 + "x" + ")" * 60},
         {"search": "x " * 1100},
@@ -447,71 +409,6 @@ def test_a_search_that_is_not_supported_or_too_large_is_a_clear_400(
     answer = search.search(hotels, **wrong)
     assert answer.status == 400
     assert answer.message
-
-
-def test_coverage_is_reported_when_asked_for(search: Search, hotels: str) -> None:
-    assert search.documents(hotels).search("*", minimum_coverage=80).get_coverage() == 100.0
-
-
-def test_a_search_can_be_a_get(search: Search, hotels: str) -> None:
-    query = "search=grand&$filter=rating%20gt%203&$select=id&$orderby=id&$top=1&$count=true"
-    query += "&facet=rating&facet=tags"
-    body = search.call("GET", f"/indexes('{hotels}')/docs?{query}").body
-    assert [item["id"] for item in body["value"]] == ["1"]
-    assert body["@odata.count"] == 2
-    assert set(body["@search.facets"]) == {"rating", "tags"}
-
-
-def test_suggestions_complete_the_last_word(search: Search, hotels: str) -> None:
-    client = search.documents(hotels)
-    shown = client.suggest("gra", "sg")
-    assert sorted((item["@search.text"], item["id"]) for item in shown) == [
-        ("Grand Hotel", "1"),
-        ("Grand Inn and Hotel", "3"),
-        ("grand", "4"),
-    ]
-    marked = client.suggest("hotel gr", "sg", highlight_pre_tag="<", highlight_post_tag=">", order_by=["id"])
-    assert [item["@search.text"] for item in marked] == ["<Grand> <Hotel>", "<Grand> Inn and <Hotel>"]
-    (only,) = client.suggest("gra", "sg", filter="rating eq 4", select=["title", "rating"], top=3)
-    assert (only["title"], only["rating"]) == ("Grand Inn and Hotel", 4)
-    assert [item["id"] for item in client.suggest("gra", "sg", search_fields=["tags"])] == ["4"]
-    assert client.suggest("zzz", "sg") == []
-
-
-def test_autocompletion_offers_terms(search: Search, hotels: str) -> None:
-    client = search.documents(hotels)
-
-    def texts(text: str, **rest: Any) -> list[tuple[str, str]]:
-        return [(item.text, item.query_plus_text) for item in client.autocomplete(text, "sg", **rest)]
-
-    assert texts("gr") == [("grand", "grand")]
-    assert texts("big h") == [("hotel", "big hotel")]
-    assert texts("gr", mode="twoTerms") == [("grand hotel", "grand hotel"), ("grand inn", "grand inn")]
-    assert texts("the grand i", mode="oneTermWithContext") == []
-    assert texts("grand i", mode="oneTermWithContext") == [("grand inn", "grand inn")]
-    assert texts("w", filter="rating eq 3") == [("wifi", "wifi")]
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"suggesterName": "other"},
-        {"search": ""},
-        {"search": "x" * 101},
-        {"fuzzy": True},
-        {"top": 0},
-        {"top": 101},
-        {"searchFields": "body"},
-        {"surprise": 1},
-    ],
-)
-def test_suggestions_that_are_not_supported_are_refused(
-    search: Search, hotels: str, wrong: dict[str, Any]
-) -> None:
-    body = {"search": "gr", "suggesterName": "sg"} | wrong
-    for operation in ("suggest", "autocomplete"):
-        answer = search.call("POST", f"/indexes('{hotels}')/docs/search.post.{operation}", body)
-        assert answer.status == 400
 
 
 def test_the_sdk_raises_with_the_service_s_message(search: Search, hotels: str) -> None:

@@ -74,7 +74,6 @@ def test_a_query_key_can_only_read(search: Search) -> None:
         ("GET", f"/indexes('{index}')"),
         ("DELETE", f"/indexes('{index}')"),
         ("POST", f"/indexes('{index}')/docs/search.index"),
-        ("GET", "/servicestats"),
         ("POST", "/aliases"),
     ):
         assert search.call(method, path, {}, key=QUERY_KEY).status == 403
@@ -427,7 +426,7 @@ def test_a_search_on_an_index_that_is_deleted_meanwhile_is_a_404(search: Search)
 )
 def test_a_body_that_is_not_a_json_object_is_a_400(search: Search, body: bytes) -> None:
     index = search.create(FIELDS, [], vectorSearch=VECTORS)
-    for path in ("docs/search.index", "docs/search.post.search", "search.analyze"):
+    for path in ("docs/search.index", "docs/search.post.search"):
         answer = search.call("POST", f"/indexes('{index}')/{path}", body)
         assert answer.status == 400, answer.raw
         assert json.loads(answer.raw)["error"]["message"]

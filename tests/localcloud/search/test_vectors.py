@@ -16,8 +16,6 @@ FIELDS: list[dict[str, Any]] = [
     {"name": "group", "type": "Edm.Int32"},
     vector_field("v", 3),
     vector_field("w", 3),
-    vector_field("e", 3, "euclidean"),
-    vector_field("d", 3, "dot"),
     vector_field("unseen", 3, retrievable=False),
 ]
 
@@ -41,8 +39,6 @@ def few(search: Search) -> str:
             "id": "x",
             "v": [1, 0, 0],
             "w": [0, 0, 1],
-            "e": [1, 0, 0],
-            "d": [1, 0, 0],
             "text": "red",
             "group": 1,
         },
@@ -50,8 +46,6 @@ def few(search: Search) -> str:
             "id": "y",
             "v": [0, 1, 0],
             "w": [0, 1, 0],
-            "e": [0, 3, 0],
-            "d": [0, 3, 0],
             "text": "red red",
             "group": 2,
         },
@@ -59,8 +53,6 @@ def few(search: Search) -> str:
             "id": "xy",
             "v": [1, 1, 0],
             "w": [1, 0, 0],
-            "e": [1, 1, 0],
-            "d": [1, 1, 0],
             "text": "blue",
             "group": 1,
         },
@@ -74,16 +66,6 @@ def test_the_score_of_a_cosine_is_one_over_one_plus_the_distance(search: Search,
     assert [key for key, _ in found] == ["x", "xy", "y"]
     expected = [1 / (1 + (1 - value)) for value in (1.0, 1 / math.sqrt(2), 0.0)]
     assert [value for _, value in found] == pytest.approx(expected, abs=1e-12)
-
-
-def test_the_euclidean_and_dot_product_metrics_have_their_order(search: Search, few: str) -> None:
-    client = search.documents(few)
-    euclidean = score(client.search(None, vector_queries=[query([1, 0.5, 0], fields="e")]))
-    assert [key for key, _ in euclidean][2] == "y"
-    assert euclidean[0][1] == pytest.approx(1 / 1.5, abs=1e-12)
-    dot = score(client.search(None, vector_queries=[query([0.2, 0.1, 0], fields="d")]))
-    assert [key for key, _ in dot] == ["xy", "y", "x"] or dot[0][1] == pytest.approx(dot[1][1])
-    assert dot[-1][1] == pytest.approx(1 / (2 - 0.2), abs=1e-7)
 
 
 def test_k_bounds_what_is_found_and_top_what_is_shown(search: Search, few: str) -> None:

@@ -2,12 +2,19 @@
 
 from datetime import timedelta
 
+import pytest
+
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.documents.summaries import Summary
-from shared.pipeline.lifecycle.summaries import all_outdated, summaries_superseded, summary_revived
+from shared.pipeline.lifecycle.summaries import (
+    all_outdated,
+    digest_flags_settled,
+    summary_revived,
+    thread_flags_settled,
+)
 from tests.support.cosmos_engine import changes_to, stored_fields
-from tests.support.documents import CREATED, new_report, new_summary
+from tests.support.documents import CREATED, new_report, new_summary, new_thread
 
 HOUR = timedelta(hours=1)
 
@@ -31,25 +38,45 @@ async def _current(store: Store, *summaries: Summary) -> tuple[set[str], set[str
     return by_summary, by_report
 
 
-async def test_the_summary_that_was_made_last_is_current_whatever_its_name(store: Store) -> None:
+async def test_the_digest_that_was_made_last_is_current_whatever_its_name(store: Store) -> None:
     made = [summary("c", 1), summary("a", 3), summary("b", 2), summary("z", 9, "t2")]
     await _store(store, *made)
-    assert await summaries_superseded(store, "t1", Session()) == "a"
+    assert await digest_flags_settled(store, "t1", Session()) == "a"
     assert await _current(store, *made) == ({"a", "z"}, {"a", "z"})
 
 
 async def test_a_summary_that_was_outdated_before_stays_so(store: Store) -> None:
     made = [summary("a", 9, outdated=True), summary("b", 1)]
     await _store(store, *made)
-    assert await summaries_superseded(store, "t1", Session()) == "b"
+    assert await digest_flags_settled(store, "t1", Session()) == "b"
     assert await _current(store, *made) == ({"b"}, {"b"})
 
 
 async def test_a_scope_without_summaries_has_no_latest_one(store: Store) -> None:
     stray = new_report(summary("a", 1))
     await store.upsert(stray, Session())
-    assert await summaries_superseded(store, "t1", Session()) is None
+    assert await digest_flags_settled(store, "t1", Session()) is None
     assert (await stored_fields(store, stray))["outdated"] is True
+
+
+async def test_the_summary_that_a_thread_names_is_current_though_a_later_one_exists(store: Store) -> None:
+    made = [summary("a", 1, outdated=True), summary("b", 2), summary("z", 9, "t2")]
+    await _store(store, *made)
+    await store.upsert(new_thread("t1", summary_id="a"), Session())
+    assert await thread_flags_settled(store, "t1", Session()) == "a"
+    assert await _current(store, *made) == ({"a", "z"}, {"a", "z"})
+
+
+@pytest.mark.parametrize("merged_into", [None, "t9"])
+async def test_a_thread_that_is_merged_or_gone_has_no_current_summary(
+    store: Store, merged_into: str | None
+) -> None:
+    made = [summary("a", 1), summary("b", 2)]
+    await _store(store, *made)
+    if merged_into is not None:
+        await store.upsert(new_thread("t1", summary_id="a", merged_into=merged_into), Session())
+    assert await thread_flags_settled(store, "t1", Session()) is None
+    assert await _current(store, *made) == (set(), set())
 
 
 async def test_nothing_that_was_said_of_a_thread_that_is_gone_is_current(store: Store) -> None:

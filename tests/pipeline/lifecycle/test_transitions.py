@@ -83,11 +83,17 @@ async def _fail(store: Store, document: Document) -> None:
 
 async def _record_requeue(store: Store, document: Document) -> None:
     subject, session = _subject(document), Session()
-    assert await attempts.requeue_counted(store, subject, FIRST, error="E", moment=MOMENT, session=session)
+    assert await _count_requeue(store, document)
+    assert await attempts.requeue_recorded(
+        store, subject, attempt=1, moment=MOMENT, since=MOMENT, session=session
+    )
+
+
+async def _count_requeue(store: Store, document: Document) -> bool:
     is_thread = isinstance(document, Thread)
     also = threads.requested_version(VERSION, ends_claim=True) if is_thread else {}
-    assert await attempts.requeue_recorded(
-        store, subject, attempt=1, moment=MOMENT, since=MOMENT, also=also, session=session
+    return await attempts.requeue_counted(
+        store, _subject(document), FIRST, error="E", moment=MOMENT, also=also, session=Session()
     )
 
 
@@ -117,9 +123,7 @@ ACTS: dict[str, Act] = {
         store, _subject(one), attempt=1, now=CREATED, session=Session()
     ),
     "attempt_failed": _fail,
-    "requeue_counted": lambda store, one: attempts.requeue_counted(
-        store, _subject(one), FIRST, error="E", moment=MOMENT, session=Session()
-    ),
+    "requeue_counted": _count_requeue,
     "requeue_recorded": _record_requeue,
     "given_up": lambda store, one: attempts.given_up(
         store, _subject(one), FIRST, error="E", session=Session()
@@ -148,6 +152,9 @@ ACTS: dict[str, Act] = {
         store, one, new_summary("00000000-0000-0000-0000-000000000001", one.id), Session()
     ),
     "thread_reported": _report,
+    "report_missing": lambda store, one: threads.report_missing(
+        store, one.id, one.summary_id, "E", Session()
+    ),
     "thread_changed": lambda store, one: store.upsert(threads.thread_changed(one), Session()),
     "thread_merged": lambda store, one: store.upsert(threads.thread_merged(one, into="other"), Session()),
     "merge_finished": lambda store, one: threads.merge_finished(store, one.id, Session()),

@@ -1,0 +1,134 @@
+"""The retries of an event, counted over all its deliveries.
+
+A failure that may pass waits in the broker: the stage schedules a copy of the message, whose properties hold
+what was tried so far, and completes the message itself. So no delivery starts the count anew, no worker
+sleeps, and a crash loses nothing: either the message or its copy comes again.
+
+A crash between scheduling and completing leaves both. The copies of one number then differ in their message
+id, and the one that comes first takes the number (`claim_number`): another is completed without work.
+"""
+
+import hashlib
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Self
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Conflict
+from shared.clients.servicebus.bus import to_message
+from shared.clients.servicebus.message_copy import RETRY_PREFIX
+from shared.core.errors import ErrorKind, TransientError
+from shared.documents.locks import Lock
+from shared.documents.queries.locks import RETRY_LOCKS
+from shared.pipeline.delivery import Delivery
+from shared.pipeline.events.envelope import Event
+
+log = logging.getLogger(__name__)
+NUMBER, RACES, BACKOFFS, SINCE, CHAIN = (
+    RETRY_PREFIX,
+    f"{RETRY_PREFIX}_races",
+    f"{RETRY_PREFIX}_backoffs",
+    f"{RETRY_PREFIX}_since",
+    f"{RETRY_PREFIX}_chain",
+)
+KEPT_SECONDS = 24 * 3600.0  # a claim outlives its event, for copies that come late; the sweep removes it
+MAX_CLAIMS = 5  # of a number, against other copies that claim at the same time
+
+
+class RetryContestedError(TransientError):
+    """Other copies of the event claimed their numbers at each try: this one does not know its own yet."""
+
+
+@dataclass(frozen=True)
+class EventRetries:
+    """What was tried before this delivery."""
+
+    races: int
+    backoffs: int
+    since: datetime
+    """When the event was first enqueued: the time limit of a race counts from there."""
+    chain: str
+    """The same for a message and all its copies; another when somebody sends the event again."""
+
+    @classmethod
+    def of(cls, delivery: Delivery, now: datetime) -> Self:
+        known = delivery.properties
+        if CHAIN in known:
+            since = datetime.fromisoformat(str(known[SINCE]))
+            return cls(int(known[RACES]), int(known[BACKOFFS]), since, str(known[CHAIN]))
+        first = delivery.enqueued_at or now
+        identity = f"{delivery.message_id} {first.isoformat()}"
+        return cls(0, 0, first, hashlib.sha256(identity.encode()).hexdigest()[:24])
+
+    @property
+    def number(self) -> int:
+        return self.races + self.backoffs
+
+    @property
+    def attempts(self) -> int:
+        """How often the work was tried, this delivery included."""
+        return self.number + 1
+
+    def after(self, kind: ErrorKind) -> Self:
+        if kind is ErrorKind.RACE:
+            return replace(self, races=self.races + 1)
+        return replace(self, backoffs=self.backoffs + 1)
+
+    def properties(self) -> Mapping[str, str | int]:
+        return {
+            NUMBER: self.number,
+            RACES: self.races,
+            BACKOFFS: self.backoffs,
+            SINCE: self.since.isoformat(),
+            CHAIN: self.chain,
+        }
+
+
+async def schedule_retry(
+    clients: Clients, queue: str, event: Event[Any], delivery: Delivery, retries: EventRetries, seconds: float
+) -> None:
+    """Have the broker deliver the event again after so many seconds, as this retry."""
+    message = to_message(event, body=delivery.body)
+    message.message_id = f"{event.message_id}-retry-{retries.number}-{clients.runtime.new_id()[:8]}"
+    counted: dict[str | bytes, Any] = dict(retries.properties().items())
+    message.application_properties = {**(message.application_properties or {}), **counted}
+    due = clients.runtime.now() + timedelta(seconds=seconds)
+    await clients.bus.send_to_queue(queue, [message], at=due)
+
+
+async def claim_number(clients: Clients, delivery: Delivery, retries: EventRetries) -> bool:
+    """Whether this copy may do the work; False where another copy of this number, or a later one, came first.
+
+    Only retries are claimed: the first delivery has no copies. A copy that is delivered again has its claim.
+    """
+    if not retries.number:
+        return True
+    store, id_, session = clients.store, _lock_id(retries), Session()
+    mine = f"{retries.number}:{delivery.message_id}"
+    for _ in range(MAX_CLAIMS):
+        await store.catch_up(Lock, [id_], session)
+        known = await store.find(Lock, id_, id_, session)
+        if known is None:
+            now = clients.runtime.now()
+            until = now.timestamp() + KEPT_SECONDS
+            if await store.create(Lock(id=id_, owner=mine, expires=until, created_at=now), session):
+                return True
+            continue
+        number = int(known.owner.partition(":")[0])
+        if known.owner == mine or number > retries.number:
+            return known.owner == mine
+        if number == retries.number:
+            return False
+        claimed = await store.replace(known.model_copy(update={"owner": mine}), session)
+        if claimed is not Conflict.CONFLICT:
+            return True
+    raise RetryContestedError(
+        f"retry {retries.number} of {delivery.message_id} is claimed by others all the time"
+    )
+
+
+def _lock_id(retries: EventRetries) -> str:
+    return f"{RETRY_LOCKS}{retries.chain}"

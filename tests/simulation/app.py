@@ -1,0 +1,164 @@
+"""The app's own Functions, as the host finds them, and the parts of a process that a simulation replaces.
+
+The simulation runs in a process of its own: what is replaced here stays replaced.
+"""
+
+import asyncio
+import hashlib
+import logging
+import tempfile
+import threading
+from collections.abc import Callable, Generator, Sequence
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import azure.functions as func
+import numpy as np
+
+from localcloud.cosmos import documents, queries
+from shared.clients import connections
+from shared.domain.summaries.extractive import ExtractiveSummarizer
+from shared.embedding.encoder import Vectors, normalised
+from shared.embedding.port import EncodingResult
+from shared.ingestion.reader import reader
+from shared.ingestion.reader.batches import Batch, read_batches
+from shared.summarization import summary_document
+from stages import chunking
+from stages.blueprints import BLUEPRINTS
+from tests.simulation.loop import HOST
+
+Function = Callable[[Any], Any]
+SHARED_MEMORY = Path("/dev/shm")
+MOST_KNOWN = 20_000
+
+
+def _functions() -> dict[str, tuple[Function, str | None]]:
+    app = func.FunctionApp()
+    for blueprint in BLUEPRINTS:
+        app.register_functions(blueprint)
+    found: dict[str, tuple[Function, str | None]] = {}
+    for function in app.get_functions():
+        queue = getattr(function.get_trigger(), "queue_name", None)
+        found[str(function.get_function_name())] = (function.get_user_function(), queue)
+    return found
+
+
+FUNCTIONS = _functions()
+QUEUES = {queue: function for function, queue in FUNCTIONS.values() if queue is not None}
+TIMERS = {name: function for name, (function, queue) in FUNCTIONS.items() if queue is None}
+
+
+class ToyEmbedder:
+    """A vector of a text's hash."""
+
+    backend, dimension, window = "toy", 8, 256
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+
+    async def encode_each(self, texts: Sequence[str]) -> EncodingResult:
+        await asyncio.sleep(0.001 * len(texts))
+        return EncodingResult(
+            np.array([_vector(self.model, text) for text in texts], np.float32).reshape(-1, 8)
+        )
+
+    async def encode(self, texts: Sequence[str]) -> Vectors:
+        return (await self.encode_each(texts)).complete()
+
+    async def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [len(text.split()) for text in texts]
+
+    async def close(self) -> None:
+        """It holds nothing."""
+
+
+@cache
+def _vector(model: str, text: str) -> Vectors:
+    digest = hashlib.sha256(f"{model}\n{text}".encode()).digest()[:8]
+    vector: Vectors = normalised(np.frombuffer(digest, np.uint8).astype(np.float32).reshape(1, 8))[0]
+    return vector
+
+
+class _ClientsOfHost:
+    """Each simulated host is a process with connections of its own."""
+
+    async def get(self, _key: object, _start: object) -> connections.Clients:
+        clients: connections.Clients = HOST.get().clients
+        return clients
+
+
+class _InlineThread:
+    """A thread that runs when it is started: another thread would make the order of steps random."""
+
+    def __init__(self, target: Callable[..., None], args: tuple[Any, ...], **_: Any) -> None:
+        self._target, self._args = target, args
+
+    def start(self) -> None:
+        self._target(*self._args)
+
+    def join(self, _timeout: float) -> None:
+        """It has ended."""
+
+
+def prepare_process() -> None:
+    """Once a process: the hosts' connections, no real threads, and pure work done once."""
+    logging.disable(logging.CRITICAL)
+    replace_in(connections, "_connected", _ClientsOfHost())
+    inline = SimpleNamespace(Thread=_InlineThread, Semaphore=threading.Semaphore)
+    replace_in(reader, "threading", inline)
+    replace_in(reader, "read_batches", _read_once)
+    replace_in(chunking, "chunk_body", _memoised(chunking.chunk_body, _chunk_key))  # type: ignore[attr-defined]
+    render = summary_document.render_html  # type: ignore[attr-defined]
+    replace_in(summary_document, "render_html", _memoised(render, lambda markdown: markdown))
+    summary = _memoised(ExtractiveSummarizer.summary, lambda _self, context: repr(context))
+    replace_in(ExtractiveSummarizer, "summary", summary)
+    _compile_once(queries)
+    _compile_once(documents)
+    if SHARED_MEMORY.is_dir():  # an archive is a temporary file, and a disk takes milliseconds to remove it
+        tempfile.tempdir = str(SHARED_MEMORY)
+
+
+def replace_in(owner: Any, name: str, value: Any) -> None:
+    if not hasattr(owner, name):
+        raise AttributeError(f"{owner} has no {name} to replace")
+    setattr(owner, name, value)
+
+
+def _compile_once(module: Any) -> None:
+    """The runs ask the same questions about the same ids: the local Cosmos DB need not compile them again."""
+    parsers = [name for name in ("parse_query", "parse_condition") if hasattr(module, name)]
+    for name in parsers:
+        setattr(module, name, _memoised(getattr(module, name), lambda text: text))
+    compiled = _memoised(module.compile_query, lambda query, *rest: (id(query), repr(rest)))
+    replace_in(module, "compile_query", compiled)
+
+
+_batches: dict[bytes, list[Batch]] = {}
+
+
+def _read_once(path: Path) -> Generator[Batch, None, None]:
+    content = path.read_bytes()
+    if content not in _batches:
+        _batches[content] = list(read_batches(path))
+    yield from _batches[content]
+
+
+def _memoised(work: Any, key_of: Callable[..., Any]) -> Any:
+    known: dict[Any, Any] = {}
+
+    def once(*arguments: Any) -> Any:
+        key = key_of(*arguments)
+        if key not in known:
+            if len(known) > MOST_KNOWN:
+                known.clear()
+            # The arguments are held, too: an id in the key must not be used again.
+            known[key] = (work(*arguments), arguments)
+        return known[key][0]
+
+    return once
+
+
+def _chunk_key(body: str, segments: Sequence[Any], *_rest: Any) -> Any:
+    return body, tuple(segments)

@@ -1,0 +1,182 @@
+"""A process of the app: its connections, what it works on, and its death."""
+
+import asyncio
+import contextvars
+import random
+import uuid
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from azure.functions.servicebus import ServiceBusMessage
+
+from localcloud.servicebus.entities import Queue
+from localcloud.servicebus.messages import Message
+from shared.clients.blobs import Blobs
+from shared.clients.connections import Clients
+from shared.clients.cosmos.store import Store
+from shared.clients.search.index import Index
+from shared.clients.servicebus.bus import Bus
+from shared.core.runtime import Runtime
+from shared.embedding.instance import EMBEDDER
+from tests.simulation.app import QUEUES, TIMERS, ToyEmbedder
+from tests.simulation.blobs import SimulatedBlobService
+from tests.simulation.cosmos import SimulatedDatabase
+from tests.simulation.loop import HOST, NOBODY
+from tests.simulation.search import SimulatedSearch, SimulatedSearchAdmin
+from tests.simulation.servicebus import SimulatedBusClient
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+EPOCH = 1_800_000_000.0
+RENEWALS = 12  # of a lock, each after half of its time: host.json's maxAutoLockRenewalDuration of 30 minutes
+RESTART_SECONDS = (1, 90)
+
+
+def connect(world: "World", *, skew: float = 0.0, name: str = "-") -> Clients:
+    """Clients of the simulated services, with a clock and a source of numbers of their own."""
+    settings, network = world.settings, world.network
+    draw = random.Random(f"{world.seed}-{name}")
+    runtime = Runtime(
+        now=lambda: datetime.fromtimestamp(EPOCH + world.loop.time() + skew, UTC),
+        monotonic=world.loop.time,
+        sleep=asyncio.sleep,
+        random=draw,
+        new_id=lambda: str(uuid.UUID(int=draw.getrandbits(128), version=4)),
+    )
+    index: Any = Index(
+        lambda index_name: SimulatedSearch(world.search, network, index_name),  # type: ignore[arg-type, return-value]
+        SimulatedSearchAdmin(world.search, network),  # type: ignore[arg-type]
+        settings.SEARCH_INDEX,
+        settings.EMBEDDING_MODEL,
+    )
+    index.versions._clock = world.loop.time
+    clients = Clients(
+        settings,
+        Store(SimulatedDatabase(world.cosmos, network)),  # type: ignore[arg-type]
+        Bus(SimulatedBusClient(world.broker), settings.SERVICEBUS_TOPIC),  # type: ignore[arg-type]
+        index,
+        Blobs(SimulatedBlobService(network, world.blobs)),  # type: ignore[arg-type]
+        None,  # type: ignore[arg-type]  # only provisioning asks for the client itself
+        AsyncExitStack(),
+        runtime,
+    )
+    clients.resources.give(EMBEDDER, ToyEmbedder(settings.EMBEDDING_MODEL))
+    return clients
+
+
+class Host:
+    renews_locks = True
+    completes_first = False
+
+    def __init__(self, world: "World", slot: int, generation: int = 0) -> None:
+        self.world = self._world = world
+        self._slot, self._generation = slot, generation
+        self.disturbed = 0  # how often it stood still, or a call about a lock failed
+        self.name = f"host{slot}.{generation}"
+        self.alive, self.paused = True, False
+        self.backlog: list[Any] = []
+        self.busy: dict[str, int] = {}
+        self.context = contextvars.Context()
+        self.context.run(HOST.set, self)
+        self.clients = connect(world, skew=world.plan.skews[slot], name=self.name)
+        self._tasks: set[asyncio.Task[Any]] = set()
+        world.broker.receivers.append(self)
+        world.broker.changed()
+
+    # life and death
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
+        """Tasks are held: one that is collected would run its `finally`, which a crash must not."""
+        task: asyncio.Task[Any] = self.context.copy().run(self._world.loop.create_task, work)
+        task._log_destroy_pending = False  # type: ignore[attr-defined]  # a crash is why it is
+        self._tasks.add(task)
+        return task
+
+    def crash(self) -> None:
+        if not self.alive:
+            return
+        world = self._world
+        self.alive = False
+        world.graves.append(self)
+        world.broker.receivers.remove(self)
+        world.trace(world.loop.time(), self.name, "CRASHED")
+        seconds = world.chance.draw.uniform(*RESTART_SECONDS)
+        world.loop.call_later(seconds, Host, world, self._slot, self._generation + 1, context=NOBODY)
+
+    def pause(self, seconds: float) -> None:
+        if self.alive and not self.paused:
+            self.paused = True
+            self.disturbed += 1
+            self._world.trace(self._world.loop.time(), self.name, f"PAUSED for {seconds:.0f} s")
+            self._world.loop.call_later(seconds, self._resume, context=NOBODY)
+
+    def _resume(self) -> None:
+        self._world.trace(self._world.loop.time(), self.name, "RESUMED")
+        self._world.loop.resume(self)
+
+    # triggers
+
+    def has_room(self, queue: str) -> bool:
+        # A paused host does not ask for messages; what it was given before, it still has.
+        return self.alive and not self.paused and self.busy.get(queue, 0) < self._world.plan.concurrent_calls
+
+    def expect(self, queue: str) -> None:
+        self.busy[queue] = self.busy.get(queue, 0) + 1
+
+    def receive(self, queue: Queue, message: Message, token: bytes) -> None:
+        self.spawn(self._run(queue, message, token))
+
+    def is_busy(self) -> bool:
+        return any(self.busy.values())
+
+    async def _run(self, queue: Queue, message: Message, token: bytes) -> None:
+        """As the Functions host does: complete on return, abandon on an exception."""
+        world = self._world
+        given = _trigger_message(world, message)
+        renewing = self.spawn(self._renew(queue, token)) if self.renews_locks else None
+        if self.completes_first:
+            await self._settle(queue, token, "complete")
+        how = "complete"
+        try:
+            await QUEUES[queue.path](given)
+        except Exception as error:  # noqa: BLE001 - the host logs it and abandons the message
+            world.count_error(queue.path, error)
+            how = "abandon"
+        if renewing is not None:
+            renewing.cancel()
+        await self._settle(queue, token, how)
+        self.busy[queue.path] -= 1
+        world.broker.changed()
+
+    async def _settle(self, queue: Queue, token: bytes, how: str) -> None:
+        try:
+            await self._world.broker.settle(queue, token, how)
+        except Exception as error:  # noqa: BLE001 - the lock runs out, and the message comes again
+            self._world.count_error(f"{queue.path} {how}", error)
+
+    async def _renew(self, queue: Queue, token: bytes) -> None:
+        for _ in range(RENEWALS):
+            await asyncio.sleep(queue.options.lock_duration / 2000)
+            await self._settle(queue, token, "renew")
+
+    async def timer(self, name: str) -> None:
+        try:
+            await TIMERS[name](None)
+        except Exception as error:  # noqa: BLE001 - the host logs it; the next time comes
+            self._world.count_error(name, error)
+
+
+def _trigger_message(world: "World", message: Message) -> ServiceBusMessage:
+    content = world.broker.content(message)
+    properties = dict(content.properties)
+    return ServiceBusMessage(
+        body=content.body,
+        application_properties=properties,
+        user_properties=properties,
+        message_id=content.message_id,
+        delivery_count=message.delivery_count + 1,
+        enqueued_time_utc=datetime.fromtimestamp(message.enqueued_at / 1000, UTC),
+    )

@@ -1,0 +1,227 @@
+"""What must hold when the faults have stopped and the system is quiet, whatever happened on the way."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from shared.clients.cosmos.session import Session
+from shared.documents.failures import FailureRecord
+from shared.documents.queries.locks import RETRY_LOCKS
+from shared.pipeline.events.envelope import parse_event
+from shared.pipeline.progress import archive_progress
+from shared.pipeline.topology import STAGES
+from shared.upkeep.integrity.findings import Finding
+from shared.upkeep.integrity.run import VerifyOptions, verify
+from tests.simulation.hosts import connect
+from tests.simulation.world import World
+
+EndState = dict[str, list[Any]]
+MAX_ATTEMPTS = {"archives": 3, "messages": 3, "chunks": 5, "threads": 5}
+# Deliveries and calls that a run may take, whatever its faults: far above what is needed, far under a loop.
+MAX_DELIVERIES = 1500
+GRACE_SECONDS = 3 * 3600.0
+LEASE_SECONDS = 150.0  # a host that crashed leaves its lease to run out; its clock may be ahead
+Rows = list[dict[str, Any]]
+
+
+def broken_invariants(world: World, calm: EndState | None) -> list[str]:
+    """Every one that does not hold, in words."""
+    found = [f"not settled: {line}" for line in world.unfinished()[:5]]
+    hosts: list[Any] = world.broker.receivers
+    if world.acts_open:
+        found.append(f"{world.acts_open} requests were never answered")
+    if not world.broker.is_idle() or any(host.is_busy() for host in hosts):
+        found.append(f"messages are under way: {_waiting(world)}")
+    if world.broker.locks():
+        found.append("a message is still locked")
+    found += [*world.violations[:3], *world.broker.repeated[:1]]
+    found += [*_vectors(world), *_threads(world), *_summaries(world), *_attempts(world), *_failures(world)]
+    if world.broker.delivered > MAX_DELIVERIES:
+        found.append(f"{world.broker.delivered} deliveries: events go round in circles")
+    if calm is not None:
+        found += _differences(end_state(world), calm)
+    found += world.loop.run_until_complete(_asked(world)) if not found else []
+    return found
+
+
+def _waiting(world: World) -> dict[str, int]:
+    return {
+        name: len(queue.messages) for name, queue in world.broker.namespace.queues.items() if queue.messages
+    }
+
+
+def _vectors(world: World) -> Iterator[str]:
+    chunks = world.cosmos.rows("chunks")
+    for name, index in world.search.indexes.items():
+        live = name == world.search.aliases.get(world.settings.SEARCH_INDEX)
+        for chunk in chunks if live else []:
+            vector = index.stored.get(chunk["id"])
+            if chunk["embedding_generated"] and vector is None:
+                yield f"chunk {chunk['id'][:12]} is flagged and has no vector"
+            elif chunk["embedding_generated"] and vector and vector.get("thread_id") != chunk["thread_id"]:
+                yield f"the vector of chunk {chunk['id'][:12]} is of thread {vector.get('thread_id')}"
+        for key in index.stored.keys() - {chunk["id"] for chunk in chunks}:
+            yield f"vector {key[:12]} has no chunk"
+
+
+def _threads(world: World) -> Iterator[str]:
+    threads = {thread["id"]: thread for thread in world.cosmos.rows("threads")}
+    messages, chunks = world.cosmos.rows("messages"), world.cosmos.rows("chunks")
+    for document in (*messages, *chunks):
+        thread = threads.get(document["thread_id"])
+        if thread is None or thread.get("merged_into"):
+            yield f"document {document['id'][:12]} is in thread {document['thread_id']}, which is merged or gone"
+    copies = Counter(document["id"] for document in (*messages, *chunks))
+    yield from (f"{number} copies of document {id_[:12]}" for id_, number in copies.items() if number > 1)
+    counted = Counter(message["thread_id"] for message in messages)
+    for thread in threads.values():
+        if thread.get("merged_into"):
+            continue
+        if counted[thread["id"]] != thread["message_count"]:
+            yield f"thread {thread['id']} counts {thread['message_count']} messages, has {counted[thread['id']]}"
+        if thread.get("absorbing") or thread.get("requesting"):
+            yield f"thread {thread['id']} is still absorbing or claimed"
+
+
+def _summaries(world: World) -> Iterator[str]:
+    summaries = _current_by_scope(world.cosmos.rows("summaries"))
+    reports = _current_by_scope(world.cosmos.rows("reports"))
+    for kind, current in (("summaries", summaries), ("reports", reports)):
+        yield from (
+            f"{scope} has {len(rows)} current {kind}" for scope, rows in current.items() if len(rows) > 1
+        )
+    for scope, rows in summaries.items():
+        if not any(report["summary_id"] == rows[0]["id"] for report in reports.get(scope, [])):
+            yield f"the current summary of {scope} has no current report"
+    for thread in world.cosmos.rows("threads"):
+        if thread.get("merged_into") or thread["status"] != "processed":
+            continue
+        for kind, current in (("summary", summaries), ("report", reports)):
+            ids = [row["id"] for row in current.get(thread["id"], [])]
+            if ids != [thread[f"{kind}_id"]]:
+                yield f"thread {thread['id']} points at {kind} {thread[f'{kind}_id']}, current: {ids}"
+
+
+def _current_by_scope(rows: Rows) -> dict[str, Rows]:
+    current: dict[str, Rows] = {}
+    for row in rows:
+        if not row["outdated"]:
+            current.setdefault(row["scope"], []).append(row)
+    return current
+
+
+def _attempts(world: World) -> Iterator[str]:
+    for container, most in MAX_ATTEMPTS.items():
+        for document in world.cosmos.rows(container):
+            if document["attemptCount"] > most:
+                yield f"{container}/{document['id'][:12]} has {document['attemptCount']} attempts"
+            if document["status"].startswith("failed"):
+                yield f"{container}/{document['id'][:12]} is {document['status']}: {document.get('lastError')}"
+
+
+def _failures(world: World) -> Iterator[str]:
+    """Each dead letter of a stage has a failure record, unless it died with its hosts."""
+    records = {(row["stage"], row["idempotency_key"]) for row in world.cosmos.rows("failures")}
+    for queue, letters in world.broker.dead_letters().items():
+        if queue not in {stage.name for stage in STAGES}:
+            yield f"{len(letters)} dead letters of {queue}"
+            continue
+        for letter in letters:
+            key = parse_event(letter.body).idempotency_key(queue)
+            if (queue, key) not in records and not world.chance.spent:
+                yield f"a dead letter of {queue} has no failure record"
+
+
+def end_state(world: World) -> EndState:
+    """What a reader could see, and nothing of time."""
+
+    def rows(container: str, *names: str) -> list[Any]:
+        return [tuple(str(row.get(name)) for name in names) for row in world.cosmos.rows(container)]
+
+    def current(container: str, *names: str) -> list[Any]:
+        found = [row for row in world.cosmos.rows(container) if not row["outdated"]]
+        return sorted(tuple(str(row.get(name)) for name in names) for row in found)
+
+    alive = [row for row in world.cosmos.rows("threads") if not row.get("merged_into")]
+    names = (
+        "id",
+        "message_count",
+        "status",
+        "has_consensus",
+        "archive_ids",
+        "subject",
+        "summary_id",
+        "report_id",
+    )
+    vectors = [
+        (key, str(document.get("thread_id")), str(document.get("text")))
+        for index in world.search.indexes.values()
+        for key, document in sorted(index.stored.items())
+    ]
+    return {
+        "archives": rows("archives", "id", "status", "message_count"),
+        "messages": rows(
+            "messages", "id", "thread_id", "archive_ids", "archive_id", "status", "body_normalized"
+        ),
+        "chunks": rows(
+            "chunks",
+            "id",
+            "thread_id",
+            "archive_id",
+            "text",
+            "embedding_generated",
+            "embedding_model",
+            "status",
+        ),
+        "threads": [tuple(str(row.get(name)) for name in names) for row in alive],
+        "summaries": current("summaries", "scope", "id", "content_markdown"),
+        "reports": current("reports", "scope", "id", "title", "participants"),
+        "vectors": vectors,
+    }
+
+
+def _differences(found: Mapping[str, list[Any]], calm: Mapping[str, list[Any]]) -> Iterator[str]:
+    for kind, expected in calm.items():
+        more = [row for row in found[kind] if row not in expected]
+        less = [row for row in expected if row not in found[kind]]
+        if more or less:
+            yield f"{kind} differ from the calm run's: first {_shown(more)} instead of {_shown(less)}"
+
+
+def _shown(rows: Iterable[Any]) -> str:
+    return str(next(iter(rows), None))[:400]
+
+
+async def _asked(world: World) -> list[str]:
+    """What the app itself says: progress of each archive, and the consistency checks."""
+    world.cosmos.account.set_lag(0)
+    clients = connect(world)
+    found = []
+    for archive in world.cosmos.rows("archives"):
+        progress = await archive_progress(clients, archive["id"])
+        if not progress.complete:
+            found.append(f"archive {archive['id']} is not complete: {progress.to_json()}")
+    for index in world.search.indexes.values():
+        index.visible, index.waiting = dict(index.stored), []
+    found += await _damage(world)
+    for row in world.cosmos.rows("failures"):
+        await clients.store.read(FailureRecord, row["id"], row["stage"], Session())
+    found += [
+        f"the lease {lock['id']} is held for longer than its life"
+        for lock in world.cosmos.rows("locks")
+        if lock["owner"]
+        and not lock["id"].startswith(RETRY_LOCKS)
+        and lock["expires"] > world.now() + LEASE_SECONDS
+    ]
+    return found
+
+
+async def _damage(world: World) -> list[str]:
+    """What the consistency checks say, long enough after the end to look at everything."""
+    findings: list[Finding] = []
+    later = connect(world, skew=GRACE_SECONDS)
+    run = await verify(later, VerifyOptions(found=findings.append))
+    return [*(f"verification failed: {error}" for error in run.errors)] + [
+        f"verification finds {finding.kind}: {finding.container}/{finding.id}: {finding.detail}"
+        for finding in findings
+    ]

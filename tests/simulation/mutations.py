@@ -1,0 +1,289 @@
+"""Safeties taken away, one at a time: a simulation that misses one of these would test nothing."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from shared.clients.cosmos.lease import Lease
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Store
+from shared.documents.chunks import Chunk
+from shared.pipeline import readiness, runner
+from shared.pipeline.event_types import SummaryComplete
+from shared.pipeline.lifecycle import threads
+from shared.pipeline.retry.event_retries import EventRetries
+from shared.threads import locating, merging
+from shared.upkeep.requeue.requeuer import Requeuer
+from shared.upkeep.sweep import run as sweep
+from stages import chunking, embedding, reporting, summarization
+from tests.simulation.app import replace_in
+from tests.simulation.chance import Fault, Outage, Plan
+from tests.simulation.cosmos import SimulatedContainer
+from tests.simulation.hosts import Host
+from tests.simulation.world import Rules
+
+Change = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Mutation:
+    text: str
+    change: Change
+    plan: Callable[[Plan], Plan] = lambda plan: plan
+
+
+MUTATIONS: dict[str, Mutation] = {}
+
+
+def mutation(text: str, plan: Callable[[Plan], Plan] = lambda plan: plan) -> Callable[[Change], Change]:
+    def add(change: Change) -> Change:
+        MUTATIONS[change.__name__.replace("_", "-")] = Mutation(text, change, plan)
+        return change
+
+    return add
+
+
+def remove(name: str) -> None:
+    MUTATIONS[name].change()
+
+
+def _with(plan: Plan, *faults: Fault, **changes: Any) -> Plan:
+    """The plan, with these faults enabled and struck often: some safeties matter in few places."""
+    more = max(plan.budget, 10)
+    return replace(plan, **{"faults": plan.faults | set(faults), "budget": more, "rate": 0.06, **changes})
+
+
+def _lagging(plan: Plan) -> Plan:
+    return replace(plan, lag=5.0)
+
+
+def _pausing(plan: Plan) -> Plan:
+    return _with(plan, Fault.PAUSE, Fault.SLOW)
+
+
+def _crashing(plan: Plan) -> Plan:
+    return _with(plan, Fault.CRASH_AFTER, Fault.CRASH_BEFORE)
+
+
+def _only_crashes(plan: Plan) -> Plan:
+    """So few, and nothing else, that no event is a dead letter: nothing is left to the sweep."""
+    crashes = frozenset({Fault.CRASH_AFTER, Fault.CRASH_BEFORE})
+    return replace(plan, faults=crashes, budget=8, rate=0.04, lag=0.0, outages=(), restarts=())
+
+
+def _slow(plan: Plan) -> Plan:
+    return _with(plan, Fault.SLOW, rate=0.12)
+
+
+def _away(plan: Plan) -> Plan:
+    return replace(plan, outages=(Outage("cosmos", 3.0, 1000.0),))
+
+
+@mutation("a chunk is flagged as embedded before its vector is stored", _crashing)
+def flag_before_vector() -> None:
+    async def embed_group(chunks: Any, found: Any, model: Any, work: Any) -> Any:
+        unstored = await embedding.unstored_vectors(work.clients)
+        encoded = await embedding._encode(chunks, model, unstored, work)
+        await work.clients.store.patch_all(Chunk, embedding._outcomes(encoded, model, work), work.session)
+        await embedding._store_vectors(encoded, found, model, work)
+        return encoded
+
+    replace_in(embedding, "_embed_group", embed_group)
+
+
+@mutation("a message is completed before the work; no sweep", _only_crashes)
+def complete_first() -> None:
+    Host.completes_first = True
+    Rules.sweeps = False
+
+
+@asynccontextmanager
+async def _not_held(*_: Any, **__: Any) -> AsyncIterator[None]:
+    yield
+
+
+@mutation("two workers may thread at once")
+def no_lease() -> None:
+    replace_in(Lease, "held", _not_held)
+
+
+@mutation("a lease is not renewed while it is held", _slow)
+def lease_not_renewed() -> None:
+    async def renewed(_self: Any, lock: Any, done: asyncio.Event) -> Any:
+        await done.wait()
+        return lock
+
+    replace_in(Lease, "_renewed", renewed)
+
+
+@mutation("a summary is given to its thread whatever the thread has")
+def no_current_summary_check() -> None:
+    replace_in(summarization, "supersedes", lambda _summary, _held, _thread: True)
+    replace_in(threads, "_same_summary", lambda _thread: "true")
+
+    async def unchecked(*_: Any) -> None:
+        return None
+
+    replace_in(summarization, "thread_flags_settled", unchecked)
+    replace_in(reporting, "thread_flags_settled", unchecked)
+
+
+@mutation("a document that exists is written over")
+def create_overwrites() -> None:
+    async def create_missing(self: Store, documents: Any, session: Session) -> set[str]:
+        given = list(documents)
+        await self.upsert_all(given, session)
+        return {document.id for document in given}
+
+    replace_in(Store, "create_missing", create_missing)
+
+
+@mutation("every delivery starts the retries of its event anew", _away)
+def attempts_per_delivery() -> None:
+    original = EventRetries.of
+
+    def of(delivery: Any, now: Any) -> EventRetries:
+        return replace(original(delivery, now), races=0, backoffs=0)
+
+    replace_in(EventRetries, "of", of)
+
+
+@mutation("there is no sweep", _away)
+def no_sweep() -> None:
+    Rules.sweeps = False
+
+
+@mutation("the sweep asks again without counting", _away)
+def sweep_uncounted() -> None:
+    async def count(*_: Any) -> bool:
+        return True
+
+    replace_in(Requeuer, "_count", count)
+
+
+@mutation("documents are replaced whatever has become of them")
+def no_etag() -> None:
+    batch, replaced = SimulatedContainer.execute_item_batch, SimulatedContainer.replace_item
+
+    async def without(self: Any, operations: Any, partition: str, no_response: bool = False) -> Any:
+        return await batch(self, [operation[:2] for operation in operations], partition, no_response)
+
+    async def replace_item(self: Any, id_: str, document: Any, **_: Any) -> Any:
+        return await replaced(self, id_, document)
+
+    replace_in(SimulatedContainer, "execute_item_batch", without)
+    replace_in(SimulatedContainer, "replace_item", replace_item)
+
+
+@mutation("an archive or a thread is marked before its event is out; no sweep", _only_crashes)
+def done_before_announcing() -> None:
+    async def announce(self: Any, outcome: Any, session: Any) -> None:
+        if outcome.after_announcing is not None:
+            await outcome.after_announcing()
+        await original(self, outcome, session)
+
+    original = runner.StageRunner._announce
+    runner.StageRunner._announce = announce  # type: ignore[method-assign]
+    Rules.sweeps = False
+
+
+@mutation("orchestration claims a version for ever; no sweep", _only_crashes)
+def claim_for_ever() -> None:
+    def unclaimed(version: str, _claimer: str, _now: Any) -> str:
+        asked = f"NOT IS_STRING(c.content_hash) OR c.content_hash != '{version}'"
+        return f"({asked}) AND (NOT IS_OBJECT(c.requesting) OR c.requesting.version != '{version}')"
+
+    replace_in(threads, "_unclaimed", unclaimed)
+    Rules.sweeps = False
+
+
+@mutation("session tokens are not sent", _lagging)
+def no_session_token() -> None:
+    replace_in(Session, "token", lambda _self, _container: "0:-1#0")
+
+
+@mutation("nobody looks whether a thread was merged after writing to it")
+def no_place_check() -> None:
+    async def unchecked(*_: Any, **__: Any) -> None:
+        return None
+
+    replace_in(chunking, "ensure_not_merged", unchecked)
+    replace_in(embedding, "ensure_not_merged", unchecked)
+
+
+@mutation("the duplicate window of the topic is one second", _crashing)
+def duplicate_window_too_short() -> None:
+    topics = [
+        replace(topic, options=replace(topic.options, duplicate_window=1000)) for topic in Rules.config.topics
+    ]
+    Rules.config = replace(Rules.config, topics=tuple(topics))
+
+
+@mutation("a retry number that was seen is worked on again", _crashing)
+def retry_number_ignored() -> None:
+    async def claimed(*_: Any) -> bool:
+        return True
+
+    replace_in(runner, "claim_number", claimed)
+
+
+@mutation("none but the sweep, which has nothing to do: this one must hold", _only_crashes)
+def control() -> None:
+    Rules.sweeps = False
+
+
+# Those that were not thought of when the simulation was built.
+
+
+@mutation("a stage reads replicas instead of catching up with the primary", _lagging)
+def no_catch_up() -> None:
+    async def behind(*_: Any) -> None:
+        return None
+
+    replace_in(Store, "catch_up", behind)
+
+
+@mutation("the vector of a moved chunk stays in the old thread", _pausing)
+def vectors_not_moved() -> None:
+    async def upsert(*_: Any) -> None:
+        return None
+
+    original = merging._move
+
+    async def move(clients: Any, model: Any, *rest: Any) -> None:
+        kept, clients.index.upsert = clients.index.upsert, upsert
+        try:
+            await original(clients, model, *rest)
+        finally:
+            clients.index.upsert = kept
+
+    replace_in(merging, "_move", move)
+
+
+@mutation("a redirect is not followed")
+def redirects_ignored() -> None:
+    async def same(_clients: Any, thread_id: str, _session: Any) -> str:
+        return thread_id
+
+    replace_in(locating, "resolve_thread", same)
+    replace_in(summarization, "resolve_thread", same)
+
+
+@mutation("readiness does not wait for all messages of a thread")
+def readiness_ignores_count() -> None:
+    replace_in(readiness, "has_all_messages", lambda _count, _stored: True)
+
+
+@mutation("a lost report is nobody's to find", _away)
+def unreported_not_swept() -> None:
+    async def nothing(_self: Any) -> None:
+        return None
+
+    replace_in(sweep._Sweep, "_reopen_unreported", nothing)
+
+
+@mutation("a revived summary is announced under its old id")
+def revived_under_old_id() -> None:
+    replace_in(SummaryComplete, "identity", ("thread_id", "summary_id", "llm_model"))

@@ -1,0 +1,106 @@
+"""The simulation itself: the same seed is the same run, and what it is to find, it finds."""
+
+import asyncio
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.simulation.chance import Fault, calm_plan, plan_of
+from tests.simulation.loop import HOST, QuietError, VirtualLoop
+from tests.simulation.mutations import MUTATIONS
+from tests.simulation.test_simulation import simulate
+
+LISTED = {
+    "flag-before-vector", "complete-first", "no-lease", "lease-not-renewed", "no-current-summary-check",
+    "create-overwrites", "attempts-per-delivery", "no-sweep", "sweep-uncounted", "no-etag",
+    "done-before-announcing", "claim-for-ever", "no-session-token", "no-place-check",
+    "duplicate-window-too-short", "retry-number-ignored",
+}  # fmt: skip
+
+
+def test_a_seed_is_one_schedule() -> None:
+    """Also when others ran before it, and whatever order the first process had for its sets."""
+    shown = simulate("17,18,17", "--verbose", hash_seed="random").stdout
+    first, other, again = re.findall(r"trace (\w+)", shown)
+    assert first == again != other
+
+
+def test_each_safety_of_the_list_can_be_removed() -> None:
+    assert set(MUTATIONS) >= LISTED
+
+
+def test_without_a_safety_a_seed_fails_and_says_how_to_replay_it() -> None:
+    done = simulate("23", "--scenario", "digests", "--remove", "flag-before-vector")
+    assert done.returncode == 1
+    assert "is flagged and has no vector" in done.stdout
+    assert "replay: python -m tests.simulation 23 --scenario digests" in done.stdout
+
+
+def test_seeds_differ_in_their_faults_and_the_calm_has_none() -> None:
+    plans = [plan_of(seed) for seed in range(200)]
+    assert len({plan.faults for plan in plans}) > 150
+    assert set().union(*(plan.faults for plan in plans)) == set(Fault)
+    assert not calm_plan().faults
+
+
+@pytest.fixture
+def loop() -> Iterator[VirtualLoop]:
+    made = VirtualLoop(lambda: 0.0)
+    yield made
+    made.close()
+
+
+class Process:
+    def __init__(self) -> None:
+        self.alive, self.paused = True, False
+        self.backlog: list[object] = []
+
+
+def test_time_jumps_and_a_crashed_host_runs_no_finally(loop: VirtualLoop) -> None:
+    process, seen = Process(), list[str]()
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            seen.append("finally")
+
+    async def main() -> None:
+        HOST.set(process)
+        task = loop.create_task(work())
+        HOST.set(None)
+        await asyncio.sleep(10)
+        process.alive = False
+        await asyncio.sleep(7200)
+        seen.append(f"{loop.time():.0f} {task.done()}")
+
+    loop.run_until_complete(main())
+    assert seen == ["7210 False"]
+
+
+def test_a_paused_host_goes_on_where_it_was(loop: VirtualLoop) -> None:
+    process, seen = Process(), list[float]()
+
+    async def work() -> None:
+        for _ in range(3):
+            await asyncio.sleep(1)
+            seen.append(loop.time())
+
+    async def main() -> None:
+        HOST.set(process)
+        task = loop.create_task(work())
+        HOST.set(None)
+        await asyncio.sleep(1.5)
+        process.paused = True
+        await asyncio.sleep(100)
+        loop.resume(process)
+        await task
+
+    loop.run_until_complete(main())
+    assert seen == [1.0, 101.5, 102.5]
+
+
+def test_a_loop_in_which_nothing_can_happen_any_more_ends(loop: VirtualLoop) -> None:
+    with pytest.raises(QuietError):
+        loop.run_until_complete(loop.create_future())

@@ -1,0 +1,226 @@
+"""A run: services, hosts with the real Functions, a scenario, and faults; then calm, until all is quiet."""
+
+import asyncio
+import gc
+from dataclasses import replace
+from typing import Any
+
+from localcloud.servicebus.config import NamespaceConfig
+from shared.settings.app import Settings, load_settings
+from tests.simulation.app import QUEUES
+from tests.simulation.chance import Chance, Plan
+from tests.simulation.cosmos import CosmosServer
+from tests.simulation.hosts import EPOCH, Host
+from tests.simulation.loop import NOBODY, VirtualLoop
+from tests.simulation.network import Network
+from tests.simulation.scenarios import Act, Scenario
+from tests.simulation.search import SearchServer
+from tests.simulation.servicebus import CONFIG, Broker
+from tests.simulation.trace import Trace
+
+MODEL = "toy"
+SWEEP_SECONDS = 900.0
+FAULTS_END = 2 * 3600.0  # then the calm begins
+DEADLINE = 48 * 3600.0
+FIRST_LOOK, LATER_LOOK = 20.0, 300.0
+BASE_SETTINGS = {
+    "COSMOS_ENDPOINT": "http://cosmos.example.org",
+    "COSMOS_KEY": "bm9uZQ==",
+    "SEARCH_ENDPOINT": "https://search.example.org",
+    "SEARCH_KEY": "none",
+    "SERVICEBUS_CONNECTION": "none",
+    "STORAGE_CONNECTION": "none",
+    "EMBEDDING_MODEL": MODEL,
+    "RETRY_JOB_STUCK_THRESHOLD_HOURS": "2",
+}
+_server: list[CosmosServer] = []
+
+
+class Rules:
+    """How a run goes that a mutation may change."""
+
+    sweeps = True
+    config: NamespaceConfig = CONFIG
+
+
+class World:
+    def __init__(
+        self, scenario: Scenario, plan: Plan, seed: int, *, sequential: bool = False, keep_trace: bool = False
+    ) -> None:
+        self.scenario, self.plan, self.seed = scenario, plan, seed
+        self._sequential = sequential
+        self.chance = Chance(plan, seed)
+        self.loop = VirtualLoop(self.chance.think)
+        self.trace = Trace(keep=keep_trace)
+        self.network = Network(self.loop, self.chance, self.trace, is_down=self._is_down)
+        self.settings = _settings(scenario, plan)
+        self.cosmos = _cosmos(self)
+        self.cosmos.account.set_lag(plan.lag)
+        self.search = SearchServer(self.loop.time, plan.index_delay)
+        self.blobs: dict[tuple[str, str], bytes] = {}
+        self.broker = Broker(self.network, self, Rules.config, list(QUEUES))
+        self.graves: list[Host] = []
+        self.errors: dict[str, int] = {}
+        # What the monitors remember.
+        self.violations: list[str] = []
+        self.holders: dict[str, dict[int, Any]] = {}
+        self.retried: dict[tuple[str, int], str] = {}
+        self.requeued: set[tuple[str, str, int]] = set()
+        self.acts_open = len(scenario.acts)
+        self.ended_at = 0.0
+
+    def now(self) -> float:
+        """The services' clock."""
+        return EPOCH + self.loop.time()
+
+    def count_error(self, where: str, error: Exception) -> None:
+        text = f"{where}: {type(error).__name__}: {str(error)[:120]}"
+        self.errors[text] = self.errors.get(text, 0) + 1
+
+    # the run
+
+    def run(self) -> "World":
+        gc.disable()  # a collection would run the `finally` of crashed hosts
+        try:
+            self.loop.run_until_complete(self._main())
+        finally:
+            gc.enable()
+        return self
+
+    async def _main(self) -> None:
+        for slot in range(self.plan.hosts):
+            Host(self, slot)
+        for restart in self.plan.restarts:
+            if restart.service == "bus":
+                self.loop.call_later(restart.start, self.broker.forget_locks, context=NOBODY)
+        timers = [self._repeat("sweep", SWEEP_SECONDS)] if Rules.sweeps else []
+        timers += [self._repeat(name, seconds) for name, seconds in self.scenario.timers.items()]
+        running = [asyncio.create_task(timer) for timer in timers]
+        running.append(asyncio.create_task(self._act_all()))
+        await self._until_quiet()
+        for task in running:
+            task.cancel()
+        self.ended_at = self.loop.time()
+
+    async def _act_all(self) -> None:
+        if self._sequential:
+            for act in self.scenario.acts:
+                await self._act(act)
+                while not self.is_quiet():
+                    await asyncio.sleep(1)
+        else:
+            await asyncio.gather(*(self._act(act) for act in self.scenario.acts))
+
+    async def _act(self, act: Act) -> None:
+        if not self._sequential:
+            await asyncio.sleep(self.chance.draw.uniform(act.earliest, act.latest))
+        while act.after_others and self.acts_open > 1:
+            await asyncio.sleep(0.1)
+        while not await self._acted(act):
+            await asyncio.sleep(5)
+        self.acts_open -= 1
+
+    async def _acted(self, act: Act) -> bool:
+        host = self.some_host()
+        if host is None:
+            return False
+        self.trace(self.loop.time(), host.name, act.name)
+        task = host.spawn(act.work(host.clients))  # type: ignore[arg-type]
+        while host.alive and not task.done():
+            await asyncio.sleep(0.25)
+        if not task.done() or task.cancelled():
+            return False
+        error = task.exception()
+        if error is not None:
+            self.count_error(act.name, error)  # type: ignore[arg-type]
+        return error is None
+
+    async def _repeat(self, name: str, seconds: float) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            host = self.some_host()
+            if host is not None:
+                self.trace(self.loop.time(), host.name, "timer", name)
+                host.spawn(host.timer(name))
+
+    async def _until_quiet(self) -> None:
+        while self.loop.time() < DEADLINE:
+            await asyncio.sleep(FIRST_LOOK if self.loop.time() < 20 * FIRST_LOOK else LATER_LOOK)
+            if self.loop.time() >= FAULTS_END:
+                self._calm_down()
+            if not self.acts_open and self.is_quiet():
+                return
+
+    def _calm_down(self) -> None:
+        self.chance.stop()
+        if self.cosmos.account.replica.lag:
+            self.cosmos.account.set_lag(0)
+        self.plan = replace(self.plan, outages=(), restarts=())
+
+    def some_host(self) -> Host | None:
+        hosts: list[Any] = [host for host in self.broker.receivers if host.alive]
+        return hosts[int(self.chance.draw.random() * len(hosts))] if hosts else None
+
+    def _is_down(self, service: str) -> bool:
+        now = self.loop.time()
+        return any(
+            outage.service == service and outage.start <= now < outage.end
+            for outage in (*self.plan.outages, *self.plan.restarts)
+        )
+
+    # quiet
+
+    def is_quiet(self) -> bool:
+        """Nothing is on its way, and nothing waits for the sweep."""
+        hosts: list[Any] = self.broker.receivers
+        if any(host.is_busy() or host.paused for host in hosts) or not self.broker.is_idle():
+            return False
+        return not self.unfinished()
+
+    def unfinished(self) -> list[str]:
+        """What somebody still has to work on."""
+        found = [
+            f"{container}/{document['id'][:12]} is {document['status']}, attempts {document['attemptCount']},"
+            f" {document.get('lastError')}"
+            for container in ("archives", "messages", "chunks", "threads")
+            for document in self.cosmos.rows(container)
+            if document["status"] == "pending" and not document.get("merged_into")
+        ]
+        found += [
+            f"threads/{thread['id'][:12]} has summary {thread['summary_id']}, report {thread.get('report_id')}"
+            for thread in self.cosmos.rows("threads")
+            if not thread.get("merged_into")
+            and thread["status"] == "processed"
+            and thread.get("report_id") != f"rpt-{thread['summary_id']}"
+        ]
+        found += [
+            f"removals/{removal['id'][:12]} is {removal['status']}"
+            for removal in self.cosmos.rows("removals")
+            if removal["status"] not in ("succeeded", "failed")
+        ]
+        if "digests_due" in self.scenario.timers:
+            found += [
+                f"digests/{digest['scope']} was touched {digest['touches']} times, made {digest['made']}"
+                for digest in self.cosmos.rows("digests")
+                if digest["touches"] > digest["made"]
+            ]
+        archives = self.cosmos.rows("archives")
+        if not self.acts_open and len(archives) != self.scenario.archives:
+            found.append(f"there are {len(archives)} archives, not {self.scenario.archives}")
+        return found
+
+    def close(self) -> None:
+        self.graves.clear()
+        self.loop.close()
+
+
+def _settings(scenario: Scenario, plan: Plan) -> Settings:
+    given = {"ORCHESTRATION_QUIET_SECONDS": str(plan.quiet_seconds), **scenario.settings}
+    return load_settings({**BASE_SETTINGS, **given})
+
+
+def _cosmos(world: World) -> CosmosServer:
+    if not _server:
+        _server.append(CosmosServer())
+    _server[0].restart(world)
+    return _server[0]

@@ -1,0 +1,73 @@
+"""Threads that went through all stages up to their reports, on the local cloud; the bus is real."""
+
+from datetime import timedelta
+
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.core.ids import message_key, thread_id
+from shared.documents.chunks import Chunk
+from shared.documents.reports import Report
+from shared.documents.summaries import Summary
+from shared.documents.threads import Thread
+from shared.upkeep.requeue.summary_requests import request_summary
+from stages.reporting import REPORTING
+from stages.summarization import SUMMARIZATION
+from tests.stages.mail_in import MailIn
+
+
+class ReportedThreads:
+    """Runs what is asked for on the queue of summarization, and reports it."""
+
+    def __init__(self, mail_in: MailIn) -> None:
+        self.mail_in = mail_in
+        self.clients = mail_in.clients
+        self.store = mail_in.clients.store
+
+    def id_of(self, number: int) -> str:
+        """The Message-ID of mail `number`, under this test's own domain: the broker drops repeats."""
+        return f"<m{number}@{self.mail_in.place.tag}.org>"
+
+    def thread_id(self, number: int) -> str:
+        return thread_id(self.id_of(number))
+
+    def key_of(self, number: int) -> str:
+        return message_key(self.id_of(number))
+
+    def address(self, person: str) -> str:
+        return f"{person}@{self.mail_in.place.tag}.org"
+
+    async def take_in(self, *mails: bytes, name: str = "list") -> None:
+        """Until the chunks are settled; nobody has asked for summaries yet."""
+        content = b"".join(mails).replace(b"@example.org", f"@{self.mail_in.place.tag}.org".encode())
+        for prepared in await self.mail_in.take_in(content, name):
+            data = prepared.data
+            done = {"embedding_generated": True, "embedding_model": "toy", "status": "processed"}
+            places = zip(data.chunk_ids, data.chunk_threads, strict=True)
+            patches = [Patch(id_, thread, set=done) for id_, thread in places]
+            await self.store.patch_all(Chunk, patches, Session(prepared.session))
+
+    async def request(self, *numbers: int) -> None:
+        for number in numbers:
+            assert await request_summary(self.clients, self.thread_id(number), Session())
+
+    async def work_off(self, expected: int) -> int:
+        """Summarise and report what was asked for; how many that were."""
+        requested = await self.mail_in.place.take_all("summarization", expected)
+        for event in requested:
+            self.mail_in.now += timedelta(seconds=1)  # the latest summary is the current one
+            for complete in await self.mail_in.run(SUMMARIZATION, event):
+                await self.mail_in.run(REPORTING, complete)
+        return len(requested)
+
+    async def thread(self, number: int) -> Thread:
+        return await self.store.read(Thread, self.thread_id(number), self.thread_id(number), Session())
+
+    async def summary(self, number: int) -> Summary:
+        thread = await self.thread(number)
+        assert thread.summary_id is not None
+        return await self.store.read(Summary, thread.summary_id, thread.id, Session())
+
+    async def report(self, number: int) -> Report:
+        thread = await self.thread(number)
+        assert thread.report_id is not None
+        return await self.store.read(Report, thread.report_id, thread.id, Session())

@@ -1,0 +1,134 @@
+"""Threads read anew: one, a source, all; once each, on record, resumable, at a bounded rate."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+import pytest_asyncio
+from pydantic import ValidationError
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.clients.servicebus.dead_letter_mover import OperationObserver
+from shared.documents.audits import AuditStatus
+from shared.documents.base import ProcessingStatus
+from shared.documents.summaries import Summary
+from shared.documents.threads import Thread
+from shared.upkeep.audit import Actor, find_audit
+from shared.upkeep.background import run_requested
+from shared.upkeep.resummarizing import ThreadSelection, request_resummarizing, run_resummarizing
+from tests.stages.mail_in import mail, mail_in
+from tests.stages.reported import ReportedThreads
+from tests.support.cloud import LocalCloud
+from tests.support.services import RunningService
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+BY = Actor("ann")
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def place(cloud: LocalCloud, bus_service: RunningService) -> AsyncIterator[ReportedThreads]:
+    """Three threads of one list and one of another, all reported."""
+    async with mail_in(cloud, bus_service) as ready:
+        threads = ReportedThreads(ready)
+        await threads.take_in(*(mail(number, subject=f"Thread {number}") for number in range(3)))
+        await threads.take_in(mail(9, subject="Elsewhere"), name="other")
+        await threads.request(0, 1, 2, 9)
+        assert await threads.work_off(4) == 4
+        yield threads
+
+
+def with_own_time(clients: Clients, slept: list[float]) -> Clients:
+    """Clients for whom only their own sleeping takes time."""
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    return replace(clients, runtime=replace(clients.runtime, sleep=sleep, monotonic=lambda: sum(slept)))
+
+
+async def started(place: ReportedThreads, **selection: object) -> str:
+    chosen = ThreadSelection.model_validate(selection)
+    return (await request_resummarizing(place.clients, chosen, BY, in_background=False)).id
+
+
+async def test_a_thread_that_has_not_changed_gets_a_summary_and_a_report_of_their_own(
+    place: ReportedThreads,
+) -> None:
+    before, report = await place.summary(0), await place.report(0)
+    operation = await started(place, thread=place.thread_id(0))
+    ended = await run_resummarizing(place.clients, operation)
+    assert (ended.status, ended.counts["requested"], ended.actor) == (AuditStatus.SUCCEEDED, 1, "ann")
+    assert (await place.thread(0)).status is ProcessingStatus.PENDING
+    assert await place.work_off(1) == 1
+    after = await place.summary(0)
+    assert after.id != before.id
+    assert (await place.store.read(Summary, before.id, before.scope, Session())).outdated
+    assert not after.outdated
+    assert (await place.report(0)).id != report.id
+    assert (await place.thread(0)).status is ProcessingStatus.PROCESSED
+    assert (await run_resummarizing(place.clients, operation)).finished_at == ended.finished_at
+
+
+async def test_a_source_or_everything(place: ReportedThreads) -> None:
+    for selection, expected in (({"source": "list"}, 3), ({"all": True}, 4)):
+        operation = await started(place, **selection)
+        ended = await run_resummarizing(place.clients, operation)
+        assert ended.counts == {"requested": expected, "waiting": 0, "gone": 0, "left": 0}
+        assert await place.work_off(expected) == expected
+    editions = {(await place.thread(number)).edition for number in (0, 1, 2, 9)}
+    assert editions == {operation}
+
+
+async def test_one_that_was_stopped_goes_on_with_what_is_left(place: ReportedThreads) -> None:
+    operation, seen = await started(place, all=True, rate=1.0), list[int]()
+    clients = with_own_time(place.clients, [])
+    stopping = OperationObserver(progress=seen.append, stopped=lambda: bool(seen))
+    ended = await run_resummarizing(clients, operation, watch=stopping)
+    assert (ended.status, ended.counts["requested"], ended.counts["left"]) == (AuditStatus.INTERRUPTED, 1, 3)
+    assert await place.work_off(1) == 1
+    ended = await run_resummarizing(place.clients, operation)
+    assert (ended.status, ended.counts["requested"]) == (AuditStatus.SUCCEEDED, 4)
+    assert await place.work_off(3) == 3
+
+
+async def test_a_request_that_was_lost_is_made_again_by_who_resumes(place: ReportedThreads) -> None:
+    operation, thread = await started(place, source="other"), place.thread_id(9)
+    lost = {"edition": operation, "status": "pending"}  # as after a crash before the request went out
+    await place.store.patch(Thread, Patch(thread, thread, set=lost), Session())
+    assert (await run_resummarizing(place.clients, operation)).status is AuditStatus.SUCCEEDED
+    assert await place.work_off(1) == 1
+    assert (await place.thread(9)).status is ProcessingStatus.PROCESSED
+
+
+async def test_a_request_runs_in_the_background_at_its_rate(place: ReportedThreads) -> None:
+    chosen = ThreadSelection(source="list", rate=2.0)
+    audit = await request_resummarizing(place.clients, chosen, BY, in_background=True)
+    receiver = await place.mail_in.place.receiver("operations")
+    (message,) = await receiver.receive_messages(max_message_count=1, max_wait_time=10)
+    slept: list[float] = []
+    await run_requested(b"".join(message.body), with_own_time(place.clients, slept))
+    await receiver.complete_message(message)
+    assert (await find_audit(place.store, audit.id)).counts["requested"] == 3
+    assert 0.9 <= sum(slept) <= 1.6, slept  # the second and the third wait half a second each
+    assert await place.work_off(3) == 3
+
+
+async def test_one_that_is_not_ready_waits_for_its_messages(place: ReportedThreads) -> None:
+    thread = await place.thread(1)
+    await place.store.upsert(replace_count(thread, 2), Session())
+    ended = await run_resummarizing(place.clients, await started(place, thread=thread.id))
+    assert (ended.counts["requested"], ended.counts["waiting"]) == (0, 1)
+
+
+def replace_count(thread: Thread, count: int) -> Thread:
+    return thread.model_copy(update={"message_count": count})
+
+
+@pytest.mark.parametrize(
+    "wrong", [{}, {"all": True, "source": "x"}, {"thread": "no"}, {"all": True, "rate": 0}]
+)
+async def test_a_selection_names_one_kind(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        ThreadSelection.model_validate(wrong)

@@ -191,7 +191,11 @@ def month_table(messages: int = 100_000, cost: PerMessage = MEASURED) -> str:
         ],
         ["always ready", f"{MONTH * MEMORY_GB:,} GB-s", "one instance, whatever comes"],
         ["Service Bus", f"{events * OPERATIONS:,.0f} operations", f"{OPERATIONS} an event"],
-        ["Cosmos DB", f"{units:,.1f} million RU, {stored} more", f"serverless; RU by the local model, {IDLE_UNITS / 1e6:.1f} of them the timers'"],
+        [
+            "Cosmos DB",
+            f"{units:,.1f} million RU, {stored} more",
+            f"serverless; RU by the local model, {IDLE_UNITS / 1e6:.1f} of them the timers'",
+        ],
         ["AI Search", f"{_bytes(vectors)} of vectors more", "within its tier no charge"],
         ["Storage", f"{_bytes(archives)} more", "the archives as they came"],
         [

@@ -113,7 +113,5 @@ async def test_an_idle_run_costs_as_many_request_units_as_the_estimate_counts(
     spent.clear()
     await sweep(place.clients)
 
-    assert (housekeeping, sum(spent)) == (
-        pytest.approx(HOUSEKEEPING_UNITS, rel=0.1),
-        pytest.approx(SWEEP_UNITS, rel=0.1),
-    )
+    assert housekeeping == pytest.approx(HOUSEKEEPING_UNITS, rel=0.1)
+    assert sum(spent) == pytest.approx(SWEEP_UNITS, rel=0.1)

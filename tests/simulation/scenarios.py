@@ -94,7 +94,7 @@ DELETION = Scenario(
         delete(GOES, earliest=0.0, latest=20.0),
     ),
     1,
-    timers={"removals_silent": 900.0},
+    timers={"housekeeping": 300.0},
 )
 
 # Digests are made again and again while their threads come in.
@@ -107,7 +107,7 @@ DIGESTS = Scenario(
         ),
     ),
     2,
-    timers={"digests_due": 300.0},
+    timers={"housekeeping": 300.0},
 )
 
 SCENARIOS = {scenario.name: scenario for scenario in (OVERLAP, LATE_MERGE, GROWTH, DELETION, DIGESTS)}

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from evaluation.cues import cue_vector
 from evaluation.logistic import Fitted
 
-__all__ = ["Act", "ActModel", "FittedAct"]
-
 
 class Act(StrEnum):
     """The labels of LEDA that matter for consensus."""

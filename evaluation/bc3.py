@@ -22,8 +22,6 @@ from shared.domain.consensus.reading import SentenceCitation, ThreadReading, Tie
 from shared.domain.consensus.thread_mail import ThreadMail
 from shared.domain.summaries.tfidf import tfidf
 
-__all__ = ["citation_recall", "first_sentences_f1", "human_f1", "shown_f1"]
-
 WORD_BUDGET = 0.3
 """Of the thread's words, for the baseline."""
 _NEAREST = 3

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-__all__ = ["Bc3Sentence", "Bc3Thread", "read_bc3"]
-
 _QUOTED = re.compile(r"\s*[>|]")
 
 

@@ -22,8 +22,6 @@ from evaluation.data import MissingDataError, corpus_files
 from shared.domain.consensus.reader import read_thread
 from shared.domain.consensus.reading import SentenceCitation, ThreadReading, Tier
 
-__all__ = ["ScoredThread", "below_floors", "main", "prediction_of", "score_corpus"]
-
 _FLOORS = Path(__file__).with_name("floors.json")
 _COUNTED = {"support", "oppose"}
 

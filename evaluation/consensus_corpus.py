@@ -11,8 +11,6 @@ from shared.domain.consensus.thread_mail import SourceProfile, ThreadMail, read_
 from shared.domain.mail.models import Skipped
 from shared.domain.mail.parse import parse_archive
 
-__all__ = ["CorpusError", "LabelledThread", "read_corpus"]
-
 
 class CorpusError(ValueError):
     """The folder is not laid out as labelled threads are."""

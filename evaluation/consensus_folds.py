@@ -6,8 +6,6 @@ from the others, so a figure on these two tells how the reader does on threads i
 
 import hashlib
 
-__all__ = ["FOLDS", "UNREAD_FOLDS", "fold_of", "is_unread"]
-
 FOLDS = 5
 UNREAD_FOLDS = frozenset({3, 4})
 

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Sequence
 from math import sqrt
 from typing import Any
 
-__all__ = ["figures", "overlap", "score_threads", "wilson"]
-
 Prediction = dict[str, Any]
 Label = dict[str, Any]
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from shared.domain.consensus.own_sentences import fold
 
-__all__ = ["CUES", "FEATURES", "cue_vector"]
-
 _I = r"\b(?:i|we)(?:'m|'d|'ve|'ll)?\b"
 _ADVERBS = r"(?:\s+(?:\w+ly|also|do|would|very|much|too|still|now|just|have to|must|tend to|quite|can|only))*"
 _OPENING = (

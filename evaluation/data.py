@@ -3,8 +3,6 @@
 import os
 from pathlib import Path
 
-__all__ = ["DATA_VARIABLE", "MissingDataError", "corpus_files", "data_folder"]
-
 DATA_VARIABLE = "ROUGH_CONSENSUS_DATA"
 _BESIDE_PROJECT = Path(__file__).resolve().parents[2] / "shared" / "data"
 

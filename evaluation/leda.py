@@ -18,8 +18,6 @@ from evaluation.leda_corpus import LedaSegment, read_leda, thread_numbers
 from evaluation.logistic import fit
 from evaluation.scores import Score, best_threshold, score
 
-__all__ = ["cross_validated", "features_of", "labels_of", "scored", "trained"]
-
 _INNER_FOLDS = 5
 
 

@@ -9,8 +9,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LedaSegment", "read_leda", "thread_numbers"]
-
 _MARKS = re.compile(r"^(?:[ \t]*>)+ ?")
 
 

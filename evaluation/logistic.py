@@ -5,8 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RIDGE", "Fitted", "fit"]
-
 RIDGE = 100.0
 """On standardised features. Cross-validation by thread preferred it to 33, 10 and 3."""
 _STEPS = 25

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Score", "best_threshold", "score", "set_f1"]
-
 # F1 is flat around its best threshold, and noisy: the middle of what is nearly best travels better.
 _NEARLY = 0.01
 

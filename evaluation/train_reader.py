@@ -27,9 +27,8 @@ from shared.domain.consensus.genre import read_genre
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.proposition import find_put
 from shared.domain.consensus.sentence_features import FeatureReader
-from shared.domain.consensus.sentence_heads import MOST_MAILS, Head, may_be
-
-__all__ = ["main"]
+from shared.domain.consensus.sentence_heads import MOST_MAILS, may_be
+from shared.domain.consensus.sentence_kinds import Head
 
 _FOLDERS = ("consensus", "calls")
 _MODULE = Path(__file__).resolve().parents[1] / "shared/domain/consensus/sentence_weights.py"
@@ -182,8 +181,6 @@ def _module(weights: dict[Head, dict[str, float]], thresholds: dict[Head, float]
             '"""Weights of the sentence heads, stored by `python -m evaluation.train_reader --write`."""',
             "",
             "from shared.domain.consensus.sentence_kinds import Head",
-            "",
-            '__all__ = ["THRESHOLDS", "WEIGHTS"]',
             "",
             "# feature: (key point, decision, objection, open issue)",
             "WEIGHTS: dict[str, tuple[float, float, float, float]] = {",

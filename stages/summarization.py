@@ -13,7 +13,7 @@ from shared.clients.cosmos.lease import Lease
 from shared.core.ids import thread_summary_id
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
-from shared.domain.summaries.models import SummaryType
+from shared.domain.summaries.models import SummaryType, ThreadSummary
 from shared.embedding.sentence_embedder import sentence_embedder
 from shared.pipeline import topology
 from shared.pipeline.event_types import SummarizationRequested, SummaryComplete
@@ -28,9 +28,11 @@ from shared.pipeline.lifecycle.summaries import (
     thread_flags_settled,
 )
 from shared.pipeline.lifecycle.threads import thread_summarized
+from shared.pipeline.readiness import uncorrected_version
 from shared.pipeline.stage import Stage, StageResult, Work
+from shared.summarization.corrections import load_corrections
 from shared.summarization.factory import EXTRACTIVE, check_backend, summarizer_for
-from shared.summarization.summary_document import summary_fields
+from shared.summarization.summary_document import summary_fields, thread_summary
 from shared.summarization.thread_context import ContextOptions, load_context
 from shared.threads.locating import ThreadMovedError
 from shared.threads.merging import resolve_thread
@@ -116,8 +118,13 @@ async def _make(id_: str, thread: Thread, version: str, data: SummarizationReque
         with_vectors=chooses_context,
     )
     context = await load_context(clients, thread, work.session, how)
-    made = await summarizer.summarize(context)
-    made = replace(made, notes=(*made.notes, *context.gaps))
+    corrections = await load_corrections(clients, thread, context, work.session)
+    context = corrections.of_context(context)
+    before = await _made_uncorrected(thread, version, data, work)
+    made = corrections.of_summary(before or await summarizer.summarize(context))
+    made = replace(made, notes=tuple(dict.fromkeys((*made.notes, *context.gaps))))
+    fields = summary_fields(made, thread, context.messages)
+    fields["reading"] = corrections.marked(fields["reading"])
     return Summary(
         id=id_,
         summary_id=id_,
@@ -129,8 +136,22 @@ async def _make(id_: str, thread: Thread, version: str, data: SummarizationReque
         created_at=work.now(),
         content_hash=version,
         prompt_template=data.prompt_template,
-        **summary_fields(made, thread, context.messages),
+        **fields,
     )
+
+
+async def _made_uncorrected(
+    thread: Thread, version: str, data: SummarizationRequested, work: Work
+) -> ThreadSummary | None:
+    """What a chat model made of the same mails before people corrected it: it is not asked again."""
+    content = uncorrected_version(version)
+    if data.llm_backend == EXTRACTIVE or content == version:
+        return None
+    id_ = thread_summary_id(thread.id, content, data.prompt_template, data.llm_backend, data.llm_model)
+    made = await work.clients.store.find(Summary, id_, thread.id, work.session)
+    if made is None or made.reading is None or made.reading.corrections:
+        return None
+    return thread_summary(made)
 
 
 async def _offer(read: Thread, summary: Summary, work: Work) -> None:

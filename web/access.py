@@ -4,7 +4,8 @@ The functions are anonymous to the Functions host, because a browser cannot send
 a form; so the app checks by itself. An operator is, in this order:
 
 - a client that sends OPERATOR_KEY in the header x-operator-key (a program: no other site can set a header)
-- an account with the role `operator`, where Easy Auth is on: the platform then writes x-ms-client-principal
+- an account with the role `operator`, where Easy Auth is on: the platform then writes x-ms-client-principal.
+  An account with the role `corrector` may correct what is said of threads, and nothing else
 - a browser with a session in a signed cookie, after the key was entered on the operator's page
 - anybody at a development host on this machine, where everything else is open, too
 
@@ -30,6 +31,7 @@ from shared.settings.app import Settings
 
 COOKIE = "operator"
 ROLE = "operator"
+CORRECTORS = frozenset({ROLE, "corrector"})
 HEADER = "x-operator-key"
 SESSION_SECONDS = 8 * 3600
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -47,12 +49,14 @@ class Visitor:
     leaves: bool = False  # whether there is a session to end
 
 
-def visitor(req: func.HttpRequest, settings: Settings) -> Visitor | None:
-    """The operator who sent the request; None for a reader."""
+def visitor(
+    req: func.HttpRequest, settings: Settings, roles: frozenset[str] = frozenset({ROLE})
+) -> Visitor | None:
+    """The operator who sent the request, or an account with one of the roles; None for a reader."""
     if _key_fits(req.headers.get(HEADER), settings):
         return Visitor("the operator's key")
     cookie = _cookie(req)
-    name = _principal(req.headers)
+    name = _principal(req.headers, roles)
     if name is None and _session(cookie, KEY, settings):
         return Visitor(
             "the operator's key", token=_token(cookie, "the operator's key", settings), leaves=True
@@ -161,8 +165,11 @@ def _development(req: func.HttpRequest, settings: Settings) -> bool:
     return chosen and local and not _in_azure() and settings.OPERATOR_KEY is None
 
 
-def _principal(headers: Mapping[str, str]) -> str | None:
-    """The name of a signed-in user with the role. Trusted only where the platform overwrites the header."""
+def _principal(headers: Mapping[str, str], roles: frozenset[str]) -> str | None:
+    """The name of a signed-in user with one of the roles.
+
+    The header is trusted only where the platform overwrites it.
+    """
     if os.environ.get("WEBSITE_AUTH_ENABLED", "").lower() != "true" or not _in_azure():
         return None
     try:
@@ -171,7 +178,7 @@ def _principal(headers: Mapping[str, str]) -> str | None:
     except (ValueError, KeyError, TypeError):
         return None
     kinds = ROLE_CLAIMS | {str(principal.get("role_typ"))}
-    if not any(kind in kinds and value == ROLE for kind, value in claims):
+    if not any(kind in kinds and value in roles for kind, value in claims):
         return None
     return str(headers.get("x-ms-client-principal-name") or _claim(claims, "name") or "signed in")[:200]
 

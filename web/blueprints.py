@@ -4,6 +4,7 @@ import azure.functions as func
 
 from web.api import (  # noqa: F401 - their functions enter the API's blueprint when they are imported
     archives,
+    corrections,
     digests,
     drafts,
     feeds,
@@ -17,6 +18,7 @@ from web.api import (  # noqa: F401 - their functions enter the API's blueprint 
     threads,
 )  # fmt: skip
 from web.api.openapi import blueprint as api
+from web.operator.corrections import blueprint as correction_pages
 from web.operator.pages import blueprint as operator_pages
 from web.pages.archives import blueprint as archives_pages
 from web.pages.drafts import blueprint as draft_pages
@@ -30,6 +32,7 @@ from web.rendering import blueprint as static
 
 BLUEPRINTS: tuple[func.Blueprint, ...] = (
     operator_pages,
+    correction_pages,
     api,
     static,
     archives_pages,

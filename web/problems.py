@@ -14,6 +14,7 @@ from shared.core.errors import ErrorKind
 from shared.pipeline.retry.loops import AbandonedError
 from shared.retrieval.errors import InvalidCursorError, NotFoundError
 from shared.settings.app import SettingsError
+from shared.upkeep.correcting import CorrectionConflictError, UncorrectableError, UnknownCorrectionError
 
 log = logging.getLogger(__name__)
 Handler = Callable[[func.HttpRequest], Awaitable[func.HttpResponse]]
@@ -31,6 +32,14 @@ TITLES = {
     422: "Invalid input",
     500: "Internal error",
     503: "Unavailable",
+}
+
+
+_STATUS: dict[type[Exception], int] = {
+    NotFoundError: 404,
+    UnknownCorrectionError: 404,
+    UncorrectableError: 422,
+    CorrectionConflictError: 409,
 }
 
 
@@ -98,8 +107,8 @@ def as_problem(error: Exception) -> Problem:
     match error:
         case Problem():
             return error
-        case NotFoundError():
-            return Problem(404, str(error))
+        case NotFoundError() | UnknownCorrectionError() | UncorrectableError() | CorrectionConflictError():
+            return Problem(_STATUS[type(error)], str(error))
         case InvalidCursorError():
             return bad_parameter("after", str(error))
         case ValidationError():

@@ -10,9 +10,9 @@ import apsw
 
 from localcloud.cosmos.sql_builtins import Builtin, Builtins, is_number
 from localcloud.cosmos.sql_datetimes import DATETIMES
+from localcloud.cosmos.sql_like import like_matcher
 from localcloud.cosmos.sql_strings import STRINGS
 from localcloud.cosmos.sql_values import UNDEFINED, canonical, decode, encode, equal
-from localcloud.like import like_matcher
 
 # numbers
 

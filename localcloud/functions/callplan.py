@@ -14,7 +14,7 @@ _EXTENSIONS = "azurefunctions.extensions"
 _EXPECTED = {
     "httpTrigger": "func.HttpRequest",
     "timerTrigger": "func.TimerRequest",
-    "serviceBusTrigger": "func.ServiceBusMessage, or typing.List (not list) of it",
+    "serviceBusTrigger": "func.ServiceBusMessage",
 }
 
 
@@ -42,16 +42,13 @@ def plan_call(
     annotation = hints.get(trigger["name"])
     if not fits or not _annotation_fits(where, trigger, annotation, problems):
         return None
-    out = next((b["name"] for b in bindings if b["type"] == "http" and b["name"] != "$return"), None)
     return CallPlan(
         call=call,
         is_async=inspect.iscoroutinefunction(call),
         trigger_parameter=trigger["name"],
-        plain_body=annotation in {str, bytes},
         sdk_message=_is_sdk_message(annotation),
         takes_context=takes_context,
         actions_parameter=actions,
-        http_out_parameter=out,
         returns_response=any(binding["name"] == "$return" for binding in bindings),
     )
 
@@ -79,8 +76,6 @@ def _annotation_fits(where: str, trigger: dict[str, Any], annotation: Any, probl
     kind = trigger["type"]
     if annotation is None or _is_sdk_message(annotation):
         return True
-    if annotation in {str, bytes} and kind == "serviceBusTrigger":
-        return True
     try:
         fits = bool(get_binding_registry().get(kind).check_input_type_annotation(annotation))
     except TypeError:  # the converter asks issubclass() of something that is no class
@@ -92,8 +87,7 @@ def _annotation_fits(where: str, trigger: dict[str, Any], annotation: Any, probl
 
 
 def _is_sdk_message(annotation: Any) -> bool:
-    inner = typing.get_args(annotation)
-    return _is_extension(inner[0] if len(inner) == 1 else annotation, "SdkType")
+    return _is_extension(annotation, "SdkType")
 
 
 def _is_extension(annotation: Any, base: str) -> bool:

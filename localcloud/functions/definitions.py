@@ -26,37 +26,13 @@ class TimerTrigger:
 @dataclass(frozen=True)
 class ServiceBusTrigger:
     connection: str
-    queue: str | None
-    topic: str | None
-    subscription: str | None
-    many: bool
+    queue: str
     auto_complete: bool | None  # None: as host.json says
-    binary: bool
 
     kind = "serviceBusTrigger"
 
-    @property
-    def entity(self) -> str:
-        return self.queue or f"{self.topic}/Subscriptions/{self.subscription}"
-
 
 Trigger = HttpTrigger | TimerTrigger | ServiceBusTrigger
-
-
-@dataclass(frozen=True)
-class RetryPolicy:
-    """Honoured for timers; the real host ignores it for Service Bus and HTTP triggers."""
-
-    max_retries: int  # -1: without end
-    first_delay_seconds: float
-    max_delay_seconds: float
-    exponential: bool
-
-    def delay(self, attempt: int) -> float:
-        """Seconds to wait before the retry of this number, from 1 up."""
-        if not self.exponential:
-            return self.first_delay_seconds
-        return min(self.first_delay_seconds * 2.0 ** min(attempt - 1, 40), self.max_delay_seconds)
 
 
 @dataclass(frozen=True)
@@ -66,11 +42,9 @@ class CallPlan:
     call: Callable[..., Any]
     is_async: bool
     trigger_parameter: str
-    plain_body: bool  # the trigger's parameter is annotated str or bytes: it gets the bare body
     sdk_message: bool  # it is a ServiceBusReceivedMessage of the preview extension
     takes_context: bool
     actions_parameter: str | None  # gets a ServiceBusMessageActions
-    http_out_parameter: str | None  # a func.Out for the HTTP response
     returns_response: bool  # has a $return binding
 
 
@@ -81,5 +55,4 @@ class Function:
     plan: CallPlan
     bindings: tuple[dict[str, Any], ...]
     directory: str
-    retry: RetryPolicy | None = None
     disabled: bool = False

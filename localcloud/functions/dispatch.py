@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from azure.servicebus import ServiceBusReceivedMessage
@@ -25,54 +25,40 @@ class Dispatcher:
     options: ServiceBusOptions
     invoker: Invoker
 
-    async def dispatch(self, receiver: Receiver, messages: Sequence[ServiceBusReceivedMessage]) -> None:
-        """Run the function on one message, or on one batch of them, and settle them."""
-        settlement = Settlement(receiver, messages)
+    async def dispatch(self, receiver: Receiver, message: ServiceBusReceivedMessage) -> None:
+        """Run the function on a message, and settle it."""
+        settlement = Settlement(receiver, message)
         succeeded = False
         try:
-            with self._locks_kept(receiver, messages):
-                outcome = await self.invoker.invoke(self.function, self._call(settlement, messages))
+            with self._lock_kept(receiver, message):
+                outcome = await self.invoker.invoke(self.function, self._call(settlement, message))
             succeeded = outcome.succeeded
         finally:  # also when the host stops: what did not end is abandoned
             override = self.trigger.auto_complete
             auto_complete = self.options.auto_complete_messages if override is None else override
             await settlement.finish(succeeded=succeeded, auto_complete=auto_complete)
 
-    def _call(self, settlement: Settlement, messages: Sequence[ServiceBusReceivedMessage]) -> Call:
-        plan, many = self.function.plan, self.trigger.many
-        if plan.sdk_message:
-            argument = [detached(m) for m in messages] if many else detached(messages[0])
-        else:
-            argument = message_argument(
-                messages, many=many, binary=self.trigger.binary, plain=plan.plain_body
-            )
+    def _call(self, settlement: Settlement, message: ServiceBusReceivedMessage) -> Call:
+        plan = self.function.plan
+        argument = detached(message) if plan.sdk_message else message_argument(message)
         actions = MessageActions(settlement, asyncio.get_running_loop()) if plan.actions_parameter else None
-        count = f"{len(messages)} messages" if many else "New ServiceBus message"
-        reason = f"{count} detected on '{self.trigger.entity}'."
-        return Call(argument, reason, _trace(messages), actions=actions)
+        reason = f"New ServiceBus message detected on '{self.trigger.queue}'."
+        return Call(argument, reason, _trace(message), actions=actions)
 
     @contextlib.contextmanager
-    def _locks_kept(
-        self, receiver: Receiver, messages: Sequence[ServiceBusReceivedMessage]
-    ) -> Iterator[None]:
-        """The real host renews the lock of a single message, but none of a batch."""
+    def _lock_kept(self, receiver: Receiver, message: ServiceBusReceivedMessage) -> Iterator[None]:
         seconds = self.options.max_auto_lock_renewal_seconds
-        if self.trigger.many or seconds == 0:
+        if seconds == 0:
             yield
             return
-        renewals = [
-            asyncio.ensure_future(keep_locked(receiver, message, max_seconds=seconds)) for message in messages
-        ]
+        renewal = asyncio.ensure_future(keep_locked(receiver, message, max_seconds=seconds))
         try:
             yield
         finally:
-            for renewal in renewals:
-                renewal.cancel()
+            renewal.cancel()
 
 
-def _trace(messages: Sequence[ServiceBusReceivedMessage]) -> Trace:
-    if len(messages) != 1:
-        return Trace()
-    properties = message_metadata(messages[0])["ApplicationProperties"]
+def _trace(message: ServiceBusReceivedMessage) -> Trace:
+    properties = message_metadata(message)["ApplicationProperties"]
     parent = properties.get("Diagnostic-Id") or properties.get("traceparent") or ""
     return Trace(str(parent), str(properties.get("tracestate") or ""))

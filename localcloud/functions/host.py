@@ -11,8 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import azure.functions as func
-
 from localcloud.clock import Clock, SystemClock
 from localcloud.functions import timers
 from localcloud.functions.admin import NOT_REPRODUCED, AdminApi
@@ -117,7 +115,7 @@ class FunctionsHost:
 
         async def invoke(argument: Any) -> None:
             reason = f"Timer fired at {datetime.fromtimestamp(self._clock.now(), UTC).isoformat()}"
-            await timers.invoke_with_retries(self._invoker, function, argument, reason)
+            await self._invoker.invoke(function, Call(argument, reason))
 
         monitor = timers.ScheduleMonitor(self._options.data / "timers")
         return timers.TimerListener(function.name, rules, invoke, monitor, self._clock)
@@ -139,14 +137,14 @@ class FunctionsHost:
             if given is None
             else json.dumps(given, ensure_ascii=False)
         )
-        trigger, plan = function.trigger, function.plan
+        trigger = function.trigger
         argument: Any
         if isinstance(trigger, TimerTrigger):
             argument = timers.timer_argument(None, past_due=False)
         elif isinstance(trigger, HttpTrigger):
             argument = decode_request(Request("POST", "/", {"host": "localhost"}, text.encode()), {})
         else:
-            argument = text_argument(text, many=trigger.many, plain=plan.plain_body)
+            argument = text_argument(text)
         await self._invoker.invoke(function, Call(argument, REASON))
 
     def _print_banner(self, base_url: str) -> None:
@@ -176,7 +174,6 @@ class FunctionsHost:
             for task in late:
                 task.cancel()
         await self._server.stop(grace_seconds=1.0)
-        await self._stop_asgi_app()
         await self._invoker.close()
         await _flush_telemetry()
 
@@ -185,17 +182,6 @@ class FunctionsHost:
         stops = [asyncio.create_task(listener.stop_receiving()) for listener in self._listeners]
         if stops:
             await asyncio.wait(stops, timeout=min(STOP_RECEIVING_SECONDS, self._options.drain_seconds))
-
-    async def _stop_asgi_app(self) -> None:
-        """Tell an ASGI app that it ends; its own finaliser would wait on a loop that is gone."""
-        app = self._app.app
-        if isinstance(app, func.AsgiFunctionApp) and app.startup_task_done:
-            app.startup_task_done = False
-            try:
-                async with asyncio.timeout(self._options.drain_seconds):
-                    await self._invoker.on_function_loop(app.middleware.notify_shutdown())
-            except Exception:
-                log.exception("the ASGI app did not shut down in order")
 
 
 async def _flush_telemetry() -> None:
@@ -223,4 +209,4 @@ def _describe(function: Function, app: LoadedApp, base_url: str) -> str:
         return f"{function.name}: [{methods}] {base_url}/{path}"
     if isinstance(trigger, TimerTrigger):
         return f"{function.name}: timer '{trigger.schedule}'"
-    return f"{function.name}: Service Bus '{trigger.entity}'"
+    return f"{function.name}: Service Bus '{trigger.queue}'"

@@ -20,8 +20,6 @@ class ServiceBusOptions:
     max_concurrent_calls: int = 16
     prefetch_count: int = 0
     max_auto_lock_renewal_seconds: float = 300.0
-    max_message_batch_size: int = 1000
-    web_sockets: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,11 +104,8 @@ def _service_bus(section: "_Section") -> ServiceBusOptions:
         if section.value(obsolete) is not None:
             what = f"{obsolete} is of the extension's 4.x and ignored since 5.x"
             section.problems.warn(section.path, what, f"move its settings up into {section.path}")
-    if section.integer("minMessageBatchSize", 1, minimum=1) > 1:
-        section.refuse("minMessageBatchSize", "above 1 is not supported by the dev host", "set it to 1")
-    transport = section.text("transportType", "amqpTcp").lower()
-    if transport not in {"amqptcp", "amqpwebsockets"}:
-        section.refuse("transportType", f"{transport!r} is unknown", "set amqpTcp or amqpWebSockets")
+    if section.text("transportType", "amqpTcp").lower() != "amqptcp":
+        section.refuse("transportType", "is not supported by the dev host", "set amqpTcp")
     return ServiceBusOptions(
         auto_complete_messages=section.boolean("autoCompleteMessages", default=True),
         max_concurrent_calls=section.integer("maxConcurrentCalls", defaults.max_concurrent_calls, minimum=1),
@@ -118,10 +113,6 @@ def _service_bus(section: "_Section") -> ServiceBusOptions:
         max_auto_lock_renewal_seconds=section.seconds(
             "maxAutoLockRenewalDuration", defaults.max_auto_lock_renewal_seconds
         ),
-        max_message_batch_size=section.integer(
-            "maxMessageBatchSize", defaults.max_message_batch_size, minimum=1
-        ),
-        web_sockets=transport == "amqpwebsockets",
     )
 
 

@@ -7,7 +7,6 @@ import time
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from email.utils import formatdate
-from typing import Any
 
 from localcloud.functions.admin import AdminApi
 from localcloud.functions.context import Trace
@@ -63,8 +62,7 @@ class HttpApp:
             argument = decode_request(request, match.values)
         except ValueError as error:
             return Response(400, str(error).encode())
-        encode = encode_response if function.plan.http_out_parameter is None else _encode_output
-        call = Call(argument, REASON, _trace(request), encode=encode)
+        call = Call(argument, REASON, _trace(request), encode=encode_response)
         done: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         self.invoker.start(function, call, functools.partial(_finish, done))
         return done
@@ -86,11 +84,6 @@ def _dated(response: Response) -> Response:
 @functools.lru_cache(maxsize=1)
 def _date(second: int) -> tuple[str, str]:
     return ("date", formatdate(second, usegmt=True))
-
-
-def _encode_output(value: Any) -> Response:
-    """A func.Out may be left alone, which a return value may not."""
-    return Response(204) if value is None else encode_response(value)
 
 
 def _finish(done: asyncio.Future[Response], outcome: Outcome) -> None:

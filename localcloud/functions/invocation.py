@@ -17,7 +17,7 @@ from typing import Any
 import uvloop
 
 from localcloud.functions.bridge import FunctionThreads, LoopBridge, LoopThread
-from localcloud.functions.context import InvocationContext, Output, Retry, Trace, thread_local_storage
+from localcloud.functions.context import InvocationContext, Trace, thread_local_storage
 from localcloud.functions.definitions import Function
 from localcloud.timespan import format_timespan
 
@@ -25,7 +25,6 @@ log = logging.getLogger(__name__)
 
 LARGEST_POOL = 1000
 NO_TRACE = Trace()
-NO_RETRY = Retry()
 
 
 class FunctionTimeout(Exception):  # noqa: N818 - named as the setting that it enforces
@@ -44,9 +43,8 @@ class Call:
     argument: Any
     reason: str
     trace: Trace = NO_TRACE
-    retry: Retry = NO_RETRY
     actions: Any = None
-    encode: Callable[[Any], Any] | None = None  # of what the function returned, or set on its func.Out
+    encode: Callable[[Any], Any] | None = None  # of what the function returned
     _id: str = field(default="", init=False)
 
     @property
@@ -74,7 +72,6 @@ class _Run:
     call: Call
     ended: Callable[[Outcome], None]
     started: float
-    output: Output | None = None
     function_task: asyncio.Task[None] | None = None
     host_task: asyncio.Task[Any] | None = None  # the one that waits for it, if one does
     in_thread: bool = False
@@ -238,24 +235,22 @@ def _arguments(run: _Run) -> dict[str, Any]:
     arguments = {plan.trigger_parameter: call.argument}
     if plan.takes_context:
         arguments["context"] = InvocationContext(
-            call.invocation_id, function.name, function.directory, call.trace, call.retry
+            call.invocation_id, function.name, function.directory, call.trace
         )
     if plan.actions_parameter:
         arguments[plan.actions_parameter] = call.actions
-    if plan.http_out_parameter is not None:
-        run.output = arguments[plan.http_out_parameter] = Output()
     return arguments
 
 
 def _encode(run: _Run, outcome: Outcome) -> None:
     """Put into the outcome what the trigger's reply is made of; what cannot be one fails the invocation."""
-    call, output = run.call, run.output
+    call = run.call
     if outcome.value is not None and not run.function.plan.returns_response:
         message = f"function {run.function.name!r} without a $return binding returned a non-None value"
         outcome.error = RuntimeError(message)
     elif call.encode is not None:
         try:
-            outcome.value = call.encode(outcome.value if output is None else output.get())
+            outcome.value = call.encode(outcome.value)
         except Exception as error:  # noqa: BLE001 - what the app returned may be anything, and is its outcome
             outcome.error = error
 

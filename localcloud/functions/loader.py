@@ -16,15 +16,14 @@ from typing import Any
 import azure.functions as func
 from azure.functions.decorators.function_app import DecoratorApi, FunctionBuilder
 
-from localcloud.functions.bindings import parse_retry_policy, parse_trigger, refuse_unsupported
+from localcloud.functions.bindings import parse_trigger, refuse_unsupported, warn_of_retry_policy
 from localcloud.functions.callplan import plan_call
-from localcloud.functions.constraints import TemplateError
-from localcloud.functions.definitions import Function, HttpTrigger, ServiceBusTrigger
+from localcloud.functions.definitions import Function, HttpTrigger
 from localcloud.functions.hostconfig import HostConfig, load_host_config
 from localcloud.functions.problems import Problems
 from localcloud.functions.routes import Route, warn_of_overlaps
 from localcloud.functions.settings import load_local_settings, resolve_names
-from localcloud.functions.template import parse_template
+from localcloud.functions.template import TemplateError, parse_template
 
 log = logging.getLogger(__name__)
 
@@ -111,6 +110,10 @@ def _find_app(module: ModuleType, problems: Problems) -> func.FunctionRegister |
         problems.error(where, what, "keep one; put functions of other modules into blueprints")
         return None
     app: func.FunctionRegister = vars(module)[names[0]]
+    if not isinstance(app, func.FunctionApp):
+        what = f"{names[0]} is a {type(app).__name__}, which the dev host does not run"
+        problems.error(where, what, "decorate functions of a func.FunctionApp")
+        return None
     _refuse_unregistered_blueprints(app, Path(module.__file__ or "").parent, problems)
     return app
 
@@ -202,16 +205,13 @@ def _define(
     plan = plan_call(name, declared.get_user_function(), bindings, trigger, problems)
     if parsed is None or plan is None:
         return None
-    if isinstance(parsed, ServiceBusTrigger) and parsed.many and plan.plain_body:
-        remedy = "annotate it typing.List[func.ServiceBusMessage]"
-        problems.error(where, "a batch cannot be annotated str or bytes", remedy)
+    warn_of_retry_policy(where, declared.get_settings_dict("retry_policy"), problems)
     return Function(
         name=name,
         trigger=parsed,
         plan=plan,
         bindings=tuple(bindings),
         directory=str(root),
-        retry=parse_retry_policy(where, parsed, declared.get_settings_dict("retry_policy"), problems),
         disabled=environ.get(f"AzureWebJobs.{name}.Disabled", "").lower() in {"true", "1"},
     )
 

@@ -6,9 +6,8 @@ be None in Azure.
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from types import SimpleNamespace
 from typing import Any
 
 from azure.functions.meta import Datum, get_binding_registry
@@ -58,31 +57,17 @@ def message_metadata(message: ServiceBusReceivedMessage) -> dict[str, Any]:
     }
 
 
-def message_argument(
-    messages: Sequence[ServiceBusReceivedMessage], *, many: bool, binary: bool, plain: bool
-) -> Any:
-    """What the function gets: a ServiceBusMessage or a list of them, or the bare body or bodies."""
-    if plain:
-        plain_bodies = [_text_or_bytes(message_body(message), binary=binary) for message in messages]
-        return plain_bodies if many else plain_bodies[0]
-    if many:
-        bodies = SimpleNamespace(bytes=[message_body(message) for message in messages])
-        metadata = _arrays([message_metadata(message) for message in messages])
-        return _converter().decode(Datum(bodies, "collection_bytes"), trigger_metadata=metadata)
-    body = _text_or_bytes(message_body(messages[0]), binary=binary)
+def message_argument(message: ServiceBusReceivedMessage) -> Any:
+    """The ServiceBusMessage that the function gets."""
+    body = _text_or_bytes(message_body(message))
     datum = Datum(body, "bytes" if isinstance(body, bytes) else "string")
-    return _converter().decode(datum, trigger_metadata=_single(message_metadata(messages[0])))
+    return _converter().decode(datum, trigger_metadata=_single(message_metadata(message)))
 
 
-def text_argument(text: str, *, many: bool, plain: bool) -> Any:
+def text_argument(text: str) -> Any:
     """What the function gets when it is called through the admin API, without a message."""
-    if plain:
-        return [text] if many else text
     metadata = {"MessageId": "", "DeliveryCount": 1, "UserProperties": {}, "ApplicationProperties": {}}
-    if not many:
-        return _converter().decode(Datum(text, "string"), trigger_metadata=_single(metadata))
-    datum = Datum(SimpleNamespace(bytes=[text.encode()]), "collection_bytes")
-    return _converter().decode(datum, trigger_metadata=_arrays([metadata]))
+    return _converter().decode(Datum(text, "string"), trigger_metadata=_single(metadata))
 
 
 def _single(metadata: Mapping[str, Any]) -> dict[str, Datum]:
@@ -93,16 +78,8 @@ def _single(metadata: Mapping[str, Any]) -> dict[str, Datum]:
     }
 
 
-def _arrays(metadata: Sequence[Mapping[str, Any]]) -> dict[str, Datum]:
-    return {
-        f"{name}Array": Datum(json.dumps([one[name] for one in metadata]), "json") for name in metadata[0]
-    }
-
-
-def _text_or_bytes(body: bytes, *, binary: bool) -> str | bytes:
-    """The host sends text, unless the binding asks for binary or it is none."""
-    if binary:
-        return body
+def _text_or_bytes(body: bytes) -> str | bytes:
+    """The host sends text, unless it is none."""
     try:
         return body.decode()
     except UnicodeDecodeError:

@@ -78,19 +78,11 @@ def _overlap(one: Template, other: Template) -> bool:
     for index, segment in enumerate(other.segments):
         if index >= len(one.segments):
             return False
-        rest = one.segments[index].parameter
-        if rest is not None and rest.catch_all:
+        if one.segments[index].catch_all:
             return True
         if not _segments_overlap(one.segments[index], segment):
             return False
-    return all(_may_be_absent(segment) for segment in one.segments[len(other.segments) :])
-
-
-def _may_be_absent(segment: Segment) -> bool:
-    parameter = segment.parameter
-    return parameter is not None and (
-        parameter.catch_all or parameter.optional or parameter.default is not None
-    )
+    return all(segment.catch_all or segment.optional for segment in one.segments[len(other.segments) :])
 
 
 def _segments_overlap(one: Segment, other: Segment) -> bool:
@@ -99,5 +91,5 @@ def _segments_overlap(one: Segment, other: Segment) -> bool:
         return one.match(other_literal, {})
     if literal is not None:
         return other.match(literal, {})
-    constrained = [segment for segment in (one, other) if any(p.constraints for p in segment.parameters)]
-    return len(constrained) < 2 or one == other  # noqa: PLR2004 - both: assume that they exclude each other
+    # Two that are both constrained are assumed to exclude each other.
+    return one.constraint is None or other.constraint is None or one == other

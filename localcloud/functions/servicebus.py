@@ -8,18 +8,14 @@ import contextlib
 import logging
 import random
 from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from azure.servicebus import ServiceBusReceivedMessage, TransportType
+from azure.servicebus import ServiceBusReceivedMessage
 from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver
 
 from localcloud.functions.definitions import ServiceBusTrigger
 from localcloud.functions.dispatch import Dispatcher
 from localcloud.functions.hostconfig import ServiceBusOptions
-from localcloud.functions.settings import Connection
-
-if TYPE_CHECKING:
-    from azure.core.credentials_async import AsyncTokenCredential
 
 log = logging.getLogger(__name__)
 
@@ -31,52 +27,19 @@ RETRIES: dict[str, Any] = {"retry_total": 2, "retry_backoff_factor": 0.2}
 Connector = Callable[[], contextlib.AbstractAsyncContextManager[ServiceBusReceiver]]
 
 
-def connector(connection: Connection, trigger: ServiceBusTrigger, options: ServiceBusOptions) -> Connector:
-    """Makes receivers for this trigger's entity."""
+def connector(connection: str, trigger: ServiceBusTrigger, options: ServiceBusOptions) -> Connector:
+    """Makes receivers for this trigger's queue."""
 
     @contextlib.asynccontextmanager
     async def connect() -> AsyncIterator[ServiceBusReceiver]:
-        async with contextlib.AsyncExitStack() as stack:
-            client = await stack.enter_async_context(_client(connection, options, stack))
-            prefetch = options.prefetch_count
-            if trigger.queue:
-                receiver = client.get_queue_receiver(trigger.queue, prefetch_count=prefetch)
-            else:
-                receiver = client.get_subscription_receiver(
-                    trigger.topic or "", trigger.subscription or "", prefetch_count=prefetch
-                )
-            # Entered, and so connected here: a receive call's own short time may not be enough for that.
-            yield await stack.enter_async_context(receiver)
+        # Entered, and so connected here: a receive call's own short time may not be enough for that.
+        async with (
+            ServiceBusClient.from_connection_string(connection, **RETRIES) as client,
+            client.get_queue_receiver(trigger.queue, prefetch_count=options.prefetch_count) as receiver,
+        ):
+            yield receiver
 
     return connect
-
-
-def _client(
-    connection: Connection, options: ServiceBusOptions, stack: contextlib.AsyncExitStack
-) -> ServiceBusClient:
-    transport = TransportType.AmqpOverWebsocket if options.web_sockets else TransportType.Amqp
-    if connection.connection_string:
-        return ServiceBusClient.from_connection_string(
-            connection.connection_string, transport_type=transport, **RETRIES
-        )
-    credential = _credential(connection)
-    stack.push_async_callback(credential.close)
-    return ServiceBusClient(
-        connection.fully_qualified_namespace or "", credential, transport_type=transport, **RETRIES
-    )
-
-
-def _credential(connection: Connection) -> "AsyncTokenCredential":
-    # Half a second to import, and needed only where there is no connection string.
-    from azure.identity import aio as identity  # noqa: PLC0415
-
-    if connection.client_secret and connection.tenant_id and connection.client_id:
-        return identity.ClientSecretCredential(
-            connection.tenant_id, connection.client_id, connection.client_secret
-        )
-    if (connection.credential or "").lower() == "managedidentity":
-        return identity.ManagedIdentityCredential(client_id=connection.client_id)
-    return identity.DefaultAzureCredential()
 
 
 class ServiceBusListener:
@@ -91,10 +54,8 @@ class ServiceBusListener:
         first_backoff_seconds: float = 1.0,
     ) -> None:
         self._name = name
-        self._entity = trigger.entity
-        self._many = trigger.many
-        self._batch_size = options.max_message_batch_size
-        self._slots = asyncio.Semaphore(1 if trigger.many else options.max_concurrent_calls)
+        self._queue = trigger.queue
+        self._slots = asyncio.Semaphore(options.max_concurrent_calls)
         self._dispatcher = dispatcher
         self._connect = connect
         self._first_backoff = first_backoff_seconds
@@ -135,21 +96,17 @@ class ServiceBusListener:
         try:
             if self._stopping.is_set():
                 return
-            messages = await session.receiver.receive_messages(
-                max_message_count=self._batch_size if self._many else 1, max_wait_time=RECEIVE_SECONDS
-            )
-            if messages:
-                session.dispatch(self._dispatch(session.receiver, messages))
+            messages = await session.receiver.receive_messages(1, max_wait_time=RECEIVE_SECONDS)
+            for message in messages:
+                session.dispatch(self._dispatch(session.receiver, message))
                 handed_over = True
         finally:
             if not handed_over:
                 self._slots.release()
 
-    async def _dispatch(
-        self, receiver: ServiceBusReceiver, messages: list[ServiceBusReceivedMessage]
-    ) -> None:
+    async def _dispatch(self, receiver: ServiceBusReceiver, message: ServiceBusReceivedMessage) -> None:
         try:
-            await self._dispatcher.dispatch(receiver, messages)
+            await self._dispatcher.dispatch(receiver, message)
         except Exception:
             log.exception("trigger %s could not hand over what it received", self._name)
         finally:
@@ -173,12 +130,12 @@ class ServiceBusListener:
             return
         self._down = True
         line = "trigger %s cannot receive from '%s' (it keeps trying): %s: %s"
-        log.error(line, self._name, self._entity, type(error).__name__, error)
+        log.error(line, self._name, self._queue, type(error).__name__, error)
 
     def _note_up(self) -> None:
         if self._down:
             self._down = False
-            log.info("trigger %s receives from '%s' again", self._name, self._entity)
+            log.info("trigger %s receives from '%s' again", self._name, self._queue)
 
 
 class _Session:

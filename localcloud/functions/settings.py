@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -89,41 +88,10 @@ def resolve_names(value: Any, environ: Mapping[str, str], where: str, problems: 
     return _NAME.sub(setting, value)
 
 
-@dataclass(frozen=True)
-class Connection:
-    """How to reach a Service Bus namespace: by connection string, or by name with an identity."""
-
-    name: str
-    connection_string: str | None = None
-    fully_qualified_namespace: str | None = None
-    credential: str | None = None
-    client_id: str | None = None
-    tenant_id: str | None = None
-    client_secret: str | None = None
-
-
-def find_connection(name: str, environ: Mapping[str, str]) -> Connection | None:
-    """The connection that a trigger names, looked up where and in the order that the real host does."""
+def find_connection(name: str, environ: Mapping[str, str]) -> str | None:
+    """The connection string that a trigger names, looked up where the real host does, in its order."""
     for base in (f"AzureWebJobs{name}", name):
-        for variable in (
-            base,
-            f"ConnectionStrings:{base}",
-            f"ConnectionStrings__{base}",
-            f"CUSTOMCONNSTR_{base}",
-        ):
-            if environ.get(variable):
-                return Connection(name, connection_string=environ[variable])
-        if namespace := _part(base, "fullyQualifiedNamespace", environ):
-            return Connection(
-                name,
-                fully_qualified_namespace=namespace,
-                credential=_part(base, "credential", environ),
-                client_id=_part(base, "clientId", environ),
-                tenant_id=_part(base, "tenantId", environ),
-                client_secret=_part(base, "clientSecret", environ),
-            )
+        for prefix in ("", "ConnectionStrings:", "ConnectionStrings__", "CUSTOMCONNSTR_"):
+            if found := environ.get(prefix + base):
+                return found
     return None
-
-
-def _part(base: str, part: str, environ: Mapping[str, str]) -> str | None:
-    return environ.get(f"{base}__{part}") or environ.get(f"{base}:{part}") or None

@@ -5,7 +5,6 @@ Nothing here receives: it settles through a `Receiver`, which azure-servicebus's
 
 import asyncio
 import logging
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -26,46 +25,46 @@ class Receiver(Protocol):
 
 
 class Settlement:
-    """The messages of one invocation, by lock token, until each is settled or the invocation is over."""
+    """The message of one invocation, until it is settled or the invocation is over."""
 
-    def __init__(self, receiver: Receiver, messages: Sequence[ServiceBusReceivedMessage]) -> None:
+    def __init__(self, receiver: Receiver, message: ServiceBusReceivedMessage) -> None:
         self._receiver = receiver
-        self._open = {str(message.lock_token): message for message in messages}
+        self._message = message
+        self._settled = False
         self._over = False
 
     async def settle(self, operation: str, lock_token: str, **arguments: Any) -> None:
         """As the function asks: complete, abandon, defer or dead_letter."""
-        message = self._message(lock_token)
-        await getattr(self._receiver, f"{operation}_message")(message, **arguments)
-        self._open.pop(lock_token, None)
+        self._check(lock_token)
+        await getattr(self._receiver, f"{operation}_message")(self._message, **arguments)
+        self._settled = True
 
     async def renew(self, lock_token: str) -> None:
-        await self._receiver.renew_message_lock(self._message(lock_token))
+        self._check(lock_token)
+        await self._receiver.renew_message_lock(self._message)
 
-    def _message(self, lock_token: str) -> ServiceBusReceivedMessage:
+    def _check(self, lock_token: str) -> None:
         if self._over:
-            raise LookupError("the invocation is over: its messages are settled")
-        if lock_token not in self._open:
+            raise LookupError("the invocation is over: its message is settled")
+        if self._settled or lock_token != str(self._message.lock_token):
             raise LookupError(
                 f"no message of this invocation has the lock token {lock_token}, or it is settled"
             )
-        return self._open[lock_token]
 
     async def finish(self, *, succeeded: bool, auto_complete: bool) -> None:
-        """Settle what the function did not; what fails is logged, and the broker redelivers it.
+        """Settle it if the function did not; where that fails it is logged, and the broker redelivers.
 
         A failure abandons, whatever autoComplete says.
         """
         self._over = True
-        if succeeded and not auto_complete:
+        if self._settled or (succeeded and not auto_complete):
             return
         settle = self._receiver.complete_message if succeeded else self._receiver.abandon_message
-        for message in list(self._open.values()):
-            try:
-                await settle(message)
-            except Exception as error:  # noqa: BLE001 - lost locks and lost connections are the broker's to mend
-                line = "could not %s message %s (it will be redelivered): %s"
-                log.error(line, "complete" if succeeded else "abandon", message.message_id, error)  # noqa: TRY400 - one line is enough
+        try:
+            await settle(self._message)
+        except Exception as error:  # noqa: BLE001 - lost locks and lost connections are the broker's to mend
+            line = "could not %s message %s (it will be redelivered): %s"
+            log.error(line, "complete" if succeeded else "abandon", self._message.message_id, error)  # noqa: TRY400 - one line is enough
 
 
 async def keep_locked(receiver: Receiver, message: ServiceBusReceivedMessage, *, max_seconds: float) -> None:

@@ -12,9 +12,6 @@ from typing import Any
 from azure.functions.meta import Datum, get_binding_registry
 
 from localcloud.clock import Clock
-from localcloud.functions.context import Retry
-from localcloud.functions.definitions import Function
-from localcloud.functions.invocation import Call, Invoker, Outcome
 from localcloud.functions.schedule import Schedule
 
 log = logging.getLogger(__name__)
@@ -171,22 +168,6 @@ class TimerListener:
             self.monitor.write(self.function, self.rules.status)
         except OSError:
             log.exception("timer %s: its status could not be written", self.function)
-
-
-async def invoke_with_retries(invoker: Invoker, function: Function, argument: Any, reason: str) -> Outcome:
-    """The same invocation again, after a delay: the real host honours retry policies for timers."""
-    policy = function.retry
-    call = Call(argument, reason)
-    outcome = await invoker.invoke(function, call)
-    attempt = 0
-    while policy and not outcome.succeeded and (policy.max_retries < 0 or attempt < policy.max_retries):
-        attempt += 1
-        delay = policy.delay(attempt)
-        log.info("'Functions.%s' is retried in %.0f s (retry %d)", function.name, delay, attempt)
-        await asyncio.sleep(delay)
-        retry = Retry(attempt, policy.max_retries, outcome.error)
-        outcome = await invoker.invoke(function, Call(argument, reason, call.trace, retry))
-    return outcome
 
 
 def timer_argument(status: ScheduleStatus | None, *, past_due: bool) -> Any:

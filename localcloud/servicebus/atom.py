@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 from localcloud.servicebus.amqp.links import MAX_TRANSFER_BYTES
 from localcloud.servicebus.engine import Namespace, Subscription, Topic
 from localcloud.servicebus.entities import MAX_ENTITY_BYTES, Queue
-from localcloud.servicebus.filters import CorrelationFilter, Rule, SqlFilter
+from localcloud.servicebus.filters import CorrelationFilter, Rule
 from localcloud.servicebus.messages import SYSTEM_PROPERTIES
 from localcloud.servicebus.options import EntityOptions
 
@@ -164,10 +164,9 @@ def _add_filter(entry: Element, rule: Rule) -> None:
     if isinstance(rule.filter, CorrelationFilter):
         element.set("i:type", "CorrelationFilter")
         _add_correlation(element, rule.filter)
-    elif isinstance(rule.filter, SqlFilter):
-        kinds = {True: "TrueFilter", False: "FalseFilter", None: "SqlFilter"}
-        element.set("i:type", kinds[rule.filter.constant])
-        SubElement(element, "SqlExpression").text = rule.filter.text
+    else:
+        element.set("i:type", "TrueFilter")
+        SubElement(element, "SqlExpression").text = rule.filter.sql
         SubElement(element, "CompatibilityLevel").text = "20"
 
 

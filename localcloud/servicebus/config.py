@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from localcloud.servicebus.filters import CorrelationFilter, Filter, Rule, SqlFilter
+from localcloud.servicebus.filters import CorrelationFilter, Filter, Rule, TrueFilter
 from localcloud.servicebus.messages import SYSTEM_PROPERTIES
 from localcloud.servicebus.options import EntityOptions
-from localcloud.servicebus.sql import SqlError
 
 MINUTE = 60_000
 # The official emulator's limits, in milliseconds where they are durations.
@@ -176,7 +175,7 @@ class _Reader:
         options = self._options(given, where, _SUBSCRIPTION_PROPERTIES, SUBSCRIPTION_LOCK_RANGE)
         rules = tuple(self._rule(item, where) for item in self._list(given, "Rules", where))
         # As in Azure, a subscription without rules gets one that selects everything.
-        return EntityConfig(name, options, rules or (Rule("$Default", SqlFilter.parse("1=1")),))
+        return EntityConfig(name, options, rules or (Rule("$Default", TrueFilter()),))
 
     def _options(
         self, given: dict[str, Any], where: str, allowed: frozenset[str], lock_range: tuple[int, int]
@@ -276,13 +275,11 @@ class _Reader:
         return CorrelationFilter(system, application)
 
     def _sql(self, body: dict[str, Any], where: str) -> Filter:
-        self._check_known(body, {"SqlExpression"}, where)
-        text = body.get("SqlExpression")
-        try:
-            return SqlFilter.parse(text if isinstance(text, str) else "")
-        except SqlError as error:
-            self.problems.append(f"{where}: SqlExpression: {error}")
-            return CorrelationFilter()
+        if body != {"SqlExpression": TrueFilter.sql}:
+            self.problems.append(
+                f"{where}: SqlFilter has only {TrueFilter.sql} here: use a correlation filter"
+            )
+        return TrueFilter()
 
     def _check_names(self, config: NamespaceConfig) -> None:
         names = _names(config)

@@ -1,15 +1,10 @@
-"""Subscription rules: correlation filters and SQL filters."""
+"""Subscription rules: correlation filters, and the one that takes every message."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from localcloud.servicebus.messages import MessageView
-from localcloud.servicebus.sql import Expression, parse_sql
-
-
-class Filter(Protocol):
-    def matches(self, view: MessageView) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -32,22 +27,16 @@ def _equal(actual: Any, expected: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class SqlFilter:
-    text: str
-    expression: Expression
+class TrueFilter:
+    """That of a subscription without rules. It stands for the SQL filter 1=1, the only one there is here."""
 
-    @classmethod
-    def parse(cls, text: str) -> "SqlFilter":
-        return cls(text, parse_sql(text))
+    sql = "1=1"
 
-    @property
-    def constant(self) -> bool | None:
-        """True or False for the expressions that clients show as a TrueFilter or FalseFilter."""
-        return {"1=1": True, "1=0": False}.get(self.text.replace(" ", ""))
+    def matches(self, view: MessageView) -> bool:  # noqa: ARG002 - one signature for every filter
+        return True
 
-    def matches(self, view: MessageView) -> bool:
-        """Unknown, as a comparison with an absent property is, does not match."""
-        return self.expression(view) is True
+
+Filter = CorrelationFilter | TrueFilter
 
 
 @dataclass(frozen=True)

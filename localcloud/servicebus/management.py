@@ -10,7 +10,7 @@ from localcloud.servicebus.endpoints import as_text, properties_to_modify
 from localcloud.servicebus.engine import Namespace, Subscription, Topic
 from localcloud.servicebus.entities import Queue
 from localcloud.servicebus.errors import ArgumentInvalid, LockLost, NotAllowed, NotSupported
-from localcloud.servicebus.filters import CorrelationFilter, Filter, Rule, SqlFilter
+from localcloud.servicebus.filters import CorrelationFilter, Filter, Rule
 from localcloud.servicebus.messages import SYSTEM_PROPERTIES, Message, parse_message
 from localcloud.servicebus.requests import Reply, Request
 
@@ -20,7 +20,7 @@ MAX_ITEMS = 1000
 _TIMESTAMP, _LONG = 0x83, 0x81  # constructors of array elements
 _RULE, _EMPTY_ACTION = 0x13700000004, 0x13700000005
 # The service's own inconsistency: descriptors of filters have one zero less than those of rules and actions.
-_SQL, _TRUE, _FALSE, _CORRELATION = 0x1370000006, 0x1370000007, 0x1370000008, 0x1370000009
+_TRUE, _CORRELATION = 0x1370000007, 0x1370000009
 _UNSUPPORTED = {
     "renew-session-lock": "sessions",
     "get-session-state": "sessions",
@@ -187,13 +187,9 @@ def _encode_rule(rule: Rule, created_at: int) -> bytes:
 
 
 def _encode_filter(given: Filter) -> bytes:
-    if isinstance(given, SqlFilter):
-        if given.constant is not None:
-            return codec.described(_TRUE if given.constant else _FALSE, codec.list_([]))
-        return codec.described(_SQL, codec.list_([codec.string(given.text)]))
     if isinstance(given, CorrelationFilter):
         return codec.described(_CORRELATION, codec.list_(_correlation_fields(given)))
-    raise TypeError(f"there is no filter {type(given).__name__}")
+    return codec.described(_TRUE, codec.list_([]))
 
 
 def _correlation_fields(given: CorrelationFilter) -> list[bytes]:

@@ -16,6 +16,7 @@ _UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 HASH_ID = r"^[0-9a-f]{16}$"  # of archives, threads, messages and chunks
 REPORT_ID = rf"^{REPORT_PREFIX}{_UUID}$"
 OPERATION_ID = r"^[0-9a-f]{32}$"  # of fetches and deletions
+CORRECTION_ID = r"^[0-9a-f]{32}$"
 AUDIT_ID = r"^[0-9]{8}-[0-9a-f]{8}$"  # of operators' operations
 CAUSE_ID = r"^[0-9a-f]{8}$"  # of dead letters with the same cause
 
@@ -100,6 +101,11 @@ def delivery_id(report_id: str, webhook: str) -> str:
 def feed_id(*parts: str) -> str:
     """Of an Atom feed or entry: a URN that never changes."""
     return f"urn:uuid:{uuid.uuid5(_FEEDS, chr(0).join(parts))}"
+
+
+def correction_id(kind: str, message_id: str, person: str, sentence: str) -> str:
+    """One for each thing that can be corrected, however often that is done."""
+    return _hash(_join("correction", kind, message_id, person, sentence))[:32]
 
 
 # operations, failures

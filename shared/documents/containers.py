@@ -11,6 +11,7 @@ from shared.documents.archives import Archive
 from shared.documents.audits import Audit
 from shared.documents.base import Document
 from shared.documents.chunks import Chunk
+from shared.documents.corrections import Correction
 from shared.documents.digests import Digest
 from shared.documents.failures import FailureRecord
 from shared.documents.locks import Lock
@@ -43,6 +44,7 @@ DOCUMENTS: dict[str, type[Document]] = {
         Digest,
         Run,
         Removal,
+        Correction,
     )
 }
 
@@ -147,6 +149,7 @@ CONTAINERS: dict[str, ContainerSpec] = {
         ),
         ContainerSpec("failures", "/stage", unindexed=("/last_error",), default_ttl=FAILURES_KEPT_SECONDS),
         ContainerSpec("audits", "/day"),
+        ContainerSpec("corrections", "/message_key", unindexed_trees=("/entries",)),
     )
 }
 

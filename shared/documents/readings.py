@@ -5,7 +5,8 @@ from typing import Self
 
 from pydantic import ConfigDict, TypeAdapter
 
-from shared.documents.base import Subdocument
+from shared.documents.base import Subdocument, UtcTime
+from shared.domain.consensus.corrections import CorrectionKind
 from shared.domain.consensus.reading import (
     ConsensusBasis,
     ConsensusType,
@@ -94,6 +95,23 @@ class StoredVotes(_Stored):
     abstained: int = 0
 
 
+class CorrectedBy(Subdocument):
+    """Who corrected it last, and when."""
+
+    by: str
+    at: UtcTime
+
+
+class ShownCorrection(CorrectedBy):
+    """A correction that was laid over the reading."""
+
+    correction_id: str
+    kind: CorrectionKind
+    message_id: str
+    person: str = ""
+    reason: str
+
+
 class ShownOutcome(_Stored):
     """What lists and feeds show of an outcome. The kind is shown only where its tier is `said`."""
 
@@ -101,6 +119,7 @@ class ShownOutcome(_Stored):
     tier: Tier
     sentence: str
     basis: ConsensusBasis
+    corrected: CorrectedBy | None = None
 
 
 class StoredOutcome(ShownOutcome):
@@ -145,6 +164,7 @@ class StoredReading(_Stored):
     basis: ConsensusBasis
     open_call: StoredOpenCall | None = None
     result_of: str | None = None
+    corrections: list[ShownCorrection] = []
 
     @classmethod
     def of(cls, reading: ThreadReading) -> Self:

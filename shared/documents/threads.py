@@ -34,6 +34,7 @@ class Thread(SharedPartitionDocument):
     content_hash: str | None = None  # the version that a summary was last asked for
     requesting: dict[str, Any] | None = None  # the version that an event is about to ask for (orchestration)
     edition: str | None = None  # the operation that last had it read anew, though nothing in it had changed
+    corrections: int = 0  # how often people have corrected what is said of it, or revoked that
     report_id: str | None = None  # the last report, of the summary that was the thread's then
     subject_at: UtcTime | None = None  # the date of the message that gave the subject: the earliest wins
     threading: dict[

@@ -61,6 +61,15 @@ def version_of(states: Iterable[MemberState], edition: str | None = None) -> str
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 
+def corrected_version(content: str, corrections: int) -> str:
+    """The version of what was read, with the number of its corrections where there are any."""
+    return f"{content}-{corrections}" if corrections else content
+
+
+def uncorrected_version(version: str) -> str:
+    return version.partition("-")[0]
+
+
 @dataclass(frozen=True)
 class ReadyThread:
     thread: Thread
@@ -97,7 +106,8 @@ def _if_ready(
 ) -> ReadyThread | None:
     if not is_ready(thread, messages, chunks):
         return None
-    return ReadyThread(thread, version_of((*messages, *chunks), thread.edition))
+    content = version_of((*messages, *chunks), thread.edition)
+    return ReadyThread(thread, corrected_version(content, thread.corrections))
 
 
 async def _states(

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from shared.documents.readings import StoredReading
-from shared.documents.summaries import SummaryClaim, SummaryStance
+from shared.documents.summaries import Summary, SummaryClaim, SummaryStance
 from shared.documents.threads import Thread
 from shared.domain.consensus.reading import PositionStance, ThreadReading, Tier
 from shared.domain.summaries.html import render_html
 from shared.domain.summaries.markdown import render_markdown
-from shared.domain.summaries.models import ContextMessage, ThreadSummary
+from shared.domain.summaries.models import Claim, ContextMessage, Section, ThreadSummary
 
 
 def summary_fields(made: ThreadSummary, thread: Thread, messages: Sequence[ContextMessage]) -> dict[str, Any]:
@@ -28,6 +28,25 @@ def summary_fields(made: ThreadSummary, thread: Thread, messages: Sequence[Conte
         "generated_by": made.generated_by,
         "metadata": _metadata(thread, made),
     }
+
+
+def thread_summary(stored: Summary) -> ThreadSummary:
+    """What was made of a thread, as a summarizer gave it; without the claims that were rejected."""
+    if stored.reading is None:
+        raise ValueError("a summary of several threads has no reading")
+    claims = (
+        Claim(
+            text=claim.text,
+            section=Section(claim.section),
+            citations=tuple(stored.citations[index] for index in claim.citations),
+            speaker=claim.speaker,
+        )
+        for claim in stored.claims
+    )
+    notes = tuple(stored.metadata.get("notes", []))
+    return ThreadSummary(
+        stored.title, tuple(claims), stored.generated_by, stored.reading.reading(), notes=notes
+    )
 
 
 def stored_claims(made: ThreadSummary) -> list[SummaryClaim]:

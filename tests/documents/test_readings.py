@@ -23,7 +23,8 @@ def test_any_reading_comes_back_from_its_stored_form(reading: ThreadReading) -> 
 
 
 def test_the_stored_form_has_every_field_of_a_reading() -> None:
-    assert set(StoredReading.model_fields) == {field.name for field in fields(ThreadReading)}
+    of_people = {"corrections"}  # laid over what was read
+    assert set(StoredReading.model_fields) - of_people == {field.name for field in fields(ThreadReading)}
 
 
 def test_a_call_and_a_vote_come_back_whole() -> None:

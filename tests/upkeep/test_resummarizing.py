@@ -57,6 +57,9 @@ async def test_a_thread_that_has_not_changed_gets_a_summary_and_a_report_of_thei
     place: ReportedThreads,
 ) -> None:
     before, report = await place.summary(0), await place.report(0)
+    assert (
+        await place.thread(0)
+    ).content_hash == before.content_hash  # so it has to give way to a new version
     operation = await started(place, thread=place.thread_id(0))
     ended = await run_resummarizing(place.clients, operation)
     assert (ended.status, ended.counts["requested"], ended.actor) == (AuditStatus.SUCCEEDED, 1, "ann")

@@ -10,8 +10,6 @@ from shared.domain.consensus.proposition import Put, is_answer
 from shared.domain.consensus.reading import Genre, PropositionForm, ReadGenre, Tier
 from shared.domain.consensus.thread_mail import Preset
 
-__all__ = ["read_genre"]
-
 _SUBJECT_TAGS = re.compile(r"\[([^\]]{0,80})\]")
 _SUBJECT_HEAD = re.compile(r"^\s*(?:(?:re|aw|fwd?):\s*|\[[^\]]{0,80}\]\s*)+", re.IGNORECASE)
 _ANNOUNCEMENT = re.compile(
@@ -27,6 +25,11 @@ _QUESTION = re.compile(
     r"\?\s*$|\bhow (?:to|do|can)\b|\bquestions?\b|\bhelp\b|\bproblems? with\b", re.IGNORECASE
 )
 _PROPOSAL = re.compile(r"\b(?:proposals?|proposed|feature request|rfc|suggestion|idea)\b", re.IGNORECASE)
+# A subject that names a change is seldom a mere question, however much its mail asks.
+_CHANGE = re.compile(
+    r"\b(?:plans?|roadmap|design|rewrit\w+|remov\w+|deprecat\w+|moving|migrat\w+|policy|changes?|breaking)\b",
+    re.IGNORECASE,
+)
 _BUG = re.compile(
     r"\bbugs?\b|\berrat(?:um|a)\b|\bregression\b|\bsegfault\b|\bcrash\w*\b|\bbroken\b|\bfails?\b|"
     r"\berror\b|\breview of\b",
@@ -113,9 +116,8 @@ def _by_call(thread: LinkedThread, put: Put, opening: _Opening) -> tuple[Genre, 
 
 
 def _by_words(thread: LinkedThread, put: Put, opening: _Opening) -> tuple[Genre, bool]:
-    if put.form is PropositionForm.PATCH or (
-        opening.starts and re.search(r"\bpatch\b", opening.subject, re.IGNORECASE)
-    ):
+    brought = put.form is PropositionForm.PATCH and (put.mail is thread.root or not opening.starts)
+    if brought or (opening.starts and re.search(r"\bpatch\b", opening.subject, re.IGNORECASE)):
         return Genre.PATCH, False
     if re.search(r"\b(?:RFC|PROPOSAL)\b", opening.tags) or _PROPOSAL.search(opening.subject):
         return Genre.PROPOSAL, opening.starts
@@ -133,7 +135,8 @@ def _by_asking(thread: LinkedThread, put: Put, opening: _Opening) -> tuple[Genre
     asks_for_help = opening.starts and wants_help and (opening.asks or subject_asks)
     # On lists about a text people ask "how about ..." and mean a change of it.
     if asks_for_help and thread.preset is not Preset.IETF and not opening.has(_PUTS_FIRMLY):
-        return Genre.QUESTION, not opening.has(PROPOSES) and not _BUG.search(opening.subject)
+        named = _BUG.search(opening.subject) or _CHANGE.search(opening.subject)
+        return Genre.QUESTION, not opening.has(PROPOSES) and not named
     if any(map(_PUTS_FIRMLY.finds, put.mail.sentences[:12])):
         return Genre.PROPOSAL, put.mail is thread.root and not subject_asks and not wants_help
     return _by_default(thread, put, opening, wants_help=wants_help)

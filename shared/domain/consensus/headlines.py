@@ -19,8 +19,6 @@ from shared.domain.consensus.reading import (
     VoteCount,
 )
 
-__all__ = ["MAX_WORDS", "authority_of", "outcome_sentence", "three_lines"]
-
 MAX_WORDS = 25
 _HEAD = re.compile(r"^\s*(?:(?:re|aw|fwd?):\s*|\[[^\]]{0,80}\]\s*)+", re.IGNORECASE)
 _SUBJECT_WORDS = 10
@@ -51,13 +49,24 @@ def outcome_sentence(put: Put, verdict: Ending, authority: Authority | None, vot
     """One sentence for a headline; where nothing can be said, that no decision was seen."""
     if not verdict.sure:
         return _NOTHING
-    subject = clipped(_HEAD.sub("", put.mail.mail.subject) or "the proposal", _SUBJECT_WORDS)
-    parts = [f"{_KINDS[verdict.kind]}: {subject}"]
+    parts = [_kind_and_subject(verdict.kind, put.mail.mail.subject)]
     if votes is not None and (votes.binding_for or votes.other_for):
         parts.append(_tally(votes))
     if authority is not None:
         parts.append(f"by {authority.name} ({authority.role})")
-    sentence = clipped(", ".join(parts), MAX_WORDS)
+    return _ended(clipped(", ".join(parts), MAX_WORDS))
+
+
+def plain_sentence(kind: OutcomeKind | None, subject: str) -> str:
+    """Of an outcome that nobody is named for; None: nothing can be said."""
+    return _NOTHING if kind is None else _ended(_kind_and_subject(kind, subject))
+
+
+def _kind_and_subject(kind: OutcomeKind, subject: str) -> str:
+    return f"{_KINDS[kind]}: {clipped(_HEAD.sub('', subject) or 'the proposal', _SUBJECT_WORDS)}"
+
+
+def _ended(sentence: str) -> str:
     return sentence if sentence.endswith(("?", "!", ".")) else f"{sentence}."
 
 

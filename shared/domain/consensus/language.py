@@ -4,8 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-__all__ = ["ENGLISH", "UNKNOWN", "language_of", "main_language"]
-
 ENGLISH, UNKNOWN = "en", "und"
 _SAMPLE = 1_500
 _LEAST_WORDS = 8

@@ -9,10 +9,13 @@ from shared.domain.consensus.people import People
 from shared.domain.consensus.reading import SentenceCitation
 from shared.domain.consensus.thread_mail import Preset, SourceProfile, ThreadMail
 
-__all__ = ["LinkedMail", "LinkedThread"]
-
 _REPLY = re.compile(r"\s*(?:\[[^\]]{0,80}\]\s*)?(?:re|aw|sv|antw)\s*(?:\[\d+\])?\s*:", re.IGNORECASE)
 _PATCH_TAG = re.compile(r"\[[^\]]{0,80}\b(?:PATCH|PULL)\b|\bGIT PULL\b")
+_MACHINE = re.compile(
+    r"(?:^|[\W_])(?:(?:ro|syz|dependa|build|git)?bot|no-?reply|notifications?|jenkins|bugzilla|gerrit|"
+    r"patchwork|mailer-daemon)(?:$|[\W_])",
+    re.IGNORECASE,
+)
 _VERSION = re.compile(r"\bv(\d{1,3})\b", re.IGNORECASE)
 _SERIES_PART = re.compile(r"\b(\d{1,3})/(\d{1,3})\s*\]")
 _MAX_ANCESTORS = 12
@@ -45,6 +48,11 @@ class LinkedMail:
     def is_patch(self) -> bool:
         """Whether the mail itself brings a patch, a series' cover letter or a pull request."""
         return not self.is_reply and bool(_PATCH_TAG.search(self.mail.subject))
+
+    @property
+    def is_machine(self) -> bool:
+        """Written by a program: it tells what was done, and stands nowhere."""
+        return bool(_MACHINE.search(f"{self.mail.address.partition('@')[0]} {self.mail.name}"))
 
     @property
     def version(self) -> int:
@@ -179,10 +187,15 @@ def _probes(quoted: str) -> Iterator[str]:
         yield " ".join(words)
 
 
+def _is_name(sentence: OwnSentence, names: set[str]) -> bool:
+    words = word_key(_MARKUP.sub("", sentence.text)).split()
+    return bool(words) and names.issuperset(words)
+
+
 def _without_names(sentences: list[OwnSentence], mail: ThreadMail) -> list[OwnSentence]:
     """A line that holds nothing but the sender's name signs the mail: nobody says anything in it."""
     names = set(word_key(f"{mail.name} {mail.address.partition('@')[0]}").split())
-    kept = [one for one in sentences if not names.issuperset(word_key(_MARKUP.sub("", one.text)).split())]
+    kept = [one for one in sentences if not _is_name(one, names)]
     for index, sentence in enumerate(kept):
         sentence.index = index
     return kept

@@ -2,14 +2,13 @@
 
 import re
 
-from shared.domain.consensus.cues import AGREES, APPROVES, PROMISES, SUPPORTS, WITHDRAWS
+from shared.domain.consensus.cues import PROMISES, WITHDRAWS
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.proposition import Put
 from shared.domain.consensus.reading import Fate
 from shared.domain.consensus.sentence_context import takes_nothing_back
-
-__all__ = ["fate_of"]
+from shared.domain.consensus.stance_cues import AGREES, APPROVES, SUPPORTS
 
 _CONTENT = re.compile(r"[a-z][a-z0-9_-]{3,}")
 _PARTLY_SHARED = 2

@@ -10,8 +10,6 @@ from shared.domain.consensus.proposition import Put
 from shared.domain.consensus.reading import Fate, Objection, OpenCall, PropositionForm
 from shared.domain.consensus.thread_mail import Preset
 
-__all__ = ["find_end", "read_open_call"]
-
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
 _ENDS = Cue(

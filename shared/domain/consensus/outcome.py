@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shared.domain.consensus.cues import DOUBTS, OPEN, SENDS_BACK, SOLVED, THANKS
+from shared.domain.consensus.cues import OPEN, SENDS_BACK, SOLVED, THANKS
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.proposition import Put
@@ -20,9 +20,8 @@ from shared.domain.consensus.reading import (
     VoteCount,
 )
 from shared.domain.consensus.rulings import EndingWord, Settlements
+from shared.domain.consensus.stance_cues import DOUBTS
 from shared.domain.consensus.thread_mail import Preset
-
-__all__ = ["Ending", "read_verdict"]
 
 _ENOUGH_VOTES = 3
 """Of +1 in a vote without a result mail: the custom of Apache, which others took over."""
@@ -59,8 +58,13 @@ class _Evidence:
 
     @property
     def newer_version(self) -> bool:
+        """A later version came after somebody else had spoken: what they said may be in it."""
         first = self.put.mail.version
-        return any(self.thread.mails[number].version > first for number in self.put.mails)
+        others = [mail.number for mail in self.thread.mails if mail.person not in self.put.proposers]
+        return any(
+            self.thread.mails[number].version > first and others and others[0] < number
+            for number in self.put.mails
+        )
 
 
 def read_verdict(

@@ -11,8 +11,6 @@ from functools import cached_property
 
 from shared.domain.consensus.thread_mail import QuotedBlock
 
-__all__ = ["MAX_CHARS", "MAX_SENTENCES", "OwnSentence", "fold", "own_sentences", "word_key"]
-
 MAX_CHARS = 60_000
 """Of one mail. A person's words end long before it; what lies beyond is a log or an attack."""
 MAX_SENTENCES = 400
@@ -25,7 +23,7 @@ _PLAIN = str.maketrans(
     | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-")
     | {"\xa0": " "}
 )
-_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|[+-] ?[01]\b")
+_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|[+-] ?[01]|\U0001f44d")
 _KEY = re.compile(r"[^\W_]+")
 _LONGEST_GREETING, _LONGEST_ATTRIBUTION = 45, 250
 _SPACES = re.compile(r"\s+")
@@ -58,7 +56,7 @@ _END = re.compile(
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|cf|etc|vs|mr|dr|sec|fig|resp|approx|no)|\b[A-Z])\.$", re.IGNORECASE
 )
-_LETTER = re.compile(r"[A-Za-z\u00c0-\uffff]|[+-]\s?[01]\b")
+_LETTER = re.compile(r"[A-Za-z\u00c0-\uffff]|[+-]\s?[01]\b|\U0001f44d")
 
 
 class OwnSentence:

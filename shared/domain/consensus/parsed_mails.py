@@ -8,8 +8,6 @@ from shared.domain.consensus.thread_mail import QuotedBlock, ThreadMail
 from shared.domain.mail.models import ParsedMail, Segment, SegmentKind
 from shared.domain.mail.normalize import NormalizedBody, normalize
 
-__all__ = ["quoted_blocks", "thread_mail_of"]
-
 _MARKS = re.compile(r"^[ \t]{0,4}(?:[A-Za-z]{0,3}[>|] {0,2}){1,20}", re.MULTILINE)
 
 

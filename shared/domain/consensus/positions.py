@@ -2,33 +2,15 @@
 
 from collections import defaultdict
 
-from shared.domain.consensus.cues import DOUBTS, PROPOSES
+from shared.domain.consensus.cues import PROPOSES
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.people import display_name
 from shared.domain.consensus.proposition import Put, is_answer
 from shared.domain.consensus.reading import Position, PositionStance, PropositionForm, Tier
-from shared.domain.consensus.stance_claims import ACTS, StanceClaim
+from shared.domain.consensus.stance_claims import StanceClaim
+from shared.domain.consensus.stance_cues import DOUBTS
+from shared.domain.consensus.stance_rules import ACTS, SAID_RULES
 
-__all__ = ["read_positions"]
-
-_SAID_RULES = {
-    "vote": 0.97,
-    "trailer": 0.97,
-    "acceptance": 0.95,
-    "taken": 0.9,
-    "words": 0.92,
-    "approval by name": 0.9,
-    "approval": 0.9,
-    "approval in review": 0.9,
-    "agreement": 0.9,
-    "chain": 0.9,
-    "will do": 0.9,
-    "words in a call": 0.9,
-    "agreement in a call": 0.9,
-    "objection": 0.9,
-}
-"""Rules whose claims are said, with the confidence to show: .9 is the bound, more where more was measured
-right (docs/reading.md has the counts). A claim by any other rule is a remark."""
 _REMARK_CONFIDENCE = 0.5
 _TAKEN_BACK_ELSEWHERE = 3
 
@@ -43,7 +25,7 @@ def read_positions(thread: LinkedThread, put: Put, claims: list[StanceClaim]) ->
 
 def _position(thread: LinkedThread, put: Put, own: list[StanceClaim]) -> Position:
     acts = [claim for claim in own if claim.rule in ACTS]
-    said = [claim for claim in own if claim.rule in _SAID_RULES]
+    said = [claim for claim in own if claim.rule in SAID_RULES]
     chosen = (acts or said or own)[-1]
     stances = {claim.stance for claim in (acts or own)}
     stance = chosen.stance if len(stances) == 1 else PositionStance.MIXED
@@ -59,7 +41,7 @@ def _position(thread: LinkedThread, put: Put, own: list[StanceClaim]) -> Positio
         name=display_name(mail.mail.name, mail.mail.address),
         stance=stance,
         tier=Tier.SAID if sure else Tier.REMARK,
-        confidence=_SAID_RULES[chosen.rule] if sure else _REMARK_CONFIDENCE,
+        confidence=SAID_RULES[chosen.rule] if sure else _REMARK_CONFIDENCE,
         citation=thread.cite(chosen.sentence),
         answers=None if chosen.answers is None else thread.mails[chosen.answers].mail.message_id,
         binding=chosen.binding,
@@ -100,7 +82,9 @@ def _wavers(thread: LinkedThread, put: Put, said: list[StanceClaim]) -> bool:
     if said[-1].rule.startswith("words"):
         near = in_mail > 1
     else:
-        near = bool(in_mail) and (
-            put.form is not PropositionForm.PATCH or said[-1].rule == "approval in review"
+        # Who reviews in many mails praises one part and doubts the next.
+        in_review = said[-1].rule == "approval in review"
+        near = (bool(in_mail) and (put.form is not PropositionForm.PATCH or in_review)) or (
+            in_review and sum(mail.person == person for mail in thread.mails) > 1
         )
     return near or len(doubts) > _TAKEN_BACK_ELSEWHERE

@@ -3,13 +3,12 @@
 import re
 from dataclasses import dataclass
 
-from shared.domain.consensus.cues import AGREES, ASKS_GROUP, CLOSES_CALL, PROPOSES, SUPPORTS, Cue
+from shared.domain.consensus.cues import ASKS_GROUP, CLOSES_CALL, PROPOSES, Cue
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.reading import PropositionForm
+from shared.domain.consensus.stance_cues import AGREES, SUPPORTS
 from shared.domain.consensus.thread_mail import Preset
-
-__all__ = ["Put", "asks_group", "find_put", "is_answer", "result_subject"]
 
 _VOTE_TAG = re.compile(r"\[\s*(?:VOTE|POLL)\b[^\]]{0,30}\]|^\s*VOTE\s*:", re.IGNORECASE)
 _RESULT_TAG = re.compile(r"\[\s*(?:RESULTS?|VOTE RESULTS?)\s*\]|\[VOTE\]\s*\[RESULT", re.IGNORECASE)
@@ -48,6 +47,8 @@ def find_put(thread: LinkedThread) -> Put:
         brought = [one for one in thread.mails if one.is_patch or (one.has_diff and not one.is_reply)]
         mails.update(one.number for one in brought if one.person == mail.person)
         proposers.update(one.person for one in brought)
+        authors = thread.people.authors
+        proposers.update(authors[one.number] for one in brought if one.number in authors)
     elif mail is not thread.root and is_answer(thread.root):
         # Where order was lost, answers hang on a first mail that is itself an answer.
         mails.add(thread.root.number)
@@ -66,13 +67,24 @@ def _mail_and_form(thread: LinkedThread) -> tuple[LinkedMail, PropositionForm]:
     asking = next((mail for mail in thread.mails[:_EARLY] if any(map(asks_group, mail.sentences))), None)
     if asking is not None:
         return asking, PropositionForm.CALL
-    if re.search(r"\bpatch\b", root.mail.subject, re.IGNORECASE):
-        diff = next((mail for mail in thread.mails[:4] if mail.has_diff), None)
-        if diff is not None:
-            return diff, PropositionForm.PATCH
+    untagged = _untagged_patch(thread)
+    if untagged is not None:
+        return untagged, PropositionForm.PATCH
     if is_answer(root) or len(root.words) < _SHORT:
         return _best_proposal(thread), PropositionForm.TEXT
     return root, PropositionForm.TEXT
+
+
+def _untagged_patch(thread: LinkedThread) -> LinkedMail | None:
+    """A patch that only its subject or its text shows; one that answers a report is what is put."""
+    root = thread.root
+    if re.search(r"\bpatch\b", root.mail.subject, re.IGNORECASE):
+        diff = next((mail for mail in thread.mails[:4] if mail.has_diff), None)
+        if diff is not None:
+            return diff
+    if any(map(PROPOSES.finds, root.sentences)):
+        return None
+    return next((mail for mail in thread.mails[1:] if mail.has_diff and mail.person != root.person), None)
 
 
 def _is_ballot(mail: LinkedMail) -> bool:

@@ -19,6 +19,7 @@ from shared.domain.consensus.reading import (
     ConsensusBasis,
     ConsensusType,
     Decision,
+    Fate,
     Genre,
     Objection,
     OutcomeKind,
@@ -32,15 +33,15 @@ from shared.domain.consensus.reading import (
     Version,
 )
 from shared.domain.consensus.rulings import read_settlements
-from shared.domain.consensus.sentence_heads import Head, SentenceScores
+from shared.domain.consensus.sentence_heads import SentenceScores
+from shared.domain.consensus.sentence_kinds import Head
 from shared.domain.consensus.stance_claims import read_claims, something_is_put
 from shared.domain.consensus.thread_mail import SourceProfile, ThreadMail
 from shared.domain.consensus.votes import count_votes, read_ballots
 
-__all__ = ["read_thread"]
-
 _DECIDABLE = frozenset({Genre.PATCH, Genre.CALL, Genre.PROPOSAL})
 _NOT_AGREED = frozenset({OutcomeKind.REJECTED, OutcomeKind.CONTESTED})
+_SETTLED = frozenset({Fate.ANSWERED, Fate.TAKEN, Fate.WITHDRAWN})
 _ENOUGH_VOICES = 2
 _SURE, _UNSURE = 0.9, 0.4
 
@@ -110,7 +111,7 @@ class _ThreadReader:
                 map(thread.cite, scores.points([*self._said(), *decided, *objected, *still_open]))
             ),
             headline=three_lines(put, outcome.sentence, objections, still_open, open_call),
-            has_consensus=self._has_consensus(),
+            has_consensus=self._has_consensus(objections),
             consensus_type=_consensus_type(self._positions),
             basis=self._verdict.basis if self._verdict.sure else ConsensusBasis.UNKNOWN,
             open_call=open_call,
@@ -193,7 +194,7 @@ class _ThreadReader:
             rule=verdict.rule,
         )
 
-    def _has_consensus(self) -> bool:
+    def _has_consensus(self, objections: Sequence[Objection]) -> bool:
         """Ruled; or settled, or two besides the proposer for it, and nobody against."""
         # What one with authority declares in a formal call is rough consensus, whoever stays against it.
         if self._verdict.sure and self._verdict.rule == "ruled":
@@ -211,7 +212,10 @@ class _ThreadReader:
         # The proposer's own promise settles nothing between people.
         if settled and (self._verdict.rule != "taken over" or voices):
             return True
-        return self._genre.kind in _DECIDABLE and voices >= _ENOUGH_VOICES and voices * 2 >= self._others()
+        if self._genre.kind not in _DECIDABLE or voices < _ENOUGH_VOICES or voices * 2 < self._others():
+            return False
+        # Where nobody declared anything, a remark against it that nobody answered leaves it open.
+        return all(one.fate in _SETTLED for one in objections)
 
     def _others(self) -> int:
         """How many people besides the proposers spoke: two voices among ten are no agreement."""

@@ -8,30 +8,6 @@ from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 
-__all__ = [
-    "Authority",
-    "ConsensusBasis",
-    "ConsensusType",
-    "Decision",
-    "Fate",
-    "Genre",
-    "Headline",
-    "Objection",
-    "OpenCall",
-    "OutcomeKind",
-    "Position",
-    "PositionStance",
-    "Proposition",
-    "PropositionForm",
-    "ReadGenre",
-    "SentenceCitation",
-    "ThreadOutcome",
-    "ThreadReading",
-    "Tier",
-    "Version",
-    "VoteCount",
-]
-
 
 class Tier(StrEnum):
     SAID = "said"

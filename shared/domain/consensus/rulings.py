@@ -7,7 +7,6 @@ import re
 from dataclasses import dataclass, field
 
 from shared.domain.consensus.cues import (
-    ACCEPTS,
     CLOSES_CALL,
     NEGATION,
     PROMISES,
@@ -21,9 +20,8 @@ from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.proposition import Put
 from shared.domain.consensus.reading import PropositionForm
 from shared.domain.consensus.sentence_context import takes_nothing_back
+from shared.domain.consensus.stance_kinds import accepts
 from shared.domain.consensus.thread_mail import Preset
-
-__all__ = ["DECIDING_ROLES", "EndingWord", "Settlements", "read_settlements"]
 
 DECIDING_ROLES = frozenset(
     {
@@ -150,7 +148,7 @@ class _Filing:
         return self._thread.preset is Preset.THREEGPP and bool(_NOTED.search(sentence.folded))
 
     def _acceptance(self, sentence: OwnSentence, role: str | None) -> bool:
-        if not ACCEPTS.finds(sentence) or len(sentence.folded) > _LONGEST_ACCEPTANCE:
+        if not accepts(sentence) or len(sentence.folded) > _LONGEST_ACCEPTANCE:
             return False
         short = role and not NEGATION.finds(sentence) and len(sentence.words) < _SHORT_ACCEPTANCE
         if short or takes_nothing_back(self._thread, sentence):

@@ -8,8 +8,6 @@ from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.proposition import Put
 from shared.domain.consensus.votes import is_legend
 
-__all__ = ["place", "relation", "takes_nothing_back"]
-
 _LONG = 300
 _FEW_SENTENCES = 3
 _NO_NEGATION = re.compile(
@@ -18,6 +16,20 @@ _NO_NEGATION = re.compile(
 )
 _REASON_START = re.compile(r"[:;] |, ?(?:as|because|since|so that)\b|\b(?:because|since) |\b(?:al)?though\b")
 _CONDITION = re.compile(CONDITION.pattern)
+_CONTRAST = re.compile(CONTRAST.pattern)
+_REPORTED = re.compile(REPORTED.pattern)
+# After these the sentence turns: what counts comes now.
+_TURN = re.compile(r"\b(?:but|however)\b,?")
+_SUBORDINATE = re.compile(
+    r"\W{0,4}(?:while|although|(?:even )?though|despite|notwithstanding|whereas|except|modulo|(?:apart|"
+    r"aside) from|other than|besides)\b[^,]{3,200},"
+)
+# Words of somebody who is yet to be won over: "it will be hard to convince me that this is a good idea".
+_UNPERSUADED = re.compile(
+    r"\b(?:convinc\w+|persuad\w+|struggl\w+|hard|difficult|challenging|fail to|whether|un(?:convinced|"
+    r"sure|clear)|"
+    r"s[ck]eptical|reluctant|hesitant|hesitate|question(?:able)?|debatable)\b"
+)
 _NEGATION = re.compile(
     r"n't\b|\b(?:not|no longer|never|nothing|without|cannot|nor|hardly|doubt(?:ful)?|unlikely|wonder|"
     r"neither|none|barely|nobody)\b"
@@ -41,31 +53,54 @@ def relation(thread: LinkedThread, put: Put, sentence: OwnSentence) -> str:
     return "author" if thread.mails[answered].person == put.person else "other"
 
 
-def takes_nothing_back(thread: LinkedThread, sentence: OwnSentence, cue_end: int = 0) -> bool:
+def takes_nothing_back(thread: LinkedThread, sentence: OwnSentence, cue: re.Match[str] | None = None) -> bool:
     """No question, condition, negation, contrast or reported speech in it, and no "but" right after it.
 
-    `cue_end` is where the words that count end: what follows a colon or a "because" after them is the reason
-    for the stance, not a condition on it, and a concession ("though it is a hack") leaves it standing.
+    `cue` are the words that count. Then only their clause is looked at: in "it is slow, but I support it" the
+    second half is what the writer says, what follows a colon or a "because" is the reason for the stance, and
+    a concession after it ("though it is a hack") leaves it standing.
     """
-    folded = sentence.folded
-    if sentence.asks or len(folded) > _LONG or is_legend(sentence):
+    if sentence.asks or len(sentence.folded) > _LONG or is_legend(sentence):
         return False
     following = thread.following(sentence)
     if following is not None and BUT_NEXT.finds(following):
         return False
-    if REPORTED.finds(sentence):
+    start, end = (_clause_start(sentence, cue), cue.end()) if cue else (0, 0)
+    if start is None or _is_contrasted(sentence, end):
         return False
-    contrast = CONTRAST.search(sentence)
-    if contrast is not None and not _OTHERWISE.search(folded) and not _concedes(contrast, cue_end):
+    return _is_plain(sentence, sentence.folded[start : _clause_end(sentence.folded, end)])
+
+
+def _clause_start(sentence: OwnSentence, cue: re.Match[str]) -> int | None:
+    """Where the clause with the cue begins; None where what stands before it limits it."""
+    before = sentence.folded[: cue.start()]
+    if not CONTRAST.finds(sentence):
+        return 0
+    # A sentence that opens with "But" turns against the one before it: its writer says both.
+    turns = [found.end() for found in _TURN.finditer(before) if before[: found.start()].strip("\"'(* ")]
+    subordinate = _SUBORDINATE.match(before)
+    start = turns[-1] if turns else subordinate.end() if subordinate else 0
+    return None if _CONTRAST.search(before, start) else start
+
+
+def _is_contrasted(sentence: OwnSentence, cue_end: int) -> bool:
+    if not CONTRAST.finds(sentence) or _OTHERWISE.search(sentence.folded):
         return False
-    clause = folded[: _clause_end(folded, cue_end)]
+    return any(not _concedes(found, cue_end) for found in _CONTRAST.finditer(sentence.folded, cue_end))
+
+
+def _is_plain(sentence: OwnSentence, clause: str) -> bool:
+    if REPORTED.finds(sentence) and _REPORTED.search(clause):
+        return False
     if CONDITION.finds(sentence) and _CONDITION.search(clause):
+        return False
+    if _UNPERSUADED.search(clause):
         return False
     return not NEGATION.finds(sentence) or not _NEGATION.search(_NO_NEGATION.sub("", clause))
 
 
 def _concedes(contrast: re.Match[str], cue_end: int) -> bool:
-    return bool(cue_end) and contrast.start() >= cue_end and contrast[0] in {"though", "although"}
+    return bool(cue_end) and contrast[0] in {"though", "although"}
 
 
 def _clause_end(folded: str, cue_end: int) -> int:

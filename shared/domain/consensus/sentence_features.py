@@ -12,19 +12,14 @@ from collections.abc import Iterator
 
 from shared.domain.consensus.cues import (
     ACCEPTS,
-    AGREES,
-    APPROVES,
     CONDITION,
     CONTRAST,
-    DOUBTS,
     NEGATION,
     OPEN,
-    OPPOSES,
     PROMISES,
     PROPOSES,
     RULES,
     SOLVED,
-    SUPPORTS,
     THANKS,
     WITHDRAWS,
     Cue,
@@ -34,8 +29,7 @@ from shared.domain.consensus.own_sentences import OwnSentence, word_key
 from shared.domain.consensus.proposition import Put, asks_group
 from shared.domain.consensus.reading import Genre, PropositionForm
 from shared.domain.consensus.sentence_context import relation
-
-__all__ = ["FeatureReader"]
+from shared.domain.consensus.stance_cues import AGREES, APPROVES, DOUBTS, OPPOSES, SUPPORTS
 
 _STOP = frozenset(
     [

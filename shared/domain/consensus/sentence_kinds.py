@@ -2,8 +2,6 @@
 
 from enum import StrEnum
 
-__all__ = ["Head"]
-
 
 class Head(StrEnum):
     """One column of fitted weights each."""

@@ -2,8 +2,6 @@
 
 from shared.domain.consensus.sentence_kinds import Head
 
-__all__ = ["THRESHOLDS", "WEIGHTS"]
-
 # feature: (key point, decision, objection, open issue)
 WEIGHTS: dict[str, tuple[float, float, float, float]] = {
     "bias": (-0.86, -1.1, -0.92, -0.84),

@@ -9,31 +9,35 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass
 
-from shared.domain.consensus.cues import (
-    ACCEPTS,
-    AGREES,
-    APPROVES,
-    DOUBTS,
-    GOOD_IDEA,
-    HIGH_PRAISE,
-    NEGATION,
-    NO_OBJECTION,
-    OPPOSES,
-    PROPOSES,
-    REPORTED,
-    SUPPORTS,
-    SUPPORTS_SOMETHING,
-    TRAILER,
-)
+from shared.domain.consensus.cues import ANNOUNCES, NEGATION, PROPOSES, REPORTED, TRAILER
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence, word_key
 from shared.domain.consensus.people import display_name
 from shared.domain.consensus.proposition import Put
 from shared.domain.consensus.reading import PositionStance, PropositionForm
 from shared.domain.consensus.sentence_context import place, relation, takes_nothing_back
+from shared.domain.consensus.stance_cues import (
+    DOUBTS,
+    GOOD_IDEA,
+    HIGH_PRAISE,
+    OPPOSES,
+    SUPPORTS_SOMETHING,
+)
+from shared.domain.consensus.stance_kinds import (
+    accepts,
+    cue_of,
+    is_ack,
+    is_bare,
+    is_of_the_rest,
+    is_partial,
+    is_plus_one,
+    kind_of_support,
+    names_a_proposal,
+    names_the_whole,
+    shows_that_something_is_put,
+)
+from shared.domain.consensus.stance_rules import ACTS, SAID_RULES
 from shared.domain.consensus.votes import Ballot, is_legend
-
-__all__ = ["ACTS", "StanceClaim", "read_claims", "something_is_put"]
 
 _SUPPORT, _OPPOSE = PositionStance.SUPPORT, PositionStance.OPPOSE
 _SHORT = 160
@@ -61,37 +65,30 @@ _COMMON = (
     | {"idea", "good", "great", "plan", "proposal", "would", "could", "should", "getting", "making", "doing"}
     | {"having", "using", "really"}
 )
-_BARE_WORDS = 6
 _SMALL_THREAD = 10
 _FIRM_OPENING = re.compile(
     r"\W{0,4}(?:(?:ok|okay|thanks|thank you|good|great|nice)[,.;! ]+){0,2}(?:will queue|queued|applied|"
     r"let's merge|will apply|will merge|merged|pushed)\b"
 )
 _FIRM_NO = re.compile(
-    r"^\W{0,4}(?:-\s?1\b(?![\d.])|nak\b|nack\b|veto\b)|\b(?:object to|oppose|opposed to|against|support|"
+    r"^\W{0,4}(?:-\s?1\b(?!\d|\.\d)|nak\b|nack\b|veto\b)|\b(?:object to|oppose|opposed to|against|support|"
     r"disagree with) "
     r"(?:this|that|it|adopt\w*|publi\w*|releas\w*|(?:the|your) (?:\w+ )?(?:proposal|patch|series|change|"
     r"draft|document|adoption|release|idea|plan))\b"
-    r"|\bshould (?:be |not be )?(?:adopted|published|merged|accepted)\b"
-)
-_PARTIAL = re.compile(
-    r"\b(?:(?:your|his|her|their|good|great|fair|valid|that|this) points?|catch|question|spot|remarks?|"
-    r"comments?|observation|reasoning|argument|assessment|sentiment|story|news|luck|nit|typo|find|explanation|example|"
-    r"analysis|summary|report|reminder)\b"
-)
-_WHOLE = re.compile(
-    r"\b(?:patch(?:es|set)?|series|proposals?|ideas?|plan|draft|document|charter|approach|feature|changes?|"
-    r"adopt\w*|publi\w*|direction|release|merg\w+|fix|version|cleanup)\b"
+    r"|\bshould (?:be |not be )?(?:adopted|published|merged|accepted)\b|\brather not (?:merge|adopt|"
+    r"take|apply|add)\b"
 )
 _WILL_DO = re.compile(
     r"\b(?:i|we)(?:'ll| will) (?:also |then |certainly |definitely |gladly )?(?:update|edit|fix|change|add|"
     r"correct|clarify|incorporate|include|reword|remove|apply|make|do)\b"
     r"|^\W{0,4}(?:ok(?:ay)?|yes|sure|good point|thanks)?[,. ]{0,3}will (?:do|fix|update|change|add|correct)\b"
 )
-_FIRST_PERSON = frozenset({"i", "i'm", "i'd", "we", "my", "me"})
-_PLUS_ONE = re.compile(r"\+1 (?:from|for|on)\b|\bi(?:'m| am) (?:a )?\+1\b")
-ACTS = frozenset({"acceptance", "trailer", "vote"})
-"""Rules by which somebody acts: an act outweighs remarks before it."""
+_TURNS = re.compile(r"n't\b|\b(?:not|never|no longer|nobody|nor)\b")
+_ASKED = frozenset({PropositionForm.CALL, PropositionForm.VOTE})
+_DEMANDS = re.compile(
+    r"\b(?:break|breaks|broken|missing|wrong|must|fails?|bugs?|crash\w*|incorrect|needs? to|have to|"
+    r"please (?!let|see|find|feel|note|consider|do\b|go|merge|apply|adopt|accept|add my)\w+)\b"
+)
 _TEST_RUN = re.compile(r"\b(?:and|to|will) (?:test|try|see|report|check)\b")
 
 
@@ -117,7 +114,7 @@ def read_claims(thread: LinkedThread, put: Put, ballots: dict[str, Ballot]) -> l
     reader = _ClaimReader(thread, put)
     for sentence in thread.sentences():
         mail = thread.mail_of(sentence)
-        if mail.person == put.person or mail.person in ballots:
+        if mail.person == put.person or mail.person in ballots or mail.is_machine:
             continue
         claim = reader.claim(sentence, mail)
         # Who brings another version may still act on this one ("Will queue"), but not praise it.
@@ -143,7 +140,7 @@ class _ClaimReader:
         return claim
 
     def _stance(self, sentence: OwnSentence, mail: LinkedMail) -> tuple[PositionStance, str] | None:
-        if is_legend(sentence) or not (self.decidable or _shows_that_something_is_put(sentence)):
+        if is_legend(sentence) or not self._is_about_something(sentence):
             return None
         if trailer := TRAILER.match(sentence.text):
             return self._trailer(trailer, mail)
@@ -155,6 +152,14 @@ class _ClaimReader:
         if towards == "put" and _WILL_DO.search(sentence.folded) and self._does_as_asked(sentence):
             return _SUPPORT, "will do"
         return self._support(sentence, towards)
+
+    def _is_about_something(self, sentence: OwnSentence) -> bool:
+        if self.decidable:
+            return True
+        # In a status mail or a release notice nothing is put, whatever is said of what it lists.
+        if any(map(ANNOUNCES.finds, self.put.mail.sentences[:6])):
+            return False
+        return shows_that_something_is_put(sentence) or names_a_proposal(sentence)
 
     def _trailer(self, trailer: re.Match[str], mail: LinkedMail) -> tuple[PositionStance, str] | None:
         """Only one's own name is one's own word: a patch carries the trailers of others."""
@@ -170,9 +175,7 @@ class _ClaimReader:
         if found is None or sentence.asks or re.search(r"\b(?:if|unless)\b", sentence.folded):
             return None
         # "I don't mean I'm against it": a negation before the words turns them.
-        if re.search(r"n't\b|\b(?:not|never|no longer|nobody|nor)\b", sentence.folded[: found.start()]):
-            return None
-        if REPORTED.finds(sentence):
+        if _TURNS.search(sentence.folded[: found.start()]) or REPORTED.finds(sentence):
             return None
         firm = (
             towards == "put" and _FIRM_NO.search(sentence.folded) and place(self.thread, sentence) != "inside"
@@ -182,7 +185,7 @@ class _ClaimReader:
     def _acceptance(
         self, sentence: OwnSentence, mail: LinkedMail, towards: str
     ) -> tuple[PositionStance, str] | None:
-        if self.put.form is not PropositionForm.PATCH or not ACCEPTS.finds(sentence):
+        if self.put.form is not PropositionForm.PATCH or not accepts(sentence):
             return None
         if self.thread.people.role(mail.number) is not None:
             firm = _FIRM_OPENING.match(sentence.folded) and not NEGATION.finds(sentence) and not sentence.asks
@@ -201,30 +204,42 @@ class _ClaimReader:
         )
 
     def _support(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
-        kind = _kind_of_support(sentence)
-        if kind is None and GOOD_IDEA.finds(sentence) and self._speaks_of_it(sentence):
-            kind = "approval"
-        if kind != "words" and self.put.form is PropositionForm.CALL and SUPPORTS_SOMETHING.finds(sentence):
-            kind = "words"
-        if kind is None or not takes_nothing_back(self.thread, sentence, _cue_end(sentence)):
+        kind = self._kind(sentence)
+        cue = cue_of(sentence)
+        if kind is None or not takes_nothing_back(self.thread, sentence, cue):
             return None
         where = place(self.thread, sentence)
         if towards == "put":
-            return _SUPPORT, self._rule(sentence, kind, where)
-        if kind == "agreement" and _is_bare(sentence) and where == "whole":
+            return _SUPPORT, self._rule(sentence, kind, where, is_part=is_partial(sentence, cue))
+        if kind == "agreement" and is_bare(sentence) and where == "whole":
             return self._chain(sentence)
         return _SUPPORT, self._rule_elsewhere(sentence, kind, towards)
 
+    def _kind(self, sentence: OwnSentence) -> str | None:
+        kind = kind_of_support(sentence)
+        if kind is None and GOOD_IDEA.finds(sentence) and self._speaks_of_it(sentence):
+            return "approval"
+        if kind != "words" and self.put.form is PropositionForm.CALL and SUPPORTS_SOMETHING.finds(sentence):
+            return "words"
+        return kind
+
     def _rule_elsewhere(self, sentence: OwnSentence, kind: str, towards: str) -> str:
         """In answer to another mail than the proposition the words must themselves show what they mean."""
-        if towards in {"author", "unknown"} and HIGH_PRAISE.finds(sentence):
+        if HIGH_PRAISE.finds(sentence) and not self._is_of_another_patch(sentence, towards):
             return "approval by name"
         if self.put.form is PropositionForm.CALL:
-            if _PLUS_ONE.search(sentence.folded):
+            if is_plus_one(sentence):
                 return "agreement in a call"
-            if kind == "words" and _WHOLE.search(sentence.folded):
+            if kind == "words" and names_the_whole(sentence):
                 return "words in a call"
         return f"{kind} elsewhere"
+
+    def _is_of_another_patch(self, sentence: OwnSentence, towards: str) -> bool:
+        """Somebody else brought a patch into the thread: then "the patch" may be that one."""
+        answered = self.thread.answered(sentence)
+        if towards != "other" or answered is None:
+            return False
+        return self.put.form is not PropositionForm.PATCH or self.thread.mails[answered].has_diff
 
     def _speaks_of_it(self, sentence: OwnSentence) -> bool:
         """Whether the sentence shares a telling word with the mail that puts the proposition."""
@@ -232,20 +247,38 @@ class _ClaimReader:
         put = set(self.put.mail.words.split())
         return not words.isdisjoint(put)
 
-    def _rule(self, sentence: OwnSentence, kind: str, where: str) -> str:
-        named = bool(_WHOLE.search(sentence.folded))
-        if kind == "words" and not (_PARTIAL.search(sentence.folded) and not named):
+    def _rule(self, sentence: OwnSentence, kind: str, where: str, *, is_part: bool) -> str:
+        if is_part:
+            return f"{kind} with a part"
+        if kind == "words":
             hedged = self.put.form is PropositionForm.TEXT and {"would", "i'd"} & sentence.words
             return "words with would" if hedged else "words"
-        if _PARTIAL.search(sentence.folded) and not named:
-            return f"{kind} with a part"
+        if kind == "no objection":
+            # Who was asked for objections and has none consents. Elsewhere it is less than support.
+            return "words" if self.put.form in _ASKED or "longer" in sentence.words else "no objection"
         if kind == "approval":
-            if named or where != "inside":
-                return "approval"
-            return "approval inside" if self.put.form is not PropositionForm.PATCH else "approval in review"
-        if where in {"whole", "opening"} and _is_bare(sentence):
-            return "agreement" if self._shown(sentence) else "agreement in a crowd"
-        return "agreement with more"
+            return self._rule_of_approval(sentence, where)
+        if kind == "exclamation":
+            asks = any(one.asks for one in self.thread.mail_of(sentence).sentences)
+            return "exclamation" if where == "whole" and not asks else "exclamation with more"
+        return self._rule_of_agreement(sentence, where)
+
+    def _rule_of_approval(self, sentence: OwnSentence, where: str) -> str:
+        if is_of_the_rest(sentence) and any(
+            _DEMANDS.search(one.folded) for one in self.thread.mail_of(sentence).sentences
+        ):
+            return "approval of the rest"
+        if names_the_whole(sentence) or where != "inside":
+            return "approval"
+        return "approval in review" if self.put.form is PropositionForm.PATCH else "approval inside"
+
+    def _rule_of_agreement(self, sentence: OwnSentence, where: str) -> str:
+        if where not in {"whole", "opening"} or not is_bare(sentence):
+            return "agreement with more"
+        # Under lines of a patch "Agreed." is about these lines.
+        if self.put.form is PropositionForm.PATCH and not is_ack(sentence):
+            return "agreement with a part"
+        return "agreement" if self._shown(sentence) else "agreement in a crowd"
 
     def _shown(self, sentence: OwnSentence) -> bool:
         """A bare "+1" in a long thread, without a quote, may answer anything."""
@@ -260,7 +293,7 @@ class _ClaimReader:
         answered = self.thread.answered(sentence)
         if answered is None:
             return None
-        theirs = {claim.stance for claim in self.by_mail.get(answered, ())}
+        theirs = {claim.stance for claim in self.by_mail.get(answered, ()) if claim.rule in SAID_RULES}
         if len(theirs) == 1:
             return theirs.pop(), "chain"
         in_call = self.put.form is PropositionForm.CALL and not any(
@@ -269,33 +302,8 @@ class _ClaimReader:
         return _SUPPORT, ("agreement in a call" if in_call else "agreement elsewhere")
 
 
-def _kind_of_support(sentence: OwnSentence) -> str | None:
-    if SUPPORTS.finds(sentence) or NO_OBJECTION.finds(sentence):
-        return "words"
-    if APPROVES.finds(sentence):
-        return "approval"
-    return "agreement" if AGREES.finds(sentence) else None
-
-
-def _cue_end(sentence: OwnSentence) -> int:
-    found = SUPPORTS.search(sentence) or APPROVES.search(sentence)
-    return found.end() if found else 0
-
-
-def _shows_that_something_is_put(sentence: OwnSentence) -> bool:
-    """A vote, or support in the first person: so plain that something must have been put."""
-    if _PLUS_ONE.search(sentence.folded):
-        return True
-    return SUPPORTS.finds(sentence) and not _FIRST_PERSON.isdisjoint(sentence.words)
-
-
-def _is_bare(sentence: OwnSentence) -> bool:
-    """An agreement that says nothing but that: "+1", "Agreed.", "I agree, thanks"."""
-    return len(re.findall(r"\w+", sentence.text)) <= _BARE_WORDS
-
-
 def something_is_put(put: Put) -> bool:
     """Positions need something to be for or against."""
     if put.form is PropositionForm.PATCH:
-        return put.mail.is_patch or (put.mail.has_diff and not put.mail.is_reply)
+        return put.mail.is_patch or put.mail.has_diff
     return put.form is not PropositionForm.TEXT or any(map(PROPOSES.finds, put.mail.sentences))

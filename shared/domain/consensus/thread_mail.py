@@ -6,16 +6,6 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import Any
 
-__all__ = [
-    "Preset",
-    "ProfileError",
-    "QuotedBlock",
-    "RoleHolder",
-    "SourceProfile",
-    "ThreadMail",
-    "read_profile",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class QuotedBlock:

@@ -10,8 +10,6 @@ from shared.domain.consensus.proposition import Put
 from shared.domain.consensus.reading import PropositionForm, VoteCount
 from shared.domain.consensus.thread_mail import Preset
 
-__all__ = ["BINDING_ROLES", "Ballot", "count_votes", "is_legend", "read_ballots", "vote_in"]
-
 BINDING_ROLES = frozenset({"binding", "release manager", "pmc", "chair", "committer", "maintainer"})
 
 # At most six short words before the mark, or words after it that show a vote is meant.

@@ -163,6 +163,12 @@ async def thread_reopened(store: Store, thread_id: str, edition: str, session: S
     return await store.patch(Thread, patch, session, condition=condition) is not Conflict.CONFLICT
 
 
+async def thread_corrected(store: Store, thread_id: str, session: Session) -> None:
+    """Have it made anew with its corrections. Precondition: the correction, or its revocation, is stored."""
+    patch = Patch(thread_id, thread_id, set=RESET_ATTEMPTS, increment={"corrections": 1})
+    await store.patch(Thread, patch, session, condition="NOT IS_STRING(c.merged_into)")
+
+
 def _another(name: str, value: str) -> str:
     """Whether the field has another value, or none; over values of ours."""
     return f"(NOT IS_STRING(c.{name}) OR c.{name} != '{value}')"

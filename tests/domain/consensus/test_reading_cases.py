@@ -31,7 +31,6 @@ def call(text: str, who: str = "ann") -> dict[str, str]:
         "I like the idea.",
         "Makes sense.",
         "Good idea, please go ahead.",
-        "No objections from me.",
         "I like the idea, though it is a bit of a hack.",
     ],
 )

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from localcloud.cosmos.errors import CosmosError
 from localcloud.cosmos.sql_compiler import compile_query
+from localcloud.cosmos.sql_like import like_matcher
 from localcloud.cosmos.sql_parser import parse_query
-from localcloud.like import like_matcher
 from tests.localcloud.cosmos.conftest import control, query
 from tests.localcloud.cosmos.raw import RawClient
 from tests.support.services import RunningService

@@ -34,7 +34,7 @@ def test_ping_is_answered(host: Host) -> None:
 
 def test_functions_are_listed_with_their_bindings(host: Host) -> None:
     functions = {function["name"]: function for function in host.get("/admin/functions").json()}
-    assert {"hello", "tick", "on_order", "on_event", "on_bulk"} <= set(functions)
+    assert {"hello", "tick", "on_order", "on_event"} <= set(functions)
     assert (
         functions["on_order"]["config"]["bindings"][0]["queueName"] == "orders"
     )  # resolved from %ORDERS_QUEUE%
@@ -56,9 +56,9 @@ def test_a_timer_can_be_called(host: Host, output: Path) -> None:
 def test_a_service_bus_function_can_be_called_with_a_body(host: Host, output: Path) -> None:
     assert host.ask("POST", "/admin/functions/on_order", json.dumps({"input": "by hand"})).status == 202
     wait_for(lambda: "by hand" in [line["body"] for line in lines(output / "orders")])
-    answer = host.ask("POST", "/admin/functions/on_bulk", json.dumps({"input": {"a": 1}}))
+    answer = host.ask("POST", "/admin/functions/on_event", json.dumps({"input": {"a": 1}}))
     assert answer.status == 202
-    wait_for(lambda: ['{"a": 1}'] in [line["bodies"] for line in lines(output / "bulk")])
+    wait_for(lambda: '{"a": 1}' in [line["body"] for line in lines(output / "events")])
 
 
 def test_an_http_function_can_be_called(host: Host) -> None:

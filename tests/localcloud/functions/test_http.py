@@ -131,12 +131,6 @@ def test_several_cookies_are_several_headers(host: Host) -> None:
     assert host.get("/api/cookies").headers.get_all("set-cookie") == ["a=1; HttpOnly; Path=/", "b=2"]
 
 
-def test_a_response_may_be_set_through_out(host: Host) -> None:
-    answer = host.get("/api/with-out?set=1")
-    assert (answer.status, answer.text) == (202, "through Out")
-    assert host.get("/api/with-out").status == 204
-
-
 def test_a_header_with_a_line_break_is_not_sent(host: Host) -> None:
     answer = host.get("/api/split?value=x%0d%0aInjected:%20yes")
     assert answer.status == 500

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from localcloud.functions.bridge import LoopBridge
-from localcloud.functions.context import Retry, Trace
-from localcloud.functions.definitions import CallPlan, Function, RetryPolicy, TimerTrigger
+from localcloud.functions.context import Trace
+from localcloud.functions.definitions import CallPlan, Function, TimerTrigger
 from localcloud.functions.invocation import Call, FunctionTimeout, Invoker, Outcome, pool_size
-from localcloud.functions.timers import invoke_with_retries
 
 
 @pytest.fixture
@@ -23,22 +22,18 @@ async def invoker() -> AsyncIterator[Invoker]:
     await made.close()
 
 
-def function(
-    call: Callable[..., Any], *, context: bool = False, retry: RetryPolicy | None = None
-) -> Function:
+def function(call: Callable[..., Any], *, context: bool = False) -> Function:
     plan = CallPlan(
         call=call,
         is_async=asyncio.iscoroutinefunction(call),
         trigger_parameter="value",
-        plain_body=False,
         sdk_message=False,
         takes_context=context,
         actions_parameter=None,
-        http_out_parameter=None,
         returns_response=True,
     )
     trigger = TimerTrigger("0 * * * * *", run_on_startup=False, use_monitor=True)
-    return Function("f", trigger, plan, (), "/app", retry)
+    return Function("f", trigger, plan, (), "/app")
 
 
 async def test_an_async_function_runs_on_a_loop_that_is_not_the_hosts(invoker: Invoker) -> None:
@@ -150,11 +145,11 @@ async def test_the_context_tells_the_invocation(invoker: Invoker) -> None:
                 context.function_name,
                 context.function_directory,
                 (trace.trace_parent, trace.Traceparent, trace.trace_state, trace.attributes),
-                (retry.retry_count, retry.max_retry_count, retry.exception.message),
+                (retry.retry_count, retry.max_retry_count, retry.exception),
             ]
         )
 
-    call = Call(None, "test", Trace("00-abc", "s=1"), Retry(2, 5, ValueError("before")))
+    call = Call(None, "test", Trace("00-abc", "s=1"))
     outcome = await invoker.invoke(function(look, context=True), call)
     assert outcome.error is None
     assert seen == [
@@ -163,7 +158,7 @@ async def test_the_context_tells_the_invocation(invoker: Invoker) -> None:
         "f",
         "/app",
         ("00-abc", "00-abc", "s=1", {}),
-        (2, 5, "ValueError: before"),
+        (0, 0, None),
     ]
 
 
@@ -236,25 +231,6 @@ async def test_draining_waits_for_what_ends_in_time_and_gives_up_the_rest() -> N
     assert short.result().value == "ended"
     assert long.cancelled()
     await invoker.close()
-
-
-@pytest.mark.parametrize(
-    ("max_retries", "failures", "expected"), [(3, 2, [0, 1, 2]), (2, 9, [0, 1, 2]), (3, 0, [0])]
-)
-async def test_a_retry_policy_runs_the_function_again(
-    invoker: Invoker, max_retries: int, failures: int, expected: list[int]
-) -> None:
-    seen: list[int] = []
-
-    def flaky(value: Any, context: Any) -> None:
-        seen.append(context.retry_context.retry_count)
-        if len(seen) <= failures:
-            raise RuntimeError("not yet")
-
-    policy = RetryPolicy(max_retries, 0.0, 0.0, exponential=False)
-    outcome = await invoke_with_retries(invoker, function(flaky, context=True, retry=policy), None, "test")
-    assert seen == expected
-    assert outcome.succeeded is (failures <= max_retries)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from tests.localcloud.functions.messages_support import received
 
 
 def single(**fields: Any) -> Any:
-    return message_argument([received(**fields)], many=False, binary=False, plain=False)
+    return message_argument(received(**fields))
 
 
 def test_a_message_carries_everything_that_the_real_host_hands_over() -> None:
@@ -97,26 +97,5 @@ def test_properties_of_every_amqp_type_are_shown_as_json_shows_them() -> None:
     }
 
 
-def test_a_batch_is_a_list_of_messages_each_with_its_own_metadata() -> None:
-    messages = [
-        received(b"one", message_id="1", deliveries=0, properties={b"n": 1}),
-        received(b"two", message_id="2", deliveries=4, subject="s"),
-    ]
-    batch = message_argument(messages, many=True, binary=False, plain=False)
-    assert [message.get_body() for message in batch] == [b"one", b"two"]
-    assert [message.message_id for message in batch] == ["1", "2"]
-    assert [message.delivery_count for message in batch] == [1, 5]
-    assert [message.user_properties for message in batch] == [{"n": 1}, {}]
-    assert [message.subject for message in batch] == [None, "s"]
-    assert batch[0].enqueued_time_utc == datetime(2026, 1, 1, 0, 0, 0, 123000, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(("binary", "expected"), [(False, "text"), (True, b"text")])
-def test_a_parameter_annotated_str_gets_the_bare_body(binary: bool, expected: str | bytes) -> None:
-    assert message_argument([received(b"text")], many=False, binary=binary, plain=True) == expected
-
-
 def test_a_function_called_without_a_message_gets_the_text_as_one() -> None:
-    assert text_argument("hi", many=False, plain=False).get_body() == b"hi"
-    assert [m.get_body() for m in text_argument("hi", many=True, plain=False)] == [b"hi"]
-    assert text_argument("hi", many=False, plain=True) == "hi"
+    assert text_argument("hi").get_body() == b"hi"

@@ -2,10 +2,9 @@
 
 import pytest
 
-from localcloud.functions.constraints import TemplateError
 from localcloud.functions.problems import Problems
 from localcloud.functions.routes import Match, Route, Router, split_path, warn_of_overlaps
-from localcloud.functions.template import parse_template
+from localcloud.functions.template import TemplateError, parse_template
 
 
 def match(template: str, path: str) -> dict[str, str] | None:
@@ -27,16 +26,11 @@ def match(template: str, path: str) -> dict[str, str] | None:
         ("a/{id?}", "/a/7", {"id": "7"}),
         ("a/{id:int?}", "/a", {}),
         ("a/{id:int?}", "/a/x", None),
-        ("a/{id=5}", "/a", {"id": "5"}),
-        ("a/{id:int=5}", "/a/6", {"id": "6"}),
+        ("{id:maxlength(0)?}", "/", {}),
+        ("{id:maxlength(0)?}", "/x", None),
         ("{*path}", "/", {}),
         ("{*path}", "/x/y/z", {"path": "x/y/z"}),
-        ("files/{**path}", "/files/a/b.txt", {"path": "a/b.txt"}),
-        ("files/{name}.{ext}", "/files/a.b.txt", {"name": "a.b", "ext": "txt"}),
-        ("files/{name}.{ext?}", "/files/readme", {"name": "readme"}),
-        ("v{version:int}/x", "/v12/x", {"version": "12"}),
-        ("v{version:int}/x", "/vA/x", None),
-        ("a/{{b}}", "/a/{b}", {}),
+        ("files/{*path}", "/files/a/b.txt", {"path": "a/b.txt"}),
         ("a/{name}", "/a/caf%C3%A9%20x", {"name": "café x"}),
         ("a/{name}", "/a/x%2Fy", {"name": "x%2Fy"}),
         ("a/{name}", "/a/x//", {"name": "x"}),
@@ -52,33 +46,8 @@ def test_a_template_matches_as_in_asp_net(template: str, path: str, values: dict
     ("constraint", "accepted", "refused"),
     [
         ("int", ["0", "-5", "2147483647"], ["2147483648", "1.5", "x", "٣"]),
-        ("long", ["9223372036854775807"], ["9223372036854775808", "1e3"]),
-        ("bool", ["true", "FALSE"], ["1", "yes"]),
-        (
-            "guid",
-            ["cd2c1638-1638-72d5-1638-deadbeef1638", "CD2C1638163872D51638DEADBEEF1638"],
-            ["cd2c1638-1638-72d5-1638-deadbeef163", "x"],
-        ),
-        (
-            "datetime",
-            ["2016-12-31", "2016-12-31T07:32", "12/31/2016"],
-            ["31.12.2016", "x"],
-        ),
-        ("decimal", ["49.99", "-1,000.01", "5"], ["1e3", "x", ""]),
-        ("double", ["1.234", "-1,001.01e8", "NaN"], ["x", "1.2.3"]),
-        ("float", ["1.234", "1e3"], ["1,2,x"]),
-        ("alpha", ["Rick"], ["Rick1", "é"]),
-        ("length(12)", ["somefile.txt"], ["short"]),
-        ("length(8,16)", ["somefile.txt"], ["short", "x" * 17]),
-        ("min(18)", ["18", "19"], ["17", "x"]),
-        ("max(120)", ["120", "-3"], ["121"]),
-        ("range(18,120)", ["18", "91"], ["17", "121", "x"]),
         ("minlength(4)", ["Rick"], ["Ric"]),
         ("maxlength(8)", ["Mister"], ["Mister Ed"]),
-        ("required", ["x"], []),
-        (r"regex(^\d{{3}}-\d{{2}}$)", ["123-45"], ["12-345"]),
-        ("regex(^(a|b):[/]?x)", ["A:x"], ["c:x"]),
-        ("int:min(1):max(5)", ["3"], ["0", "6", "x"]),
     ],
 )
 def test_a_constraint_tells_its_values(constraint: str, accepted: list[str], refused: list[str]) -> None:
@@ -101,9 +70,14 @@ def test_a_constraint_tells_its_values(constraint: str, accepted: list[str], ref
         "a/{id:unknown}",
         "a/{id:min(x)}",
         "a/{id:int(3)}",
-        "a/{id:regex()}",
-        "a/{id:regex([)}",
-        "a/{id:length(1,2,3)}",
+        "a/{id:maxlength()}",
+        "a/{id:maxlength}",
+        "a/{id:regex([a-z])}",
+        "a/{id:int:minlength(2)}",
+        "files/{name}.{ext}",
+        "v{version:int}",
+        "a/{{b}}",
+        "a/{id=5}",
         "{a}{b}",
         "{a?}.{b}",
         "a/{}",
@@ -125,7 +99,6 @@ def router(*templates: str) -> Router:
     [
         ("/a/list", "a/list"),
         ("/a/7", "a/{id:int}"),
-        ("/a/x.y", "a/{name}.{ext}"),
         ("/a/other", "a/{id}"),
         ("/a/other/more", "a/{*rest:minlength(6)}"),
         ("/a/x/y", "{*all}"),
@@ -133,9 +106,7 @@ def router(*templates: str) -> Router:
     ],
 )
 def test_the_more_specific_template_wins(path: str, winner: str) -> None:
-    found = router(
-        "{*all}", "a/{*rest:minlength(6)}", "a/{id}", "a/{name}.{ext}", "a/{id:int}", "a/list"
-    ).find("GET", path)
+    found = router("{*all}", "a/{*rest:minlength(6)}", "a/{id}", "a/{id:int}", "a/list").find("GET", path)
     assert isinstance(found, Match)
     assert found.function == winner
 
@@ -177,7 +148,7 @@ def test_a_route_that_azure_would_hide_behind_another_is_warned_of() -> None:
         (("details", "products/{id:int}", "GET"), ("list", "products/list", "GET")),
         (("details", "products/{id}", "POST"), ("list", "products/list", "GET")),
         (("details", "products/{id}/x", "GET"), ("list", "products/list", "GET")),
-        (("a", "{id:int}", "GET"), ("b", "{name:alpha}", "GET")),
+        (("a", "{id:int}", "GET"), ("b", "{name:minlength(12)}", "GET")),
     ],
 )
 def test_routes_that_azure_tells_apart_are_not_warned_of(routes: tuple[tuple[str, str, str], ...]) -> None:

@@ -34,7 +34,7 @@ async def test_what_becomes_of_a_message(
     succeeded: bool, auto_complete: bool, settled: bool, expected: list[str]
 ) -> None:
     receiver, message = RecordingReceiver(), received()
-    settlement = Settlement(receiver, [message])
+    settlement = Settlement(receiver, message)
     if settled:
         await settlement.settle("defer", str(message.lock_token))
     await settlement.finish(succeeded=succeeded, auto_complete=auto_complete)
@@ -52,23 +52,18 @@ def dispatcher(
     invoker: Invoker,
     call: Callable[..., Any],
     *,
-    many: bool = False,
     actions: bool = False,
     auto_complete: bool | None = None,
     options: ServiceBusOptions | None = None,
 ) -> Dispatcher:
-    trigger = ServiceBusTrigger(
-        "BUS", "orders", None, None, many=many, auto_complete=auto_complete, binary=False
-    )
+    trigger = ServiceBusTrigger("BUS", "orders", auto_complete)
     plan = CallPlan(
         call=call,
         is_async=asyncio.iscoroutinefunction(call),
         trigger_parameter="msg",
-        plain_body=False,
         sdk_message=actions,
         takes_context=False,
         actions_parameter="actions" if actions else None,
-        http_out_parameter=None,
         returns_response=False,
     )
     return Dispatcher(Function("f", trigger, plan, (), ""), trigger, options or ServiceBusOptions(), invoker)
@@ -84,13 +79,13 @@ def refuse(msg: func.ServiceBusMessage) -> None:
 
 async def test_a_message_whose_function_succeeds_is_completed(invoker: Invoker) -> None:
     receiver = RecordingReceiver()
-    await dispatcher(invoker, accept).dispatch(receiver, [received(b"a")])
+    await dispatcher(invoker, accept).dispatch(receiver, received(b"a"))
     assert receiver.done == [("complete", "a")]
 
 
 async def test_a_message_whose_function_raises_is_abandoned(invoker: Invoker) -> None:
     receiver = RecordingReceiver()
-    await dispatcher(invoker, refuse).dispatch(receiver, [received(b"a")])
+    await dispatcher(invoker, refuse).dispatch(receiver, received(b"a"))
     assert receiver.done == [("abandon", "a")]
 
 
@@ -104,41 +99,22 @@ async def test_auto_complete_of_the_trigger_goes_before_that_of_host_json(
     receiver = RecordingReceiver()
     options = ServiceBusOptions(auto_complete_messages=of_host)
     await dispatcher(invoker, accept, auto_complete=of_trigger, options=options).dispatch(
-        receiver, [received()]
+        receiver, received()
     )
     assert receiver.done == ([("complete", "body")] if expected else [])
 
 
 async def test_a_failure_is_abandoned_even_without_auto_complete(invoker: Invoker) -> None:
     receiver = RecordingReceiver()
-    await dispatcher(invoker, refuse, auto_complete=False).dispatch(receiver, [received()])
+    await dispatcher(invoker, refuse, auto_complete=False).dispatch(receiver, received())
     assert receiver.done == [("abandon", "body")]
-
-
-async def test_one_failure_abandons_the_whole_batch(invoker: Invoker) -> None:
-    receiver = RecordingReceiver()
-    messages = [received(b"a"), received(b"b"), received(b"c")]
-    await dispatcher(invoker, refuse, many=True).dispatch(receiver, messages)
-    assert receiver.done == [("abandon", "a"), ("abandon", "b"), ("abandon", "c")]
-
-
-async def test_a_batch_that_succeeds_is_completed_message_by_message(invoker: Invoker) -> None:
-    receiver = RecordingReceiver()
-    seen: list[int] = []
-
-    def count(msg: list[func.ServiceBusMessage]) -> None:
-        seen.append(len(msg))
-
-    await dispatcher(invoker, count, many=True).dispatch(receiver, [received(b"a"), received(b"b")])
-    assert seen == [2]
-    assert receiver.done == [("complete", "a"), ("complete", "b")]
 
 
 async def test_a_settlement_that_fails_is_logged_and_does_not_stop_the_next(
     invoker: Invoker, caplog: pytest.LogCaptureFixture
 ) -> None:
     receiver = RecordingReceiver(fail=LOST)
-    await dispatcher(invoker, accept).dispatch(receiver, [received(message_id="m-1")])
+    await dispatcher(invoker, accept).dispatch(receiver, received(message_id="m-1"))
     assert "could not complete message m-1 (it will be redelivered)" in caplog.text
 
 
@@ -151,7 +127,7 @@ async def test_a_function_that_is_given_up_leaves_its_message_abandoned(invoker:
         loop.call_soon_threadsafe(started.set)
         await asyncio.sleep(3600)
 
-    running = asyncio.create_task(dispatcher(invoker, hang).dispatch(receiver, [received()]))
+    running = asyncio.create_task(dispatcher(invoker, hang).dispatch(receiver, received()))
     await started.wait()
     await invoker.drain(0.05)
     assert receiver.done == [("abandon", "body")]
@@ -165,7 +141,7 @@ async def test_a_function_over_its_time_has_its_message_abandoned() -> None:
     async def hang(msg: func.ServiceBusMessage) -> None:
         await asyncio.sleep(3600)
 
-    await dispatcher(quick, hang).dispatch(receiver, [received()])
+    await dispatcher(quick, hang).dispatch(receiver, received())
     await quick.close()
     assert receiver.done == [("abandon", "body")]
 
@@ -192,10 +168,20 @@ async def test_a_message_that_the_function_settled_is_left_alone(
         if fails:
             raise RuntimeError("after settling")
 
-    await dispatcher(invoker, settle, actions=True).dispatch(receiver, [received()])
+    await dispatcher(invoker, settle, actions=True).dispatch(receiver, received())
     assert receiver.done == [(operation, "body")]
     if operation == "dead_letter":
         assert receiver.details == {"reason": "permanent", "error_description": "no such archive"}
+
+
+async def test_a_function_can_renew_its_lock(invoker: Invoker) -> None:
+    receiver = RecordingReceiver()
+
+    def renew(msg: ServiceBusReceivedMessage, actions: MessageActions) -> None:
+        actions.renew_message_lock(msg)
+
+    await dispatcher(invoker, renew, actions=True).dispatch(receiver, received())
+    assert receiver.done == [("renew", "body"), ("complete", "body")]
 
 
 async def test_an_async_function_can_settle_too(invoker: Invoker) -> None:
@@ -204,20 +190,8 @@ async def test_an_async_function_can_settle_too(invoker: Invoker) -> None:
     async def settle(msg: ServiceBusReceivedMessage, actions: MessageActions) -> None:
         actions.complete(msg)
 
-    await dispatcher(invoker, settle, actions=True, auto_complete=False).dispatch(receiver, [received()])
+    await dispatcher(invoker, settle, actions=True, auto_complete=False).dispatch(receiver, received())
     assert receiver.done == [("complete", "body")]
-
-
-async def test_in_a_batch_what_the_function_left_is_settled_by_the_host(invoker: Invoker) -> None:
-    receiver = RecordingReceiver()
-
-    def settle(msg: list[ServiceBusReceivedMessage], actions: MessageActions) -> None:
-        actions.deadletter(msg[1])
-        actions.renew_message_lock(msg[0])
-
-    messages = [received(b"a"), received(b"b"), received(b"c")]
-    await dispatcher(invoker, settle, many=True, actions=True).dispatch(receiver, messages)
-    assert receiver.done == [("dead_letter", "b"), ("renew", "a"), ("complete", "a"), ("complete", "c")]
 
 
 async def test_settling_twice_or_a_foreign_message_is_an_error_with_its_reason(invoker: Invoker) -> None:
@@ -232,7 +206,7 @@ async def test_settling_twice_or_a_foreign_message_is_an_error_with_its_reason(i
             except SettlementError as error:
                 errors.append(error)
 
-    await dispatcher(invoker, settle, actions=True).dispatch(receiver, [received()])
+    await dispatcher(invoker, settle, actions=True).dispatch(receiver, received())
     assert receiver.done == [("complete", "body")]
     assert [error.method for error in errors] == ["abandon", "abandon"]
     assert all("no message of this invocation has the lock token" in str(error) for error in errors)
@@ -248,14 +222,14 @@ async def test_a_settlement_that_the_broker_refuses_reaches_the_function(invoker
         except SettlementError as error:
             errors.append(error)
 
-    await dispatcher(invoker, settle, actions=True, auto_complete=False).dispatch(receiver, [received()])
+    await dispatcher(invoker, settle, actions=True, auto_complete=False).dispatch(receiver, received())
     assert "Failed to complete message" in str(errors[0])
     assert "lock has expired" in str(errors[0])
 
 
 async def test_after_the_invocation_nothing_can_be_settled_any_more() -> None:
     message = received()
-    settlement = Settlement(RecordingReceiver(), [message])
+    settlement = Settlement(RecordingReceiver(), message)
     await settlement.finish(succeeded=True, auto_complete=False)
     with pytest.raises(LookupError, match="the invocation is over"):
         await settlement.settle("complete", str(message.lock_token))
@@ -263,7 +237,7 @@ async def test_after_the_invocation_nothing_can_be_settled_any_more() -> None:
 
 def test_sessions_are_refused() -> None:
     loop = asyncio.new_event_loop()
-    actions = MessageActions(Settlement(RecordingReceiver(), []), loop)
+    actions = MessageActions(Settlement(RecordingReceiver(), received()), loop)
     loop.close()
     with pytest.raises(SettlementError, match="the dev host has no sessions"):
         actions.release_session("s")
@@ -282,26 +256,21 @@ async def test_the_lock_is_renewed_as_long_as_the_function_runs(invoker: Invoker
             assert time.monotonic() < deadline
             time.sleep(0.01)
 
-    await dispatcher(invoker, work).dispatch(receiver, [received(locked_seconds=0.6)])
+    await dispatcher(invoker, work).dispatch(receiver, received(locked_seconds=0.6))
     assert receiver.done[-1] == ("complete", "body")
     count = len(receiver.done)
     await asyncio.sleep(0.7)
     assert len(receiver.done) == count, "the lock was renewed after the function had ended"
 
 
-@pytest.mark.parametrize(
-    ("many", "seconds"), [(True, 300.0), (False, 0.0)], ids=["of a batch", "with renewal off"]
-)
-async def test_a_lock_is_not_renewed(invoker: Invoker, many: bool, seconds: float) -> None:
+async def test_a_lock_is_not_renewed_with_renewal_off(invoker: Invoker) -> None:
     receiver = RecordingReceiver(lock_seconds=0.4)
-    options = ServiceBusOptions(max_auto_lock_renewal_seconds=seconds)
+    options = ServiceBusOptions(max_auto_lock_renewal_seconds=0.0)
 
     def work(msg: Any) -> None:
         time.sleep(0.5)
 
-    await dispatcher(invoker, work, many=many, options=options).dispatch(
-        receiver, [received(locked_seconds=0.4)]
-    )
+    await dispatcher(invoker, work, options=options).dispatch(receiver, received(locked_seconds=0.4))
     assert receiver.done == [("complete", "body")]
 
 

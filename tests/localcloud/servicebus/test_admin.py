@@ -40,7 +40,7 @@ def test_queues_topics_and_subscriptions_are_listed(admin: ServiceBusAdministrat
     assert [queue.name for queue in admin.list_queues()] == [queue["Name"] for queue in NAMESPACE["Queues"]]
     assert [topic.name for topic in admin.list_topics()] == ["news", "js-news"]
     names = [subscription.name for subscription in admin.list_subscriptions("news")]
-    assert names == ["all", "sport", "big", "props", "paged", "forwarded"]
+    assert names == ["all", "sport", "every", "props", "paged", "forwarded"]
 
 
 def test_long_lists_come_in_pages(admin: ServiceBusAdministrationClient) -> None:
@@ -89,9 +89,8 @@ def test_rules_are_shown_as_they_were_configured(admin: ServiceBusAdministration
     label = admin.get_rule("news", "sport", "label")
     assert isinstance(label.filter, CorrelationRuleFilter)
     assert label.filter.label == "sport"
-    (size,) = admin.list_rules("news", "big")
-    assert isinstance(size.filter, SqlRuleFilter)
-    assert size.filter.sql_expression == "size > 10 AND sys.Label LIKE 's%'"
+    (every,) = admin.list_rules("news", "every")
+    assert (every.name, type(every.filter)) == ("every", TrueRuleFilter)
     (properties,) = admin.list_rules("news", "props")
     assert isinstance(properties.filter, CorrelationRuleFilter)
     assert properties.filter.properties == {"colour": "red", "urgent": True}

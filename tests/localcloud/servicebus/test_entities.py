@@ -9,13 +9,13 @@ from localcloud.servicebus.config import EntityConfig, NamespaceConfig, TopicCon
 from localcloud.servicebus.engine import Namespace
 from localcloud.servicebus.entities import MAX_ENTITY_BYTES, Queue
 from localcloud.servicebus.errors import LockLost, MessageNotFound, QuotaExceeded
-from localcloud.servicebus.filters import Rule, SqlFilter
+from localcloud.servicebus.filters import Rule, TrueFilter
 from localcloud.servicebus.indexes import Deadlines, DuplicateHistory, ReadyMessages, SequenceIndex
 from localcloud.servicebus.messages import Message, MessageView, parse_message
 from localcloud.servicebus.options import EntityOptions
 from tests.support.raw_amqp import message as encoded
 
-EVERYTHING = (Rule("all", SqlFilter.parse("1=1")),)
+EVERYTHING = (Rule("all", TrueFilter()),)
 
 
 class World:

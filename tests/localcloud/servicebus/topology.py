@@ -71,7 +71,7 @@ TOPOLOGY = topology(
             "news",
             entity("all"),
             entity("sport", [correlation("label", Label="sport")]),
-            entity("big", [sql("size", "size > 10 AND sys.Label LIKE 's%'")]),
+            entity("every", [sql("every", "1=1")]),
             entity("props", [correlation("by-property", Properties={"colour": "red", "urgent": True})]),
             entity("paged", [correlation(name, Label=f"page {name}") for name in "abc"]),
             entity("forwarded", [correlation("label", Label="forward")], ForwardTo="target"),
@@ -80,7 +80,7 @@ TOPOLOGY = topology(
         ),
         topic(
             "js-news",
-            entity("red", [sql("red", "colour = 'red'")]),
+            entity("red", [correlation("red", Properties={"colour": "red"})]),
             entity("numbers", [correlation("by-number", Properties={"count": 5, "ratio": 1.5})]),
         ),
     ],

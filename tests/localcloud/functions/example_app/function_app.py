@@ -158,14 +158,6 @@ def for_master(req: func.HttpRequest) -> str:
     return "admin level"
 
 
-@app.function_name("with_out")
-@app.generic_trigger(arg_name="req", type="httpTrigger", route="with-out", auth_level="anonymous")
-@app.generic_output_binding(arg_name="res", type="http")
-def with_out(req: func.HttpRequest, res: func.Out[func.HttpResponse]) -> None:
-    if "set" in req.params:
-        res.set(func.HttpResponse("through Out", status_code=202))
-
-
 @app.timer_trigger(arg_name="timer", schedule="%TICK_SCHEDULE%", run_on_startup=True)
 def tick(timer: func.TimerRequest) -> None:
     _append("ticks", {"past_due": timer.past_due, "status": getattr(timer, "schedule_status", None)})

@@ -5,7 +5,6 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import List  # noqa: UP035 - the worker does not take list[...]
 
 import azure.functions as func
 
@@ -24,9 +23,7 @@ async def on_order(msg: func.ServiceBusMessage) -> None:
     record("orders-done", {"body": body, "at": time.monotonic()})
 
 
-@messages.service_bus_topic_trigger(
-    arg_name="msg", topic_name="events", subscription_name="all", connection="BUS"
-)
+@messages.service_bus_queue_trigger(arg_name="msg", queue_name="events", connection="BUS")
 def on_event(msg: func.ServiceBusMessage) -> None:
     record(
         "events",
@@ -38,16 +35,6 @@ def on_event(msg: func.ServiceBusMessage) -> None:
             "enqueued": str(msg.enqueued_time_utc),
         },
     )
-
-
-@messages.service_bus_queue_trigger(
-    arg_name="batch", queue_name="bulk", connection="BUS", cardinality=func.Cardinality.MANY
-)
-def on_bulk(batch: List[func.ServiceBusMessage]) -> None:  # noqa: UP006 - see above
-    bodies = [msg.get_body().decode() for msg in batch]
-    record("bulk", {"bodies": bodies, "counts": [msg.delivery_count for msg in batch]})
-    if any(body.startswith("fail") for body in bodies) and all(msg.delivery_count == 1 for msg in batch):
-        raise RuntimeError("one of the batch is refused")
 
 
 def record(name: str, value: object) -> None:

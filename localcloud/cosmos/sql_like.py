@@ -1,4 +1,4 @@
-"""LIKE patterns of SQL: % for any characters, _ for one, and where asked for [a-z] and [^a-z] for a set."""
+"""LIKE patterns of SQL: % for any characters, _ for one, [a-z] and [^a-z] for a set."""
 
 import re
 from collections.abc import Callable
@@ -8,12 +8,12 @@ _ANY = "%"
 
 
 @lru_cache(maxsize=512)
-def like_matcher(pattern: str, escape: str | None, *, sets: bool = True) -> Callable[[str], bool]:
+def like_matcher(pattern: str, escape: str | None) -> Callable[[str], bool]:
     """Match `pattern` in time proportional to the text, however many wildcards it has.
 
     The pieces between the % signs have a fixed length each, so that the leftmost match of each is enough.
     """
-    tokens = _like_tokens(pattern, escape, sets=sets)
+    tokens = _like_tokens(pattern, escape)
     pieces = [re.compile(piece, re.DOTALL) for piece in _like_pieces(tokens)]
     last_length = tokens[::-1].index(_ANY) if _ANY in tokens else len(tokens)
 
@@ -33,7 +33,7 @@ def like_matcher(pattern: str, escape: str | None, *, sets: bool = True) -> Call
     return matches
 
 
-def _like_tokens(pattern: str, escape: str | None, *, sets: bool) -> list[str]:
+def _like_tokens(pattern: str, escape: str | None) -> list[str]:
     """The pattern's parts as expressions of one character each, and "%"."""
     tokens = []
     position = 0
@@ -47,7 +47,7 @@ def _like_tokens(pattern: str, escape: str | None, *, sets: bool) -> list[str]:
             tokens.append(_ANY)
         elif char == "_":
             tokens.append(".")
-        elif sets and char == "[" and (closing := pattern.find("]", position + 1)) > 0:
+        elif char == "[" and (closing := pattern.find("]", position + 1)) > 0:
             tokens.append(_like_set(pattern[position:closing]))
             position = closing + 1
         else:

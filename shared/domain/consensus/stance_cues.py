@@ -1,0 +1,253 @@
+"""Wordings in which people take a stance: they support, approve, agree, object, doubt.
+
+Each family is one kind of speech act. Which of them is a position its place decides (`stance_claims`).
+"""
+
+from shared.domain.consensus.cues import LEAD, Cue
+
+_DEGREE = (
+    r"(?:(?:really|certainly|also|quite|very much|much|strongly|fully|definitely|completely|generally|"
+    r"personally|still|do|totally|wholeheartedly|absolutely|would|can|therefore|too|both|all|hereby|very|"
+    r"entirely|"
+    r"clearly|obviously|basically|heartily) ){0,2}"
+)
+_GOOD = (
+    r"(?:good|great|fine|ok|okay|reasonable|sane|sensible|nice|excellent|right|correct|perfect|solid|"
+    r"straightforward|well|clean|neat|lovely|awesome|fantastic|acceptable|logical|brilliant|wonderful)"
+)
+_WORK = (
+    r"(?:patch(?:es|set)?|series|proposals?|plan|text|draft|document|charter|changes?|approach|idea|fix|"
+    r"version|"
+    r"solution|direction|wording|rewrite|cleanup|refactoring|commit|branch|suggestion|design|spec\w*|"
+    r"option \w+|"
+    r"round|iteration|topic|update|implementation|concept|feature|release|reroll)"
+)
+_ACTION = (
+    r"(?:adopt\w*|publi\w+|merg\w+|accept\w*|releas\w+|approv\w+|advanc\w+|mov\w+|includ\w+|add\w+|"
+    r"remov\w+|dropp\w+|mak\w+|us\w+|hav\w+|go\w+|keep\w+|deprecat\w+|the|this|that|these|it|its|such|your|"
+    r"option)"
+)
+
+# "I support ..." with whatever object: a stance only where the group was asked.
+SUPPORTS_SOMETHING = Cue(
+    "support|endorse|favour|favor",
+    rf"\b(?:i|we|i'd)(?: would)? {_DEGREE}(?:support|endorse|favou?r) \w",
+)
+SUPPORTS = Cue(
+    "support|supported|supports|supportive|favour|favor|endorse|adopt|adopting|adoption|adopted|publish|"
+    "publishing|publication|"
+    "merge|merged|merging|published|applied|accept|accepted|accepting|agree|concur|vote|preference|ready|"
+    "shape|sign|cosign|second|"
+    "approve|board|count|behind|let's|lets|should|free|happen|included|land|commit|apply|push|all|for|my|"
+    "live|go|welcome|love",
+    rf"\b(?:i|we|i'd|i'll|my company)(?: would)? {_DEGREE}(?:support|endorse|favou?r|second|approve) "
+    rf"{_ACTION}\b",
+    rf"\b(?:i am|i'm|we are|we're) {_DEGREE}(?:in favou?r|all for|supportive|in support|behind|on board)\b",
+    LEAD + rf"(?:would |strongly |fully |i )?(?:support(?:ed)?|endorse) {_ACTION}\b",
+    LEAD + r"(?:i |we )?(?:strongly |fully )?support[.!]*$",
+    r"\bplease (?:do )?(?:adopt|merge|publish|accept|(?:commit|apply|push|land) (?:it|this|that|them|"
+    r"these))\b(?! (?:my|our))",
+    r"\bfeel free to (?:merge|commit|push|apply|land|adopt)\b",
+    LEAD + r"let'?s (?:just |definitely |please )?"
+    r"(?:do (?:it|this|that)|go (?:with|for) (?:it|this|that)|adopt)\b",
+    r"\b(?:i think |yes, |definitely )?(?:we|you|the wg|the group) should (?:definitely |certainly |"
+    r"really |absolutely )?(?:do (?:this|it|that)|adopt (?:this|it)|merge (?:this|it)|go (?:ahead|with "
+    r"(?:this|it)))\b",
+    rf"\b(?:i|we) {_DEGREE}(?:agree|concur) (?:with|to|on) (?:adopting|adoption|publishing|publication|"
+    rf"merging|the adoption|accepting)\b",
+    rf"\b(?:i|we) {_DEGREE}(?:agree|concur) (?:with|to) (?:this|the|your|these) (?:\w+ )?(?:proposed "
+    rf")?{_WORK}\b",
+    r"\bshould be (?:adopted|published|merged|accepted|applied)\b",
+    r"\b(?:i|my) (?:would )?(?:vote|preference)(?: would be| is|s)? for "
+    r"(?:this|that|it|the|option|adopt\w*|keep\w*|merg\w*)\b",
+    r"\b(?:is|are|be) (?:now |quite |certainly )?(?:ready (?:to be published|for publication|to advance|"
+    r"for adoption|to be adopted|to go|to progress|to proceed|to move forward|to ship)|in (?:very )?good "
+    r"shape)\b",
+    r"\b(?:happy|glad|pleased|like) to co-?sign\b|\bco-?sign(?:s|ed|ing)? (?:this|the|it)\b",
+    r"\bi(?:'d| would) (?:also |really |very much |certainly )?(?:like|love|be happy|be glad) to see "
+    r"(?:this|it|that|the \w+) (?:\w+ )?(?:merged|adopted|happen|included|land|published)\b",
+    r"\bcount me in\b",
+    rf"\b(?:i'm|i am|we're|we are) {_DEGREE}for (?:it|this|that|adopt\w*|merg\w*|publi\w*|"
+    rf"(?:the|your) (?:\w+ )?{_WORK})\b",
+    LEAD + r"(?:strongly |fully |all |very much )?in favou?r[.!]*$",
+    r"\b(?:has|have|you've got|gets?) my (?:full |strong )?(?:support|vote|blessing|ack|\+ ?1)\b",
+    r"\b(?:i|we) (?:also |hereby )?vote (?:yes|in favou?r|to (?:adopt|accept|merge|publish|approve|"
+    r"release))\b",
+    r"\b(?:wg|working group|group|community) should (?:\w+ly )?(?:adopt|publish|take on|work on|pursue|"
+    r"progress|advance) (?:this|the|it|that)\b",
+    r"\b(?:is|are|it's|they're|look|looks) (?:now |all )?(?:good to go|ready to (?:merge|land|be "
+    r"merged|go in|"
+    r"be applied|be queued))\b",
+    r"\b(?:i|we) (?:can|could) (?:certainly |easily )?live with (?:this|that|it|the)\b",
+    r"\bi(?:'d| would) (?:really |very much |also |certainly )?(?:love|welcome) (?:to (?:have|see) )?"
+    r"(?:this|it|that|such an? \w+)(?: (?:too|feature|change|as well|happen|in))?[.!]*$",
+    r"\bi (?:have |'ve )?(?:read|reviewed)\b.{0,80}\band (?:\w+ )?(?:support|(?:think|believe) (?:that )?"
+    r"it(?: is|'s) (?:ready|good|fine|in good shape))\b",
+)
+NO_OBJECTION = Cue(
+    "objection|objections|problem|problems|issue|issues|concerns|concern",
+    LEAD + r"no objections?\b(?! (?:was|were|has|have|had|heard|raised|by))",
+    r"\bi (?:have|see|had) no (?:further |other |more |real |strong )?(?:objections?|problems?|issues?|"
+    r"concerns?) (?:with|to|here|from|about|against)\b",
+    r"\bi (?:no longer have|don't have|do not have) any (?:objections?|problems?|issues?|concerns?)\b",
+)
+APPROVES = Cue(
+    "look|looks|looking|sound|sounds|seem|seems|lgtm|sgtm|sense|works|suits|idea|plan|proposal|approach|"
+    "like|love|liked|fine|ok|"
+    "okay|happy|go|nicely|good|great|ship|improvement|welcome|right|promise|merit|looked|useful|"
+    "reasonable|excellent|nice|sensible|valuable|wonderful|best|please|direction|worth|thumbs|awesome|"
+    "fantastic|helpful|lovely|addresses|addressed|resolves|resolved|nothing|comments|work|better|clean|neat|"
+    "acceptable|logical|brilliant|simplification|enhancement|addition|fix|cleanup|correct|perfect|solid",
+    LEAD
+    + r"(?:(?:that|this|it|all|both|these|they|everything|(?:the|your|this) (?:\w+ ){0,2}\w+)(?: \w+)? )?"
+    r"(?:all |actually |also |definitely |overall )?"
+    rf"(?:look(?:s|ing)?|sounds?|seems?) (?:very |really |pretty |quite |all |perfectly |like an? |to be "
+    rf"an? |eminently )*{_GOOD}\b",
+    r"\b(?:lgtm|sgtm)\b",
+    r"\b(?:looks?|sounds?|seems?) (?:\w+ )?(?:good|fine|ok|okay|great|reasonable|sensible|right|correct|"
+    r"sane) to me\b",
+    LEAD + r"(?:(?:that|this|it|all of this|(?:the|your|this) \w+) )?(?:all |also |definitely |both )?"
+    r"(?:makes? (?:perfect |a lot of |total |complete |much )?sense|works for (?:me|us)|suits me)\b",
+    r"\bi think (?:this|that|it|the \w+) (?:all )?(?:makes (?:perfect )?sense|looks? good)\b",
+    rf"\b(?:this|that|it|these|they|which|(?:this|the|your) (?:\w+ )?{_WORK})(?:'s| is| are| does| do| "
+    rf"sounds like| seems like| looks like| look like| look| to be)+ "
+    r"(?:definitely |certainly |clearly |obviously |indeed |such |the )?(?:an? )?(?:very |really |pretty |"
+    r"quite )?(?:good|great|excellent|nice|sensible|reasonable|useful|welcome|valuable|worthwhile|fine|"
+    r"clear|best|right) (?:\w+ )?"
+    r"(?:ideas?|plan|proposal|approach|changes?|improvements?|step|direction|fix|cleanup|feature|addition|"
+    r"simplification|patch|series|work|starting point|start|solution|compromise|choice|way (?:to go|forward)|"
+    r"thing to do)\b(?! to\b)",
+    r"\b(?:has|have) (?:a lot of |great |some |much )?(?:promise|merit)\b",
+    r"\b(?:the rest|everything else|all of (?:this|these|it)|it all)(?: of (?:it|this|the \w+))? "
+    r"(?:also |all )?look(?:s|ed)? (?:\w+ )?(?:good|fine|great|ok|okay|reasonable|sensible)\b",
+    rf"\b(?:otherwise|other than that|(?:apart|aside) from (?:that|this|these)|besides that),? "
+    rf"(?:(?:it|this|all|the \w+(?: \w+)?) )?(?:all )?(?:looks?|seems?|is|lgtm)\b(?: \w+){{0,2}} "
+    rf"?(?:{_GOOD}|$)",
+    LEAD
+    + r"(?:an? )?(?:very |definite |clear )?(?:good|great|excellent|nice|welcome|sensible|definite|clear|"
+    r"obvious|worthwhile) (?:idea|plan|proposal|improvement|clean-?up|fix|change|addition|simplification|"
+    r"enhancement|patch|series)\b(?! (?:to|would|could|is to|might)\b)",
+    r"\b(?:this|that|it|which|v\d+) (?:\w+ )?(?:addresse[sd]|resolve[sd]|covers|covered|fixe[sd]) "
+    r"(?:all (?:of )?)?(?:my|our) (?:\w+ )?(?:comments?|concerns?|issues?|remarks?|feedback|nits|discuss)\b",
+    r"\bmy (?:\w+ )?(?:comments?|concerns?|issues?|remarks|nits) (?:have been|were|are|has been|is|was) "
+    r"(?:all |now |well |fully )?(?:addressed|resolved|taken care of|incorporated)\b",
+    LEAD + r"(?:i have |there is )?(?:no|nothing) (?:further|more|other|else) "
+    r"(?:comments?|remarks|nits|complaints|to (?:add|say|comment)|from me)\b",
+    LEAD + r"(?:very )?(?:nice|great|excellent|good) (?:work|job)[.!]*$",
+    rf"\b(?:this|the|your|these) (?:\w+ )?{_WORK} (?:is|are) (?:\w+ )?(?:very )?welcomed?\b",
+    r"\bwould work (?:well |fine |nicely )?for (?:me|us)\b",
+    r"\b(?:glad|happy|pleased|great|good|nice) to see (?:this|these)(?: (?:happen\w*|fixed|merged|land\w*|"
+    r"addressed|series|patch|moving|in))?[.!,]",
+    r"\bi (?:also |still |do |really )?(?:think|believe|feel) (?:that )?(?:this|that|it|the \w+)(?:'s| "
+    r"is| are) "
+    r"(?:\w+ly )?(?:an? |the )?(?:very |much |really )?(?:good|right|best|better|sensible|reasonable|"
+    r"correct) "
+    r"(?:thing|way|choice|compromise|move|approach|solution|direction|call)\b",
+    rf"\bi {_DEGREE}(?:like|love) (?:this|it|the idea|these|your (?:idea|proposal)|(?:the|this) (?:\w+ "
+    rf")?{_WORK})\b",
+    r"\b(?:i'm|i am|we are|we're) (?:\w+ )?(?:fine|ok|okay|happy|good|comfortable) with (?:this|that|it|"
+    r"the|these)\b",
+    rf"\b(?:this|the|your|these|proposed) (?:\w+ )?{_WORK} (?:all |also |\w+ly )?(?:looks?|sounds?|seems?|"
+    rf"is|are) "
+    rf"(?:an? |very |really |pretty |quite |all |perfectly )*{_GOOD}\b",
+    rf"\b(?:this|that|it|these|they) (?:all |both )?(?:looks?|sounds?|seems?) (?:very |really |pretty |"
+    rf"quite |all |perfectly )*{_GOOD}\b",
+    rf"\b{_WORK} makes (?:\w+ )?sense\b",
+    r"\b(?:fine|ok|okay) (?:by|with) me\b",
+    LEAD + r"(?:please )?go (?:ahead|for it)\b",
+    LEAD + r"sounds like a plan\b",
+    LEAD + r"(?:very )?(?:nicely|well) done\b",
+    r"\bis a (?:very |really )?good (?:starting point|start|basis|step)\b",
+    r"\bship it\b",
+    LEAD + r"(?:that|this|it) would (?:really |certainly |definitely )?be (?:really |very |so |absolutely )?"
+    r"(?:great|awesome|excellent|wonderful|fantastic|useful|helpful|lovely)[.! ]*$",
+    LEAD + r"(?:yes,? )?please do[.!]*$|^\W{0,3}(?:yes|yeah|sure),? please[.!]*$",
+    r"^\W{0,3}(?:so |and |yes, )?i think .{5,150} (?:is|are|sounds?|seems?|looks?) "
+    r"(?:actually |really |also |all )?(?:pretty |very |quite |perfectly )?"
+    r"(?:reasonable|sensible|good|fine|great)[.!]*$",
+    r"\bstep in the right direction\b|\b(?:definitely|certainly|clearly) (?:worth (?:doing|having)|an "
+    r"improvement)\b|\bthumbs up\b",
+    r"\bi (?:really |very much |absolutely |do )?(?:like|love) (?:the|this|your|that) (?:idea|proposal|"
+    r"approach|concept|direction|suggestion|plan)\b",
+)
+# "... is a good idea", of whatever: of the proposition only where it speaks of the same things.
+GOOD_IDEA = Cue(
+    "idea|plan|proposal",
+    r"\b(?:is|are|sounds like|seems like) (?:certainly |definitely )?an? (?:very |really )?"
+    r"(?:excellent|great|good|nice|wonderful) (?:idea|plan|proposal)\b",
+)
+# Praise that needs no "to me": it can be about the work as a whole only.
+HIGH_PRAISE = Cue(
+    "patch|patches|series|version|round|iteration|reroll|draft|document|proposal",
+    r"\b(?:this|the|your|these|\w+'s) (?:\w+ )?(?:patch(?:es)?|series|version|round|iteration|reroll|draft|"
+    r"document|proposal)(?: itself| now| overall)? "
+    rf"(?:all |now |\w+ly )?(?:looks?|seems?|is|are) (?:very |pretty |quite |all )*{_GOOD}\b",
+)
+# Praise and nothing else: a stance only where it is all that a short mail says.
+EXCLAIMS = Cue(
+    "awesome|excellent|perfect|great|brilliant|fantastic|wonderful|lovely|super|sweet",
+    r"^\W{0,3}(?:yes|yeah|that's|this is|very|looks|sounds)?[ ,]{0,2}(?:just |really |so )?(?:awesome|"
+    r"excellent|"
+    r"perfect|great|brilliant|fantastic|wonderful|lovely|super|sweet)[\W\d]{0,6}"
+    r"(?:d\W{0,3})?(?:(?:many )?(?:thanks|thank you)(?: \w+)?\W{0,4})?$",
+)
+AGREES = Cue(
+    "+1|+ 1|agree|agreed|concur|seconded|too|here|ack|acked|support|supported|yes|ditto|\U0001f44d|hear",
+    LEAD + r"(?:(?:an?|my|another|also|big|huge|strong|enthusiastic|definite|here's|here is|consider this|"
+    r"count me as) ){0,4}\+ ?1(?:0{1,3})?\b(?!\d|\.\d)",
+    LEAD + r"(?:\w+ly )?agreed\b",
+    LEAD + rf"i (?:can only |'d |100% )?{_DEGREE}(?:agree|concur)\b",
+    LEAD + rf"(?:100% )?{_DEGREE}(?:agree|concur|me too|same here|seconded|ack(?:ed)?)\b(?!:)",
+    r"\b(?:i'm|i am) (?:an? )?(?:\w+ )?\+ ?1\b",
+    r"^\W{0,3}\U0001f44d|^\W{0,3}hear,? hear\b",
+)
+OPPOSES = Cue(
+    "disagree|object|oppose|opposed|against|-1|- 1|nak|nack|veto|not|don't|cannot|can't|wouldn't|bad|"
+    "terrible|horrible|awful|rather|dislike",
+    r"\b(?:i|we) (?:must |have to |strongly |would |do |also |still |firmly |also have to )?(?:object|"
+    r"oppose)(?: to)?\b(?! (?:if|the idea that)|-)",
+    r"\b(?:i|we)(?:'m| am|'re| are) (?:\w+ )?(?:against|opposed to) (?:this|the|it|that|adopt\w*|publi\w*|"
+    r"add\w*|such|any|mak\w+|us\w+|releas\w+)\b",
+    LEAD + r"(?:- ?1\b(?!\d|\.\d)|nak\b|nack\b|veto\b)",
+    r"\b(?:i|we) (?:do not|don't|cannot|can't|would not|wouldn't) (?:\w+ )?support (?:this|the|adopt\w*|"
+    r"publi\w*|it|that|add\w+)\b",
+    rf"\bi (?:strongly |totally |completely |really )?disagree with (?:this|the|your) (?:\w+ )?{_WORK}\b",
+    r"\b(?:do not|don't) think (?:this|it|the \w+|we|that) should (?:be )?(?:adopt|publish|merg|add|"
+    r"accept|do this|go)\w*\b",
+    r"\b(?:do not|don't) (?:really )?(?:think|believe) (?:\w+ ){0,3}(?:is|it's|'s|be) (?:an? |the |such a "
+    r")?(?:very )?(?:good|great|right|appropriate) (?:idea|approach|way|thing|solution|direction|"
+    r"requirement)\b",
+    r"\b(?:i|we)(?:'m| am| are|'re) not (?:\w+ )?in favou?r\b",
+    r"\b(?:would be|is) a (?:very |really )?(?:bad|terrible|horrible|awful) (?:idea|mechanism|approach)\b",
+    r"\bplease (?:don't|do not) (?:do|adopt|merge|add|remove|change|publish)\b",
+    r"\bnot ready (?:for|to be) (?:adopt\w+|publi\w+|last call|merg\w+)\b",
+    r"\b(?:i'd|i would|we'd|we would) (?:really |much |strongly |very much )?rather not (?:\w+ "
+    r")?(?:this|that|it|"
+    r"have|see|do|merge|add|take|go|adopt|change)\b",
+    rf"\bi (?:really |strongly )?(?:dislike|(?:don't|do not) (?:really )?like) (?:this|the|your) "
+    rf"(?:\w+ )?{_WORK}\b",
+    r"\bshould not (?:have been |be )(?:adopted|merged|applied|accepted|published)\b",
+    LEAD + r"(?:strongly |firmly |totally |i am |i'm )?opposed\b",
+)
+DOUBTS = Cue(
+    "sure|unsure|certain|convinced|worried|concerned|sceptical|skeptical|wary|nervous|don't|can't|cannot|"
+    "not|doubt|concern|concerns|"
+    "worry|problem|objection|reservations|downside|drawback|misleading|pointless|overkill|wrong|rather|"
+    "prefer|shouldn't|disagree|object|hesitant|reluctant|unnecessary|afraid|fear|isn't|doesn't|won't|"
+    "wouldn't|breaks|break|hate|dislike|why",
+    r"\b(?:i'm|i am|we're|we are) (?:\w+ ){0,2}(?:not sure|unsure|not certain|not convinced|worried|"
+    r"concerned|sceptical|skeptical|wary|nervous|hesitant|reluctant|afraid)\b",
+    r"\b(?:i|we) (?:\w+ )?(?:don't|do not|can't|cannot) (?:really |quite )?(?:think|believe|see|"
+    r"understand|agree|like|want|buy)\b",
+    r"\bi (?:highly |strongly |really )?(?:doubt|disagree|object|dislike|hate|fear|worry)\b",
+    r"\bmy (?:\w+ )?(?:concern|worry|problem|objection)s?\b|\b(?:have|has|had) (?:\w+ ){0,2}(?:concerns?|"
+    r"reservations?|doubts?)\b",
+    r"\b(?:problem|trouble|shortcoming|downside|drawback)s? (?:with|is|of)\b",
+    r"\b(?:misleading|ridiculous|pointless|overkill|wrong (?:way|approach|place|perspective|thing))\b",
+    r"\b(?:i'd|i would) (?:much |strongly )?(?:rather|prefer)\b",
+    r"\bnot (?:\w+ )?(?:good|right|appropriate|acceptable|desirable|worth|necessary|needed|adequate|"
+    r"comfortable|happy|enough|ready)\b",
+    r"\bshould(?:n't| not)\b",
+    r"\b(?:doesn't|does not|do not|don't|won't|wouldn't|will not|would not) (?:\w+ )?(?:make sense|work|"
+    r"help|solve|scale|fly|belong)\b",
+)

@@ -1,0 +1,134 @@
+"""Corrections of a thread out of the store, laid over what was read of it."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.documents.containers import read_document
+from shared.documents.corrections import Correction, SentencePlace
+from shared.documents.queries.corrections import CORRECTIONS_OF_MESSAGES
+from shared.documents.readings import CorrectedBy, ShownCorrection, StoredReading
+from shared.documents.threads import Thread
+from shared.domain.consensus.corrections import (
+    CorrectionKind,
+    ReadingCorrection,
+    corrected_reading,
+    is_hidden,
+)
+from shared.domain.consensus.reading import SentenceCitation
+from shared.domain.summaries.claim_sections import move_to_allowed_section
+from shared.domain.summaries.models import Claim, ContextMessage, ThreadContext, ThreadSummary
+
+
+async def corrections_of(clients: Clients, message_ids: Iterable[str], session: Session) -> list[Correction]:
+    """Those about these messages, revoked ones too; the latest last."""
+    rows = await clients.store.query_by_ids(CORRECTIONS_OF_MESSAGES, [*message_ids], session)
+    found = [read_document(Correction, row) for row in rows]
+    return sorted(found, key=lambda correction: (correction.last.at, correction.id))
+
+
+async def load_corrections(
+    clients: Clients, thread: Thread, context: ThreadContext, session: Session
+) -> "ThreadCorrections":
+    ids = [message.message_id for message in context.messages]
+    active = [found for found in await corrections_of(clients, ids, session) if not found.revoked]
+    # Where threads were merged, what was said of the whole holds by the root's own correction.
+    active.sort(key=lambda correction: correction.message_id == thread.root_message_id)
+    messages = {message.message_id: message for message in context.messages}
+    laid = [_in_reading(correction, messages[correction.message_id]) for correction in active]
+    return ThreadCorrections(context.subject, active, [one for one in laid if one is not None])
+
+
+@dataclass(frozen=True)
+class ThreadCorrections:
+    subject: str
+    documents: Sequence[Correction]
+    laid: Sequence[ReadingCorrection]
+
+    def of_context(self, context: ThreadContext) -> ThreadContext:
+        """What a summarizer reads: it is to know what people have corrected."""
+        return replace(context, reading=corrected_reading(context.reading, self.laid, subject=self.subject))
+
+    def of_summary(self, made: ThreadSummary) -> ThreadSummary:
+        """What it made, whatever it read."""
+        if not self.laid:
+            return made
+        reading = corrected_reading(made.reading, self.laid, subject=self.subject)
+        hidden = [one.citation for one in self.laid if one.kind is CorrectionKind.HIDDEN and one.citation]
+        shown = [claim for claim in made.claims if not _rests_on(claim, hidden)]
+        claims = tuple(move_to_allowed_section(claim, reading) for claim in shown)
+        return replace(made, reading=reading, claims=claims)
+
+    def marked(self, reading: StoredReading) -> StoredReading:
+        """The stored reading, with who corrected what."""
+        if not self.documents:
+            return reading
+        outcomes = [one for one in self.documents if one.kind is CorrectionKind.OUTCOME]
+        outcome = reading.outcome
+        if outcomes:
+            last = outcomes[-1].last
+            outcome = outcome.model_copy(update={"corrected": CorrectedBy(by=last.by, at=last.at)})
+        shown = [shown_correction(one) for one in self.documents]
+        return reading.model_copy(update={"outcome": outcome, "corrections": shown})
+
+
+def shown_correction(correction: Correction) -> ShownCorrection:
+    last = correction.last
+    return ShownCorrection(
+        correction_id=correction.id,
+        kind=correction.kind,
+        message_id=correction.message_id,
+        person=correction.person,
+        by=last.by,
+        at=last.at,
+        reason=last.reason,
+    )
+
+
+def _rests_on(claim: Claim, hidden: Sequence[SentenceCitation]) -> bool:
+    return any(is_hidden(citation.message_id, citation.quote, hidden) for citation in claim.citations)
+
+
+def _in_reading(correction: Correction, message: ContextMessage) -> ReadingCorrection | None:
+    """None where the sentence that it hides is not in the mail any more."""
+    citation = _citation(correction.place, message)
+    if correction.kind is CorrectionKind.HIDDEN and citation is None:
+        return None
+    value = correction.value
+    return ReadingCorrection(
+        kind=correction.kind,
+        message_id=correction.message_id,
+        person=message.sender_email.lower(),
+        name=message.sender_name,
+        stance=value.stance,
+        outcome=value.outcome,
+        sentence=value.sentence,
+        genre=value.genre,
+        citation=citation,
+    )
+
+
+def _citation(place: SentencePlace | None, message: ContextMessage) -> SentenceCitation | None:
+    if place is None:
+        return None
+    quote = " ".join(message.text[place.start : place.end].split())
+    if sentence_digest(quote) != place.digest:
+        return None
+    return SentenceCitation(message.message_id, place.start, place.end, quote)
+
+
+def sentence_digest(quote: str) -> str:
+    """Of the words, whatever the white space between them."""
+    return hashlib.sha256(" ".join(quote.split()).encode()).hexdigest()[:32]
+
+
+def sentence_place(quote: str, text: str) -> SentencePlace | None:
+    """Where the quote stands in the text, apart from white space; None where it does not."""
+    words = quote.split()
+    found = re.search(r"\s+".join(map(re.escape, words)), text) if words else None
+    if found is None:
+        return None
+    return SentencePlace(start=found.start(), end=found.end(), digest=sentence_digest(quote))

@@ -1,0 +1,256 @@
+"""People correct what is said of a thread: a position, the outcome, the genre, or a claim that is hidden.
+
+A correction is stored first, then the thread is made anew with it. Whoever repeats one that broke off finds
+it stored, and has the thread made anew.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Conflict
+from shared.core.errors import PermanentError
+from shared.core.ids import correction_id
+from shared.documents.corrections import (
+    CorrectedValue,
+    Correction,
+    CorrectionAct,
+    CorrectionEntry,
+    SentencePlace,
+)
+from shared.documents.messages import Message
+from shared.documents.queries.messages import MESSAGES_OF_THREAD, THREADS_OF_MESSAGES
+from shared.documents.queries.several_containers import first_with_id
+from shared.documents.threads import Thread
+from shared.domain.consensus.corrections import CorrectionKind
+from shared.domain.consensus.headlines import MAX_WORDS
+from shared.domain.consensus.reading import Genre, OutcomeKind, PositionStance
+from shared.pipeline.lifecycle.threads import thread_corrected
+from shared.summarization.corrections import corrections_of, sentence_place
+from shared.threads.merging import resolve_thread
+from shared.upkeep.audit import Actor, audited
+from shared.upkeep.requeue.summary_requests import request_summary
+
+MAX_ENTRIES = 50
+MAX_CORRECTIONS = 500
+NO_POSITION = "none"
+OWN_FIELD: dict[str, str] = {
+    CorrectionKind.POSITION: "stance",
+    CorrectionKind.OUTCOME: "outcome",
+    CorrectionKind.GENRE: "genre",
+}
+
+
+class UncorrectableError(PermanentError):
+    """What is to be corrected is not there. The message says what."""
+
+
+class UnknownCorrectionError(PermanentError):
+    """There is no correction with this id."""
+
+
+class CorrectionConflictError(PermanentError):
+    """Somebody else corrected the same meanwhile."""
+
+
+def _one_line(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("must be one line of printable text")
+    return " ".join(text.split())
+
+
+def _headline(text: str) -> str:
+    line = _one_line(text)
+    if len(line.split()) > MAX_WORDS:
+        raise ValueError(f"has at most {MAX_WORDS} words")
+    return line
+
+
+Reason = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_one_line)]
+
+
+class CorrectionAsked(BaseModel):
+    """What holds instead, and why. A quote is verbatim from the own words of the message that is named."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: CorrectionKind
+    message_id: str | None = Field(None, max_length=1000, description="the thread's first message if missing")
+    stance: Literal["support", "oppose", "mixed", "proposer", "none"] | None = None
+    outcome: OutcomeKind | None = None
+    sentence: Annotated[str, Field(max_length=300), AfterValidator(_headline)] = ""
+    genre: Genre | None = None
+    quote: str = Field("", max_length=4000)
+    reason: Reason
+
+    @model_validator(mode="after")
+    def _fits_its_kind(self) -> Self:
+        for kind, name in OWN_FIELD.items():
+            if (getattr(self, name) is not None) != (kind is self.kind):
+                raise ValueError(f"{name}: belongs to a correction of kind {kind}, and to no other")
+        if self.sentence and self.kind is not CorrectionKind.OUTCOME:
+            raise ValueError("sentence: belongs to a correction of kind outcome, and to no other")
+        if self.kind in {CorrectionKind.POSITION, CorrectionKind.HIDDEN} and self.message_id is None:
+            raise ValueError("message_id: names the message that the sentence stands in")
+        shows = self.kind is CorrectionKind.POSITION and self.stance != NO_POSITION
+        if (shows or self.kind is CorrectionKind.HIDDEN) and not self.quote.split():
+            raise ValueError("quote: the sentence that shows it, or that is to be hidden")
+        return self
+
+    @property
+    def value(self) -> CorrectedValue:
+        stance = None if self.stance in {None, NO_POSITION} else PositionStance(str(self.stance))
+        return CorrectedValue(stance=stance, outcome=self.outcome, sentence=self.sentence, genre=self.genre)
+
+
+async def correct(
+    clients: Clients, thread_id: str, asked: CorrectionAsked, actor: Actor, *, etag: str | None = None
+) -> Correction:
+    """Store the correction, and have the thread made anew. `etag`: of the one that it replaces."""
+    session = Session()
+    place = await resolve_thread(clients, thread_id, session)
+    thread = await clients.store.find(Thread, place, place, session)
+    messages = await _messages(clients, place, session)
+    if thread is None or not messages:
+        raise UncorrectableError("There is no thread with this id.")
+    made = _correction(
+        thread, messages, asked, _entry(CorrectionAct.MADE, asked.reason, actor, clients, asked)
+    )
+    selection = {"correction": made.id, "thread": place, "kind": made.kind.value, "reason": asked.reason}
+    async with audited(clients, "correction.make", actor, selection) as counts:
+        known = await corrections_of(clients, [message.message_id for message in messages], session)
+        if len(known) >= MAX_CORRECTIONS and all(each.id != made.id for each in known):
+            raise UncorrectableError(f"A thread has at most {MAX_CORRECTIONS} corrections.")
+        stored = await _stored(clients, made, etag, session)
+        await _made_anew(clients, place, session)
+        counts["corrected"] = 1
+    return stored
+
+
+async def revoke(clients: Clients, id_: str, reason: str, actor: Actor, *, etag: str | None) -> Correction:
+    """Take it back; the record of it stays. `etag`: of the correction as whoever revokes it has seen it."""
+    session = Session()
+    correction = await find_correction(clients, id_, session)
+    async with audited(clients, "correction.revoke", actor, {"correction": id_, "reason": reason}) as counts:
+        if not correction.revoked:
+            _check_etag(correction, etag)
+            entry = _entry(CorrectionAct.REVOKED, reason, actor, clients, None)
+            changed = _with_entry(correction, entry).model_copy(update={"revoked": True})
+            correction = await _replaced(clients, changed, session)
+        rows = clients.store.query(THREADS_OF_MESSAGES, session, ids=[correction.message_key])
+        for thread_id in sorted({row["thread_id"] async for row in rows}):
+            await _made_anew(clients, await resolve_thread(clients, thread_id, session), session)
+        counts["revoked"] = 1
+    return correction
+
+
+async def find_correction(clients: Clients, id_: str, session: Session) -> Correction:
+    found = await clients.store.query_documents(
+        Correction, first_with_id(Correction.container), session, id=id_
+    )
+    if not found:
+        raise UnknownCorrectionError("There is no correction with this id.")
+    return found[0]
+
+
+async def corrections_of_thread(clients: Clients, thread_id: str) -> list[Correction]:
+    """All of them, revoked ones too; the latest last."""
+    messages = await _messages(clients, thread_id, Session())
+    return await corrections_of(clients, [message.message_id for message in messages], Session())
+
+
+async def _messages(clients: Clients, thread_id: str, session: Session) -> list[Message]:
+    return await clients.store.query_documents(
+        Message, MESSAGES_OF_THREAD, session, partition_value=thread_id
+    )
+
+
+def _correction(
+    thread: Thread, messages: Sequence[Message], asked: CorrectionAsked, entry: CorrectionEntry
+) -> Correction:
+    message = _message(thread, messages, asked.message_id)
+    place = _place(asked.quote, message)
+    # A person takes one position, the whole has one outcome and one genre; sentences are hidden one by one.
+    person = message.from_.email.lower() if asked.kind is CorrectionKind.POSITION else ""
+    hidden = place.digest if place and asked.kind is CorrectionKind.HIDDEN else ""
+    id_ = correction_id(asked.kind, message.message_id, person, hidden)
+    return Correction(
+        id=id_,
+        created_at=entry.at,
+        message_key=message.id,
+        message_id=message.message_id,
+        person=person,
+        kind=asked.kind,
+        value=asked.value,
+        place=place,
+        entries=[entry],
+    )
+
+
+def _message(thread: Thread, messages: Sequence[Message], message_id: str | None) -> Message:
+    wanted = message_id or thread.root_message_id
+    for message in messages:
+        if message.message_id == wanted:
+            return message
+    if message_id is None:
+        return messages[0]  # the root never came: the first message stands for the thread
+    raise UncorrectableError("message_id: there is no such message in this thread.")
+
+
+def _place(quote: str, message: Message) -> SentencePlace | None:
+    if not quote.split():
+        return None
+    place = sentence_place(quote, message.body_normalized)
+    if place is None:
+        raise UncorrectableError("quote: these are no words of that message's own text.")
+    return place
+
+
+def _entry(
+    act: CorrectionAct, reason: str, actor: Actor, clients: Clients, asked: CorrectionAsked | None
+) -> CorrectionEntry:
+    value = asked.value if asked else CorrectedValue()
+    at = clients.runtime.now()
+    return CorrectionEntry(act=act, by=actor.name[:200], via=actor.via, at=at, reason=reason, value=value)
+
+
+async def _stored(clients: Clients, made: Correction, etag: str | None, session: Session) -> Correction:
+    """Created, or in the place of the one that was there; the same one again is left as it is."""
+    before = await clients.store.find(Correction, made.id, made.message_key, session)
+    if before is None:
+        if await clients.store.create(made, session):
+            return await clients.store.read(Correction, made.id, made.message_key, session)
+        raise CorrectionConflictError(_MEANWHILE)
+    if not before.revoked and (before.value, before.place) == (made.value, made.place):
+        return before
+    if not before.revoked:
+        _check_etag(before, etag)
+    changes = {"value": made.value, "place": made.place, "revoked": False}
+    return await _replaced(clients, _with_entry(before, made.last).model_copy(update=changes), session)
+
+
+_MEANWHILE = "Somebody corrected the same: read it again, and send its ETag as If-Match to replace it."
+
+
+def _check_etag(before: Correction, etag: str | None) -> None:
+    if etag is None or etag.strip('"') != (before.etag or "").strip('"'):
+        raise CorrectionConflictError(_MEANWHILE)
+
+
+def _with_entry(correction: Correction, entry: CorrectionEntry) -> Correction:
+    return correction.model_copy(update={"entries": [*correction.entries, entry][-MAX_ENTRIES:]})
+
+
+async def _replaced(clients: Clients, changed: Correction, session: Session) -> Correction:
+    stored = await clients.store.replace(changed, session)
+    if isinstance(stored, Conflict):
+        raise CorrectionConflictError(_MEANWHILE)
+    return stored
+
+
+async def _made_anew(clients: Clients, thread_id: str, session: Session) -> None:
+    await thread_corrected(clients.store, thread_id, session)
+    await request_summary(clients, thread_id, session)

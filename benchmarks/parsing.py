@@ -21,7 +21,6 @@ from shared.core.garbage_collection import tune_garbage_collector
 from shared.domain.mail.models import Skipped
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.assignment import assign
-from shared.ingestion.reader.processes import close_readers
 from stages.parsing import PARSING
 from tests.stages.mail_in import mail, mail_in
 from tests.support.cloud import local_cloud, servicebus
@@ -80,7 +79,6 @@ def main() -> None:
         alone.append(times)
         one_by_one.append(asyncio.run(parse_into_cosmos(archives, at_once=False)))
         at_once.append(asyncio.run(parse_into_cosmos(archives, at_once=True)))
-    close_readers()
     wall, cpu = map(min, zip(*alone, strict=True))
     print(f"{count} messages in {len(archives)} archives, the best of {options.turns} turns")
     print("                                      messages/s   of the library   CPU of this process")

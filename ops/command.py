@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from shared.upkeep.audit import Actor
 
 Result = TypeVar("Result")
+CLOSING_SECONDS = 1.0
 ACTOR_VARIABLE = "ROUGH_CONSENSUS_ACTOR"
 
 
@@ -73,7 +74,8 @@ async def _performed(work: Callable[["Clients"], Awaitable[Result]], interrupt: 
             return await work(connected)
     finally:
         with _quiet():
-            await connected.close()
+            async with asyncio.timeout(CLOSING_SECONDS):  # a service that hangs does not say goodbye
+                await connected.close()
 
 
 @contextlib.contextmanager

@@ -7,10 +7,10 @@ import typer
 from ops.command import run_command
 from ops.exit_codes import Code, CommandError
 from ops.options import Json
-from ops.output import ago, alarming, counted, print_json, print_note, shortened, table
+from ops.output import ago, alarming, print_json, print_note, shortened, table
 
 if TYPE_CHECKING:
-    from shared.upkeep.oversight.status import QueueStatus, SystemStatus
+    from shared.upkeep.oversight.system_status import QueueStatus, SystemStatus
 
 LONGEST_NAME = 20
 
@@ -29,7 +29,7 @@ def status(
         print_json(found.shown())
     else:
         _show(found)
-    if check and found.troubled:
+    if check and (found.troubled or found.partial):
         raise CommandError(Code.PROBLEMS)
 
 
@@ -100,24 +100,13 @@ def _show_operations(found: "SystemStatus") -> None:
 
 def _advise(found: "SystemStatus") -> None:
     """Suggest the next command, if something needs attention."""
-    if found.sweep is None:
-        print_note("The sweep has not run yet.")
-    else:
-        age = ago(found.sweep.started_at, found.at)
-        circuits = "".join(f"; {name} are only probed: {why}" for name, why in found.sweep.circuits.items())
-        print_note(f"The last sweep was {age} ago: {found.sweep.status}{circuits}.")
-    stuck, failed = (
-        sum(getattr(documents, name) for documents in found.documents) for name in ("stuck", "failed")
-    )
-    if found.dead:
-        print_note(f"{counted(found.dead, 'dead letter')}: `dlq groups` shows the causes.")
-    if stuck:
-        print_note(f"{counted(stuck, 'document is', 'documents are')} stuck: `documents stuck` lists them.")
-    if failed:
-        print_note(
-            f"{counted(failed, 'document was', 'documents were')} given up: `documents failed` lists them."
-        )
-    if not found.troubled:
+    if found.sweep is not None:
+        print_note(f"The last sweep was {ago(found.sweep.started_at, found.at)} ago: {found.sweep.status}.")
+    for trouble in found.troubles:
+        print_note(trouble.says)
+    for part, why in found.unanswered.items():
+        print_note(f"The {part} could not be asked. {why}")
+    if not found.troubled and not found.partial:
         print_note("All is well: no dead letters, nothing stuck, nothing given up.")
 
 

@@ -17,7 +17,7 @@ from shared.clients.cosmos.lease import THREADING, Lease
 from shared.core.errors import DocumentNotFoundError, PermanentError, add_details
 from shared.documents.archives import Archive, ArchiveStatus
 from shared.domain.mail.models import Skipped
-from shared.ingestion.reader.reader import Reader, prepare_reader
+from shared.ingestion.reader.reader import Reader, prepare_reader, reader_pool
 from shared.pipeline import topology
 from shared.pipeline.event_types import ArchiveIngested, JSONParsed
 from shared.pipeline.events.builders import json_parsed
@@ -71,7 +71,7 @@ async def parse(event: Event[ArchiveIngested], work: Work) -> StageResult:
     parsed = Parsed()
     try:
         with tempfile.TemporaryDirectory() as folder:
-            prepare_reader(archive.file_size_bytes)
+            prepare_reader(await reader_pool(work.clients), archive.file_size_bytes)
             path = await _download(work, archive, Path(folder) / "archive")
             await _parse_all(path, archive, work, parsed)
     except Exception as error:
@@ -104,7 +104,7 @@ async def _removed(archive_id: str, work: Work) -> StageResult:
 
 async def _parse_all(path: Path, archive: Archive, work: Work, parsed: Parsed) -> None:
     registry, lease = Registry(work.clients), Lease(work.clients.store, THREADING, work.clients.runtime)
-    async with Reader(path, archive.file_path) as reader:
+    async with Reader(await reader_pool(work.clients), path, archive.file_path) as reader:
         async for batch in reader.slices(SLICE):
             parsed.skip(batch.skipped)
             if not batch.arrivals:

@@ -81,6 +81,7 @@ def _report(summary: Summary, now: datetime) -> Report:
         consensus_type=known.get("consensus_type"),
         counts=summary.counts,
         outcome=summary.reading.outcome.shown if summary.reading else None,
+        open_call=summary.reading.shown_call if summary.reading else None,
         first_message_date=known.get("first_message_date"),
         last_message_date=known.get("last_message_date"),
         outdated=summary.outdated,

@@ -27,15 +27,17 @@ from shared.pipeline.lifecycle.summaries import (
     supersedes,
     thread_flags_settled,
 )
-from shared.pipeline.lifecycle.threads import thread_summarized
+from shared.pipeline.lifecycle.threads import thread_reopened, thread_summarized
 from shared.pipeline.readiness import uncorrected_version
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.summarization.corrections import load_corrections
 from shared.summarization.factory import EXTRACTIVE, check_backend, summarizer_for
 from shared.summarization.summary_document import summary_fields, thread_summary
 from shared.summarization.thread_context import ContextOptions, load_context
+from shared.summarization.vote_results import VotePair, find_vote_pair, result_mail
 from shared.threads.locating import ThreadMovedError
 from shared.threads.merging import resolve_thread
+from shared.upkeep.requeue.summary_requests import request_summary
 from stages.registration import register_stage
 
 blueprint = func.Blueprint()
@@ -49,13 +51,24 @@ async def summarize(event: Event[SummarizationRequested], work: Work) -> StageRe
     check_backend(data, work.clients.settings)
     versions = data.content_hashes or [""] * len(data.thread_ids)
     pairs = zip(data.thread_ids, versions, strict=True)
-    announced = [await _summarize_thread(thread, version, data, work) for thread, version in pairs]
-    return StageResult(announced, counts={"threads": len(announced)})
+    announced, unread = list[SummaryComplete](), list[VotePair]()
+    for thread, version in pairs:
+        complete, pair = await _summarize_thread(thread, version, data, work)
+        announced.append(complete)
+        unread += [pair] if pair is not None and pair.is_unread else []
+
+    async def renew_votes() -> None:
+        """A crash before it leads to the same event again, which finds the vote still unread."""
+        for pair in unread:
+            await thread_reopened(work.clients.store, pair.vote, f"result-{pair.result}", work.session)
+            await request_summary(work.clients, pair.vote, work.session)
+
+    return StageResult(announced, after_announcing=renew_votes, counts={"threads": len(announced)})
 
 
 async def _summarize_thread(
     thread_id: str, version: str, data: SummarizationRequested, work: Work
-) -> SummaryComplete:
+) -> tuple[SummaryComplete, VotePair | None]:
     started, session = work.runtime.monotonic(), work.session
     place = await resolve_thread(work.clients, thread_id, session)
     thread = await work.clients.store.read(Thread, place, place, session)
@@ -68,7 +81,8 @@ async def _summarize_thread(
         summary = await summary_revived(work.clients.store, summary, work.now(), session)
     await _offer(thread, summary, work)
     await thread_flags_settled(work.clients.store, place, session)
-    return _announcement(summary, data, (work.runtime.monotonic() - started) * 1000)
+    pair = await find_vote_pair(work.clients, thread, session)
+    return _announcement(summary, data, (work.runtime.monotonic() - started) * 1000), pair
 
 
 def _is_asked_for(thread: Thread, version: str) -> bool:
@@ -111,11 +125,14 @@ async def _make(id_: str, thread: Thread, version: str, data: SummarizationReque
     clients, read_at = work.clients, work.now()
     summarizer = await summarizer_for(clients, data, thread)
     chooses_context = data.llm_backend != EXTRACTIVE
+    pair = await find_vote_pair(clients, thread, work.session)
+    result = await result_mail(clients, thread, pair, work.session)
     how = ContextOptions(
         data.context_window_tokens,
         data.top_k,
         embed=await sentence_embedder(clients) if chooses_context else None,
         with_vectors=chooses_context,
+        result=result,
     )
     context = await load_context(clients, thread, work.session, how)
     corrections = await load_corrections(clients, thread, context, work.session)
@@ -125,6 +142,8 @@ async def _make(id_: str, thread: Thread, version: str, data: SummarizationReque
     made = replace(made, notes=tuple(dict.fromkeys((*made.notes, *context.gaps))))
     fields = summary_fields(made, thread, context.messages)
     fields["reading"] = corrections.marked(fields["reading"])
+    if pair is not None and result is not None:
+        fields["metadata"]["result_thread"] = pair.result
     return Summary(
         id=id_,
         summary_id=id_,

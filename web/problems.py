@@ -10,6 +10,7 @@ import azure.functions as func
 from pydantic import ValidationError
 
 from shared.clients.classify import classify
+from shared.clients.deadlines import somebody_waits
 from shared.core.errors import ErrorKind
 from shared.pipeline.retry.loops import AbandonedError
 from shared.retrieval.errors import InvalidCursorError, NotFoundError
@@ -123,7 +124,8 @@ def _unforeseen(error: Exception) -> Problem:
     failure = error.failure if isinstance(error, AbandonedError) else classify(error)
     if failure.kind is ErrorKind.PERMANENT:
         return Problem(500, "The request failed on our side; see the log.")
-    problem = Problem(503, "A service that we need does not answer; try again later.")
+    service = str(failure.details.get("service", "a service that we need"))
+    problem = Problem(503, f"{service[0].upper()}{service[1:]} does not answer; try again later.")
     problem.headers["Retry-After"] = RETRY_SECONDS
     return problem
 
@@ -133,9 +135,10 @@ def json_errors(handler: Handler) -> Handler:
 
     @functools.wraps(handler)
     async def answered(req: func.HttpRequest) -> func.HttpResponse:
-        try:
-            return await handler(req)
-        except Exception as error:  # noqa: BLE001 - as_problem logs what it does not know
-            return as_problem(error).response()
+        with somebody_waits():
+            try:
+                return await handler(req)
+            except Exception as error:  # noqa: BLE001 - as_problem logs what it does not know
+                return as_problem(error).response()
 
     return answered

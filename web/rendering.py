@@ -14,6 +14,7 @@ from typing import Any
 import azure.functions as func
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from shared.clients.deadlines import somebody_waits
 from shared.domain.mail.mentions import draft_base
 from web.caching import answer_of
 from web.formatting import (
@@ -139,10 +140,11 @@ def html_errors(handler: Handler) -> Handler:
 
     @functools.wraps(handler)
     async def shown(req: func.HttpRequest) -> func.HttpResponse:
-        try:
-            return await handler(req)
-        except Exception as error:  # noqa: BLE001 - as_problem logs what it does not know
-            return problem_page(req, as_problem(error))
+        with somebody_waits():
+            try:
+                return await handler(req)
+            except Exception as error:  # noqa: BLE001 - as_problem logs what it does not know
+                return problem_page(req, as_problem(error))
 
     return shown
 

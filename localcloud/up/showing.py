@@ -19,6 +19,9 @@ _UNPRINTABLE = re.compile(
 )
 
 
+_SHOWN_OUTCOMES = 12
+
+
 async def show_archives(base: str, archives: Path, console: Console) -> int:
     """Take the archives in and follow them to their reports; 0 where nothing is missing."""
     try:
@@ -48,12 +51,29 @@ async def _print_a_report(app: App, taken: Sequence[Taken], console: Console) ->
     found = [report for page in pages for report in page["items"]]
     if not found:
         return
+    _print_outcomes(found, console)
     report = await app.get(f"/api/reports/{max(found, key=_report_interest)['report_id']}")
     console.print()
     console.rule(_text(f"The report on: {report['title']}"), align="left", style="dim")
     console.print(Padding(Markdown(_printable(report["summary"]["content_markdown"])), (0, 2)))
     console.rule(style="dim")
     console.print(_text(f"Read it with its mails: {app.base}/threads/{report['thread_id']}"))
+
+
+def _print_outcomes(reports: Sequence[dict[str, Any]], console: Console) -> None:
+    """What came of the threads, one line each; what is only guessed is counted and not said."""
+    said = [report["outcome"] for report in reports if (report["outcome"] or {}).get("tier") == "said"]
+    if said:
+        console.print(_text("\nWhat came of the threads:"))
+    for outcome in said[:_SHOWN_OUTCOMES]:
+        console.print(
+            _text(f"  {outcome['kind']:<13} {outcome['sentence']}"), overflow="ellipsis", no_wrap=True
+        )
+    more = len(said) - _SHOWN_OUTCOMES
+    rest = len(reports) - len(said)
+    counted = ([f"{more} more"] if more > 0 else []) + ([f"{rest} without a decision seen"] if rest else [])
+    if counted:
+        console.print(_text(f"  and {', '.join(counted)}", style="dim"))
 
 
 def _text(text: str, style: str = "") -> Text:

@@ -1,6 +1,6 @@
 """Blob storage, thin over the SDK: raw archives in, streams out."""
 
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING
 
@@ -18,31 +18,49 @@ ARCHIVES_CONTAINER = "archives"
 DEAD_LETTERS_CONTAINER = "dead-letters"  # what operators purged, and how far their operations have come
 
 
+Progress = Callable[[int, int | None], Awaitable[None]]
+
+
+def _progress(renew: Callable[[], None]) -> Progress:
+    """A large blob may take as long as it needs, while it moves."""
+
+    async def moved(_so_far: int, _total: int | None) -> None:
+        renew()
+
+    return moved
+
+
 class Blobs:
     def __init__(self, client: "BlobServiceClient", calls: Calls | None = None) -> None:
         self._client = client
         self._calls = calls or Calls("blobs")
 
     async def ensure_container(self, name: str) -> None:
-        async with self._calls.measured("ensure_container"):
+        async with self._calls.measured("ensure_container", writes=True):
             try:
                 await self._client.create_container(name)
             except ResourceExistsError:
                 return
 
+    async def has_container(self, name: str) -> bool:
+        async with self._calls.measured("has_container"):
+            return await self._client.get_container_client(name).exists()
+
     async def upload(
         self, container: str, path: str, content: bytes | IO[bytes] | AsyncIterable[bytes]
     ) -> None:
         """Store it, in place of what was there; a stream is never held in memory whole."""
-        async with self._calls.measured("upload"):
-            await self._client.get_blob_client(container, path).upload_blob(content, overwrite=True)
+        async with self._calls.measured("upload", writes=True) as renew:
+            await self._client.get_blob_client(container, path).upload_blob(
+                content, overwrite=True, progress_hook=_progress(renew)
+            )
 
     async def append(self, container: str, path: str, content: bytes) -> None:
         """Add to the end of an append blob, which is made where there is none: all of it or nothing.
 
         After a lost answer the same bytes may stand there twice: who reads them has to expect that.
         """
-        async with self._calls.measured("append"):
+        async with self._calls.measured("append", writes=True):
             blob = self._client.get_blob_client(container, path)
             try:
                 await blob.append_block(content)
@@ -54,23 +72,31 @@ class Blobs:
 
     async def read(self, container: str, path: str) -> AsyncIterator[bytes]:
         """The content, piece by piece."""
-        async for piece in (await self._open(container, path)).chunks():
+        async with self._calls.measured("open"):
+            pieces = aiter((await self._download(container, path)).chunks())
+        while True:
+            async with self._calls.measured("read"):
+                piece = await anext(pieces, None)
+            if piece is None:
+                return
             yield piece
 
     async def save(self, container: str, path: str, file: IO[bytes]) -> None:
         """Write the content to the file. Pieces would be cut from what was read, and copied once more."""
-        await (await self._open(container, path)).readinto(file)
+        async with self._calls.measured("save") as renew:
+            await (await self._download(container, path, _progress(renew))).readinto(file)
 
-    async def _open(self, container: str, path: str) -> "StorageStreamDownloader[bytes]":
-        async with self._calls.measured("open"):
-            try:
-                return await self._client.get_blob_client(container, path).download_blob()
-            except ResourceNotFoundError:
-                raise DocumentNotFoundError(f"there is no blob {container}/{path}") from None
+    async def _download(
+        self, container: str, path: str, progress: Progress | None = None
+    ) -> "StorageStreamDownloader[bytes]":
+        try:
+            return await self._client.get_blob_client(container, path).download_blob(progress_hook=progress)
+        except ResourceNotFoundError:
+            raise DocumentNotFoundError(f"there is no blob {container}/{path}") from None
 
     async def delete(self, container: str, path: str) -> bool:
         """Whether it was there."""
-        async with self._calls.measured("delete"):
+        async with self._calls.measured("delete", writes=True):
             try:
                 await self._client.get_blob_client(container, path).delete_blob()
             except ResourceNotFoundError:

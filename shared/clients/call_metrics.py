@@ -1,29 +1,92 @@
-"""Every call to a dependency is measured: how often, how long, how it ended."""
+"""Every call to a dependency has a deadline, and is measured: how often, how long, how it ended."""
 
+import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from shared.clients.deadlines import Deadline, Deadlines, current_request
 from shared.clients.telemetry.metrics import Metrics, pipeline_metrics
+from shared.core.errors import ServiceSilentError, add_details
+
+log = logging.getLogger(__name__)
+SERVICE_NAMES = {
+    "cosmos": "Cosmos DB",
+    "servicebus": "Service Bus",
+    "search": "AI Search",
+    "blobs": "Blob storage",
+    "embedding": "the embedding service",
+    "encoder": "the encoder",
+    "chat": "the chat model",
+}
 
 
 class Calls:
-    """The measurements of one dependency."""
+    """The calls to one dependency."""
 
-    def __init__(self, dependency: str, metrics: Metrics | None = None) -> None:
+    def __init__(
+        self, dependency: str, metrics: Metrics | None = None, *, deadlines: Deadlines | None = None
+    ) -> None:
         self._dependency = dependency
         self._metrics = metrics or pipeline_metrics()
+        self._deadlines = deadlines or Deadlines()
+
+    @property
+    def service(self) -> str:
+        return SERVICE_NAMES.get(self._dependency, self._dependency)
 
     @asynccontextmanager
-    async def measured(self, operation: str) -> AsyncIterator[None]:
-        attributes = {"dependency": self._dependency, "operation": operation}
+    async def measured(
+        self, operation: str, *, writes: bool = False, stage_seconds: float | None = None
+    ) -> AsyncIterator[Callable[[], None]]:
+        """The call inside, with the deadline of its kind; `stage_seconds` is a stage's where it is another.
+
+        It is given what renews the deadline, for a transfer that makes progress. An error that goes through
+        says of which service it is.
+        """
+        allowed = self._deadlines.seconds(writes=writes, stage=stage_seconds)
+        self._refuse_silent(operation)
         started, outcome = time.perf_counter(), "error"
+        deadline = Deadline(allowed)
         try:
-            yield
+            async with deadline:
+                yield deadline.renew
             outcome = "ok"
+        except TimeoutError as error:
+            if not deadline.expired:
+                raise
+            outcome = "deadline"
+            raise self._silent(operation, allowed) from error
+        except Exception as error:
+            add_details(error, service=self.service)
+            raise
         finally:
-            self._metrics.dependency_duration.record(time.perf_counter() - started, attributes)
-            self._metrics.dependency_calls.add(1, {**attributes, "outcome": outcome})
+            self._report(operation, outcome, time.perf_counter() - started, allowed)
+
+    def _refuse_silent(self, operation: str) -> None:
+        """Of one request, a service is waited for once."""
+        request = current_request()
+        if request is not None and self._dependency in request.silent:
+            raise ServiceSilentError(f"{self.service} does not answer ({operation})", self.service)
+
+    def _silent(self, operation: str, allowed: float) -> ServiceSilentError:
+        request = current_request()
+        if request is not None:
+            request.silent.add(self._dependency)
+        return ServiceSilentError(
+            f"{self.service} did not answer within {allowed:g} s ({operation})", self.service
+        )
+
+    def _report(self, operation: str, outcome: str, seconds: float, allowed: float) -> None:
+        attributes = {"dependency": self._dependency, "operation": operation}
+        self._metrics.dependency_duration.record(seconds, attributes)
+        self._metrics.dependency_calls.add(1, {**attributes, "outcome": outcome})
+        if seconds > allowed * self._deadlines.slow_share:
+            self._metrics.dependency_slow.add(1, attributes)
+            log.warning(
+                "a slow call: %s took %.1f s for %s (%s); its deadline is %g s",
+                self.service, seconds, operation, outcome, allowed,
+            )  # fmt: skip
 
     def throttled(self) -> None:
         self._metrics.dependency_throttled.add(1, {"dependency": self._dependency})

@@ -5,6 +5,7 @@ import urllib.request
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,6 +14,7 @@ from azure.core.credentials import AzureKeyCredential
 from shared.clients.blobs import Blobs
 from shared.clients.call_metrics import Calls
 from shared.clients.cosmos.store import Store
+from shared.clients.deadlines import Deadlines
 from shared.clients.search.index import Index
 from shared.clients.servicebus.bus import Bus
 from shared.clients.telemetry.setup import telemetry_ready
@@ -49,6 +51,30 @@ QUICK_BACKOFF_SECONDS = 0.2
 BLOCK_BYTES = 1024 * 1024  # larger bodies would block the event loop while they are written
 
 
+class _FirstUse:
+    """Has the Cosmos DB client ask its service what it needs to know, on first use.
+
+    A start does not wait for it: while Cosmos DB is down, pages can still say so, and messages that need no
+    document are handled.
+    """
+
+    def __init__(self, client: "cosmos_aio.CosmosClient") -> None:
+        self._client = client
+        self._entering: asyncio.Task[Any] | None = None
+
+    async def __call__(self) -> None:
+        entering = self._entering
+        if entering is None or (entering.done() and (entering.cancelled() or entering.exception())):
+            entering = self._entering = asyncio.create_task(self._client.__aenter__())
+        if not entering.done() or entering.exception():
+            await asyncio.shield(entering)  # one caller's deadline does not end it for the others
+
+    async def close(self) -> None:
+        if self._entering is not None:
+            self._entering.cancel()
+            await asyncio.wait({self._entering})
+
+
 class LayoutError(Exception):
     """The database was laid out by another version."""
 
@@ -81,19 +107,28 @@ class Clients:
         # One credential for all: it keeps the tokens, and starts nothing where keys are used.
         identity = identity_aio.DefaultAzureCredential(managed_identity_client_id=settings.AZURE_CLIENT_ID)
         exit_stack.push_async_callback(identity.close)
+        deadlines = Deadlines.from_settings(settings)
         cosmos = _cosmos(settings, identity)
         exit_stack.push_async_callback(cosmos.close)
-        await cosmos.__aenter__()  # it asks the service, which may fail: then it is closed as well
-        bus = Bus(_service_bus(settings, identity), settings.SERVICEBUS_TOPIC)
-        index = _index(settings, identity, runtime)
-        blobs = Blobs(_blob_service(settings, identity))
+        calls = partial(Calls, deadlines=deadlines)
+        bus = Bus(_service_bus(settings, identity), settings.SERVICEBUS_TOPIC, calls("servicebus"))
+        index = _index(settings, identity, runtime, calls("search"))
+        blobs = Blobs(_blob_service(settings, identity), calls("blobs"))
         for client in (bus, index, blobs):
             exit_stack.push_async_callback(client.close)
-        store = Store(cosmos.get_database_client(settings.COSMOS_DATABASE))
+        connected = _FirstUse(cosmos)
+        exit_stack.push_async_callback(connected.close)
+        database = cosmos.get_database_client(settings.COSMOS_DATABASE)
+        store = Store(database, calls("cosmos"), connected=connected)
         return cls(settings, store, bus, index, blobs, cosmos, exit_stack, runtime)
+
+    def calls(self, dependency: str) -> Calls:
+        """For a service that is asked past the clients above."""
+        return Calls(dependency, deadlines=Deadlines.from_settings(self.settings))
 
     async def ensure_containers(self) -> None:
         """Create the database and its containers where they are missing; in Azure the deployment does."""
+        await self._cosmos.__aenter__()
         database = await self._cosmos.create_database_if_not_exists(self.settings.COSMOS_DATABASE)
         existing = {container["id"]: container async for container in database.list_containers()}
         for spec in CONTAINERS.values():
@@ -149,16 +184,18 @@ def _cosmos(settings: Settings, identity: "Identity") -> "cosmos_aio.CosmosClien
 
 
 def _service_bus(settings: Settings, identity: "Identity") -> "servicebus_aio.ServiceBusClient":
+    # The SDK's own bound on a try is for what is done with its senders and receivers past our Calls.
+    options = {**_retries(), "try_timeout": settings.STAGE_CALL_SECONDS}
     if settings.SERVICEBUS_CONNECTION is not None:
         return servicebus_aio.ServiceBusClient.from_connection_string(
-            settings.SERVICEBUS_CONNECTION.get_secret_value(), **_retries()
+            settings.SERVICEBUS_CONNECTION.get_secret_value(), **options
         )
     return servicebus_aio.ServiceBusClient(
-        settings.SERVICEBUS_CONNECTION__fullyQualifiedNamespace or "", identity, **_retries()
+        settings.SERVICEBUS_CONNECTION__fullyQualifiedNamespace or "", identity, **options
     )
 
 
-def _index(settings: Settings, identity: "Identity", runtime: Runtime) -> Index:
+def _index(settings: Settings, identity: "Identity", runtime: Runtime, calls: Calls) -> Index:
     key = settings.SEARCH_KEY
     credential = identity if key is None else AzureKeyCredential(key.get_secret_value())
     options = _retries()
@@ -171,6 +208,7 @@ def _index(settings: Settings, identity: "Identity", runtime: Runtime) -> Index:
         settings.SEARCH_INDEX,
         settings.EMBEDDING_MODEL,
         runtime=runtime,
+        calls=calls,
     )
 
 

@@ -4,6 +4,7 @@
     ├── DocumentNotFoundError      a race: the event came before its document can be read
     ├── TransientError             may pass by itself
     │   ├── PartialWriteError      some items of a batch were not accepted, and may be later
+    │   ├── ServiceSilentError     a service did not answer before the deadline of the call
     │   └── EncoderError           the encoder of texts failed
     │       ├── EncoderCrashError      its process died
     │       ├── EncoderMemoryError     it ran out of memory
@@ -48,6 +49,16 @@ class PartialWriteError(TransientError):
     def __init__(self, message: str, failed: Mapping[str, str]) -> None:
         super().__init__(message)
         self.failed = dict(failed)
+
+
+class ServiceSilentError(TransientError):
+    """A service did not answer before the deadline."""
+
+    timed_out = True
+
+    def __init__(self, message: str, service: str) -> None:
+        super().__init__(message)
+        add_details(self, service=service)
 
 
 class EncoderError(TransientError):

@@ -20,6 +20,7 @@ from shared.domain.consensus.reading import (
 )
 
 _READING = TypeAdapter(ThreadReading)
+_SHOWN_PEOPLE, _SHOWN_OBJECTIONS = 50, 10
 
 
 class _Stored(Subdocument):
@@ -142,6 +143,15 @@ class StoredOpenCall(_Stored):
     outstanding: list[StoredQuote] = []
 
 
+class ShownOpenCall(Subdocument):
+    """What lists and feeds show of a call or vote without a result."""
+
+    question: str = ""
+    ends: date | None = None
+    spoken: list[str] = []  # addresses, the first fifty
+    outstanding: list[str] = []  # sentences of objections, the first ten
+
+
 class StoredHeadline(_Stored):
     asked: str
     came_out: str
@@ -169,6 +179,18 @@ class StoredReading(_Stored):
     @classmethod
     def of(cls, reading: ThreadReading) -> Self:
         return cls.model_validate(reading)
+
+    @property
+    def shown_call(self) -> ShownOpenCall | None:
+        call = self.open_call
+        if call is None:
+            return None
+        return ShownOpenCall(
+            question=call.question.quote if call.question else "",
+            ends=call.ends,
+            spoken=call.spoken[:_SHOWN_PEOPLE],
+            outstanding=[one.quote for one in call.outstanding[:_SHOWN_OBJECTIONS]],
+        )
 
     def reading(self) -> ThreadReading:
         return _READING.validate_python(self.model_dump())

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from shared.documents.base import Document, Subdocument, UtcTime
 from shared.documents.messages import Address
-from shared.documents.readings import ShownOutcome
+from shared.documents.readings import ShownOpenCall, ShownOutcome
 from shared.domain.consensus.reading import ConsensusType
 from shared.domain.summaries.models import SummaryType
 
@@ -52,6 +52,7 @@ class Report(Document):
     consensus_type: ConsensusType | None = None
     counts: dict[str, int] = {}  # those who are said to have taken a position, by stance
     outcome: ShownOutcome | None = None  # None in a report on several threads
+    open_call: ShownOpenCall | None = None
     first_message_date: UtcTime | None = None
     last_message_date: UtcTime | None = None
     outdated: bool = False

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from shared.documents.base import Document, ProcessingStatus, SharedPartitionDocument, UtcTime
 from shared.documents.messages import Address
-from shared.documents.readings import ShownOutcome
+from shared.documents.readings import ShownOpenCall, ShownOutcome
 from shared.domain.consensus.reading import ConsensusType
 
 
@@ -30,6 +30,7 @@ class Thread(SharedPartitionDocument):
     has_consensus: bool = False
     consensus_type: ConsensusType | None = None
     outcome: ShownOutcome | None = None  # of the summary
+    open_call: ShownOpenCall | None = None  # likewise
     summary_id: str | None = None
     content_hash: str | None = None  # the version that a summary was last asked for
     requesting: dict[str, Any] | None = None  # the version that an event is about to ask for (orchestration)
@@ -40,6 +41,9 @@ class Thread(SharedPartitionDocument):
     threading: dict[
         str, Any
     ] = {}  # what is kept to thread further messages (shared/domain/threading/assignment.py)
+    vote_subject: str | None = None  # of a thread that calls a vote, or brings a result: what it is about
+    vote_thread: str | None = None  # it brings the result of this vote
+    result_thread: str | None = None  # it is a vote, and its summary was made with the result in this thread
     absorbing: list[str] = []  # threads that became this one, whose documents still have to follow
     merged_into: str | None = None  # set on a thread that is another one now
     status: ProcessingStatus = ProcessingStatus.PENDING

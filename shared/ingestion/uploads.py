@@ -6,8 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from shared.clients.classify import classify
 from shared.clients.connections import Clients
+from shared.clients.deadlines import current_request
 from shared.clients.telemetry.tracing import span
+from shared.core.errors import ServiceSilentError
 from shared.documents.sources import SourceType
 from shared.ingestion.failures import IngestionAttempt, record_ingestion_failure
 from shared.ingestion.spool import Spool
@@ -18,6 +21,7 @@ from shared.pipeline.retry.policies import Backoff
 
 PIECE = 1024 * 1024
 URL = "upload:"
+NO_TIME = "no_time_to_retry"
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ async def take_upload(
         )
         try:
             return await with_backoff(
-                lambda: store_archive(incoming, clients, progress=progress),
+                lambda: _stored_in_time(incoming, clients, progress),
                 Backoff.from_settings(clients.settings),
                 what=f"storing the upload {upload.filename}",
                 sleep=clients.runtime.sleep,
@@ -61,9 +65,21 @@ async def take_upload(
         except AbandonedError as error:
             if isinstance(error.__cause__, ArchiveError):
                 raise error.__cause__ from None
+            if error.reason == NO_TIME:  # who sent it is told, and has the file
+                raise
             given = IngestionAttempt(upload.source, SourceType.UPLOAD, incoming.source_url, started)
             await record_ingestion_failure(error, given, clients, now=clients.runtime.now())
             raise
+
+
+async def _stored_in_time(incoming: Incoming, clients: Clients, progress: Callable[[str], None]) -> Stored:
+    """Somebody who waits is told at once of a service that does not answer, instead of after all retries."""
+    try:
+        return await store_archive(incoming, clients, progress=progress)
+    except ServiceSilentError as error:
+        if current_request() is None:
+            raise
+        raise AbandonedError(NO_TIME, 1, classify(error)) from error
 
 
 def _write(content: bytes | memoryview, spool: Spool) -> None:

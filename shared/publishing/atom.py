@@ -58,8 +58,23 @@ def entry_of(report: Report, summary: Summary | None, path: str) -> FeedEntry:
         path,
         summary.content_html if summary else "",
         tuple(dict.fromkeys(category for category in categories if category)),
-        outcome.sentence if outcome else "",
+        " ".join(
+            part for part in (outcome.sentence if outcome else "", _call(report), _corrected(report)) if part
+        ),
     )
+
+
+def _call(report: Report) -> str:
+    call = report.open_call
+    if call is None:
+        return ""
+    ends = f" until {call.ends.isoformat()}" if call.ends else ""
+    return f"Asked of the group{ends}: {call.question}" if call.question else f"Asked of the group{ends}."
+
+
+def _corrected(report: Report) -> str:
+    by = report.outcome.corrected if report.outcome else None
+    return f"Corrected by {by.by} on {by.at:%Y-%m-%d}." if by else ""
 
 
 def atom_feed(feed: Feed, entries: Sequence[FeedEntry], base_url: str, now: datetime) -> bytes:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from shared.documents.base import ProcessingStatus, UtcTime
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Address, Attachment, Message
-from shared.documents.readings import ShownOutcome, StoredReading
+from shared.documents.readings import ShownOpenCall, ShownOutcome, StoredReading
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary, SummaryClaim, SummaryStance
 from shared.documents.threads import Thread
@@ -36,6 +36,9 @@ class ThreadItem(ReadModel):
     has_consensus: bool
     consensus_type: ConsensusType | None
     outcome: ShownOutcome | None
+    open_call: ShownOpenCall | None
+    vote_thread: str | None
+    result_thread: str | None
     status: ProcessingStatus
     summary_id: str | None
     report_id: str | None
@@ -180,6 +183,7 @@ class ReportItem(ReadModel):
     consensus_type: ConsensusType | None
     counts: dict[str, int]
     outcome: ShownOutcome | None
+    open_call: ShownOpenCall | None
     first_message_date: UtcTime | None
     last_message_date: UtcTime | None
     outdated: bool

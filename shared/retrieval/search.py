@@ -105,8 +105,9 @@ async def find(clients: Clients, wanted: SearchAsked) -> SearchResult:
 
 
 async def _vector(clients: Clients, text: str) -> list[float]:
-    model = await embedder(clients)
-    vectors = await model.encode([text])
+    model = await embedder(clients)  # a first search waits for its start, which has a time limit of its own
+    async with clients.calls("encoder").measured("encode", writes=True):
+        vectors = await model.encode([text])
     return [float(number) for number in vectors[0]]
 
 

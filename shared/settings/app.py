@@ -37,6 +37,13 @@ class SettingsError(ValueError):
 class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
+    # How long a call to a service may take: a page's or the API's that reads, one that writes, and a stage's.
+    # A call that took more than this share of it is logged and counted.
+    REQUEST_READ_SECONDS: Annotated[float, Field(gt=0, le=60)] = 2
+    REQUEST_WRITE_SECONDS: Annotated[float, Field(gt=0, le=60)] = 4
+    STAGE_CALL_SECONDS: Annotated[float, Field(gt=0, le=600)] = 30
+    SLOW_CALL_SHARE: Annotated[float, Field(gt=0, le=1)] = 0.5
+
     # Service Bus
     SERVICEBUS_CONNECTION: SecretStr | None = None
     SERVICEBUS_CONNECTION__fullyQualifiedNamespace: str | None = None
@@ -154,6 +161,10 @@ class Settings(BaseModel):
     RETRY_JOB_MAX_ATTEMPTS_THREADS: Positive = 5
     RETRY_JOB_LIMIT: Positive = 5000  # documents of a collection in one run
     RETRY_JOB_PROBES: Positive = 5  # documents of a collection while what its stage needs is down
+
+    # What is too old: a message in a queue, and a document on its way to a report
+    QUEUE_AGE_MINUTES: Annotated[float, Field(gt=0)] = 30
+    SLO_REPORT_MINUTES: Annotated[float, Field(gt=0)] = 60
 
     # The consistency checks (R-1001 and after)
     INTEGRITY_GRACE_MINUTES: Annotated[float, Field(ge=0)] = 60  # what changed since then may be under way

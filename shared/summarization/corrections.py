@@ -60,7 +60,14 @@ class ThreadCorrections:
         hidden = [one.citation for one in self.laid if one.kind is CorrectionKind.HIDDEN and one.citation]
         shown = [claim for claim in made.claims if not _rests_on(claim, hidden)]
         claims = tuple(move_to_allowed_section(claim, reading) for claim in shown)
-        return replace(made, reading=reading, claims=claims)
+        return replace(made, reading=reading, claims=claims, notes=(*made.notes, *self._notes()))
+
+    def _notes(self) -> list[str]:
+        """So that whoever reads only the text sees it."""
+        said = (
+            f"Corrected by {one.last.by} on {one.last.at:%Y-%m-%d}: {one.kind}." for one in self.documents
+        )
+        return list(dict.fromkeys(said))
 
     def marked(self, reading: StoredReading) -> StoredReading:
         """The stored reading, with who corrected what."""

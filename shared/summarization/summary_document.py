@@ -86,6 +86,7 @@ def stored_stances(reading: ThreadReading, messages: Sequence[ContextMessage]) -
         for position in reading.positions
         if position.tier is Tier.SAID and position.stance in _STANCES
         for citation in [position.citation]
+        if citation.message_id in by_id  # a vote's result may be in a thread of its own
     ]
 
 

@@ -36,6 +36,8 @@ class ContextOptions:
     embed: Embed | None = None
     with_vectors: bool = False
     """The chunks' vectors, too, where the thread does not fit the window."""
+    result: ThreadMail | None = None
+    """Of a vote: the mail that brings its result, where that has a thread of its own."""
 
 
 async def load_context(
@@ -75,9 +77,7 @@ async def load_context(
             for chunk in chunks
         ],
         # In a thread of its own: a long discussion takes its time to read.
-        reading=await asyncio.to_thread(
-            lambda: read_thread([thread_mail(message) for message in from_root(thread, messages)], profile)
-        ),
+        reading=await asyncio.to_thread(lambda: read_thread(_mails(thread, messages, how.result), profile)),
         context_window_tokens=how.window,
         top_k=how.top_k,
         embed=how.embed,
@@ -99,6 +99,11 @@ def _gaps(messages: Sequence[Message], chunks: Sequence[Chunk]) -> tuple[str, ..
 def from_root(thread: Thread, messages: Sequence[Message]) -> list[Message]:
     """By date, but for the root: a clock that goes wrong does not make an answer the first mail."""
     return sorted(messages, key=lambda message: message.message_id != thread.root_message_id)
+
+
+def _mails(thread: Thread, messages: Sequence[Message], result: ThreadMail | None) -> list[ThreadMail]:
+    mails = [thread_mail(message) for message in from_root(thread, messages)]
+    return [*mails, result] if result else mails
 
 
 def thread_mail(message: Message) -> ThreadMail:

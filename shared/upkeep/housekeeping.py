@@ -22,6 +22,7 @@ from shared.pipeline.topology import QUEUES
 from shared.publishing.webhooks.wake_up import wake_for_next_delivery
 from shared.summarization.digests.refreshing import refresh_due
 from shared.upkeep.integrity.run import KIND, TIMER, IntegrityError, VerifyOptions, verify
+from shared.upkeep.oversight.consumers import enabled_queues, say_consumers
 from shared.upkeep.removal.requests import resume_removals
 
 log = logging.getLogger(__name__)
@@ -72,11 +73,17 @@ async def _resume_removals(clients: Clients, now: datetime) -> None:
         log.warning("%d deletions broke off and go on: %s", len(asked), ", ".join(asked))
 
 
+async def _say_consumers(clients: Clients, _now: datetime) -> None:
+    """Which queues this app takes messages from: Service Bus tells nobody."""
+    await say_consumers(clients, enabled_queues())
+
+
 async def _measure_queues(clients: Clients, _now: datetime) -> None:
     """Only where the broker keeps no metrics of its own: in Azure the namespace's say how long queues are."""
     if clients.settings.SERVICEBUS_ADMIN_ENDPOINT is None:
         return
-    counts, metrics = await queue_counts(clients.settings, QUEUES), pipeline_metrics()
+    counts = await queue_counts(clients.settings, QUEUES, clients.calls("servicebus"))
+    metrics = pipeline_metrics()
     for queue, found in (counts or {}).items():
         metrics.queue_depth.set(found.active, {"service": queue})
         metrics.dead_letters.set(found.dead_lettered, {"service": queue})
@@ -100,6 +107,7 @@ CHORES: dict[str, Chore] = {
     "deliveries overdue": _wake_overdue_deliveries,
     "digests due": _refresh_digests,
     "removals silent": _resume_removals,
+    "consumers": _say_consumers,
     "queue depths": _measure_queues,
     "integrity": _check_integrity,
 }

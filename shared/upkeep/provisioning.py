@@ -10,6 +10,10 @@ import sys
 from shared.clients.blobs import ARCHIVES_CONTAINER, DEAD_LETTERS_CONTAINER
 from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients, LayoutError
+from shared.core.errors import PipelineError
+from shared.embedding.factory import open_embedder
+from shared.embedding.model_facts import known_dimension
+from shared.embedding.openvino.model_folder import ModelFolderError
 from shared.settings.app import Settings, SettingsError, load_settings
 
 DEFAULT_DIMENSION = 384  # of all-MiniLM-L6-v2
@@ -19,11 +23,26 @@ async def provision(settings: Settings) -> None:
     clients = await Clients.connect(settings)
     try:
         await clients.ensure_containers()
-        await clients.index.ensure(settings.EMBEDDING_DIMENSION or DEFAULT_DIMENSION)
+        await clients.index.ensure(await dimension(settings))
         for container in (ARCHIVES_CONTAINER, DEAD_LETTERS_CONTAINER):
             await clients.blobs.ensure_container(container)
     finally:
         await clients.close()
+
+
+async def dimension(settings: Settings) -> int:
+    """Of the model's vectors: as it is known, or as the model itself says, which is started for that."""
+    try:
+        known = known_dimension(settings)
+    except ModelFolderError:  # provisioned before the model is built: then it is the one that we build
+        return settings.EMBEDDING_DIMENSION or DEFAULT_DIMENSION
+    if known is not None:
+        return known
+    model = await open_embedder(settings)
+    try:
+        return model.dimension
+    finally:
+        await model.close()
 
 
 def main() -> int:
@@ -32,7 +51,7 @@ def main() -> int:
     except (SettingsError, LayoutError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    except SDK_ERRORS as error:
+    except (*SDK_ERRORS, PipelineError) as error:
         sys.stderr.write(f"{type(error).__name__}: {' '.join(str(error).split())}\n")
         return 1
     return 0

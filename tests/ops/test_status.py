@@ -3,7 +3,9 @@
 import io
 import re
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,13 @@ from ops import status as command
 from shared.documents.audits import Audit, AuditStatus
 from shared.documents.runs import Run, RunStatus
 from shared.pipeline.topology import QUEUES
-from shared.upkeep.oversight.status import DocumentsStatus, QueueStatus, StageStatus, SystemStatus
+from shared.upkeep.oversight.system_status import (
+    AgeBounds,
+    DocumentsStatus,
+    QueueStatus,
+    StageStatus,
+    SystemStatus,
+)
 from shared.upkeep.requeue.due_document import COLLECTIONS
 from tests.support.documents import CREATED
 
@@ -48,6 +56,13 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
     return Screen()
 
 
+LATE = "2 documents are not done 1 h after coming in: the objective of SLO_REPORT_MINUTES is missed."
+SWEPT = Run(
+    created_at=CREATED, id="r", kind="sweep", requested_by="timer", status=RunStatus.SUCCEEDED,
+    started_at=NOW - timedelta(minutes=3),
+)  # fmt: skip
+
+
 def system(waiting: int = 0, dead: int = 0, done: int = 0, stuck: int = 0, failed: int = 0) -> SystemStatus:
     old = NOW - timedelta(minutes=42)
     return SystemStatus(
@@ -64,6 +79,9 @@ def system(waiting: int = 0, dead: int = 0, done: int = 0, stuck: int = 0, faile
             for each in COLLECTIONS
         ],
         stages=[StageStatus(stage, unit, done, done / 15) for stage, unit in UNITS.items()],
+        sweep=SWEPT,
+        consumers=dict.fromkeys(QUEUES, NOW),
+        bounds=AgeBounds(waiting=timedelta(hours=1)),
     )  # fmt: skip
 
 
@@ -77,7 +95,7 @@ def test_an_empty_system_is_all_zeros_and_said_to_be_well(screen: Screen) -> Non
     assert row(lines, "archives") == ["archives", "parsing", "0", "0", "0", "0"]
     assert [each.split()[0] for each in lines if each.endswith(" failed")] == ["documents"]
     assert said == [
-        "The sweep has not run yet.",
+        "The last sweep was 3 min ago: succeeded.",
         "All is well: no dead letters, nothing stuck, nothing given up.",
     ]
 
@@ -98,7 +116,7 @@ def test_failures_are_counted_and_each_has_its_next_step(screen: Screen) -> None
     assert row(lines, "reporting") == ["reporting", "0", "1,234,567", "42", "min"]
     assert row(lines, "chunks") == ["chunks", "embedding", "0", "0", "1,234,567", "1,234,567"]
     assert said[1:] == [
-        "12,345,670 dead letters: `dlq groups` shows the causes.",
+        "13,580,237 dead letters: `dlq groups` shows the causes.",
         "4,938,268 documents are stuck: `documents stuck` lists them.",
         "4,938,268 documents were given up: `documents failed` lists them.",
     ]
@@ -124,12 +142,7 @@ def test_operations_by_somebody_with_a_long_name_leave_room_for_what_came_of_the
         status=AuditStatus.INTERRUPTED, counts={"planned": 12_345, "requeued": 1_000, "failed": 0},
         outcome="CancelledError: it was broken off",
     )  # fmt: skip
-    sweep = Run(created_at=CREATED,
-        id="r", kind="sweep", requested_by="timer", status=RunStatus.SUCCEEDED,
-        started_at=NOW - timedelta(minutes=3), circuits={"chunks": "EncoderCrashError"},
-    )  # fmt: skip
-    base = system()
-    lines, said = screen.show(SystemStatus(NOW, base.queues, base.documents, base.stages, [audit], sweep))
+    lines, said = screen.show(replace(system(), operations=[audit]))
     start = next(number for number, each in enumerate(lines) if each.startswith("20260304-0123abcd "))
     assert lines[start].split()[1:6] == [
         "migrate.documents", "somebody-with-an-op…", "0", "s", "interrupted",
@@ -138,4 +151,60 @@ def test_operations_by_somebody_with_a_long_name_leave_room_for_what_came_of_the
     assert " ".join(each[left:] for each in lines[start:]) == (
         "12,345 planned, 1,000 requeued; CancelledError: it was broken off"
     )
-    assert said[0] == ("The last sweep was 3 min ago: succeeded; chunks are only probed: EncoderCrashError.")
+    assert said[-1].startswith("All is well")
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"sweep": None}, "The sweep has not run yet."),
+        (
+            {"sweep": SWEPT.model_copy(update={"started_at": NOW - timedelta(minutes=31)})},
+            "The last sweep was 31 min ago: more than 2 of its intervals. Does it run?",
+        ),
+        (
+            {"sweep": SWEPT.model_copy(update={"circuits": {"chunks": "EncoderCrashError"}})},
+            "The stage of chunks fails all the time, and is only probed: EncoderCrashError.",
+        ),
+        ({"consumers": {}}, "No app has ever been seen: nothing takes messages from the queues."),
+        (
+            {"consumers": dict.fromkeys(QUEUES, NOW - timedelta(minutes=12))},
+            "No app has been seen for 12 min: nothing takes messages from the queues.",
+        ),
+        (
+            {"consumers": {queue: NOW for queue in QUEUES if queue != "embedding"}},
+            "Nothing takes messages from embedding: is its function disabled?",
+        ),
+        (
+            {"documents": [DocumentsStatus("archives", "parsing", 2, 0, stuck=0, failed=0, late=2)]},
+            "2 documents are not done 1 h after coming in: the objective of SLO_REPORT_MINUTES is missed.",
+        ),
+        (
+            {
+                "queues": [
+                    QueueStatus("parsing", 1, 0, at_least=False, oldest_waiting=NOW - timedelta(hours=2))
+                ]
+            },
+            "A message waits in parsing for 2 h; the bound is 1 h (QUEUE_AGE_MINUTES).",
+        ),
+    ],
+)
+def test_each_trouble_is_said_and_makes_it_troubled(
+    screen: Screen, changes: dict[str, Any], says: str
+) -> None:
+    found = replace(system(), **changes)
+    _, said = screen.show(found)
+    assert found.troubled
+    assert says in said
+    assert not any(each.startswith("All is well") for each in said)
+
+
+def test_what_could_not_be_asked_is_named_and_nobody_says_that_all_is_well(screen: Screen) -> None:
+    why = "Cosmos DB does not answer."
+    found = replace(
+        system(), sweep=None, consumers={}, unanswered={"sweep": why, "consumers": why, "documents": why}
+    )
+    _, said = screen.show(found)
+    assert (found.partial, found.troubled) == (True, False)
+    assert f"The sweep could not be asked. {why}" in said
+    assert not any(each.startswith("All is well") for each in said)

@@ -5,6 +5,7 @@ and a blob container for each; and a Service Bus namespace for each where queues
 """
 
 import json
+import signal
 import subprocess
 import tempfile
 import time
@@ -31,6 +32,7 @@ SERVICEBUS_CONFIG = ROOT / "infra" / "servicebus" / "Config.json"
 class LocalCloud:
     cosmos: RunningService
     search: RunningService
+    storage: "subprocess.Popen[str]"
     blob_endpoint: str
 
     def settings(self, servicebus: RunningService, **more: str) -> Settings:
@@ -74,8 +76,8 @@ def local_cloud() -> Iterator[LocalCloud]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cloud-")))
         cosmos = stack.enter_context(running_service("localcloud.cosmos", "--faults", data=folder / "cosmos"))
         search = stack.enter_context(running_service("localcloud.search", "--faults", data=folder / "search"))
-        blobs = stack.enter_context(azurite(folder / "storage"))
-        yield LocalCloud(cosmos, search, blobs)
+        storage, blobs = stack.enter_context(azurite_process(folder / "storage"))
+        yield LocalCloud(cosmos, search, storage, blobs)
 
 
 @contextmanager
@@ -86,7 +88,24 @@ def servicebus(folder: Path, *arguments: str, config: Path = SERVICEBUS_CONFIG) 
 
 
 @contextmanager
+def frozen(process: "subprocess.Popen[str]") -> Iterator[None]:
+    """It stands still inside: its connections stay open, and nothing is answered."""
+    process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGCONT)
+
+
+@contextmanager
 def azurite(folder: Path) -> Iterator[str]:
+    """Azurite, where only its address matters."""
+    with azurite_process(folder) as (_, address):
+        yield address
+
+
+@contextmanager
+def azurite_process(folder: Path) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     """Azurite as the supervisor starts it, on ports that it chooses; the address of its blobs."""
     (plan,) = plan_services(Ports(0, 0, 0), root=ROOT, data=folder, only=["storage"])
     command = [part for part in plan.command if part != "--silent"]
@@ -99,7 +118,7 @@ def azurite(folder: Path) -> Iterator[str]:
         env={LIFELINE_VARIABLE: "stdin", "PATH": "/usr/bin:/bin"},
     )
     try:
-        yield _blob_address(process)
+        yield process, _blob_address(process)
     finally:
         process.terminate()
         process.communicate(timeout=20)

@@ -52,10 +52,10 @@ CASES = [
     ("[tally] Call for adoption: draft-lindqvist-tally-receipts-02", True, "accepted", 4, 0),
     ("[tally] Mandatory-to-implement signature algorithm", False, "contested", 1, 2),
     ("[tally] Lifetime of a receipt", False, None, 2, 0),
-    ("[tally] CBOR or JSON for the receipt?", False, None, 2, 0),
-    ("[tally] Results from the hackathon", True, "accepted", 0, 0),
+    ("[tally] CBOR or JSON for the receipt?", True, "accepted", 2, 1),
+    ("[tally] Results from the hackathon", False, None, 0, 0),
     ("[tally] Working group last call: draft-ietf-tally-receipts-04", False, None, 0, 0),
-    ("[slowmail] MUST or SHOULD: retrying a batch", False, None, 1, 0),
+    ("[slowmail] MUST or SHOULD: retrying a batch", True, "accepted", 3, 0),
     ("[slowmail] Consensus call: remove the compression option", True, "accepted", 3, 0),
     ('[slowmail] Renaming "slowmail"', False, "rejected", 0, 0),
 ]

@@ -67,7 +67,7 @@ async def test_an_idle_app_sends_no_message_and_leaves_the_queues_empty(place: M
     """So that in an idle month nothing runs but the timers."""
     await keep_house(place.clients)
 
-    counts = await queue_counts(place.clients.settings, QUEUES)
+    counts = await queue_counts(place.clients.settings, QUEUES, place.clients.calls("servicebus"))
     assert counts is not None
     assert len(counts) == len(QUEUES)
     assert {queue: found.active for queue, found in counts.items() if found.active} == {}

@@ -30,6 +30,7 @@ class Site:
     host: Host
     settings: Settings
     environ: dict[str, str]
+    bus: RunningService
     archives: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -113,7 +114,7 @@ def empty_site(cloud: LocalCloud, **more: str) -> Iterator[Site]:
             asyncio.run(provision(settings))
             environ = environment(cloud, bus, settings)
             with running_host(ROOT, folder / "host", **environ) as host:
-                yield Site(host, settings, environ)
+                yield Site(host, settings, environ, bus)
 
 
 @contextmanager

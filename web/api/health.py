@@ -1,19 +1,58 @@
-"""Is the app alive and configured? For probes and for people."""
+"""Is the process alive, and can the app work? For probes and for people."""
+
+import asyncio
+import time
+from typing import Any
 
 import azure.functions as func
 
+from shared.clients.connections import clients
 from shared.settings.app import SettingsError, load_settings
-from web.api.ingestion_schemas import Health
-from web.api.openapi import blueprint, documented
+from shared.upkeep.oversight.dependencies import Check, check_dependencies
+from web.api.ingestion_schemas import Alive, Health
+from web.api.openapi import blueprint, documented, endpoint
 from web.problems import answer
 
+FRESH_SECONDS = 2.0
+_last: tuple[float, "asyncio.Task[dict[str, Check]]"] | None = None
 
-@blueprint.route(route="api/health", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@documented("GET", "api/health", {200: Health, 503: Health})
-def health(req: func.HttpRequest) -> func.HttpResponse:  # noqa: ARG001 - the binding's name
-    """200 when the app can work, 503 with what is wrong when its settings do not allow that."""
+
+@blueprint.route(route="api/health/live", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@documented("GET", "api/health/live", {200: Alive})
+def health_live(req: func.HttpRequest) -> func.HttpResponse:  # noqa: ARG001 - the binding's name
+    """200 while the process answers, whatever it depends on: where this fails, it has to be restarted."""
+    return answer(200, {"status": "alive"})
+
+
+@endpoint("health", "GET", "api/health", {200: Health, 503: Health})
+async def health(req: func.HttpRequest) -> func.HttpResponse:  # noqa: ARG001 - the binding's name
+    """200 when the app can work, 503 with what is wrong by dependency when it cannot."""
     try:
         load_settings()
     except SettingsError as error:
-        return answer(503, {"status": "misconfigured", "problems": str(error).splitlines()})
-    return answer(200, {"status": "ok"})
+        problems = str(error).splitlines()
+        settings = {"ok": False, "seconds": 0.0, "says": "; ".join(problems)}
+        return answer(
+            503, {"status": "misconfigured", "problems": problems, "dependencies": {"settings": settings}}
+        )
+    checks = {"settings": Check(ok=True, seconds=0.0), **await _checks()}
+    problems = [f"{name}: {check.says}" for name, check in checks.items() if not check.ok]
+    body: dict[str, Any] = {
+        "status": "unready" if problems else "ok",
+        "dependencies": {name: _shown(check) for name, check in checks.items()},
+    }
+    return answer(503, {**body, "problems": problems}) if problems else answer(200, body)
+
+
+async def _checks() -> dict[str, Check]:
+    """Of a moment ago, where somebody asked: probes and strangers do not multiply the calls."""
+    global _last  # noqa: PLW0603 - one for the process, as the connections are
+    loop = asyncio.get_running_loop()
+    if _last is None or time.monotonic() - _last[0] > FRESH_SECONDS or _last[1].get_loop() is not loop:
+        _last = (time.monotonic(), asyncio.create_task(check_dependencies(await clients())))
+    return await asyncio.shield(_last[1])
+
+
+def _shown(check: Check) -> dict[str, Any]:
+    shown: dict[str, Any] = {"ok": check.ok, "seconds": check.seconds}
+    return shown if check.says is None else {**shown, "says": check.says}

@@ -159,6 +159,17 @@ class OperationShown(RootModel[OperationDetail | RemovalDetail]):
     """A fetch, or a deletion."""
 
 
+class Alive(ReadModel):
+    status: str
+
+
+class DependencyHealth(ReadModel):
+    ok: bool
+    seconds: float  # that the answer took
+    says: str | None = None
+
+
 class Health(ReadModel):
     status: str
+    dependencies: dict[str, DependencyHealth]
     problems: list[str] | None = None

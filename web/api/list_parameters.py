@@ -59,6 +59,7 @@ class ThreadsAsked(QueryParameters):
     participant: Participant = None
     consensus: ConsensusFilter | None = None
     status: ProcessingStatus | None = None
+    open_call: bool | None = Field(default=None, description="a call or vote without a result, or not")
     sort: Literal["-last_message_date", "last_message_date"] = "-last_message_date"
     limit: Limit = 50
     after: After = None
@@ -72,4 +73,5 @@ class ThreadsAsked(QueryParameters):
             "participant": self.participant,
             "consensus": self.consensus,
             "status": self.status and self.status.value,
+            "open_call": self.open_call,
         }

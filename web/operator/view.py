@@ -9,8 +9,9 @@ from weakref import WeakKeyDictionary
 from shared.clients.connections import Clients
 from shared.documents.audits import Audit, AuditStatus
 from shared.upkeep.deadletters.groups import Group, diagnosed_letters, group_letters
-from shared.upkeep.oversight.status import DocumentsStatus, StageStatus, SystemStatus, read_status
+from shared.upkeep.oversight.status import read_status
 from shared.upkeep.oversight.stuck_documents import StuckDocument, failed_documents, stuck_documents
+from shared.upkeep.oversight.system_status import DocumentsStatus, StageStatus, SystemStatus
 
 FRESH_SECONDS = 3.0
 LETTERS_A_QUEUE = 5000  # read at most: more do not change what an operator has to do
@@ -71,11 +72,10 @@ async def _read_once(clients: Clients) -> View:
 
 
 async def _read_view(clients: Clients) -> View:
-    status, stuck, failed = await asyncio.gather(
-        read_status(clients, operations=SHOWN_OPERATIONS),
-        _first(stuck_documents(clients)),
-        _first(failed_documents(clients)),
-    )
+    status = await read_status(clients, operations=SHOWN_OPERATIONS)
+    if "documents" in status.unanswered:  # causes are documents, too
+        return View(status, [], [], [])
+    stuck, failed = await asyncio.gather(_first(stuck_documents(clients)), _first(failed_documents(clients)))
     queues = [
         queue.queue for queue in status.queues if queue.dead
     ]  # opening a link to the empty ones costs time

@@ -8,6 +8,7 @@ from shared.clients.connections import clients
 from shared.documents.reports import Report
 from shared.domain.consensus.reading import ConsensusType, OutcomeKind, Tier
 from shared.retrieval.latest import latest_digests, latest_reports, source_names
+from web.pages.reading_view import call_state
 from web.rendering import html_errors, show
 
 blueprint = func.Blueprint()
@@ -28,11 +29,18 @@ async def home_page(req: func.HttpRequest) -> func.HttpResponse:
         latest_digests(connected, DIGESTS),
         source_names(connected),
     )
+    today = connected.runtime.now().date()
+    calls = [
+        (report, call_state(report.open_call.ends, today))
+        for report in reports
+        if report.open_call is not None
+    ]
     groups = {name: [report for report in reports if _group(report) == name][:SHOWN] for name in GROUPS}
     return show(
         req,
         "pages/home.html",
         groups=groups,
+        calls=calls[:SHOWN],
         digests=digests,
         sources=sources,
         nothing=not reports,

@@ -1,14 +1,18 @@
 """A report's page: the summary by itself, with every quote in full."""
 
+from datetime import datetime
+
 import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.clients.cosmos.session import Session
 from shared.core.ids import REPORT_ID
 from shared.documents.reports import Report
+from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.retrieval.reports import cited_in, report_and_summary
-from web.pages.summary_view import CitedClaim, ShownSummary, shown_summary
+from web.pages.reading_view import QuotePlaces, names_of, reading_view
+from web.pages.summary_view import CitedClaim, ShownSummary, sentence_address, shown_summary
 from web.parameters import id_of
 from web.rendering import html_errors, show
 
@@ -29,6 +33,19 @@ async def _by_thread(report: Report, shown: ShownSummary) -> list[tuple[Thread, 
     ]
 
 
+def _shown(report: Report, summary: Summary, addresses: list[str | None], now: datetime) -> ShownSummary:
+    """A digest has no reading of its own."""
+    if summary.reading is None:
+        return shown_summary(summary, addresses, {})
+    places = QuotePlaces(
+        people=names_of(report.participants),
+        senders={},
+        sentence=sentence_address(summary, addresses),
+        message=lambda _message_id: None,
+    )
+    return shown_summary(summary, addresses, {}, reading_view(summary.reading, places, now))
+
+
 @blueprint.function_name("page_report")
 @blueprint.route(route="reports/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
@@ -36,7 +53,7 @@ async def report_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
     report, summary = await report_and_summary(connected, id_of(req, "id", REPORT_ID, "report"))
     cited = await cited_in(connected, report, summary)
-    shown = shown_summary(summary, [citation.page for citation in cited], {})
+    shown = _shown(report, summary, [citation.page for citation in cited], connected.runtime.now())
     return show(
         req,
         "pages/report.html",

@@ -34,7 +34,7 @@ async def thread_page(req: func.HttpRequest) -> func.HttpResponse:
     )
     citations = summary.citations if summary else []
     chunks = await cited_chunks(connected, citations, thread.id) if citations else {}
-    reading = ThreadPageData(thread, messages, summary, report, chunks)
+    reading = ThreadPageData(thread, messages, summary, report, chunks, connected.runtime.now())
     values = thread_values(reading, at=req.params.get("at"), page=req.params.get("page", "1"))
     return show(req, "pages/thread.html", **values)
 

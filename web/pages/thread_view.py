@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from shared.documents.base import ProcessingStatus
@@ -15,11 +16,13 @@ from shared.domain.consensus.language import ENGLISH, UNKNOWN, language_of
 from shared.retrieval.conversation import Placed, in_reading_order
 from shared.retrieval.links import page_of
 from web.pages.message_body import Block, TextMark, body_blocks, is_cut, marks_of_citation, marks_of_stance
-from web.pages.summary_view import ShownSummary, shown_summary
+from web.pages.reading_view import QuotePlaces, names_of, reading_view
+from web.pages.summary_view import ShownSummary, sentence_address, shown_summary
 from web.problems import bad_parameter
 
 MESSAGES_A_PAGE = 400
 DEEPEST = 8  # replies below this depth are not indented further
+LATEST = datetime.max.replace(tzinfo=UTC)
 SHOWN_STANCES = frozenset({"support", "objection"})
 
 
@@ -32,6 +35,7 @@ class ThreadPageData:
     summary: Summary | None = None
     report: Report | None = None
     chunks: Mapping[str, Chunk] = field(default_factory=dict)
+    now: datetime = LATEST
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,7 @@ def thread_values(reading: ThreadPageData, *, at: str | None = None, page: str =
     return {
         "thread": thread,
         "report": reading.report,
-        "summary": _shown(reading.summary, pages) if reading.summary else None,
+        "summary": _shown(reading.summary, pages, reading) if reading.summary else None,
         "messages": _views(placed[pages.positions()], reading),
         "pages": pages,
         "missing": max(thread.message_count - len(reading.messages), 0),
@@ -115,7 +119,7 @@ def _pages(page_numbers: Mapping[str, int], at: str | None, page: str) -> Pages:
     return Pages(int(page), page_numbers)
 
 
-def _shown(summary: Summary, pages: Pages) -> ShownSummary:
+def _shown(summary: Summary, pages: Pages, page: ThreadPageData) -> ShownSummary:
     citations = [
         pages.address(citation.message_key, f"c{number}")
         for number, citation in enumerate(summary.citations, 1)
@@ -125,7 +129,28 @@ def _shown(summary: Summary, pages: Pages) -> ShownSummary:
         for stance in summary.stances
         if stance.start is not None
     }
-    return shown_summary(summary, citations, stances)
+    if summary.reading is None:
+        return shown_summary(summary, citations, stances)
+    places = _places(summary, citations, pages, page)
+    return shown_summary(summary, citations, stances, reading_view(summary.reading, places, page.now))
+
+
+def _places(
+    summary: Summary, citations: Sequence[str | None], pages: Pages, page: ThreadPageData
+) -> QuotePlaces:
+    keys = {message.message_id: message.id for message in page.messages}
+    cited = sentence_address(summary, citations)
+
+    def message_address(message_id: str) -> str | None:
+        key = keys.get(message_id)
+        return pages.address(key, f"m-{key}") if key else None
+
+    return QuotePlaces(
+        people=names_of(page.thread.participants),
+        senders={message.message_id: message.from_.name or message.from_.email for message in page.messages},
+        sentence=lambda quote: cited(quote) or message_address(quote.message_id),
+        message=message_address,
+    )
 
 
 def _views(placed: Sequence[Placed], reading: ThreadPageData) -> list[MessageView]:

@@ -6,7 +6,8 @@ retried. Its own writes add their tokens to the session, which its events carry 
 """
 
 import logging
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
+from contextlib import asynccontextmanager
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -48,9 +49,17 @@ class Conflict(Enum):
 
 
 class Store:
-    def __init__(self, database: "DatabaseProxy", calls: Calls | None = None) -> None:
+    def __init__(
+        self,
+        database: "DatabaseProxy",
+        calls: Calls | None = None,
+        *,
+        connected: Callable[[], Awaitable[object]] | None = None,
+    ) -> None:
+        """`connected` is awaited before each call: the SDK asks the service before it can be used."""
         self._database = database
         self._calls = calls or Calls("cosmos")
+        self._connected = connected
         self._containers: dict[str, ContainerProxy] = {}
 
     # reading
@@ -60,7 +69,7 @@ class Store:
     ) -> Model | None:
         """The document, or None where there is none."""
         container = model.container
-        async with self._calls.measured("read"):
+        async with self._call("read"):
             try:
                 stored = await self._container(container).read_item(
                     id_, model.partition_of(partition_value), session_token=session.token(container)
@@ -92,7 +101,7 @@ class Store:
     async def _read_items(
         self, container: str, keys: list[tuple[str, str]], session: Session
     ) -> list[dict[str, Any]]:
-        async with self._calls.measured("read_many"):
+        async with self._call("read_many"):
             return list(
                 await self._container(container).read_items(keys, session_token=session.token(container))
             )
@@ -123,7 +132,7 @@ class Store:
         options["max_item_count"] = PAGE_ITEMS
         pages = self._container(query.container).query_items(query.text, **options).by_page()
         while True:
-            async with self._calls.measured(f"query.{query.name}"):
+            async with self._call(f"query.{query.name}"):
                 page = await anext(pages, None)
                 if page is None:
                     return
@@ -153,7 +162,7 @@ class Store:
     async def create(self, document: Document, session: Session) -> bool:
         """Whether it is new. One that is there already stays as it is."""
         container = document.container
-        async with self._calls.measured("create"):
+        async with self._call("create", writes=True):
             try:
                 stored = await self._container(container).create_item(document.to_cosmos(), no_response=True)
             except cosmos.CosmosResourceExistsError as error:
@@ -174,7 +183,7 @@ class Store:
 
     async def upsert(self, document: Document, session: Session) -> None:
         container = document.container
-        async with self._calls.measured("upsert"):
+        async with self._call("upsert", writes=True):
             stored = await self._container(container).upsert_item(document.to_cosmos(), no_response=True)
         self._observe(container, stored, session)
 
@@ -223,7 +232,7 @@ class Store:
         container = document.container
         if document.etag is None:
             raise ValueError("only a document that was read can be replaced")
-        async with self._calls.measured("replace"):
+        async with self._call("replace", writes=True):
             try:
                 stored = await self._container(container).replace_item(
                     document.id,
@@ -244,7 +253,7 @@ class Store:
         The condition is the text after WHERE, over `c`. Values in it must be ours: it takes no parameters.
         """
         container = model.container
-        async with self._calls.measured("patch"):
+        async with self._call("patch", writes=True):
             try:
                 stored = await self._container(container).patch_item(
                     patch.id,
@@ -300,7 +309,7 @@ class Store:
         unchanged: dict[str, Any] = (
             {"etag": etag, "match_condition": MatchConditions.IfNotModified} if etag is not None else {}
         )
-        async with self._calls.measured("delete"):
+        async with self._call("delete", writes=True):
             try:
                 await self._container(container).delete_item(
                     id_,
@@ -313,6 +322,13 @@ class Store:
         return True
 
     # inside
+
+    @asynccontextmanager
+    async def _call(self, operation: str, *, writes: bool = False) -> AsyncIterator[None]:
+        async with self._calls.measured(operation, writes=writes):
+            if self._connected is not None:
+                await self._connected()
+            yield
 
     def _container(self, name: str) -> "ContainerProxy":
         if name not in self._containers:
@@ -386,7 +402,7 @@ class Store:
     async def _batch(
         self, container: str, partition: str, operations: list[tuple[Any, ...]], session: Session
     ) -> None:
-        async with self._calls.measured("batch"):
+        async with self._call("batch", writes=True):
             results = await self._container(container).execute_item_batch(
                 operations, partition, no_response=True
             )

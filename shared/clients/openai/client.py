@@ -33,6 +33,7 @@ else:
 AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 MAX_ANSWER_BYTES = 1024 * 1024
 DEFAULT_SECONDS = 120.0
+HANGING_UP = 5.0
 # A role assignment takes minutes to reach the service; see shared/clients/classify.py.
 _TRANSIENT = frozenset({401, 403, 408, 409, 425, 429})
 _SERVER_ERROR = 500
@@ -91,7 +92,7 @@ class OpenAIClient:
     ) -> list[NDArray[np.float32]]:
         options: dict[str, Any] = {} if dimensions is None else {"dimensions": dimensions}
         try:
-            async with self._embedding_calls.measured("encode"):
+            async with self._embedding_calls.measured("encode", writes=True, stage_seconds=self._patience()):
                 answer = await self._sdk.embeddings.create(
                     model=model, input=list(texts), encoding_format="base64", **options
                 )
@@ -104,7 +105,7 @@ class OpenAIClient:
     async def complete(self, system: str, user: str, options: CompletionOptions) -> Completion:
         try:
             async with (
-                self._chat_calls.measured("complete"),
+                self._chat_calls.measured("complete", stage_seconds=options.timeout_seconds + HANGING_UP),
                 self._sdk.chat.completions.with_streaming_response.create(
                     model=options.model,
                     messages=[{"role": "system", "content": system}, {"role": "user", "content": user}],
@@ -116,6 +117,11 @@ class OpenAIClient:
                 return _completion(await _bounded(response.iter_bytes()))
         except openai.OpenAIError as error:
             raise self._translated(error, CHAT, self._chat_calls) from error
+
+    def _patience(self) -> float:
+        """A little more than the SDK's own time-out, whose error says more."""
+        timeout = self._sdk.timeout
+        return (float(timeout) if isinstance(timeout, int | float) else DEFAULT_SECONDS) + HANGING_UP
 
     def _translated(self, error: "openai.OpenAIError", service: OpenAIService, calls: Calls) -> PipelineError:
         if isinstance(error, openai.APIStatusError) and error.status_code == HTTPStatus.TOO_MANY_REQUESTS:

@@ -26,7 +26,7 @@ else:
 
 MAX_BATCH = 1000
 NAMED_AT_ONCE = 500
-_REMEDY = "run `python -m shared.upkeep.provisioning`"
+REMEDY = "run `python -m shared.upkeep.provisioning`"
 NEIGHBOURS = 50  # how many of each ranking are merged, at least
 PAYLOAD = [
     "chunk_id", "message_key", "message_id", "thread_id", "archive_id", "source", "chunk_index", "text",
@@ -83,16 +83,15 @@ class Index:
         self._connected: dict[str, SearchClient] = {}
         self._admin = admin
         self.name = name
-        self.versions = Versions(admin, name, model, (runtime or Runtime()).monotonic)
         self._calls = calls or Calls("search")
+        self.versions = Versions(admin, name, model, (runtime or Runtime()).monotonic, calls=self._calls)
 
     async def ensure(self, dimensions: int) -> None:
         """Create the index, or bring it up to the current definition, with what an earlier one holds."""
-        async with self._calls.measured("ensure"):
-            await self.versions.ensure(dimensions)
-            for earlier in await self.versions.earlier():
-                await self._copy(earlier)
-                await self.versions.replace(earlier)
+        await self.versions.ensure(dimensions)
+        for earlier in await self.versions.earlier():
+            await self._copy(earlier)
+            await self.versions.replace(earlier)
 
     async def upsert(self, items: Sequence[Mapping[str, Any]]) -> None:
         """Store all of them. What was refused is named: for good, or for now."""
@@ -101,12 +100,12 @@ class Index:
 
     async def delete(self, chunk_ids: Iterable[str]) -> None:
         for batch in batches_of(list(chunk_ids), MAX_BATCH):
-            async with self._calls.measured("delete"):
-                for name in {self.versions.own, await self.versions.live()}:
+            for name in {self.versions.own, await self.versions.live()}:
+                async with self._calls.measured("delete", writes=True):
                     results = await self._documents(name).delete_documents(
                         [{"chunk_id": chunk_id} for chunk_id in batch]
                     )
-                    _raise_for_items(results)
+                _raise_for_items(results)
 
     async def get(self, chunk_id: str) -> dict[str, Any] | None:
         async with self._calls.measured("get"):
@@ -172,15 +171,15 @@ class Index:
         """Everything indexed of one thread, in the order of its chunks."""
         select = [*PAYLOAD, VECTOR_FIELD] if with_vectors else PAYLOAD
         name = self.versions.own if with_vectors else await self.versions.live()
-        async with self._calls.measured("thread"):
-            results = await self._documents(name).search(
-                "*",
-                filter=Filters(thread_id=thread_id).to_odata(),
-                order_by=["date", "chunk_index"],
-                select=select,
-            )
-        async for item in results:
-            yield _payload(item)
+        found = self._found(
+            name,
+            "thread",
+            filter=Filters(thread_id=thread_id).to_odata(),
+            order_by=["date", "chunk_index"],
+            select=select,
+        )
+        async for item in found:
+            yield item
 
     async def places(self, chunk_ids: Sequence[str]) -> dict[str, str | None]:
         """Those of the chunks that have a vector, each with the thread that it says it is in."""
@@ -192,12 +191,9 @@ class Index:
 
     async def listed(self, condition: str) -> AsyncIterator[dict[str, Any]]:
         """What this model's index holds under a condition of ours, without texts and vectors, in no order."""
-        async with self._calls.measured("list"):
-            results = await self._documents(self.versions.own).search(
-                "*", filter=condition, select=["chunk_id", "thread_id", "embedding_date"]
-            )
-        async for item in results:
-            yield _payload(item)
+        selected = ["chunk_id", "thread_id", "embedding_date"]
+        async for item in self._found(self.versions.own, "list", filter=condition, select=selected):
+            yield item
 
     async def count_of(self, condition: str) -> int:
         async with self._calls.measured("count"):
@@ -218,9 +214,22 @@ class Index:
 
     async def _copy(self, earlier: str) -> None:
         """Vectors of the same model need not be made again. What is newer in the new index stays."""
-        found = await self._documents(earlier).search("*", select=[*PAYLOAD, VECTOR_FIELD])
+        found = self._found(earlier, "copy", select=[*PAYLOAD, VECTOR_FIELD])
         async for page in in_pages(found, MAX_BATCH):
-            await self._upsert_missing([_payload(item) for item in page])
+            await self._upsert_missing(page)
+
+    async def _found(self, name: str, operation: str, **options: Any) -> AsyncIterator[dict[str, Any]]:
+        """All that is there, page by page: each page is a call, which the SDK makes when it is asked for."""
+        results = await self._documents(name).search("*", **options)
+        pages = results.by_page()
+        while True:
+            async with self._calls.measured(operation):
+                page = await anext(pages, None)
+                items = [] if page is None else [_payload(item) async for item in page]
+            if page is None:
+                return
+            for item in items:
+                yield item
 
     async def _upsert_missing(self, items: Sequence[Mapping[str, Any]]) -> None:
         existing = await self.present([item["chunk_id"] for item in items])
@@ -238,12 +247,12 @@ class Index:
         return found
 
     async def _upsert(self, items: Sequence[Mapping[str, Any]]) -> None:
-        async with self._calls.measured("upsert"):
+        async with self._calls.measured("upsert", writes=True):
             try:
                 results = await self._documents(self.versions.own).index_documents(_batch(items))
             except ResourceNotFoundError as error:
                 self.versions.doubt()
-                raise IndexMissingError(f"the index {self.versions.own} is not there: {_REMEDY}") from error
+                raise IndexMissingError(f"the index {self.versions.own} is not there: {REMEDY}") from error
         _raise_for_items(results)
 
 

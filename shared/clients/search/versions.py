@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
 
+from shared.clients.call_metrics import Calls
 from shared.core.errors import TransientError
 from shared.core.lazy_import import lazy
 
@@ -51,8 +52,11 @@ class Versions:
         alias: str,
         model: str,
         clock: Callable[[], float],
+        *,
+        calls: Calls | None = None,
     ) -> None:
         self._admin = admin
+        self._calls = calls or Calls("search")
         self.alias = alias
         self.own = version_name(alias, model)
         self._clock = clock
@@ -66,13 +70,15 @@ class Versions:
 
         definition = index_definition(self.own, dimensions)
         try:
-            await self._admin.create_or_update_index(definition)
+            async with self._calls.measured("ensure", writes=True):
+                await self._admin.create_or_update_index(definition)
         except HttpResponseError as error:
             if error.status_code != BAD_REQUEST or await self._holds_anything():
                 raise
             await self._remove_alias_to_own()  # made for something else and never used
-            await self._admin.delete_index(self.own)
-            await self._admin.create_index(definition)
+            await self._delete_index(self.own)
+            async with self._calls.measured("ensure", writes=True):
+                await self._admin.create_index(definition)
         if await self.look_up() is None and not await self._is_index(self.alias):
             await self.switch()
 
@@ -83,47 +89,53 @@ class Versions:
         return self._live or self.own
 
     async def look_up(self) -> str | None:
-        try:
-            (self._live,) = (await self._admin.get_alias(self.alias)).indexes
-        except ResourceNotFoundError:
-            self._live = None
+        async with self._calls.measured("alias"):
+            try:
+                (self._live,) = (await self._admin.get_alias(self.alias)).indexes
+            except ResourceNotFoundError:
+                self._live = None
         self._looked_up = self._clock()
         return self._live
 
     async def switch(self) -> str | None:
         """Make this model's index the live one; the one that was."""
         before = await self.look_up()
-        await self._admin.create_or_update_alias(models.SearchAlias(name=self.alias, indexes=[self.own]))
+        async with self._calls.measured("switch", writes=True):
+            await self._admin.create_or_update_alias(models.SearchAlias(name=self.alias, indexes=[self.own]))
         self._live = self.own
         return before if before != self.own else None
 
     async def earlier(self) -> list[str]:
         """Indexes of the same model and another definition, the one from before versions included."""
         prefix = self.own.rpartition("-")[0]
-        names = [name async for name in self._admin.list_index_names()]
-        return [name for name in names if name == self.alias or _is_version(name, prefix, self.own)]
+        return [
+            name
+            for name in await self._index_names()
+            if name == self.alias or _is_version(name, prefix, self.own)
+        ]
 
     async def replace(self, earlier: str) -> None:
         """Let the earlier one go, whose documents are all here, and be live in its place."""
         if earlier == self.alias:
-            await self._admin.delete_index(earlier)  # an alias cannot have an index's name
+            await self._delete_index(earlier)  # an alias cannot have an index's name
             await self.switch()
             return
         if await self.look_up() == earlier:
             await self.switch()
-        await self._admin.delete_index(earlier)
+        await self._delete_index(earlier)
 
     async def delete(self, name: str) -> None:
         if name == await self.look_up():
             raise ValueError(f"{name} is live")
-        await self._admin.delete_index(name)
+        await self._delete_index(name)
 
     async def dimensions(self) -> int | None:
         """How long the vectors of this model's index are; None where there is no such index."""
-        try:
-            found = await self._admin.get_index(self.own)
-        except ResourceNotFoundError:
-            return None
+        async with self._calls.measured("definition"):
+            try:
+                found = await self._admin.get_index(self.own)
+            except ResourceNotFoundError:
+                return None
         lengths = [field.vector_search_dimensions for field in found.fields]
         return next((length for length in lengths if length), None)
 
@@ -137,25 +149,40 @@ class Versions:
         found = await self.dimensions()
         if found is None:
             await self.ensure(dimensions)
-        elif found != dimensions:
+        else:
+            self.require(found, dimensions)
+        self._checked = dimensions
+
+    def require(self, found: int, dimensions: int) -> None:
+        """IndexMismatchError where this model's index takes vectors of another length."""
+        if found != dimensions:
             raise IndexMismatchError(
                 f"{self.own} takes vectors of {found} numbers, the model gives {dimensions}: "
                 "set EMBEDDING_MODEL to the model's own name, "
                 "and run `python -m shared.upkeep.migrations.reembed`"
             )
-        self._checked = dimensions
 
     def doubt(self) -> None:
         """The index was not there: look again before the next write."""
         self._checked = None
 
     async def _is_index(self, name: str) -> bool:
-        return name in [existing async for existing in self._admin.list_index_names()]
+        return name in await self._index_names()
+
+    async def _index_names(self) -> list[str]:
+        async with self._calls.measured("names"):
+            return [name async for name in self._admin.list_index_names()]
+
+    async def _delete_index(self, name: str) -> None:
+        async with self._calls.measured("delete_index", writes=True):
+            await self._admin.delete_index(name)
 
     async def _holds_anything(self) -> bool:
-        statistics = await self._admin.get_index_statistics(self.own)
+        async with self._calls.measured("statistics"):
+            statistics = await self._admin.get_index_statistics(self.own)
         return statistics.document_count > 0
 
     async def _remove_alias_to_own(self) -> None:
         if await self.look_up() == self.own:
-            await self._admin.delete_alias(self.alias)
+            async with self._calls.measured("delete_alias", writes=True):
+                await self._admin.delete_alias(self.alias)

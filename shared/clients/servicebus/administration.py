@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from azure.core.exceptions import ClientAuthenticationError, HttpResponseError
 
+from shared.clients.call_metrics import Calls
 from shared.settings.app import Settings
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ class QueueCounts:
     dead_lettered: int
 
 
-async def queue_counts(settings: Settings, queues: Iterable[str]) -> dict[str, QueueCounts] | None:
+async def queue_counts(
+    settings: Settings, queues: Iterable[str], calls: Calls
+) -> dict[str, QueueCounts] | None:
     """By queue; None where the app may not ask."""
     from azure.identity.aio import DefaultAzureCredential  # noqa: PLC0415 - once a minute, and not for a start
 
@@ -35,7 +38,7 @@ async def queue_counts(settings: Settings, queues: Iterable[str]) -> dict[str, Q
         _administration(settings, identity) as administration,
     ):
         try:
-            return {queue: await _counts(administration, queue) for queue in queues}
+            return {queue: await _counts(administration, queue, calls) for queue in queues}
         except ClientAuthenticationError:
             return None
         except HttpResponseError as error:
@@ -44,8 +47,9 @@ async def queue_counts(settings: Settings, queues: Iterable[str]) -> dict[str, Q
             raise
 
 
-async def _counts(administration: "ServiceBusAdministrationClient", queue: str) -> QueueCounts:
-    found = await administration.get_queue_runtime_properties(queue)
+async def _counts(administration: "ServiceBusAdministrationClient", queue: str, calls: Calls) -> QueueCounts:
+    async with calls.measured("count"):
+        found = await administration.get_queue_runtime_properties(queue)
     return QueueCounts(found.active_message_count or 0, found.dead_letter_message_count or 0)
 
 

@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -21,7 +22,10 @@ else:
     servicebus = lazy("azure.servicebus")
     ReceivedMessage = Any
 
+log = logging.getLogger(__name__)
 Handler = TypeVar("Handler", "ServiceBusSender", "ServiceBusReceiver")
+Answer = TypeVar("Answer")
+CLOSING_SECONDS = 5.0
 
 
 class Routed(Protocol):
@@ -69,22 +73,31 @@ def to_message(event: Publishable, *, body: bytes | None = None) -> "ServiceBusM
     )
 
 
+def is_scheduled(message: "ServiceBusReceivedMessage") -> bool:
+    """Whether it was sent for a later time. A peek shows these, too."""
+    return message.state is servicebus.ServiceBusMessageState.SCHEDULED
+
+
 class Bus:
     def __init__(self, client: "ServiceBusClient", topic: str, calls: Calls | None = None) -> None:
         self._client = client
         self._topic = topic
         self._calls = calls or Calls("servicebus")
-        self._sender: ServiceBusSender | None = None
         self._kept: dict[str, tuple[Any, asyncio.Lock]] = {}
-        self._sending = asyncio.Lock()  # the SDK's sender is not made for two coroutines at once
+        self._ending: set[asyncio.Task[None]] = set()
 
     async def publish(self, events: Iterable[Publishable]) -> None:
         """Send all of them. Sent again, they have no second effect."""
         messages = [to_message(event) for event in events]
         if not messages:
             return
-        async with self._sending, self._calls.measured("publish"):
-            await self._send(messages)
+        await self._ask(
+            "publish",
+            f"{self._topic} topic",
+            lambda: self._client.get_topic_sender(self._topic),
+            lambda sender: _send_all(sender, messages),
+            writes=True,
+        )
 
     async def send_to_queue(
         self, queue: str, messages: "Sequence[ServiceBusMessage]", *, at: datetime | None = None
@@ -95,8 +108,13 @@ class Bus:
                 message.scheduled_enqueue_time_utc = at
             trace: dict[str | bytes, Any] = dict(trace_properties().items())
             message.application_properties = trace | (message.application_properties or {})
-        async with self._calls.measured("requeue"), self.queue_sender(queue) as sender:
-            await sender.send_messages(list(messages))
+        await self._ask(
+            "requeue",
+            f"{queue} sender",
+            lambda: self._client.get_queue_sender(queue),
+            lambda sender: sender.send_messages(list(messages)),
+            writes=True,
+        )
 
     async def send_request(
         self, queue: str, body: Mapping[str, Any], message_id: str, *, at: datetime | None = None
@@ -114,17 +132,23 @@ class Bus:
         self, queue: str, *, start: int = 0, count: int = 100
     ) -> "list[ServiceBusReceivedMessage]":
         """Look at dead letters from this sequence number on, and leave them there."""
-        open_receiver = self._keep(f"{queue} dead letters", lambda: self._dead_letter_receiver(queue))
-        async with self._calls.measured("peek"), open_receiver as receiver:
-            return await receiver.peek_messages(max_message_count=count, sequence_number=start)
+        return await self._ask(
+            "peek",
+            f"{queue} dead letters",
+            lambda: self._dead_letter_receiver(queue),
+            lambda receiver: receiver.peek_messages(max_message_count=count, sequence_number=start),
+        )
 
     async def peek(
         self, queue: str, *, start: int = 0, count: int = 100
     ) -> "list[ServiceBusReceivedMessage]":
         """Look at what waits in the queue, and leave it there."""
-        open_receiver = self._keep(f"{queue} waiting", lambda: self._client.get_queue_receiver(queue))
-        async with self._calls.measured("peek"), open_receiver as receiver:
-            return await receiver.peek_messages(max_message_count=count, sequence_number=start)
+        return await self._ask(
+            "peek",
+            f"{queue} waiting",
+            lambda: self._client.get_queue_receiver(queue),
+            lambda receiver: receiver.peek_messages(max_message_count=count, sequence_number=start),
+        )
 
     @asynccontextmanager
     async def dead_letters(self, queue: str) -> "AsyncIterator[ServiceBusReceiver]":
@@ -134,36 +158,86 @@ class Bus:
 
     @asynccontextmanager
     async def queue_sender(self, queue: str) -> "AsyncIterator[ServiceBusSender]":
-        """A sender to one stage alone, for many messages."""
-        async with self._keep(f"{queue} sender", lambda: self._client.get_queue_sender(queue)) as sender:
+        """A sender to one stage alone, for many messages. Who has it asks for each with `measured`."""
+        async with self._kept_open(f"{queue} sender", lambda: self._client.get_queue_sender(queue)) as sender:
             yield sender
 
+    def measured(self, operation: str, *, writes: bool = False) -> AbstractAsyncContextManager[object]:
+        """A call with a sender or receiver of ours."""
+        return self._calls.measured(operation, writes=writes)
+
     async def close(self) -> None:
-        handlers = [self._sender, *(handler for handler, _ in self._kept.values())]
-        await asyncio.gather(*(handler.close() for handler in handlers if handler is not None))
+        if self._ending:
+            _, late = await asyncio.wait(self._ending, timeout=CLOSING_SECONDS)
+            for ending in late:
+                ending.cancel()
+        await asyncio.gather(*(handler.close() for handler, _ in self._kept.values()))
         await self._client.close()
 
+    async def _ask(
+        self,
+        operation: str,
+        name: str,
+        make: Callable[[], Handler],
+        work: Callable[[Handler], Coroutine[Any, Any, Answer]],
+        *,
+        writes: bool = False,
+    ) -> Answer:
+        """One call, in a task of its own: cancelled, the SDK leaves half a frame and an open socket behind.
+
+        A call that was too slow goes on until the SDK ends it, and its connection is closed then. The next
+        call gets a new one.
+        """
+        longer = writes or name not in self._kept  # opening a connection takes several round trips
+        async with self._calls.measured(operation, writes=longer), self._kept_open(name, make) as handler:
+            call = asyncio.create_task(work(handler))
+            try:
+                return await asyncio.shield(call)
+            except asyncio.CancelledError:
+                self._kept.pop(name, None)
+                self._end(call, handler)
+                raise
+
+    def _end(self, call: "asyncio.Task[Any]", handler: Any) -> None:
+        ending = asyncio.create_task(_ended(call, handler))
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+
     @asynccontextmanager
-    async def _keep(self, name: str, make: Callable[[], Handler]) -> AsyncIterator[Handler]:
+    async def _kept_open(self, name: str, make: Callable[[], Handler]) -> AsyncIterator[Handler]:
         """One that stays open, for one coroutine at a time: opening one costs the SDK half a second."""
-        if name not in self._kept:
-            self._kept[name] = (make(), asyncio.Lock())
-        handler, lock = self._kept[name]
-        async with lock:
-            yield handler
+        while True:
+            if name not in self._kept:
+                self._kept[name] = (make(), asyncio.Lock())
+            kept = self._kept[name]
+            async with kept[1]:
+                if self._kept.get(name) is kept:  # it may have been given up while we waited for it
+                    yield kept[0]
+                    return
 
     def _dead_letter_receiver(self, queue: str) -> "ServiceBusReceiver":
         return self._client.get_queue_receiver(queue, sub_queue=servicebus.ServiceBusSubQueue.DEAD_LETTER)
 
-    async def _send(self, messages: "list[ServiceBusMessage]") -> None:
-        if self._sender is None:
-            self._sender = self._client.get_topic_sender(self._topic)
-        batch = await self._sender.create_message_batch()
-        for message in messages:
-            try:
-                batch.add_message(message)
-            except ValueError:  # full
-                await self._sender.send_messages(batch)
-                batch = await self._sender.create_message_batch()
-                batch.add_message(message)
-        await self._sender.send_messages(batch)
+
+async def _send_all(sender: "ServiceBusSender", messages: "list[ServiceBusMessage]") -> None:
+    batch = await sender.create_message_batch()
+    for message in messages:
+        try:
+            batch.add_message(message)
+        except ValueError:  # full
+            await sender.send_messages(batch)
+            batch = await sender.create_message_batch()
+            batch.add_message(message)
+    await sender.send_messages(batch)
+
+
+async def _ended(call: "asyncio.Task[Any]", handler: Any) -> None:
+    """Close what nobody waits for any more, when its call has ended. Why we gave it up is known already."""
+    try:
+        await asyncio.wait({call})
+        async with asyncio.timeout(CLOSING_SECONDS):
+            await handler.close()
+        if not call.cancelled() and call.exception() is None:
+            log.info("Service Bus answered after all; nobody waited any more")
+    except Exception:
+        log.info("a connection to Service Bus that did not answer could not be closed", exc_info=True)

@@ -115,9 +115,10 @@ class _MoveRun:
 
     async def _receive(self) -> bool:
         """Take a batch; False when there is nothing more to come."""
-        batch = await self.receiver.receive_messages(
-            max_message_count=self._batch_size(), max_wait_time=WAIT_SECONDS
-        )
+        async with self.mover.bus.measured("receive"):
+            batch = await self.receiver.receive_messages(
+                max_message_count=self._batch_size(), max_wait_time=WAIT_SECONDS
+            )
         self.mover.watch.step("received")
         if not batch:
             return await self._may_still_come()
@@ -153,7 +154,8 @@ class _MoveRun:
         found: set[int] = set()
         start, last = min(self.left), max(self.left)
         while start <= last:
-            page = await self.receiver.peek_messages(max_message_count=PAGE, sequence_number=start)
+            async with self.mover.bus.measured("peek"):
+                page = await self.receiver.peek_messages(max_message_count=PAGE, sequence_number=start)
             if not page:
                 break
             found.update(map(sequence_number, page))
@@ -185,7 +187,8 @@ class _MoveRun:
         before = len(self.moved.completed)
         for letter in letters:
             try:
-                await self.receiver.complete_message(letter)
+                async with self.mover.bus.measured("complete", writes=True):
+                    await self.receiver.complete_message(letter)
             except exceptions.MessageLockLostError:
                 # It comes again, and is only completed then.
                 log.info(

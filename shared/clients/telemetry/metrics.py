@@ -92,6 +92,7 @@ class Metrics(InstrumentSet):
     dependency_duration: Histogram = _histogram(
         "dependency_duration_seconds", "dependency", "operation", unit="s"
     )
+    dependency_slow: Counter = _counter("dependency_slow_calls_total", "dependency", "operation")
     dependency_throttled: Counter = _counter("dependency_throttled_total", "dependency")
     request_units: Counter = _counter("cosmos_request_units_total", "container", unit="RU")
 

@@ -72,6 +72,11 @@ def count_open(collection: RetryableCollection) -> NamedQuery:
     return _count(collection, "count_open", f"{OPEN} AND {collection.alive}")
 
 
+def count_late(collection: RetryableCollection) -> NamedQuery:
+    """Open, though they were made at @before or earlier."""
+    return _count(collection, "count_late", f"{OPEN} AND {collection.alive} AND c.created_at <= @before")
+
+
 def count_given_up(collection: RetryableCollection) -> NamedQuery:
     return _count(collection, "count_given_up", GIVEN_UP)
 

@@ -76,6 +76,15 @@ LEFT_BY_EDITION_OF_SOURCE = NamedQuery(
     ALL,
 )
 
+THREADS_OF_VOTE = NamedQuery(
+    "threads_of_vote",
+    "threads",
+    "SELECT c.id, c.subject, c.first_message_date, c.summary_id, c.result_thread FROM c"
+    " WHERE NOT IS_STRING(c.merged_into)"
+    " AND c.vote_subject = @subject AND ARRAY_CONTAINS(c.sources, @source)",
+    ALL,
+)
+
 THREAD_LIST = ListQuery(
     "threads",
     "threads",
@@ -94,6 +103,7 @@ THREAD_LIST = ListQuery(
         "participant": PARTICIPANT,
         "consensus": CONSENSUS,
         "status": "c.status = @status",
+        "open_call": "IS_OBJECT(c.open_call) = @open_call",
     },
     sorts=("-last_message_date", "last_message_date"),
     # Without what threading keeps, which can be large.

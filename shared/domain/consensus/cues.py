@@ -50,7 +50,7 @@ _FILLER = (
 LEAD = rf"^\W{{0,4}}(?:{_FILLER}(?: \w+)?[,.:!;-]+ ?|{_FILLER} ){{0,3}}"
 ACCEPTS = Cue(
     "queue|queued|queueing|queuing|apply|applied|merge|merged|merging|pull|pulled|commit|committed|pick|picked|"
-    "take|pushed|landed|checked|accepted|push|requeue|replace|mark",
+    "take|pushed|landed|checked|accepted|push|requeue|replace|mark|committing|applying|pushing",
     r"\b(?:will|let me|i'll|we'll|going to|shall|i'm going to) (?:\w+ ){0,3}(?:queue|apply|merge|merging|"
     r"queue?ing|pull|push|commit (?:this|it|them|these)|pick (?:this|these|it|them|up)|"
     r"take (?:it|this|them|these)|"
@@ -60,6 +60,9 @@ ACCEPTS = Cue(
     r"(?! (?:from|by|into my|against|an?|some|my|another)\b)",
     r"\blet'?s (?:\w+ ){0,4}(?:queue|queue?ing|merge|merging|apply|applying|take)\b",
     r"^\W{0,4}(?:queue?ing|merging|applying) (?:this|it|these|them|now|to)\b",
+    r"\b(?:i'll|i will|can|will|happy to|be done) .{0,80}\b(?:while|when|on|upon) (?:i )?(?:committing|"
+    r"applying|commit|"
+    r"merging|pushing|queue?ing)\b",
     r"\b(?:i've|i have|i|we've|we have|have) (?:\w+ )?(?:queued|applied|merged|pushed|committed|landed|"
     r"checked (?:this|it|them) in|picked (?:this|it|them|these)? ?up)\b(?! (?:an?|some|my|another)\b)",
     r"\bthanks?[,.;!]* (?:will (?:queue|apply|merge|pull)|queued|applied|merged|pulled)\b",

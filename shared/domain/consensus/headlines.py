@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from shared.domain.consensus.endings import Ending
 from shared.domain.consensus.linked_thread import LinkedThread
-from shared.domain.consensus.outcome import Ending
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.people import display_name
 from shared.domain.consensus.proposition import Put

@@ -9,6 +9,10 @@ _SAMPLE = 1_500
 _LEAST_WORDS = 8
 """Fewer words than this ("+1", "Danke, passt") show no language of their own."""
 _LEAST_SHARE = 0.08
+_LEAST_FOUND = 3
+"""Different function words: one alone may be a name, or the end of an address."""
+_NO_PROSE = re.compile(r"\S*[@/\\_=<>{}]\S*|^[A-Z][a-z]+(?:-[a-z]+)*-by:.*$|\w+\.\w+\S*", re.MULTILINE)
+"""Addresses, links, code and trailers are in no language."""
 _WORD = re.compile(r"[^\W\d_]+")
 _SCRIPTS = (
     ("ja", re.compile(r"[\u3040-\u30ff]")),
@@ -42,7 +46,7 @@ _OWNERS = {word: language for language, words in reversed(_FUNCTION_WORDS.items(
 
 def language_of(text: str) -> str:
     """The language's code, or `und` where the text shows none."""
-    sample = text[:_SAMPLE]
+    sample = _NO_PROSE.sub(" ", text[:_SAMPLE])
     letters = _WORD.findall(sample)
     total = sum(map(len, letters))
     for code, script in _SCRIPTS:
@@ -50,13 +54,15 @@ def language_of(text: str) -> str:
             return code
     if len(letters) < _LEAST_WORDS:
         return UNKNOWN
-    counts = Counter(_OWNERS[word] for word in map(str.lower, letters) if word in _OWNERS)
+    words = [word for word in map(str.lower, letters) if word in _OWNERS]
+    counts = Counter(_OWNERS[word] for word in words)
     if not counts:
         return UNKNOWN
     best, count = counts.most_common(1)[0]
     if counts[ENGLISH] >= count:
         return ENGLISH
-    return best if count >= len(letters) * _LEAST_SHARE else UNKNOWN
+    different = len({word for word in words if _OWNERS[word] == best})
+    return best if different >= _LEAST_FOUND and count >= len(letters) * _LEAST_SHARE else UNKNOWN
 
 
 def main_language(languages: Iterable[str]) -> str:

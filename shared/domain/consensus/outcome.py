@@ -1,13 +1,13 @@
-"""How a thread ended: a kind, what it stands on, and whether it may be said."""
+"""How a thread ended, by its kind, and whether it may be said. Patches have a module of their own."""
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from shared.domain.consensus.cues import OPEN, SENDS_BACK, SOLVED, THANKS
+from shared.domain.consensus.cues import OPEN, SENDS_BACK, SOLVED, THANKS, Cue
+from shared.domain.consensus.endings import Ending, Evidence, counted, ended_by, unknown
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
-from shared.domain.consensus.own_sentences import OwnSentence
-from shared.domain.consensus.proposition import Put
+from shared.domain.consensus.patch_outcome import of_patch
+from shared.domain.consensus.proposition import Put, something_is_put
 from shared.domain.consensus.reading import (
     ConsensusBasis,
     Genre,
@@ -27,44 +27,17 @@ _ENOUGH_VOTES = 3
 """Of +1 in a vote without a result mail: the custom of Apache, which others took over."""
 _ENOUGH_VOICES = 2
 _SHORT_THREAD = 4
-_DECLARES = re.compile(r"\b(?:declare|(?:have|see|is) (?:\w+ ){0,2}consensus|adopted|approved)\b")
-
-
-@dataclass(slots=True)
-class Ending:
-    """The kind with its reasons, before it is put in words."""
-
-    kind: OutcomeKind
-    basis: ConsensusBasis
-    rule: str
-    sure: bool = False
-    settled_by: EndingWord | None = None
-    evidence: OwnSentence | None = None
-
-
-@dataclass(slots=True)
-class _Evidence:
-    thread: LinkedThread
-    put: Put
-    genre: ReadGenre
-    settlements: Settlements
-    said: list[Position]
-    heard_against: bool
-    """Anybody was heard against it, said or not."""
-    votes: VoteCount
-
-    def count(self, stance: PositionStance) -> int:
-        return sum(position.stance is stance for position in self.said)
-
-    @property
-    def newer_version(self) -> bool:
-        """A later version came after somebody else had spoken: what they said may be in it."""
-        first = self.put.mail.version
-        others = [mail.number for mail in self.thread.mails if mail.person not in self.put.proposers]
-        return any(
-            self.thread.mails[number].version > first and others and others[0] < number
-            for number in self.put.mails
-        )
+# Something is to be changed: without that a promise answers a report, and accepts nothing.
+_WANTS = Cue(
+    "should|must|need|needs|please|suggest|instead|typo|replace|change|missing|rather|better",
+    r"\b(?:should|must|needs? to|please (?:add|change|fix|clarify|remove|replace|consider)|suggest\w*|"
+    r"instead|typo|replace|to change|missing|rather|better)\b",
+)
+_IN_ROLE = re.compile(
+    r"\b(?:as (?:the )?(?:\w+ )?(?:co-?)?chairs?|hereby|(?:i|we|chairs) declare|is declared)\b"
+)
+"""Who says in which role they speak rules, whether the group was asked formally or not."""
+_DECLARES = re.compile(r"\b(?:declared?|(?:have|see|is) (?:\w+ ){0,2}consensus|adopted|approved)\b")
 
 
 def read_verdict(
@@ -75,7 +48,7 @@ def read_verdict(
     positions: Sequence[Position],
     votes: VoteCount,
 ) -> Ending:
-    ending = _Evidence(
+    ending = Evidence(
         thread=thread,
         put=put,
         genre=genre,
@@ -89,144 +62,126 @@ def read_verdict(
     if put.form is PropositionForm.VOTE:
         return _of_vote(ending)
     if genre.kind is Genre.PATCH:
-        return _of_patch(ending)
+        return of_patch(ending)
     if genre.kind in {Genre.CALL, Genre.PROPOSAL}:
         return _of_proposal(ending)
     if genre.kind in {Genre.QUESTION, Genre.REPORT}:
         return _of_asking(ending)
     sure = genre.kind is Genre.ANNOUNCEMENT and genre.tier is Tier.SAID
-    return _unknown(OutcomeKind.INFORMATIONAL, "form", sure=sure)
+    return unknown(OutcomeKind.INFORMATIONAL, "form", sure=sure)
 
 
-def _unknown(kind: OutcomeKind, rule: str, *, sure: bool = False) -> Ending:
-    return Ending(kind, ConsensusBasis.UNKNOWN, rule, sure=sure)
-
-
-def _counted(kind: OutcomeKind, rule: str, *, sure: bool = True) -> Ending:
-    return Ending(kind, ConsensusBasis.COUNTED, rule, sure=sure)
-
-
-def _by(kind: OutcomeKind, settlement: EndingWord, basis: ConsensusBasis, rule: str, *, sure: bool) -> Ending:
-    return Ending(kind, basis, rule, sure=sure, settled_by=settlement, evidence=settlement.sentence)
-
-
-def _of_vote(ending: _Evidence) -> Ending:
+def _of_vote(ending: Evidence) -> Ending:
     found, votes = ending.settlements, ending.votes
     if found.cancelled and (
         not found.passed or found.cancelled[-1].sentence.mail > found.passed[-1].sentence.mail
     ):
-        return _by(
+        return ended_by(
             OutcomeKind.REJECTED, found.cancelled[-1], ConsensusBasis.CALLED, "vote cancelled", sure=True
         )
     if found.passed:
-        return _by(OutcomeKind.ACCEPTED, found.passed[-1], ConsensusBasis.CALLED, "vote passed", sure=True)
+        return ended_by(
+            OutcomeKind.ACCEPTED, found.passed[-1], ConsensusBasis.CALLED, "vote passed", sure=True
+        )
     against = votes.binding_against + votes.other_against
     in_favour = votes.binding_for + votes.other_for
     if against:
-        return _counted(OutcomeKind.CONTESTED, "vote with -1", sure=False)
+        return counted(OutcomeKind.CONTESTED, "vote with -1", sure=False)
     binding_known = ending.thread.preset is Preset.APACHE and any(
         holder.role == "binding" for holder in ending.thread.profile.roles
     )
     enough = votes.binding_for if binding_known else in_favour
     if enough >= _ENOUGH_VOTES or in_favour > _ENOUGH_VOTES:
-        return _counted(OutcomeKind.ACCEPTED, "enough votes")
-    return _unknown(OutcomeKind.UNRESOLVED, "vote without enough votes")
+        return counted(OutcomeKind.ACCEPTED, "enough votes")
+    return unknown(OutcomeKind.UNRESOLVED, "vote without enough votes")
 
 
-def _of_patch(ending: _Evidence) -> Ending:
-    found = ending.settlements
-    changed = bool(found.promised) or ending.newer_version
-    kind = OutcomeKind.REVISED if changed else OutcomeKind.ACCEPTED
-    if found.accepted:
-        sure = ending.newer_version or found.names_next_version or not found.promised
-        return _by(kind, found.accepted[-1], ConsensusBasis.RULED, "accepted by authority", sure=sure)
-    if found.rejected:
-        return _by(
-            OutcomeKind.REJECTED,
-            found.rejected[-1],
-            ConsensusBasis.RULED,
-            "rejected by authority",
-            sure=False,
-        )
-    if found.withdrawn and len(ending.put.proposers) == 1:
-        return _by(OutcomeKind.REJECTED, found.withdrawn[-1], ConsensusBasis.UNKNOWN, "withdrawn", sure=True)
-    if found.taken:
-        return _by(kind, found.taken[-1], ConsensusBasis.COUNTED, "taken", sure=not changed)
-    if ending.newer_version:
-        return _unknown(OutcomeKind.REVISED, "new version")
-    return _unknown(OutcomeKind.UNRESOLVED, "no acceptance")
-
-
-def _of_proposal(ending: _Evidence) -> Ending:
+def _of_proposal(ending: Evidence) -> Ending:
     return _by_ruling(ending) or _by_voices(ending) or _by_promise(ending) or _by_nothing(ending)
 
 
-def _by_ruling(ending: _Evidence) -> Ending | None:
+def _by_ruling(ending: Evidence) -> Ending | None:
     """One who may decide, or who put it, says how it ends."""
     found = ending.settlements
     if found.cancelled:
-        return _by(OutcomeKind.REJECTED, found.cancelled[-1], ConsensusBasis.CALLED, "closed", sure=False)
+        return ended_by(
+            OutcomeKind.REJECTED, found.cancelled[-1], ConsensusBasis.CALLED, "closed", sure=False
+        )
     if found.passed:
-        return _by(OutcomeKind.ACCEPTED, found.passed[-1], ConsensusBasis.CALLED, "closed", sure=True)
+        return ended_by(OutcomeKind.ACCEPTED, found.passed[-1], ConsensusBasis.CALLED, "closed", sure=True)
     if found.ruled:
         # At 3GPP a chair marks each document agreed or noted, without a call for each.
-        formal = ending.put.form is PropositionForm.CALL or ending.thread.preset is Preset.THREEGPP
+        formal = (
+            ending.put.form is PropositionForm.CALL
+            or ending.thread.preset is Preset.THREEGPP
+            or any(_IN_ROLE.search(one.folded) for one in _mail_of(ending, found.ruled[-1]).sentences)
+        )
         # Rough consensus stands over remarks against it where it is declared; the end of a call does not.
         declared = [word for word in found.ruled if _DECLARES.search(word.sentence.folded)]
         ruling = (declared or found.ruled)[-1]
         sure = formal and (bool(declared) or not ending.heard_against) and not _sends_back(ending, ruling)
-        return _by(OutcomeKind.ACCEPTED, ruling, ConsensusBasis.RULED, "ruled", sure=sure)
+        return ended_by(OutcomeKind.ACCEPTED, ruling, ConsensusBasis.RULED, "ruled", sure=sure)
     if found.withdrawn:
-        return _by(OutcomeKind.REJECTED, found.withdrawn[-1], ConsensusBasis.UNKNOWN, "withdrawn", sure=True)
+        return ended_by(
+            OutcomeKind.REJECTED, found.withdrawn[-1], ConsensusBasis.UNKNOWN, "withdrawn", sure=True
+        )
     return None
 
 
-def _sends_back(ending: _Evidence, ruling: EndingWord) -> bool:
+def _sends_back(ending: Evidence, ruling: EndingWord) -> bool:
     """The call is closed, and the same mail says that the text must change or be called again."""
-    return any(map(SENDS_BACK.finds, ending.thread.mail_of(ruling.sentence).sentences))
+    return any(map(SENDS_BACK.finds, _mail_of(ending, ruling).sentences))
 
 
-def _by_voices(ending: _Evidence) -> Ending | None:
+def _mail_of(ending: Evidence, word: EndingWord) -> LinkedMail:
+    return ending.thread.mail_of(word.sentence)
+
+
+def _by_voices(ending: Evidence) -> Ending | None:
     supporters = ending.count(PositionStance.SUPPORT)
     if supporters and ending.count(PositionStance.OPPOSE):
-        return _counted(OutcomeKind.CONTESTED, "both sides")
+        return counted(OutcomeKind.CONTESTED, "both sides")
     if ending.put.form is PropositionForm.CALL and ending.thread.preset is Preset.APACHE and supporters:
-        return _counted(OutcomeKind.ACCEPTED, "seconded", sure=not ending.heard_against)
+        return counted(OutcomeKind.ACCEPTED, "seconded", sure=not ending.heard_against)
     return None
 
 
-def _by_promise(ending: _Evidence) -> Ending | None:
+def _by_promise(ending: Evidence) -> Ending | None:
     found = ending.settlements
     if found.promised:
         sure = ending.genre.tier is Tier.SAID and not ending.heard_against and found.names_next_version
-        return _by(OutcomeKind.REVISED, found.promised[-1], ConsensusBasis.UNKNOWN, "taken over", sure=sure)
+        return ended_by(
+            OutcomeKind.REVISED, found.promised[-1], ConsensusBasis.UNKNOWN, "taken over", sure=sure
+        )
     if found.edited and not ending.heard_against:
         return _of_edited(ending, found.edited[-1])
     return None
 
 
-def _by_nothing(ending: _Evidence) -> Ending:
+def _by_nothing(ending: Evidence) -> Ending:
     if ending.heard_against:
-        return _unknown(OutcomeKind.CONTESTED, "no decision")
+        return unknown(OutcomeKind.CONTESTED, "no decision")
     if ending.count(PositionStance.SUPPORT) >= _ENOUGH_VOICES:
-        return _counted(OutcomeKind.ACCEPTED, "all in favour", sure=False)
-    return _unknown(OutcomeKind.UNRESOLVED, "no decision")
+        return counted(OutcomeKind.ACCEPTED, "all in favour", sure=False)
+    return unknown(OutcomeKind.UNRESOLVED, "no decision")
 
 
-def _of_edited(ending: _Evidence, edited: EndingWord) -> Ending:
+def _of_edited(ending: Evidence, edited: EndingWord) -> Ending:
     """One who can do it says that they will: in a short exchange that settles it."""
     short = len(ending.thread.mails) <= _SHORT_THREAD
     direct = ending.thread.answered(edited.sentence) in ending.put.mails
     kind = OutcomeKind.ACCEPTED if short else OutcomeKind.REVISED
-    return _by(kind, edited, ConsensusBasis.UNKNOWN, "will be done", sure=short and direct)
+    wanted = something_is_put(ending.put) or any(map(_WANTS.finds, ending.put.mail.sentences))
+    sure = short and direct and wanted
+    return ended_by(kind, edited, ConsensusBasis.UNKNOWN, "will be done", sure=sure)
 
 
-def _of_asking(ending: _Evidence) -> Ending:
+def _of_asking(ending: Evidence) -> Ending:
     thread = ending.thread
     asker = thread.root.person
     others = [mail for mail in thread.mails if mail.person != asker]
     if not others:
-        return _unknown(OutcomeKind.UNANSWERED, "no answer")
+        return unknown(OutcomeKind.UNANSWERED, "no answer")
     later = [mail for mail in thread.mails[1:] if mail.person == asker]
     solved = [sentence for mail in later for sentence in mail.sentences if SOLVED.finds(sentence)]
     settled = solved[-1] if solved and not _asks_again(thread, later) else None
@@ -236,9 +191,9 @@ def _of_asking(ending: _Evidence) -> Ending:
     told = any(map(_tells, others))
     # An asker who comes back without thanks is not content; one who does not come back most often is.
     if later and _is_thankful(later[-1]):
-        return _unknown(OutcomeKind.ANSWERED, "thanked")
+        return unknown(OutcomeKind.ANSWERED, "thanked")
     sure = ending.genre.kind is Genre.QUESTION and ending.genre.tier is Tier.SAID and told
-    return _unknown(OutcomeKind.ANSWERED, "told", sure=sure and not later)
+    return unknown(OutcomeKind.ANSWERED, "told", sure=sure and not later)
 
 
 def _is_thankful(mail: LinkedMail) -> bool:

@@ -110,22 +110,25 @@ def own_sentences(text: str, quotes: tuple[QuotedBlock, ...], mail: int) -> list
     """A mail's own sentences in order; spans count in `text`."""
     positions = [quote.position for quote in quotes]
     found: list[OwnSentence] = []
+    courtesies: list[OwnSentence] = []
     for start, end in _paragraphs(text[:MAX_CHARS], positions):
         opens = True
         for first, last in _sentence_spans(text, start, end):
             shown = _SPACES.sub(" ", text[first:last])
-            if not _LETTER.search(shown) or _is_greeting(shown):
+            if not _LETTER.search(shown):
                 continue
             block = bisect_right(positions, first) - 1
-            found.append(
+            kept = courtesies if _is_greeting(shown) else found
+            kept.append(
                 OwnSentence(
-                    mail=mail, index=len(found), start=first, end=last, text=shown, block=block, opens=opens
+                    mail=mail, index=len(kept), start=first, end=last, text=shown, block=block, opens=opens
                 )
             )
-            opens = False
+            opens = opens and kept is courtesies
             if len(found) >= MAX_SENTENCES:
                 return found
-    return found
+    # "Thanks." that is all of a mail is what its writer says; above or below a text it is a courtesy.
+    return found or courtesies[:1]
 
 
 def _paragraphs(text: str, positions: list[int]) -> Iterator[tuple[int, int]]:

@@ -10,9 +10,9 @@ from shared.domain.consensus.reading import PropositionForm
 from shared.domain.consensus.stance_cues import AGREES, SUPPORTS
 from shared.domain.consensus.thread_mail import Preset
 
-_VOTE_TAG = re.compile(r"\[\s*(?:VOTE|POLL)\b[^\]]{0,30}\]|^\s*VOTE\s*:", re.IGNORECASE)
-_RESULT_TAG = re.compile(r"\[\s*(?:RESULTS?|VOTE RESULTS?)\s*\]|\[VOTE\]\s*\[RESULT", re.IGNORECASE)
-_TAGS = re.compile(r"^(?:\s*(?:re|aw|fwd?)\s*:|\s*\[[^\]]{0,80}\])+\s*", re.IGNORECASE)
+VOTE_TAG = re.compile(r"\[\s*(?:VOTE|POLL)\b[^\]]{0,30}\]|^\s*VOTE\s*:", re.IGNORECASE)
+RESULT_TAG = re.compile(r"\[\s*(?:RESULTS?|VOTE RESULTS?)\s*\]|\[VOTE\]\s*\[RESULT", re.IGNORECASE)
+SUBJECT_TAGS = re.compile(r"^(?:\s*(?:re|aw|fwd?)\s*:|\s*\[[^\]]{0,80}\])+\s*", re.IGNORECASE)
 _LAST_CALL_IN_PASSING = Cue(
     "call|wglc",
     r"\b(?:like any other|in preparation for|during|comments? (?:from|on|in)|after|result of|prior to|"
@@ -57,9 +57,7 @@ def find_put(thread: LinkedThread) -> Put:
 
 def _mail_and_form(thread: LinkedThread) -> tuple[LinkedMail, PropositionForm]:
     root = thread.root
-    if (_VOTE_TAG.search(root.mail.subject) and not _RESULT_TAG.search(root.mail.subject)) or _is_ballot(
-        root
-    ):
+    if (VOTE_TAG.search(root.mail.subject) and not RESULT_TAG.search(root.mail.subject)) or _is_ballot(root):
         return root, PropositionForm.VOTE
     patches = [mail for mail in thread.mails if mail.is_patch]
     if patches:
@@ -131,9 +129,16 @@ def _words(mail: LinkedMail, form: PropositionForm) -> OwnSentence | None:
     return mail.sentences[0] if mail.sentences else None
 
 
+def something_is_put(put: Put) -> bool:
+    """Positions need something to be for or against."""
+    if put.form is PropositionForm.PATCH:
+        return put.mail.is_patch or put.mail.has_diff
+    return put.form is not PropositionForm.TEXT or any(map(PROPOSES.finds, put.mail.sentences))
+
+
 def result_subject(thread: LinkedThread) -> str | None:
     """The subject of the vote whose result this thread brings, where the result has a thread of its own."""
     subject = thread.root.mail.subject
-    if thread.preset not in {Preset.APACHE, Preset.FREE} or not _RESULT_TAG.search(subject):
+    if thread.preset not in {Preset.APACHE, Preset.FREE} or not RESULT_TAG.search(subject):
         return None
-    return _TAGS.sub("", subject).strip() or None
+    return SUBJECT_TAGS.sub("", subject).strip() or None

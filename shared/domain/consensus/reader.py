@@ -14,7 +14,7 @@ from shared.domain.consensus.open_calls import read_open_call
 from shared.domain.consensus.outcome import read_verdict
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.positions import read_positions
-from shared.domain.consensus.proposition import find_put, result_subject
+from shared.domain.consensus.proposition import find_put, result_subject, something_is_put
 from shared.domain.consensus.reading import (
     ConsensusBasis,
     ConsensusType,
@@ -35,7 +35,7 @@ from shared.domain.consensus.reading import (
 from shared.domain.consensus.rulings import read_settlements
 from shared.domain.consensus.sentence_heads import SentenceScores
 from shared.domain.consensus.sentence_kinds import Head
-from shared.domain.consensus.stance_claims import read_claims, something_is_put
+from shared.domain.consensus.stance_claims import read_claims
 from shared.domain.consensus.thread_mail import SourceProfile, ThreadMail
 from shared.domain.consensus.votes import count_votes, read_ballots
 
@@ -207,7 +207,7 @@ class _ThreadReader:
             one.stance is PositionStance.SUPPORT and one.tier is Tier.SAID for one in self._positions
         )
         # A proposer who takes the remarks over into a new version, and nobody against it: they converge.
-        if self._verdict.rule == "new version" and self._settlements.promised:
+        if self._verdict.rule == "new version" and self._settlements.promised and voices:
             return True
         # The proposer's own promise settles nothing between people.
         if settled and (self._verdict.rule != "taken over" or voices):

@@ -2,7 +2,7 @@
 
 import re
 
-from shared.domain.consensus.cues import BUT_NEXT, CONDITION, CONTRAST, NEGATION, REPORTED
+from shared.domain.consensus.cues import BUT_NEXT, CONDITION, CONTRAST, NEGATION, REPORTED, THANKS
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.proposition import Put
@@ -10,6 +10,7 @@ from shared.domain.consensus.votes import is_legend
 
 _LONG = 300
 _FEW_SENTENCES = 3
+_PULL = re.compile(r"\b(?:pull|PULL)\b")
 _NO_NEGATION = re.compile(
     r"\bno (?:objections?|problems?|issues?|concerns?)\b|\b(?:no longer|don't|do not) have any\b|\bno "
     r"doubt\b|\bwhy not\b|\bno[,.]? ?(?:this|it|i) "
@@ -118,3 +119,15 @@ def place(thread: LinkedThread, sentence: OwnSentence) -> str:
     if sentence.index <= 1 and len(mail.mail.quotes) <= 1:
         return "opening"
     return "closing" if sentence.index >= count - 2 else "inside"
+
+
+def takes_a_pull(thread: LinkedThread, put: Put, sentence: OwnSentence) -> bool:
+    """Thanks and nothing else, to a pull request: so a maintainer says that it was pulled."""
+    mail = thread.mail_of(sentence)
+    return (
+        bool(_PULL.search(put.mail.mail.subject))
+        and len(mail.sentences) <= _FEW_SENTENCES
+        and THANKS.finds(sentence)
+        and not any(one.asks or NEGATION.finds(one) for one in mail.sentences)
+        and relation(thread, put, sentence) == "put"
+    )

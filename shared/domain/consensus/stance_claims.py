@@ -9,13 +9,13 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass
 
-from shared.domain.consensus.cues import ANNOUNCES, NEGATION, PROPOSES, REPORTED, TRAILER
+from shared.domain.consensus.cues import ANNOUNCES, NEGATION, REPORTED, TRAILER
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence, word_key
 from shared.domain.consensus.people import display_name
-from shared.domain.consensus.proposition import Put
+from shared.domain.consensus.proposition import Put, something_is_put
 from shared.domain.consensus.reading import PositionStance, PropositionForm
-from shared.domain.consensus.sentence_context import place, relation, takes_nothing_back
+from shared.domain.consensus.sentence_context import place, relation, takes_a_pull, takes_nothing_back
 from shared.domain.consensus.stance_cues import (
     DOUBTS,
     GOOD_IDEA,
@@ -78,6 +78,7 @@ _FIRM_NO = re.compile(
     r"|\bshould (?:be |not be )?(?:adopted|published|merged|accepted)\b|\brather not (?:merge|adopt|"
     r"take|apply|add)\b"
 )
+_OBJECTS_TO_DOING = re.compile(r"\b(?:i|we) (?:\w+ )?(?:object to|oppose|am against|are against) \w+ing\b")
 _WILL_DO = re.compile(
     r"\b(?:i|we)(?:'ll| will) (?:also |then |certainly |definitely |gladly )?(?:update|edit|fix|change|add|"
     r"correct|clarify|incorporate|include|reword|remove|apply|make|do)\b"
@@ -177,17 +178,23 @@ class _ClaimReader:
         # "I don't mean I'm against it": a negation before the words turns them.
         if _TURNS.search(sentence.folded[: found.start()]) or REPORTED.finds(sentence):
             return None
-        firm = (
-            towards == "put" and _FIRM_NO.search(sentence.folded) and place(self.thread, sentence) != "inside"
+        plain = _FIRM_NO.search(sentence.folded) or (
+            _OBJECTS_TO_DOING.search(sentence.folded) and self._speaks_of_it(sentence)
         )
+        firm = towards == "put" and plain and place(self.thread, sentence) != "inside"
         return (_OPPOSE, "objection") if firm else (_OPPOSE, "objection elsewhere")
 
     def _acceptance(
         self, sentence: OwnSentence, mail: LinkedMail, towards: str
     ) -> tuple[PositionStance, str] | None:
-        if self.put.form is not PropositionForm.PATCH or not accepts(sentence):
+        if self.put.form is not PropositionForm.PATCH:
             return None
-        if self.thread.people.role(mail.number) is not None:
+        has_role = self.thread.people.role(mail.number) is not None
+        if has_role and takes_a_pull(self.thread, self.put, sentence):
+            return _SUPPORT, "acceptance"
+        if not accepts(sentence):
+            return None
+        if has_role:
             firm = _FIRM_OPENING.match(sentence.folded) and not NEGATION.finds(sentence) and not sentence.asks
             if firm or takes_nothing_back(self.thread, sentence):
                 return _SUPPORT, "acceptance"
@@ -198,7 +205,8 @@ class _ClaimReader:
     def _does_as_asked(self, sentence: OwnSentence) -> bool:
         """One who can make the change says that they will, and little else."""
         return (
-            self.put.form is PropositionForm.TEXT
+            self.decidable
+            and self.put.form is PropositionForm.TEXT
             and place(self.thread, sentence) == "whole"
             and takes_nothing_back(self.thread, sentence)
         )
@@ -300,10 +308,3 @@ class _ClaimReader:
             DOUBTS.finds(one) or OPPOSES.finds(one) for one in self.thread.mails[answered].sentences
         )
         return _SUPPORT, ("agreement in a call" if in_call else "agreement elsewhere")
-
-
-def something_is_put(put: Put) -> bool:
-    """Positions need something to be for or against."""
-    if put.form is PropositionForm.PATCH:
-        return put.mail.is_patch or put.mail.has_diff
-    return put.form is not PropositionForm.TEXT or any(map(PROPOSES.finds, put.mail.sentences))

@@ -145,8 +145,7 @@ APPROVES = Cue(
     r"(?:thing|way|choice|compromise|move|approach|solution|direction|call)\b",
     rf"\bi {_DEGREE}(?:like|love) (?:this|it|the idea|these|your (?:idea|proposal)|(?:the|this) (?:\w+ "
     rf")?{_WORK})\b",
-    r"\b(?:i'm|i am|we are|we're) (?:\w+ )?(?:fine|ok|okay|happy|good|comfortable) with (?:this|that|it|"
-    r"the|these)\b",
+    r"\b(?:i'm|i am|we are|we're) (?:\w+ )?(?:fine|ok|okay|happy|good|comfortable) with \w+",
     rf"\b(?:this|the|your|these|proposed) (?:\w+ )?{_WORK} (?:all |also |\w+ly )?(?:looks?|sounds?|seems?|"
     rf"is|are) "
     rf"(?:an? |very |really |pretty |quite |all |perfectly )*{_GOOD}\b",

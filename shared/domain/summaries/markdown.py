@@ -1,8 +1,9 @@
 """A thread summary as Markdown. Everything in it was written by strangers: nothing of it is markup."""
 
 import re
+from collections.abc import Mapping
 
-from shared.domain.consensus.reading import ConsensusBasis, ThreadReading, Tier
+from shared.domain.consensus.reading import ConsensusBasis, Fate, ThreadReading, Tier
 from shared.domain.summaries.models import Citation, Claim, Section, ThreadSummary
 
 HEADINGS = {
@@ -37,11 +38,12 @@ def escape_markdown(text: str) -> str:
 def render_markdown(summary: ThreadSummary) -> str:
     """The summary with numbered citations. A claim without a verified citation does not appear."""
     numbers = {_identity(citation): number for number, citation in enumerate(summary.citations, 1)}
-    lines = [f"# {escape_markdown(summary.title)}", "", *_outcome(summary)]
+    fates = {(one.citation.message_id, one.citation.quote): one.fate for one in summary.reading.objections}
+    lines = [f"# {escape_markdown(summary.title)}", "", *_outcome(summary), *_open_call(summary.reading)]
     for section in HEADINGS:
         claims = [claim for claim in summary.claims if claim.section is section and claim.is_supported]
         if claims:
-            lines += [f"## {_heading(section, summary.reading)}", "", *_items(claims, numbers), ""]
+            lines += [f"## {_heading(section, summary.reading)}", "", *_items(claims, numbers, fates), ""]
     lines += ["## Citations", "", *_sources(summary), ""]
     lines += [f"*{escape_markdown(note)}*" for note in summary.notes]
     return "\n".join(lines).rstrip() + "\n"
@@ -58,6 +60,17 @@ def _outcome(summary: ThreadSummary) -> list[str]:
     return [f"**{escape_markdown(outcome.sentence)}**{f' {basis}' if basis else ''}", ""]
 
 
+def _open_call(reading: ThreadReading) -> list[str]:
+    """The question, until when it is asked, who has spoken, what is outstanding."""
+    call = reading.open_call
+    if call is None:
+        return []
+    question = f": “{escape_markdown(call.question.quote)}”" if call.question else ""
+    ends = f" It ends on {call.ends.isoformat()}." if call.ends else " No end is named."
+    spoken = f" {len(call.spoken)} spoke, {len(call.outstanding)} objections are outstanding."
+    return [f"**No result of this call is seen yet**{question}{ends}{spoken}", ""]
+
+
 def _heading(section: Section, reading: ThreadReading) -> str:
     """Support is agreement only where something was agreed."""
     if section is Section.AGREED and reading.has_consensus:
@@ -65,8 +78,22 @@ def _heading(section: Section, reading: ThreadReading) -> str:
     return HEADINGS[section]
 
 
-def _items(claims: list[Claim], numbers: dict[tuple[str, str], int]) -> list[str]:
-    return [f"- {_speaker(claim)}{escape_markdown(claim.text)} {_marks(claim, numbers)}" for claim in claims]
+def _items(
+    claims: list[Claim], numbers: dict[tuple[str, str], int], fates: Mapping[tuple[str, str], Fate]
+) -> list[str]:
+    return [
+        f"- {_speaker(claim)}{escape_markdown(claim.text)} {_marks(claim, numbers)}{_fate(claim, fates)}"
+        for claim in claims
+    ]
+
+
+def _fate(claim: Claim, fates: Mapping[tuple[str, str], Fate]) -> str:
+    """What became of an objection, where the claim is one."""
+    if claim.section not in {Section.DISSENT, Section.CONCERNS}:
+        return ""
+    found = (fates.get((citation.message_id, citation.quote)) for citation in claim.citations)
+    fate = next((fate for fate in found if fate is not None), None)
+    return f" *({fate.value})*" if fate else ""
 
 
 def _speaker(claim: Claim) -> str:

@@ -12,17 +12,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from shared.clients.connections import Clients
 from shared.domain.mail.errors import MailboxError
 from shared.domain.mail.models import Share
 from shared.ingestion.reader.batches import Batch, read_batches
 from shared.ingestion.reader.errors import ReaderStuckError, UnreadableArchiveError
-from shared.ingestion.reader.processes import (
-    prepare_processes,
-    read_in_process,
-    take_processes,
-)
+from shared.ingestion.reader.processes import ReaderPool
 from shared.ingestion.unpacking.errors import ArchiveError
 
+READERS = "readers"
+"""The pool's key among `Clients.resources`, which close it."""
 SMALL_BYTES = 1024 * 1024
 READ_AHEAD = 20  # batches: what is read but not yet stored has to be held in memory
 SLICE_SIZE = 20_000_000  # characters of text
@@ -34,7 +33,13 @@ class Reader:
     """The batches of one archive, in any order, read ahead of whoever takes them."""
 
     def __init__(
-        self, path: Path, name: str, *, small: int = SMALL_BYTES, silence: float = SILENCE_SECONDS
+        self,
+        pool: ReaderPool,
+        path: Path,
+        name: str,
+        *,
+        small: int = SMALL_BYTES,
+        silence: float = SILENCE_SECONDS,
     ) -> None:
         self._name = name
         self._silence = silence
@@ -42,9 +47,9 @@ class Reader:
         self._ready: asyncio.Queue[Batch | BaseException | None] = asyncio.Queue()
         self._loop = asyncio.get_running_loop()
         self._left = False
-        self._processes = take_processes() if path.stat().st_size > small else []
+        self._processes = pool.take() if path.stat().st_size > small else []
         shares = [
-            read_in_process(path, Share(number, len(self._processes)), process)
+            pool.read(path, Share(number, len(self._processes)), process)
             for number, process in enumerate(self._processes)
         ] or [read_batches(path)]
         self._threads = [
@@ -122,7 +127,16 @@ class Reader:
             self._loop.call_soon_threadsafe(self._ready.put_nowait, what)
 
 
-def prepare_reader(size: int) -> None:
+async def reader_pool(clients: Clients) -> ReaderPool:
+    """That of a client set, which closes it."""
+    return await clients.resources.get(READERS, _new_pool)
+
+
+async def _new_pool() -> ReaderPool:
+    return ReaderPool()
+
+
+def prepare_reader(pool: ReaderPool, size: int) -> None:
     """An archive of this size is on its way: let processes start meanwhile, where it will take some."""
     if size > SMALL_BYTES:
-        prepare_processes()
+        pool.prepare()

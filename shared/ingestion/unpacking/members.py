@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
+from shared.ingestion.unpacking import streams
 from shared.ingestion.unpacking.errors import UnsupportedArchiveError
 from shared.ingestion.unpacking.formats import (
     FORMATS_READ,
@@ -23,14 +24,6 @@ from shared.ingestion.unpacking.formats import (
     open_plain,
 )
 from shared.ingestion.unpacking.limits import UnpackBudget, UnpackLimits
-from shared.ingestion.unpacking.streams import (
-    Compression,
-    Inflated,
-    Readable,
-    Spending,
-    buffered,
-    compression_of,
-)
 from shared.ingestion.unpacking.tar import BLOCK, EntryKind, is_tar_header, read_tar
 from shared.ingestion.unpacking.zips import read_zip
 
@@ -91,7 +84,7 @@ def check_archive(path: Path, limits: UnpackLimits | None = None) -> ArchiveForm
 
 def _single(path: Path, format_: ArchiveFormat, limits: UnpackLimits) -> Iterator[Member]:
     with open_plain(path, format_.compression, limits) as (stream, _):
-        yield Member(path.name, MemberKind(format_.container), buffered(stream))
+        yield Member(path.name, MemberKind(format_.container), streams.buffered(stream))
 
 
 def _tar_members(
@@ -113,15 +106,17 @@ def _zip_members(
     for entry in read_zip(path, limits):
         budget.count_member(entry.name)
         if entry.kind is EntryKind.FILE:
-            yield from _member(entry.name, Spending(entry, budget, entry.name), budget, on_skip)
+            yield from _member(entry.name, streams.Spending(entry, budget, entry.name), budget, on_skip)
         elif entry.kind is not EntryKind.FOLDER:
             on_skip(SkippedMember(entry.name, f"a {entry.kind} is not read"))
 
 
-def _member(name: str, content: Readable, budget: UnpackBudget, on_skip: OnSkip) -> Iterator[Member]:
-    stream = buffered(content)
-    if compression_of(stream.peek(PEEK)) is Compression.GZ:
-        stream = buffered(Spending(Inflated(stream, Compression.GZ, name), budget, name))
+def _member(name: str, content: streams.Readable, budget: UnpackBudget, on_skip: OnSkip) -> Iterator[Member]:
+    stream = streams.buffered(content)
+    if streams.compression_of(stream.peek(PEEK)) is streams.Compression.GZ:
+        stream = streams.buffered(
+            streams.Spending(streams.Inflated(stream, streams.Compression.GZ, name), budget, name)
+        )
     kind = _kind(name, stream.peek(PEEK))
     if isinstance(kind, MemberKind):
         yield Member(name, kind, stream)
@@ -133,7 +128,11 @@ def _kind(name: str, beginning: bytes) -> MemberKind | str:
     """What it is, or why it is passed over."""
     if PurePosixPath(name).parts[:1] == ("__MACOSX",):
         return "what macOS notes about files is not mail"
-    if compression_of(beginning) or beginning.startswith(ZIP_MAGIC) or is_tar_header(beginning[:BLOCK]):
+    if (
+        streams.compression_of(beginning)
+        or beginning.startswith(ZIP_MAGIC)
+        or is_tar_header(beginning[:BLOCK])
+    ):
         return NOT_READ
     if in_maildir(name) and beginning.strip():
         return MemberKind.EML

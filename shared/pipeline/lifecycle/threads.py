@@ -106,11 +106,14 @@ async def thread_summarized(store: Store, thread: Thread, summary: Summary, sess
     neither merged nor made anew since. The thread is done, unless it has grown since the summary was made:
     then it gets the summary, and stays pending for its next one.
     """
+    call = summary.reading.shown_call if summary.reading else None
     said: dict[str, Any] = {
         "summary_id": summary.id,
         "has_consensus": summary.metadata["has_consensus"],
         "consensus_type": summary.metadata["consensus_type"],
         "outcome": summary.reading.outcome.shown.model_dump(mode="json") if summary.reading else None,
+        "result_thread": summary.metadata.get("result_thread"),
+        "open_call": call.model_dump(mode="json") if call else None,
     }
     if thread.summary_id != summary.id:
         said["report_id"] = None  # what has none is found: the event that makes it may be lost
@@ -167,6 +170,18 @@ async def thread_corrected(store: Store, thread_id: str, session: Session) -> No
     """Have it made anew with its corrections. Precondition: the correction, or its revocation, is stored."""
     patch = Patch(thread_id, thread_id, set=RESET_ATTEMPTS, increment={"corrections": 1})
     await store.patch(Thread, patch, session, condition="NOT IS_STRING(c.merged_into)")
+
+
+async def vote_marked(store: Store, thread_id: str, subject: str, session: Session) -> None:
+    """Let others find it by what is voted on. Precondition: it calls a vote, or brings a result."""
+    patch = Patch(thread_id, thread_id, set={"vote_subject": subject})
+    await store.patch(Thread, patch, session)
+
+
+async def result_linked(store: Store, result: str, vote: str, session: Session) -> None:
+    """Precondition: the thread `result` brings the result of the thread `vote`."""
+    patch = Patch(result, result, set={"vote_thread": vote})
+    await store.patch(Thread, patch, session, condition=_another("vote_thread", vote))
 
 
 def _another(name: str, value: str) -> str:

@@ -28,15 +28,7 @@ from shared.pipeline.topology import REPORTING
 from shared.summarization.digests.touching import touch
 from shared.upkeep.integrity.findings import Finding, FindingKind
 from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread, sources_of
-from shared.upkeep.requeue.due_document import (
-    ARCHIVES,
-    CHUNKS,
-    MESSAGES,
-    THREADS,
-    Collection,
-    DueDocument,
-    RetryReason,
-)
+from shared.upkeep.requeue import due_document
 from shared.upkeep.requeue.policy import Policy
 from shared.upkeep.requeue.rebuild import Requeue, rebuild_events
 from shared.upkeep.requeue.requeuer import Requeuer
@@ -74,12 +66,14 @@ class Repairer:
     # requeueing
 
     async def _embed_again(self, finding: Finding) -> bool:
-        return await self._requeue(CHUNKS, finding, NOT_EMBEDDED)
+        return await self._requeue(due_document.CHUNKS, finding, NOT_EMBEDDED)
 
     async def _chunk_again(self, finding: Finding) -> bool:
-        return await self._requeue(MESSAGES, finding, {})
+        return await self._requeue(due_document.MESSAGES, finding, {})
 
-    async def _requeue(self, collection: Collection, finding: Finding, undone: Mapping[str, Any]) -> bool:
+    async def _requeue(
+        self, collection: due_document.Collection, finding: Finding, undone: Mapping[str, Any]
+    ) -> bool:
         """Reopen the document, then requeue it: a crash in between leaves it to the sweep."""
         policy = Policy.from_settings(self.clients.settings)
         attempts = min(finding.data.get("attemptCount") or 1, policy.max_attempts[collection.name] - 1)
@@ -88,28 +82,36 @@ class Repairer:
             return False
         settings = self.clients.settings
 
-        def rebuild(dues: Sequence[DueDocument]) -> list[Requeue]:
+        def rebuild(dues: Sequence[due_document.DueDocument]) -> list[Requeue]:
             return rebuild_events(dues, policy, settings, alone=True)
 
         return bool(await self._requeuer().requeue([due], rebuild))
 
     async def _reopen(
         self,
-        collection: Collection,
+        collection: due_document.Collection,
         id_: str,
         partition: str,
         finding: Finding,
         attempts: int,
         undone: Mapping[str, Any],
-    ) -> DueDocument | None:
+    ) -> due_document.DueDocument | None:
         error = f"Inconsistent: {finding.kind}: {finding.detail}"[:500]
         subject = Subject(collection.model, id_, partition)
         if not await reopened(
             self.clients.store, subject, Session(), attempts=attempts, error=error, also=undone
         ):
             return None
-        return DueDocument(
-            collection, RetryReason.FAILED, id_, partition, attempts, None, error, None, finding.data
+        return due_document.DueDocument(
+            collection,
+            due_document.RetryReason.FAILED,
+            id_,
+            partition,
+            attempts,
+            None,
+            error,
+            None,
+            finding.data,
         )
 
     # threads
@@ -131,7 +133,7 @@ class Repairer:
         self.done.add(archive_id)
         data = {**archive.to_cosmos(), "attemptCount": archive.attemptCount}
         asked = Finding(finding.kind, "archives", archive_id, archive_id, finding.detail, data)
-        return await self._requeue(ARCHIVES, asked, {})
+        return await self._requeue(due_document.ARCHIVES, asked, {})
 
     async def _thread_again(self, finding: Finding) -> bool:
         thread_id, session = finding.partition, Session()
@@ -166,12 +168,12 @@ class Repairer:
         if ready is None:
             return True  # orchestration requests it when it is ready
         attempts = min(ready.thread.attemptCount, self.clients.settings.RETRY_JOB_MAX_ATTEMPTS_THREADS - 1)
-        due = await self._reopen(THREADS, thread_id, thread_id, finding, attempts, NO_SUMMARY)
+        due = await self._reopen(due_document.THREADS, thread_id, thread_id, finding, attempts, NO_SUMMARY)
         if due is None:
             return False
         version, settings = ready.version, self.clients.settings
 
-        def rebuild(dues: Sequence[DueDocument]) -> list[Requeue]:
+        def rebuild(dues: Sequence[due_document.DueDocument]) -> list[Requeue]:
             return [(summary_request(due.id, version, settings), due.next_attempt) for due in dues]
 
         noted = {thread_id: requested_version(version, ends_claim=False)}

@@ -1,100 +1,74 @@
-"""The state of the system: queues, dead letters, documents, throughput, latest operations and sweep."""
+"""Reads the state of the system: queues, dead letters, documents, throughput, latest operations and sweep."""
 
 import asyncio
-from dataclasses import asdict, dataclass, field
+from collections.abc import Coroutine, Iterable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
-from shared.clients.classify import SDK_ERRORS
+from shared.clients.classify import SDK_ERRORS, classify
 from shared.clients.connections import Clients
+from shared.clients.deadlines import somebody_waits
 from shared.clients.servicebus.administration import queue_counts
+from shared.clients.servicebus.bus import is_scheduled
+from shared.core.errors import ErrorKind
 from shared.core.times import stored_time
-from shared.documents.audits import Audit
-from shared.documents.queries.retryable import count_open, count_refused
+from shared.documents.queries.retryable import count_late, count_open, count_refused
 from shared.documents.queries.several_containers import finished_count
-from shared.documents.runs import Run
 from shared.pipeline.topology import CHUNKING, EMBEDDING, PARSING, QUEUES, REPORTING, SUMMARIZATION
 from shared.upkeep.audit import last_audits
-from shared.upkeep.requeue.due_document import COLLECTIONS
+from shared.upkeep.oversight.consumers import last_consumers
+from shared.upkeep.oversight.system_status import (
+    AgeBounds,
+    DocumentsStatus,
+    QueueStatus,
+    StageStatus,
+    SystemStatus,
+)
+from shared.upkeep.requeue.due_document import COLLECTIONS, THREADS
 from shared.upkeep.requeue.policy import Policy
 from shared.upkeep.sweep.due import count, count_documents
 from shared.upkeep.sweep.run import latest_run
 
 WINDOW = timedelta(minutes=15)
 COUNTED_BY_PEEKING = 1000
-
-
-@dataclass(frozen=True)
-class QueueStatus:
-    queue: str
-    waiting: int
-    dead: int
-    at_least: bool  # counted by looking, which stops somewhere
-    oldest_waiting: datetime | None = None
-    oldest_dead: datetime | None = None
-
-
-@dataclass(frozen=True)
-class DocumentsStatus:
-    collection: str
-    stage: str
-    open: int  # pending, whether anything is wrong with them or not
-    backing_off: int
-    stuck: int
-    failed: int
-
-
-@dataclass(frozen=True)
-class StageStatus:
-    stage: str
-    unit: str
-    done: int  # in the window
-    per_minute: float
-
-
-@dataclass(frozen=True)
-class SystemStatus:
-    at: datetime
-    queues: list[QueueStatus] = field(default_factory=list)
-    documents: list[DocumentsStatus] = field(default_factory=list)
-    stages: list[StageStatus] = field(default_factory=list)
-    operations: list[Audit] = field(default_factory=list)
-    sweep: Run | None = None
-
-    @property
-    def dead(self) -> int:
-        return sum(queue.dead for queue in self.queues)
-
-    @property
-    def troubled(self) -> bool:
-        """Whether an operator has something to look at."""
-        return bool(self.dead or any(document.stuck or document.failed for document in self.documents))
-
-    def shown(self) -> dict[str, Any]:
-        sweep = self.sweep.model_dump(mode="json", exclude={"examples", "etag"}) if self.sweep else None
-        return {
-            "at": self.at.isoformat(),
-            "troubled": self.troubled,
-            "queues": [asdict(queue) for queue in self.queues],
-            "documents": [asdict(document) for document in self.documents],
-            "stages": [asdict(stage) for stage in self.stages],
-            "operations": [
-                operation.model_dump(mode="json", exclude={"etag"}) for operation in self.operations
-            ],
-            "last_sweep": sweep,
-        }
+LOOKED_AT = 50  # for the oldest that waits: the first may be scheduled for later
+Result = TypeVar("Result")
 
 
 async def read_status(clients: Clients, *, now: datetime | None = None, operations: int = 5) -> SystemStatus:
+    """Ask everything at once. What does not answer is named in `unanswered`, and the rest is shown."""
     moment = now or clients.runtime.now()
-    queues, documents, stages, audits, run = await asyncio.gather(
-        _queues(clients),
-        asyncio.gather(*(_documents(clients, name, moment) for name in range(len(COLLECTIONS)))),
-        asyncio.gather(*(_throughput(clients, stage, moment) for stage in _DONE)),
-        last_audits(clients.store, operations),
-        latest_run(clients),
+    parts: dict[str, Coroutine[Any, Any, Any]] = {
+        "queues": _queues(clients),
+        "documents": _each(_documents(clients, name, moment) for name in range(len(COLLECTIONS))),
+        "stages": _each(_throughput(clients, stage, moment) for stage in _DONE),
+        "operations": last_audits(clients.store, operations),
+        "sweep": latest_run(clients),
+        "consumers": last_consumers(clients),
+    }
+    with somebody_waits():
+        asked = await asyncio.gather(*parts.values(), return_exceptions=True)
+    answers: dict[str, Any] = dict(zip(parts, asked, strict=True))
+    failed = {part: answer for part, answer in answers.items() if isinstance(answer, BaseException)}
+    return SystemStatus(
+        moment,
+        bounds=AgeBounds.from_settings(clients.settings),
+        unanswered={part: _why(error) for part, error in failed.items()},
+        **{part: answer for part, answer in answers.items() if part not in failed},
     )
-    return SystemStatus(moment, queues, list(documents), list(stages), audits, run)
+
+
+async def _each(asked: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+    return list(await asyncio.gather(*asked))
+
+
+def _why(error: BaseException) -> str:
+    """In one line. A bug of ours is no silence of a service, and is raised."""
+    failure = classify(error)
+    if failure.kind is ErrorKind.PERMANENT:
+        raise error
+    service = failure.details.get("service")
+    return f"{service} does not answer: {failure.message}" if service else failure.message
 
 
 # queues
@@ -102,7 +76,7 @@ async def read_status(clients: Clients, *, now: datetime | None = None, operatio
 
 async def _queues(clients: Clients) -> list[QueueStatus]:
     try:
-        counted = await queue_counts(clients.settings, QUEUES)
+        counted = await queue_counts(clients.settings, QUEUES, clients.calls("servicebus"))
     except SDK_ERRORS:  # the emulators have no administration: count by peeking
         counted = None
     if counted is None:
@@ -119,7 +93,7 @@ async def _queues(clients: Clients) -> list[QueueStatus]:
 
 async def _with_ages(clients: Clients, queue: str, waiting: int, dead: int) -> QueueStatus:
     """Peek at the oldest only where there is one: opening a link takes half a second."""
-    first = await clients.bus.peek(queue, start=1, count=1) if waiting else []
+    first = await clients.bus.peek(queue, start=1, count=LOOKED_AT) if waiting else []
     last = await clients.bus.peek_dead_letters(queue, start=1, count=1) if dead else []
     return QueueStatus(
         queue, waiting, dead, at_least=False, oldest_waiting=_time(first), oldest_dead=_time(last)
@@ -138,7 +112,9 @@ async def _peeked(clients: Clients, queue: str) -> QueueStatus:
 
 
 def _time(messages: list[Any]) -> datetime | None:
-    return messages[0].enqueued_time_utc if messages else None
+    """When the oldest came. One that is scheduled for later does not wait yet."""
+    times = [message.enqueued_time_utc for message in messages if not is_scheduled(message)]
+    return min(filter(None, times), default=None)
 
 
 # documents
@@ -149,6 +125,8 @@ async def _documents(clients: Clients, position: int, now: datetime) -> Document
     counts = await count_documents(clients.store, collection, policy, now)
     opened = await count(clients.store, count_open(collection))
     refused = await count(clients.store, count_refused(collection))
+    bound = stored_time(now - AgeBounds.from_settings(clients.settings).report)
+    late = 0 if collection is THREADS else await count(clients.store, count_late(collection), before=bound)
     return DocumentsStatus(
         collection.name,
         collection.stage,
@@ -156,6 +134,7 @@ async def _documents(clients: Clients, position: int, now: datetime) -> Document
         backing_off=counts["waiting"],
         stuck=counts["stuck"],
         failed=counts["failed"] + refused,
+        late=late,
     )
 
 

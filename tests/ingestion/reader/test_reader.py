@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,7 @@ from shared.ingestion.reader import processes
 from shared.ingestion.reader import reader as module
 from shared.ingestion.reader.batches import BATCH, Batch, read_batches
 from shared.ingestion.reader.errors import ReaderDiedError, ReaderStuckError, UnreadableArchiveError
-from shared.ingestion.reader.processes import close_readers
+from shared.ingestion.reader.processes import ReaderPool
 from shared.ingestion.reader.reader import Reader, prepare_reader
 from tests.stages.mail_in import mail
 from tests.support.services import ROOT
@@ -30,12 +30,13 @@ ROOM, LONG = 2, 8
 """How many batches are read ahead here, and how many it takes until the process has to wait for that."""
 
 
-@pytest.fixture(autouse=True)
-def no_processes_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+@pytest.fixture
+async def pool(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ReaderPool]:
     monkeypatch.setattr(module, "READ_AHEAD", ROOM)
-    close_readers()
-    yield
-    close_readers()
+    made = ReaderPool()
+    yield made
+    await made.close()
+    assert not made.idle
 
 
 def archive(folder: Path, count: int) -> Path:
@@ -57,9 +58,23 @@ async def all_of(reader: Reader) -> Batch:
     return Batch(arrivals, skipped)
 
 
+async def test_a_pool_that_is_closed_or_forgotten_leaves_no_process(tmp_path: Path) -> None:
+    closed, forgotten = ReaderPool(), ReaderPool()
+    children = []
+    for pool in (closed, forgotten):
+        pool.prepare()
+        children += pool.idle
+    assert {child.returncode for child in children} == {None}
+    at_work = Reader(closed, archive(tmp_path, 3), "a", small=ELSEWHERE)
+    await closed.close()
+    del pool, forgotten
+    assert len((await all_of(at_work)).arrivals) == 3  # what it reads is read to the end
+    assert {child.returncode for child in children} == {-signal.SIGKILL}
+
+
 @pytest.mark.parametrize("cores", [1, 2, 64])
 async def test_the_processes_read_what_would_be_read_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cores: int
+    pool: ReaderPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cores: int
 ) -> None:
     monkeypatch.setattr(processes, "available_cores", lambda: cores)
     path = tmp_path / "packed"
@@ -68,7 +83,7 @@ async def test_the_processes_read_what_would_be_read_here(
         packed.writestr("page.html", "<p>not mail</p>")
         packed.writestr("b.mbox", archive(tmp_path, 2 * BATCH + 1).read_bytes())
     here = list(read_batches(path))
-    reader = Reader(path, "a", small=ELSEWHERE)
+    reader = Reader(pool, path, "a", small=ELSEWHERE)
     there = await all_of(reader)
     assert len(reader._processes) == min(cores, processes.AT_MOST)
     assert sorted(there.arrivals, key=by_key) == sorted((a for b in here for a in b.arrivals), key=by_key)
@@ -84,37 +99,39 @@ def test_shares_are_equal_and_together_all_of_it(tmp_path: Path) -> None:
     assert {*shares[0], *shares[1]} == {a.key for b in read_batches(path) for a in b.arrivals}
 
 
-async def test_processes_are_kept_for_the_next_archive(tmp_path: Path) -> None:
+async def test_processes_are_kept_for_the_next_archive(pool: ReaderPool, tmp_path: Path) -> None:
     path = archive(tmp_path, 3)
-    prepare_reader(10**9)
-    kept = set(processes._idle)
+    prepare_reader(pool, 10**9)
+    kept = set(pool.idle)
     assert len(kept) == processes.AT_MOST
     for _ in range(2):
-        assert len((await all_of(Reader(path, "a", small=ELSEWHERE))).arrivals) == 3
-        assert set(processes._idle) == kept
+        assert len((await all_of(Reader(pool, path, "a", small=ELSEWHERE))).arrivals) == 3
+        assert set(pool.idle) == kept
 
 
-async def test_archives_at_once_do_not_take_more_processes_than_the_cores_can_use(tmp_path: Path) -> None:
+async def test_archives_at_once_do_not_take_more_processes_than_the_cores_can_use(
+    pool: ReaderPool, tmp_path: Path
+) -> None:
     path = archive(tmp_path, LONG * BATCH)
-    readers = [Reader(path, "a", small=ELSEWHERE) for _ in range(3)]
+    readers = [Reader(pool, path, "a", small=ELSEWHERE) for _ in range(3)]
     assert [len(each._processes) for each in readers] == [processes.AT_MOST, 1, 1]
     found = await asyncio.gather(*map(all_of, readers))
     assert [len(each.arrivals) for each in found] == [LONG * BATCH] * 3
-    assert len(processes._idle) == processes.KEPT
-    assert not processes._at_work
+    assert len(pool.idle) == processes.KEPT
+    assert not pool.at_work
 
 
-async def test_slices_have_their_size(tmp_path: Path) -> None:
+async def test_slices_have_their_size(pool: ReaderPool, tmp_path: Path) -> None:
     path = archive(tmp_path, 10 * BATCH + 1)
-    async with Reader(path, "a", small=ELSEWHERE) as reader:
+    async with Reader(pool, path, "a", small=ELSEWHERE) as reader:
         sizes = [len(batch.arrivals) async for batch in reader.slices(3 * BATCH)]
     assert sum(sizes) == 10 * BATCH + 1
     assert all(3 * BATCH <= size < 4 * BATCH for size in sizes[:-1])
 
 
-async def test_no_more_is_read_ahead_than_there_is_room_for(tmp_path: Path) -> None:
+async def test_no_more_is_read_ahead_than_there_is_room_for(pool: ReaderPool, tmp_path: Path) -> None:
     path = archive(tmp_path, LONG * BATCH)
-    async with Reader(path, "a", small=ELSEWHERE) as reader:
+    async with Reader(pool, path, "a", small=ELSEWHERE) as reader:
         ends = len(reader._threads)
         taken = reader.slices(1)
         await anext(taken)
@@ -124,38 +141,40 @@ async def test_no_more_is_read_ahead_than_there_is_room_for(tmp_path: Path) -> N
 
 
 async def test_large_messages_are_held_in_memory_a_few_at_a_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pool: ReaderPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "archive"
     text = "What this says is long. " * 20_000
     path.write_bytes(b"".join(mail(number, body=text) for number in range(12)))
     monkeypatch.setattr(module, "SLICE_SIZE", 4 * len(text))
     assert [len(batch.arrivals) for batch in read_batches(path)] == [3, 3, 3, 3]
-    async with Reader(path, "a") as reader:
+    async with Reader(pool, path, "a") as reader:
         sizes = [len(batch.arrivals) async for batch in reader.slices(100)]
     assert sizes == [6, 6]
 
 
-async def test_a_process_that_dies_fails_its_archive_and_not_the_next(tmp_path: Path) -> None:
+async def test_a_process_that_dies_fails_its_archive_and_not_the_next(
+    pool: ReaderPool, tmp_path: Path
+) -> None:
     path = archive(tmp_path, LONG * BATCH)
-    reader = Reader(path, "a", small=ELSEWHERE)
+    reader = Reader(pool, path, "a", small=ELSEWHERE)
     os.kill(reader._processes[-1].pid, signal.SIGKILL)
     with pytest.raises(ReaderDiedError, match="ended with -9"):
         await all_of(reader)
-    assert len((await all_of(Reader(archive(tmp_path, 3), "a", small=ELSEWHERE))).arrivals) == 3
+    assert len((await all_of(Reader(pool, archive(tmp_path, 3), "a", small=ELSEWHERE))).arrivals) == 3
 
 
-async def test_a_process_that_says_nothing_is_ended(tmp_path: Path) -> None:
+async def test_a_process_that_says_nothing_is_ended(pool: ReaderPool, tmp_path: Path) -> None:
     path = tmp_path / "archive"
     os.mkfifo(path)
-    reader = Reader(path, "a", small=ELSEWHERE, silence=0.2)
+    reader = Reader(pool, path, "a", small=ELSEWHERE, silence=0.2)
     with pytest.raises(ReaderStuckError, match=r"0\.2 s"):
         await all_of(reader)
     assert {each.returncode for each in reader._processes} == {-signal.SIGKILL}
 
 
 async def test_a_small_archive_that_hangs_here_holds_nobody_up_for_ever(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pool: ReaderPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = threading.Event()
 
@@ -167,24 +186,24 @@ async def test_a_small_archive_that_hangs_here_holds_nobody_up_for_ever(
     monkeypatch.setattr(module, "JOIN_SECONDS", 0.1)
     try:
         with pytest.raises(ReaderStuckError):
-            await asyncio.wait_for(all_of(Reader(archive(tmp_path, 3), "a", silence=0.1)), 30)
+            await asyncio.wait_for(all_of(Reader(pool, archive(tmp_path, 3), "a", silence=0.1)), 30)
     finally:
         free.set()
 
 
-async def test_a_process_that_is_left_early_is_ended(tmp_path: Path) -> None:
-    async with Reader(archive(tmp_path, LONG * BATCH), "a", small=ELSEWHERE) as reader:
+async def test_a_process_that_is_left_early_is_ended(pool: ReaderPool, tmp_path: Path) -> None:
+    async with Reader(pool, archive(tmp_path, LONG * BATCH), "a", small=ELSEWHERE) as reader:
         async for _ in reader.slices(1):
             break
     assert all(each.returncode is not None for each in reader._processes)
 
 
 @pytest.mark.parametrize("small", [ELSEWHERE, 10**9])
-async def test_what_is_no_archive_is_said_with_its_name(tmp_path: Path, small: int) -> None:
+async def test_what_is_no_archive_is_said_with_its_name(pool: ReaderPool, tmp_path: Path, small: int) -> None:
     path = tmp_path / "archive"
     path.write_bytes(b"just words\n" * 100)
     with pytest.raises(UnreadableArchiveError, match=r"my list: .*mail"):
-        await all_of(Reader(path, "my list", small=small))
+        await all_of(Reader(pool, path, "my list", small=small))
 
 
 def test_the_process_ends_when_nobody_is_there_to_ask_it() -> None:

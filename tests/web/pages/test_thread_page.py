@@ -246,7 +246,7 @@ def test_text_that_is_laid_out_keeps_its_spaces_and_prose_flows() -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"status": "pending", "summary_id": "s1"}, "has grown since"),
+        ({"status": "pending", "summary_id": "s1"}, "is on its way"),
         ({"status": "pending"}, "not been summarised yet"),
         ({"status": "failed_max_retries", "lastError": "X: no"}, "given up: X: no"),
         ({"message_count": 3}, "2 messages of this thread could not be stored"),

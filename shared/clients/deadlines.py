@@ -1,0 +1,120 @@
+"""How long a call to a service may take: by who waits for it, and whether it writes.
+
+Somebody at a page waits seconds, a stage half a minute. Who waits is a context variable, set where a request
+comes in; a call that nobody set it for is a stage's.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from shared.settings.app import Settings
+
+TICKS = 4
+
+
+@dataclass(frozen=True)
+class Deadlines:
+    """In seconds, one for each kind of call."""
+
+    request_read: float = 2.0
+    request_write: float = 4.0
+    stage: float = 30.0
+    slow_share: float = 0.5  # of its deadline: a call that takes longer is logged and counted
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> Self:
+        return cls(
+            request_read=settings.REQUEST_READ_SECONDS,
+            request_write=settings.REQUEST_WRITE_SECONDS,
+            stage=settings.STAGE_CALL_SECONDS,
+            slow_share=settings.SLOW_CALL_SHARE,
+        )
+
+    def seconds(self, *, writes: bool, stage: float | None = None) -> float:
+        """Of a call now. A stage may wait longer for some services: `stage` says how long."""
+        if _request.get() is None:
+            return self.stage if stage is None else stage
+        return self.request_write if writes else self.request_read
+
+
+@dataclass
+class WaitingRequest:
+    """One request of somebody who waits."""
+
+    silent: set[str] = field(default_factory=set)  # services that did not answer: they are not asked again
+
+
+_request: ContextVar[WaitingRequest | None] = ContextVar("request", default=None)
+
+
+def current_request() -> WaitingRequest | None:
+    return _request.get()
+
+
+@contextmanager
+def somebody_waits() -> Iterator[WaitingRequest]:
+    """Calls inside are those of a request: a page, the API, or a command that shows something."""
+    request = WaitingRequest()
+    token = _request.set(request)
+    try:
+        yield request
+    finally:
+        _request.reset(token)
+
+
+class Deadline:
+    """Ends the work inside by a TimeoutError after so many seconds without progress.
+
+    The time is counted in ticks of a running event loop. Where our own process stood still, whatever the
+    reason, the answer may long be there, waiting to be read: a pause counts as one tick, however long it was.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._timeout = asyncio.timeout(None)
+        self._left = TICKS
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def __aenter__(self) -> Self:
+        await self._timeout.__aenter__()
+        self.renew()
+        return self
+
+    async def __aexit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stop()
+        await self._timeout.__aexit__(error_type, error, traceback)
+
+    def renew(self) -> None:
+        """Something came: count from here."""
+        self._stop()
+        self._left = TICKS
+        self._wait()
+
+    def _wait(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(self.seconds / TICKS, self._tick)
+
+    def _tick(self) -> None:
+        self._left -= 1
+        if self._left:
+            self._wait()
+        else:
+            self._timeout.reschedule(asyncio.get_running_loop().time())
+
+    @property
+    def expired(self) -> bool:
+        return self._timeout.expired()
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()

@@ -1,0 +1,89 @@
+"""How the review of a patch ended: taken, changed, left, given up."""
+
+import re
+
+from shared.domain.consensus.endings import Ending, Evidence, counted, ended_by, unknown
+from shared.domain.consensus.reading import ConsensusBasis, OutcomeKind, PositionStance
+from shared.domain.consensus.rulings import EndingWord
+from shared.domain.consensus.stance_cues import DOUBTS, OPPOSES
+
+_PART = re.compile(
+    r"\bpatch(?:es)? #?\d|\b(?:the )?(?:first|second|third|last|other|rest|remaining)\b|\bpostponed\b|"
+    r"\bpart(?:s|ly|ially)?\b|"
+    r"\bsome of\b|\bexcept\b|\d/\d"
+)
+"""Only some of a series is taken."""
+_ENOUGH_TRAILERS = 2
+
+
+def of_patch(ending: Evidence) -> Ending:
+    return _by_authority(ending) or _by_others(ending) or _by_nobody(ending)
+
+
+def _kind(ending: Evidence) -> OutcomeKind:
+    return OutcomeKind.REVISED if _is_changed(ending) else OutcomeKind.ACCEPTED
+
+
+def _is_changed(ending: Evidence) -> bool:
+    return bool(ending.settlements.promised) or ending.newer_version or ending.is_taken_with_changes
+
+
+def _by_authority(ending: Evidence) -> Ending | None:
+    found = ending.settlements
+    if found.accepted:
+        word = found.accepted[-1]
+        shown = ending.newer_version or found.names_next_version or not _is_changed(ending)
+        sure = shown and not _PART.search(word.sentence.folded) and not _is_doubted_after(ending, word)
+        return ended_by(_kind(ending), word, ConsensusBasis.RULED, "accepted by authority", sure=sure)
+    if found.rejected:
+        word = found.rejected[-1]
+        return ended_by(OutcomeKind.REJECTED, word, ConsensusBasis.RULED, "rejected by authority", sure=False)
+    return None
+
+
+def _by_others(ending: Evidence) -> Ending | None:
+    found = ending.settlements
+    if found.withdrawn and len(ending.put.proposers) == 1:
+        word = found.withdrawn[-1]
+        return ended_by(OutcomeKind.REJECTED, word, ConsensusBasis.UNKNOWN, "withdrawn", sure=True)
+    if found.taken:
+        sure = not _is_changed(ending)
+        return ended_by(_kind(ending), found.taken[-1], ConsensusBasis.COUNTED, "taken", sure=sure)
+    if ending.newer_version:
+        return unknown(OutcomeKind.REVISED, "new version")
+    return counted(OutcomeKind.ACCEPTED, "acked") if _is_acked(ending) else None
+
+
+def _by_nobody(ending: Evidence) -> Ending:
+    return unknown(OutcomeKind.UNRESOLVED, "no acceptance", sure=_is_left(ending))
+
+
+def _is_acked(ending: Evidence) -> bool:
+    """Several gave their trailer, and everybody else who spoke did."""
+    acked = {one.person for one in ending.said if one.rule == "trailer"}
+    others = {
+        mail.mail.address.lower() for mail in ending.thread.mails if mail.person not in ending.put.proposers
+    }
+    return len(acked) >= _ENOUGH_TRAILERS and others <= acked and not ending.settlements.promised
+
+
+def _is_left(ending: Evidence) -> bool:
+    """Others had doubts or questions, nobody is for it, and its author never came back."""
+    others = [mail for mail in ending.thread.mails if mail.person not in ending.put.proposers]
+    if not others or ending.count(PositionStance.SUPPORT):
+        return False
+    came_back = any(
+        mail.person in ending.put.proposers for mail in ending.thread.mails[others[0].number + 1 :]
+    )
+    doubted = any(one.asks or DOUBTS.finds(one) for mail in others for one in mail.sentences)
+    return doubted and not came_back
+
+
+def _is_doubted_after(ending: Evidence, word: EndingWord) -> bool:
+    """Somebody else has doubts after the acceptance: it may not stand."""
+    return any(
+        DOUBTS.finds(one) or OPPOSES.finds(one)
+        for mail in ending.thread.mails[word.sentence.mail + 1 :]
+        if mail.person not in ending.put.proposers
+        for one in mail.sentences
+    )

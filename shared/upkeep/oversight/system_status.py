@@ -1,0 +1,207 @@
+"""The state of the system, and what an operator has to look at: rules over it, each with its next step."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Self
+
+from shared.core.times import in_one_unit
+from shared.documents.audits import Audit
+from shared.documents.runs import Run
+from shared.pipeline.topology import QUEUES
+from shared.settings.app import Settings
+
+# The housekeeping says every five minutes which queues the app takes messages from: two of them were missed.
+NO_CONSUMER_AFTER = timedelta(minutes=11)
+SWEEPS_MISSED = 2
+
+
+@dataclass(frozen=True)
+class AgeBounds:
+    """What is too old."""
+
+    waiting: timedelta = timedelta(minutes=30)
+    sweep: timedelta = timedelta(minutes=30)
+    report: timedelta = timedelta(minutes=60)
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> Self:
+        return cls(
+            waiting=timedelta(minutes=settings.QUEUE_AGE_MINUTES),
+            sweep=timedelta(seconds=SWEEPS_MISSED * settings.RETRY_JOB_INTERVAL_SECONDS),
+            report=timedelta(minutes=settings.SLO_REPORT_MINUTES),
+        )
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """One thing that is wrong."""
+
+    kind: str
+    says: str
+
+
+@dataclass(frozen=True)
+class QueueStatus:
+    queue: str
+    waiting: int
+    dead: int
+    at_least: bool  # counted by looking, which stops somewhere
+    oldest_waiting: datetime | None = None
+    oldest_dead: datetime | None = None
+
+
+@dataclass(frozen=True)
+class DocumentsStatus:
+    collection: str
+    stage: str
+    open: int  # pending, whether anything is wrong with them or not
+    backing_off: int
+    stuck: int
+    failed: int
+    late: int = 0  # open for longer than the objective allows
+
+
+@dataclass(frozen=True)
+class StageStatus:
+    stage: str
+    unit: str
+    done: int  # in the window
+    per_minute: float
+
+
+@dataclass(frozen=True)
+class SystemStatus:
+    at: datetime
+    queues: list[QueueStatus] = field(default_factory=list)
+    documents: list[DocumentsStatus] = field(default_factory=list)
+    stages: list[StageStatus] = field(default_factory=list)
+    operations: list[Audit] = field(default_factory=list)
+    sweep: Run | None = None
+    consumers: dict[str, datetime] = field(default_factory=dict)  # by queue, when one was last heard of
+    unanswered: dict[str, str] = field(default_factory=dict)  # what could not be asked, and why
+    bounds: AgeBounds = field(default_factory=AgeBounds)
+    consumed_queues: tuple[str, ...] = QUEUES
+
+    @property
+    def dead(self) -> int:
+        return sum(queue.dead for queue in self.queues)
+
+    @property
+    def troubles(self) -> list[Trouble]:
+        return find_troubles(self)
+
+    @property
+    def troubled(self) -> bool:
+        """Whether an operator has something to look at."""
+        return bool(self.troubles)
+
+    @property
+    def partial(self) -> bool:
+        """Whether something could not be asked: then nobody can say that all is well."""
+        return bool(self.unanswered)
+
+    def shown(self) -> dict[str, Any]:
+        sweep = self.sweep.model_dump(mode="json", exclude={"examples", "etag"}) if self.sweep else None
+        return {
+            "at": self.at.isoformat(),
+            "troubled": self.troubled,
+            "partial": self.partial,
+            "troubles": [asdict(trouble) for trouble in self.troubles],
+            "unanswered": self.unanswered,
+            "consumers": {queue: seen.isoformat() for queue, seen in self.consumers.items()},
+            "queues": [asdict(queue) for queue in self.queues],
+            "documents": [asdict(document) for document in self.documents],
+            "stages": [asdict(stage) for stage in self.stages],
+            "operations": [
+                operation.model_dump(mode="json", exclude={"etag"}) for operation in self.operations
+            ],
+            "last_sweep": sweep,
+        }
+
+
+def find_troubles(status: SystemStatus) -> list[Trouble]:
+    """All that is wrong. What could not be asked is not among them: see `unanswered`."""
+    rules = (_letters, _documents, _queues, _consumers, _sweep, _circuits, _objective)
+    return [trouble for rule in rules for trouble in rule(status)]
+
+
+def _letters(status: SystemStatus) -> Iterator[Trouble]:
+    if status.dead:
+        yield Trouble(
+            "dead_letters", f"{_counted(status.dead, 'dead letter')}: `dlq groups` shows the causes."
+        )
+
+
+def _documents(status: SystemStatus) -> Iterator[Trouble]:
+    stuck, failed = (sum(getattr(each, name) for each in status.documents) for name in ("stuck", "failed"))
+    if stuck:
+        said = _counted(stuck, "document is", "documents are")
+        yield Trouble("stuck", f"{said} stuck: `documents stuck` lists them.")
+    if failed:
+        said = _counted(failed, "document was", "documents were")
+        yield Trouble("failed", f"{said} given up: `documents failed` lists them.")
+
+
+def _queues(status: SystemStatus) -> Iterator[Trouble]:
+    bound = status.bounds.waiting
+    for queue in status.queues:
+        if queue.oldest_waiting is not None and status.at - queue.oldest_waiting > bound:
+            age = _span(status.at - queue.oldest_waiting)
+            yield Trouble(
+                "queue_age",
+                f"A message waits in {queue.queue} for {age}; the bound is {_span(bound)}"
+                " (QUEUE_AGE_MINUTES).",
+            )
+
+
+def _consumers(status: SystemStatus) -> Iterator[Trouble]:
+    if "consumers" in status.unanswered:
+        return
+    missing = [
+        queue
+        for queue in status.consumed_queues
+        if (seen := status.consumers.get(queue)) is None or status.at - seen > NO_CONSUMER_AFTER
+    ]
+    if len(missing) == len(status.consumed_queues) and missing:
+        last = max(status.consumers.values(), default=None)
+        since = "has ever been seen" if last is None else f"has been seen for {_span(status.at - last)}"
+        yield Trouble("no_consumer", f"No app {since}: nothing takes messages from the queues.")
+        return
+    for queue in missing:
+        yield Trouble("no_consumer", f"Nothing takes messages from {queue}: is its function disabled?")
+
+
+def _sweep(status: SystemStatus) -> Iterator[Trouble]:
+    if "sweep" in status.unanswered:
+        return
+    if status.sweep is None:
+        yield Trouble("sweep", "The sweep has not run yet.")
+    elif status.at - status.sweep.started_at > status.bounds.sweep:
+        age = _span(status.at - status.sweep.started_at)
+        yield Trouble(
+            "sweep", f"The last sweep was {age} ago: more than {SWEEPS_MISSED} of its intervals. Does it run?"
+        )
+
+
+def _circuits(status: SystemStatus) -> Iterator[Trouble]:
+    for name, why in (status.sweep.circuits if status.sweep else {}).items():
+        yield Trouble("circuit", f"The stage of {name} fails all the time, and is only probed: {why}.")
+
+
+def _objective(status: SystemStatus) -> Iterator[Trouble]:
+    late = sum(documents.late for documents in status.documents)
+    if late:
+        said = _counted(late, "document is", "documents are")
+        bound = _span(status.bounds.report)
+        yield Trouble(
+            "slo", f"{said} not done {bound} after coming in: the objective of SLO_REPORT_MINUTES is missed."
+        )
+
+
+def _counted(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def _span(length: timedelta) -> str:
+    return in_one_unit(length.total_seconds())

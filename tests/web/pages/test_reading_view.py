@@ -1,0 +1,111 @@
+"""What a page says of a reading: what is said, what is only quoted, what became of objections, open calls."""
+
+from datetime import UTC, date, datetime
+from typing import Any
+
+from shared.documents.readings import StoredReading
+from shared.domain.consensus.reading import Fate
+from tests.web.markup import parsed
+from web.pages.reading_view import QuotePlaces, ReadingView, call_state, reading_view
+from web.rendering import environment
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+def quote(number: int, words: str) -> dict[str, Any]:
+    return {"message_id": f"<{number}>", "start": 0, "end": len(words), "quote": words}
+
+
+def position(number: int, person: str, stance: str, tier: str, words: str) -> dict[str, Any]:
+    return {
+        "person": person, "name": person, "stance": stance, "tier": tier, "confidence": 0.9,
+        "citation": quote(number, words), "answers": "<0>",
+    }  # fmt: skip
+
+
+def reading(**changes: Any) -> StoredReading:
+    outcome = {
+        "kind": "unresolved", "tier": "remark", "confidence": 0.4, "sentence": "No decision seen.",
+        "basis": "unknown",
+    }  # fmt: skip
+    values: dict[str, Any] = {
+        "lang": "en",
+        "genre": {"kind": "proposal", "confidence": 0.9, "tier": "said"},
+        "proposition": {"message_id": "<0>", "form": "text", "proposer": "ada@x"},
+        "outcome": outcome,
+        "headline": {"asked": "Shall we?", "came_out": "No decision seen.", "left": ""},
+        "has_consensus": False,
+        "basis": "unknown",
+    }
+    return StoredReading.model_validate({**values, **changes})
+
+
+def view(**changes: Any) -> ReadingView:
+    places = QuotePlaces(
+        people={"bo@x": "Bo Example"},
+        senders={"<1>": "Bo", "<2>": "Cy"},
+        sentence=lambda cited: f"#{cited.message_id}",
+        message=lambda message_id: f"#m-{message_id}",
+    )
+    return reading_view(reading(**changes), places, NOW)
+
+
+def rendered(made: ReadingView) -> str:
+    module: Any = environment().get_template("parts.html").module
+    return str(parsed(f"<body>{module.reading(made)}</body>").text)
+
+
+def test_a_position_has_its_line_with_the_sentence_and_what_it_answers() -> None:
+    made = view(positions=[position(1, "bo@x", "support", "said", "I support this.")])
+    (line,) = made.positions
+    assert (line.says, line.sentence.name, line.answers) == ("supports it", "Bo", "the proposal")
+    assert (line.sentence.address, line.answers_address) == ("#<1>", "#m-<0>")
+    assert made.positions_heading == "Where people say they stand"
+    assert view(has_consensus=True).positions_heading == "What was agreed, and by whom"
+
+
+def test_a_remark_is_quoted_without_a_stance() -> None:
+    words = "I doubt <b>that</b>."
+    made = view(positions=[position(2, "cy@x", "oppose", "remark", words)])
+    assert (made.positions, [one.quote for one in made.remarks]) == ([], [words])
+    text = rendered(made)
+    assert words in text
+    assert "objects" not in text
+    assert "No decision seen" in text
+
+
+def test_every_objection_has_its_fate() -> None:
+    objections = [
+        {"person": "bo@x", "citation": quote(9, f"No, {fate.value}."), "fate": fate.value} for fate in Fate
+    ]
+    made = view(objections=objections)
+    assert len({line.fate for line in made.objections}) == len(Fate) == 5
+    assert [line.is_outstanding for line in made.objections].count(True) == 1
+    assert {line.sentence.name for line in made.objections} == {"Bo Example"}  # by address
+    assert all(line.fate in rendered(made) for line in made.objections)
+
+
+def test_an_open_call_says_what_is_asked_until_when_and_who_has_spoken() -> None:
+    call = {
+        "question": quote(0, "Do you support adoption?"), "ends": "2026-02-03",
+        "spoken": ["bo@x", "cy@x"], "outstanding": [quote(2, "Not yet.")],
+    }  # fmt: skip
+    text = rendered(view(open_call=call))
+    for words in ("Do you support adoption?", "Open until 3 February 2026.", "Bo Example, cy@x", "Not yet."):
+        assert words in text
+
+
+def test_a_call_whose_time_is_over_is_not_called_open() -> None:
+    today = date(2026, 1, 2)
+    assert call_state(today, today) == "Open until 2 January 2026."
+    assert call_state(date(2026, 1, 1), today) == "It ended on 1 January 2026; no result seen."
+    assert "no end is named" in call_state(None, today)
+
+
+def test_a_correction_is_shown_with_its_author() -> None:
+    done = {"by": "ann", "at": "2026-01-01T10:00:00Z", "reason": "I asked her", "correction_id": "0" * 32}
+    corrections = [{**done, "kind": "position", "message_id": "<1>", "person": "bo@x"}]
+    made = view(positions=[position(1, "bo@x", "oppose", "said", "Hm.")], corrections=corrections)
+    assert "Corrected by ann on 1 January 2026." in rendered(made)
+    ((what, by),) = made.corrections
+    assert (what, by.by) == ("The position of Bo Example", "ann")

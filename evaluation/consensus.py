@@ -54,7 +54,7 @@ def prediction_of(thread: str, reading: ThreadReading) -> dict[str, Any]:
         "objections": _once((one.citation for one in reading.objections), shown),
         "decisions": _once((one.citation for one in reading.decisions), shown),
         "open_issues": _once(reading.open_issues, shown),
-        "points": _once(reading.key_points, shown),
+        "points": _once((*reading.key_points, *reading.outcome.evidence), shown),
     }
 
 
@@ -124,7 +124,7 @@ _MEASURES: tuple[tuple[str, str, str], ...] = (
 )
 
 
-def _print_table(title: str, scored: Sequence[ScoredThread]) -> None:
+def print_table(title: str, scored: Sequence[ScoredThread]) -> None:
     print(f"\n## {title}: {len(scored)} threads")
     sources = sorted({one.source for one in scored})
     for source in [*sources, "all"] if len(sources) > 1 else ["all"]:
@@ -183,7 +183,7 @@ def _run_folder(folder: Path, predictions_file: Path | None) -> int:
     if predictions_file is not None:
         predictions_file.write_text(json.dumps(predictions, indent=1, ensure_ascii=False), encoding="utf-8")
     scored = score_corpus(threads, predictions)
-    _print_table(str(folder), scored)
+    print_table(str(folder), scored)
     _print_rules(threads, predictions)
     print(json.dumps(figures([one.row for one in scored]), indent=1))
     return 0
@@ -202,7 +202,7 @@ def _run_corpora() -> int:
         }
         for part, belongs in parts.items():
             chosen = [one for one in scored if belongs(one)]
-            _print_table(f"{name}, {part} folds", chosen)
+            print_table(f"{name}, {part} folds", chosen)
             numbers = [number for number, one in enumerate(scored) if belongs(one)]
             _print_rules([threads[number] for number in numbers], [predictions[number] for number in numbers])
             found = below_floors(figures([one.row for one in chosen]), floors.get(f"{name} {part}", {}))

@@ -14,7 +14,6 @@ from shared.core.ids import thread_summary_id
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.domain.summaries.models import SummaryType, ThreadSummary
-from shared.embedding.sentence_embedder import sentence_embedder
 from shared.pipeline import topology
 from shared.pipeline.event_types import SummarizationRequested, SummaryComplete
 from shared.pipeline.events.builders import summary_complete
@@ -33,7 +32,7 @@ from shared.pipeline.stage import Stage, StageResult, Work
 from shared.summarization.corrections import load_corrections
 from shared.summarization.factory import EXTRACTIVE, check_backend, summarizer_for
 from shared.summarization.summary_document import summary_fields, thread_summary
-from shared.summarization.thread_context import ContextOptions, load_context
+from shared.summarization.thread_context import load_context
 from shared.summarization.vote_results import VotePair, find_vote_pair, result_mail
 from shared.threads.locating import ThreadMovedError
 from shared.threads.merging import resolve_thread
@@ -124,17 +123,10 @@ async def _made_once(
 async def _make(id_: str, thread: Thread, version: str, data: SummarizationRequested, work: Work) -> Summary:
     clients, read_at = work.clients, work.now()
     summarizer = await summarizer_for(clients, data, thread)
-    chooses_context = data.llm_backend != EXTRACTIVE
     pair = await find_vote_pair(clients, thread, work.session)
     result = await result_mail(clients, thread, pair, work.session)
-    how = ContextOptions(
-        data.context_window_tokens,
-        data.top_k,
-        embed=await sentence_embedder(clients) if chooses_context else None,
-        with_vectors=chooses_context,
-        result=result,
-    )
-    context = await load_context(clients, thread, work.session, how)
+    window = data.context_window_tokens
+    context = await load_context(clients, thread, work.session, window=window, result=result)
     corrections = await load_corrections(clients, thread, context, work.session)
     context = corrections.of_context(context)
     before = await _made_uncorrected(thread, version, data, work)

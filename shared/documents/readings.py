@@ -1,6 +1,6 @@
 """What was read out of a thread, as its summary stores it: the fields of the domain's ThreadReading."""
 
-from datetime import date
+from datetime import date, datetime
 from typing import Self
 
 from pydantic import ConfigDict, TypeAdapter
@@ -15,6 +15,7 @@ from shared.domain.consensus.reading import (
     OutcomeKind,
     PositionStance,
     PropositionForm,
+    ReadBy,
     ThreadReading,
     Tier,
 )
@@ -42,6 +43,7 @@ class StoredGenre(_Stored):
     kind: Genre
     confidence: float
     tier: Tier
+    read_by: ReadBy = ReadBy.RULES
 
 
 class StoredVersion(_Stored):
@@ -67,6 +69,8 @@ class StoredPosition(_Stored):
     answers: str | None = None
     binding: bool | None = None
     rule: str = ""
+    read_by: ReadBy = ReadBy.RULES
+    is_explicit: bool = True
 
 
 class StoredObjection(_Stored):
@@ -120,6 +124,7 @@ class ShownOutcome(_Stored):
     tier: Tier
     sentence: str
     basis: ConsensusBasis
+    read_by: ReadBy = ReadBy.RULES
     corrected: CorrectedBy | None = None
 
 
@@ -158,6 +163,29 @@ class StoredHeadline(_Stored):
     left: str
 
 
+class StoredDifference(_Stored):
+    what: str
+    by_rules: str
+    by_model: str
+
+
+class StoredNarrative(_Stored):
+    text: str
+    evidence: list[StoredQuote] = []
+
+
+class StoredModelReading(_Stored):
+    """Which chat model read the thread, and what of its answer was refused."""
+
+    model: str
+    read_at: datetime
+    narrative: list[StoredNarrative] = []
+    differences: list[StoredDifference] = []
+    refused: list[str] = []
+    kept_out: int = 0
+    unread: int = 0
+
+
 class StoredReading(_Stored):
     lang: str
     genre: StoredGenre
@@ -174,6 +202,7 @@ class StoredReading(_Stored):
     basis: ConsensusBasis
     open_call: StoredOpenCall | None = None
     result_of: str | None = None
+    model: StoredModelReading | None = None
     corrections: list[ShownCorrection] = []
 
     @classmethod

@@ -1,28 +1,20 @@
-"""The app's embedder for summarizers, which work in threads of their own and wait for it."""
+"""The app's embedder for code that works in a thread of its own and waits for it."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from shared.clients.connections import Clients
-from shared.domain.summaries.models import Embed
-from shared.domain.summaries.tfidf import Matrix
-from shared.embedding.instance import embedder
+import numpy as np
+from numpy.typing import NDArray
+
 from shared.embedding.port import Embedder
 
 
-def embed_with(model: Embedder) -> Embed:
+def embed_with(model: Embedder) -> Callable[[Sequence[str]], NDArray[np.float32]]:
     """To be called from another thread than the running loop's. A text without a vector is a row of zeros."""
     loop = asyncio.get_running_loop()
 
-    def embed(texts: Sequence[str]) -> Matrix:
+    def embed(texts: Sequence[str]) -> NDArray[np.float32]:
         settled = asyncio.run_coroutine_threadsafe(model.encode_each(texts), loop).result()
         return settled.vectors
 
     return embed
-
-
-async def sentence_embedder(clients: Clients) -> Embed | None:
-    """What compares sentences by meaning, where the settings ask for it."""
-    if clients.settings.SUMMARY_SENTENCES == "words":
-        return None
-    return embed_with(await embedder(clients))

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
@@ -29,13 +30,46 @@ EmbeddingBackend = Annotated[
 ]
 SummaryBackend = Annotated[Literal["extractive", "azureopenai", "openai"], BeforeValidator(_spelling)]
 
+# Earlier versions had a switch here: on and off are still understood.
+_JSON_MODES = {
+    "true": "schema",
+    "1": "schema",
+    "yes": "schema",
+    "on": "schema",
+    "false": "off",
+    "0": "off",
+    "no": "off",
+}
+JsonMode = Annotated[
+    Literal["schema", "object", "off"],
+    BeforeValidator(lambda value: _JSON_MODES.get(str(value).lower(), str(value).lower())),
+]
+
 
 class SettingsError(ValueError):
     """Settings are missing or malformed; each line names one of them."""
 
 
-class Settings(BaseModel):
+class ChatModelSettings(BaseModel):
+    """A chat model that reads threads. An endpoint and a model's name switch it on."""
+
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+    SUMMARY_BACKEND: SummaryBackend = "extractive"  # an endpoint makes it one of the others
+    SUMMARY_MODEL: Annotated[str, Field(min_length=1)] = EXTRACTIVE_MODEL
+    SUMMARY_CONTEXT_TOKENS: Positive = 16_000
+    SUMMARY_ENDPOINT: str | None = None
+    SUMMARY_API_KEY: SecretStr | None = None
+    SUMMARY_API_VERSION: str = "2024-10-21"
+    SUMMARY_ANSWER_TOKENS: Positive = 4000
+    SUMMARY_ANSWER_LIMIT: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    SUMMARY_JSON_MODE: JsonMode = "schema"  # where the endpoint knows none of it, it is asked without
+    SUMMARY_TIMEOUT_SECONDS: Annotated[float, Field(gt=0, le=600)] = 120
+    SUMMARY_ARCHIVE_TOKENS: Positive | None = None  # what the threads of one archive may cost together
+
+
+class Settings(ChatModelSettings):
+    """All settings of the app."""
 
     # How long a call to a service may take: a page's or the API's that reads, one that writes, and a stage's.
     # A call that took more than this share of it is logged and counted.
@@ -112,22 +146,7 @@ class Settings(BaseModel):
 
     # What a summary is asked for with
     SUMMARY_TOP_K: Positive = 12
-    SUMMARY_BACKEND: SummaryBackend = "extractive"
-    SUMMARY_MODEL: Annotated[str, Field(min_length=1)] = EXTRACTIVE_MODEL
-    SUMMARY_CONTEXT_TOKENS: Positive = 3000
     SUMMARY_TEMPLATE: str = "consensus-summary-v1"
-    # How sentences are compared: by their words, or by the embedding model (as good on BC3, twice the work)
-    SUMMARY_SENTENCES: Literal["words", "embeddings"] = "words"
-    # Summaries by a chat model: Azure OpenAI, or an endpoint that is compatible with OpenAI's
-    SUMMARY_ENDPOINT: str | None = None
-    SUMMARY_API_KEY: SecretStr | None = None
-    SUMMARY_API_VERSION: str = "2024-10-21"
-    SUMMARY_ANSWER_TOKENS: Positive = 1000
-    SUMMARY_ANSWER_LIMIT: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    SUMMARY_JSON_MODE: bool = True
-    SUMMARY_TIMEOUT_SECONDS: Annotated[float, Field(gt=0, le=600)] = 120
-    SUMMARY_ARCHIVE_TOKENS: Positive | None = None  # what the threads of one archive may cost together
-
     # Webhooks: a JSON list of {name, url, secret, types, sources}; see shared/settings/webhooks.py
     WEBHOOKS: SecretStr | None = None
     WEBHOOK_ALLOWED_HOSTS: str = ""
@@ -173,7 +192,7 @@ class Settings(BaseModel):
 
 def load_settings(values: Mapping[str, str] | None = None) -> Settings:
     """Read and check all settings, from `values` instead of the environment where given."""
-    given = {name: value for name, value in (os.environ if values is None else values).items() if value}
+    given = _given(os.environ if values is None else values)
     problems = _unreachable(given)
     try:
         loaded = Settings.model_validate(given)
@@ -184,6 +203,32 @@ def load_settings(values: Mapping[str, str] | None = None) -> Settings:
     if problems:
         raise SettingsError("\n".join(problems))
     return loaded
+
+
+def chat_settings(values: Mapping[str, str]) -> ChatModelSettings:
+    """The chat model's settings alone, checked: for a command that needs nothing else of the app."""
+    given = {"SUMMARY_BACKEND": "openai"} | _given(values)
+    try:
+        loaded = ChatModelSettings.model_validate(given)
+    except ValidationError as error:
+        raise SettingsError("\n".join(_line(problem) for problem in error.errors())) from error
+    if problems := _incomplete_summaries(loaded):
+        raise SettingsError("\n".join(problems))
+    return loaded
+
+
+def _given(values: Mapping[str, str]) -> dict[str, str]:
+    """What is set, and what follows from it."""
+    given = {name: value for name, value in values.items() if value}
+    if given.get("SUMMARY_ENDPOINT"):
+        given.setdefault("SUMMARY_BACKEND", _backend_at(given["SUMMARY_ENDPOINT"]))
+    return given
+
+
+def _backend_at(endpoint: str) -> str:
+    """An endpoint switches the chat model on; its host tells whether it is Azure's."""
+    host = urlsplit(endpoint).hostname or ""
+    return "azureopenai" if host.endswith((".openai.azure.com", ".cognitiveservices.azure.com")) else "openai"
 
 
 @lru_cache(maxsize=1)
@@ -225,7 +270,7 @@ def _incomplete_embedding(loaded: Settings) -> list[str]:
     ]
 
 
-def _incomplete_summaries(loaded: Settings) -> list[str]:
+def _incomplete_summaries(loaded: ChatModelSettings) -> list[str]:
     """A chat model has an address and a name. Its key may be missing: an identity, or none, does as well."""
     backend = loaded.SUMMARY_BACKEND
     if backend == "extractive":

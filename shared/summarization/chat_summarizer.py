@@ -1,27 +1,40 @@
-"""A summarizer that asks a chat model, and believes only what it can verify."""
+"""A summarizer that has a chat model read the thread, and shows only what the thread bears out."""
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from shared.clients.openai.ports import ChatPort, ChatRefusedError, Completion, CompletionOptions
-from shared.core.errors import TransientError
-from shared.domain.summaries.chat_answer import parse_claims
-from shared.domain.summaries.chat_prompt import (
-    DEFAULT_TEMPLATE,
+from shared.core.errors import PermanentError, TransientError
+from shared.domain.chat_reading.answer import ModelAnswer, parse_answer
+from shared.domain.chat_reading.combined import ModelRun, combine
+from shared.domain.chat_reading.merged import found_sentences, merge_answers
+from shared.domain.chat_reading.numbered import (
     CountTokens,
-    Prompt,
-    build_prompt,
+    NumberedThread,
+    Part,
     estimate_tokens,
+    merge_part,
+    number_thread,
 )
-from shared.domain.summaries.citations import supported_only
-from shared.domain.summaries.claim_sections import move_to_allowed_section
+from shared.domain.consensus.linked_thread import LinkedThread
+from shared.domain.consensus.reading import ThreadReading
 from shared.domain.summaries.extractive import ExtractiveSummarizer
-from shared.domain.summaries.models import Claim, Section, ThreadContext, ThreadSummary, Tokens
+from shared.domain.summaries.models import ThreadContext, ThreadSummary, Tokens
 from shared.summarization.token_budget import MemoryTokenBudget, TokenBudget
 
 log = logging.getLogger(__name__)
+DEFAULT_TEMPLATE = "consensus-summary-v1"
+
+
+class UnknownTemplateError(PermanentError):
+    """There is no such prompt template."""
+
+
+class BudgetUsedUpError(Exception):
+    """The archive's token budget does not have what a call may cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,114 +44,128 @@ class ChatSettings(CompletionOptions):
 
 @dataclass
 class ChatSummarizer:
-    """One call a summary. Where the model gives nothing usable, the extractive summary stands in."""
+    """One call a thread where it fits the window, else one a part and one to merge them.
+
+    Where the model gives nothing usable, the rules' reading stands alone.
+    """
 
     client: ChatPort
     settings: ChatSettings
+    now: Callable[[], datetime]
     budget: TokenBudget = field(default_factory=MemoryTokenBudget)
     count_tokens: CountTokens = estimate_tokens
-    stand_in: ExtractiveSummarizer = field(default_factory=ExtractiveSummarizer)
+    writer: ExtractiveSummarizer = field(default_factory=ExtractiveSummarizer)
 
     @property
     def name(self) -> str:
         return self.settings.model
 
     async def summarize(self, context: ThreadContext) -> ThreadSummary:
+        if self.settings.template != DEFAULT_TEMPLATE:
+            raise UnknownTemplateError(
+                f"no prompt template {self.settings.template!r}: there is {DEFAULT_TEMPLATE}"
+            )
         # In a thread of its own: a long discussion takes its time to read.
-        extract, prompt = await asyncio.to_thread(self._prepare, context)
-        if not prompt.selection.chunks:
-            return _fallback_summary(extract, "the thread has no text that fits the model's context window")
-        reserved = prompt.tokens + self.settings.answer_tokens
-        if not await self.budget.reserve(reserved):
-            return _fallback_summary(extract, "the token budget is used up")
-        used = 0
+        thread, numbered = await asyncio.to_thread(self._prepare, context)
+        if not numbered.parts:
+            return self._without_model(context, "the thread does not fit the model's context window")
+        asking = _Asking(self, context)
         try:
-            answer = await self.client.complete(prompt.system, prompt.user, self.settings)
-            tokens = self._price(prompt, answer)
-            used = tokens.total
+            answer = await asking.answer_to(thread, numbered)
         except ChatRefusedError as error:
             # A content filter or a length limit: another try ends the same way, and the thread stays.
-            log.warning("Thread %s is summarised without the model: %s", context.thread_id, error)
-            return _fallback_summary(extract, "the model's endpoint refused this thread")
+            log.warning("Thread %s is read without the model: %s", context.thread_id, error)
+            return self._without_model(context, "the model's endpoint refused this thread", asking.tokens)
+        except BudgetUsedUpError:
+            return self._without_model(context, "the token budget is used up", asking.tokens)
+        if answer.says_nothing:
+            return self._without_model(context, "the model gave no usable answer", asking.tokens)
+        run = ModelRun(self.name, self.now(), len(numbered.kept_out), len(numbered.unread))
+        reading = await asyncio.to_thread(combine, thread, context.subject, context.reading, answer, run)
+        return await asyncio.to_thread(self._summary, context, reading, asking.tokens)
+
+    def _prepare(self, context: ThreadContext) -> tuple[LinkedThread, NumberedThread]:
+        thread = LinkedThread(context.mails, context.profile)
+        return thread, number_thread(
+            thread, context.subject, room=self.room(context), count_tokens=self.count_tokens
+        )
+
+    def room(self, context: ThreadContext) -> int:
+        return context.context_window_tokens - self.settings.answer_tokens
+
+    def _summary(self, context: ThreadContext, reading: ThreadReading, tokens: Tokens) -> ThreadSummary:
+        made = self.writer.summary(replace(context, reading=reading))
+        return replace(made, generated_by=self.name, notes=_notes(reading), tokens=tokens)
+
+    def _without_model(self, context: ThreadContext, why: str, tokens: Tokens | None = None) -> ThreadSummary:
+        note = f"Read by rules alone: {why}."
+        return replace(self.writer.summary(context), notes=(note,), tokens=tokens or Tokens())
+
+
+@dataclass
+class _Asking:
+    """The calls for one thread, and what they have cost so far."""
+
+    by: ChatSummarizer
+    context: ThreadContext
+    tokens: Tokens = field(default_factory=Tokens)
+
+    async def answer_to(self, thread: LinkedThread, numbered: NumberedThread) -> ModelAnswer:
+        answers = [await self._ask(part) for part in numbered.parts]
+        if len(answers) == 1:
+            return answers[0]
+        found = await asyncio.to_thread(found_sentences, thread, answers)
+        if not found:
+            return ModelAnswer()
+        whole = merge_part(
+            self.context.subject,
+            found,
+            room=self.by.room(self.context),
+            count_tokens=self.by.count_tokens,
+        )
+        return merge_answers(answers, await self._ask(whole))
+
+    async def _ask(self, part: Part) -> ModelAnswer:
+        reserved = part.tokens + self.by.settings.answer_tokens
+        if not await self.by.budget.reserve(reserved):
+            raise BudgetUsedUpError
+        used = 0
+        try:
+            answer = await self.by.client.complete(part.system, part.user, self.by.settings)
+            price = self._price(part, answer)
+            used = price.total
         except TransientError as error:
             # The endpoint charges for what it was still at work on when we hung up.
-            used = prompt.tokens if error.timed_out else 0
+            used = part.tokens if error.timed_out else 0
             raise
         finally:
-            await self.budget.settle(reserved, used)
-        return await asyncio.to_thread(self._summary, context, extract, prompt, answer, tokens)
+            await self.by.budget.settle(reserved, used)
+        self.tokens = Tokens(self.tokens.prompt + price.prompt, self.tokens.completion + price.completion)
+        return await asyncio.to_thread(parse_answer, answer.text)
 
-    def _prepare(self, context: ThreadContext) -> tuple[ThreadSummary, Prompt]:
-        prompt = build_prompt(
-            context,
-            template=self.settings.template,
-            answer_tokens=self.settings.answer_tokens,
-            count_tokens=self.count_tokens,
-        )
-        return self.stand_in.summary(context), prompt
-
-    def _price(self, prompt: Prompt, answer: Completion) -> Tokens:
+    def _price(self, part: Part, answer: Completion) -> Tokens:
         """As the endpoint tells it; where it does not, by our own count."""
         reported = Tokens(answer.prompt_tokens, answer.completion_tokens)
-        return reported if reported.total else Tokens(prompt.tokens, self.count_tokens(answer.text))
+        return reported if reported.total else Tokens(part.tokens, self.by.count_tokens(answer.text))
 
-    def _summary(
-        self,
-        context: ThreadContext,
-        extract: ThreadSummary,
-        prompt: Prompt,
-        answer: Completion,
-        tokens: Tokens,
-    ) -> ThreadSummary:
-        messages = {message.key: message for message in context.messages}
-        parsed = parse_claims(answer.text, prompt.chunks, messages)
-        claims, rejected = supported_only(move_to_allowed_section(claim, context.reading) for claim in parsed)
-        if rejected:
-            log.warning(
-                "Thread %s: %d claims of %s cite what is not there",
-                context.thread_id,
-                len(rejected),
-                self.name,
-            )
-        if not claims:
-            return _fallback_summary(
-                extract, "the model gave no claim with a verified quote", rejected, tokens
-            )
-        notes = (
-            () if prompt.selection.is_whole else ("The model read a selection of the thread, not all of it.",)
+
+def _notes(reading: ThreadReading) -> tuple[str, ...]:
+    """What a reader has to know of a model's part in this."""
+    model = reading.model
+    if model is None:
+        return ()
+    notes = [f"Read by {model.model} on {model.read_at.date()}; every claim was checked against the mails."]
+    if model.refused:
+        notes.append(f"{len(model.refused)} of its claims were refused, because the mails do not bear them.")
+    if model.kept_out:
+        notes.append(
+            f"{model.kept_out} mails that speak to the program that reads them were kept from the model."
         )
-        return ThreadSummary(
-            extract.title,
-            (*claims, *_positions_left_out(extract, claims)),
-            self.name,
-            context.reading,
-            rejected,
-            notes,
-            tokens,
-        )
-
-
-def _fallback_summary(
-    extract: ThreadSummary, why: str, rejected: Sequence[Claim] = (), tokens: Tokens | None = None
-) -> ThreadSummary:
-    note = f"Summarised from the thread's own sentences: {why}."
-    return ThreadSummary(
-        extract.title,
-        extract.claims,
-        extract.generated_by,
-        extract.reading,
-        (*extract.rejected, *rejected),
-        (note,),
-        tokens or Tokens(),
-    )
-
-
-def _positions_left_out(extract: ThreadSummary, claims: tuple[Claim, ...]) -> list[Claim]:
-    """Positions and objections that the model left out: it may not decide who is heard."""
-    cited = {" ".join(citation.quote.split()) for claim in claims for citation in claim.citations}
-    positions = (Section.AGREED, Section.DISSENT, Section.CONCERNS)
-    return [
-        claim
-        for claim in extract.claims
-        if claim.section in positions and not any(" ".join(c.quote.split()) in cited for c in claim.citations)
+    if model.unread:
+        notes.append(f"{model.unread} mails were too many for the model to read.")
+    notes += [
+        f"Read differently: {one.what} is {one.by_rules} by the rules, {one.by_model} by the model. "
+        "The rules' reading stands."
+        for one in model.differences
     ]
+    return tuple(notes)

@@ -5,6 +5,7 @@ from shared.clients.openai.client import Endpoint, OpenAIClient, open_client
 from shared.clients.openai.ports import ChatPort
 from shared.core.errors import PermanentError
 from shared.documents.threads import Thread
+from shared.domain.chat_reading.answer import ANSWER_SCHEMA
 from shared.domain.summaries.models import Summarizer
 from shared.pipeline.event_types import SummarizationRequested
 from shared.settings.app import Settings
@@ -38,8 +39,10 @@ async def summarizer_for(clients: Clients, data: SummarizationRequested, thread:
             answer_tokens=settings.SUMMARY_ANSWER_TOKENS,
             timeout_seconds=settings.SUMMARY_TIMEOUT_SECONDS,
             answer_limit=settings.SUMMARY_ANSWER_LIMIT,
-            json_mode=settings.SUMMARY_JSON_MODE,
+            answer_format=settings.SUMMARY_JSON_MODE,
+            answer_schema=ANSWER_SCHEMA,
         ),
+        clients.runtime.now,
         StoredBudget(clients.store, thread.archive_id, settings.SUMMARY_ARCHIVE_TOKENS, clients.runtime.now),
     )
 

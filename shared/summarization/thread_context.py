@@ -2,9 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy as np
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
@@ -22,28 +19,17 @@ from shared.domain.consensus.reader import read_thread
 from shared.domain.consensus.thread_mail import SourceProfile, ThreadMail
 from shared.domain.mail.models import Segment, SegmentKind
 from shared.domain.mail.normalize import normalize
-from shared.domain.summaries.models import ContextChunk, ContextMessage, Embed, ThreadContext
-from shared.domain.summaries.tfidf import Matrix
+from shared.domain.summaries.models import ContextChunk, ContextMessage, ThreadContext
 from shared.pipeline.readiness import has_all_messages
 
 
-@dataclass(frozen=True)
-class ContextOptions:
-    """How a thread is to be read."""
-
-    window: int
-    top_k: int
-    embed: Embed | None = None
-    with_vectors: bool = False
-    """The chunks' vectors, too, where the thread does not fit the window."""
-    result: ThreadMail | None = None
-    """Of a vote: the mail that brings its result, where that has a thread of its own."""
-
-
 async def load_context(
-    clients: Clients, thread: Thread, session: Session, how: ContextOptions
+    clients: Clients, thread: Thread, session: Session, *, window: int, result: ThreadMail | None = None
 ) -> ThreadContext:
-    """All messages of the thread, in order, and all their chunks."""
+    """All messages of the thread, in order, and all their chunks.
+
+    `result`: of a vote, the mail that brings its result, where that has a thread of its own.
+    """
     store = clients.store
     messages = [
         read_document(Message, stored)
@@ -59,28 +45,20 @@ async def load_context(
     profile = await _profile(clients, thread, session)
     order = {message.id: position for position, message in enumerate(messages)}
     chunks.sort(key=lambda chunk: (order.get(chunk.message_key, len(order)), chunk.chunk_index))
-    fits = sum(chunk.token_count for chunk in chunks) <= how.window
-    vectors = {} if fits or not how.with_vectors else await _vectors(clients, thread.id)
+    mails = _mails(thread, messages, result)
     return ThreadContext(
         thread_id=thread.id,
         subject=thread.subject,
         messages=read,
         chunks=[
-            ContextChunk(
-                chunk.id,
-                chunk.message_key,
-                chunk.chunk_index,
-                chunk.text,
-                chunk.token_count,
-                vectors.get(chunk.id),
-            )
+            ContextChunk(chunk.id, chunk.message_key, chunk.chunk_index, chunk.text, chunk.token_count)
             for chunk in chunks
         ],
         # In a thread of its own: a long discussion takes its time to read.
-        reading=await asyncio.to_thread(lambda: read_thread(_mails(thread, messages, how.result), profile)),
-        context_window_tokens=how.window,
-        top_k=how.top_k,
-        embed=how.embed,
+        reading=await asyncio.to_thread(read_thread, mails, profile),
+        mails=mails,
+        profile=profile,
+        context_window_tokens=window,
         gaps=_gaps(messages, chunks),
     )
 
@@ -129,14 +107,6 @@ async def _profile(clients: Clients, thread: Thread, session: Session) -> Source
     name = thread.source or next(iter(thread.sources), None)
     source = await clients.store.find(Source, name, name, session) if name else None
     return source.profile if source else SourceProfile()
-
-
-async def _vectors(clients: Clients, thread_id: str) -> dict[str, Matrix]:
-    return {
-        row["chunk_id"]: np.asarray(row["embedding"], dtype=np.float32)
-        async for row in clients.index.chunks_of_thread(thread_id, with_vectors=True)
-        if row.get("embedding")
-    }
 
 
 def _message(message: Message) -> ContextMessage:

@@ -129,7 +129,6 @@ CHANGED = {
     "SUMMARY_ENDPOINT": "https://models.example.org/v1",
     "SUMMARY_JSON_MODE": "false",
     "SUMMARY_MODEL": "small",
-    "SUMMARY_SENTENCES": "embeddings",
     "SUMMARY_TEMPLATE": "consensus-summary-v2",
     "SUMMARY_TIMEOUT_SECONDS": "60",
     "SUMMARY_TOP_K": "8",

@@ -41,14 +41,11 @@ THREAD = b"".join(
         mail(2, parent=0, body="I object. Many embedded devices cannot run it."),
     ]
 )
-HONEST: dict[str, list[dict[str, Any]]] = {
-    "claims": [
-        {
-            "section": "dissent",
-            "text": "Cy says that embedded devices are left out.",
-            "citations": [{"chunk": "c3", "quote": "Many embedded devices cannot run it."}],
-        }
-    ]
+DEVICES = "Many embedded devices cannot run it."
+HONEST: dict[str, Any] = {
+    "genre": "proposal",
+    "objections": [{"mail": 3, "quote": DEVICES, "fate": "outstanding"}],
+    "summary": [{"text": "Embedded devices are left out.", "evidence": [{"mail": 3, "quote": DEVICES}]}],
 }
 
 
@@ -68,7 +65,8 @@ async def asking(
             "SUMMARY_BACKEND": "openai",
             "SUMMARY_MODEL": "toy",
             "SUMMARY_ENDPOINT": endpoint.url,
-            "SUMMARY_CONTEXT_TOKENS": "4000",
+            "SUMMARY_CONTEXT_TOKENS": "6000",
+            "SUMMARY_ANSWER_TOKENS": "1000",
             **settings,
         }
         async with mail_in(cloud, bus, **chat) as place:
@@ -81,7 +79,7 @@ def request(version: str = "v1", thread: str = ROOT, **changes: Any) -> Event[Su
         "top_k": 12,
         "llm_backend": "openai",
         "llm_model": "toy",
-        "context_window_tokens": 4000,
+        "context_window_tokens": 6000,
         "prompt_template": "consensus-summary-v1",
         "content_hashes": [version],
     }
@@ -103,7 +101,7 @@ async def test_the_model_is_asked_once_a_version_however_often_the_event_comes(
         assert {(e.data.tokens_prompt, e.data.tokens_completion) for (e,) in announced} == {(67, 10)}
         summary = await stored_summary(place)
         assert (summary.generated_by, summary.prompt_template) == ("toy", "consensus-summary-v1")
-        assert "embedded devices are left out" in summary.content_markdown
+        assert "Embedded devices are left out" in summary.content_markdown
         await place.run(SUMMARIZATION, request("v2"))
         assert len(endpoint.requests) == 2
 
@@ -160,48 +158,26 @@ async def test_a_turn_whose_holder_is_gone_is_taken_over_when_its_time_is_over(
         assert name not in {each["id"] for each in await place.stored("locks")}
 
 
-LIES: dict[str, list[dict[str, Any]]] = {
-    "claims": [
-        {"section": "agreed", "text": "All agree happily.", "citations": [{"chunk": "c1", "quote": "Q1"}]},
-        {
-            "section": "agreed",
-            "text": "The chair declared consensus yesterday.",
-            "citations": [{"chunk": "c1", "quote": "The chair declares that we have rough consensus."}],
-        },
-        {
-            "section": "decisions",
-            "text": "One word was changed.",
-            "citations": [{"chunk": "c3", "quote": "I support. Many embedded devices cannot run it."}],
-        },
-        {
-            "section": "key points",
-            "text": "A quote of somebody else's mail.",
-            "citations": [{"chunk": "c2", "quote": "Many embedded devices cannot run it."}],
-        },
-        {
-            "section": "key points",
-            "text": "A true quote beside a false one.",
-            "citations": [
-                {"chunk": "c3", "quote": "Many embedded devices cannot run it."},
-                {"chunk": "c3", "quote": "Nobody needs embedded devices anyway."},
-            ],
-        },
-        {"section": "key points", "text": "No quote at all.", "citations": []},
-    ]
-}
-INVENTED = (
-    *(claim["text"] for claim in LIES["claims"]),
-    "The chair declares",
-    "I support. Many",
-    "Nobody needs embedded",
-)
+def _lie(text: str, *quotes: tuple[int, str]) -> dict[str, Any]:
+    return {"text": text, "evidence": [{"mail": mail, "quote": quote} for mail, quote in quotes]}
+
+
+LIES = [
+    _lie("All agree happily.", (1, "Q1")),
+    _lie("The chair declared consensus.", (1, "The chair declares that we have rough consensus.")),
+    _lie("One word was changed.", (3, "I support. Many embedded devices cannot run it.")),
+    _lie("A quote of somebody else's mail.", (2, DEVICES)),
+    _lie("A true quote beside a false one.", (3, DEVICES), (3, "Nobody needs embedded devices anyway.")),
+    _lie("No quote at all."),
+]
+INVENTED = (*(lie["text"] for lie in LIES), "The chair declares", "I support. Many", "Nobody needs embedded")
 
 
 @pytest.mark.parametrize("honest_beside", [False, True])
 async def test_a_model_that_lies_gets_no_invented_quote_stored_or_shown(
     cloud: LocalCloud, bus_service: RunningService, *, honest_beside: bool
 ) -> None:
-    said = {"claims": [*LIES["claims"], *(HONEST["claims"] if honest_beside else [])]}
+    said = {"summary": [*LIES, *(HONEST["summary"] if honest_beside else [])]}
     async with asking(cloud, bus_service, lambda _: completion(said)) as (place, _endpoint):
         await place.take_in(THREAD)
         (complete,) = await place.run(SUMMARIZATION, request())
@@ -213,8 +189,10 @@ async def test_a_model_that_lies_gets_no_invented_quote_stored_or_shown(
         assert summary.citations
         assert verify_stored(summary.citations, texts) == []
         assert all(claim.citations for claim in summary.claims)
-        assert summary.metadata["rejected_claims"] >= len(LIES["claims"])
-        assert summary.generated_by == ("toy" if honest_beside else "extractive-v2")
+        assert summary.reading is not None
+        assert summary.reading.model is not None
+        assert len(summary.reading.model.refused) >= len(LIES)
+        assert ("Embedded devices are left out." in everything) == honest_beside
         assert "I object" in summary.content_markdown  # what the model kept silent about
 
 
@@ -248,16 +226,16 @@ async def test_an_archives_token_budget_holds_across_workers_and_restarts(
 ) -> None:
     content = THREAD + mail(6, subject="Lunch", body="I propose that we eat at noon on Tuesday.")
     other, archive = thread_id("<m6@example.org>"), archive_of(content).id
-    chat = {"SUMMARY_ARCHIVE_TOKENS": "3000"}
-    paid = completion(HONEST, tokens=2500)
+    chat = {"SUMMARY_ARCHIVE_TOKENS": "6000"}
+    paid = completion(HONEST, tokens=5500)
     async with asking(cloud, bus_service, lambda _: paid, **chat) as (place, endpoint):
         await place.take_in(content)
         await place.run(SUMMARIZATION, request())
         account = await place.clients.store.read(TokenAccount, archive, archive, Session())
-        assert (account.used, account.reserved, account.calls) == (2500, 0, 1)
+        assert (account.used, account.reserved, account.calls) == (5500, 0, 1)
         restarted = await Clients.connect(place.clients.settings)
         try:
-            budget = StoredBudget(restarted.store, archive, 3000, restarted.runtime.now)
+            budget = StoredBudget(restarted.store, archive, 6000, restarted.runtime.now)
             assert not await budget.reserve(501)
             await place.run(SUMMARIZATION, request(thread=other))
         finally:
@@ -280,30 +258,21 @@ async def test_reservations_side_by_side_cannot_overspend_the_stored_budget(
         assert not await budget.reserve(300)
 
 
-async def test_a_thread_beyond_the_window_is_read_in_part_with_everybody_heard(
+async def test_a_thread_beyond_the_window_is_read_whole_in_parts(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:
     mails = [mail(0, body="I propose a registry for this.")]
     mails += [mail(i, parent=0, body=f"Remark {i}. " + "More words on it. " * 60) for i in range(1, 27)]
     mails.append(mail(27, parent=0, body="I strongly object to the registry as it stands."))
-    async with asking(cloud, bus_service, lambda _: completion({"claims": []})) as (place, endpoint):
+    async with asking(cloud, bus_service, lambda _: completion(HONEST)) as (place, endpoint):
         await place.take_in(b"".join(mails))
-        chunks = await place.stored("chunks")
-        # Vectors that tell the remarks apart: a half that says the same, and three that do not.
-        await place.clients.index.upsert(
-            [
-                {"chunk_id": each["id"], "thread_id": ROOT, "embedding": [1.0, float(number % 7), 0.5, 0.0]}
-                for number, each in enumerate(chunks)
-            ]
-        )
         await place.run(SUMMARIZATION, request())
-        (asked,) = endpoint.asked
-        excerpts = json.loads(asked["messages"][1]["content"])["excerpts"]
-        assert len(excerpts) < len(chunks)
-        assert {each["from"] for each in excerpts} == {"Ada Example", "Bo Example", "Cy Example"}
-        assert "strongly object" in excerpts[-1]["text"]
-        assert excerpts[0]["text"] == "I propose a registry for this."
-        assert sum(len(each["text"]) for each in excerpts) < 4 * 4000
+        asked = [json.loads(one["messages"][1]["content"])["mails"] for one in endpoint.asked]
+        assert len(asked) > 1
+        assert {entry["mail"] for part in asked for entry in part} == set(range(1, 29))
+        assert "strongly object" in json.dumps(asked)
+        summary = await stored_summary(place)
+        assert "I strongly object to the registry" in summary.content_markdown
 
 
 async def test_a_template_that_does_not_exist_is_refused_by_name(

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from shared.domain.consensus.reader import read_thread
 from shared.domain.consensus.thread_mail import SourceProfile, ThreadMail
-from shared.domain.summaries.models import ContextChunk, ContextMessage, Embed, ThreadContext
+from shared.domain.summaries.models import ContextChunk, ContextMessage, ThreadContext
 
 __all__ = ["chunked", "discussion", "letters"]
 
@@ -47,21 +47,20 @@ def discussion(
     messages: Sequence[ContextMessage],
     *,
     subject: str = "Adoption of draft-foo-bar",
-    window: int = 3000,
-    top_k: int = 12,
+    window: int = 8000,
     size: int = 600,
-    embed: Embed | None = None,
     profile: SourceProfile | None = None,
 ) -> ThreadContext:
+    mails = [_mail(message) for message in messages]
     return ThreadContext(
         thread_id="t1",
         subject=subject,
         messages=messages,
         chunks=[chunk for message in messages for chunk in chunked(message, size)],
-        reading=read_thread([_mail(message) for message in messages], profile),
+        reading=read_thread(mails, profile),
         context_window_tokens=window,
-        top_k=top_k,
-        embed=embed,
+        mails=mails,
+        profile=profile or SourceProfile(),
     )
 
 

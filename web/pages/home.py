@@ -6,6 +6,7 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.documents.reports import Report
+from shared.domain.consensus.agreement import may_say_agreed
 from shared.domain.consensus.reading import ConsensusType, OutcomeKind, Tier
 from shared.retrieval.latest import latest_digests, latest_reports, source_names
 from web.pages.reading_view import call_state
@@ -48,8 +49,14 @@ async def home_page(req: func.HttpRequest) -> func.HttpResponse:
 
 
 def _group(report: Report) -> str:
-    said = report.outcome.kind if report.outcome and report.outcome.tier is Tier.SAID else None
-    if report.has_consensus:
+    outcome = report.outcome
+    said = outcome.kind if outcome and outcome.tier is Tier.SAID else None
+    if outcome and may_say_agreed(
+        has_consensus=report.has_consensus,
+        kind=outcome.kind,
+        tier=outcome.tier,
+        supporters=report.counts.get("support", 0),
+    ):
         return "agreed"
     if said is OutcomeKind.REJECTED:
         return "rejected"

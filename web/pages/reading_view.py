@@ -17,21 +17,16 @@ from shared.documents.readings import (
     StoredQuote,
     StoredReading,
 )
+from shared.domain.consensus.agreement import may_say_agreed
 from shared.domain.consensus.corrections import CorrectionKind
 from shared.domain.consensus.reading import Fate, PositionStance, Tier
+from shared.domain.summaries.markdown import FATES
 from web.formatting import STANCES
 
 SAYS = {
     PositionStance.SUPPORT: ("supports it", "support"),
     PositionStance.OPPOSE: ("objects", "objection"),
     PositionStance.MIXED: ("says both", ""),
-}
-FATES = {
-    Fate.ANSWERED: "answered",
-    Fate.TAKEN: "taken into a new version",
-    Fate.WITHDRAWN: "withdrawn",
-    Fate.OUTSTANDING: "outstanding",
-    Fate.UNCLEAR: "what became of it is unclear",
 }
 MOST_PEOPLE = 30
 
@@ -58,9 +53,12 @@ class PositionLine:
 
 @dataclass(frozen=True)
 class ObjectionLine:
+    """A sentence against it. Its writer is said to object only where their position is."""
+
     sentence: ShownQuote
     fate: str
     is_outstanding: bool
+    is_said: bool
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ class ReadingView:
     left: str
     agreed: bool
     positions: list[PositionLine]
-    objections: list[ObjectionLine]
+    objections: list[ObjectionLine]  # those that are said first
     remarks: list[ShownQuote]
     call: CallView | None
     corrections: list[tuple[str, ShownCorrection]]  # in words, and who and when
@@ -89,6 +87,15 @@ class ReadingView:
     def positions_heading(self) -> str:
         """Support is agreement only where something was agreed."""
         return "What was agreed, and by whom" if self.agreed else "Where people say they stand"
+
+    @property
+    def objection_groups(self) -> list[tuple[str, list[ObjectionLine]]]:
+        """Most sentences that sound like objections are none: those of people who say so are called that."""
+        groups = (
+            ("Objections, and what became of them", [line for line in self.objections if line.is_said]),
+            ("Remarks that may be objections", [line for line in self.objections if not line.is_said]),
+        )
+        return [(heading, lines) for heading, lines in groups if lines]
 
     @property
     def tally(self) -> str:
@@ -125,23 +132,41 @@ def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> 
     objecting = {_place(one.citation) for one in reading.objections}
     return ReadingView(
         outcome=reading.outcome,
-        evidence=[places.shown(one) for one in reading.outcome.evidence],
+        evidence=[places.shown(one) for one in reading.outcome.evidence]
+        if reading.outcome.tier is Tier.SAID
+        else [],
         asked=reading.headline.asked,
         left=reading.headline.left,
-        agreed=reading.has_consensus,
+        agreed=may_say_agreed(
+            has_consensus=reading.has_consensus,
+            kind=reading.outcome.kind,
+            tier=reading.outcome.tier,
+            supporters=sum(one.stance is PositionStance.SUPPORT for one in said),
+        ),
         positions=[_position(one, reading, places) for one in said],
-        objections=[
-            ObjectionLine(
-                places.shown(one.citation, one.person), FATES[one.fate], one.fate is Fate.OUTSTANDING
-            )
-            for one in reading.objections
-        ],
+        objections=_objections(reading, places, said),
         remarks=[
             places.shown(one.citation, one.person) for one in remarks if _place(one.citation) not in objecting
         ],
         call=_call(reading.open_call, places, now.date()) if reading.open_call else None,
         corrections=[(_corrected(one, places), one) for one in reading.corrections],
     )
+
+
+def _objections(
+    reading: StoredReading, places: QuotePlaces, said: Iterable[StoredPosition]
+) -> list[ObjectionLine]:
+    against = {_place(one.citation) for one in said if one.stance is PositionStance.OPPOSE}
+    lines = [
+        ObjectionLine(
+            places.shown(one.citation, one.person),
+            FATES[one.fate],
+            one.fate is Fate.OUTSTANDING,
+            _place(one.citation) in against,
+        )
+        for one in reading.objections
+    ]
+    return sorted(lines, key=lambda line: not line.is_said)
 
 
 def _place(quote: StoredQuote) -> tuple[str, int]:

@@ -7,8 +7,9 @@ for, and the stage's backoff honours it, as for every other dependency.
 import base64
 import binascii
 import json
+import re
 from collections.abc import AsyncIterator, Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,7 @@ HANGING_UP = 5.0
 _TRANSIENT = frozenset({401, 403, 408, 409, 425, 429})
 _SERVER_ERROR = 500
 _NOT_FOUND = 404
+_SCHEMA_REFUSED = re.compile(r"response_format|json_schema|schema", re.IGNORECASE)
 
 
 class InvalidEndpointError(ValueError):
@@ -80,6 +82,7 @@ class OpenAIClient:
     ) -> None:
         self._sdk, self._identity = sdk, identity
         self._runtime = runtime or Runtime()
+        self._knows_no_schema = False
         self._embedding_calls, self._chat_calls = Calls("embedding"), Calls("chat")
 
     async def close(self) -> None:
@@ -103,6 +106,18 @@ class OpenAIClient:
         return _vectors(answer.data, len(texts))
 
     async def complete(self, system: str, user: str, options: CompletionOptions) -> Completion:
+        """An endpoint that does not know schemas is asked again without, and from then on at once so."""
+        if self._knows_no_schema and options.answer_format == "schema":
+            options = replace(options, answer_format="object")
+        try:
+            return await self._complete(system, user, options)
+        except ChatRefusedError as error:
+            if options.answer_format != "schema" or not _SCHEMA_REFUSED.search(str(error)):
+                raise
+            self._knows_no_schema = True
+            return await self._complete(system, user, replace(options, answer_format="object"))
+
+    async def _complete(self, system: str, user: str, options: CompletionOptions) -> Completion:
         try:
             async with (
                 self._chat_calls.measured("complete", stage_seconds=options.timeout_seconds + HANGING_UP),
@@ -173,7 +188,10 @@ def _floats(embedding: Any) -> NDArray[np.float32]:
 
 def _body_options(options: CompletionOptions) -> dict[str, Any]:
     body: dict[str, Any] = {options.answer_limit: options.answer_tokens}
-    if options.json_mode:
+    if options.answer_format == "schema" and options.answer_schema is not None:
+        schema = {"name": "answer", "strict": True, "schema": options.answer_schema}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    elif options.answer_format != "off":
         body["response_format"] = {"type": "json_object"}
     return body
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,15 @@ class ChatRefusedError(PermanentError):
 
 @dataclass(frozen=True, slots=True)
 class CompletionOptions:
-    """How a chat model is asked. Endpoints differ in the last two."""
+    """How a chat model is asked. Endpoints differ in the last three."""
 
     model: str
     answer_tokens: int = 1000
     timeout_seconds: float = 120.0
     answer_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    json_mode: bool = True
+    answer_format: Literal["schema", "object", "off"] = "schema"
+    """JSON that follows `answer_schema`, any JSON object, or whatever the model writes."""
+    answer_schema: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ MAX_WORDS = 25
 _HEAD = re.compile(r"^\s*(?:(?:re|aw|fwd?):\s*|\[[^\]]{0,80}\]\s*)+", re.IGNORECASE)
 _SUBJECT_WORDS = 10
 _NOTHING = "No decision seen."
-_KINDS = {
+KINDS = {
     OutcomeKind.ACCEPTED: "Accepted",
     OutcomeKind.REVISED: "Accepted with changes, or being changed",
     OutcomeKind.REJECTED: "Turned down or withdrawn",
@@ -63,7 +63,7 @@ def plain_sentence(kind: OutcomeKind | None, subject: str) -> str:
 
 
 def _kind_and_subject(kind: OutcomeKind, subject: str) -> str:
-    return f"{_KINDS[kind]}: {clipped(_HEAD.sub('', subject) or 'the proposal', _SUBJECT_WORDS)}"
+    return f"{KINDS[kind]}: {subject_words(subject)}"
 
 
 def _ended(sentence: str) -> str:
@@ -94,6 +94,11 @@ def three_lines(
     elif open_call is not None and open_call.ends is not None:
         left = f"The call is open until {open_call.ends.isoformat()}."
     return Headline(asked=asked, came_out=sentence, left=left)
+
+
+def subject_words(subject: str) -> str:
+    """A subject without its tags, short enough for a headline."""
+    return clipped(_HEAD.sub("", subject) or "the proposal", _SUBJECT_WORDS)
 
 
 def clipped(text: str, words: int) -> str:

@@ -112,7 +112,7 @@ class _ThreadReader:
             ),
             headline=three_lines(put, outcome.sentence, objections, still_open, open_call),
             has_consensus=self._has_consensus(objections),
-            consensus_type=_consensus_type(self._positions),
+            consensus_type=consensus_type(self._positions),
             basis=self._verdict.basis if self._verdict.sure else ConsensusBasis.UNKNOWN,
             open_call=open_call,
             result_of=result_subject(thread),
@@ -222,7 +222,7 @@ class _ThreadReader:
         return len({mail.person for mail in self._thread.mails} - self._put.proposers)
 
 
-def _consensus_type(positions: Sequence[Position]) -> ConsensusType | None:
+def consensus_type(positions: Sequence[Position]) -> ConsensusType | None:
     """Of the positions that are said."""
     stances = {one.stance for one in positions if one.tier is Tier.SAID}
     if PositionStance.MIXED in stances or len(stances) > 1:

@@ -5,13 +5,20 @@ Two tiers. `SAID` is a claim that held in at least nine of ten labelled cases of
 """
 
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from enum import StrEnum
 
 
 class Tier(StrEnum):
     SAID = "said"
     REMARK = "remark"
+
+
+class ReadBy(StrEnum):
+    """Whose reading a claim is."""
+
+    RULES = "rules"
+    MODEL = "model"
 
 
 class Genre(StrEnum):
@@ -98,6 +105,7 @@ class ReadGenre:
     """The best guess. Say it only where the tier is SAID."""
     confidence: float
     tier: Tier
+    read_by: ReadBy = ReadBy.RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +140,9 @@ class Position:
     binding: bool | None = None
     """Only in votes of a source that names its binding voters."""
     rule: str = ""
+    read_by: ReadBy = ReadBy.RULES
+    is_explicit: bool = True
+    """False where it follows from the argument, not from words: then it is shown as the model's reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +195,7 @@ class ThreadOutcome:
     """Set where the sentence names a person."""
     votes: VoteCount | None = None
     rule: str = ""
+    read_by: ReadBy = ReadBy.RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +220,40 @@ class Headline:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadDifference:
+    """Where rules and model read differently: the rules' reading stands, and both are told."""
+
+    what: str
+    """A person's address, `outcome` or `genre`."""
+    by_rules: str
+    by_model: str
+
+
+@dataclass(frozen=True, slots=True)
+class NarratedSentence:
+    """A sentence in a model's words, and the sentences of the thread that it rests on."""
+
+    text: str
+    evidence: tuple[SentenceCitation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReading:
+    """Which chat model read the thread, when, and what of its answer was refused."""
+
+    model: str
+    read_at: datetime
+    narrative: tuple[NarratedSentence, ...] = ()
+    differences: tuple[ReadDifference, ...] = ()
+    refused: tuple[str, ...] = ()
+    """The reasons for which claims were dropped, one each."""
+    kept_out: int = 0
+    """Mails that speak to the reader: the model did not see them."""
+    unread: int = 0
+    """Mails for which there was no room."""
+
+
+@dataclass(frozen=True, slots=True)
 class ThreadReading:
     lang: str
     """The language that most of the mail is in; other than `en`, nothing is judged."""
@@ -227,3 +273,5 @@ class ThreadReading:
     open_call: OpenCall | None = None
     result_of: str | None = None
     """For a result mail in a thread of its own: the vote's subject, without tags."""
+    model: ModelReading | None = None
+    """None where only the rules have read it."""

@@ -18,6 +18,9 @@ from shared.domain.summaries.models import (
 )
 from shared.domain.summaries.titles import summary_title
 
+_QUOTED_ONCE = frozenset(
+    {Section.POSSIBLE_DECISIONS, Section.CONCERNS, Section.OPEN_ISSUES, Section.KEY_POINTS}
+)
 _FOREIGN_POINTS = 12
 """Mails in a language that the reader does not know, of which one sentence is quoted."""
 
@@ -32,14 +35,21 @@ class ExtractiveSummarizer:
 
 
 def _claims(context: ThreadContext) -> Iterator[Claim]:
-    """A sentence stands once, in the first section that it fits; a decision may be a position too."""
-    citing, shown = _Citing(context), set[tuple[str, int]]()
+    """A sentence stands once, in the first section that it fits; a decision may be a position too.
+
+    Who says the same again, as in the next version of a patch, is quoted once.
+    """
+    citing, shown, said = _Citing(context), set[tuple[str, int]](), set[tuple[str, str]]()
+    yield from citing.narrative(context.reading)
     for section, sentences in _sections(context):
         fresh = [sentence for sentence in sentences if _place(sentence) not in shown]
         for sentence in sentences if section is Section.DECISIONS else fresh:
             shown.add(_place(sentence))
-            if claim := citing.claim(sentence, section):
-                yield claim
+            claim = citing.claim(sentence, section)
+            if claim is None or (section in _QUOTED_ONCE and (claim.speaker, claim.text) in said):
+                continue
+            said.add((claim.speaker, claim.text))
+            yield claim
 
 
 def _place(sentence: SentenceCitation) -> tuple[str, int]:
@@ -50,6 +60,8 @@ def _sections(context: ThreadContext) -> Iterator[tuple[Section, list[SentenceCi
     reading = context.reading
     yield Section.AGREED, said_positions(reading, PositionStance.SUPPORT)
     yield Section.DISSENT, said_positions(reading, PositionStance.OPPOSE)
+    yield Section.READ_SUPPORT, said_positions(reading, PositionStance.SUPPORT, is_explicit=False)
+    yield Section.READ_DISSENT, said_positions(reading, PositionStance.OPPOSE, is_explicit=False)
     yield Section.DECISIONS, _decisions(reading, Tier.SAID)
     yield Section.POSSIBLE_DECISIONS, _decisions(reading, Tier.REMARK)
     words = reading.proposition.words if reading.proposition else None
@@ -83,6 +95,14 @@ class _Citing:
         self._chunks: dict[str, list[ContextChunk]] = {}
         for chunk in context.chunks:
             self._chunks.setdefault(chunk.message_key, []).append(chunk)
+
+    def narrative(self, reading: ThreadReading) -> Iterator[Claim]:
+        """A model's sentences, each with all that it rests on."""
+        for sentence in reading.model.narrative if reading.model else ():
+            cited = [self.claim(evidence, Section.NARRATIVE) for evidence in sentence.evidence]
+            citations = [citation for claim in cited if claim for citation in claim.citations]
+            if len(citations) == len(cited):
+                yield Claim(sentence.text, Section.NARRATIVE, tuple(citations))
 
     def claim(self, sentence: SentenceCitation, section: Section) -> Claim | None:
         """The sentence as a claim of its sender; None where no chunk holds it."""

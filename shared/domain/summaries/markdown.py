@@ -3,16 +3,21 @@
 import re
 from collections.abc import Mapping
 
-from shared.domain.consensus.reading import ConsensusBasis, Fate, ThreadReading, Tier
+from shared.domain.consensus.agreement import may_say_agreed
+from shared.domain.consensus.reading import ConsensusBasis, Fate, PositionStance, ThreadReading, Tier
+from shared.domain.summaries.claim_sections import said_positions
 from shared.domain.summaries.models import Citation, Claim, Section, ThreadSummary
 
 HEADINGS = {
+    Section.NARRATIVE: "In the model's words",
     Section.AGREED: "In support",
     Section.DISSENT: "Objections",
+    Section.READ_SUPPORT: "Support, as the model reads it",
+    Section.READ_DISSENT: "Objections, as the model reads them",
     Section.DECISIONS: "Decisions",
     Section.POSSIBLE_DECISIONS: "Possible decisions",
     Section.PROPOSALS: "Proposal",
-    Section.CONCERNS: "Concerns raised",
+    Section.CONCERNS: "Remarks that may be objections",
     Section.OPEN_ISSUES: "Open issues",
     Section.KEY_POINTS: "Key points",
 }
@@ -21,6 +26,14 @@ BASES = {
     ConsensusBasis.CALLED: "A call or vote was closed with this result.",
     ConsensusBasis.COUNTED: "Counted from what people say; nobody declared it.",
     ConsensusBasis.UNKNOWN: "",
+}
+# Of labelled objections that seem outstanding, more than half are not: so what is said is what was seen.
+FATES = {
+    Fate.ANSWERED: "its writer seems content with an answer",
+    Fate.TAKEN: "taken up by the proposer",
+    Fate.WITHDRAWN: "withdrawn",
+    Fate.OUTSTANDING: "not seen to be settled",
+    Fate.UNCLEAR: "answered; how that ended is not clear",
 }
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#|~!$^:])")
 _LINE_START = re.compile(r"^([-+=.]|\d+(?=[.)]))")
@@ -67,13 +80,18 @@ def _open_call(reading: ThreadReading) -> list[str]:
         return []
     question = f": “{escape_markdown(call.question.quote)}”" if call.question else ""
     ends = f" It ends on {call.ends.isoformat()}." if call.ends else " No end is named."
-    spoken = f" {len(call.spoken)} spoke, {len(call.outstanding)} objections are outstanding."
+    spoken = f" {len(call.spoken)} spoke; remarks not seen to be settled: {len(call.outstanding)}."
     return [f"**No result of this call is seen yet**{question}{ends}{spoken}", ""]
 
 
 def _heading(section: Section, reading: ThreadReading) -> str:
     """Support is agreement only where something was agreed."""
-    if section is Section.AGREED and reading.has_consensus:
+    if section is Section.AGREED and may_say_agreed(
+        has_consensus=reading.has_consensus,
+        kind=reading.outcome.kind,
+        tier=reading.outcome.tier,
+        supporters=len(said_positions(reading, PositionStance.SUPPORT)),
+    ):
         return "What was agreed, and by whom"
     return HEADINGS[section]
 
@@ -91,9 +109,9 @@ def _fate(claim: Claim, fates: Mapping[tuple[str, str], Fate]) -> str:
     """What became of an objection, where the claim is one."""
     if claim.section not in {Section.DISSENT, Section.CONCERNS}:
         return ""
-    found = (fates.get((citation.message_id, citation.quote)) for citation in claim.citations)
+    found = (fates.get((one.message_id, " ".join(one.quote.split()))) for one in claim.citations)
     fate = next((fate for fate in found if fate is not None), None)
-    return f" *({fate.value})*" if fate else ""
+    return f" *({FATES[fate]})*" if fate else ""
 
 
 def _speaker(claim: Claim) -> str:

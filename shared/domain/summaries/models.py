@@ -1,19 +1,15 @@
 """What a summarizer gets and gives."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from shared.domain.consensus.reading import ThreadReading
-
-Embed = Callable[[Sequence[str]], NDArray[np.float32]]
-"""Texts to normalised vectors, one row each."""
+from shared.domain.consensus.thread_mail import SourceProfile, ThreadMail
 
 
 class SummaryType(StrEnum):
@@ -40,10 +36,16 @@ class Citation(BaseModel):
 class Section(StrEnum):
     """Where a claim stands in a summary, in the order of reading."""
 
+    NARRATIVE = "narrative"
+    """In a chat model's own words; each sentence rests on what it cites."""
     AGREED = "agreed"
     """People who say that they support it."""
     DISSENT = "dissent"
     """People who say that they object."""
+    READ_SUPPORT = "read support"
+    """Support that follows from an argument, as a chat model reads it."""
+    READ_DISSENT = "read dissent"
+    """An objection that follows from an argument, as a chat model reads it."""
     DECISIONS = "decisions"
     """By one whom the source names as deciding."""
     POSSIBLE_DECISIONS = "possible decisions"
@@ -81,7 +83,6 @@ class ContextChunk:
     index: int
     text: str
     token_count: int
-    vector: NDArray[np.float32] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +94,11 @@ class ThreadContext:
     messages: Sequence[ContextMessage]
     chunks: Sequence[ContextChunk]
     reading: ThreadReading
-    context_window_tokens: int = 3000
-    top_k: int = 12
-    embed: Embed | None = field(default=None, compare=False)
+    """As the rules read it."""
+    mails: Sequence[ThreadMail]
+    """The same messages as a reader takes them, the root first."""
+    profile: SourceProfile = field(default_factory=SourceProfile)
+    context_window_tokens: int = 16_000
     gaps: tuple[str, ...] = ()  # what of the thread was given up on the way, in sentences for the reader
 
     def message(self, key: str) -> ContextMessage | None:
@@ -136,7 +139,7 @@ class ThreadSummary:
     generated_by: str
     reading: ThreadReading
     rejected: tuple[Claim, ...] = ()
-    """Claims of a model whose quotes were not found: kept to be counted and looked at, never shown."""
+    """Claims that no chunk of the thread bears: kept to be counted, never shown."""
     notes: tuple[str, ...] = ()
     tokens: Tokens = Tokens()
 

@@ -118,7 +118,7 @@ def test_a_thread_without_own_words_has_an_empty_summary(said: list[tuple[str, s
 
 def test_a_thread_whose_chunks_are_lost_claims_nothing() -> None:
     context = discussion(letters(("Carl", "I object to this.")))
-    bare = ThreadContext("t1", "s", context.messages, [], context.reading)
+    bare = ThreadContext("t1", "s", context.messages, [], context.reading, context.mails)
     assert summarised(bare).claims == ()
 
 

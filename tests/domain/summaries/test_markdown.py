@@ -1,9 +1,11 @@
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.domain.consensus.reading import Tier
 from shared.domain.summaries.extractive import ExtractiveSummarizer
 from shared.domain.summaries.markdown import escape_markdown, render_markdown
 from shared.domain.summaries.models import Claim, Section, ThreadSummary
@@ -42,6 +44,25 @@ def test_what_was_agreed_stands_over_what_was() -> None:
         ("Carl", "I support adoption of this draft, too."),
     )
     assert "## What was agreed, and by whom" in text
+
+
+def test_a_promise_alone_is_no_agreement() -> None:
+    made = ExtractiveSummarizer().summary(
+        discussion(letters(("Ann", "I propose it."), ("Bob", "I support it.")))
+    )
+    alone = replace(made, reading=replace(made.reading, has_consensus=True))
+    assert alone.reading.outcome.tier is Tier.REMARK
+    assert "## In support" in render_markdown(alone)
+
+
+def test_an_objection_stands_with_what_became_of_it() -> None:
+    text = rendered(
+        ("Ann", "I propose that we adopt draft-foo-bar."), ("Carl", "I object to adoption\nof this draft.")
+    )
+    assert re.search(
+        r"I object to adoption of this draft\. \[\[\d\]\]\(#citation-\d\) \*\(not seen to be settled\)\*",
+        text,
+    ), text
 
 
 def test_every_number_in_the_text_has_its_citation() -> None:

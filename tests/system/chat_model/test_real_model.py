@@ -59,7 +59,7 @@ async def test_an_archive_becomes_a_report_through_a_real_model(
         "SUMMARY_BACKEND": "openai",
         "SUMMARY_MODEL": "smollm2",
         "SUMMARY_ENDPOINT": endpoint,
-        "SUMMARY_ANSWER_TOKENS": "200",
+        "SUMMARY_ANSWER_TOKENS": "400",
         "SUMMARY_TIMEOUT_SECONDS": "600",
         "SUMMARY_ARCHIVE_TOKENS": "100000",
     }
@@ -68,7 +68,7 @@ async def test_an_archive_becomes_a_report_through_a_real_model(
         top_k=12,
         llm_backend="openai",
         llm_model="smollm2",
-        context_window_tokens=4000,
+        context_window_tokens=8000,
         prompt_template="consensus-summary-v1",
         content_hashes=["v1"],
     )
@@ -90,4 +90,6 @@ async def test_an_archive_becomes_a_report_through_a_real_model(
     assert verify_stored(summary.citations, texts) == []
     assert "I object" in summary.content_markdown
     assert report.summary_id == summary.id
-    print(f"\nby {summary.generated_by}, {summary.metadata['rejected_claims']} claims rejected")
+    model = summary.reading.model if summary.reading else None
+    refused = list(model.refused) if model else "everything"
+    print(f"\nby {summary.generated_by}; refused: {refused}; {summary.metadata['notes']}")

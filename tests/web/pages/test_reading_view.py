@@ -61,7 +61,18 @@ def test_a_position_has_its_line_with_the_sentence_and_what_it_answers() -> None
     assert (line.says, line.sentence.name, line.answers) == ("supports it", "Bo", "the proposal")
     assert (line.sentence.address, line.answers_address) == ("#<1>", "#m-<0>")
     assert made.positions_heading == "Where people say they stand"
-    assert view(has_consensus=True).positions_heading == "What was agreed, and by whom"
+
+
+def test_what_was_agreed_stands_only_over_what_was() -> None:
+    said = [position(number, f"{number}@x", "support", "said", "I support this.") for number in (1, 2)]
+    agreed = "What was agreed, and by whom"
+    assert view(has_consensus=True, positions=said[:1]).positions_heading != agreed
+    assert view(has_consensus=True, positions=said).positions_heading == agreed
+    outcome = {
+        "kind": "accepted", "tier": "said", "confidence": 0.9, "sentence": "Accepted.", "basis": "ruled",
+    }  # fmt: skip
+    assert view(has_consensus=True, positions=said[:1], outcome=outcome).positions_heading == agreed
+    assert view(has_consensus=False, positions=said, outcome=outcome).positions_heading != agreed
 
 
 def test_a_remark_is_quoted_without_a_stance() -> None:
@@ -82,7 +93,11 @@ def test_every_objection_has_its_fate() -> None:
     assert len({line.fate for line in made.objections}) == len(Fate) == 5
     assert [line.is_outstanding for line in made.objections].count(True) == 1
     assert {line.sentence.name for line in made.objections} == {"Bo Example"}  # by address
-    assert all(line.fate in rendered(made) for line in made.objections)
+    text = rendered(made)
+    assert all(line.fate in text for line in made.objections)
+    assert ("Remarks that may be objections" in text, "Objections, and" in text) == (True, False)
+    said = view(objections=objections[:1], positions=[position(9, "bo@x", "oppose", "said", "No, answered.")])
+    assert "Objections, and what became of them" in rendered(said)
 
 
 def test_an_open_call_says_what_is_asked_until_when_and_who_has_spoken() -> None:

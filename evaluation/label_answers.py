@@ -1,0 +1,54 @@
+"""Labels as the answer of a perfect reader: what a chat model that agrees with them would send."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from evaluation.consensus_corpus import LabelledThread
+from shared.domain.chat_reading.numbered import person_number
+from shared.domain.consensus.linked_thread import LinkedThread
+from shared.domain.consensus.reading import Fate
+
+_FATES = {"resolved": Fate.ANSWERED, "outstanding": Fate.OUTSTANDING, "unclear": Fate.UNCLEAR}
+
+
+def answer_of(labelled: LabelledThread, thread: LinkedThread) -> dict[str, Any]:
+    """The label in the schema that a chat model answers in."""
+    label = labelled.label
+    numbers = {mail.mail.message_id.strip("<>"): mail.number + 1 for mail in thread.mails}
+    evidence = _quotes(label["outcome_evidence"], numbers)
+    return {
+        "genre": label["genre"],
+        "proposition": _proposition(label, numbers),
+        "outcome": {"kind": label["outcome"], "text": label["outcome_text"], "evidence": evidence},
+        "has_consensus": label["has_consensus"],
+        "positions": [
+            {
+                "person": f"p{person_number(thread, thread.mails[numbers[one['message_id']] - 1])}",
+                "stance": one["stance"],
+                "explicit": bool(one.get("explicit", True)),
+                "mail": numbers[one["message_id"]],
+                "quote": one["quote"],
+            }
+            for one in label["positions"]
+        ],
+        "objections": [
+            {**quote, "fate": _FATES[one["status"]].value}
+            for one, quote in zip(label["objections"], _quotes(label["objections"], numbers), strict=True)
+        ],
+        "decisions": _quotes(label["decisions"], numbers),
+        "open_issues": _quotes(label["open_issues"], numbers),
+        "key_points": _quotes(label["key_points"], numbers),
+        "lines": {name: {"text": "", "evidence": []} for name in ("asked", "came_out", "left")},
+        "summary": [{"text": label["summary"], "evidence": _quotes(label["key_points"], numbers)}],
+    }
+
+
+def _quotes(entries: Iterable[dict[str, Any]], numbers: dict[str, int]) -> list[dict[str, Any]]:
+    return [{"mail": numbers[one["message_id"]], "quote": one["quote"]} for one in entries]
+
+
+def _proposition(label: dict[str, Any], numbers: dict[str, int]) -> dict[str, Any] | None:
+    """Labels name the mail that puts it; its words are those of the proposer's position."""
+    put = [one for one in label["positions"] if one["stance"] == "proposer"]
+    found = next((one for one in put if one["message_id"] == label["proposition_message_id"]), None)
+    return {"mail": numbers[found["message_id"]], "quote": found["quote"]} if found else None

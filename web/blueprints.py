@@ -23,7 +23,9 @@ from web.operator.pages import blueprint as operator_pages
 from web.pages.archives import blueprint as archives_pages
 from web.pages.drafts import blueprint as draft_pages
 from web.pages.home import blueprint as home_page
+from web.pages.mail import blueprint as mail_pages
 from web.pages.missing import blueprint as missing_page
+from web.pages.print_report import blueprint as print_page
 from web.pages.report import blueprint as report_page
 from web.pages.search import blueprint as search_page
 from web.pages.sources import blueprint as source_pages
@@ -38,7 +40,9 @@ BLUEPRINTS: tuple[func.Blueprint, ...] = (
     archives_pages,
     draft_pages,
     home_page,
+    mail_pages,
     missing_page,
+    print_page,
     report_page,
     search_page,
     source_pages,

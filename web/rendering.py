@@ -16,6 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from shared.clients.deadlines import somebody_waits
 from shared.domain.mail.mentions import draft_base
+from shared.retrieval.links import page_of_mail
 from web.caching import answer_of
 from web.formatting import (
     STATUSES,
@@ -110,6 +111,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(FILTERS)
+    made.globals["mail_address"] = page_of_mail
     made.globals.update(asset=ASSETS.address, stance_shares=stance_shares, outcome_chip=outcome_chip,
                         outcome_words=outcome_words, outcome_basis=outcome_basis)  # fmt: skip
     return made

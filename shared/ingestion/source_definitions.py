@@ -11,6 +11,7 @@ from shared.clients.outbound import AddressPolicy, ForbiddenAddressError, Source
 from shared.core.schedule import ScheduleError, parse_cron
 from shared.documents.sources import NAME_PATTERN, Source, SourceRole, SourceType
 from shared.domain.consensus.thread_mail import Preset
+from shared.domain.mail.archive_addresses import LONGEST_TEMPLATE, check_template
 from shared.ingestion.fetch_imap import imap_address
 from shared.ingestion.fetch_local import check_local_allowed, local_path
 from shared.ingestion.fetch_rsync import rsync_address
@@ -64,6 +65,7 @@ class SourceDefinition(BaseModel):
     settings: SourceSettings = Field(default_factory=SourceSettings)
     preset: Preset = Preset.FREE
     roles: Annotated[list[RoleDefinition], Field(max_length=200)] = []
+    archive_template: Annotated[str, Field(max_length=LONGEST_TEMPLATE)] = ""
 
     @field_validator("schedule")
     @classmethod
@@ -80,6 +82,13 @@ class SourceDefinition(BaseModel):
     def _printable(cls, value: str) -> str:
         if not value.isprintable():
             raise ValueError("must be printable")
+        return value
+
+    @field_validator("archive_template")
+    @classmethod
+    def _gives_addresses(cls, value: str) -> str:
+        if value:
+            check_template(value)
         return value
 
     @model_validator(mode="after")
@@ -148,7 +157,17 @@ def next_fetch(source: Source, after: datetime) -> datetime | None:
 def definition_of(source: Source) -> dict[str, Any]:
     """What a user defined of it."""
     return source.model_dump(
-        include={"name", "source_type", "url", "enabled", "schedule", "settings", "preset", "roles"}
+        include={
+            "name",
+            "source_type",
+            "url",
+            "enabled",
+            "schedule",
+            "settings",
+            "preset",
+            "roles",
+            "archive_template",
+        }
     )
 
 
@@ -163,6 +182,7 @@ def source_of(definition: SourceDefinition, now: datetime) -> Source:
         settings=definition.stored_settings(),
         preset=definition.preset,
         roles=[role.stored() for role in definition.roles],
+        archive_template=definition.archive_template,
         created_at=now,
     )
     return source.model_copy(update={"next_fetch_at": next_fetch(source, now)})

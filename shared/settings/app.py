@@ -141,6 +141,9 @@ class Settings(ChatModelSettings):
     # The operator's page: who has this key may use it
     OPERATOR_KEY: Annotated[SecretStr, Field(min_length=16)] | None = None
 
+    # Whether readers see e-mail addresses of people whole on the pages of mails and people
+    SHOW_ADDRESSES: bool = False
+
     # How long a thread must have stayed as it is before its summary is asked for; 0 asks at once
     ORCHESTRATION_QUIET_SECONDS: Annotated[float, Field(ge=0, le=24 * 3600)] = 5
 

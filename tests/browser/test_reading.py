@@ -119,11 +119,14 @@ def test_pages_fit_a_narrow_window(browser: Browser, site: Site, width: int) -> 
 
 def kinds(site: Site) -> dict[str, str]:
     thread = site.thread("Mandatory-to-implement")
+    first = site.json(f"/api/threads/{thread['thread_id']}/messages?limit=1")["items"][0]
     return {
         "home": "/",
         "thread": thread["links"]["page"],
         "hostile": site.json("/api/threads?source=hostile")["items"][0]["links"]["page"],
         "report": f"/reports/{thread['report_id']}",
+        "print": f"/reports/{thread['report_id']}/print",
+        "mail": f"/m/{first['message_id'].strip('<>')}",
         "search": "/search?q=receipt+lifetime",
         "nothing": "/search?q=zzzzzz&mode=words",
         "sources": "/sources",

@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from azure.servicebus import ServiceBusReceivedMessage
 from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver
 
 from shared.clients.connections import Clients
@@ -211,6 +212,11 @@ class Bench:
         receiver = await self.receiver(queue)
         waiting = await receiver.peek_messages(max_message_count=20)
         return any(b"retry" in (message.application_properties or {}) for message in waiting)
+
+    async def cancel_scheduled(self, queue: str, message: ServiceBusReceivedMessage) -> None:
+        """So that it does not come to the next test."""
+        async with self.bus.get_queue_sender(queue) as sender:
+            await sender.cancel_scheduled_messages(message.sequence_number or 0)
 
     async def deliver_once(
         self, runner: StageRunner[JSONParsed], settlement: Settlement | None = None

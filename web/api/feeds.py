@@ -19,6 +19,7 @@ from shared.retrieval.reports import resolved_thread
 from web.api.openapi import endpoint
 from web.caching import NOT_SNIFFED, answer_of, etag_of
 from web.formatting import bare_subject
+from web.origin import origin_of
 from web.parameters import draft_named, id_of
 from web.problems import Problem
 
@@ -61,7 +62,7 @@ async def _answer(req: func.HttpRequest, feed: Feed, filters: dict[str, object])
         entry_of(report, summaries.get(report.summary_id), page_of("reports", report.id))
         for report in page.items
     ]
-    origin = connected.settings.PUBLIC_URL or _origin(req)
+    origin = origin_of(req, connected.settings)
     body = atom_feed(feed, entries, origin, connected.runtime.now())
     # An empty feed holds the time of the request, so its content would give a new ETag every time.
     etag = None if entries else etag_of(feed.self_path.encode())
@@ -75,9 +76,3 @@ async def _summaries(connected: Clients, reports: list[Report]) -> dict[str, Sum
 
 def _own(req: func.HttpRequest) -> str:
     return quote(urlsplit(req.url).path, safe="/%")
-
-
-def _origin(req: func.HttpRequest) -> str:
-    """The origin of the request: the address under which the client knows the site."""
-    parts = urlsplit(req.url)
-    return f"{parts.scheme}://{parts.netloc}"

@@ -78,6 +78,7 @@ class SourceItem(ReadModel):
     settings: dict[str, Any]
     preset: Preset
     roles: list[SourceRole]
+    archive_template: str
     cursor: dict[str, Any]
     last_fetch_at: UtcTime | None
     last_fetch_error: str | None
@@ -96,6 +97,7 @@ class PublicSource(ReadModel):
     url: str
     enabled: bool
     schedule: str | None
+    archive_template: str
     last_success_at: UtcTime | None
     links: dict[str, str]
 

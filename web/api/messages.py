@@ -10,11 +10,12 @@ from shared.retrieval.listing import CHUNKS
 from shared.retrieval.parameters import After, HashId, Limit, QueryParameters
 from shared.retrieval.read_models import ChunkItem, ChunkList, MessageDetail
 from shared.retrieval.reports import find_by_id
+from web.access import is_operator
 from web.api.openapi import endpoint
 from web.caching import answer_of, answer_with
 from web.pagination import next_address
 from web.parameters import id_of, parse_query
-from web.problems import bad_parameter
+from web.problems import Problem, bad_parameter
 
 # Mail is untrusted: it is served as a text file to save, which no browser may interpret as anything else.
 AS_TEXT = {
@@ -31,7 +32,9 @@ async def get_message(req: func.HttpRequest) -> func.HttpResponse:
 
 @endpoint("messages_raw", "GET", "api/messages/{key}/raw", {200: "text/plain"}, ids={"key": HASH_ID})
 async def get_raw(req: func.HttpRequest) -> func.HttpResponse:
-    """The mail as text: its headers as they were decoded, and its body."""
+    """For operators: the mail as text, with all headers as they were decoded, and its body."""
+    if not is_operator(req, (await clients()).settings):
+        raise Problem(403, "All headers are for operators; the mail itself is at /m/ and its Message-ID.")
     message = await _message(req)
     headers = "".join(f"{name}: {value}\n" for name, value in message.headers.items())
     more = {**AS_TEXT, "Content-Disposition": f'attachment; filename="{message.id}.txt"'}

@@ -6,10 +6,12 @@ from shared.clients.connections import clients
 from shared.core.ids import REPORT_ID
 from shared.retrieval.listing import REPORTS
 from shared.retrieval.read_models import ReportDetail, ReportItem, ReportList
-from shared.retrieval.reports import report_and_summary, report_detail
+from shared.retrieval.reports import cited_in, report_and_summary, report_detail
 from web.api.list_parameters import ReportsAsked
 from web.api.openapi import endpoint
+from web.api.report_links import linked_markdown
 from web.caching import NOT_SNIFFED, answer_of, answer_with
+from web.origin import origin_of
 from web.pagination import next_address
 from web.parameters import id_of, parse_query
 
@@ -37,7 +39,10 @@ async def get_report(req: func.HttpRequest) -> func.HttpResponse:
     "reports_markdown", "GET", "api/reports/{id}/markdown", {200: "text/markdown"}, ids={"id": REPORT_ID}
 )
 async def get_markdown(req: func.HttpRequest) -> func.HttpResponse:
-    """The report's text as Markdown."""
-    report, summary = await report_and_summary(await clients(), id_of(req, "id", REPORT_ID, "report"))
+    """The report's text as Markdown, every quote with a link to its sentence and to its mail."""
+    connected = await clients()
+    report, summary = await report_and_summary(connected, id_of(req, "id", REPORT_ID, "report"))
+    cited = await cited_in(connected, report, summary)
+    text = linked_markdown(summary.content_markdown, cited, origin_of(req, connected.settings))
     headers = {**NOT_SNIFFED, "Content-Disposition": f'inline; filename="{report.id}.md"'}
-    return answer_of(req, summary.content_markdown.encode(), "text/markdown", headers=headers)
+    return answer_of(req, text.encode(), "text/markdown", headers=headers)

@@ -54,10 +54,10 @@ class Block:
         return self.text.count("\n") + 1
 
 
-def body_blocks(message: Message, marks: Iterable[TextMark] = ()) -> list[Block]:
+def body_blocks(message: Message, marks: Iterable[TextMark] = (), *, most: int = MOST_CHARS) -> list[Block]:
     """The blocks of a body, in order. A body that is too long is cut, though never before its last mark."""
     placed = _apart(marks)
-    limit = max(MOST_CHARS, placed[-1].end if placed else 0)
+    limit = max(most, placed[-1].end if placed else 0)
     blocks: list[Block] = []
     attribution = ""
     for kind, start, end in _segments(message):

@@ -11,6 +11,7 @@ from shared.documents.messages import Address
 from shared.documents.readings import (
     CorrectedBy,
     ShownCorrection,
+    StoredModelReading,
     StoredOpenCall,
     StoredOutcome,
     StoredPosition,
@@ -19,7 +20,7 @@ from shared.documents.readings import (
 )
 from shared.domain.consensus.agreement import may_say_agreed
 from shared.domain.consensus.corrections import CorrectionKind
-from shared.domain.consensus.reading import Fate, PositionStance, Tier
+from shared.domain.consensus.reading import Fate, PositionStance, ReadBy, Tier
 from shared.domain.summaries.markdown import FATES
 from web.formatting import STANCES
 
@@ -49,6 +50,8 @@ class PositionLine:
     answers_address: str | None
     binding: bool | None
     corrected: CorrectedBy | None
+    reader: str
+    """Whose reading it is, where it is not that of the rules."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,7 @@ class ReadingView:
     remarks: list[ShownQuote]
     call: CallView | None
     corrections: list[tuple[str, ShownCorrection]]  # in words, and who and when
+    model: StoredModelReading | None  # where a chat model has read it as well
 
     @property
     def positions_heading(self) -> str:
@@ -129,10 +133,11 @@ def names_of(participants: Iterable[Address]) -> dict[str, str]:
 def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> ReadingView:
     said = [one for one in reading.positions if one.tier is Tier.SAID and one.stance in SAYS]
     remarks = [one for one in reading.positions if one.tier is Tier.REMARK]
+    decider = reading.outcome.authority.person if reading.outcome.authority else ""
     objecting = {_place(one.citation) for one in reading.objections}
     return ReadingView(
         outcome=reading.outcome,
-        evidence=[places.shown(one) for one in reading.outcome.evidence]
+        evidence=[places.shown(one, decider) for one in reading.outcome.evidence]
         if reading.outcome.tier is Tier.SAID
         else [],
         asked=reading.headline.asked,
@@ -150,6 +155,7 @@ def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> 
         ],
         call=_call(reading.open_call, places, now.date()) if reading.open_call else None,
         corrections=[(_corrected(one, places), one) for one in reading.corrections],
+        model=reading.model,
     )
 
 
@@ -187,7 +193,15 @@ def _position(one: StoredPosition, reading: StoredReading, places: QuotePlaces) 
         answers_address=places.message(one.answers) if one.answers and answers else None,
         binding=one.binding,
         corrected=by_person.get(one.person),
+        reader=_reader(one),
     )
+
+
+def _reader(one: StoredPosition) -> str:
+    """A stance that no words say is the model's reading of an argument, and is called so."""
+    if one.read_by is ReadBy.RULES:
+        return ""
+    return "found by the model" if one.is_explicit else "the model's reading of what they argue"
 
 
 def _call(call: StoredOpenCall, places: QuotePlaces, today: date) -> CallView:

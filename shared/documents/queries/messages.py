@@ -52,6 +52,13 @@ STORED_MESSAGES = NamedQuery(
     ALL,
 )
 
+MESSAGES_WITH_ID = NamedQuery(
+    "messages_with_id",
+    "messages",
+    "SELECT TOP 20 * FROM c WHERE ARRAY_CONTAINS(@message_ids, c.message_id)",
+    ALL,
+)
+
 THREADS_OF_MESSAGES = NamedQuery(
     "threads_of_messages", "messages", "SELECT c.id, c.thread_id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)", ALL
 )

@@ -132,7 +132,8 @@ def test_a_report_has_its_summary_and_citations_that_lead_to_their_sentences(sit
     assert sum(report["counts"].values()) == len({each["email"] for each in summary["stances"]})
     markdown = site.host.get(report["links"]["markdown"])
     assert markdown.headers["content-type"].startswith("text/markdown")
-    assert markdown.text == summary["content_markdown"]
+    stored, _, _ = summary["content_markdown"].partition("## Citations")
+    assert markdown.text.startswith(stored)  # below, links take the place of bare ids
 
 
 def test_messages_come_in_the_order_of_reading(site: Site) -> None:

@@ -1,0 +1,98 @@
+"""Addresses that last: a mail and its thread by Message-ID, and a thread as an mbox."""
+
+import asyncio
+
+import azure.functions as func
+
+from shared.clients.connections import Clients, clients
+from shared.core.ids import HASH_ID
+from shared.documents.messages import Address, Message
+from shared.retrieval.conversation import in_reading_order
+from shared.retrieval.links import page_of_mail, page_of_message
+from shared.retrieval.mails import address_in_archive, mail_with_id, packed_mbox, shown_address
+from shared.retrieval.reports import messages_of, resolved_thread
+from web.access import is_operator
+from web.caching import NOT_SNIFFED, answer_of
+from web.origin import origin_of
+from web.pages.message_body import TextMark, body_blocks
+from web.pages.quote_places import LONGEST_QUOTE, place_of
+from web.parameters import id_of
+from web.problems import bad_parameter
+from web.rendering import html_errors, show
+
+blueprint = func.Blueprint()
+BY_CALLER = {"Cache-Control": "private, no-cache", "Vary": "x-operator-key, x-ms-client-principal"}
+ANCHOR = "quote"
+
+
+@blueprint.function_name("page_mail")
+@blueprint.route(route="m/{*id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@html_errors
+async def mail_page(req: func.HttpRequest) -> func.HttpResponse:
+    """The whole mail with its main headers. `?quote=` marks words of it."""
+    connected, message = await _asked(req)
+    wanted = req.params.get("quote", "")
+    if len(wanted) > LONGEST_QUOTE:
+        raise bad_parameter("quote", f"at most {LONGEST_QUOTE} characters")
+    place = place_of(message, wanted)
+    marks = [TextMark(*place, anchors=(ANCHOR,))] if place else []
+    thread = await resolved_thread(connected, message.thread_id)
+    operator = is_operator(req, connected.settings)
+    return show(
+        req,
+        "pages/mail.html",
+        headers=BY_CALLER,
+        message=message,
+        thread=thread,
+        people=_people(message, whole=operator or connected.settings.SHOW_ADDRESSES),
+        blocks=body_blocks(message, marks, most=len(message.body_raw)),
+        quoted=wanted,
+        found=place is not None,
+        permalink=page_of_mail(message.message_id),
+        origin=origin_of(req, connected.settings),
+        in_thread=page_of_message(message.thread_id, message.id),
+        elsewhere=await address_in_archive(connected, message, thread.sources),
+        operator=operator,
+    )
+
+
+@blueprint.function_name("page_thread_of_mail")
+@blueprint.route(route="t/{*id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@html_errors
+async def thread_of_mail_page(req: func.HttpRequest) -> func.HttpResponse:
+    """The thread that the mail is in now: a later mail can make it part of another."""
+    _, message = await _asked(req)
+    address = page_of_message(message.thread_id, message.id)
+    return func.HttpResponse(status_code=302, headers={"Location": address, "Cache-Control": "no-cache"})
+
+
+@blueprint.function_name("page_thread_mbox")
+@blueprint.route(route="threads/{id}/mbox.gz", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@html_errors
+async def thread_mbox(req: func.HttpRequest) -> func.HttpResponse:
+    """The thread's mails in the order of reading, for a mail program."""
+    connected = await clients()
+    thread = await resolved_thread(connected, id_of(req, "id", HASH_ID, "thread"))
+    messages = [placed.message for placed in in_reading_order(await messages_of(connected, thread.id))]
+    whole = is_operator(req, connected.settings) or connected.settings.SHOW_ADDRESSES
+    packed = await asyncio.to_thread(packed_mbox, messages, whole=whole)
+    saved = {"Content-Disposition": f'attachment; filename="{thread.id}.mbox.gz"'}
+    return answer_of(req, packed, "application/gzip", headers={**NOT_SNIFFED, **BY_CALLER, **saved})
+
+
+async def _asked(req: func.HttpRequest) -> tuple[Clients, Message]:
+    connected = await clients()
+    return connected, await mail_with_id(connected, req.route_params.get("id", "").rstrip("/"))
+
+
+def _people(message: Message, *, whole: bool) -> list[tuple[str, list[str]]]:
+    rows = (("From", [message.from_]), ("To", message.to), ("Cc", message.cc))
+    return [
+        (name, [_words(shown_address(person, whole=whole)) for person in people])
+        for name, people in rows
+        if people
+    ]
+
+
+def _words(person: Address) -> str:
+    return f"{person.name} <{person.email}>" if person.name and person.email else person.name or person.email

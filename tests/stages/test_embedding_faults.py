@@ -12,8 +12,7 @@ import pytest
 import pytest_asyncio
 
 from shared.clients.cosmos.session import Session
-from shared.clients.search.index import IndexMissingError
-from shared.clients.search.versions import IndexMismatchError
+from shared.clients.search.versions import IndexMismatchError, IndexMissingError
 from shared.core.runtime import Runtime
 from shared.documents.chunks import Chunk
 from shared.embedding.port import Embedder

@@ -135,6 +135,7 @@ def kinds(site: Site) -> dict[str, str]:
         "draft": "/drafts/draft-ietf-tally-receipts",
         "archives": "/archives",
         "archive": f"/archives/{site.archives['tally']}",
+        "corrections": f"/operator/corrections/{thread['thread_id']}",
         "missing": "/nowhere",
     }
 

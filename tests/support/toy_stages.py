@@ -8,10 +8,11 @@ import math
 import uuid
 import warnings
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from azure.core.exceptions import AzureError
 from azure.servicebus import ServiceBusReceivedMessage
 from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver
 
@@ -241,20 +242,21 @@ class Bench:
         while len(events) < expected or await receiver.peek_messages(max_message_count=1):
             batch = await receiver.receive_messages(max_message_count=20, max_wait_time=10)
             assert batch, f"{len(events)} of {expected} events came to {queue}"
-            for each in batch:
-                events.append(parse_event(b"".join(each.body)))
-                await receiver.complete_message(each)
+            for received in batch:
+                events.append(parse_event(b"".join(received.body)))
+                await receiver.complete_message(received)
         return events
 
     async def empty_dead_letters(self) -> None:
         async with self.clients.bus.dead_letters("chunking") as receiver:
-            for each in await receiver.receive_messages(max_message_count=20, max_wait_time=5):
-                await receiver.complete_message(each)
+            for receive_message in await receiver.receive_messages(max_message_count=20, max_wait_time=5):
+                await receiver.complete_message(receive_message)
 
 
 @asynccontextmanager
-async def bench(settings: Settings) -> AsyncIterator[Bench]:
-    settings = settings.model_copy(update=QUICK_RETRIES)
+async def bench(settings: Settings, *, quick_retries: bool = True) -> AsyncIterator[Bench]:
+    if quick_retries:
+        settings = settings.model_copy(update=QUICK_RETRIES)
     clients = await Clients.connect(settings)
     assert settings.SERVICEBUS_CONNECTION is not None
     bus = ServiceBusClient.from_connection_string(settings.SERVICEBUS_CONNECTION.get_secret_value())
@@ -267,8 +269,17 @@ async def bench(settings: Settings) -> AsyncIterator[Bench]:
             yield ready
     finally:
         await bus.close()
+        await _delete_data(clients)
         await clients.close()
         collect_dropped_sockets()
+
+
+async def _delete_data(clients: Clients) -> None:
+    """What hundreds of tests left behind would make every later one slower: its services list it all."""
+    with suppress(AzureError):  # a test may have left a service broken, or deleted it itself
+        await clients._cosmos.delete_database(clients.settings.COSMOS_DATABASE)
+        await clients.index._admin.delete_alias(clients.index.versions.alias)
+        await clients.index._admin.delete_index(clients.index.versions.own)
 
 
 def collect_dropped_sockets() -> None:

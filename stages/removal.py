@@ -12,7 +12,7 @@ from shared.core.errors import InvalidEventError
 from shared.pipeline.retry.policies import Abandon, Backoff
 from shared.pipeline.tombstones import DONE
 from shared.pipeline.topology import REMOVAL
-from shared.upkeep.removal.requests import ask_again, ask_later, resume_removals
+from shared.upkeep.removal.requests import ask_again, ask_later
 from shared.upkeep.removal.run import run_removal
 from stages.registration import CONNECTION
 
@@ -44,15 +44,6 @@ async def _run_later(connected: Clients, id_: str, retries: int, error: Exceptio
         raise error
     log.warning("the deletion %s failed (%s): again in %.0f s", id_, type(error).__name__, decision.delay)
     await ask_later(connected, id_, retries=retries + 1, seconds=decision.delay)
-
-
-@blueprint.function_name("removals_silent")
-@blueprint.timer_trigger(arg_name="timer", schedule="0 */15 * * * *")
-async def removals_silent(timer: func.TimerRequest) -> None:  # noqa: ARG001 - the binding's name
-    connected = await clients()
-    asked = await resume_removals(connected, connected.runtime.now())
-    if asked:
-        log.warning("%d deletions broke off and go on: %s", len(asked), ", ".join(asked))
 
 
 def _request(body: bytes) -> tuple[str, int]:

@@ -112,7 +112,7 @@ DELETION = Scenario(
     ),
     2,
     before=(upload("stays", STAYS), upload("goes", GOES)),
-    timers={"removals_silent": 900.0},
+    timers={"housekeeping": 300.0},
 )
 
 # The same while the archive that goes is still worked on.
@@ -121,7 +121,7 @@ DELETION_AT_ONCE = Scenario(
     (upload("goes", GOES), delete(GOES, earliest=0.0, latest=6.0)),
     1,
     before=(upload("stays", STAYS),),
-    timers={"removals_silent": 900.0},
+    timers={"housekeeping": 300.0},
 )
 
 
@@ -146,7 +146,7 @@ WEBHOOKS = Scenario(
     2,
     before=(upload("one", mailbox(mail(1))),),
     settings={"WEBHOOKS": json.dumps(HOOKS)},
-    timers={"deliveries_due": 60.0},
+    timers={"housekeeping": 300.0},
 )
 
 # A digest is made again when a thread of its source, or about its draft, changes.
@@ -155,7 +155,7 @@ DIGESTS = Scenario(
     (upload("lists", mailbox(mail(6, [1], text="I object to draft-foo-bar-01.")), latest=300.0),),
     2,
     before=(upload("lists", mailbox(mail(1, text="I support draft-foo-bar-01."))),),
-    timers={"digests_due": 300.0},
+    timers={"housekeeping": 300.0},
 )
 
 SCENARIOS = {

@@ -22,7 +22,7 @@ from shared.domain.consensus.cues import (
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence, word_key
 from shared.domain.consensus.people import display_name
-from shared.domain.consensus.proposition import Put, something_is_put
+from shared.domain.consensus.proposition import Put, something_is_put, tells_a_result
 from shared.domain.consensus.reading import PositionStance, PropositionForm
 from shared.domain.consensus.sentence_context import place, relation, takes_a_pull, takes_nothing_back
 from shared.domain.consensus.stance_cues import (
@@ -154,7 +154,9 @@ class _ClaimReader:
         self.put = put
         self.by_mail: dict[int, list[StanceClaim]] = defaultdict(list)
         self.decidable = something_is_put(put)
-        self.announces = any(map(ANNOUNCES.finds, put.mail.sentences[:6]))
+        self.announces = tells_a_result(put.mail.mail.subject) or any(
+            map(ANNOUNCES.finds, put.mail.sentences[:6])
+        )
 
     def claim(self, sentence: OwnSentence, mail: LinkedMail) -> StanceClaim | None:
         found = self._stance(sentence, mail)

@@ -24,7 +24,13 @@ from shared.domain.consensus.own_sentences import OwnSentence, word_key
 from shared.domain.consensus.people import display_name
 from shared.domain.consensus.proposition import Put, something_is_put, tells_a_result
 from shared.domain.consensus.reading import PositionStance, PropositionForm
-from shared.domain.consensus.sentence_context import place, relation, takes_a_pull, takes_nothing_back
+from shared.domain.consensus.sentence_context import (
+    is_of_it,
+    place,
+    relation,
+    takes_a_pull,
+    takes_nothing_back,
+)
 from shared.domain.consensus.stance_cues import (
     AGREES,
     APPROVES,
@@ -219,7 +225,7 @@ class _ClaimReader:
         has_role = self.thread.people.role(mail.number) is not None
         if has_role and takes_a_pull(self.thread, self.put, sentence):
             return _SUPPORT, "acceptance"
-        if not accepts(sentence):
+        if not accepts(sentence) or not is_of_it(self.thread, self.put, sentence):
             return None
         if has_role:
             firm = _FIRM_OPENING.match(sentence.folded) and not NEGATION.finds(sentence) and not sentence.asks

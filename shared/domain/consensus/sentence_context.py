@@ -20,6 +20,7 @@ _REASON_START = re.compile(r"[:;] |, ?(?:as|because|since|so that)\b|\b(?:becaus
 _CONDITION = re.compile(CONDITION.pattern)
 _CONTRAST = re.compile(CONTRAST.pattern)
 _REPORTED = re.compile(REPORTED.pattern)
+_AFTERTHOUGHT = re.compile(r"\b(?:though|however)\W{0,3}$")
 # After these the sentence turns: what counts comes now.
 _TURN = re.compile(r"\b(?:but|however)\b,?")
 _SUBORDINATE = re.compile(
@@ -63,6 +64,9 @@ def takes_nothing_back(thread: LinkedThread, sentence: OwnSentence, cue: re.Matc
     a concession after it ("though it is a hack") leaves it standing.
     """
     if sentence.asks or len(sentence.folded) > _LONG or is_legend(sentence):
+        return False
+    # "It looks fine, though.": what stands before it was the point.
+    if _AFTERTHOUGHT.search(sentence.folded):
         return False
     following = thread.following(sentence)
     if following is not None and BUT_NEXT.finds(following):

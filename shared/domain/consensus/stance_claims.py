@@ -19,6 +19,7 @@ from shared.domain.consensus.cues import (
     Cue,
     Family,
 )
+from shared.domain.consensus.doubt_cues import DOUBTS, OPPOSES
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence, word_key
 from shared.domain.consensus.people import display_name
@@ -34,12 +35,10 @@ from shared.domain.consensus.sentence_context import (
 from shared.domain.consensus.stance_cues import (
     AGREES,
     APPROVES,
-    DOUBTS,
     EXCLAIMS,
     GOOD_IDEA,
     HIGH_PRAISE,
     NO_OBJECTION,
-    OPPOSES,
     SUPPORTS,
     SUPPORTS_SOMETHING,
 )

@@ -144,10 +144,13 @@ clean: ## Remove what was installed, built and stored here
 	rm -rf build models localcloud/azurite/node_modules tests/js/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: emulators emulators-stop
+.PHONY: emulators emulators-check emulators-stop
 
 emulators: setup ## Start Microsoft's emulators (Docker), make what the app needs in them, and say what to type next
 	@$(PY) infra/emulators/emulators.py start
+
+emulators-check: setup ## Mail through the whole pipeline on the emulators, with the app that runs (func start; or APP=address)
+	@$(PY) infra/emulators/check.py $(if $(APP),--app "$(APP)")
 
 emulators-stop: ## Stop the emulators that `make emulators` started
 	@$(PY) infra/emulators/emulators.py stop

@@ -31,6 +31,7 @@ class Thread(SharedPartitionDocument):
     consensus_type: ConsensusType | None = None
     outcome: ShownOutcome | None = None  # of the summary
     open_call: ShownOpenCall | None = None  # likewise
+    flags: dict[str, int] = {}  # of the summary, likewise
     summary_id: str | None = None
     content_hash: str | None = None  # the version that a summary was last asked for
     requesting: dict[str, Any] | None = None  # the version that an event is about to ask for (orchestration)

@@ -179,8 +179,8 @@ async def test_a_report_that_is_stored_while_a_later_summary_comes_is_outdated(
 def meanwhile(monkeypatch: pytest.MonkeyPatch, happen: Callable[[], Awaitable[Any]]) -> None:
     """Let this happen once, after the next summary has read its thread."""
 
-    async def reading(*given: Any, **named: Any) -> ThreadContext:
-        context = await load_context(*given, **named)
+    async def reading(*given: Any, **options: Any) -> ThreadContext:
+        context = await load_context(*given, **options)
         monkeypatch.undo()
         await happen()
         return context

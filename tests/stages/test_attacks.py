@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.ids import message_key, thread_id
+from shared.documents.archives import Archive
 from shared.documents.messages import Message
 from shared.documents.sources import Source, SourceRole
 from shared.domain.consensus.thread_mail import Preset
@@ -24,7 +26,7 @@ from tests.domain.test_forgeries import (
     OTHER_THREADS,
     Attack,
 )
-from tests.stages.mail_in import NOW, MailIn, mail_in
+from tests.stages.mail_in import NOW, MailIn, archive_of, mail_in
 from tests.support.cloud import LocalCloud
 from tests.support.documents import CREATED
 from tests.support.services import RunningService
@@ -65,6 +67,7 @@ async def reported(
         archives = [*forged, *honest] if attack and attack.first else [*honest, *forged]
         for number, (source, content) in enumerate(archives):
             await place.take_in(content, source, arrived=NOW + timedelta(minutes=number))
+            place.now += timedelta(minutes=1)  # the latest summary is the current one
             await finish(place)
         return await current(place)
 
@@ -122,8 +125,8 @@ async def test_a_mail_of_the_attackers_own_rules_nothing_and_moves_nobody(
     assert len(people) == 4
     after = {one["person"]: one["stance"] for one in attacked["reading"]["positions"]}
     assert {person: after[person] for person in people} == people
-    assert attacked["counts"].get("oppose") == honest["counts"]["oppose"]
-    assert attacked["counts"].get("support", 0) <= (name == "twenty plus-addresses")
+    said = {one["person"] for one in attacked["reading"]["positions"]} - people.keys()
+    assert len(said) == (name == "twenty plus-addresses")
     assert not attacked["has_consensus"]
     assert attacked["reading"]["basis"] != "ruled"
     assert not attack.flag or attack.flag in attacked["flags"]
@@ -143,6 +146,10 @@ async def test_the_original_bytes_of_every_message_can_be_had_again(
         content = file.getvalue()
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(content)
+        patch = Patch(
+            archive_of(content).id, archive_of(content).id, set={"format": "zip" if packed else "mbox"}
+        )
+        await place.clients.store.patch(Archive, patch, Session())
         stored = [each["id"] for each in await place.stored("messages")]
         assert len(stored) == 5 + packed
         raw = {}

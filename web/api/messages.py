@@ -38,7 +38,7 @@ async def get_raw(req: func.HttpRequest) -> func.HttpResponse:
         raise Problem(403, "All headers are for operators; the mail itself is at /m/ and its Message-ID.")
     message = await _message(req)
     original = await original_bytes(await clients(), message)
-    more = {**AS_TEXT, "Content-Disposition": f'attachment; filename="{message.id}.eml"'}
+    more = {**AS_TEXT, "Content-Disposition": f'attachment; filename="{message.id}.txt"'}
     return answer_of(req, original, "text/plain", headers=more)
 
 

@@ -20,6 +20,7 @@ from shared.pipeline.lifecycle.summaries import digest_flags_settled, thread_fla
 from shared.pipeline.lifecycle.threads import thread_reported
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.publishing.webhooks.delivery import planned_deliveries
+from shared.publishing.webhooks.wake_up import wake_deliveries
 from shared.summarization.digests.touching import touch_digests
 from stages.registration import register_stage
 
@@ -38,13 +39,28 @@ async def publish(event: Event[SummaryComplete], work: Work) -> StageResult:
     report = _with_deliveries(await _with_evidence(_report(summary, work.now()), work), work)
     if not await store.create(report, session):
         report = await store.read(Report, report.id, report.scope, session)
+    if await _was_deleted(summary, work):
+        await store.delete(Report, report.id, report.scope, session)
+        return StageResult()
     # A later summary may have come between reading this one and storing its report.
     if summary.thread_id is None:
         await digest_flags_settled(store, summary.scope, session)
     else:
         await thread_flags_settled(store, summary.thread_id, session)
     await thread_reported(store, report, session)
-    return StageResult([report_published(report)], counts={"reports": 1})
+
+    async def wake() -> None:
+        if report.next_delivery_at is not None:
+            await wake_deliveries(work.clients, report.next_delivery_at)
+
+    return StageResult([report_published(report)], after_announcing=wake, counts={"reports": 1})
+
+
+async def _was_deleted(summary: Summary, work: Work) -> bool:
+    """A deletion that took the summary away may have looked for its report before that was stored."""
+    store, session = work.clients.store, work.session
+    await store.catch_up(Summary, [summary.scope], session)
+    return await store.find(Summary, summary.id, summary.scope, session) is None
 
 
 async def _touch_digests(summary: Summary, work: Work) -> None:

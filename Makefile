@@ -114,8 +114,8 @@ else
 	@$(PY) -m evaluation.lies
 endif
 
-train-reader: $(VENV)/ready ## Fit the reader's sentence weights anew, on the labelled threads that may be read
-	@$(PY) -m evaluation.train_reader --write
+train-reader: $(VENV)/ready ## Fit the reader's sentence weights anew, on the labelled threads that may be read (LABELS: a further folder)
+	@$(PY) -m evaluation.train_reader --write $(if $(LABELS),--labels "$(LABELS)")
 
 format: $(VENV)/ready ## Format the code
 	$(PY) -m ruff format $(CODE)

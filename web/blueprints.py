@@ -30,6 +30,7 @@ from web.pages.report import blueprint as report_page
 from web.pages.search import blueprint as search_page
 from web.pages.sources import blueprint as source_pages
 from web.pages.thread import blueprint as thread_page
+from web.pages.timeline import blueprint as timeline_page
 from web.rendering import blueprint as static
 
 BLUEPRINTS: tuple[func.Blueprint, ...] = (
@@ -47,4 +48,5 @@ BLUEPRINTS: tuple[func.Blueprint, ...] = (
     search_page,
     source_pages,
     thread_page,
+    timeline_page,
 )

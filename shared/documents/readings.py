@@ -210,6 +210,11 @@ class StoredReading(_Stored):
         return cls.model_validate(reading)
 
     @property
+    def shown_genre(self) -> Genre | None:
+        """What lists filter by; None where it is only a guess."""
+        return self.genre.kind if self.genre.tier is Tier.SAID else None
+
+    @property
     def shown_call(self) -> ShownOpenCall | None:
         call = self.open_call
         if call is None:

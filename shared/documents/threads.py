@@ -7,7 +7,7 @@ from pydantic import Field
 from shared.documents.base import Document, ProcessingStatus, SharedPartitionDocument, UtcTime
 from shared.documents.messages import Address
 from shared.documents.readings import ShownOpenCall, ShownOutcome
-from shared.domain.consensus.reading import ConsensusType
+from shared.domain.consensus.reading import ConsensusType, Genre
 
 
 class Thread(SharedPartitionDocument):
@@ -31,6 +31,7 @@ class Thread(SharedPartitionDocument):
     consensus_type: ConsensusType | None = None
     outcome: ShownOutcome | None = None  # of the summary
     open_call: ShownOpenCall | None = None  # likewise
+    genre: Genre | None = None  # likewise
     summary_id: str | None = None
     content_hash: str | None = None  # the version that a summary was last asked for
     requesting: dict[str, Any] | None = None  # the version that an event is about to ask for (orchestration)

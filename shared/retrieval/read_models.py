@@ -12,7 +12,7 @@ from shared.documents.readings import ShownOpenCall, ShownOutcome, StoredReading
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary, SummaryClaim, SummaryStance
 from shared.documents.threads import Thread
-from shared.domain.consensus.reading import ConsensusType
+from shared.domain.consensus.reading import ConsensusType, Genre
 from shared.domain.summaries.models import Citation, SummaryType
 from shared.retrieval.links import api_of, page_of, page_of_message
 
@@ -37,6 +37,7 @@ class ThreadItem(ReadModel):
     consensus_type: ConsensusType | None
     outcome: ShownOutcome | None
     open_call: ShownOpenCall | None
+    genre: Genre | None
     vote_thread: str | None
     result_thread: str | None
     status: ProcessingStatus
@@ -184,6 +185,7 @@ class ReportItem(ReadModel):
     counts: dict[str, int]
     outcome: ShownOutcome | None
     open_call: ShownOpenCall | None
+    genre: Genre | None
     first_message_date: UtcTime | None
     last_message_date: UtcTime | None
     outdated: bool

@@ -131,6 +131,8 @@ def kinds(site: Site) -> dict[str, str]:
         "nothing": "/search?q=zzzzzz&mode=words",
         "sources": "/sources",
         "source": "/sources/tally",
+        "narrowed": "/sources/tally?genre=call&sort=size",
+        "months": "/sources/tally/timeline",
         "drafts": "/drafts",
         "draft": "/drafts/draft-ietf-tally-receipts",
         "archives": "/archives",

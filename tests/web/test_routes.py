@@ -25,6 +25,8 @@ def routes() -> list[Route]:
         ("/threads/0123456789abcdef/mbox.gz", "page_thread_mbox"),
         ("/sources", "page_sources"),
         ("/sources/tally", "page_source"),
+        ("/sources/tally/timeline", "page_timeline"),
+        ("/api/feeds/sources/tally/calendar", "feeds_calendar"),
         ("/drafts/RFC8446", "page_draft"),
         ("/search", "page_search"),
         ("/archives/0123456789abcdef", "page_archive"),

@@ -1,7 +1,7 @@
 """Every query of the container `threads`."""
 
 from shared.documents.queries.conditions import OF_ARCHIVE, PROCESSED
-from shared.documents.queries.list_query import CONSENSUS, PARTICIPANT, ListQuery
+from shared.documents.queries.list_query import CONSENSUS, OUTCOME, PARTICIPANT, ListQuery
 from shared.documents.queries.named_query import ALL, NamedQuery
 from shared.documents.threads import Thread
 
@@ -85,6 +85,16 @@ THREADS_OF_VOTE = NamedQuery(
     ALL,
 )
 
+# Rows of three short values: a year of a busy list is a page or two.
+LATEST_THREADS_OF_SOURCE = NamedQuery(
+    "timeline_of_source",
+    "threads",
+    "SELECT c.last_message_date AS at, c.message_count AS messages, c.outcome.kind AS kind,"
+    " c.outcome.tier AS tier FROM c WHERE IS_NULL(c.merged_into) AND ARRAY_CONTAINS(c.sources, @source)"
+    " AND IS_STRING(c.last_message_date) ORDER BY c.last_message_date DESC OFFSET 0 LIMIT @limit",
+    ALL,
+)
+
 THREAD_LIST = ListQuery(
     "threads",
     "threads",
@@ -104,8 +114,11 @@ THREAD_LIST = ListQuery(
         "consensus": CONSENSUS,
         "status": "c.status = @status",
         "open_call": "IS_OBJECT(c.open_call) = @open_call",
+        "genre": "c.genre = @genre",
+        "outcome": OUTCOME,
+        "begun_before": "c.first_message_date < @begun_before",
     },
-    sorts=("-last_message_date", "last_message_date"),
+    sorts=("-last_message_date", "last_message_date", "-first_message_date", "-message_count"),
     # Without what threading keeps, which can be large.
     fields=tuple(name for name in Thread.model_fields if name not in {"threading", "absorbing", "etag"}),
 )

@@ -114,6 +114,7 @@ async def thread_summarized(store: Store, thread: Thread, summary: Summary, sess
         "outcome": summary.reading.outcome.shown.model_dump(mode="json") if summary.reading else None,
         "result_thread": summary.metadata.get("result_thread"),
         "open_call": call.model_dump(mode="json") if call else None,
+        "genre": summary.reading.shown_genre if summary.reading else None,
     }
     if thread.summary_id != summary.id:
         said["report_id"] = None  # what has none is found: the event that makes it may be lost

@@ -25,6 +25,7 @@ from web.pages.drafts import blueprint as draft_pages
 from web.pages.home import blueprint as home_page
 from web.pages.mail import blueprint as mail_pages
 from web.pages.missing import blueprint as missing_page
+from web.pages.people import blueprint as people_pages
 from web.pages.print_report import blueprint as print_page
 from web.pages.report import blueprint as report_page
 from web.pages.search import blueprint as search_page
@@ -43,6 +44,7 @@ BLUEPRINTS: tuple[func.Blueprint, ...] = (
     home_page,
     mail_pages,
     missing_page,
+    people_pages,
     print_page,
     report_page,
     search_page,

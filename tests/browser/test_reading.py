@@ -5,6 +5,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from shared.core.ids import person_id
 from tests.browser.hostile import SUBJECT
 from tests.support.services import ROOT
 from tests.web.site import Site
@@ -135,6 +136,7 @@ def kinds(site: Site) -> dict[str, str]:
         "months": "/sources/tally/timeline",
         "drafts": "/drafts",
         "draft": "/drafts/draft-ietf-tally-receipts",
+        "person": f"/people/{person_id('tomasz@w-networks.example')}",
         "archives": "/archives",
         "archive": f"/archives/{site.archives['tally']}",
         "missing": "/nowhere",

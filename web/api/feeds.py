@@ -23,6 +23,7 @@ from web.caching import NOT_SNIFFED, answer_of, etag_of
 from web.formatting import bare_subject
 from web.origin import origin_of
 from web.parameters import draft_named, id_of
+from web.people_access import check_people_shown
 from web.problems import Problem
 
 ENTRIES = 50
@@ -85,6 +86,15 @@ async def feed_of_outcome(req: func.HttpRequest) -> func.HttpResponse:
         raise Problem(404, f"There is no such outcome; there are {', '.join(OutcomeKind)}.")
     feed = Feed("outcome", kind, f"Outcome: {kind}", _own(req), "/")
     return await _answer(req, feed, {"outcome": kind})
+
+
+@endpoint("feeds_person", "GET", "api/feeds/people/{id}", {200: ATOM}, ids={"id": HASH_ID})
+async def feed_of_person(req: func.HttpRequest) -> func.HttpResponse:
+    """The latest reports of threads that a person wrote in; only where people's pages are on."""
+    check_people_shown(req, (await clients()).settings)
+    id_ = id_of(req, "id", HASH_ID, "person")
+    feed = Feed("person", id_, "Threads of one person", _own(req), page_of("people", id_))
+    return await _answer(req, feed, {"person": id_, "type": "thread"})
 
 
 @endpoint("feeds_draft", "GET", "api/feeds/drafts/{name}", {200: ATOM}, ids={"name": PATTERN})

@@ -5,10 +5,10 @@ import asyncio
 import azure.functions as func
 
 from shared.clients.connections import Clients, clients
-from shared.core.ids import HASH_ID
+from shared.core.ids import HASH_ID, person_id
 from shared.documents.messages import Address, Message
 from shared.retrieval.conversation import in_reading_order
-from shared.retrieval.links import page_of_mail, page_of_message
+from shared.retrieval.links import page_of, page_of_mail, page_of_message
 from shared.retrieval.mails import address_in_archive, mail_with_id, packed_mbox, shown_address
 from shared.retrieval.reports import messages_of, resolved_thread
 from web.access import is_operator
@@ -17,6 +17,7 @@ from web.origin import origin_of
 from web.pages.message_body import TextMark, body_blocks
 from web.pages.quote_places import LONGEST_QUOTE, place_of
 from web.parameters import id_of
+from web.people_access import people_shown
 from web.problems import bad_parameter
 from web.rendering import html_errors, show
 
@@ -53,6 +54,7 @@ async def mail_page(req: func.HttpRequest) -> func.HttpResponse:
         in_thread=page_of_message(message.thread_id, message.id),
         elsewhere=await address_in_archive(connected, message, thread.sources),
         operator=operator,
+        sender=_person_page(req, connected, message),
     )
 
 
@@ -78,6 +80,13 @@ async def thread_mbox(req: func.HttpRequest) -> func.HttpResponse:
     packed = await asyncio.to_thread(packed_mbox, messages, whole=whole)
     saved = {"Content-Disposition": f'attachment; filename="{thread.id}.mbox.gz"'}
     return answer_of(req, packed, "application/gzip", headers={**NOT_SNIFFED, **BY_CALLER, **saved})
+
+
+def _person_page(req: func.HttpRequest, connected: Clients, message: Message) -> str | None:
+    """Of the writer, where people have pages."""
+    if not message.from_.email or not people_shown(req, connected.settings):
+        return None
+    return page_of("people", person_id(message.from_.email))
 
 
 async def _asked(req: func.HttpRequest) -> tuple[Clients, Message]:

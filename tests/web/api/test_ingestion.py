@@ -202,7 +202,8 @@ def store(source: Source, settings: Settings) -> None:
     asyncio.run(create())
 
 
-READABLE = {"name", "source_type", "url", "enabled", "schedule", "last_success_at", "links"}
+READABLE = {"name", "source_type", "url", "enabled", "schedule", "archive_template", "last_success_at",
+            "links"}  # fmt: skip
 
 
 @pytest.fixture

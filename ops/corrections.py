@@ -133,7 +133,7 @@ def _shown(correction: "Correction") -> dict[str, Any]:
 
 def _value(correction: "Correction") -> str:
     value = correction.value
-    said = value.stance or value.outcome or value.genre or ("none" if correction.person else "")
+    said = value.stance or value.outcome or value.genre or ("none" if correction.kind == "position" else "")
     return f"{said} (revoked)" if correction.revoked else str(said)
 
 

@@ -1,3 +1,4 @@
+import gc
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,6 +7,12 @@ import pytest
 
 from tests.support.cloud import LocalCloud, local_cloud, servicebus
 from tests.support.services import RunningService
+
+
+def pytest_collection_finish() -> None:
+    """What is imported by now stays: the collector need not go through it after every test."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -62,7 +62,8 @@ async def _print_a_report(app: App, taken: Sequence[Taken], console: Console) ->
 
 def _print_outcomes(reports: Sequence[dict[str, Any]], console: Console) -> None:
     """What came of the threads, one line each; what is only guessed is counted and not said."""
-    said = [report["outcome"] for report in reports if (report["outcome"] or {}).get("tier") == "said"]
+    outcomes = [report.get("outcome") or {} for report in reports]
+    said = [outcome for outcome in outcomes if outcome.get("tier") == "said"]
     if said:
         console.print(_text("\nWhat came of the threads:"))
     for outcome in said[:_SHOWN_OUTCOMES]:

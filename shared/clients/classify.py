@@ -19,6 +19,7 @@ from shared.core.errors import (
     ClassifiedError,
     DocumentNotFoundError,
     ErrorKind,
+    ServiceSilentError,
     TransientError,
 )
 from shared.core.lazy_import import lazy
@@ -31,7 +32,8 @@ else:
     cosmos = lazy("azure.cosmos.exceptions")
     bus = lazy("azure.servicebus.exceptions")
 
-SDK_ERRORS = (AzureError,)  # what every Azure SDK raises, for who only wants to report it
+# What a service that does not work gives: what every Azure SDK raises, and a missed deadline.
+SDK_ERRORS = (AzureError, ServiceSilentError)
 
 # 401 and 403 too: a role assignment takes minutes to reach a service, and dead-lettering a whole backlog for
 # that would be worse than a few retries. 409 and 412 are lost races for a document: another try reads anew.

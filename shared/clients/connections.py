@@ -3,7 +3,7 @@
 import asyncio
 import urllib.request
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -136,12 +136,13 @@ class Clients:
                 _check_layout(spec, existing[spec.name])
                 continue
             options: dict[str, Any] = {} if spec.default_ttl is None else {"default_ttl": spec.default_ttl}
-            await database.create_container_if_not_exists(
-                spec.name,
-                cosmos.PartitionKey(spec.partition_path),
-                indexing_policy=spec.indexing_policy(),
-                **options,
-            )
+            with suppress(cosmos.exceptions.CosmosResourceExistsError):  # another process was faster
+                await database.create_container(
+                    spec.name,
+                    cosmos.PartitionKey(spec.partition_path),
+                    indexing_policy=spec.indexing_policy(),
+                    **options,
+                )
 
     async def close(self) -> None:
         try:

@@ -4,6 +4,7 @@
     ├── DocumentNotFoundError      a race: the event came before its document can be read
     ├── TransientError             may pass by itself
     │   ├── PartialWriteError      some items of a batch were not accepted, and may be later
+    │   ├── NewerVersionError      a later version of the app wrote this, and will understand it
     │   ├── ServiceSilentError     a service did not answer before the deadline of the call
     │   └── EncoderError           the encoder of texts failed
     │       ├── EncoderCrashError      its process died
@@ -11,6 +12,7 @@
     │       ├── EncoderTimeoutError    it did not answer in time
     │       └── EncoderStartError      it could not be started
     └── PermanentError             no retry will help
+        ├── InvalidIdError         what was given as a document's id cannot be one
         ├── InvalidEventError      the message is no event that we know, or its data breaks the schema
         ├── InvalidDocumentError   a stored document breaks its schema
         ├── RejectedItemsError     a store refused items for what they are
@@ -51,6 +53,13 @@ class PartialWriteError(TransientError):
         self.failed = dict(failed)
 
 
+class NewerVersionError(TransientError):
+    """A later version of the app wrote this.
+
+    While two versions run side by side, the other one takes the next try. It is not this one's to judge.
+    """
+
+
 class ServiceSilentError(TransientError):
     """A service did not answer before the deadline."""
 
@@ -87,6 +96,10 @@ class PermanentError(PipelineError):
 
 class InvalidEventError(PermanentError):
     """The message is not a valid event."""
+
+
+class InvalidIdError(PermanentError):
+    """What was given cannot be the id of a document."""
 
 
 class InvalidDocumentError(PermanentError):

@@ -6,8 +6,11 @@ fields can ever make the same input: ("ab", "c") and ("a", "bc") stay apart what
 
 import hashlib
 import json
+import re
 import uuid
 from datetime import UTC, datetime
+
+from shared.core.errors import InvalidIdError
 
 ID_LENGTH = 16
 REPORT_PREFIX = "rpt-"
@@ -20,11 +23,25 @@ CORRECTION_ID = r"^[0-9a-f]{32}$"
 AUDIT_ID = r"^[0-9]{8}-[0-9a-f]{8}$"  # of operators' operations
 CAUSE_ID = r"^[0-9a-f]{8}$"  # of dead letters with the same cause
 
+# What can be the id of a document, and so be named by an event: no controls, nothing that an address is made
+# of, and not dots alone, which lead out of a folder.
+_ID_CHARACTER = r"[^\x00-\x1f\x7f-\x9f/\\?#]"
+DOCUMENT_ID = rf"^{_ID_CHARACTER}*[^.\x00-\x1f\x7f-\x9f/\\?#]{_ID_CHARACTER}*$"
+LONGEST_ID = 255
+_DOCUMENT_ID = re.compile(DOCUMENT_ID)
+
 _NO_ID = "@no-message-id.invalid>"
 _AUDIT_DAY_LENGTH = 8
 _THREAD_SUMMARIES = uuid.UUID("6f1c1c62-6a3e-4f0a-9b57-2d6f3a5f0c11")
 _DIGEST_SUMMARIES = uuid.UUID("0b8f8b64-6a0f-4c0e-8f55-55b1f60d6a3e")
 _FEEDS = uuid.UUID("3d0f54c1-3e52-4f0b-8a53-0d3c4f1a9b77")
+
+
+def checked_id(id_: str) -> str:
+    """The id, which goes into an address as it is. Whoever made it up, nothing else may."""
+    if len(id_) > LONGEST_ID or not _DOCUMENT_ID.fullmatch(id_):
+        raise InvalidIdError(f"{id_[:80]!r} cannot be the id of a document")
+    return id_
 
 
 # archives, messages, threads, chunks

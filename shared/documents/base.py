@@ -26,15 +26,18 @@ UtcTime = Annotated[datetime, AfterValidator(_in_utc), PlainSerializer(stored_ti
 
 
 class Subdocument(BaseModel):
-    """An object inside a document."""
+    """An object inside a document. What it does not know is stored again as it was."""
 
-    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+    model_config = ConfigDict(extra="allow", populate_by_name=True)
 
 
 class Document(BaseModel):
-    """A document of one container. `id` is also stored under the name that the requirements give it."""
+    """A document of one container. `id` is also stored under the name that the requirements give it.
 
-    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+    Fields that it does not know are stored again as they were: a later version of the app may have them.
+    """
+
+    model_config = ConfigDict(extra="allow", populate_by_name=True)
 
     container: ClassVar[str]
     partition_field: ClassVar[str] = "id"
@@ -53,10 +56,18 @@ class Document(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _id_and_key_are_one(cls, values: Any) -> Any:
-        if not isinstance(values, dict) or cls.key_field == "id":
+        if not isinstance(values, dict):
             return values
-        key = values.get(cls.key_field, values.get("id"))
-        return {**values, "id": values.get("id", key), cls.key_field: key}
+        own = {name: value for name, value in values.items() if not cls._is_computed(name)}
+        if cls.key_field == "id":
+            return own
+        key = own.get(cls.key_field, own.get("id"))
+        return {**own, "id": own.get("id", key), cls.key_field: key}
+
+    @classmethod
+    def _is_computed(cls, name: str) -> bool:
+        """By us from other fields, or by Cosmos DB (`_ts` and the like): not to be stored as it was read."""
+        return name in cls.model_computed_fields or (name.startswith("_") and name != "_etag")
 
     @model_validator(mode="after")
     def _id_equals_key(self) -> Self:

@@ -1,7 +1,7 @@
 """Corrections: what people say of a reading instead of what was read.
 
-They hold no text of mails, and are keyed by the message they are about: so they outlive summaries, merges of
-threads, and the deletion and return of an archive.
+They hold no text and no address of mails, and are keyed by the message that they are about (its sender is the
+person): so they outlive summaries, merges of threads, and the deletion and return of an archive.
 """
 
 from enum import StrEnum
@@ -52,7 +52,6 @@ class Correction(Document):
 
     message_key: str
     message_id: str
-    person: str = ""  # the sender's address, for a position
     kind: CorrectionKind
     value: CorrectedValue = CorrectedValue()
     place: SentencePlace | None = None

@@ -1,13 +1,14 @@
 """Schema versions: upgrade steps are registered here, applied on read, and stored by a backfill.
 
 A step takes a stored document of one version to the next. A document of a newer minor version than this code
-knows is read as it is (fields it does not know are ignored); a newer major version is refused.
+knows is read as it is, and fields that it does not know are stored again as they were; a newer major version
+is left to the app that wrote it (NewerVersionError, which is transient).
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from shared.core.errors import InvalidDocumentError
+from shared.core.errors import InvalidDocumentError, NewerVersionError
 
 Stored = dict[str, Any]
 Step = Callable[[Stored], Stored]
@@ -54,7 +55,7 @@ class Migrations:
     @staticmethod
     def _newer(container: str, stored: Stored, version: str, current: str) -> Stored:
         if _parsed(version)[0] > _parsed(current)[0]:
-            raise InvalidDocumentError(
+            raise NewerVersionError(
                 f"{container}/{stored.get('id')}: schema version {version} is newer than this app's {current}"
             )
         return stored

@@ -7,12 +7,24 @@ those of the list, and `identity` names the fields that make two events the same
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-Id = Annotated[str, Field(min_length=1, max_length=1024)]
-Count = Annotated[int, Field(ge=0)]
+from shared.core.ids import DOCUMENT_ID, LONGEST_ID
+
+Id = Annotated[str, Field(min_length=1, max_length=LONGEST_ID, pattern=DOCUMENT_ID)]
+Count = Annotated[int, Field(ge=0, le=10**15)]
 Amount = Annotated[float, Field(ge=0)]
 Ids = Annotated[list[Id], Field(min_length=1)]
+
+
+def _inside(path: str) -> str:
+    """Of a file in its container: no way out of it, and nothing that a log would be broken by."""
+    if any(part in {"", ".", ".."} for part in path.split("/")) or not path.isprintable():
+        raise ValueError("must be a path inside the container")
+    return path
+
+
+BlobPath = Annotated[str, Field(max_length=1024), AfterValidator(_inside)]
 
 
 class EventData(BaseModel):
@@ -70,7 +82,7 @@ class ArchiveIngested(EventData):
     source_name: str
     source_type: str
     source_url: str
-    file_path: str
+    file_path: BlobPath
     file_size_bytes: Count
     file_hash_sha256: str
     ingestion_started_at: datetime

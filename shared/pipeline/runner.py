@@ -24,6 +24,7 @@ from shared.core.errors import (
     ClassifiedError,
     ErrorKind,
     InvalidEventError,
+    NewerVersionError,
     PermanentError,
     PipelineError,
 )
@@ -37,7 +38,12 @@ from shared.pipeline.events.envelope import Event, parse_event
 from shared.pipeline.events.splitting import split_to_fit
 from shared.pipeline.failures import failure_record
 from shared.pipeline.lifecycle.attempts import attempt_counted, attempt_failed
-from shared.pipeline.retry.event_retries import EventRetries, claim_number, schedule_retry
+from shared.pipeline.retry.event_retries import (
+    EventRetries,
+    claim_number,
+    schedule_retry,
+    schedule_unread_retry,
+)
 from shared.pipeline.retry.loops import AbandonedError
 from shared.pipeline.retry.policies import (
     MAX_ATTEMPTS_EXCEEDED,
@@ -45,6 +51,7 @@ from shared.pipeline.retry.policies import (
     Abandon,
     Backoff,
     Decision,
+    NewerVersionPatience,
     RetryConfig,
     RetryPolicy,
 )
@@ -77,6 +84,7 @@ class StageRunner(Generic[Data]):
         self._metrics = metrics or pipeline_metrics()
         self._policy = RetryPolicy(RetryConfig.from_settings(clients.settings), self._runtime.random)
         self._backoff = Backoff.from_settings(clients.settings)
+        self._newer = NewerVersionPatience()
         self._labels = {"service": stage.name}
 
     async def run(self, delivery: Delivery) -> None:
@@ -95,6 +103,9 @@ class StageRunner(Generic[Data]):
             event = self._validated(delivery.body)
         except InvalidEventError as error:
             await self._give_up(delivery, None, AbandonedError(NON_RETRYABLE, 1, classify(error)))
+            return
+        except NewerVersionError as error:
+            await self._leave_to_newer_version(delivery, error)
             return
         self._describe(event, span)
         retries = EventRetries.of(delivery, self._runtime.now())
@@ -118,6 +129,18 @@ class StageRunner(Generic[Data]):
         event = parse_event(body)
         self._stage.handler_of(event)
         return event
+
+    async def _leave_to_newer_version(self, delivery: Delivery, error: NewerVersionError) -> None:
+        """While two versions run side by side: a copy comes again later, to this one or the other."""
+        retries, failure = EventRetries.of(delivery, self._runtime.now()), classify(error)
+        decision = self._decide(failure, retries)
+        if isinstance(decision, Abandon):
+            await self._give_up(delivery, None, AbandonedError(decision.reason, retries.attempts, failure))
+            return
+        log.warning("%s leaves %s to a later version: %s", self._stage.name, delivery.message_id, error)
+        later = retries.after(failure.kind)
+        await schedule_unread_retry(self._clients, self._stage.name, delivery, later, decision.delay)
+        await delivery.settlement.complete()
 
     async def _with_retries(
         self, event: Event[Data], delivery: Delivery, retries: EventRetries
@@ -147,8 +170,10 @@ class StageRunner(Generic[Data]):
         await delivery.settlement.complete()
 
     def _decide(self, failure: ClassifiedError, retries: EventRetries) -> Decision:
+        elapsed = (self._runtime.now() - retries.since).total_seconds()
+        if failure.error_type == NewerVersionError.__name__:
+            return self._newer.decide(elapsed)
         if failure.kind is ErrorKind.RACE:
-            elapsed = (self._runtime.now() - retries.since).total_seconds()
             return self._policy.decide(retries.races, elapsed)
         return self._backoff.decide(failure, retries.backoffs)
 

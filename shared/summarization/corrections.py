@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shared.clients.connections import Clients
@@ -39,7 +39,8 @@ async def load_corrections(
     active.sort(key=lambda correction: correction.message_id == thread.root_message_id)
     messages = {message.message_id: message for message in context.messages}
     laid = [_in_reading(correction, messages[correction.message_id]) for correction in active]
-    return ThreadCorrections(context.subject, active, [one for one in laid if one is not None])
+    senders = {id_: message.sender_email.lower() for id_, message in messages.items()}
+    return ThreadCorrections(context.subject, active, [one for one in laid if one is not None], senders)
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class ThreadCorrections:
     subject: str
     documents: Sequence[Correction]
     laid: Sequence[ReadingCorrection]
+    senders: Mapping[str, str]  # addresses by Message-ID
 
     def of_context(self, context: ThreadContext) -> ThreadContext:
         """What a summarizer reads: it is to know what people have corrected."""
@@ -78,17 +80,17 @@ class ThreadCorrections:
         if outcomes:
             last = outcomes[-1].last
             outcome = outcome.model_copy(update={"corrected": CorrectedBy(by=last.by, at=last.at)})
-        shown = [shown_correction(one) for one in self.documents]
+        shown = [_shown(one, self.senders[one.message_id]) for one in self.documents]
         return reading.model_copy(update={"outcome": outcome, "corrections": shown})
 
 
-def shown_correction(correction: Correction) -> ShownCorrection:
-    last = correction.last
+def _shown(correction: Correction, sender: str) -> ShownCorrection:
+    last, is_position = correction.last, correction.kind is CorrectionKind.POSITION
     return ShownCorrection(
         correction_id=correction.id,
         kind=correction.kind,
         message_id=correction.message_id,
-        person=correction.person,
+        person=sender if is_position else "",
         by=last.by,
         at=last.at,
         reason=last.reason,

@@ -182,7 +182,6 @@ def _correction(
         created_at=entry.at,
         message_key=message.id,
         message_id=message.message_id,
-        person=person,
         kind=asked.kind,
         value=asked.value,
         place=place,

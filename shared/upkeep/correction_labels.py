@@ -4,7 +4,7 @@ A label has all fields of that format. `labelled` names those that a person set;
 read, and are no measure of the reader.
 """
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 
 from shared.clients.connections import Clients
@@ -44,10 +44,11 @@ async def correction_labels(clients: Clients) -> AsyncIterator[dict[str, Any]]:
 
 
 def label_of(
-    thread_id: str, messages: Sequence[Message], reading: StoredReading, corrections: Iterable[Correction]
+    thread_id: str, messages: Sequence[Message], reading: StoredReading, corrections: Sequence[Correction]
 ) -> dict[str, Any]:
     """Message-IDs without brackets, as the format has them."""
     kinds = {correction.kind for correction in corrections}
+    senders = {message.id: message.from_.email.lower() for message in messages}
     proposition = reading.proposition
     return {
         "thread": thread_id,
@@ -67,14 +68,14 @@ def label_of(
         "key_points": _quotes(reading.key_points),
         "summary": reading.headline.came_out,
         "confidence": "high" if kinds >= _WHOLE else "low",
-        "labelled": sorted({_field(correction) for correction in corrections}),
+        "labelled": sorted({_field(correction, senders) for correction in corrections}),
         "labelled_by": sorted({correction.last.by for correction in corrections}),
     }
 
 
-def _field(correction: Correction) -> str:
+def _field(correction: Correction, senders: Mapping[str, str]) -> str:
     if correction.kind is CorrectionKind.POSITION:
-        return f"positions/{correction.person}"
+        return f"positions/{senders[correction.message_key]}"
     return correction.kind.value
 
 

@@ -30,7 +30,7 @@ from shared.core.runtime import Runtime
 from shared.documents.failures import FailureRecord
 from shared.documents.messages import Message
 from shared.documents.queries.named_query import NamedQuery, Partitions
-from shared.pipeline.runner import StageRunner
+from shared.pipeline.runner import StageFailedError, StageRunner
 from stages.preview_settlement import PreviewSettlement
 from stages.registration import delivery_from_sdk
 from tests.support.cloud import LocalCloud, faults_hit, plan_faults, set_replica_lag
@@ -339,6 +339,28 @@ async def test_a_message_that_is_no_event_is_recorded_and_set_aside(
     assert failure is not None
     assert failure.error_type == error_type
     await place.empty_dead_letters()
+
+
+async def test_an_event_of_a_later_version_waits_for_the_app_that_knows_it(place: Bench) -> None:
+    """While two versions run side by side, either may get it. It is given up only after a day."""
+    event = event_of(place.parsed("later"))
+    body = event.to_json().replace(b'"version":"1.0"', b'"version":"2.0"')
+    assert body != event.to_json()
+    message = ServiceBusMessage(body, message_id=place.name("later"), application_properties={"a": "b"})
+    await place.clients.bus.send_to_queue("chunking", [message])
+    toy = Toy()
+    assert await place.deliver_once(place.runner(toy)) is None
+    (copy,) = await place.clients.bus.peek("chunking")
+    assert (b"".join(copy.body), (copy.application_properties or {}).get(b"a")) == (body, b"b")
+    assert copy.scheduled_enqueue_time_utc is not None
+    assert copy.scheduled_enqueue_time_utc > datetime.now(UTC) + timedelta(seconds=50)
+    assert toy.works == []
+    assert await place.clients.bus.peek_dead_letters("chunking") == []
+    a_day_later = datetime.now(UTC) + timedelta(days=1, minutes=1)
+    runner = place.runner(toy, now=lambda: a_day_later)
+    with pytest.raises(StageFailedError, match="ttl_exceeded"):
+        await runner.run(delivery_from_sdk(copy))
+    await place.cancel_scheduled("chunking", copy)
 
 
 async def test_a_race_that_is_never_won_is_dead_lettered_with_its_reason(place: Bench) -> None:

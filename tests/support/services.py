@@ -33,15 +33,20 @@ class RunningService:
 
 
 def start_service(
-    module: str, *arguments: str, data: Path, port: int = 0, env: Mapping[str, str] | None = None
+    module: str,
+    *arguments: str,
+    data: Path,
+    port: int = 0,
+    env: Mapping[str, str] | None = None,
+    tree: Path = ROOT,
 ) -> RunningService:
-    """Start `python -m module` and wait until it says that it is ready."""
+    """Start `python -m module` of this tree and wait until it says that it is ready."""
     data.mkdir(parents=True, exist_ok=True)
     log = data.with_name(f"{data.name}.log")
     with log.open("ab") as stderr:
         process = subprocess.Popen(
             [sys.executable, "-m", module, "--port", str(port), "--data", str(data), *arguments],
-            cwd=ROOT,
+            cwd=tree,
             env={**os.environ, **(env or {}), LIFELINE_VARIABLE: "stdin"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

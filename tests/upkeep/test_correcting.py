@@ -93,7 +93,9 @@ async def test_a_position_is_corrected_and_a_new_one_is_shown_with_its_sentence(
     made = await corrected(place, "position", message_id=place.id_of(1), stance="none")
     assert await said(place) == {place.address("cy"): PositionStance.OPPOSE}
     assert claimed(await place.summary(0), "agreed") == []
-    assert SUPPORT not in json.dumps(made.to_cosmos())  # no text of mails
+    stored = json.dumps(made.to_cosmos())
+    assert SUPPORT not in stored  # no text of mails, and no address
+    assert place.address("bo") not in stored
 
 
 async def test_outcome_genre_and_a_hidden_sentence(place: ReportedThreads) -> None:

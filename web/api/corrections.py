@@ -31,7 +31,6 @@ class CorrectionItem(BaseModel):
     correction_id: str
     kind: CorrectionKind
     message_id: str
-    person: str
     value: CorrectedValue
     revoked: bool
     entries: list[CorrectionEntry]
@@ -42,7 +41,7 @@ class CorrectionItem(BaseModel):
     def of(cls, correction: Correction, thread_id: str | None) -> "CorrectionItem":
         links = {"self": api_of("corrections", correction.id)}
         return cls(
-            **correction.model_dump(include={"kind", "message_id", "person", "value", "revoked", "entries"}),
+            **correction.model_dump(include={"kind", "message_id", "value", "revoked", "entries"}),
             correction_id=correction.id,
             etag=correction.etag or "",
             links=links | ({"page": page_of("threads", thread_id)} if thread_id else {}),

@@ -11,6 +11,7 @@ from shared.documents.messages import Address
 from shared.documents.readings import (
     CorrectedBy,
     ShownCorrection,
+    StoredModelReading,
     StoredOpenCall,
     StoredOutcome,
     StoredPosition,
@@ -19,20 +20,14 @@ from shared.documents.readings import (
 )
 from shared.domain.consensus.agreement import may_say_agreed
 from shared.domain.consensus.corrections import CorrectionKind
-from shared.domain.consensus.reading import Fate, PositionStance, Tier
+from shared.domain.consensus.reading import Fate, PositionStance, ReadBy, Tier
+from shared.domain.summaries.markdown import FATES
 from web.formatting import STANCES
 
 SAYS = {
     PositionStance.SUPPORT: ("supports it", "support"),
     PositionStance.OPPOSE: ("objects", "objection"),
     PositionStance.MIXED: ("says both", ""),
-}
-FATES = {
-    Fate.ANSWERED: "answered",
-    Fate.TAKEN: "taken into a new version",
-    Fate.WITHDRAWN: "withdrawn",
-    Fate.OUTSTANDING: "outstanding",
-    Fate.UNCLEAR: "what became of it is unclear",
 }
 MOST_PEOPLE = 30
 
@@ -55,13 +50,18 @@ class PositionLine:
     answers_address: str | None
     binding: bool | None
     corrected: CorrectedBy | None
+    reader: str
+    """Whose reading it is, where it is not that of the rules."""
 
 
 @dataclass(frozen=True)
 class ObjectionLine:
+    """A sentence against it. Its writer is said to object only where their position is."""
+
     sentence: ShownQuote
     fate: str
     is_outstanding: bool
+    is_said: bool
 
 
 @dataclass(frozen=True)
@@ -81,15 +81,25 @@ class ReadingView:
     left: str
     agreed: bool
     positions: list[PositionLine]
-    objections: list[ObjectionLine]
+    objections: list[ObjectionLine]  # those that are said first
     remarks: list[ShownQuote]
     call: CallView | None
     corrections: list[tuple[str, ShownCorrection]]  # in words, and who and when
+    model: StoredModelReading | None  # where a chat model has read it as well
 
     @property
     def positions_heading(self) -> str:
         """Support is agreement only where something was agreed."""
         return "What was agreed, and by whom" if self.agreed else "Where people say they stand"
+
+    @property
+    def objection_groups(self) -> list[tuple[str, list[ObjectionLine]]]:
+        """Most sentences that sound like objections are none: those of people who say so are called that."""
+        groups = (
+            ("Objections, and what became of them", [line for line in self.objections if line.is_said]),
+            ("Remarks that may be objections", [line for line in self.objections if not line.is_said]),
+        )
+        return [(heading, lines) for heading, lines in groups if lines]
 
     @property
     def tally(self) -> str:
@@ -123,10 +133,13 @@ def names_of(participants: Iterable[Address]) -> dict[str, str]:
 def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> ReadingView:
     said = [one for one in reading.positions if one.tier is Tier.SAID and one.stance in SAYS]
     remarks = [one for one in reading.positions if one.tier is Tier.REMARK]
+    decider = reading.outcome.authority.person if reading.outcome.authority else ""
     objecting = {_place(one.citation) for one in reading.objections}
     return ReadingView(
         outcome=reading.outcome,
-        evidence=[places.shown(one) for one in reading.outcome.evidence],
+        evidence=[places.shown(one, decider) for one in reading.outcome.evidence]
+        if reading.outcome.tier is Tier.SAID
+        else [],
         asked=reading.headline.asked,
         left=reading.headline.left,
         agreed=may_say_agreed(
@@ -136,18 +149,30 @@ def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> 
             supporters=sum(one.stance is PositionStance.SUPPORT for one in said),
         ),
         positions=[_position(one, reading, places) for one in said],
-        objections=[
-            ObjectionLine(
-                places.shown(one.citation, one.person), FATES[one.fate], one.fate is Fate.OUTSTANDING
-            )
-            for one in reading.objections
-        ],
+        objections=_objections(reading, places, said),
         remarks=[
             places.shown(one.citation, one.person) for one in remarks if _place(one.citation) not in objecting
         ],
         call=_call(reading.open_call, places, now.date()) if reading.open_call else None,
         corrections=[(_corrected(one, places), one) for one in reading.corrections],
+        model=reading.model,
     )
+
+
+def _objections(
+    reading: StoredReading, places: QuotePlaces, said: Iterable[StoredPosition]
+) -> list[ObjectionLine]:
+    against = {_place(one.citation) for one in said if one.stance is PositionStance.OPPOSE}
+    lines = [
+        ObjectionLine(
+            places.shown(one.citation, one.person),
+            FATES[one.fate],
+            one.fate is Fate.OUTSTANDING,
+            _place(one.citation) in against,
+        )
+        for one in reading.objections
+    ]
+    return sorted(lines, key=lambda line: not line.is_said)
 
 
 def _place(quote: StoredQuote) -> tuple[str, int]:
@@ -168,7 +193,15 @@ def _position(one: StoredPosition, reading: StoredReading, places: QuotePlaces) 
         answers_address=places.message(one.answers) if one.answers and answers else None,
         binding=one.binding,
         corrected=by_person.get(one.person),
+        reader=_reader(one),
     )
+
+
+def _reader(one: StoredPosition) -> str:
+    """A stance that no words say is the model's reading of an argument, and is called so."""
+    if one.read_by is ReadBy.RULES:
+        return ""
+    return "found by the model" if one.is_explicit else "the model's reading of what they argue"
 
 
 def _call(call: StoredOpenCall, places: QuotePlaces, today: date) -> CallView:

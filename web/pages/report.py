@@ -39,7 +39,12 @@ def _shown(report: Report, summary: Summary, addresses: list[str | None], now: d
         return shown_summary(summary, addresses, {})
     places = QuotePlaces(
         people=names_of(report.participants),
-        senders={},
+        senders={
+            summary.citations[index].message_id: claim.speaker
+            for claim in summary.claims
+            for index in claim.citations
+            if claim.speaker
+        },
         sentence=sentence_address(summary, addresses),
         message=lambda _message_id: None,
     )

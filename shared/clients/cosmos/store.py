@@ -18,6 +18,7 @@ from shared.clients.cosmos.batches import Patch, Storable, by_partition, in_batc
 from shared.clients.cosmos.session import Session
 from shared.core.concurrency import batches_of, gather_limited
 from shared.core.errors import DocumentNotFoundError
+from shared.core.ids import checked_id
 from shared.core.lazy_import import lazy
 from shared.documents.base import Document
 from shared.documents.containers import document_class, read_document
@@ -72,7 +73,9 @@ class Store:
         async with self._call("read"):
             try:
                 stored = await self._container(container).read_item(
-                    id_, model.partition_of(partition_value), session_token=session.token(container)
+                    checked_id(id_),
+                    model.partition_of(partition_value),
+                    session_token=session.token(container),
                 )
             except cosmos.CosmosResourceNotFoundError as error:
                 if error.sub_status:  # the replica is behind, or the container is missing: not an answer
@@ -256,7 +259,7 @@ class Store:
         async with self._call("patch", writes=True):
             try:
                 stored = await self._container(container).patch_item(
-                    patch.id,
+                    checked_id(patch.id),
                     model.partition_of(patch.partition_value),
                     patch.operations(),
                     filter_predicate=f"FROM c WHERE {condition}" if condition else None,
@@ -312,7 +315,7 @@ class Store:
         async with self._call("delete", writes=True):
             try:
                 await self._container(container).delete_item(
-                    id_,
+                    checked_id(id_),
                     model.partition_of(partition_value),
                     response_hook=lambda headers, _: session.observe(container, headers.get(SESSION_HEADER)),
                     **unchanged,

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from shared.core.errors import InvalidIdError
+
 
 @dataclass(frozen=True)
 class Filters:
@@ -34,6 +36,8 @@ class Filters:
 
 def any_of(field: str, values: Sequence[str]) -> str:
     """Documents whose field has one of these values."""
+    if any("|" in value for value in values):  # it would be read as two
+        raise InvalidIdError("an id with | cannot be looked for among others")
     return f"search.in({field}, {_quoted('|'.join(values))}, '|')"
 
 

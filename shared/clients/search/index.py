@@ -13,6 +13,7 @@ from shared.clients.search.names import VECTOR_FIELD
 from shared.clients.search.versions import Versions
 from shared.core.concurrency import batches_of, in_pages
 from shared.core.errors import PartialWriteError, RejectedItemsError, TransientError
+from shared.core.ids import checked_id
 from shared.core.lazy_import import lazy
 from shared.core.runtime import Runtime
 
@@ -110,7 +111,7 @@ class Index:
     async def get(self, chunk_id: str) -> dict[str, Any] | None:
         async with self._calls.measured("get"):
             try:
-                found = await self._documents(self.versions.own).get_document(chunk_id)
+                found = await self._documents(self.versions.own).get_document(checked_id(chunk_id))
             except ResourceNotFoundError:
                 return None
         return dict(found)

@@ -73,6 +73,17 @@ def to_message(event: Publishable, *, body: bytes | None = None) -> "ServiceBusM
     )
 
 
+def as_it_came(body: bytes, message_id: str, properties: Mapping[str, Any]) -> "ServiceBusMessage":
+    """A message that we cannot read, to be sent on."""
+    given: dict[str | bytes, Any] = dict(properties.items())
+    return servicebus.ServiceBusMessage(
+        body,
+        message_id=message_id,
+        content_type="application/json",
+        application_properties=given,
+    )
+
+
 def is_scheduled(message: "ServiceBusReceivedMessage") -> bool:
     """Whether it was sent for a later time. A peek shows these, too."""
     return message.state is servicebus.ServiceBusMessageState.SCHEDULED

@@ -17,7 +17,7 @@ HEADINGS = {
     Section.DECISIONS: "Decisions",
     Section.POSSIBLE_DECISIONS: "Possible decisions",
     Section.PROPOSALS: "Proposal",
-    Section.CONCERNS: "Concerns raised",
+    Section.CONCERNS: "Remarks that may be objections",
     Section.OPEN_ISSUES: "Open issues",
     Section.KEY_POINTS: "Key points",
 }
@@ -26,6 +26,14 @@ BASES = {
     ConsensusBasis.CALLED: "A call or vote was closed with this result.",
     ConsensusBasis.COUNTED: "Counted from what people say; nobody declared it.",
     ConsensusBasis.UNKNOWN: "",
+}
+# Of labelled objections that seem outstanding, more than half are not: so what is said is what was seen.
+FATES = {
+    Fate.ANSWERED: "its writer seems content with an answer",
+    Fate.TAKEN: "taken up by the proposer",
+    Fate.WITHDRAWN: "withdrawn",
+    Fate.OUTSTANDING: "not seen to be settled",
+    Fate.UNCLEAR: "answered; how that ended is not clear",
 }
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#|~!$^:])")
 _LINE_START = re.compile(r"^([-+=.]|\d+(?=[.)]))")
@@ -72,7 +80,7 @@ def _open_call(reading: ThreadReading) -> list[str]:
         return []
     question = f": “{escape_markdown(call.question.quote)}”" if call.question else ""
     ends = f" It ends on {call.ends.isoformat()}." if call.ends else " No end is named."
-    spoken = f" {len(call.spoken)} spoke, {len(call.outstanding)} objections are outstanding."
+    spoken = f" {len(call.spoken)} spoke; remarks not seen to be settled: {len(call.outstanding)}."
     return [f"**No result of this call is seen yet**{question}{ends}{spoken}", ""]
 
 
@@ -103,7 +111,7 @@ def _fate(claim: Claim, fates: Mapping[tuple[str, str], Fate]) -> str:
         return ""
     found = (fates.get((one.message_id, " ".join(one.quote.split()))) for one in claim.citations)
     fate = next((fate for fate in found if fate is not None), None)
-    return f" *({fate.value})*" if fate else ""
+    return f" *({FATES[fate]})*" if fate else ""
 
 
 def _speaker(claim: Claim) -> str:

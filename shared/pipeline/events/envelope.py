@@ -11,30 +11,33 @@ import re
 import uuid
 from datetime import datetime
 from functools import cache
-from typing import Any, Generic, TypeVar, cast
+from typing import Annotated, Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from shared.core.errors import InvalidEventError
-from shared.pipeline.event_types import EventData
+from shared.core.errors import InvalidEventError, NewerVersionError
+from shared.pipeline.event_types import EventData, Id
 from shared.pipeline.events.catalogue import STAGE_OF, event_class
 
 Data = TypeVar("Data", bound=EventData)
 MAJOR_VERSION = "1"
+LONGEST_VERSION = 6
 NAMED_IDS = 3
+MOST_ATTEMPTS = 1000  # far above every setting: a number beyond it was made up
+SessionToken = Annotated[str, Field(max_length=16_384, pattern=r"^[\x20-\x7e]*$")]
 _SAFE_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class Event(BaseModel, Generic[Data]):
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
 
-    event_type: str = Field(min_length=1)
-    event_id: str = Field(min_length=1)
+    event_type: str = Field(min_length=1, max_length=128)
+    event_id: Id
     timestamp: datetime
-    version: str
+    version: str = Field(max_length=32)
     data: Data
-    session: dict[str, str] = {}
-    attempt: int = Field(default=1, ge=1)
+    session: dict[Id, SessionToken] = {}
+    attempt: int = Field(default=1, ge=1, le=MOST_ATTEMPTS)
 
     @classmethod
     def of(
@@ -103,7 +106,10 @@ def envelope_of(data: type[EventData]) -> type[Event[Any]]:
 
 
 def _check_version(event_type: str, version: Any) -> None:
-    if not isinstance(version, str) or version.partition(".")[0] != MAJOR_VERSION:
+    major = version.partition(".")[0] if isinstance(version, str) else ""
+    if major.isdecimal() and len(major) < LONGEST_VERSION and int(major) > int(MAJOR_VERSION):
+        raise NewerVersionError(f"{event_type}: version {version} is newer than this app's {MAJOR_VERSION}.x")
+    if major != MAJOR_VERSION:
         raise InvalidEventError(f"{event_type}: version: {version!r} is not a version {MAJOR_VERSION}.x")
 
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
-from shared.clients.servicebus.bus import to_message
+from shared.clients.servicebus.bus import as_it_came, to_message
 from shared.clients.servicebus.message_copy import RETRY_PREFIX
 from shared.core.errors import ErrorKind, TransientError
 from shared.documents.locks import Lock
@@ -97,6 +97,16 @@ async def schedule_retry(
     message.application_properties = {**(message.application_properties or {}), **counted}
     due = clients.runtime.now() + timedelta(seconds=seconds)
     await clients.bus.send_to_queue(queue, [message], at=due)
+
+
+async def schedule_unread_retry(
+    clients: Clients, queue: str, delivery: Delivery, retries: EventRetries, seconds: float
+) -> None:
+    """The same for a message that only a later version of the app can read: a copy of it as it came."""
+    copy = f"{delivery.message_id}-retry-{retries.number}-{clients.runtime.new_id()[:8]}"
+    properties = {**delivery.properties, **retries.properties()}
+    due = clients.runtime.now() + timedelta(seconds=seconds)
+    await clients.bus.send_to_queue(queue, [as_it_came(delivery.body, copy, properties)], at=due)
 
 
 async def claim_number(clients: Clients, delivery: Delivery, retries: EventRetries) -> bool:

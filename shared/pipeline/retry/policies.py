@@ -76,6 +76,19 @@ class RetryPolicy:
 
 
 @dataclass(frozen=True)
+class NewerVersionPatience:
+    """Decides about what a later version of the app wrote, while both run: it waits for the other."""
+
+    delay_seconds: float = 60.0
+    patience_seconds: float = 24 * 3600.0
+
+    def decide(self, elapsed_seconds: float) -> Decision:
+        if elapsed_seconds >= self.patience_seconds:
+            return Abandon(TTL_EXCEEDED)
+        return Retry(self.delay_seconds)
+
+
+@dataclass(frozen=True)
 class Backoff:
     """Decides about transient failures."""
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.times import stored_time
-from shared.documents.runs import Run, RunStatus
+from shared.documents.runs import Run
 from shared.pipeline.topology import QUEUES
 
 KIND = "consumers"
@@ -36,7 +36,6 @@ async def say_consumers(clients: Clients, queues: list[str]) -> None:
         id=ID,
         kind=KIND,
         requested_by="timer",
-        status=RunStatus.RUNNING,
         started_at=now,
         created_at=found.created_at if found else now,
         cursor=seen,

@@ -60,7 +60,8 @@ def test_an_objection_stands_with_what_became_of_it() -> None:
         ("Ann", "I propose that we adopt draft-foo-bar."), ("Carl", "I object to adoption\nof this draft.")
     )
     assert re.search(
-        r"I object to adoption of this draft\. \[\[\d\]\]\(#citation-\d\) \*\(outstanding\)\*", text
+        r"I object to adoption of this draft\. \[\[\d\]\]\(#citation-\d\) \*\(not seen to be settled\)\*",
+        text,
     ), text
 
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.core.errors import InvalidEventError
+from shared.core.errors import InvalidEventError, InvalidIdError, NewerVersionError
+from shared.core.ids import checked_id
 from shared.pipeline.event_types import ArchiveIngested, ChunksPrepared, JSONParsed, ReportPublished
 from shared.pipeline.events.catalogue import CATALOGUE, STAGE_OF
 from shared.pipeline.events.envelope import Event, parse_event
@@ -171,7 +172,8 @@ def test_unknown_fields_are_tolerated_everywhere(event_type: str) -> None:
             json.dumps({**envelope("JSONParsed"), "event_type": "Gossip"}),
             "event_type: 'Gossip' is not in the catalogue",
         ),
-        (json.dumps(envelope("JSONParsed", version="2.0")), "version: '2.0'"),
+        (json.dumps(envelope("JSONParsed", version="0.9")), "version: '0.9'"),
+        (json.dumps(envelope("JSONParsed", version="9" * 20)), "version: '99999999999999999999'"),
         (json.dumps(envelope("JSONParsed", version=None)), "version: None"),
         (json.dumps(envelope("JSONParsed", attempt=0)), "attempt: Input should be greater"),
         (json.dumps(envelope("JSONParsed", session={"a": 1})), "session.a: Input should be a valid string"),
@@ -188,11 +190,70 @@ def test_unknown_fields_are_tolerated_everywhere(event_type: str) -> None:
             json.dumps(envelope("JSONParsed", data={**SAMPLES["JSONParsed"], "message_count": "2"})),
             "data.message_count: Input should be a valid integer",
         ),
+        (json.dumps(envelope("JSONParsed", attempt=10**12)), "attempt: Input should be less"),
+        (json.dumps(envelope("JSONParsed", event_id="a\nb")), "event_id: String should match"),
+        (
+            json.dumps(envelope("JSONParsed", session={"../x": "t"})),
+            "session.../x.[key]: String should match",
+        ),
+        (json.dumps(envelope("JSONParsed", session={"a": "t\r\nx: y"})), "session.a: String should match"),
     ],
 )
 def test_what_is_no_event_is_refused_with_the_path_of_the_fault(body: bytes | str, says: str) -> None:
     with pytest.raises(InvalidEventError, match=re.escape(says)):
         parse_event(body)
+
+
+def test_an_event_of_a_later_version_is_left_to_the_app_that_sent_it() -> None:
+    with pytest.raises(NewerVersionError, match=r"version 2\.0 is newer than this app's 1\.x"):
+        parse_event(json.dumps(envelope("JSONParsed", version="2.0")))
+
+
+BAD_IDS = ["../../etc", "..", ".", "a/b", "a\\b", "a?b", "a#b", "a\x00b", "a\nb", "a\x9bb", "x" * 256]
+
+
+@pytest.mark.parametrize("bad", BAD_IDS)
+@pytest.mark.parametrize("event_type", SAMPLES)
+def test_no_event_may_name_what_cannot_be_a_documents_id(event_type: str, bad: str) -> None:
+    sample = SAMPLES[event_type]
+    named = [name for name in ("archive_id", "thread_id", "report_id") if sample.get(name)]
+    lists = [name for name in ("chunk_ids", "message_keys", "thread_ids") if sample.get(name)]
+    assert named or lists or event_type == "ArchiveIngestionFailed"
+    for name in named:
+        with pytest.raises(InvalidEventError, match=rf"data\.{name}: String should"):
+            parse_event(json.dumps(envelope(event_type, data={**sample, name: bad})))
+    for name in lists:
+        with pytest.raises(InvalidEventError, match=rf"data\.{name}\.0: String should"):
+            parse_event(json.dumps(envelope(event_type, data={**sample, name: [bad]})))
+
+
+@pytest.mark.parametrize("bad", ["../../etc/passwd", "a//b", "/etc/passwd", "a/./b", "a\nb", ""])
+def test_an_archives_file_is_inside_its_container(bad: str) -> None:
+    with pytest.raises(
+        InvalidEventError, match="file_path: Value error, must be a path inside the container"
+    ):
+        parse_event(
+            json.dumps(envelope("ArchiveIngested", data={**SAMPLES["ArchiveIngested"], "file_path": bad}))
+        )
+
+
+@pytest.mark.parametrize("bad", BAD_IDS)
+def test_what_cannot_be_an_id_does_not_reach_an_address(bad: str) -> None:
+    with pytest.raises(InvalidIdError):
+        checked_id(bad)
+
+
+def test_ids_of_ours_can_be_ids() -> None:
+    for id_ in (
+        "0123456789abcdef",
+        "weekly:tally:2024-W03",
+        "draft:draft-ietf-x",
+        "rpt-1",
+        "<a@b>",
+        "a.b",
+        "naïve",
+    ):
+        assert checked_id(id_) == id_
 
 
 @given(
@@ -244,7 +305,7 @@ def test_more_ids_than_three_are_told_apart() -> None:
 
 
 def test_an_idempotency_key_is_always_a_valid_document_id() -> None:
-    data = ReportPublished(**{**SAMPLES["ReportPublished"], "report_id": "a/b?c#d\\e"})
+    data = ReportPublished(**{**SAMPLES["ReportPublished"], "report_id": "a:b <c>"})
     assert re.fullmatch(r"[A-Za-z0-9-]+", event_of(data).idempotency_key("reporting"))
 
 

@@ -93,7 +93,11 @@ def test_every_objection_has_its_fate() -> None:
     assert len({line.fate for line in made.objections}) == len(Fate) == 5
     assert [line.is_outstanding for line in made.objections].count(True) == 1
     assert {line.sentence.name for line in made.objections} == {"Bo Example"}  # by address
-    assert all(line.fate in rendered(made) for line in made.objections)
+    text = rendered(made)
+    assert all(line.fate in text for line in made.objections)
+    assert ("Remarks that may be objections" in text, "Objections, and" in text) == (True, False)
+    said = view(objections=objections[:1], positions=[position(9, "bo@x", "oppose", "said", "No, answered.")])
+    assert "Objections, and what became of them" in rendered(said)
 
 
 def test_an_open_call_says_what_is_asked_until_when_and_who_has_spoken() -> None:

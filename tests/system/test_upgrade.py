@@ -1,0 +1,193 @@
+"""The version before and this one on one database and bus, with events in flight: up, and back.
+
+The version before is the last tag, or, where there is none, what stood before this version's number did.
+"""
+
+import asyncio
+import io
+import os
+import re
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.documents.archives import Archive
+from shared.pipeline.topology import QUEUES
+from shared.upkeep.provisioning import provision
+from tests.localcloud.functions.support import Host
+from tests.support.cloud import LocalCloud, servicebus, wait_for
+from tests.support.services import ROOT, start_service
+from tests.web.site import environment
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+BEFORE = "ROUGH_CONSENSUS_BEFORE"
+LATER_FIELD = "of_a_later_version"
+
+
+def git(*arguments: str) -> bytes | None:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, check=False)
+    return done.stdout if done.returncode == 0 else None
+
+
+def version_before() -> str | None:
+    """A commit; None where there is no history to find it in."""
+    if named := os.environ.get(BEFORE):
+        return named
+    if tag := git("describe", "--tags", "--abbrev=0", "HEAD"):
+        return tag.decode().strip()
+    version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert version is not None
+    set_by = git("log", "--format=%H", f'-Sversion = "{version[1]}"', "--", "pyproject.toml")
+    return f"{set_by.decode().split()[0]}^" if set_by and set_by.strip() else None
+
+
+@pytest.fixture(scope="module")
+def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tree of the version before."""
+    commit = version_before()
+    content = git("archive", "--format=tar", commit) if commit else None
+    if content is None:
+        pytest.skip(f"there is no git history with a version before this one; {BEFORE} may name a commit")
+    folder = tmp_path_factory.mktemp("before")
+    with tarfile.open(fileobj=io.BytesIO(content)) as tree:
+        tree.extractall(folder, filter="data")
+    if not (ROOT / "models").exists():
+        pytest.skip("the model is not built: make model")
+    (folder / "models").symlink_to(ROOT / "models")
+    return folder
+
+
+@contextmanager
+def host_of(tree: Path, data: Path, environ: dict[str, str]) -> Iterator[Host]:
+    service = start_service("localcloud.functions", "--root", str(tree), data=data, env=environ, tree=tree)
+    try:
+        yield Host(service)
+    finally:
+        service.stop(60)
+        for stream in (service.process.stdin, service.process.stdout):
+            if stream is not None:
+                stream.close()
+
+
+def mails(word: str, count: int = 60) -> bytes:
+    """Threads of three mails each."""
+    return "".join(
+        f"From a@example.org Mon Jan  5 10:00:00 2026\nFrom: Ada <a{number}@example.org>\n"
+        f"Date: Mon, 5 Jan 2026 10:{number % 60:02d}:00 +0000\nMessage-ID: <{word}-{number}@x>\n"
+        + (f"In-Reply-To: <{word}-{number - number % 3}@x>\n" if number % 3 else "")
+        + f"Subject: {word} {number // 3}\n\nI agree with {word} as it is proposed here, number {number}.\n\n"
+        for number in range(count)
+    ).encode()
+
+
+def upload(host: Host, word: str) -> str:
+    sent = host.ask("POST", f"/api/archives?source={word}&filename={word}.mbox", mails(word), timeout=60)
+    assert sent.status == 202, sent.text
+    return str(sent.json()["archive_id"])
+
+
+def started(host: Host, archive: str) -> bool:
+    answer = host.get(f"/api/archives/{archive}")
+    return answer.status == 200 and answer.json()["status"] != "pending"
+
+
+def complete(host: Host, archive: str) -> bool:
+    answer = host.get(f"/api/archives/{archive}")
+    if answer.status != 200:  # a replica that is behind: it will have caught up
+        return False
+    progress = answer.json()["progress"]
+    assert not progress["failed"], progress
+    return bool(progress["complete"])
+
+
+def run(work: Any) -> Any:
+    return asyncio.run(work)
+
+
+async def plant(clients: Clients, archive: str) -> None:
+    """As a later version would have it."""
+    patch = Patch(archive, archive, set={LATER_FIELD: {"kept": True}})
+    await clients.store.patch(Archive, patch, Session())
+
+
+async def field_of(clients: Clients, archive: str) -> Any:
+    found = await clients.store.read(Archive, archive, archive, Session())
+    return (found.model_extra or {}).get(LATER_FIELD)
+
+
+async def letters(clients: Clients) -> dict[str, int]:
+    return {queue: found for queue in QUEUES if (found := len(await clients.bus.peek_dead_letters(queue)))}
+
+
+def test_up_and_back_with_events_in_flight_loses_nothing(
+    cloud: LocalCloud, earlier: Path, tmp_path: Path
+) -> None:
+    with ExitStack() as stack:
+        bus = stack.enter_context(servicebus(tmp_path))
+        settings = cloud.settings(bus, SERVICEBUS_ADMIN_ENDPOINT=bus.addresses["admin"])
+        defaults = set(type(settings).model_fields) - settings.model_fields_set  # each version has its own
+        everything = environment(cloud, bus, settings)
+        environ = {name: value for name, value in everything.items() if name not in defaults}
+        subprocess.run(
+            [sys.executable, "-m", "shared.upkeep.provisioning"],
+            cwd=earlier, env={**os.environ, **environ}, check=True,
+        )  # fmt: skip
+        archives: list[str] = []
+        with host_of(earlier, tmp_path / "before", environ) as before:
+            archives.append(upload(before, "first"))
+            wait_for(
+                lambda: started(before, archives[0]), seconds=60, what="parsing"
+            )  # and the rest in flight
+            run(provision(settings))
+            with host_of(ROOT, tmp_path / "now", environ) as now:
+                archives += [upload(now, "second"), upload(before, "third")]
+                wait_for(lambda: started(now, archives[2]), seconds=90, what="parsing beside each other")
+                run(with_clients(settings, lambda clients: plant(clients, archives[0])))
+                before.service.stop(60)
+                archives.append(upload(now, "fourth"))
+                wait_for(lambda: started(now, archives[3]), seconds=90, what="parsing by this version alone")
+                with host_of(earlier, tmp_path / "back", environ) as back:
+                    archives.append(upload(back, "fifth"))
+                    now.service.stop(60)
+                    archives.append(upload(back, "sixth"))
+                    for archive in archives:
+                        wait_for(
+                            lambda id_=archive: complete(back, id_), seconds=180, what=f"the end of {archive}"
+                        )
+            with host_of(ROOT, tmp_path / "again", environ) as again:
+                for archive in archives:
+                    wait_for(
+                        lambda id_=archive: complete(again, id_), seconds=180, what=f"the end of {archive}"
+                    )
+                    detail = again.get(f"/api/archives/{archive}").json()
+                    assert detail["message_count"] == 60, detail
+                reports = again.get("/api/reports?limit=200&type=thread").json()["items"]
+        assert len(archives) == 6
+        assert {each["source"] for each in reports} == {
+            "first",
+            "second",
+            "third",
+            "fourth",
+            "fifth",
+            "sixth",
+        }
+        assert len(reports) == 6 * 20
+        assert run(with_clients(settings, letters)) == {}
+        assert run(with_clients(settings, lambda clients: field_of(clients, archives[0]))) == {"kept": True}
+
+
+async def with_clients(settings: Any, work: Any) -> Any:
+    clients = await Clients.connect(settings)
+    try:
+        return await work(clients)
+    finally:
+        await clients.close()

@@ -4,10 +4,11 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.core.ids import HASH_ID
+from shared.domain.summaries.markdown import FATES
 from shared.retrieval.mails import masked
 from shared.retrieval.people import PersonShown, PersonStand, person_shown
 from web.access import is_operator
-from web.pages.reading_view import FATES, SAYS
+from web.pages.reading_view import SAYS
 from web.parameters import id_of
 from web.people_access import check_people_shown
 from web.rendering import html_errors, show

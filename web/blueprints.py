@@ -22,6 +22,7 @@ from web.operator.corrections import blueprint as correction_pages
 from web.operator.pages import blueprint as operator_pages
 from web.pages.archives import blueprint as archives_pages
 from web.pages.drafts import blueprint as draft_pages
+from web.pages.following import blueprint as following_page
 from web.pages.home import blueprint as home_page
 from web.pages.mail import blueprint as mail_pages
 from web.pages.missing import blueprint as missing_page
@@ -41,6 +42,7 @@ BLUEPRINTS: tuple[func.Blueprint, ...] = (
     static,
     archives_pages,
     draft_pages,
+    following_page,
     home_page,
     mail_pages,
     missing_page,

@@ -28,6 +28,8 @@ def routes() -> list[Route]:
         ("/sources/tally/timeline", "page_timeline"),
         ("/api/feeds/sources/tally/calendar", "feeds_calendar"),
         ("/drafts/RFC8446", "page_draft"),
+        ("/following", "page_following"),
+        ("/people/0123456789abcdef", "page_person"),
         ("/search", "page_search"),
         ("/archives/0123456789abcdef", "page_archive"),
         ("/static/style.css", "static"),

@@ -34,6 +34,7 @@ class ReportsAsked(QueryParameters):
     since: Since = None
     until: Until = None
     participant: Participant = None
+    person: HashId | None = Field(default=None, description="only where people's pages are on")
     consensus: ConsensusFilter | None = None
     type: SummaryType | None = None
     outcome: OutcomeKind | None = Field(default=None, description="as it is said; a guess is not found")
@@ -49,6 +50,7 @@ class ReportsAsked(QueryParameters):
             "thread": self.thread,
             "draft": self.draft,
             "participant": self.participant,
+            "person": self.person,
             "consensus": self.consensus,
             "type": self.type and self.type.value,
             "outcome": self.outcome and self.outcome.value,

@@ -27,7 +27,7 @@ from shared.domain.consensus.genre import read_genre
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.proposition import find_put
 from shared.domain.consensus.sentence_features import FeatureReader
-from shared.domain.consensus.sentence_heads import MOST_MAILS, may_be
+from shared.domain.consensus.sentence_heads import MOST_MAILS, candidates_of, may_be
 from shared.domain.consensus.sentence_kinds import Head
 
 _FOLDERS = ("consensus", "calls")
@@ -40,7 +40,7 @@ _LABELS = {
 }
 _SAME = 0.5
 _RIDGES = (100.0, 300.0, 1000.0, 3000.0)
-_NEARLY = 0.015
+_NEARLY, _FLAT = 0.015, 0.03
 _TRAINING_FOLDS = 8
 _QUANTILES = np.linspace(0.7, 0.995, 60)
 
@@ -69,7 +69,7 @@ def _gather(threads: list[LabelledThread]) -> _Sentences:
         linked = LinkedThread(thread.mails, thread.profile)
         put = find_put(linked)
         reader = FeatureReader(linked, put, read_genre(linked, put).kind)
-        for sentence in linked.sentences():
+        for sentence in candidates_of(linked):
             message = linked.mail_of(sentence).mail.message_id.strip("<>")
             rows.append(reader.features(sentence))
             numbers.append(number)
@@ -136,7 +136,7 @@ def _best_threshold(scores: NDArray[np.float64], f1: Callable[[float], float]) -
     """The middle of the thresholds that are nearly best: a sharp best one does not travel."""
     candidates = np.unique(np.quantile(scores, _QUANTILES))
     values = np.array([f1(float(one)) for one in candidates])
-    good = candidates[values >= values.max() - _NEARLY]
+    good = candidates[values >= values.max() - _FLAT]
     return float(np.median(good)), float(values.max())
 
 
@@ -199,6 +199,9 @@ def _module(weights: dict[Head, dict[str, float]], thresholds: dict[Head, float]
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m evaluation.train_reader", description=__doc__)
     parser.add_argument("--write", action="store_true", help="store the weights in the reader")
+    parser.add_argument(
+        "--labels", type=Path, nargs="*", default=[], help="further folders of labelled threads, read whole"
+    )
     options = parser.parse_args(arguments)
     threads = [
         thread
@@ -206,6 +209,7 @@ def main(arguments: list[str] | None = None) -> int:
         for thread in read_corpus(data_folder() / folder)
         if not is_unread(thread.label["thread"])
     ]
+    threads += [thread for folder in options.labels for thread in read_corpus(folder)]
     data = _gather(threads)
     print(f"{len(threads)} threads, {len(data.threads)} sentences, {len(data.names)} features")
     weights, thresholds = {}, {}

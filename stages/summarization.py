@@ -130,7 +130,7 @@ async def _make(id_: str, thread: Thread, version: str, data: SummarizationReque
     corrections = await load_corrections(clients, thread, context, work.session)
     context = corrections.of_context(context)
     before = await _made_uncorrected(thread, version, data, work)
-    made = corrections.of_summary(before or await summarizer.summarize(context))
+    made = corrections.of_summary(before or await summarizer.summarize(context), context)
     made = replace(made, notes=tuple(dict.fromkeys((*made.notes, *context.gaps))))
     fields = summary_fields(made, thread, context.messages)
     fields["reading"] = corrections.marked(fields["reading"])

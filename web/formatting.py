@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from shared.documents.readings import ShownOutcome
+from shared.domain.consensus.language import ENGLISH, UNKNOWN, language_of
 from shared.domain.consensus.reading import OutcomeKind, Tier
 from shared.domain.summaries.markdown import BASES
 from shared.pipeline.progress import ArchiveProgress, StageProgress
@@ -51,6 +52,12 @@ def printable_lines(text: str) -> str:
 def _breakable(text: str) -> str:
     """Lets the browser break very long words: laying out one of megabytes would hang it."""
     return _ENDLESS.sub("\\g<0>\u200b", text) if len(text) > LONGEST_WORD else text
+
+
+def foreign_language(text: str) -> str:
+    """The code of the text's language where that is another than the page's; else empty."""
+    code = language_of(text)
+    return "" if code in {ENGLISH, UNKNOWN} else code
 
 
 def unquoted(text: str) -> str:

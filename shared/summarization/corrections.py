@@ -19,7 +19,7 @@ from shared.domain.consensus.corrections import (
     is_hidden,
 )
 from shared.domain.consensus.reading import SentenceCitation
-from shared.domain.summaries.claim_sections import move_to_allowed_section
+from shared.domain.summaries.extractive import ExtractiveSummarizer
 from shared.domain.summaries.models import Claim, ContextMessage, ThreadContext, ThreadSummary
 
 
@@ -54,15 +54,16 @@ class ThreadCorrections:
         """What a summarizer reads: it is to know what people have corrected."""
         return replace(context, reading=corrected_reading(context.reading, self.laid, subject=self.subject))
 
-    def of_summary(self, made: ThreadSummary) -> ThreadSummary:
+    def of_summary(self, made: ThreadSummary, context: ThreadContext) -> ThreadSummary:
         """What it made, whatever it read."""
         if not self.laid:
             return made
         reading = corrected_reading(made.reading, self.laid, subject=self.subject)
         hidden = [one.citation for one in self.laid if one.kind is CorrectionKind.HIDDEN and one.citation]
-        shown = [claim for claim in made.claims if not _rests_on(claim, hidden)]
-        claims = tuple(move_to_allowed_section(claim, reading) for claim in shown)
-        return replace(made, reading=reading, claims=claims, notes=(*made.notes, *self._notes()))
+        # A summary's claims follow from the reading, a model's narrative included.
+        claims = ExtractiveSummarizer().summary(replace(context, reading=reading)).claims
+        shown = tuple(claim for claim in claims if not _rests_on(claim, hidden))
+        return replace(made, reading=reading, claims=shown, notes=(*made.notes, *self._notes()))
 
     def _notes(self) -> list[str]:
         """So that whoever reads only the text sees it."""

@@ -24,7 +24,7 @@ ARGUMENTS = [
 
 def chromium() -> str | None:
     named = [shutil.which(name) for name in ("chromium", "google-chrome", "chromium-browser")]
-    return os.environ.get("CHROMIUM") or next((each for each in named if each), None)
+    return os.environ.get("CHROMIUM") or next((name for name in named if name), None)
 
 
 @pytest.fixture(scope="session")

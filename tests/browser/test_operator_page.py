@@ -45,8 +45,8 @@ def archive(name: str, **changes: Any) -> Archive:
 async def store(site: Site, *archives: Archive) -> None:
     connected = await Clients.connect(site.settings)
     try:
-        for each in archives:
-            await connected.store.upsert(each, Session())
+        for stored in archives:
+            await connected.store.upsert(stored, Session())
     finally:
         await connected.close()
 
@@ -250,8 +250,8 @@ def violations(page: Page) -> list[Any]:
         "axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice']})"
     )
     return [
-        (page.url, each["id"], each["impact"], each["nodes"][0]["html"][:200])
-        for each in result["violations"]
+        (page.url, violation["id"], violation["impact"], violation["nodes"][0]["html"][:200])
+        for violation in result["violations"]
     ]
 
 

@@ -25,7 +25,7 @@ def test_the_bars_move_to_the_end_while_one_looks(page: Page, site: Site) -> Non
         page.wait_for_timeout(200)
     expect(page.locator('[data-stage="reporting"] .figures')).to_have_text("7 of 7 threads")
     assert page.locator("#whole").get_attribute("value") == "100"
-    assert any(each.startswith("Under way") for each in seen), seen
+    assert any(state.startswith("Under way") for state in seen), seen
     assert page.locator("script").count() == 0  # when all is done nothing asks any more
 
 

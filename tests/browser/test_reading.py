@@ -141,6 +141,7 @@ def kinds(site: Site) -> dict[str, str]:
         "archives": "/archives",
         "following": "/following",
         "archive": f"/archives/{site.archives['tally']}",
+        "corrections": f"/operator/corrections/{thread['thread_id']}",
         "missing": "/nowhere",
     }
 

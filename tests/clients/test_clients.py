@@ -72,11 +72,11 @@ class TestStore:
         store, session = place.clients.store, Session()
         batch = messages(place, 250)
         assert len(await store.create_missing(batch[::3], session)) == len(batch[::3])
-        changed = [each.model_copy(update={"subject": "second writer"}) for each in batch]
+        changed = [message.model_copy(update={"subject": "second writer"}) for message in batch]
         created = await store.create_missing(changed, session)
         assert created == {each.id for i, each in enumerate(batch) if i % 3}
-        stored = await store.find_many(Message, [(each.id, "t1") for each in batch], session)
-        assert [stored[each.id].subject for each in batch] == [
+        stored = await store.find_many(Message, [(message.id, "t1") for message in batch], session)
+        assert [stored[message.id].subject for message in batch] == [
             "second writer" if i % 3 else "" for i in range(250)
         ]
         assert await store.create_missing(batch, session) == set()
@@ -93,7 +93,7 @@ class TestStore:
             created = await asyncio.wait_for(other.store.create_missing(batch, Session()), 20)
         finally:
             await other.close()
-        assert created == {each.id for each in batch[3:]}
+        assert created == {message.id for message in batch[3:]}
 
     async def test_batches_stay_under_the_size_of_a_request(self, place: Bench) -> None:
         large = messages(place, 12, body="x" * 400_000)
@@ -109,9 +109,9 @@ class TestStore:
         ]
         await place.clients.store.create_missing(spread, session)
         found = await place.clients.store.find_many(
-            Message, [(each.id, each.thread_id) for each in spread], Session(session.tokens())
+            Message, [(message.id, message.thread_id) for message in spread], Session(session.tokens())
         )
-        assert set(found) == {each.id for each in spread}
+        assert set(found) == {message.id for message in spread}
 
     async def test_a_missing_document_is_a_race_where_it_was_announced(self, place: Bench) -> None:
         store = place.clients.store
@@ -163,10 +163,14 @@ class TestStore:
         ]
         await store.create_missing(batch, session)
         await store.patch_all(
-            Message, [Patch(each.id, each.thread_id, set={"subject": "done"}) for each in batch], session
+            Message,
+            [Patch(message.id, message.thread_id, set={"subject": "done"}) for message in batch],
+            session,
         )
-        found = await store.find_many(Message, [(each.id, each.thread_id) for each in batch], session)
-        assert {each.subject for each in found.values()} == {"done"}
+        found = await store.find_many(
+            Message, [(message.id, message.thread_id) for message in batch], session
+        )
+        assert {document.subject for document in found.values()} == {"done"}
 
     async def test_a_query_comes_page_by_page_with_its_parameters(self, place: Bench) -> None:
         thread = place.name("pages")
@@ -174,10 +178,14 @@ class TestStore:
         query = NamedQuery(
             "of_thread", "messages", "SELECT c.id FROM c WHERE c.thread_id = @partition_value", Partitions.ONE
         )
-        one = [each async for each in place.clients.store.query(query, Session(), partition_value=thread)]
+        one = [
+            document async for document in place.clients.store.query(query, Session(), partition_value=thread)
+        ]
         assert len(one) == 230
         query = NamedQuery("of_thread", "messages", "SELECT c.id FROM c WHERE c.thread_id = @thread")
-        everywhere = [each async for each in place.clients.store.query(query, Session(), thread=thread)]
+        everywhere = [
+            document async for document in place.clients.store.query(query, Session(), thread=thread)
+        ]
         assert len(everywhere) == 230
         with pytest.raises(ValueError, match="of_thread is a query of all partition"):
             await anext(place.clients.store.query(query, Session(), partition_value=thread, thread=thread))
@@ -189,15 +197,15 @@ class TestStore:
         store, session = place.clients.store, Session()
         threads = [thread_called(place.name(f"w{number}")) for number in range(20)]
         assert await store.write_all(threads, session) is None
-        keys = [(each.id, each.id) for each in threads]
+        keys = [(thread.id, thread.id) for thread in threads]
         found = await store.find_many(Thread, keys, session)
-        changed = [each.model_copy(update={"subject": "changed"}) for each in found.values()]
+        changed = [document.model_copy(update={"subject": "changed"}) for document in found.values()]
         new = thread_called(place.name("new"))
         assert await store.write_all([*changed, new], session) is None
         assert await store.write_all(changed, session) is Conflict.CONFLICT
         assert await store.write_all([new], session) is Conflict.CONFLICT
         stored = await store.find_many(Thread, [*keys, (new.id, new.id)], session)
-        assert {each.subject for each in stored.values()} == {"changed", new.subject}
+        assert {document.subject for document in stored.values()} == {"changed", new.subject}
 
     async def test_a_database_of_another_layout_is_refused_with_what_to_do(self, place: Bench) -> None:
         settings = place.clients.settings.model_copy(update={"COSMOS_DATABASE": place.name("old")})
@@ -274,9 +282,9 @@ class TestIndex:
         )
         assert (len(found), found.total) == (1, 4)
         assert found.facets["source"] == [FacetValue(mark, 4)]
-        assert [each.count for each in found.facets["sender"]] == [2]
+        assert [facet.count for facet in found.facets["sender"]] == [2]
         assert found.facets["draft_mentions"] == [FacetValue("RFC8446", 1)]
-        by_year = {each.value[:4]: each.count for each in found.facets["date"]}
+        by_year = {facet.value[:4]: facet.count for facet in found.facets["date"]}
         assert by_year == {"2025": 1, "2026": 3}
 
     async def test_pages_follow_one_another_without_gap_or_repeat(self, place: Bench) -> None:
@@ -300,8 +308,8 @@ class TestIndex:
     async def test_the_chunks_of_a_thread_come_in_their_order(self, place: Bench) -> None:
         index, mark = place.clients.index, place.tag
         await index.upsert([row(mark, day, "text", [1, 0, 0, 0], "a@x", day) for day in (3, 1, 2)])
-        found = [each async for each in index.chunks_of_thread(f"thread-{mark}", with_vectors=True)]
-        assert [each["chunk_id"] for each in found] == [f"{mark}-1", f"{mark}-2", f"{mark}-3"]
+        found = [chunk async for chunk in index.chunks_of_thread(f"thread-{mark}", with_vectors=True)]
+        assert [document["chunk_id"] for document in found] == [f"{mark}-1", f"{mark}-2", f"{mark}-3"]
         assert len(found[0]["embedding"]) == DIMENSIONS
 
     async def test_an_item_that_is_refused_is_named(self, place: Bench) -> None:

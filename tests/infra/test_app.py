@@ -151,8 +151,8 @@ def test_with_a_model_the_app_can_ask_it() -> None:
 def test_service_bus_and_search_can_be_given_more() -> None:
     wished = {"serviceBusPremium": True, "serviceBusUnits": 4, "searchPartitions": 6, "searchSku": "standard"}
     resources, _ = plan(ROOT / "infra/main.bicep", {**dict(WAYS["plain"]), **wished})
-    (bus,) = [each for each in resources if each.type == "Microsoft.ServiceBus/namespaces"]
-    (search,) = [each for each in resources if each.type == "Microsoft.Search/searchServices"]
+    (bus,) = [resource for resource in resources if resource.type == "Microsoft.ServiceBus/namespaces"]
+    (search,) = [resource for resource in resources if resource.type == "Microsoft.Search/searchServices"]
 
     assert bus.body["sku"] == {"name": "Premium", "tier": "Premium", "capacity": 4}
     assert search.properties["partitionCount"] == 6

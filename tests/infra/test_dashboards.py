@@ -126,10 +126,10 @@ def test_every_metric_alert_watches_a_metric_of_its_own_resource() -> None:
 def test_each_service_sends_what_the_queries_and_the_operator_read() -> None:
     sent = {
         setting.scope.type: {
-            each["category"]
+            log["category"]
             for kind in ("logs", "metrics")
-            for each in setting.properties.get(kind, [])
-            if each["enabled"]
+            for log in setting.properties.get(kind, [])
+            if log["enabled"]
         }
         for setting in of_type("plain", "Microsoft.Insights/diagnosticSettings")
     }
@@ -166,7 +166,9 @@ def test_every_alert_reaches_the_operators(way: str) -> None:
 def test_a_budget_warns_before_and_at_its_amount() -> None:
     notifications = the("full", "Microsoft.Consumption/budgets").properties["notifications"]
 
-    assert {(each["thresholdType"], each["threshold"]) for each in notifications.values()} == {
+    assert {
+        (notification["thresholdType"], notification["threshold"]) for notification in notifications.values()
+    } == {
         ("Actual", 80),
         ("Forecasted", 100),
     }
@@ -187,11 +189,11 @@ def test_the_workbook_has_a_tab_for_each_concern_and_panels_on_each() -> None:
 
 def test_one_archive_can_be_watched_by_its_id() -> None:
     (parameter,) = [
-        each
+        parameter
         for item in workbook()
         if item["type"] == 9
-        for each in item["content"]["parameters"]
-        if each["name"] == "archive"
+        for parameter in item["content"]["parameters"]
+        if parameter["name"] == "archive"
     ]
     asking = [panel for panel in panels() if "{archive}" in panel["content"].get("query", "")]
     rows = {
@@ -236,7 +238,7 @@ def test_an_index_that_is_missing_or_wrong_is_said_in_one_line(error: str, remed
     (panel,) = [panel for panel in panels() if "IndexMissingError" in panel["content"].get("query", "")]
     found = run_kql(panel["content"]["query"], {"AppMetrics": [row]}, 9.0)
 
-    assert [remedy in each["Remedy"] for each in found if remedy] == ([True] if remedy else [])
+    assert [remedy in row["Remedy"] for row in found if remedy] == ([True] if remedy else [])
     assert len(found) == (remedy is not None)
 
 
@@ -253,7 +255,9 @@ def run_of(archive: str, event: str, at: int, error: str | None = None) -> dict[
 
 
 def test_stuck_documents_turn_orange_at_50_and_red_at_200() -> None:
-    (panel,) = [each for each in panels() if "retry_job_stuck_documents" in each["content"].get("query", "")]
+    (panel,) = [
+        panel for panel in panels() if "retry_job_stuck_documents" in panel["content"].get("query", "")
+    ]
     (formatter,) = panel["content"]["gridSettings"]["formatters"]
     levels = {
         level.get("thresholdValue"): level["representation"]

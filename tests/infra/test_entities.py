@@ -41,13 +41,15 @@ def test_the_queues_are_those_of_the_local_cloud(way: str) -> None:
 
 def test_the_topic_and_its_subscriptions_are_those_of_the_local_cloud() -> None:
     (topic,) = NAMESPACE["Topics"]
-    subscriptions = {each.name: each for each in of_type("plain", f"{BUS}/topics/subscriptions")}
+    subscriptions = {resource.name: resource for resource in of_type("plain", f"{BUS}/topics/subscriptions")}
 
     assert includes(the("plain", f"{BUS}/topics").properties, expected(topic))
-    assert subscriptions.keys() == {each["Name"] for each in topic["Subscriptions"]}
-    for each in topic["Subscriptions"]:
-        assert includes(subscriptions[each["Name"]].properties, expected(each)), each["Name"]
-        assert subscriptions[each["Name"]].parent is not None
+    assert subscriptions.keys() == {subscription["Name"] for subscription in topic["Subscriptions"]}
+    for subscription in topic["Subscriptions"]:
+        assert includes(subscriptions[subscription["Name"]].properties, expected(subscription)), subscription[
+            "Name"
+        ]
+        assert subscriptions[subscription["Name"]].parent is not None
 
 
 def test_the_rules_are_those_of_the_local_cloud() -> None:
@@ -102,8 +104,8 @@ def test_the_containers_file_is_current() -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_the_containers_are_those_of_the_code(way: str) -> None:
     containers = {
-        each.name: each.properties["resource"]
-        for each in of_type(way, "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers")
+        resource.name: resource.properties["resource"]
+        for resource in of_type(way, "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers")
     }
 
     assert containers.keys() == CONTAINERS.keys()

@@ -102,6 +102,6 @@ class Place:
 
 @asynccontextmanager
 async def a_place(settings: Settings) -> AsyncIterator[Place]:
-    async with bench(settings) as ready:
+    async with bench(settings, quick_retries=False) as ready:  # a fetch waits by itself, on the test's clock
         await ready.clients.blobs.ensure_container(ARCHIVES_CONTAINER)
         yield Place(ready)

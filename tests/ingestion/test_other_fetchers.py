@@ -46,11 +46,11 @@ async def subjects(place: Place, archive_id: str) -> list[str]:
 
     content = await place.blob(await place.archive(archive_id))
     read = list(read_archive(io.BytesIO(content)))
-    assert all(isinstance(each, RawMessage) for each in read)
+    assert all(isinstance(message, RawMessage) for message in read)
     return [
-        each.data.split(b"\n", 1)[0].decode().removeprefix("Subject: ")
-        for each in read
-        if isinstance(each, RawMessage)
+        message.data.split(b"\n", 1)[0].decode().removeprefix("Subject: ")
+        for message in read
+        if isinstance(message, RawMessage)
     ]
 
 
@@ -242,12 +242,12 @@ async def test_rsync_gets_its_arguments_as_a_list_with_the_checked_address_after
     await place.add_source("rsync", "lists.example::archive/quic/")
     done = await place.run(resolve=resolve)
     assert done.status is OperationStatus.SUCCEEDED
-    assert [(each.filename, each.duplicate) for each in done.archives] == [("a.mbox", False)]
-    assert [each.filename for each in done.refused] == ["README"]
+    assert [(archive.filename, archive.duplicate) for archive in done.archives] == [("a.mbox", False)]
+    assert [refusal.filename for refusal in done.refused] == ["README"]
     called = json.loads((tmp_path / "called.json").read_text())
     remote = called["arguments"].index("rsync://127.0.0.1:873/archive/quic/")
     assert called["arguments"][remote - 1] == "--"
-    assert all(each.startswith("--") for each in called["arguments"][:remote])
+    assert all(argument.startswith("--") for argument in called["arguments"][:remote])
     assert {"--no-links", "--no-devices", "--no-motd"} <= set(called["arguments"])
     assert set(called["environment"]) <= {"PATH", "LC_ALL", "LC_CTYPE"}
     (event,) = await place.announced(1)
@@ -340,15 +340,15 @@ async def test_a_real_rsync_daemon_gives_its_archives_and_what_has_grown_since(
     async with rsync_daemon(tmp_path, served) as address:
         await place.add_source("rsync", f"{address}/lists/")
         first = await place.run()
-        assert sorted(each.filename for each in first.archives) == ["a.mbox", "b.mbox"]
+        assert sorted(archive.filename for archive in first.archives) == ["a.mbox", "b.mbox"]
         (served / "a.mbox").write_bytes(place.mbox("one", "three"))
         second = await place.run()
-        assert {each.filename: each.duplicate for each in second.archives} == {
+        assert {archive.filename: archive.duplicate for archive in second.archives} == {
             "a.mbox": False,
             "b.mbox": True,
         }
     events = await place.announced(3)
-    assert {each.data.source_url for each in events} == {
+    assert {event.data.source_url for event in events} == {
         f"{address}/lists/a.mbox",
         f"{address}/lists/2024/b.mbox",
     }
@@ -368,7 +368,7 @@ async def test_a_real_rsync_daemon_without_the_module_or_with_too_large_a_file_s
         await small.add_source("rsync", f"{address}/lists/")
         failed = await small.run()
         assert "large.mbox: larger than 50000 bytes, so not fetched" in (failed.error or "")
-        assert [each.filename for each in failed.archives] == ["a.mbox"]
+        assert [archive.filename for archive in failed.archives] == ["a.mbox"]
         elsewhere = place.fresh()
         elsewhere.secrets = dict(os.environ)
         await elsewhere.add_source("rsync", f"{address}/nothing/")
@@ -387,10 +387,10 @@ async def test_a_folder_gives_each_file_once_and_again_when_it_changed(place: Pl
     (tmp_path / "link.mbox").symlink_to("/etc/passwd")
     await local.add_source("local", tmp_path.as_uri())
     first = await local.run()
-    assert [each.filename for each in first.archives] == ["a.mbox", "b.mbox"]
+    assert [archive.filename for archive in first.archives] == ["a.mbox", "b.mbox"]
     assert (await local.run()).archives == []
     (tmp_path / "b.mbox").write_bytes(local.mbox("two", "three"))
-    assert [each.filename for each in (await local.run()).archives] == ["b.mbox"]
+    assert [archive.filename for archive in (await local.run()).archives] == ["b.mbox"]
     await place.announced(3)
 
 

@@ -52,7 +52,7 @@ async def test_of_two_who_ask_at_once_one_gets_the_lease(place: Place) -> None:
     answers = await asyncio.gather(
         *(request_fetch(source, place.clients, requested_by="test", now=place.time) for _ in range(4))
     )
-    (winner,) = [each.operation_id for each in answers if isinstance(each, Requested)]
+    (winner,) = [answer.operation_id for answer in answers if isinstance(answer, Requested)]
     assert answers.count(Conflict.CONFLICT) == 3
     assert (await queued(place, 1)).count(winner) == 1
 
@@ -134,10 +134,10 @@ async def test_what_a_user_changes_during_a_fetch_is_kept(place: Place) -> None:
 
 async def due(place: Place, *others: Place) -> list[str]:
     """The operations that the timer asks for now, for the sources of these places."""
-    names = {f"src-{each.tag}" for each in (place, *others)}
+    names = {f"src-{other.tag}" for other in (place, *others)}
     asked = await request_due_fetches(place.clients, place.time)
     store = place.clients.store
-    operations = [await store.read(Operation, each, each, Session()) for each in asked]
+    operations = [await store.read(Operation, request, request, Session()) for request in asked]
     return [operation.id for operation in operations if operation.source in names]
 
 
@@ -202,13 +202,13 @@ async def test_a_source_that_is_disabled_or_has_no_schedule_is_never_due(place: 
 async def test_two_timers_at_once_ask_for_each_source_once(place: Place) -> None:
     past = place.time - timedelta(minutes=1)
     places = [place.fresh() for _ in range(3)]
-    for each in places:
-        await each.add_source("http", "http://127.0.0.1:1/x", schedule="0 * * * * *", next_fetch_at=past)
+    for other in places:
+        await other.add_source("http", "http://127.0.0.1:1/x", schedule="0 * * * * *", next_fetch_at=past)
     first, second = await asyncio.gather(due(*places), due(*places))
     asked = first + second
     assert len(asked) == 3
     waiting = await queued(place, 3)
-    assert [waiting.count(each) for each in asked] == [1, 1, 1]
+    assert [waiting.count(request) for request in asked] == [1, 1, 1]
 
 
 async def test_an_upload_source_has_nothing_to_fetch(place: Place) -> None:

@@ -78,8 +78,12 @@ class OpsPlace:
             await sender.send_messages(part[0] if len(part) == 1 else part)
         receiver, left = await self.bench.receiver(queue), len(messages)
         while left:
-            for each in await receiver.receive_messages(max_message_count=min(left, 100), max_wait_time=10):
-                await receiver.dead_letter_message(each, reason=reason, error_description=description)
+            for receive_message in await receiver.receive_messages(
+                max_message_count=min(left, 100), max_wait_time=10
+            ):
+                await receiver.dead_letter_message(
+                    receive_message, reason=reason, error_description=description
+                )
                 left -= 1
 
     async def _sender(self, queue: str) -> ServiceBusSender:
@@ -100,13 +104,13 @@ class OpsPlace:
         own = uuid.uuid4().hex[:8]
         events = [self.event(f"{own}-{number}") for number in range(count)]
         await self.clients.store.upsert_all(
-            [failure_of(each, error_type, message) for each in events], Session()
+            [failure_of(event, error_type, message) for event in events], Session()
         )
-        await self.dead_letter([to_message(each) for each in events], **options)
+        await self.dead_letter([to_message(event) for event in events], **options)
         return events
 
     async def dead(self, queue: str = "parsing") -> list[DeadLetter]:
-        return [each async for each in peek_all(self.clients.bus, queue)]
+        return [letter async for letter in peek_all(self.clients.bus, queue)]
 
     async def waiting(self, queue: str = "parsing") -> list[ServiceBusReceivedMessage]:
         """What waits in the queue, looked at only."""

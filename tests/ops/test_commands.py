@@ -50,12 +50,12 @@ async def test_checking_stuck_documents(place: OpsPlace, ops: Commands) -> None:
     await an_archive(place, "fresh", attemptCount=1, lastAttemptTime=fresh)
     await an_archive(place, "done", status=ArchiveStatus.PROCESSED, attemptCount=1, lastAttemptTime=old)
     found = (await ops("documents", "stuck", "--collection", "archives", "--json")).json()
-    ours = {each["id"]: each for each in found}
+    ours = {letter["id"]: letter for letter in found}
     assert {stuck.id, silent.id} <= set(ours)
     assert (ours[stuck.id]["attempts"], ours[stuck.id]["error"]) == (1, "TimeoutError: no")
-    assert len([each for each in found if each["id"] in {stuck.id, silent.id}]) == len(found)
+    assert len([letter for letter in found if letter["id"] in {stuck.id, silent.id}]) == len(found)
     status = (await ops("status", "--json")).json()
-    (archives,) = [each for each in status["documents"] if each["collection"] == "archives"]
+    (archives,) = [document for document in status["documents"] if document["collection"] == "archives"]
     assert archives["stuck"] == len(found)
     shown = await ops("documents", "stuck")
     assert stuck.id in shown.out
@@ -73,13 +73,13 @@ async def test_triggering_a_retry_by_hand(place: OpsPlace, ops: Commands) -> Non
     assert (await ops("sweep", "--once")).code == 0
     swept = await read_archive(place, due.id)
     assert (swept.attemptCount, swept.requeued_at is not None) == (2, True)
-    events = [parse_event(b"".join(each.body)) for each in await place.waiting()]
-    assert [each.attempt for each in events if each.data.archive_id == due.id] == [2]
+    events = [parse_event(b"".join(event.body)) for event in await place.waiting()]
+    assert [event.attempt for event in events if event.data.archive_id == due.id] == [2]
 
     (event,) = await place.failed_events(1, "ValueError", "no")
     ended = await ops("dlq", "requeue", "parsing.failed", "--yes", "--json")
     assert (ended.code, data_only(ended)["requeued"]) == (0, 1)
-    again = [parse_event(b"".join(each.body)).event_id for each in await place.waiting()]
+    again = [parse_event(b"".join(event.body)).event_id for event in await place.waiting()]
     assert event.event_id in again
     assert await place.dead() == []
 
@@ -91,8 +91,8 @@ async def test_exporting_a_failed_queue_for_analysis(place: OpsPlace, ops: Comma
     ended = await ops("dlq", "export", "archives.failed", "--output", str(file))
     assert (ended.code, ended.out) == (0, "")
     exported = json.loads(file.read_text())
-    assert [each["message_id"] for each in exported] == [each.message_id for each in events]
-    assert {each["error"] for each in exported} == {"ValueError: no"}
+    assert [letter["message_id"] for letter in exported] == [event.message_id for event in events]
+    assert {letter["error"] for letter in exported} == {"ValueError: no"}
     assert file.stat().st_mode & 0o077 == 0
     assert len(await place.dead()) == 2
     lines = (await ops("dlq", "export", "parsing", "--limit", "1")).out.splitlines()
@@ -106,14 +106,14 @@ async def test_resetting_the_attempt_counter(place: OpsPlace, ops: Commands) -> 
         lastError="UnreadableArchiveError: bad", created_at=NOW - timedelta(days=2),
     )  # fmt: skip
     listed = (await ops("documents", "failed", "--json")).json()
-    assert failed.id in [each["id"] for each in listed]
+    assert failed.id in [row["id"] for row in listed]
     assert (await ops("documents", "reset", "archives", failed.id, "--yes")).code == 0
     fresh = await read_archive(place, failed.id)
     assert (fresh.status, fresh.attemptCount, fresh.lastAttemptTime) == (ArchiveStatus.PENDING, 0, None)
     assert fresh.lastError is None
     await ops("sweep", "--once")
     assert (await read_archive(place, failed.id)).attemptCount == 1
-    assert failed.id in {parse_event(b"".join(each.body)).data.archive_id for each in await place.waiting()}
+    assert failed.id in {parse_event(b"".join(event.body)).data.archive_id for event in await place.waiting()}
 
 
 async def test_purging_what_failed_for_good_and_bringing_it_back(place: OpsPlace, ops: Commands) -> None:
@@ -144,7 +144,7 @@ async def test_trying_a_failed_document_again_at_once(place: OpsPlace, ops: Comm
     )
     ended = await ops("documents", "retry", "archives", failed.id, "--yes", "--json")
     assert data_only(ended) == {"action": "documents.retry", "changed": 1, "left": []}
-    (sent,) = [parse_event(b"".join(each.body)) for each in await place.waiting()]
+    (sent,) = [parse_event(b"".join(event.body)) for event in await place.waiting()]
     assert (sent.event_type, sent.data.archive_id, sent.attempt) == ("ArchiveIngested", failed.id, 1)
     waiting = await read_archive(place, failed.id)
     assert (waiting.status, waiting.attemptCount) == (ArchiveStatus.PENDING, 1)
@@ -158,7 +158,7 @@ async def test_groups_and_lists_are_shown_to_people_and_to_programs(place: OpsPl
     await place.failed_events(3, "KeyError", "'subject'")
     await place.dead_letter([ServiceBusMessage(b"\x1b[31mred\x00", message_id="foreign")], reason="Foreign")
     groups = (await ops("dlq", "groups", "parsing.failed", "--json")).json()
-    assert [(each["count"], each["queue"], each["error_type"]) for each in groups] == [
+    assert [(group["count"], group["queue"], group["error_type"]) for group in groups] == [
         (3, "parsing", "KeyError"),
         (1, "parsing", ""),
     ]
@@ -167,7 +167,7 @@ async def test_groups_and_lists_are_shown_to_people_and_to_programs(place: OpsPl
     assert groups[0]["id"] in shown.out
     assert "4 dead letters" in shown.err
     listed = (await ops("dlq", "list", "parsing", "--group", groups[0]["id"], "--json")).json()
-    assert {each["group"] for each in listed} == {groups[0]["id"]}
+    assert {row["group"] for row in listed} == {groups[0]["id"]}
     assert len(listed) == 3
     inspected = await ops("dlq", "inspect", "parsing", str(groups[1]["example"]))
     assert "\x1b" not in inspected.out
@@ -187,12 +187,12 @@ async def test_a_document_and_its_history_are_shown(place: OpsPlace, ops: Comman
     assert (shown["container"], shown["lastError"]) == ("archives", "ValueError: no")
     assert (await ops("documents", "retry", "archives", archive.id, "--yes")).code == 0
     story = (await ops("timeline", archive.id, "--json")).json()
-    assert [each["at"] for each in story] == sorted(each["at"] for each in story)
-    told = " | ".join(each["what"] for each in story)
+    assert [step["at"] for step in story] == sorted(step["at"] for step in story)
+    told = " | ".join(step["what"] for step in story)
     for part in ("came in", "failed (permanent", "dead letter", "documents.retry by", "asked for again"):
         assert part in told, told
     by_event = (await ops("timeline", event.event_id, "--json")).json()
-    assert any("dead letter" in each["what"] for each in by_event)
+    assert any("dead letter" in step["what"] for step in by_event)
     unknown = await ops("timeline", "0123456789abcdef")
     assert (unknown.code, unknown.err) == (1, "Nothing is known of '0123456789abcdef'.\n")
 
@@ -219,7 +219,7 @@ async def test_the_status_shows_dead_letters_and_fails_a_check(place: OpsPlace, 
     await place.failed_events(2, "ValueError", "no")
     ended = await ops("status", "--check", "--json")
     assert ended.code == 3
-    (parsing,) = [each for each in data_only(ended)["queues"] if each["queue"] == "parsing"]
+    (parsing,) = [queue for queue in data_only(ended)["queues"] if queue["queue"] == "parsing"]
     assert (parsing["waiting"], parsing["dead"], parsing["at_least"]) == (0, 2, False)
     assert parsing["oldest_dead"]
     shown = await ops("status")
@@ -277,7 +277,7 @@ async def test_sources_are_defined_changed_and_triggered(place: OpsPlace, ops: C
         await ops("source", "update", name, "--disabled", "--schedule", "0 30 4 * * *", "--json")
     ).json()
     assert (changed["enabled"], changed["schedule"], changed["url"]) == (False, "0 30 4 * * *", url)
-    assert name in [each["name"] for each in (await ops("source", "list", "--json")).json()]
+    assert name in [row["name"] for row in (await ops("source", "list", "--json")).json()]
     assert name in (await ops("source", "list")).out
     assert (await ops("source", "show", name, "--json")).json()["source_type"] == "http"
     ruled = ("--preset", "git", "--role", "bo@example.org=maintainer,2024-01-01")
@@ -348,7 +348,7 @@ async def test_an_archive_and_a_source_are_deleted_with_a_receipt(
     await ops("source", "add", source, "--type", "upload")
     kept = (await ops("source", "delete", source, "--keep-archives", "--yes", "--json")).json()
     assert kept == {"source": source, "deleted": True, "cascade": False}
-    actions = [each["action"] for each in (await ops("audit", "--json")).json()]
+    actions = [row["action"] for row in (await ops("audit", "--json")).json()]
     assert {"archive.delete", "source.delete", "archive.ingest", "source.add"} <= set(actions)
 
 
@@ -382,7 +382,7 @@ async def test_threads_are_read_anew_on_record(place: OpsPlace, ops: Commands) -
     assert (ended["status"], ended["requested"], ended["left"]) == ("succeeded", 0, 0)
     assert (await ops("resummarize", "--resume", ended["operation"], "--json")).json() == ended
     recorded = (await ops("audit", "--json")).json()
-    assert "resummarize" in {each["action"] for each in recorded}
+    assert "resummarize" in {audit["action"] for audit in recorded}
     for wrong in (["resummarize"], ["resummarize", "--all", "--source", "x"], ["resummarize", "no-id"]):
         refused = await ops(*wrong)
         assert (refused.code, len(refused.err.splitlines())) == (2, 1), refused.err

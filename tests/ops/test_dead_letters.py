@@ -54,7 +54,7 @@ async def test_groups_are_by_stage_reason_and_error_with_exact_counts(place: Ops
         [ServiceBusMessage(b"\xff no event", message_id="x1")], description="what is this"
     )
     groups = group_letters(await diagnosed_letters(place.clients, ["parsing", "chunking"]))
-    assert [(each.count, each.error_type, each.reason) for each in groups] == [
+    assert [(group.count, group.error_type, group.reason) for group in groups] == [
         (5, "UnreadableArchiveError", "MaxDeliveryCountExceeded"),
         (3, "TimeoutError", "TTLExpiredException"),
         (1, "", "MaxDeliveryCountExceeded"),
@@ -62,9 +62,9 @@ async def test_groups_are_by_stage_reason_and_error_with_exact_counts(place: Ops
     assert (groups[0].first_seen, groups[0].last_seen) == (FAILED_AT, FAILED_AT)
     assert groups[0].error == "UnreadableArchiveError: a/list-17.mbox: no message begins at 4711"
     assert groups[2].error == "what is this"
-    numbers = {each.sequence_number for each in await place.dead()}
-    assert {each.example for each in groups} <= numbers
-    assert len({each.id for each in groups}) == 3
+    numbers = {letter.sequence_number for letter in await place.dead()}
+    assert {group.example for group in groups} <= numbers
+    assert len({group.id for group in groups}) == 3
 
 
 async def test_looking_takes_nothing_and_counts_no_delivery(place: OpsPlace) -> None:
@@ -89,16 +89,18 @@ async def test_a_group_is_requeued_to_its_stage_alone_and_the_rest_stays(place: 
     wanted = await place.failed_events(4, "KeyError", "'subject'")
     await place.failed_events(3, "OSError", "disk full")
     await place.failed_events(2, "KeyError", "'subject' in another stage", queue="chunking")
-    (group,) = [each for each in await groups_of(place) if each.error_type == "KeyError"]
-    others = [each.sequence_number for each in await place.dead() if each.sequence_number]
+    (group,) = [group for group in await groups_of(place) if group.error_type == "KeyError"]
+    others = [letter.sequence_number for letter in await place.dead() if letter.sequence_number]
     audit = await do(place, REQUEUE, groups=[group.id])
     assert audit.status is AuditStatus.SUCCEEDED
     assert audit.counts == {"planned": 4, "requeued": 4, "gone": 0, "refused": 0, "left": 0}
     sent = await place.waiting()
-    assert {parse_event(b"".join(each.body)).event_id for each in sent} == {each.event_id for each in wanted}
+    assert {parse_event(b"".join(event.body)).event_id for event in sent} == {
+        event.event_id for event in wanted
+    }
     left = await place.dead()
     assert len(left) == 3
-    assert {each.sequence_number for each in left} < set(others)
+    assert {letter.sequence_number for letter in left} < set(others)
     assert len(await place.dead("chunking")) == 2
     assert await place.waiting("chunking") == []
 
@@ -165,7 +167,7 @@ async def test_foreign_messages_of_every_kind_survive_a_requeue_and_a_purge_with
     place: OpsPlace,
 ) -> None:
     await place.dead_letter(FOREIGN, reason="Foreign")
-    before = {each.message_id: each.copy for each in await place.dead()}
+    before = {letter.message_id: letter.copy for letter in await place.dead()}
     assert len(before) == 4
     purge = await do(place, PURGE)
     assert (purge.status, purge.counts["purged"]) == (AuditStatus.SUCCEEDED, 4)
@@ -173,9 +175,9 @@ async def test_foreign_messages_of_every_kind_survive_a_requeue_and_a_purge_with
     assert await place.waiting() == []
     restored = await do(place, RESTORE, purge=purge.id)
     assert (restored.status, restored.counts["restored"]) == (AuditStatus.SUCCEEDED, 4)
-    after = [MessageCopy.of(each) for each in await place.waiting()]
-    assert {same(each) for each in after} == {same(each) for each in before.values()}
-    assert {each.application_properties.get("requeued_from") for each in after} == set(before)
+    after = [MessageCopy.of(event) for event in await place.waiting()]
+    assert {same(letter) for letter in after} == {same(letter) for letter in before.values()}
+    assert {letter.application_properties.get("requeued_from") for letter in after} == set(before)
 
 
 def same(copy: MessageCopy) -> str:
@@ -219,11 +221,11 @@ async def test_an_archive_that_was_touched_leads_nowhere_else_and_holds_nothing_
     await place.failed_events(4, "ValueError", "no")
     purge = await do(place, PURGE)
     journal = Journal(place.clients.blobs, purge.id)
-    records = [each async for each in journal.archived()]
+    records = [letter async for letter in journal.archived()]
     records[0]["queue"] = "removal"
     records[1]["message"]["body_kind"] = "annotations"
     records[2]["message"]["body"] = {"$eval": "1"}
-    lines = "".join(f"{json.dumps(each)}\n" for each in records)
+    lines = "".join(f"{json.dumps(record)}\n" for record in records)
     await place.clients.blobs.delete(CONTAINER, journal.archive_path)
     await place.clients.blobs.append(CONTAINER, journal.archive_path, lines.encode())
     restored = await do(place, RESTORE, purge=purge.id)
@@ -238,11 +240,11 @@ async def test_an_archive_that_was_touched_leads_nowhere_else_and_holds_nothing_
 
 async def test_one_a_selection_and_at_most_so_many(place: OpsPlace) -> None:
     await place.failed_events(6, "ValueError", "no")
-    numbers = [each.sequence_number for each in await place.dead()]
+    numbers = [letter.sequence_number for letter in await place.dead()]
     assert (await do(place, REQUEUE, sequence_numbers=[numbers[2]])).counts["requeued"] == 1
     assert (await do(place, REQUEUE, sequence_numbers=[numbers[0], numbers[5]])).counts["requeued"] == 2
     assert (await do(place, REQUEUE, limit=1)).counts["requeued"] == 1
-    assert [each.sequence_number for each in await place.dead()] == [numbers[3], numbers[4]]
+    assert [letter.sequence_number for letter in await place.dead()] == [numbers[3], numbers[4]]
     assert (await do(place, REQUEUE, event_types=["JSONParsed"])).counts["planned"] == 0
     assert len(await place.waiting()) == 4
 
@@ -261,7 +263,7 @@ async def test_what_is_dead_lettered_later_is_not_part_of_it(place: OpsPlace) ->
     await place.failed_events(2, "OSError", "later")
     resumed = await run_operation(place.clients, audit.id)
     assert (resumed.status, resumed.counts["requeued"]) == (AuditStatus.SUCCEEDED, 2)
-    assert {each.properties["idempotency_key"] for each in await place.dead()}
+    assert {letter.properties["idempotency_key"] for letter in await place.dead()}
     assert len(await place.dead()) == 2
 
 
@@ -285,7 +287,7 @@ async def test_an_operation_that_is_stopped_is_resumed_to_the_same_end(place: Op
     assert stopped.counts["left"] == 12 - stopped.counts["requeued"]
     resumed = await run_operation(place.clients, audit.id, patience=15)
     assert (resumed.status, resumed.counts["requeued"]) == (AuditStatus.SUCCEEDED, 12)
-    ids = [each.message_id for each in await place.waiting()]
+    ids = [event.message_id for event in await place.waiting()]
     assert len(ids) == len(set(ids)) == len(events)
     again = await run_operation(place.clients, audit.id)
     assert again.updated_at == resumed.updated_at
@@ -359,7 +361,7 @@ async def test_a_message_that_cannot_be_sent_again_stays_a_dead_letter(place: Op
     await place.failed_events(2, "ValueError", "no")
     audit = await do(place, REQUEUE)
     assert (audit.status, audit.counts["requeued"], audit.counts["refused"]) == (AuditStatus.INCOMPLETE, 2, 1)
-    assert [each.message_id for each in await place.dead()] == ["large"]
+    assert [letter.message_id for letter in await place.dead()] == ["large"]
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ async def some_dead_letters(place: OpsPlace, chosen: int = CHOSEN, others: int =
     events = await place.failed_events(chosen - 1, "KeyError", "'subject'")
     await place.failed_events(others, "OSError", "disk full")
     events += await place.failed_events(1, "KeyError", "'subject'")
-    (group,) = {each.group for each in await _diagnosed(place) if each.cause.error_type == "KeyError"}
+    (group,) = {letter.group for letter in await _diagnosed(place) if letter.cause.error_type == "KeyError"}
     return events, group
 
 
@@ -58,15 +58,15 @@ async def end_of(place: OpsPlace, events: list[Any], *, at_most_twice: int) -> N
     """All that was chosen is there, the rest are still dead letters, and what came twice has the same id."""
     sent = await place.waiting()
     by_event: dict[str, set[str]] = {}
-    for each in sent:
-        event = parse_event(b"".join(each.body))
-        by_event.setdefault(event.event_id, set()).add(str(each.message_id))
-    assert set(by_event) == {each.event_id for each in events}
+    for message in sent:
+        event = parse_event(b"".join(message.body))
+        by_event.setdefault(event.event_id, set()).add(str(message.message_id))
+    assert set(by_event) == {event.event_id for event in events}
     assert all(len(ids) == 1 for ids in by_event.values())
     assert len(sent) - len(events) <= at_most_twice
     left = await place.dead()
     assert len(left) == OTHERS
-    assert {each.cause.error_type for each in await _diagnosed(place)} == {"OSError"}
+    assert {letter.cause.error_type for letter in await _diagnosed(place)} == {"OSError"}
 
 
 async def killed_and_resumed(place: OpsPlace, kills: Killer, action: str, step: str, nth: int = 1) -> None:
@@ -82,7 +82,9 @@ async def killed_and_resumed(place: OpsPlace, kills: Killer, action: str, step: 
     if action == PURGE:
         assert await place.waiting() == []
         archived = await restorable(place.clients, audit.id)
-        assert Counter(each["message_id"] for each in archived) == Counter(each.message_id for each in events)
+        assert Counter(letter["message_id"] for letter in archived) == Counter(
+            event.message_id for event in events
+        )
         back = await request_operation(place.clients, RESTORE, {"purge": audit.id}, ME)
         assert (await run_operation(place.clients, back.id)).counts["restored"] == CHOSEN
     await end_of(place, events, at_most_twice=CHOSEN if step == "acted" else 0)

@@ -26,11 +26,11 @@ async def test_ten_thousand_dead_letters_of_five_causes(
         started = time.perf_counter()
         groups = group_letters(await diagnosed_letters(place.clients, ["parsing"]))
         assert time.perf_counter() - started < 10
-        assert [(each.count, each.queue) for each in groups] == [(EACH, "parsing")] * CAUSES
+        assert [(group.count, group.queue) for group in groups] == [(EACH, "parsing")] * CAUSES
         await requeued_at_the_asked_rate(place, groups[2].id)
         left = group_letters(await diagnosed_letters(place.clients, ["parsing"]))
-        assert {each.id: each.count for each in left} == {
-            each.id: EACH for each in groups if each.id != groups[2].id
+        assert {letter.id: letter.count for letter in left} == {
+            group.id: EACH for group in groups if group.id != groups[2].id
         }
 
 

@@ -68,12 +68,12 @@ async def test_a_thread_that_is_not_ready_is_left_as_it_is_and_holds_up_no_other
     try:
         ended = await ops("documents", "retry", "threads", *ids, "--yes", "--json")
         assert ended.code == 3
-        assert (ended.json()["changed"], [each["id"] for each in ended.json()["left"]]) == (
+        assert (ended.json()["changed"], [letter["id"] for letter in ended.json()["left"]]) == (
             2,
             [waits.id],
         )
-        sent = [parse_event(b"".join(each.body)).data for each in await place.waiting("summarization")]
-        assert [each.thread_ids for each in sent] == [[first.id], [last.id]]
+        sent = [parse_event(b"".join(event.body)).data for event in await place.waiting("summarization")]
+        assert [event.thread_ids for event in sent] == [[first.id], [last.id]]
         states = {id_: (await read_thread(place, id_)).status for id_ in ids}
         assert states == {
             first.id: ProcessingStatus.PENDING,
@@ -105,7 +105,7 @@ async def test_what_is_done_or_gone_meanwhile_is_left_out_of_a_reset_and_a_retry
     for act in (reset_documents, retry_documents):
         outcome = await act(place.clients, chosen)
         assert outcome.changed == 1
-        assert {each.id: each.why for each in outcome.left} == {
+        assert {letter.id: letter.why for letter in outcome.left} == {
             done.id: "it is processed by now",
             gone.id: f"archives/{gone.id} is not there",
         }

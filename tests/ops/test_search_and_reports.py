@@ -87,13 +87,13 @@ async def test_mail_is_found_by_words_and_by_meaning(ops: Commands, server: Open
     found = (await ops("search", "receipt valid", "--limit", "3", "--json")).json()
     assert (found["query"], found["mode"], len(found["items"])) == ("receipt valid", "hybrid", 3)
     assert found["total"] >= 3
-    (first,) = [each for each in found["items"] if each["subject"] == "Receipts"]
+    (first,) = [item for item in found["items"] if item["subject"] == "Receipts"]
     assert first["from"] == {"name": "Ada Example", "email": "ada@example.org"}
     assert "seven days" in first["text"]
     assert first["links"]["page"].startswith(f"/threads/{first['thread_id']}")
     assert len(server.requests) == asked + 1
     by_words = (await ops("search", "Tuesday", "--words", "--json")).json()
-    assert (by_words["mode"], [each["subject"] for each in by_words["items"]]) == ("words", ["Lunch"])
+    assert (by_words["mode"], [item["subject"] for item in by_words["items"]]) == ("words", ["Lunch"])
     assert len(server.requests) == asked + 1
 
 
@@ -135,16 +135,16 @@ async def test_a_search_that_cannot_be_is_one_line_and_exit_code_2(
 
 async def test_reports_are_listed_and_one_is_printed_with_its_citations(ops: Commands) -> None:
     listed = (await ops("report", "--json")).json()
-    assert [each["published_at"] for each in listed] == sorted(
-        (each["published_at"] for each in listed), reverse=True
+    assert [row["published_at"] for row in listed] == sorted(
+        (row["published_at"] for row in listed), reverse=True
     )
-    by_title = {each["title"]: each for each in listed}
+    by_title = {row["title"]: row for row in listed}
     (agreed,) = [each for title, each in by_title.items() if "Receipts" in title]
     assert (len(listed), agreed["source"], agreed["summary_type"]) == (2, "tally", "thread")
     assert (await ops("report", "--source", "other", "--json")).json() == []
     assert len((await ops("report", "--limit", "1", "--json")).json()) == 1
     shown = await ops("report")
-    assert {each["id"] for each in listed} <= set(shown.out.split())
+    assert {row["id"] for row in listed} <= set(shown.out.split())
 
     printed = await ops("report", agreed["id"])
     assert (printed.code, printed.err) == (0, "")

@@ -56,7 +56,7 @@ def options_of(command: Any) -> set[str]:
 def command_in(text: str) -> tuple[str, set[str]] | None:
     """The command that a line begins with, and the options that it has."""
     known = {name: options_of(command) for name, command in commands()}
-    name = max((each for each in known if f"{text} ".startswith(f"{each} ")), key=len, default=None)
+    name = max((name for name in known if f"{text} ".startswith(f"{name} ")), key=len, default=None)
     return None if name is None else (name, known[name])
 
 
@@ -79,12 +79,12 @@ def test_the_docs_name_no_command_or_option_that_is_not_there() -> None:
 
 def test_the_docs_give_commands_no_options_that_they_do_not_have_in_passing_either() -> None:
     spans = re.findall(r"`([a-z][^`]*)`", operations_page())
-    with_options = [each for each in spans if command_in(each) and named_options(each)]
+    with_options = [span for span in spans if command_in(span) and named_options(span)]
     assert with_options
-    for each in with_options:
-        found = command_in(each)
+    for with_option in with_options:
+        found = command_in(with_option)
         assert found is not None
-        assert named_options(each) <= found[1], each
+        assert named_options(with_option) <= found[1], with_option
 
 
 def test_each_row_of_the_docs_table_has_options_of_its_commands_only() -> None:
@@ -100,7 +100,7 @@ def test_each_row_of_the_docs_table_has_options_of_its_commands_only() -> None:
 
 def test_the_docs_have_the_exit_codes() -> None:
     table = operations_page().partition("| exit code |")[2].partition("\n\n")[0]
-    assert [int(each) for each in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)] == [*Code]
+    assert [int(match) for match in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)] == [*Code]
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ async def chunks_stored(place: Bench) -> list[str]:
     text = "SELECT c.id FROM c WHERE ENDSWITH(c.id, @tag) ORDER BY c.id"
     query = NamedQuery("tagged", "chunks", text, Partitions.ONE)
     found = place.clients.store.query(query, Session(), partition_value="t1", tag=f"-{place.tag}")
-    return [each["id"].rpartition("-")[0] async for each in found]
+    return [document["id"].rpartition("-")[0] async for document in found]
 
 
 async def failures_of(place: Bench, key: str, attempt: int = 1) -> FailureRecord | None:

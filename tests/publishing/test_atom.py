@@ -36,19 +36,19 @@ def check_valid(root: ET.Element) -> None:
             assert the(element, name).text
         assert re.fullmatch(r"urn:uuid:[0-9a-f-]{36}", the(element, "id").text or "")
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", the(element, "updated").text or "")
-        alternates = [each for each in element.findall(A + "link") if each.get("rel") == "alternate"]
+        alternates = [match for match in element.findall(A + "link") if match.get("rel") == "alternate"]
         assert len(alternates) == 1
         for link in element.findall(A + "link"):
             assert (link.get("href") or "").startswith(BASE + "/")
     assert the(the(root, "author"), "name").text
-    ids = [the(each, "id").text for each in root.findall(A + "entry")]
+    ids = [the(match, "id").text for match in root.findall(A + "entry")]
     assert len(set(ids)) == len(ids)
 
 
 def test_a_feed_is_valid_and_has_its_reports_the_newest_first() -> None:
     root = parsed(entry("Old", "t1", age=3), entry("New", "t2"))
     check_valid(root)
-    assert [the(each, "title").text for each in root.findall(A + "entry")] == ["New", "Old"]
+    assert [the(match, "title").text for match in root.findall(A + "entry")] == ["New", "Old"]
     assert the(root, "updated").text == "2024-01-08T12:00:00Z"
 
 
@@ -114,5 +114,5 @@ def test_an_entry_is_made_of_a_report_and_its_summary() -> None:
     content = the(the(root, "entry"), "content")
     assert (content.get("type"), content.text) == ("html", summary.content_html)
     assert content.get("{http://www.w3.org/XML/1998/namespace}base") == f"{BASE}/threads/t1"
-    terms = [each.get("term") for each in the(root, "entry").findall(A + "category")]
+    terms = [match.get("term") for match in the(root, "entry").findall(A + "category")]
     assert terms == ["thread", "list", "RFC8446"]

@@ -22,13 +22,13 @@ def message(number: int, answers: int | None = None, refs: tuple[int, ...] = ())
         archive_id="a",
         thread_id="t",
         in_reply_to=None if answers is None else f"<{answers}@x>",
-        references=[f"<{each}@x>" for each in refs],
+        references=[f"<{ref}@x>" for ref in refs],
         date=START + timedelta(hours=number),
     )
 
 
 def order(*messages: Message) -> list[tuple[str, int]]:
-    return [(each.message.id, each.depth) for each in in_reading_order(messages)]
+    return [(row.message.id, row.depth) for row in in_reading_order(messages)]
 
 
 def test_answers_stand_under_what_they_answer_in_the_order_of_time() -> None:
@@ -56,8 +56,8 @@ def test_messages_that_answer_each_other_in_a_circle_all_appear() -> None:
 def test_every_message_appears_once_after_its_parent(links: list[tuple[int, list[int]]]) -> None:
     messages = [message(n, answers, tuple(refs)) for n, (answers, refs) in enumerate(links)]
     placed = in_reading_order(messages)
-    assert sorted(each.message.id for each in placed) == sorted(each.id for each in messages)
+    assert sorted(row.message.id for row in placed) == sorted(message.id for message in messages)
     depths: dict[str, int] = {}
-    for each in placed:
-        assert each.depth == (depths[each.parent.id] + 1 if each.parent else 0)
-        depths[each.message.id] = each.depth
+    for row in placed:
+        assert row.depth == (depths[row.parent.id] + 1 if row.parent else 0)
+        depths[row.message.id] = row.depth

@@ -45,7 +45,7 @@ async def take_in(place: MailIn, *mails: bytes) -> None:
 
 async def report_all(place: MailIn, version: str = "v1") -> list[Event[Any]]:
     """Summaries and reports of all threads; the events that reporting got."""
-    threads = [each["id"] for each in await place.stored("threads") if each["merged_into"] is None]
+    threads = [thread["id"] for thread in await place.stored("threads") if thread["merged_into"] is None]
     events = []
     for thread in threads:
         request = SummarizationRequested(
@@ -66,14 +66,14 @@ async def report_all(place: MailIn, version: str = "v1") -> list[Event[Any]]:
 async def make(place: MailIn) -> list[str]:
     """As the timer does; and the reports of what it made."""
     made = await refresh_due(place.clients, place.now)
-    for each in await place.stored("summaries"):
-        if each["scope"] in made and not each["outdated"]:
-            await place.run(REPORTING, event_of(announcement(await digest(place, each["scope"]))))
+    for summary in await place.stored("summaries"):
+        if summary["scope"] in made and not summary["outdated"]:
+            await place.run(REPORTING, event_of(announcement(await digest(place, summary["scope"]))))
     return made
 
 
 async def digest(place: MailIn, scope: str) -> Summary:
-    (current,) = [each for each in await place.stored("summaries") if of(each, scope)]
+    (current,) = [summary for summary in await place.stored("summaries") if of(summary, scope)]
     return await place.clients.store.read(Summary, current["id"], scope, Session())
 
 
@@ -100,7 +100,7 @@ async def test_threads_become_digests_of_weeks_months_and_drafts_with_verified_c
         draft = await digest(place, "draft:draft-ietf-tls-esni")
         assert (draft.summary_type, len(draft.thread_ids)) == ("draft-focused", 1)
         assert "registry" not in draft.content_markdown
-        texts = {each["id"]: each["text"] for each in await place.stored("chunks")}
+        texts = {chunk["id"]: chunk["text"] for chunk in await place.stored("chunks")}
         for scope in made:
             summary = await digest(place, scope)
             assert summary.content_hash
@@ -119,7 +119,7 @@ async def test_however_often_events_come_a_digest_is_made_once_a_content(
     async with mail_in(cloud, bus_service) as place:
         await take_in(place, *AGREED, *CONTESTED)
         events = await report_all(place)
-        touched = {each["id"]: each["touches"] for each in await place.stored("digests")}
+        touched = {digest["id"]: digest["touches"] for digest in await place.stored("digests")}
         assert set(touched.values()) == {1}  # both threads of the week: one touch is enough
         await make(place)
         before = await place.stored("summaries")
@@ -148,8 +148,11 @@ async def test_a_thread_that_grows_gives_its_digests_one_new_version_and_marks_t
         new = await digest(place, FIRST)
         assert new.id != old.id
         assert "leaks the name" in new.content_markdown
-        reports = [each for each in await place.stored("reports") if each["scope"] == FIRST]
-        assert {each["summary_id"]: each["outdated"] for each in reports} == {old.id: True, new.id: False}
+        reports = [report for report in await place.stored("reports") if report["scope"] == FIRST]
+        assert {report["summary_id"]: report["outdated"] for report in reports} == {
+            old.id: True,
+            new.id: False,
+        }
 
 
 async def test_a_digest_is_announced_to_reporting(cloud: LocalCloud, bus_service: RunningService) -> None:
@@ -159,7 +162,7 @@ async def test_a_digest_is_announced_to_reporting(cloud: LocalCloud, bus_service
         made = await refresh_digest(place.clients, parse_scope(SECOND), place.now)
         assert made is not None
         arrived = await place.place.take_all("reporting", 1)
-        data = next(each.data for each in arrived if each.data.summary_id == made.id)
+        data = next(event.data for event in arrived if event.data.summary_id == made.id)
         assert (data.thread_id, data.summary_type) == (SECOND, "weekly")
 
 
@@ -169,8 +172,8 @@ async def test_refreshes_at_once_make_one_digest(cloud: LocalCloud, bus_service:
         await report_all(place)
         scope = parse_scope(FIRST)
         made = await asyncio.gather(*(refresh_digest(place.clients, scope, place.now) for _ in range(4)))
-        assert len({each.id for each in made if each}) == 1
-        assert len([each for each in await place.stored("summaries") if each["scope"] == FIRST]) == 1
+        assert len({digest.id for digest in made if digest}) == 1
+        assert len([summary for summary in await place.stored("summaries") if summary["scope"] == FIRST]) == 1
 
 
 async def test_news_that_come_while_a_digest_is_made_have_it_made_again(
@@ -214,8 +217,8 @@ async def test_a_digest_that_has_lost_its_threads_is_outdated(
         store = place.clients.store
         await store.delete(Thread, thread["id"], thread["id"], Session())
         assert await refresh_digest(place.clients, parse_scope(SECOND), place.now) is None
-        assert not [each for each in await place.stored("summaries") if of(each, SECOND)]
-        assert not [each for each in await place.stored("reports") if of(each, SECOND)]
+        assert not [summary for summary in await place.stored("summaries") if of(summary, SECOND)]
+        assert not [report for report in await place.stored("reports") if of(report, SECOND)]
 
 
 async def test_a_digest_that_cannot_be_made_holds_up_no_other_and_says_why(
@@ -224,13 +227,13 @@ async def test_a_digest_that_cannot_be_made_holds_up_no_other_and_says_why(
     async with mail_in(cloud, bus_service) as place:
         await take_in(place, *AGREED, *LATER)
         await report_all(place)
-        broken = next(each for each in await place.stored("summaries") if each["title"] == "Lunch")
+        broken = next(summary for summary in await place.stored("summaries") if summary["title"] == "Lunch")
         patch = Patch(broken["id"], broken["scope"], set={"claims": [{"text": "without citations"}]})
         container = place.clients.store._container("summaries")
         await container.patch_item(patch.id, patch.partition_value, patch.operations())
         with pytest.raises(InvalidDocumentError):
             await refresh_due(place.clients, place.now)
-        states = {each["scope"]: each for each in await place.stored("digests")}
+        states = {digest["scope"]: digest for digest in await place.stored("digests")}
         assert states[FIRST]["made"] == states[FIRST]["touches"]
         assert states[SECOND]["made"] < states[SECOND]["touches"]
         assert states[SECOND]["lastError"].startswith("InvalidDocumentError: ")

@@ -41,7 +41,7 @@ def request(thread: str) -> Event[SummarizationRequested]:
 
 async def report_all(place: MailIn) -> int:
     """A summary and a report of every thread; how many there are."""
-    threads = [each["id"] for each in await place.stored("threads") if each["merged_into"] is None]
+    threads = [thread["id"] for thread in await place.stored("threads") if thread["merged_into"] is None]
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def one(thread: str) -> None:
@@ -84,17 +84,17 @@ async def check(place: MailIn, path: Path) -> None:
     await place.take_in(content, path.name.partition(".")[0])
     threads = await report_all(place)
     digests = await refresh_due(place.clients, place.now, limit=5000)
-    chunks = {each["id"]: each for each in await place.stored("chunks")}
-    messages = {each["id"]: each for each in await place.stored("messages")}
+    chunks = {chunk["id"]: chunk for chunk in await place.stored("chunks")}
+    messages = {message["id"]: message for message in await place.stored("messages")}
     summaries = await place.stored("summaries")
     assert len(await place.stored("reports")) == threads
-    assert len([each for each in summaries if each["summary_type"] == "thread"]) == threads
-    if any(each["date"] for each in messages.values()):
+    assert len([summary for summary in summaries if summary["summary_type"] == "thread"]) == threads
+    if any(message["date"] for message in messages.values()):
         assert digests
         assert len(summaries) > threads
-    wrong = [fault for each in summaries for fault in faults(each, chunks, messages)]
+    wrong = [fault for summary in summaries for fault in faults(summary, chunks, messages)]
     assert wrong == []
-    cited = sum(len(each["citations"]) for each in summaries)
+    cited = sum(len(summary["citations"]) for summary in summaries)
     assert cited or not chunks
     print(f"\n{path.name}: {threads} threads, {len(summaries)} summaries, {cited} citations, all hold")
 

@@ -242,20 +242,21 @@ class Bench:
         while len(events) < expected or await receiver.peek_messages(max_message_count=1):
             batch = await receiver.receive_messages(max_message_count=20, max_wait_time=10)
             assert batch, f"{len(events)} of {expected} events came to {queue}"
-            for each in batch:
-                events.append(parse_event(b"".join(each.body)))
-                await receiver.complete_message(each)
+            for received in batch:
+                events.append(parse_event(b"".join(received.body)))
+                await receiver.complete_message(received)
         return events
 
     async def empty_dead_letters(self) -> None:
         async with self.clients.bus.dead_letters("chunking") as receiver:
-            for each in await receiver.receive_messages(max_message_count=20, max_wait_time=5):
-                await receiver.complete_message(each)
+            for receive_message in await receiver.receive_messages(max_message_count=20, max_wait_time=5):
+                await receiver.complete_message(receive_message)
 
 
 @asynccontextmanager
-async def bench(settings: Settings) -> AsyncIterator[Bench]:
-    settings = settings.model_copy(update=QUICK_RETRIES)
+async def bench(settings: Settings, *, quick_retries: bool = True) -> AsyncIterator[Bench]:
+    if quick_retries:
+        settings = settings.model_copy(update=QUICK_RETRIES)
     clients = await Clients.connect(settings)
     assert settings.SERVICEBUS_CONNECTION is not None
     bus = ServiceBusClient.from_connection_string(settings.SERVICEBUS_CONNECTION.get_secret_value())

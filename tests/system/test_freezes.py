@@ -132,7 +132,7 @@ def test_everything_answers_and_names_the_service_that_does_not(
 
 def encoder_of(site: Site) -> int:
     """The process that embeds, among the children of the app's host."""
-    parents = {int(each.name): each for each in Path("/proc").iterdir() if each.name.isdigit()}
+    parents = {int(path.name): path for path in Path("/proc").iterdir() if path.name.isdigit()}
 
     def parent(pid: int) -> int:
         try:

@@ -21,8 +21,8 @@ def parsed() -> list[ParsedMail]:
     for path in SAMPLES:
         with path.open("rb") as file:
             found += list(parse_archive(file))
-    assert not [each for each in found if isinstance(each, Skipped)]
-    return [each for each in found if isinstance(each, ParsedMail)]
+    assert not [message for message in found if isinstance(message, Skipped)]
+    return [message for message in found if isinstance(message, ParsedMail)]
 
 
 def threads() -> dict[str, ThreadReading]:

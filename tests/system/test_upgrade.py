@@ -172,7 +172,7 @@ def test_up_and_back_with_events_in_flight_loses_nothing(
                     assert detail["message_count"] == 60, detail
                 reports = again.get("/api/reports?limit=200&type=thread").json()["items"]
         assert len(archives) == 6
-        assert {each["source"] for each in reports} == {
+        assert {report["source"] for report in reports} == {
             "first",
             "second",
             "third",

@@ -29,6 +29,7 @@ from shared.upkeep.correction_labels import correction_labels
 from shared.upkeep.resummarizing import ThreadSelection, request_resummarizing, run_resummarizing
 from tests.stages.mail_in import mail, mail_in
 from tests.stages.reported import ReportedThreads
+from tests.support.chat_endpoint import completion, serving
 from tests.support.cloud import LocalCloud
 from tests.support.services import RunningService
 
@@ -238,6 +239,37 @@ async def test_labels_name_what_people_said(place: ReportedThreads) -> None:
     } in wanted["positions"]  # fmt: skip
     assert wanted["labelled"] == ["outcome", f"positions/{place.address('cy')}"]
     assert (wanted["labelled_by"], len(wanted["message_ids"])) == (["ann"], 3)
+
+
+async def test_a_chat_model_is_not_asked_again(cloud: LocalCloud, bus_service: RunningService) -> None:
+    doubt = {"mail": 3, "quote": DOUBT}
+    answer = {
+        "genre": "proposal",
+        "summary": [{"text": "One doubts that it is needed.", "evidence": [doubt]}],
+    }
+    async with serving(lambda _asked: completion(answer)) as endpoint:
+        chat = {"SUMMARY_BACKEND": "openai", "SUMMARY_MODEL": "toy", "SUMMARY_ENDPOINT": endpoint.url}
+        sizes = {"SUMMARY_CONTEXT_TOKENS": "6000", "SUMMARY_ANSWER_TOKENS": "1000"}
+        async with mail_in(cloud, bus_service, **chat, **sizes) as ready:
+            threads = ReportedThreads(ready)
+            await threads.take_in(*MAILS)
+            await threads.request(0)
+            assert await threads.work_off(1) == 1
+            asked_before = len(endpoint.requests)
+            assert asked_before > 0
+            first = await threads.summary(0)
+            assert "One doubts that it is needed." in first.content_markdown
+            await corrected(threads, "genre", genre="call")
+            assert "One doubts that it is needed." in (await threads.summary(0)).content_markdown
+            await corrected(threads, "position", message_id=threads.id_of(2), stance="oppose", quote=DOUBT)
+            second = await threads.summary(0)
+            assert len(endpoint.requests) == asked_before
+            assert DOUBT in claimed(second, "dissent")
+            assert "One doubts" not in second.content_markdown  # the model's words on what was corrected
+            await corrected(threads, "hidden", message_id=threads.id_of(2), quote=DOUBT)
+            third = await threads.summary(0)
+            assert len(endpoint.requests) == asked_before
+            assert DOUBT not in third.content_markdown
 
 
 WRONG: Sequence[tuple[dict[str, Any], str]] = [

@@ -21,6 +21,6 @@ def http_routes() -> list[HttpRoute]:
     for function in app_functions():
         trigger = function.get_trigger()
         if isinstance(trigger, func.decorators.http.HttpTrigger):
-            methods = frozenset(str(getattr(each, "value", each)) for each in trigger.methods or ())
+            methods = frozenset(str(getattr(method, "value", method)) for method in trigger.methods or ())
             found.append(HttpRoute(str(function.get_function_name()), str(trigger.route), methods))
     return found

@@ -46,13 +46,14 @@ class Page(HTMLParser):
     def all(self, tag: str, **attributes: str) -> list[Element]:
         wanted = {name.rstrip("_"): value for name, value in attributes.items()}
         return [
-            each
-            for each in self.elements
-            if each.tag == tag and all(each.attributes.get(name) == value for name, value in wanted.items())
+            element
+            for element in self.elements
+            if element.tag == tag
+            and all(element.attributes.get(name) == value for name, value in wanted.items())
         ]
 
     def by_id(self, id_: str) -> Element:
-        (found,) = [each for each in self.elements if each.attributes.get("id") == id_]
+        (found,) = [element for element in self.elements if element.attributes.get("id") == id_]
         return found
 
     @property
@@ -78,8 +79,8 @@ def check(html: str) -> Page:
     page = parsed(html)
     assert page.faults == []
     assert page.open == []
-    ids = [each.attributes["id"] for each in page.elements if "id" in each.attributes]
-    assert len(ids) == len(set(ids)), sorted(each for each in ids if ids.count(each) > 1)
+    ids = [element.attributes["id"] for element in page.elements if "id" in element.attributes]
+    assert len(ids) == len(set(ids)), sorted(id_ for id_ in ids if ids.count(id_) > 1)
     for element in page.elements:
         assert element.tag not in {"iframe", "object", "embed", "base", "img", "style"}, element
         assert element.tag != "script" or element.attributes["src"].startswith("/static/"), element
@@ -90,9 +91,9 @@ def check(html: str) -> Page:
                 assert not value.strip().lower().startswith(RUNS), element
                 assert value.startswith(("/", "#", "?")) or _leaves(element, value), element
     targets = {
-        each.attributes.get("href", "")[1:]
-        for each in page.all("a")
-        if each.attributes.get("href", "").startswith("#")
+        link.attributes.get("href", "")[1:]
+        for link in page.all("a")
+        if link.attributes.get("href", "").startswith("#")
     }
     assert targets <= set(ids), targets - set(ids)
     assert len(page.all("h1")) == 1

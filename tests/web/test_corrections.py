@@ -32,7 +32,7 @@ def site(cloud: LocalCloud) -> Iterator[Site]:
 @pytest.fixture(scope="module")
 def thread(site: Site) -> dict[str, Any]:
     found = site.json("/api/threads?limit=200")["items"]
-    return dict(next(each for each in found if each["message_count"] > 3))
+    return dict(next(thread for thread in found if thread["message_count"] > 3))
 
 
 def post(site: Site, thread: dict[str, Any], body: Any, **headers: str) -> Answer:

@@ -66,10 +66,12 @@ def corrected_reading(
     if not corrections:
         return reading
     hidden = [one.citation for one in corrections if one.kind is CorrectionKind.HIDDEN and one.citation]
-    made = _without_sentences(reading, hidden)
+    made = reading
     for one in corrections:
         if one.kind is CorrectionKind.POSITION:
             made = _with_position(made, one)
+    made = _without_sentences(made, hidden)  # a position that rests on a hidden sentence, too
+    made = _without_narrative(made, corrections)
     if _stances(made) != _stances(reading):
         made = _recounted(made, subject)
     for one in corrections:
@@ -148,6 +150,20 @@ def _begins(line: str, quote: str) -> bool:
     """Lines are clipped sentences."""
     start = line.removesuffix("\u2026").strip()
     return bool(start) and quote.startswith(start)
+
+
+def _without_narrative(reading: ThreadReading, corrections: Sequence[ReadingCorrection]) -> ThreadReading:
+    """A model's own words may repeat what was corrected: nobody can check that, so they are left out."""
+    if reading.model is None:
+        return reading
+    of_whole = any(one.kind is CorrectionKind.OUTCOME for one in corrections)
+    messages = {one.message_id for one in corrections if one.kind is not CorrectionKind.GENRE}
+    narrative = tuple(
+        told
+        for told in reading.model.narrative
+        if not of_whole and not any(evidence.message_id in messages for evidence in told.evidence)
+    )
+    return replace(reading, model=replace(reading.model, narrative=narrative))
 
 
 # positions

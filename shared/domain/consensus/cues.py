@@ -22,10 +22,14 @@ class Cue:
         anywhere = [pattern for pattern in patterns if not pattern.startswith("^")]
         self._match = re.compile("|".join(opening)).match if opening else None
         self._search = re.compile("|".join(anywhere)).search if anywhere else None
+        for word in self._triggers:
+            _TRIGGERED.setdefault(word, set()).add(self)
 
     def search(self, sentence: OwnSentence) -> re.Match[str] | None:
-        if self._triggers.isdisjoint(sentence.words):
-            return None
+        return self.answer(sentence) if self in triggered(sentence) else None
+
+    def answer(self, sentence: OwnSentence) -> re.Match[str] | None:
+        """What it finds in a sentence that triggers it."""
         # Several parts of the reader ask the same: the sentence keeps the answer.
         answers = sentence.answers
         if self not in answers:
@@ -35,6 +39,41 @@ class Cue:
     def _find(self, folded: str) -> re.Match[str] | None:
         found = self._match(folded) if self._match else None
         return found or (self._search(folded) if self._search else None)
+
+    def finds(self, sentence: OwnSentence) -> bool:
+        return self.search(sentence) is not None
+
+
+_TRIGGERED: dict[str, set[Cue]] = {}
+"""The cues that a word triggers."""
+
+
+def triggered(sentence: OwnSentence) -> frozenset[object]:
+    """The cues that may find something in a sentence: those of its words. Most sentences have few."""
+    if sentence.triggered is None:
+        sentence.triggered = frozenset().union(
+            *(_TRIGGERED[word] for word in _TRIGGERED.keys() & sentence.words)
+        )
+    return sentence.triggered
+
+
+class Family:
+    """Groups of wordings, each behind triggers of its own: the narrower these, the less is searched."""
+
+    __slots__ = ("_all", "cues")
+
+    def __init__(self, *cues: Cue) -> None:
+        self.cues = cues
+        self._all = frozenset(cues)
+
+    def may_find(self, sentence: OwnSentence) -> bool:
+        return not self._all.isdisjoint(triggered(sentence))
+
+    def search(self, sentence: OwnSentence) -> re.Match[str] | None:
+        hits = self._all & triggered(sentence)
+        if not hits:
+            return None
+        return next(filter(None, (cue.answer(sentence) for cue in self.cues if cue in hits)), None)
 
     def finds(self, sentence: OwnSentence) -> bool:
         return self.search(sentence) is not None
@@ -246,8 +285,8 @@ REPORTS = Cue(
     r"\bdoes(?:n't| not) work\b|\bbroken\b|\bfails? (?:to|with|on)\b|\berrat(?:um|a)\b",
 )
 OPEN = Cue(
-    "still|not|remains|remain|open|todo|tbd|need|should|what|waiting|idea|unclear|unresolved|undecided|"
-    "until|wait|later|investigate|follow",
+    "still|clear|decided|resolved|sure|remains|remain|open|todo|tbd|need|should|about|waiting|idea|unclear|"
+    "unresolved|undecided",
     r"\b(?:still (?:open|unclear|need|not|unsure|to be)|not (?:yet )?(?:clear|decided|resolved|sure)|"
     r"remains? (?:open|to be|unclear)|open (?:issue|question)s?|todo|tbd|need to (?:decide|figure|discuss|"
     r"find)|should we|what about|waiting (?:for|on)|no idea|unclear|unresolved|undecided)\b",

@@ -11,7 +11,8 @@ _LEAST_WORDS = 8
 _LEAST_SHARE = 0.08
 _LEAST_FOUND = 3
 """Different function words: one alone may be a name, or the end of an address."""
-_NO_PROSE = re.compile(r"\S*[@/\\_=<>{}]\S*|^[A-Z][a-z]+(?:-[a-z]+)*-by:.*$|\w+\.\w+\S*", re.MULTILINE)
+_PLAINLY = 4
+_NO_PROSE = re.compile(r"\S*[@/\\_=<>{}]\S*|^[a-z]+(?:-[a-z]+)*-by:.*$|\w+\.\w+\S*", re.MULTILINE)
 """Addresses, links, code and trailers are in no language."""
 _WORD = re.compile(r"[^\W\d_]+")
 _SCRIPTS = (
@@ -46,7 +47,15 @@ _OWNERS = {word: language for language, words in reversed(_FUNCTION_WORDS.items(
 
 def language_of(text: str) -> str:
     """The language's code, or `und` where the text shows none."""
-    sample = _NO_PROSE.sub(" ", text[:_SAMPLE])
+    sample = text[:_SAMPLE].lower()
+    known = Counter(_OWNERS[word] for word in _OWNERS.keys() & set(sample.split()))
+    # Most mail is English, and shows it at once.
+    if known[ENGLISH] >= _PLAINLY and known[ENGLISH] == known.total():
+        return ENGLISH
+    return _looked_into(_NO_PROSE.sub(" ", sample))
+
+
+def _looked_into(sample: str) -> str:
     letters = _WORD.findall(sample)
     total = sum(map(len, letters))
     for code, script in _SCRIPTS:
@@ -54,8 +63,8 @@ def language_of(text: str) -> str:
             return code
     if len(letters) < _LEAST_WORDS:
         return UNKNOWN
-    words = [word for word in map(str.lower, letters) if word in _OWNERS]
-    counts = Counter(_OWNERS[word] for word in words)
+    words = [word for word in letters if word in _OWNERS]
+    counts = Counter(map(_OWNERS.__getitem__, words))
     if not counts:
         return UNKNOWN
     best, count = counts.most_common(1)[0]

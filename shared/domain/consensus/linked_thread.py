@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from shared.domain.consensus.own_sentences import MAX_CHARS, OwnSentence, own_sentences, word_key
 from shared.domain.consensus.people import People
@@ -20,9 +21,12 @@ _VERSION = re.compile(r"\bv(\d{1,3})\b", re.IGNORECASE)
 _SERIES_PART = re.compile(r"\b(\d{1,3})/(\d{1,3})\s*\]")
 _MAX_ANCESTORS = 12
 """How far up an ancestor's words are looked for: older quotes are rare, long chains of replies are not."""
+_LONGEST_NAME = 80
+_MAX_SEARCHED = 20_000
+"""Letters of a mail in which a quoted line is looked for: what lies beyond is a long patch."""
 _MIN_KEY = 24
 """Letters of a sentence that two people do not write by chance."""
-_DIFF = re.compile(r"^(?:diff --git |--- a/|@@ .{0,200}@@|Index: \S)", re.MULTILINE)
+_DIFF_MARKS = ("\ndiff --git ", "\n--- a/", "\n@@ -", "\nIndex: ")
 _MARKUP = re.compile(r"<[^<>]{0,80}>")
 _TAIL_WORDS = 7
 _MIN_PROBE = 3
@@ -30,7 +34,7 @@ _MAX_PROBES = 5
 _MAX_TAIL = 600
 
 
-@dataclass(slots=True)
+@dataclass
 class LinkedMail:
     """A mail in its place. `number` counts in the thread, `parent` is such a number."""
 
@@ -39,20 +43,17 @@ class LinkedMail:
     person: str
     parent: int | None
     sentences: list[OwnSentence]
-    words: str
-    """All own words, bare: to find a quoted line's origin."""
     has_diff: bool
     is_reply: bool
+    is_machine: bool
+    """Written by a program: it tells what was done, and stands nowhere."""
+    is_patch: bool
+    """Whether the mail itself brings a patch, a series' cover letter or a pull request."""
 
-    @property
-    def is_patch(self) -> bool:
-        """Whether the mail itself brings a patch, a series' cover letter or a pull request."""
-        return not self.is_reply and bool(_PATCH_TAG.search(self.mail.subject))
-
-    @property
-    def is_machine(self) -> bool:
-        """Written by a program: it tells what was done, and stands nowhere."""
-        return bool(_MACHINE.search(f"{self.mail.address.partition('@')[0]} {self.mail.name}"))
+    @cached_property
+    def words(self) -> str:
+        """All own words, bare: to find a quoted line's origin."""
+        return word_key(self.mail.text[:_MAX_SEARCHED])
 
     @property
     def version(self) -> int:
@@ -87,15 +88,17 @@ class LinkedThread:
         wanted = [mail.reply_to, *reversed(mail.references)]
         # A parent may stand later where clocks were wrong. Cycles do no harm: `ancestors` is bounded.
         parent = next((numbers[one] for one in wanted if one in numbers and numbers[one] != number), None)
+        is_reply = bool(_REPLY.match(mail.subject))
         return LinkedMail(
             number=number,
             mail=mail,
             person=self.people.of_mail[number],
             parent=parent,
             sentences=_without_names(own_sentences(mail.text, mail.quotes, number), mail),
-            words=word_key(mail.text[:MAX_CHARS]),
-            has_diff=bool(_DIFF.search(mail.text)),
-            is_reply=bool(_REPLY.match(mail.subject)),
+            has_diff=_has_diff(mail.text),
+            is_reply=is_reply,
+            is_machine=bool(_MACHINE.search(f"{mail.address.partition('@')[0]} {mail.name}")),
+            is_patch=not is_reply and bool(_PATCH_TAG.search(mail.subject)),
         )
 
     def _drop_borrowed(self) -> None:
@@ -187,7 +190,14 @@ def _probes(quoted: str) -> Iterator[str]:
         yield " ".join(words)
 
 
+def _has_diff(text: str) -> bool:
+    lines = f"\n{text[:MAX_CHARS]}"
+    return any(mark in lines for mark in _DIFF_MARKS)
+
+
 def _is_name(sentence: OwnSentence, names: set[str]) -> bool:
+    if len(sentence.text) > _LONGEST_NAME:
+        return False
     words = word_key(_MARKUP.sub("", sentence.text)).split()
     return bool(words) and names.issuperset(words)
 

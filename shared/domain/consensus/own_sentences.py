@@ -62,7 +62,18 @@ _LETTER = re.compile(r"[A-Za-z\u00c0-\uffff]|[+-]\s?[01]\b|\U0001f44d")
 class OwnSentence:
     """One sentence. `text` is as shown, with white space folded; `folded` is as patterns read it."""
 
-    __slots__ = ("__dict__", "answers", "block", "end", "index", "mail", "opens_paragraph", "start", "text")
+    __slots__ = (
+        "__dict__",
+        "answers",
+        "block",
+        "end",
+        "index",
+        "mail",
+        "opens_paragraph",
+        "start",
+        "text",
+        "triggered",
+    )
 
     def __init__(
         self, *, mail: int, index: int, start: int, end: int, text: str, block: int, opens: bool
@@ -78,6 +89,8 @@ class OwnSentence:
         self.opens_paragraph = opens
         self.answers: dict[object, re.Match[str] | None] = {}
         """What the cues found in it."""
+        self.triggered: frozenset[object] | None = None
+        """The cues that may find something in it, once asked for."""
 
     @cached_property
     def folded(self) -> str:
@@ -170,9 +183,11 @@ def _is_greeting(line: str) -> bool:
 
 def _hides(line: str) -> bool:
     """Lines that are somebody else's, though the parser left them in."""
-    return bool(_UNMARKED_QUOTE.match(line)) or (
-        len(line) < _LONGEST_ATTRIBUTION and bool(_ATTRIBUTION.match(line))
-    )
+    if _UNMARKED_QUOTE.match(line):
+        return True
+    # Most lines cannot end an attribution: the pattern is tried on the others only.
+    may_attribute = line.rstrip().endswith((":", "wrote", "writes", "said")) or " on " in line
+    return may_attribute and len(line) < _LONGEST_ATTRIBUTION and bool(_ATTRIBUTION.match(line))
 
 
 def _sentence_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

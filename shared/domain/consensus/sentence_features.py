@@ -8,7 +8,7 @@ weight counts nothing, so that one can be tried in training before it ships.
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from functools import lru_cache
 
 from shared.domain.consensus.cues import (
     ACCEPTS,
@@ -23,8 +23,9 @@ from shared.domain.consensus.cues import (
     THANKS,
     WITHDRAWS,
     Cue,
+    triggered,
 )
-from shared.domain.consensus.linked_thread import LinkedThread
+from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence, word_key
 from shared.domain.consensus.proposition import Put, asks_group
 from shared.domain.consensus.reading import Genre, PropositionForm
@@ -89,7 +90,6 @@ _STOP = frozenset(
         "used",
     ]
 )
-_CONTENT = re.compile(r"[a-z][a-z0-9_-]{3,}")
 _CODE = re.compile(r"[{}=;<>|]{2,}|https?:|^\W{0,3}\$|^\d|::|\w\(\)")
 _JUDGES = Cue(
     "think|believe|guess|agree|prefer|suggest|so|should",
@@ -111,6 +111,12 @@ _FIRST_PERSON = Cue("i|i'll|i've|i'd|we|we'll|we've|let's|my|our|i'm", r".")
 _QUESTION_WORD = re.compile(
     r"\W{0,3}(?:is|are|do|does|should|can|could|would|what|why|how|where|which|who|any)\b"
 )
+_REASONS = Cue(
+    "because|since|therefore|instead|rather|so|order|means|otherwise|reason|point|basically|short|summary|"
+    "problem|fact",
+    r"\b(?:because|since|therefore|instead|rather than|so that|in order to|which means|otherwise|the "
+    r"reason|the point|basically|in short|in summary|the problem|the fact)\b",
+)
 # What two features say together and neither alone.
 _TOGETHER = {
     "acts to the proposition": ("acts", "to the proposer"),
@@ -125,18 +131,41 @@ _TOGETHER = {
     "proposes in the proposition": ("proposes", "in the proposition"),
     "first in the proposition": ("early", "in the proposition"),
     "first of an answer": ("first", "to the proposer"),
-    "short thread's answer": ("mail of few", "last mail"),
     "judges on topic": ("judges", "topic words"),
     "must on topic": ("must", "topic words"),
 }
+_WORDED: dict[Cue, str] = {
+    PROPOSES: "proposes",
+    _JUDGES: "judges",
+    DOUBTS: "doubts",
+    OPPOSES: "opposes",
+    ACCEPTS: "accepts",
+    RULES: "rules",
+    PROMISES: "promises",
+    WITHDRAWS: "withdraws",
+    SOLVED: "solved",
+    OPEN: "open",
+    THANKS: "thanks",
+    NEGATION: "negation",
+    CONTRAST: "contrast",
+    CONDITION: "condition",
+    _MUST: "must",
+    _BAD: "bad",
+    _ACTS: "acts",
+    _FIRST_PERSON: "first person",
+    _REASONS: "reasons",
+}
+_PAIRS: dict[str, list[tuple[str, str]]] = {}
+for _name, (_one, _other) in _TOGETHER.items():
+    _PAIRS.setdefault(_one, []).append((_name, _other))
+_PAIRED = _PAIRS.keys()
+_DIGITS = frozenset("0123456789")
+_CODE_MARKS = frozenset("{}=;<>|$:()")
 _YOU = frozenset({"you", "your", "you're"})
-_REASON = re.compile(
-    r"\b(?:because|since|therefore|instead|rather than|so that|in order to|which means|otherwise|the "
-    r"reason|the point|basically|in short|in summary|the problem|the fact)\b"
-)
-_MAX_QUOTED, _MAX_ALL_QUOTED = 1_200, 150_000
-_REQUOTED_KEY = 50
-_MIN_REQUOTED = 18
+_BUT = ("but ", "however", "still,", "that said")
+_MAX_QUOTED, _MAX_ALL_QUOTED = 1_200, 25_000
+_SHINGLE = 4
+"""Words in a row by which a sentence is known again in a quote."""
 
 
 class FeatureReader:
@@ -146,55 +175,64 @@ class FeatureReader:
         self._thread = thread
         self._put = put
         self._genre = genre
+        self._content = {
+            id(one): {word for word in one.words if len(word) > 3} - _STOP for one in thread.sentences()
+        }
         contents = {
-            mail.number: _content(" ".join(one.folded for one in mail.sentences)) for mail in thread.mails
+            mail.number: set().union(*(self._content[id(one)] for one in mail.sentences))
+            for mail in thread.mails
         }
         self._spread = Counter(word for content in contents.values() for word in content)
         common = {word for word, count in self._spread.items() if count > 1}
+        self._widely = {word for word, count in self._spread.items() if count > 2}
         self._topic = (contents[put.mail.number] & common) or common
+        self._title = set(word_key(thread.root.mail.subject).split()) & self._spread.keys()
         self._last_of = {mail.person: mail.number for mail in thread.mails}
+        self._first_of = {mail.person: mail.number for mail in reversed(thread.mails)}
         self._replies = Counter(mail.parent for mail in thread.mails)
-        self._quoted = " | ".join(
-            word_key(block.text[-_MAX_QUOTED:]) for mail in thread.mails for block in mail.mail.quotes[:12]
-        )[:_MAX_ALL_QUOTED]
+        self._quoted = _shingles(thread)
+        self._of_mail: dict[tuple[int, str], dict[str, float]] = {}
 
     def features(self, sentence: OwnSentence) -> dict[str, float]:
-        found = dict(self._place(sentence))
-        found.update(self._writer(sentence))
-        found.update(self._words(sentence))
-        found.update(self._wording(sentence))
-        for name, (one, other) in _TOGETHER.items():
-            if one in found and other in found:
-                found[name] = found[one] * found[other]
-        return found
+        """All features: of the mail, of the sentence, and of both together."""
+        shared, own = self.parts(sentence)
+        return {**shared, **own}
 
-    def _place(self, sentence: OwnSentence) -> Iterator[tuple[str, float]]:
-        thread, mail = self._thread, self._thread.mail_of(sentence)
-        count, total = len(mail.sentences), len(thread.mails)
+    def parts(self, sentence: OwnSentence) -> tuple[dict[str, float], dict[str, float]]:
+        """What all sentences of a mail that answer the same share, and the sentence's own.
+
+        Apart, so that the first is reckoned once for each mail.
+        """
+        mail = self._thread.mail_of(sentence)
+        towards = relation(self._thread, self._put, sentence) if mail is not self._thread.root else "none"
+        place = (mail.number, towards)
+        if place not in self._of_mail:
+            self._of_mail[place] = self._shared(mail, towards)
+        shared = self._of_mail[place]
+        own = self._own(sentence, len(mail.sentences))
+        for one in _PAIRED & own.keys():
+            for name, other in _PAIRS[one]:
+                if other in shared or other in own:
+                    own[name] = own[one] * (own[other] if other in own else shared[other])
+        return shared, own
+
+    def _shared(self, mail: LinkedMail, towards: str) -> dict[str, float]:
+        count, total = len(mail.sentences), len(self._thread.mails)
         flags = {
-            "first": sentence.index == 0,
-            "second": sentence.index == 1,
-            "last of its mail": sentence.index == count - 1,
-            "deep in its mail": sentence.index > 10,
-            "early": sentence.index < 5,
-            "paragraph start": sentence.opens_paragraph,
             "last mail": mail.number == total - 1,
             "end of thread": total > 3 and mail.number >= total - 2,
             "person's last mail": self._last_of[mail.person] == mail.number,
+            "person's first mail": self._first_of[mail.person] == mail.number,
+            "mail of one": count == 1,
             "mail of few": count <= 4,
             "mail of many": count > 25,
             "first half": mail.number * 2 <= total,
             "much answered": self._replies[mail.number] > 1,
             "in the proposition": mail is self._put.mail,
-            "in the root": mail is thread.root,
+            "in a later version": mail.number in self._put.mails and mail is not self._put.mail,
+            "in the root": mail is self._thread.root,
+            "short thread": total <= 5,
             "long thread": total > 12,
-        }
-        yield from _true(flags)
-
-    def _writer(self, sentence: OwnSentence) -> Iterator[tuple[str, float]]:
-        mail = self._thread.mail_of(sentence)
-        towards = relation(self._thread, self._put, sentence) if mail is not self._thread.root else "none"
-        flags = {
             "by a role": self._thread.people.role(mail.number) is not None,
             "by the proposer": mail.person in self._put.proposers,
             "to the proposition": towards == "put",
@@ -205,63 +243,88 @@ class FeatureReader:
             "asked or told": self._genre
             in {Genre.QUESTION, Genre.ANNOUNCEMENT, Genre.DISCUSSION, Genre.OTHER},
         }
-        yield from _true(flags)
+        flags["short thread's answer"] = flags["mail of few"] and flags["last mail"]
+        return {name: 1.0 for name, flag in flags.items() if flag}
 
-    def _words(self, sentence: OwnSentence) -> Iterator[tuple[str, float]]:
-        length, content = len(sentence.text), _content(sentence.folded)
+    def _own(self, sentence: OwnSentence, count: int) -> dict[str, float]:
+        left, length = count - 1 - sentence.index, len(sentence.text)
+        under = sentence.block >= 0
+        found = dict(_place(min(sentence.index, 11), left == 0, sentence.opens_paragraph, under, length))
+        if sentence is self._put.words:
+            found["puts it"] = 1.0
+        _add_form(sentence.folded, found)
+        _add_wording(sentence, found)
+        self._add_words(sentence, found)
+        return found
+
+    def _add_words(self, sentence: OwnSentence, found: dict[str, float]) -> None:
+        content = self._content[id(sentence)]
         shared = len(content & self._topic)
-        yield from _true(
-            {"short": length < 40, "tiny": length < 15, "long": length > 220, "middling": 60 <= length <= 200}
-        )
-        yield "topic words", min(1.0, shared / 5)
-        yield "density", shared / (len(content) + 3)
-        yield "shared words", min(1.0, sum(self._spread[word] > 2 for word in content) / 8)
-        start = sentence.key[:_REQUOTED_KEY]
-        if len(start) > _MIN_REQUOTED:
-            yield "requoted", min(2.0, self._quoted.count(start))
-
-    def _wording(self, sentence: OwnSentence) -> Iterator[tuple[str, float]]:
-        folded = sentence.folded
-        flags = {
-            "asks": sentence.asks,
-            "asks openly": sentence.asks and bool(_QUESTION_WORD.match(folded)),
-            "asks the group": asks_group(sentence),
-            "proposes": PROPOSES.finds(sentence),
-            "judges": _JUDGES.finds(sentence),
-            "doubts": DOUBTS.finds(sentence),
-            "opposes": OPPOSES.finds(sentence),
-            "approves": any(cue.finds(sentence) for cue in (SUPPORTS, APPROVES, AGREES)),
-            "accepts": ACCEPTS.finds(sentence),
-            "rules": RULES.finds(sentence),
-            "promises": PROMISES.finds(sentence),
-            "withdraws": WITHDRAWS.finds(sentence),
-            "solved": SOLVED.finds(sentence),
-            "open": OPEN.finds(sentence),
-            "thanks": THANKS.finds(sentence),
-            "negation": NEGATION.finds(sentence),
-            "contrast": CONTRAST.finds(sentence),
-            "starts with but": folded.lstrip("\"'( ").startswith(("but ", "however", "still,", "that said")),
-            "condition": CONDITION.finds(sentence),
-            "must": _MUST.finds(sentence),
-            "bad": _BAD.finds(sentence),
-            "acts": _ACTS.finds(sentence),
-            "first person": _FIRST_PERSON.finds(sentence),
-            "reasons": bool(_REASON.search(folded)),
-            "ends in a full stop": folded.endswith((".", "!")),
-            "names a number": bool(re.search(r"\d", folded)),
-            "you": not _YOU.isdisjoint(sentence.words),
-            "code or link": bool(_CODE.search(folded)),
-            "ends in colon": folded.endswith(":"),
-            "trailer": folded.endswith(">") and "-by:" in folded,
-        }
-        yield from _true(flags)
+        found["topic words"] = min(1.0, shared / 5)
+        found["density"] = shared / (len(content) + 3)
+        found["shared words"] = min(1.0, len(content & self._widely) / 8)
+        found["title words"] = min(1.0, len(content & self._title) / 3)
+        words = tuple(sentence.key.split(" ", _SHINGLE)[:_SHINGLE])
+        if requoted := self._quoted.get(words):
+            found["requoted"] = min(2.0, requoted)
 
 
-def _true(flags: dict[str, bool]) -> Iterator[tuple[str, float]]:
-    for name, flag in flags.items():
-        if flag:
-            yield name, 1.0
+@lru_cache(maxsize=20_000)
+def _place(index: int, is_last: bool, opens: bool, under: bool, length: int) -> dict[str, float]:  # noqa: FBT001 -- a key of the cache
+    flags = {
+        "first": index == 0,
+        "second": index == 1,
+        "last of its mail": is_last,
+        "deep in its mail": index > 10,
+        "early": index < 5,
+        "paragraph start": opens,
+        "under a quote": under,
+        "short": length < 40,
+        "tiny": length < 15,
+        "long": length > 220,
+        "middling": 60 <= length <= 200,
+    }
+    return {name: 1.0 for name, flag in flags.items() if flag}
 
 
-def _content(text: str) -> set[str]:
-    return set(_CONTENT.findall(text)) - _STOP
+def _add_form(folded: str, found: dict[str, float]) -> None:
+    if folded.endswith((".", "!")):
+        found["ends in a full stop"] = 1.0
+    elif folded.endswith(":"):
+        found["ends in colon"] = 1.0
+    elif folded.endswith(">") and "-by:" in folded:
+        found["trailer"] = 1.0
+    if not _DIGITS.isdisjoint(folded):
+        found["names a number"] = 1.0
+    if not _CODE_MARKS.isdisjoint(folded) and _CODE.search(folded):
+        found["code or link"] = 1.0
+    if folded.lstrip("\"'( ").startswith(_BUT):
+        found["starts with but"] = 1.0
+
+
+def _add_wording(sentence: OwnSentence, found: dict[str, float]) -> None:
+    if sentence.asks:
+        found["asks"] = 1.0
+        if _QUESTION_WORD.match(sentence.folded):
+            found["asks openly"] = 1.0
+    if asks_group(sentence):
+        found["asks the group"] = 1.0
+    if AGREES.finds(sentence) or APPROVES.finds(sentence) or SUPPORTS.finds(sentence):
+        found["approves"] = 1.0
+    if not _YOU.isdisjoint(sentence.words):
+        found["you"] = 1.0
+    for cue in _WORDED.keys() & triggered(sentence):
+        if cue.finds(sentence):
+            found[_WORDED[cue]] = 1.0
+
+
+def _shingles(thread: LinkedThread) -> Counter[tuple[str, ...]]:
+    """How often each run of words stands in a quote."""
+    found: Counter[tuple[str, ...]] = Counter()
+    left = _MAX_ALL_QUOTED
+    for mail in thread.mails:
+        for block in mail.mail.quotes[:12]:
+            words = word_key(block.text[-_MAX_QUOTED:]).split()[:left]
+            left -= len(words)
+            found.update(zip(*(words[shift:] for shift in range(_SHINGLE)), strict=False))
+    return found

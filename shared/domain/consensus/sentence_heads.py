@@ -6,7 +6,7 @@ Rules alone carried over worse than weights here. What a head finds is shown as 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from shared.domain.consensus.cues import NEGATION, OPEN
+from shared.domain.consensus.cues import NEGATION, OPEN, Cue
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.proposition import Put
@@ -20,9 +20,15 @@ MOST_MAILS = {Head.POINT: 12, Head.DECISION: 4, Head.OBJECTION: 4, Head.OPEN_ISS
 MOST_SHOWN = 12
 """Sentences that a page shows of one thread, in all."""
 _PER_MAIL = 4
+_FIRST, _LAST = 16, 4
 _MOST_SCORED = 6_000
 """Sentences of one thread that are scored; a longer thread is read from both ends."""
+_HOUSEKEEPING = Cue("rebased|rebasing|resent|resending", r".")
+"""What somebody did with their own branch settles nothing."""
 _COLUMNS = {head: column for column, head in enumerate(Head)}
+
+
+_Row = tuple[float, float, float, float]
 
 
 def may_be(head: Head, sentence: OwnSentence, thread: LinkedThread, put: Put) -> bool:
@@ -32,16 +38,16 @@ def may_be(head: Head, sentence: OwnSentence, thread: LinkedThread, put: Put) ->
     if head is Head.OPEN_ISSUE:
         return sentence.asks or OPEN.finds(sentence) or DOUBTS.finds(sentence) or NEGATION.finds(sentence)
     if head is Head.DECISION:
-        return not sentence.asks
+        return not sentence.asks and not _HOUSEKEEPING.finds(sentence)
     return True
 
 
 class SentenceScores:
     def __init__(self, thread: LinkedThread, put: Put, genre: Genre) -> None:
         self._thread, self._put = thread, put
-        reader = FeatureReader(thread, put, genre)
-        self._sentences = _bounded(list(thread.sentences()))
-        self._scores = {id(sentence): _scores(reader, sentence) for sentence in self._sentences}
+        scorer = _Scorer(FeatureReader(thread, put, genre))
+        self._sentences = _bounded(candidates_of(thread))
+        self._scores = {id(sentence): scorer.scores(sentence) for sentence in self._sentences}
 
     def score(self, sentence: OwnSentence, head: Head) -> float:
         found = self._scores.get(id(sentence))
@@ -78,10 +84,26 @@ class SentenceScores:
         return sorted(points, key=lambda one: (one.mail, one.index))
 
 
-def _scores(reader: FeatureReader, sentence: OwnSentence) -> tuple[float, float, float, float]:
+class _Scorer:
+    """Sums weights; what the sentences of a mail share is summed once."""
+
+    def __init__(self, reader: FeatureReader) -> None:
+        self._reader = reader
+        self._shared: dict[int, _Row] = {}
+
+    def scores(self, sentence: OwnSentence) -> _Row:
+        shared, own = self._reader.parts(sentence)
+        # The same dict for all sentences of a mail that answer the same: the reader keeps it.
+        base = self._shared.get(id(shared))
+        if base is None:
+            base = self._shared[id(shared)] = _sum(shared, WEIGHTS["bias"])
+        return _sum(own, base)
+
+
+def _sum(features: dict[str, float], base: _Row) -> _Row:
     # Unrolled: this is the innermost loop of the reader.
-    point, decision, objection, issue = WEIGHTS["bias"]
-    for name, value in reader.features(sentence).items():
+    point, decision, objection, issue = base
+    for name, value in features.items():
         weights = WEIGHTS.get(name)
         if weights is not None:
             point += weights[0] * value
@@ -89,6 +111,16 @@ def _scores(reader: FeatureReader, sentence: OwnSentence) -> tuple[float, float,
             objection += weights[2] * value
             issue += weights[3] * value
     return point, decision, objection, issue
+
+
+def candidates_of(thread: LinkedThread) -> list[OwnSentence]:
+    """Each mail's first sentences and its last: 98 in 100 labelled ones stand there."""
+    return [
+        sentence
+        for mail in thread.mails
+        for sentence in mail.sentences
+        if sentence.index < _FIRST or sentence.index >= len(mail.sentences) - _LAST
+    ]
 
 
 def _bounded(sentences: list[OwnSentence]) -> list[OwnSentence]:

@@ -9,7 +9,16 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass
 
-from shared.domain.consensus.cues import ANNOUNCES, NEGATION, REPORTED, TRAILER
+from shared.domain.consensus.cues import (
+    ACCEPTS,
+    ANNOUNCES,
+    NEGATION,
+    REPORTED,
+    THANKS,
+    TRAILER,
+    Cue,
+    Family,
+)
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence, word_key
 from shared.domain.consensus.people import display_name
@@ -17,10 +26,15 @@ from shared.domain.consensus.proposition import Put, something_is_put
 from shared.domain.consensus.reading import PositionStance, PropositionForm
 from shared.domain.consensus.sentence_context import place, relation, takes_a_pull, takes_nothing_back
 from shared.domain.consensus.stance_cues import (
+    AGREES,
+    APPROVES,
     DOUBTS,
+    EXCLAIMS,
     GOOD_IDEA,
     HIGH_PRAISE,
+    NO_OBJECTION,
     OPPOSES,
+    SUPPORTS,
     SUPPORTS_SOMETHING,
 )
 from shared.domain.consensus.stance_kinds import (
@@ -79,11 +93,17 @@ _FIRM_NO = re.compile(
     r"take|apply|add)\b"
 )
 _OBJECTS_TO_DOING = re.compile(r"\b(?:i|we) (?:\w+ )?(?:object to|oppose|am against|are against) \w+ing\b")
-_WILL_DO = re.compile(
+_WILL_DO = Cue(
+    "i'll|we'll|will",
     r"\b(?:i|we)(?:'ll| will) (?:also |then |certainly |definitely |gladly )?(?:update|edit|fix|change|add|"
-    r"correct|clarify|incorporate|include|reword|remove|apply|make|do)\b"
-    r"|^\W{0,4}(?:ok(?:ay)?|yes|sure|good point|thanks)?[,. ]{0,3}will (?:do|fix|update|change|add|correct)\b"
+    r"correct|clarify|incorporate|include|reword|remove|apply|make|do)\b",
+    r"^\W{0,4}(?:ok(?:ay)?|yes|sure|good point|thanks)?[,. ]{0,3}will (?:do|fix|update|change|add|correct)\b",
 )
+_STANCES = Family(
+    *(_WILL_DO, OPPOSES, ACCEPTS, AGREES, NO_OBJECTION, EXCLAIMS, GOOD_IDEA, SUPPORTS_SOMETHING, THANKS),
+    *(*SUPPORTS.cues, *APPROVES.cues),
+)
+"""All wordings of a stance. What triggers none of them needs no second look."""
 _TURNS = re.compile(r"n't\b|\b(?:not|never|no longer|nobody|nor)\b")
 _ASKED = frozenset({PropositionForm.CALL, PropositionForm.VOTE})
 _DEMANDS = re.compile(
@@ -113,15 +133,19 @@ def read_claims(thread: LinkedThread, put: Put, ballots: dict[str, Ballot]) -> l
         for one in ballots.values() if one.value and one.person not in put.proposers
     ]  # fmt: skip
     reader = _ClaimReader(thread, put)
-    for sentence in thread.sentences():
-        mail = thread.mail_of(sentence)
+    for mail in thread.mails:
         if mail.person == put.person or mail.person in ballots or mail.is_machine:
             continue
-        claim = reader.claim(sentence, mail)
-        # Who brings another version may still act on this one ("Will queue"), but not praise it.
-        if claim is not None and (mail.person not in put.proposers or claim.rule in ACTS):
-            claims.append(claim)
+        for sentence in mail.sentences:
+            claim = reader.claim(sentence, mail)
+            # Who brings another version may still act on this one ("Will queue"), but not praise it.
+            if claim is not None and (mail.person not in put.proposers or claim.rule in ACTS):
+                claims.append(claim)
     return claims
+
+
+def _may_take_a_stance(sentence: OwnSentence) -> bool:
+    return (_STANCES.may_find(sentence) or "-by:" in sentence.folded) and not is_legend(sentence)
 
 
 class _ClaimReader:
@@ -130,6 +154,7 @@ class _ClaimReader:
         self.put = put
         self.by_mail: dict[int, list[StanceClaim]] = defaultdict(list)
         self.decidable = something_is_put(put)
+        self.announces = any(map(ANNOUNCES.finds, put.mail.sentences[:6]))
 
     def claim(self, sentence: OwnSentence, mail: LinkedMail) -> StanceClaim | None:
         found = self._stance(sentence, mail)
@@ -141,7 +166,7 @@ class _ClaimReader:
         return claim
 
     def _stance(self, sentence: OwnSentence, mail: LinkedMail) -> tuple[PositionStance, str] | None:
-        if is_legend(sentence) or not self._is_about_something(sentence):
+        if not _may_take_a_stance(sentence) or not self._is_about_something(sentence):
             return None
         if trailer := TRAILER.match(sentence.text):
             return self._trailer(trailer, mail)
@@ -150,7 +175,7 @@ class _ClaimReader:
             return self._opposition(sentence, towards)
         if accepted := self._acceptance(sentence, mail, towards):
             return accepted
-        if towards == "put" and _WILL_DO.search(sentence.folded) and self._does_as_asked(sentence):
+        if towards == "put" and _WILL_DO.finds(sentence) and self._does_as_asked(sentence):
             return _SUPPORT, "will do"
         return self._support(sentence, towards)
 
@@ -158,7 +183,7 @@ class _ClaimReader:
         if self.decidable:
             return True
         # In a status mail or a release notice nothing is put, whatever is said of what it lists.
-        if any(map(ANNOUNCES.finds, self.put.mail.sentences[:6])):
+        if self.announces:
             return False
         return shows_that_something_is_put(sentence) or names_a_proposal(sentence)
 

@@ -79,7 +79,7 @@ def is_of_the_rest(sentence: OwnSentence) -> bool:
 
 
 def is_plus_one(sentence: OwnSentence) -> bool:
-    return bool(_PLUS_ONE.search(sentence.folded))
+    return "+1" in sentence.folded and bool(_PLUS_ONE.search(sentence.folded))
 
 
 def is_ack(sentence: OwnSentence) -> bool:
@@ -102,6 +102,6 @@ def accepts(sentence: OwnSentence) -> bool:
 
 def shows_that_something_is_put(sentence: OwnSentence) -> bool:
     """A vote, or support in the first person: so plain that something must have been put."""
-    if _PLUS_ONE.search(sentence.folded):
+    if is_plus_one(sentence):
         return True
     return SUPPORTS.finds(sentence) and not _FIRST_PERSON.isdisjoint(sentence.words)

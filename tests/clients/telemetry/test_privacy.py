@@ -48,7 +48,7 @@ def test_values_of_secret_settings_are_taken_out_wherever_they_stand() -> None:
 
     assert clean_text("key very-secret-key, and c3RvcmFnZQ==", secrets) == "key ..., and ..."
     assert clean_text("in consensus-database", secrets) == "in consensus-database"
-    assert not any("an-address" in each for each in secrets)
+    assert not any("an-address" in secret for secret in secrets)
 
 
 def test_a_long_line_is_cut() -> None:

@@ -63,7 +63,7 @@ pipeline_metrics().events_processed.add(60, {"service": "sampled", "event_type":
     run(code, receiver.connection_string)
 
     spans = receiver.ask("/api/spans", **{"pipeline.stage": "sampled"})["spans"]
-    assert len({each["trace_id"] for each in spans}) == 60
+    assert len({span["trace_id"] for span in spans}) == 60
     counted = receiver.metric("events_processed_total", service="sampled")
     assert counted is not None
     assert counted["total"] == 60
@@ -97,8 +97,8 @@ with span("logging", attributes={"pipeline.stage": "logging"}):
 
     (found,) = receiver.ask("/api/spans", **{"pipeline.stage": "logging"})["spans"]
     trace = receiver.ask(f"/api/traces/{found['trace_id']}")
-    assert [each["message"] for each in trace["logs"]] == ["inside of it", "it failed"]
-    assert {each["span_id"] for each in trace["logs"]} == {found["span_id"]}
+    assert [log["message"] for log in trace["logs"]] == ["inside of it", "it failed"]
+    assert {log["span_id"] for log in trace["logs"]} == {found["span_id"]}
     assert trace["logs"][1]["exception"]["type"] == "RuntimeError"
     assert "words of somebody" not in receiver.everything()
 
@@ -106,7 +106,7 @@ with span("logging", attributes={"pipeline.stage": "logging"}):
 def test_the_exporter_says_nothing_about_itself(receiver: Receiver) -> None:
     run('with span("alone"): pass', receiver.connection_string)
 
-    names = {each["name"] for each in receiver.ask("/api/metrics")["metrics"]}
+    names = {metric["name"] for metric in receiver.ask("/api/metrics")["metrics"]}
     assert names <= {"events_processed_total"}
 
 

@@ -25,12 +25,12 @@ def test_a_text_has_the_initial_attempt_and_the_retries_and_the_last_it_has_alon
         made += 1
         last = tried
         following = attempts.after(tried, CRASH)
-        assert sorted(at for each in following for at in each.items) == (
+        assert sorted(at for delay in following for at in delay.items) == (
             list(tried.items) if following else []
         )
         if not following:
             break
-        tried = next(each for each in following if poison in each.items)
+        tried = next(delay for delay in following if poison in delay.items)
     assert made == retries + 1
     assert last.items == (poison,)
 

@@ -78,7 +78,7 @@ def test_many_small_calls_do_not_keep_a_large_one_waiting() -> None:
     for _ in range(20):
         waiting.add(call(90))
     firsts = [taken(waiting, 100)[0][0] for _ in range(6)]
-    assert sum(each is archive for each in firsts) == 3
+    assert sum(first is archive for first in firsts) == 3
 
 
 @given(

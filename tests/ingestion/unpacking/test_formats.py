@@ -231,7 +231,7 @@ def test_names_are_shown_and_never_used_as_paths(tmp_path: Path) -> None:
         names = [member.name for member in open_members(path)]
         assert len(names) == len(hostile)
         assert all(name.isprintable() and len(name) <= 200 for name in names)
-    assert [each.name for each in tmp_path.rglob("*")] == ["inside", "file"]
+    assert [path.name for path in tmp_path.rglob("*")] == ["inside", "file"]
 
 
 @pytest.mark.parametrize(

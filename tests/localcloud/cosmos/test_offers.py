@@ -16,6 +16,6 @@ def test_an_offer_whose_id_is_taken_gets_another(monkeypatch: pytest.MonkeyPatch
         for name in ("one", "two"):
             definition = {"id": name, "partitionKey": {"paths": ["/id"], "kind": "Hash"}}
             account.create_container("d", definition, Throughput("400"))
-        assert {each["id"] for each in account.offers()} == {"AAAA", "BBBB"}
+        assert {offer["id"] for offer in account.offers()} == {"AAAA", "BBBB"}
     finally:
         account.close()

@@ -101,7 +101,7 @@ def test_spans_of_the_real_exporter_are_found_by_trace_and_by_attribute(receiver
 
     trace_id = format_trace_id(parent.get_span_context().trace_id)
     trace = receiver.ask(f"/api/traces/{trace_id}")
-    by_name = {each["name"]: each for each in trace["spans"]}
+    by_name = {span["name"]: span for span in trace["spans"]}
     assert trace["unknown_parents"] == []
     assert by_name["stage parsing"]["kind"] == "request"
     assert by_name["stage parsing"]["success"] is False
@@ -232,8 +232,8 @@ def test_a_timeline_has_the_whole_traces_of_what_is_asked_for(receiver: Receiver
 
     found = receiver.ask("/api/timeline", **{"pipeline.thread_id": "th-line"})
 
-    assert [each["span_id"] for each in found["spans"]] == ["s1", "s2"]
-    assert [each["message"] for each in found["logs"]] == ["on the way"]
+    assert [span["span_id"] for span in found["spans"]] == ["s1", "s2"]
+    assert [log["message"] for log in found["logs"]] == ["on the way"]
 
 
 def test_logs_are_found_by_level_trace_and_exception(receiver: Receiver) -> None:
@@ -249,7 +249,7 @@ def test_logs_are_found_by_level_trace_and_exception(receiver: Receiver) -> None
 
     def asked(**parameters: str) -> list[tuple[str, str]]:
         found = receiver.ask("/api/logs", trace_id="t-logs", **parameters)["logs"]
-        return sorted((each["level"], each["message"]) for each in found)
+        return sorted((span["level"], span["message"]) for span in found)
 
     assert asked() == [("error", "m"), ("info", "fine"), ("warning", "careful")]
     assert asked(level="warning") == [("error", "m"), ("warning", "careful")]
@@ -270,7 +270,7 @@ def test_more_than_the_limit_is_said_and_newest_come_first(receiver: Receiver) -
 
     found = receiver.ask("/api/spans", limit="3", **{"pipeline.stage": "limit"})
 
-    assert [each["span_id"] for each in found["spans"]] == ["s4", "s3", "s2"]
+    assert [span["span_id"] for span in found["spans"]] == ["s4", "s3", "s2"]
     assert found["more"] is True
     assert receiver.ask("/api/spans", limit="5", **{"pipeline.stage": "limit"})["more"] is False
 

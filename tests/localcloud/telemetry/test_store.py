@@ -35,7 +35,7 @@ def test_the_oldest_go_when_there_are_too_many(tmp_path: Path, limit: int) -> No
     store.trim(NOW)
 
     assert store.counts() == {"spans": limit, "logs": limit, "metrics": limit}
-    assert [each["span_id"] for each in store.find("spans", {}, limit=1)] == ["s9"]
+    assert [span["span_id"] for span in store.find("spans", {}, limit=1)] == ["s9"]
     assert store.find("spans", {}, limit=1, attributes={"pipeline.event_id": "e0"}) == []
     store.close()
 

@@ -7,7 +7,7 @@ from aiohttp.test_utils import TestServer
 from rich.console import Console
 
 from localcloud.up.app import Taken, open_app
-from localcloud.up.showing import _print_a_report
+from localcloud.up.showing import _print_a_report, _print_outcomes
 
 TITLE = "\x1b]0;owned\x07\x1b[2J\x9b31mAll agree"
 REPORT = {"report_id": "rpt-1", "title": TITLE, "has_consensus": True, "participants": [], "thread_id": "t"}
@@ -30,3 +30,16 @@ async def test_a_subject_does_not_steer_the_terminal() -> None:
         await _print_a_report(opened, [Taken("0" * 16, "tally.mbox", duplicate=False)], console)
     assert "All agree" in printed.getvalue()
     assert not set("\x1b\x07\x9b") & set(printed.getvalue())
+
+
+async def test_what_came_of_the_threads_is_said_and_the_rest_counted() -> None:
+    said = {"kind": "accepted", "tier": "said", "sentence": "Accepted: \x1b[2Jthe draft."}
+    guessed = {"kind": "rejected", "tier": "remark", "sentence": "No decision seen."}
+    printed = io.StringIO()
+    _print_outcomes([{"outcome": said}, {"outcome": guessed}, {}], Console(file=printed, width=100))
+    shown = printed.getvalue()
+    assert "accepted" in shown
+    assert "the draft." in shown
+    assert "rejected" not in shown
+    assert "2 without a decision seen" in shown
+    assert "\x1b" not in shown

@@ -17,12 +17,12 @@ ROOT = Path(__file__).resolve().parents[3]
 def free_ports(count: int) -> list[int]:
     sockets = [socket.socket() for _ in range(count)]
     try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+        for unused in sockets:
+            unused.bind(("127.0.0.1", 0))
+        return [socket.getsockname()[1] for socket in sockets]
     finally:
-        for each in sockets:
-            each.close()
+        for unused in sockets:
+            unused.close()
 
 
 @contextmanager

@@ -361,7 +361,7 @@ def test_threads_stay_whole_when_their_chunks_are_split_and_one_without_chunks_i
     )
     parts = split_to_fit(prepared)
     assert len(parts) > 1
-    named = [each for part in parts for each in part.thread_ids]
+    named = [thread_id for part in parts for thread_id in part.thread_ids]
     assert sorted(named) == sorted(prepared.thread_ids)
     assert all(set(part.chunk_threads) <= set(part.thread_ids) for part in parts)
 

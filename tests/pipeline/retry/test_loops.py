@@ -88,7 +88,7 @@ async def test_a_failed_attempt_is_logged_with_its_trace(caplog: pytest.LogCaptu
     await with_backoff(
         Failing(ConnectionError("gone")), Backoff(), what="embedding", sleep=VirtualTime().sleep
     )
-    (record,) = [each for each in caplog.records if each.levelno == logging.ERROR]
+    (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert "embedding failed (attempt 1/4): gone" in record.message
     assert record.exc_info is not None
 

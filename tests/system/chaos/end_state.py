@@ -38,5 +38,5 @@ async def _end_state(settings: Settings) -> dict[str, Any]:
 
 async def _rows(clients: Clients, container: str, text: str) -> list[dict[str, Any]]:
     query = NamedQuery("end_state", container, text)
-    found = [each async for each in clients.store.query(query, Session())]
-    return sorted(found, key=lambda each: str(each["id"]))
+    found = [document async for document in clients.store.query(query, Session())]
+    return sorted(found, key=lambda document: str(document["id"]))

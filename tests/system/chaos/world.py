@@ -107,7 +107,9 @@ class World:
     def _config(self) -> str:
         config = json.loads(SERVICEBUS_CONFIG.read_text())
         (namespace,) = config["UserConfig"]["Namespaces"]
-        subscriptions = [each for topic in namespace["Topics"] for each in topic["Subscriptions"]]
+        subscriptions = [
+            subscription for topic in namespace["Topics"] for subscription in topic["Subscriptions"]
+        ]
         for entity in (*namespace["Queues"], *subscriptions):
             entity["Properties"]["LockDuration"] = f"PT{LOCK_SECONDS}S"
         path = self.folder / "Config.json"
@@ -124,12 +126,12 @@ def _close(service: RunningService) -> None:
 def _free_ports(*names: str) -> dict[str, int]:
     sockets = {name: socket.socket() for name in names}
     try:
-        for each in sockets.values():
-            each.bind(("127.0.0.1", 0))
-        return {name: each.getsockname()[1] for name, each in sockets.items()}
+        for unused in sockets.values():
+            unused.bind(("127.0.0.1", 0))
+        return {name: unused.getsockname()[1] for name, unused in sockets.items()}
     finally:
-        for each in sockets.values():
-            each.close()
+        for unused in sockets.values():
+            unused.close()
 
 
 @contextmanager

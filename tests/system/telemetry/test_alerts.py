@@ -43,7 +43,7 @@ def fires(alert: str, tables: Mapping[str, Rows], now: float | None = None) -> s
     seen = {
         name: [row for row in rows if since < row["TimeGenerated"] <= now] for name, rows in tables.items()
     }
-    dimensions = [each["name"] for each in asked["dimensions"]]
+    dimensions = [dimension["name"] for dimension in asked["dimensions"]]
     return {
         tuple(row[name] for name in dimensions)
         for row in run_kql(asked["query"], seen, now)
@@ -189,7 +189,8 @@ def test_an_event_whose_document_never_appeared_fires(sender: Sender) -> None:
 )
 def test_what_only_azure_measures_is_watched_by_azure(rule: str, metric: str, threshold: int) -> None:
     rules = {
-        each.name.removeprefix("demo-"): each for each in of_type("plain", "Microsoft.Insights/metricAlerts")
+        resource.name.removeprefix("demo-"): resource
+        for resource in of_type("plain", "Microsoft.Insights/metricAlerts")
     }
     (criterion,) = rules[rule].properties["criteria"]["allOf"]
 

@@ -53,11 +53,13 @@ async def test_a_backfill_that_is_stopped_goes_on_where_it_was(place: Bench, new
 
     with pytest.raises(Stopped):
         await backfill(place.clients.store, "messages", batch=20, progress=stop_after_a_while)
-    versions = [each["schema_version"] async for each in place.clients.store.query(VERSIONS, Session())]
+    versions = [
+        document["schema_version"] async for document in place.clients.store.query(VERSIONS, Session())
+    ]
     assert sorted(versions) == ["1.0.0"] * 40 + ["1.1.0"] * 20
     rest = await backfill(place.clients.store, "messages", batch=20)
     assert (rest.upgraded, rest.changed_meanwhile) == (40, 0)
-    stored = [each async for each in place.clients.store.query(VERSIONS, Session())]
-    assert {(each["schema_version"], each["subject"]) for each in stored} == {("1.1.0", "none")}
+    stored = [document async for document in place.clients.store.query(VERSIONS, Session())]
+    assert {(document["schema_version"], document["subject"]) for document in stored} == {("1.1.0", "none")}
     again = await backfill(place.clients.store, "messages")
     assert again.upgraded == 0

@@ -58,19 +58,19 @@ async def with_model(place: MailIn, model: str) -> AsyncIterator[Clients]:
 async def embed_with_old_model(place: MailIn) -> list[Chunk]:
     """As the stage leaves them, with vectors that are told apart from the new ones."""
     await place.take_in(CONTENT)
-    chunks = [read_document(Chunk, each) for each in await place.stored("chunks")]
+    chunks = [read_document(Chunk, chunk) for chunk in await place.stored("chunks")]
     vector = np.array([0, 1, 0, 0], np.float32)
     await place.clients.index.upsert(
-        [indexed_chunk(each, vector.tolist(), None, OLD, "2026-01-01T00:00:00Z") for each in chunks]
+        [indexed_chunk(chunk, vector.tolist(), None, OLD, "2026-01-01T00:00:00Z") for chunk in chunks]
     )
     done = {"embedding_generated": True, "embedding_model": OLD, "status": "processed"}
-    patches = [Patch(each.id, each.thread_id, set=done) for each in chunks]
+    patches = [Patch(chunk.id, chunk.thread_id, set=done) for chunk in chunks]
     await place.clients.store.patch_all(Chunk, patches, Session())
     return chunks
 
 
 async def models_of(place: MailIn) -> set[str]:
-    return {each["embedding_model"] for each in await place.stored("chunks")}
+    return {chunk["embedding_model"] for chunk in await place.stored("chunks")}
 
 
 async def test_every_chunk_moves_to_the_new_model_and_its_index_goes_live_at_the_end(
@@ -163,7 +163,7 @@ async def test_an_index_from_before_versions_and_one_of_an_older_definition_are_
             row = {"chunk_id": f"c-{earlier}", "text": earlier, "embedding": [1.0, 0.0, 0.0, 0.0]}
             await index._documents(earlier).upload_documents([row])
         await index.ensure(DIMENSION)
-        assert [each async for each in admin.list_index_names() if each.startswith(name)] == [own]
+        assert [index async for index in admin.list_index_names() if index.startswith(name)] == [own]
         assert await index.versions.look_up() == own
         assert {hit.chunk_id for hit in await index.search("*")} == {f"c-{name}", f"c-{older}"}
         await index.ensure(DIMENSION)

@@ -40,9 +40,9 @@ def count_items(store: Store) -> Counter[str]:
     asked = store.query
 
     async def counting(query: NamedQuery, *arguments: Any, **options: Any) -> AsyncIterator[dict[str, Any]]:
-        async for each in asked(query, *arguments, **options):
+        async for row in asked(query, *arguments, **options):
             items[query.container] += 1
-            yield each
+            yield row
 
     store.query = counting  # type: ignore[method-assign]
     return items
@@ -144,7 +144,9 @@ class SweepPlace:
     async def quiet(self) -> bool:
         """Whether there is nothing in the queues."""
         receivers = [await self.place.receiver(queue) for queue in QUEUES]
-        peeked = await asyncio.gather(*(each.peek_messages(max_message_count=1) for each in receivers))
+        peeked = await asyncio.gather(
+            *(receiver.peek_messages(max_message_count=1) for receiver in receivers)
+        )
         return not any(peeked)
 
     def counted(self, name: str, **labels: str) -> float:

@@ -48,7 +48,7 @@ async def test_a_sweep_killed_at_any_step_is_made_good_by_the_next(
             asked = {event.data.thread_ids[0] for event in await place.published("summarization")}
             assert asked == {thread.id}
             place.wait(minutes=20)
-            assert {each["requeued"] for each in (await place.sweep()).counts.values()} == {0}
+            assert {count["requeued"] for count in (await place.sweep()).counts.values()} == {0}
 
 
 async def test_a_sweep_killed_when_it_has_given_up_a_chunk_leaves_the_thread_to_the_next(
@@ -73,5 +73,5 @@ async def test_a_sweep_killed_when_it_has_given_up_a_chunk_leaves_the_thread_to_
         assert event.data.thread_ids == [thread.id]
         place.wait(minutes=20)
         again = await place.sweep()
-        assert {each["requeued"] + each["given_up"] for each in again.counts.values()} == {0}
+        assert {count["requeued"] + count["given_up"] for count in again.counts.values()} == {0}
         assert await place.quiet()

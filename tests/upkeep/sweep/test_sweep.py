@@ -51,8 +51,8 @@ async def place(shared_place: SweepPlace) -> AsyncIterator[SweepPlace]:
 async def _empty(place: SweepPlace, container: str) -> None:
     proxy = place.store._container(container)
     path = (await proxy.read())["partitionKey"]["paths"][0][1:]
-    async for each in proxy.query_items(f"SELECT c.id, c.{path} AS place FROM c"):
-        await proxy.delete_item(each["id"], each["place"])
+    async for query_item in proxy.query_items(f"SELECT c.id, c.{path} AS place FROM c"):
+        await proxy.delete_item(query_item["id"], query_item["place"])
 
 
 # the specification's tests
@@ -142,13 +142,13 @@ async def test_when_a_document_is_due(place: SweepPlace) -> None:
     await place.put(*due, *waits)
     done = await place.sweep()
     assert (done.counts["messages"]["requeued"], done.counts["messages"]["read"]) == (5, 5)
-    assert [(await place.again(each)).attemptCount for each in due] == [2, 3, 2, 1, 3]
-    assert [(await place.again(each)).attemptCount for each in waits] == [1, 2, 1, 0, 2]
+    assert [(await place.again(document)).attemptCount for document in due] == [2, 3, 2, 1, 3]
+    assert [(await place.again(wait)).attemptCount for wait in waits] == [1, 2, 1, 0, 2]
     events: list[Any] = []
     while sum(len(event.data.message_keys) for event in events) < len(due):
         events += await place.published("chunking")
     attempts = {key: event.attempt for event in events for key in event.data.message_keys}
-    assert [attempts[each.id] for each in due] == [2, 3, 2, 1, 3]
+    assert [attempts[document.id] for document in due] == [2, 3, 2, 1, 3]
 
 
 async def test_what_is_done_or_given_up_or_processing_elsewhere_is_told_apart(place: SweepPlace) -> None:
@@ -391,7 +391,7 @@ async def test_a_run_leaves_its_summary_and_a_dry_run_changes_nothing(place: Swe
     done = await place.sweep()
     kept = await place.store.read(Run, done.id, "sweep", Session())
     assert (kept.status, kept.counts, kept.finished_at) == (RunStatus.SUCCEEDED, done.counts, place.now)
-    assert {each["what"] for each in kept.examples} == {"requeued", "given up"}
+    assert {example["what"] for example in kept.examples} == {"requeued", "given up"}
     await place.published("parsing")
 
 
@@ -429,14 +429,14 @@ async def test_two_sweeps_at_once_count_once_and_publish_once(place: SweepPlace)
     one, two = await asyncio.gather(place.sweep(exclusive=False), place.sweep(exclusive=False))
     for name, total in (("archives", 1), ("messages", 20), ("threads", 3)):
         assert one.counts[name]["requeued"] + two.counts[name]["requeued"] == total
-    assert [(await place.again(each)).attemptCount for each in messages] == [1] * 20
+    assert [(await place.again(message)).attemptCount for message in messages] == [1] * 20
     await place.published("parsing", 1)
     await place.published("summarization", 3)
     keys: list[str] = []
     while len(keys) < len(messages):
         for event in await place.published("chunking"):
             keys += event.data.message_keys
-    assert sorted(keys) == sorted(each.id for each in messages)
+    assert sorted(keys) == sorted(message.id for message in messages)
 
 
 async def test_a_second_sweep_leaves_the_first_alone(place: SweepPlace) -> None:
@@ -448,7 +448,7 @@ async def test_a_second_sweep_leaves_the_first_alone(place: SweepPlace) -> None:
     await place.put(place.archive())
     await place.sweep(progress=meanwhile)
     results = await asyncio.gather(*seen, return_exceptions=True)
-    assert {type(each) for each in results} == {AssertionError}  # None: it did nothing
+    assert {type(result) for result in results} == {AssertionError}  # None: it did nothing
     await place.published("parsing")
 
 
@@ -471,10 +471,10 @@ async def test_a_crash_at_any_step_loses_nothing_and_the_next_sweeps_come_to_the
         await place.sweep(progress=crash)
     place.wait(minutes=15)  # the lease has run out, and so has the backoff of one attempt
     await place.sweep()
-    documents = {each.id: await place.again(each) for each in (archive, thread, message)}
+    documents = {document.id: await place.again(document) for document in (archive, thread, message)}
     assert documents[message.id].status == "failed_max_retries"
-    for each in (archive, thread):
-        swept = documents[each.id]
+    for document in (archive, thread):
+        swept = documents[document.id]
         assert isinstance(swept, Archive | Thread)
         # Counted before the crash and not published, it was asked for once more.
         assert swept.attemptCount in (1, 2)
@@ -482,4 +482,4 @@ async def test_a_crash_at_any_step_loses_nothing_and_the_next_sweeps_come_to_the
     assert {event.data.archive_id for event in await place.published("parsing")} == {archive.id}
     assert {event.data.thread_ids[0] for event in await place.published("summarization")} == {thread.id}
     place.wait(minutes=15)
-    assert {each["requeued"] for each in (await place.sweep()).counts.values()} == {0}
+    assert {count["requeued"] for count in (await place.sweep()).counts.values()} == {0}

@@ -25,38 +25,38 @@ def everything(site: Site, path: str) -> list[Item]:
 
 
 def ids(items: list[Item]) -> list[str]:
-    return [each.get("report_id") or each.get("thread_id") or each["chunk_id"] for each in items]
+    return [item.get("report_id") or item.get("thread_id") or item["chunk_id"] for item in items]
 
 
 @pytest.mark.parametrize(
     ("asked", "holds"),
     [
-        ("source=tally", lambda each: each["source"] == "tally"),
-        ("consensus=agreement", lambda each: each["consensus_type"] == "agreement"),
-        ("consensus=none", lambda each: each["consensus_type"] is None),
+        ("source=tally", lambda row: row["source"] == "tally"),
+        ("consensus=agreement", lambda row: row["consensus_type"] == "agreement"),
+        ("consensus=none", lambda row: row["consensus_type"] is None),
         (
             "draft=draft-ietf-tally-receipts-04",  # a version stands for the draft
-            lambda each: "draft-ietf-tally-receipts" in each["draft_mentions"],
+            lambda row: "draft-ietf-tally-receipts" in row["draft_mentions"],
         ),
-        ("draft=rfc9162", lambda each: "RFC9162" in each["draft_mentions"]),
-        ("from=2026-04-01", lambda each: each["last_message_date"] >= "2026-04-01"),
-        ("to=2026-03-31", lambda each: each["last_message_date"] < "2026-04-01"),
+        ("draft=rfc9162", lambda row: "RFC9162" in row["draft_mentions"]),
+        ("from=2026-04-01", lambda row: row["last_message_date"] >= "2026-04-01"),
+        ("to=2026-03-31", lambda row: row["last_message_date"] < "2026-04-01"),
         (
             "participant=YUKI@kaede.example",
-            lambda each: "yuki@kaede.example" in [one["email"] for one in each["participants"]],
+            lambda row: "yuki@kaede.example" in [one["email"] for one in row["participants"]],
         ),
         (
             "participant=" + quote("yuki hashimoto"),
-            lambda each: "Yuki Hashimoto" in [one["name"] for one in each["participants"]],
+            lambda row: "Yuki Hashimoto" in [one["name"] for one in row["participants"]],
         ),
-        ("type=thread", lambda each: each["summary_type"] == "thread"),
+        ("type=thread", lambda row: row["summary_type"] == "thread"),
     ],
 )
 def test_a_filter_gives_exactly_the_reports_that_it_asks_for(
     site: Site, asked: str, holds: Callable[[Item], bool]
 ) -> None:
     everyone = everything(site, "/api/reports")
-    wanted = [each for each in everyone if holds(each)]
+    wanted = [row for row in everyone if holds(row)]
     assert wanted
     assert sorted(ids(everything(site, f"/api/reports?{asked}"))) == sorted(ids(wanted))
 
@@ -64,23 +64,23 @@ def test_a_filter_gives_exactly_the_reports_that_it_asks_for(
 @pytest.mark.parametrize(
     ("asked", "holds"),
     [
-        ("source=slowmail", lambda each: "slowmail" in each["sources"]),
-        ("consensus=mixed", lambda each: each["consensus_type"] == "mixed"),
+        ("source=slowmail", lambda row: "slowmail" in row["sources"]),
+        ("consensus=mixed", lambda row: row["consensus_type"] == "mixed"),
         (
             "draft=draft-ietf-tally-receipts",
-            lambda each: any(one.startswith("draft-ietf-tally-receipts") for one in each["draft_mentions"]),
+            lambda row: any(one.startswith("draft-ietf-tally-receipts") for one in row["draft_mentions"]),
         ),
         (
             "from=2026-04-01&to=2026-05-10",
-            lambda each: "2026-04-01" <= each["last_message_date"] < "2026-05-11",
+            lambda row: "2026-04-01" <= row["last_message_date"] < "2026-05-11",
         ),
-        ("status=processed", lambda each: each["status"] == "processed"),
+        ("status=processed", lambda row: row["status"] == "processed"),
     ],
 )
 def test_a_filter_gives_exactly_the_threads_that_it_asks_for(
     site: Site, asked: str, holds: Callable[[Item], bool]
 ) -> None:
-    wanted = [each for each in everything(site, "/api/threads") if holds(each)]
+    wanted = [row for row in everything(site, "/api/threads") if holds(row)]
     assert wanted
     assert sorted(ids(everything(site, f"/api/threads?{asked}"))) == sorted(ids(wanted))
 
@@ -88,7 +88,7 @@ def test_a_filter_gives_exactly_the_threads_that_it_asks_for(
 def test_filters_narrow_together(site: Site) -> None:
     found = everything(site, "/api/reports?source=tally&consensus=agreement")
     assert found
-    assert {(each["source"], each["consensus_type"]) for each in found} == {("tally", "agreement")}
+    assert {(row["source"], row["consensus_type"]) for row in found} == {("tally", "agreement")}
 
 
 @pytest.mark.parametrize("sort", ["-published_at", "published_at", "-last_message_date", "last_message_date"])
@@ -96,7 +96,7 @@ def test_pages_give_every_report_once_in_the_order_asked_for(site: Site, sort: s
     paged = everything(site, f"/api/reports?sort={sort}&limit=2")
     whole = site.json(f"/api/reports?sort={sort}&limit=200")["items"]
     assert ids(paged) == ids(whole)
-    values = [each[sort.lstrip("-")] for each in whole]
+    values = [row[sort.lstrip("-")] for row in whole]
     assert values == sorted(values, reverse=sort.startswith("-"))
 
 
@@ -129,7 +129,7 @@ def test_a_report_has_its_summary_and_citations_that_lead_to_their_sentences(sit
         assert chunk["text"][start : start + len(citation["quote"])] == citation["quote"]
         assert citation["page"].startswith(f"/threads/{thread['thread_id']}?")
         assert citation["page"].endswith(f"#c{number}")
-    assert sum(report["counts"].values()) == len({each["email"] for each in summary["stances"]})
+    assert sum(report["counts"].values()) == len({stance["email"] for stance in summary["stances"]})
     markdown = site.host.get(report["links"]["markdown"])
     assert markdown.headers["content-type"].startswith("text/markdown")
     stored, _, _ = summary["content_markdown"].partition("## Citations")
@@ -142,10 +142,10 @@ def test_messages_come_in_the_order_of_reading(site: Site) -> None:
     assert len(items) == thread["message_count"]
     assert (items[0]["depth"], items[0]["parent_key"]) == (0, None)
     seen: dict[str, int] = {}
-    for each in items:
-        if each["parent_key"] is not None:
-            assert each["depth"] == seen[each["parent_key"]] + 1
-        seen[each["message_key"]] = each["depth"]
+    for item in items:
+        if item["parent_key"] is not None:
+            assert item["depth"] == seen[item["parent_key"]] + 1
+        seen[item["message_key"]] = item["depth"]
 
 
 def test_a_raw_message_is_text_to_save_and_nothing_that_runs(site: Site) -> None:
@@ -165,7 +165,7 @@ def test_search_finds_by_words_and_shows_them(site: Site) -> None:
     for item in found["items"]:
         matches = [part["text"] for line in item["highlights"] for part in line if part["match"]]
         assert matches
-        assert all(each.lower().startswith("compress") for each in matches)
+        assert all(match.lower().startswith("compress") for match in matches)
 
 
 def test_search_finds_by_meaning_what_has_other_words(site: Site) -> None:
@@ -186,25 +186,25 @@ def test_facets_count_what_a_filter_then_gives(site: Site) -> None:
 
 def test_a_search_for_a_draft_finds_all_its_versions(site: Site) -> None:
     found = everything(site, "/api/search?q=draft&mode=words&draft=draft-ietf-tally-receipts")
-    named = {one for each in found for one in each["draft_mentions"] if "ietf-tally-receipts" in one}
+    named = {one for row in found for one in row["draft_mentions"] if "ietf-tally-receipts" in one}
     assert len(named) > 1
     one = everything(site, "/api/search?q=draft&mode=words&draft=draft-ietf-tally-receipts-04")
     assert one
-    assert all("draft-ietf-tally-receipts-04" in each["draft_mentions"] for each in one)
+    assert all("draft-ietf-tally-receipts-04" in row["draft_mentions"] for row in one)
 
 
 def test_search_pages_do_not_overlap(site: Site) -> None:
     found = everything(site, "/api/search?q=receipts&mode=words&limit=5")
     assert len(found) == site.json("/api/search?q=receipts&mode=words")["total"]
-    assert len({each["chunk_id"] for each in found}) == len(found)
+    assert len({row["chunk_id"] for row in found}) == len(found)
 
 
 def test_a_draft_has_its_reports_and_threads(site: Site) -> None:
-    names = [each["name"] for each in site.json("/api/drafts")["items"]]
+    names = [item["name"] for item in site.json("/api/drafts")["items"]]
     assert "draft-ietf-tally-receipts" in names
     draft = site.json("/api/drafts/draft-ietf-tally-receipts-04")
     assert draft["name"] == "draft-ietf-tally-receipts"
-    assert {each["thread_id"] for each in draft["reports"] if each["thread_id"]} <= {
-        each["thread_id"] for each in draft["threads"]
+    assert {report["thread_id"] for report in draft["reports"] if report["thread_id"]} <= {
+        thread["thread_id"] for thread in draft["threads"]
     }
     assert draft["reports"]

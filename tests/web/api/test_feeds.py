@@ -18,14 +18,14 @@ def feed(site: Site, path: str) -> ET.Element:
 
 
 def titles(root: ET.Element) -> list[str]:
-    return [each.findtext("a:title", "", ATOM) for each in root.findall("a:entry", ATOM)]
+    return [match.findtext("a:title", "", ATOM) for match in root.findall("a:entry", ATOM)]
 
 
 def test_a_lists_feed_has_its_reports_the_newest_first(site: Site) -> None:
     root = feed(site, "/api/feeds/sources/tally")
     reports = site.json("/api/reports?source=tally&limit=50")["items"]
-    assert sorted(titles(root)) == sorted(each["title"] for each in reports)
-    dates = [each.findtext("a:updated", "", ATOM) for each in root.findall("a:entry", ATOM)]
+    assert sorted(titles(root)) == sorted(report["title"] for report in reports)
+    dates = [match.findtext("a:updated", "", ATOM) for match in root.findall("a:entry", ATOM)]
     assert dates == sorted(dates, reverse=True)
 
 

@@ -17,7 +17,7 @@ def test_an_app_that_can_work_says_so_of_each_dependency(site: Site) -> None:
     health = site.json("/api/health")
     assert health["status"] == "ok"
     assert set(health["dependencies"]) == NAMES
-    assert all(each["ok"] for each in health["dependencies"].values())
+    assert all(dependency["ok"] for dependency in health["dependencies"].values())
 
 
 async def checks(

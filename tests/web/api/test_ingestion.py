@@ -86,9 +86,9 @@ def test_a_file_is_uploaded_found_listed_and_known_again(host: Host, tag: str) -
     shown = host.get(first.headers["location"]).json()
     assert (shown["archive_id"], shown["file_size_bytes"]) == (body["archive_id"], len(content))
     assert shown["status"] in {"pending", "processed"}
-    assert [each["name"] for each in shown["progress"]["stages"]] == [row.name for row in STAGES]
+    assert [stage["name"] for stage in shown["progress"]["stages"]] == [row.name for row in STAGES]
     listed = host.get(f"/api/archives?source=quic-{tag}").json()
-    assert [each["archive_id"] for each in listed["items"]] == [body["archive_id"]]
+    assert [item["archive_id"] for item in listed["items"]] == [body["archive_id"]]
     assert listed["next"] is None
 
 
@@ -100,7 +100,7 @@ def test_lists_come_in_pages(host: Host, tag: str) -> None:
     found, path, pages = [], f"/api/archives?source=p-{tag}&limit=2", 0
     while path:
         page = host.get(path).json()
-        found += [each["archive_id"] for each in page["items"]]
+        found += [item["archive_id"] for item in page["items"]]
         path, pages = page["next"], pages + 1
     assert found == ids[::-1]
     assert pages == 3
@@ -383,7 +383,7 @@ def test_a_source_is_created_read_changed_and_deleted(host: Host, tag: str) -> N
         "PUT", f"/api/sources/{name}", json.dumps({**definition, "url": "https://lists.example.org/b.mbox"})
     )
     assert (put.json()["enabled"], put.json()["url"]) == (True, "https://lists.example.org/b.mbox")
-    assert name in [each["name"] for each in host.get("/api/sources?limit=200").json()["items"]]
+    assert name in [item["name"] for item in host.get("/api/sources?limit=200").json()["items"]]
     deleted = host.ask("DELETE", f"/api/sources/{name}")
     assert (deleted.status, deleted.json()["cascade"]) == (200, False)
     assert "archives, messages and reports that came from it are kept" in deleted.json()["detail"]
@@ -420,7 +420,7 @@ def test_a_bad_source_is_a_problem_with_the_path_of_the_fault(
     host: Host, tag: str, changes: dict[str, Any], pointer: str
 ) -> None:
     told = problem(post(host, "/api/sources", {"name": f"bad-{tag}", **HTTP, **changes}), 422)
-    assert pointer in [each["pointer"] for each in told["errors"]]
+    assert pointer in [error["pointer"] for error in told["errors"]]
     assert "hunter2" not in json.dumps(told)
     problem(host.get(f"/api/sources/bad-{tag}"), 404)
 

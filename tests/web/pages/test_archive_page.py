@@ -26,11 +26,11 @@ def shown(found: ArchiveProgress, of: Archive | None = None) -> Page:
 def test_an_archive_under_way_has_bars_a_script_and_without_scripts_a_reload() -> None:
     page = shown(progress())
     assert len(page.all("script")) == 1
-    (reload,) = [each for each in page.all("meta") if "http-equiv" in each.attributes]
+    (reload,) = [meta for meta in page.all("meta") if "http-equiv" in meta.attributes]
     assert reload.attributes == {"http-equiv": "refresh", "content": "5"}
     assert "Under way" in page.text
     assert "1 of 2 threads" in page.text
-    assert [each.attributes["value"] for each in page.all("progress")][1:] == ["1"] * 6
+    assert [bar.attributes["value"] for bar in page.all("progress")][1:] == ["1"] * 6
 
 
 @pytest.mark.parametrize(

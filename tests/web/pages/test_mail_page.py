@@ -32,7 +32,7 @@ def test_a_mail_is_found_by_its_id_with_its_main_headers(site: Site) -> None:
         assert first["message_id"] in shown.text
         assert "this starts a two-week call for adoption" in shown.text
         for name in ("From", "To", "Date", "Subject", "Message-ID", "Permalink"):
-            assert name in [each.text for each in shown.all("dt")]
+            assert name in [term.text for term in shown.all("dt")]
         assert f"{site.url}/m/{bare(first['message_id'])}" in shown.text
 
 
@@ -77,7 +77,7 @@ def test_a_list_that_names_its_archive_has_its_mails_linked_there(site: Site) ->
         text = site.host.get(f"/m/{bare(first['message_id'])}").text
     finally:
         site.host.ask("PATCH", "/api/sources/tally", json.dumps({"archive_template": ""}))
-    (link,) = [each for each in check(text).all("a") if "external" in each.attributes.get("rel", "")]
+    (link,) = [link for link in check(text).all("a") if "external" in link.attributes.get("rel", "")]
     assert link.attributes["href"] == f"https://lists.example/tally/{bare(first['message_id'])}/"
     bad = site.host.ask("PATCH", "/api/sources/tally", json.dumps({"archive_template": "javascript:{list}"}))
     assert (bad.status, bad.json()["errors"][0]["pointer"]) == (422, "/archive_template")
@@ -93,8 +93,8 @@ def test_a_thread_as_mbox_holds_its_mails_with_masked_addresses(site: Site, tmp_
     file.write_bytes(gzip.decompress(answer.body))
     with closing(mailbox.mbox(file)) as box:
         found = list(box)
-    assert [each["Message-ID"] for each in found] == [each["message_id"] for each in expected]
-    assert all(re.search(r"\*\*\*@", each["From"]) for each in found)
+    assert [address["Message-ID"] for address in found] == [address["message_id"] for address in expected]
+    assert all(re.search(r"\*\*\*@", address["From"]) for address in found)
     again = site.host.get(path, **{**as_reader, "if-none-match": answer.headers["etag"]})
     assert again.status == 304
 
@@ -127,7 +127,7 @@ def test_markdown_links_every_quote_and_names_no_bare_id(site: Site) -> None:
 def test_a_report_to_print_shows_the_addresses_of_its_quotes(site: Site) -> None:
     report = site.thread("Mandatory-to-implement")["report_id"]
     shown = page(site, f"/reports/{report}/print")
-    quotes = [each for each in shown.all("li") if each.attributes.get("id", "").startswith("citation-")]
+    quotes = [row for row in shown.all("li") if row.attributes.get("id", "").startswith("citation-")]
     assert len(quotes) > 3
-    assert all(f"{site.url}/m/" in each.text for each in quotes)
+    assert all(f"{site.url}/m/" in quote.text for quote in quotes)
     assert f"{site.url}/reports/{report}" in shown.text

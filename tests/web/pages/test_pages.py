@@ -80,7 +80,7 @@ def test_every_citation_of_every_thread_is_marked_where_it_stands(site: Site) ->
 
 def test_a_citation_in_a_report_leads_to_the_mark_on_the_threads_page(site: Site) -> None:
     report = page(site, addresses(site)["report"])
-    links = [each.attributes["href"] for each in report.all("a", class_="cite")]
+    links = [link.attributes["href"] for link in report.all("a", class_="cite")]
     assert links
     address, _, anchor = links[0].partition("#")
     assert page(site, address).by_id(anchor).text
@@ -110,14 +110,14 @@ def test_search_shows_passages_facets_and_pages(site: Site) -> None:
     found = page(site, "/search?q=receipt&mode=words")
     marks = found.all("mark", class_="found")
     assert marks
-    assert {each.text.lower() for each in marks} <= {"receipt", "receipts"}
-    (narrowed,) = [each for each in found.all("a") if "source=tally" in each.attributes["href"]]
+    assert {mark.text.lower() for mark in marks} <= {"receipt", "receipts"}
+    (narrowed,) = [link for link in found.all("a") if "source=tally" in link.attributes["href"]]
     page(site, narrowed.attributes["href"])
     (more,) = found.all("a", rel="next")
     second = page(site, more.attributes["href"])
     assert second.all("a", rel="prev")
-    first_hits = [each.attributes["href"] for each in found.all("a") if "at=" in each.attributes["href"]]
-    hits = [each.attributes["href"] for each in second.all("a") if "at=" in each.attributes["href"]]
+    first_hits = [link.attributes["href"] for link in found.all("a") if "at=" in link.attributes["href"]]
+    hits = [link.attributes["href"] for link in second.all("a") if "at=" in link.attributes["href"]]
     assert hits
     assert not set(hits) & set(first_hits)
 

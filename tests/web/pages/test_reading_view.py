@@ -124,3 +124,12 @@ def test_a_correction_is_shown_with_its_author() -> None:
     assert "Corrected by ann on 1 January 2026." in rendered(made)
     ((what, by),) = made.corrections
     assert (what, by.by) == ("The position of Bo Example", "ann")
+
+
+def test_a_quote_in_another_language_carries_its_code() -> None:
+    german = "Ich bin nicht sicher, ob wir das noch brauchen, und die Frage ist auch offen."
+    made = view(positions=[position(2, "cy@x", "oppose", "remark", german)])
+    module: Any = environment().get_template("parts.html").module
+    assert f'<q lang="de">{german}</q>' in str(module.reading(made))
+    english = view(positions=[position(2, "cy@x", "oppose", "remark", "I am not sure that we need this.")])
+    assert "lang=" not in str(module.reading(english))

@@ -69,7 +69,7 @@ def chunk_of(source: Message) -> Chunk:
         token_count=1,
         start_offset=spans[0][0],
         end_offset=spans[-1][1],
-        metadata={"spans": [list(each) for each in spans]},
+        metadata={"spans": [list(span) for span in spans]},
     )
 
 
@@ -128,7 +128,9 @@ def shown(reading: ThreadPageData, **options: Any) -> Page:
 
 
 def page_of(messages: list[Message], made: Summary | None = None, **more: Any) -> Page:
-    chunks = {each.id: each for each in (chunk_of(one) for one in messages if one.body_normalized.strip())}
+    chunks = {
+        message.id: message for message in (chunk_of(one) for one in messages if one.body_normalized.strip())
+    }
     known = thread(message_count=len(messages), summary_id=made.id if made else None, **more)
     return shown(ThreadPageData(known, messages, made, None, chunks))
 
@@ -141,8 +143,8 @@ def test_a_citation_leads_to_its_sentence_marked_in_place() -> None:
     page = page_of(messages, summary(messages, (1, "I support X."), (0, "It is good.")))
     assert page.by_id("c1").text == "I support X."
     assert page.by_id("c2").text == "It is good."
-    assert [each.attributes["href"] for each in page.all("a", class_="cite")] == ["#c1", "#c2"]
-    assert [each.text for each in page.all("mark", class_="cited")] == ["It is good.", "I support X."]
+    assert [link.attributes["href"] for link in page.all("a", class_="cite")] == ["#c1", "#c2"]
+    assert [mark.text for mark in page.all("mark", class_="cited")] == ["It is good.", "I support X."]
 
 
 def test_a_quote_over_several_lines_and_around_a_quotation_is_marked_whole() -> None:
@@ -151,7 +153,7 @@ def test_a_quote_over_several_lines_and_around_a_quotation_is_marked_whole() -> 
     page = page_of(messages, made)
     assert page.by_id("c1").text == "This sentence runs\nover two lines."
     assert page.by_id("c2").text == "End."
-    assert [each.text for each in page.all("mark")][-1] == "And on it goes."
+    assert [mark.text for mark in page.all("mark")][-1] == "And on it goes."
 
 
 def test_citations_of_the_same_words_share_a_mark_and_keep_their_own_anchors() -> None:
@@ -191,7 +193,7 @@ def test_stances_are_chips_that_lead_to_the_sentence_that_shows_them() -> None:
     (chip,) = page.all("a", class_="chip objection")
     assert (chip.text, chip.attributes["href"]) == ("objection", f"#s-{messages[1].id}")
     assert "1 objecting" in page.text
-    assert [each.text for each in page.all("a", title="The sentence that shows it")] == ["Bo"]
+    assert [link.text for link in page.all("a", title="The sentence that shows it")] == ["Bo"]
 
 
 def test_a_chain_of_three_hundred_answers_is_shown_whole_with_bounded_indentation() -> None:
@@ -199,7 +201,7 @@ def test_a_chain_of_three_hundred_answers_is_shown_whole_with_bounded_indentatio
     page = page_of(messages)
     articles = page.all("article")
     assert len(articles) == 300
-    assert {each.attributes["class"] for each in articles} == {f"message d{n}" for n in range(9)}
+    assert {article.attributes["class"] for article in articles} == {f"message d{n}" for n in range(9)}
 
 
 def test_a_thread_of_a_thousand_messages_comes_in_pages_that_citations_find() -> None:
@@ -228,7 +230,7 @@ def test_long_quotes_are_folded_short_ones_shown_and_signatures_dimmed() -> None
     (folded,) = page.all("details", class_="quote")
     assert "Ada wrote:" in folded.text
     assert "one\ntwo" in folded.text
-    assert [each.text for each in page.all("blockquote")][1] == "short"
+    assert [quote.text for quote in page.all("blockquote")][1] == "short"
     assert "Bo" in page.all("div", class_="signature")[0].text
 
 
@@ -238,9 +240,9 @@ def test_text_that_is_laid_out_keeps_its_spaces_and_prose_flows() -> None:
         "These are words that some mailer has broken into lines\nof about the same length, and which flow."
     )
     page = page_of([message(0, f"{prose}\n\n{table}\n\n- one\n- two")])
-    assert [each.text for each in page.all("pre")] == [table]
-    assert [each.text for each in page.all("p", class_="prose")] == [prose]
-    assert [each.text for each in page.all("p", class_="lines")] == ["- one\n- two"]
+    assert [block.text for block in page.all("pre")] == [table]
+    assert [paragraph.text for paragraph in page.all("p", class_="prose")] == [prose]
+    assert [paragraph.text for paragraph in page.all("p", class_="lines")] == ["- one\n- two"]
 
 
 @pytest.mark.parametrize(
@@ -312,8 +314,10 @@ def test_hostile_mail_is_shown_as_text_and_injects_nothing(nasty: str) -> None:
     made = made.model_copy(update={"claims": [claim], "metadata": {"reason": nasty, "notes": [nasty]}})
     page = page_of([mail], made, subject=nasty, lastError=nasty)
     assert page.all("script") == []
-    assert [each.tag for each in page.elements if each.tag in {"img", "b"} and each.text == ""] == []
-    visible = "".join(each for each in nasty if each.isprintable() and each not in "\u202e\u2066\u200f")
+    assert [
+        element.tag for element in page.elements if element.tag in {"img", "b"} and element.text == ""
+    ] == []
+    visible = "".join(text for text in nasty if text.isprintable() and text not in "\u202e\u2066\u200f")
     assert visible[:50] in page.text
     assert "\u202e" not in page.text
     assert "49" not in page.all("title")[0].text

@@ -182,8 +182,8 @@ async def test_a_report_that_is_stored_while_a_later_summary_comes_is_outdated(
 def meanwhile(monkeypatch: pytest.MonkeyPatch, happen: Callable[[], Awaitable[Any]]) -> None:
     """Let this happen once, after the next summary has read its thread."""
 
-    async def reading(*given: Any, window: int) -> ThreadContext:
-        context = await load_context(*given, window=window)
+    async def reading(*given: Any, **named: Any) -> ThreadContext:
+        context = await load_context(*given, **named)
         monkeypatch.undo()
         await happen()
         return context

@@ -108,6 +108,19 @@ var queryAlerts = [
     frequency: 'PT5M'
   }
   {
+    name: 'chunks-given-up'
+    description: 'Chunks cannot be embedded, and are missing from the search. Look at the failures of embedding.'
+    severity: 3
+    query: loadTextContent('../infra/kql/alert-chunks-given-up.kql')
+    measure: 'Chunks'
+    dimensions: [
+      'error_type'
+    ]
+    threshold: 0
+    window: 'PT1H'
+    frequency: 'PT15M'
+  }
+  {
     name: 'races-given-up'
     description: 'Events were given up because their document never appeared (spec 002): a lost write, or a bug.'
     severity: 2

@@ -1,9 +1,9 @@
 """The reader against labelled threads: `python -m evaluation.consensus`.
 
 Runs a folder's mboxes through the mail parser and the reader, as the pipeline does, and prints how right it
-was, by list and by rule, with 95 % intervals. Without `--labels` the corpora of the data folder are read,
-read and unread folds apart, and held against `evaluation/floors.json`. With `--labels FOLDER` any folder
-that is laid out alike is read, without floors; `--predictions FILE` keeps what was said.
+was, by list, by rule and by tier, with 95 % intervals. Without `--labels` the corpora of the data folder
+are read, read and unread folds apart, and held against `evaluation/floors.json`. With `--labels FOLDER` any
+folder that is laid out alike is read, without floors; `--predictions FILE` keeps what was said.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from evaluation.consensus_corpus import CorpusError, LabelledThread, read_corpus
 from evaluation.consensus_folds import is_unread
 from evaluation.consensus_scores import figures, score_threads, wilson
 from evaluation.data import MissingDataError, corpus_files
+from evaluation.tiers import print_tiers
 from shared.domain.consensus.reader import read_thread
 from shared.domain.consensus.reading import SentenceCitation, ThreadReading, Tier
 
@@ -94,11 +95,14 @@ def score_corpus(
     ]
 
 
-def _read_all(folder: Path) -> tuple[list[LabelledThread], list[dict[str, Any]]]:
+def _read_all(folder: Path) -> tuple[list[LabelledThread], list[ThreadReading], list[dict[str, Any]]]:
     threads = read_corpus(folder)
-    return threads, [
-        prediction_of(one.label["thread"], read_thread(one.mails, one.profile)) for one in threads
+    readings = [read_thread(one.mails, one.profile) for one in threads]
+    predictions = [
+        prediction_of(thread.label["thread"], reading)
+        for thread, reading in zip(threads, readings, strict=True)
     ]
+    return threads, readings, predictions
 
 
 def _total(scored: Iterable[ScoredThread]) -> Counter[str]:
@@ -179,12 +183,13 @@ def below_floors(result: dict[str, Any], floors: dict[str, float]) -> list[str]:
 
 
 def _run_folder(folder: Path, predictions_file: Path | None) -> int:
-    threads, predictions = _read_all(folder)
+    threads, readings, predictions = _read_all(folder)
     if predictions_file is not None:
         predictions_file.write_text(json.dumps(predictions, indent=1, ensure_ascii=False), encoding="utf-8")
     scored = score_corpus(threads, predictions)
     print_table(str(folder), scored)
     _print_rules(threads, predictions)
+    print_tiers(threads, readings)
     print(json.dumps(figures([one.row for one in scored]), indent=1))
     return 0
 
@@ -194,7 +199,7 @@ def _run_corpora() -> int:
     problems: list[str] = []
     for labels in corpus_files("c*/labels.json"):
         name = labels.parent.name
-        threads, predictions = _read_all(labels.parent)
+        threads, readings, predictions = _read_all(labels.parent)
         scored = score_corpus(threads, predictions)
         parts: dict[str, Callable[[ScoredThread], bool]] = {
             "read": lambda one: not is_unread(one.thread),
@@ -204,7 +209,9 @@ def _run_corpora() -> int:
             chosen = [one for one in scored if belongs(one)]
             print_table(f"{name}, {part} folds", chosen)
             numbers = [number for number, one in enumerate(scored) if belongs(one)]
-            _print_rules([threads[number] for number in numbers], [predictions[number] for number in numbers])
+            part_of = [threads[number] for number in numbers]
+            _print_rules(part_of, [predictions[number] for number in numbers])
+            print_tiers(part_of, [readings[number] for number in numbers])
             found = below_floors(figures([one.row for one in chosen]), floors.get(f"{name} {part}", {}))
             problems += [f"{name}, {part} folds: {problem}" for problem in found]
     for problem in problems:

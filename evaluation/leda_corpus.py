@@ -6,9 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 _MARKS = re.compile(r"^(?:[ \t]*>)+ ?")
 
 
@@ -43,23 +40,3 @@ def _newest(content: str) -> str:
 def _depth(line: str) -> int:
     marks = _MARKS.match(line)
     return marks[0].count(">") if marks else 0
-
-
-def thread_numbers(segments: list[LedaSegment]) -> NDArray[np.int64]:
-    """A number for each segment's thread.
-
-    The corpus does not say where threads end, so what touches is one: segments with consecutive ids, and a
-    segment with its context. No thread is ever split.
-    """
-    parents = {segment.sid: segment.sid for segment in segments}
-
-    def root(sid: int) -> int:
-        while parents[sid] != sid:
-            sid = parents[sid]
-        return sid
-
-    for segment in segments:
-        for neighbour in (segment.sid - 1, *segment.context):
-            if neighbour in parents:
-                parents[root(neighbour)] = root(segment.sid)
-    return np.array([root(segment.sid) for segment in segments])

@@ -6,9 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# F1 is flat around its best threshold, and noisy: the middle of what is nearly best travels better.
-_NEARLY = 0.01
-
 
 @dataclass(frozen=True)
 class Score:
@@ -37,10 +34,3 @@ def score(expected: NDArray[np.bool_], found: NDArray[np.bool_]) -> Score:
 
 def set_f1(found: AbstractSet[str], expected: AbstractSet[str]) -> float:
     return 2 * len(found & expected) / (len(found) + len(expected)) if found or expected else 0.0
-
-
-def best_threshold(expected: NDArray[np.bool_], probabilities: NDArray[np.float64]) -> float:
-    """The probability from which on to say yes, for the best F1."""
-    candidates = np.unique(np.quantile(probabilities, np.linspace(0.6, 0.995, 80)))
-    scores = np.array([score(expected, probabilities >= candidate).f1 for candidate in candidates])
-    return float(np.median(candidates[scores >= scores.max() - _NEARLY]))

@@ -6,6 +6,7 @@ ready. The chunks of an event are written group by group, while the next ones ar
 """
 
 import asyncio
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,19 +17,29 @@ from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.search.payload import indexed_chunk
-from shared.core.errors import PermanentError, RejectedItemsError, add_details
+from shared.clients.telemetry.metrics import pipeline_metrics
+from shared.core.errors import (
+    ClassifiedError,
+    ErrorKind,
+    PermanentError,
+    RefusesEverythingError,
+    RejectedItemsError,
+    add_details,
+)
 from shared.core.times import stored_time
 from shared.documents.base import ProcessingStatus
 from shared.documents.chunks import Chunk
+from shared.documents.failures import FailureRecord
 from shared.documents.threads import Thread
 from shared.embedding.encoder import Vectors
 from shared.embedding.instance import embedder
 from shared.embedding.port import Embedder
 from shared.embedding.vector_cache import VectorCache
 from shared.pipeline import topology
-from shared.pipeline.event_types import ChunksPrepared, EmbeddingsGenerated
-from shared.pipeline.events.builders import embeddings_generated
+from shared.pipeline.event_types import ChunksPrepared, EmbeddingGenerationFailed, EmbeddingsGenerated
+from shared.pipeline.events.builders import chunks_given_up, embeddings_generated
 from shared.pipeline.events.envelope import Event
+from shared.pipeline.failures import failure_record
 from shared.pipeline.isolation import isolate_poison
 from shared.pipeline.lifecycle.chunks import chunk_embedded, chunk_given_up, chunks_recovered, is_settled
 from shared.pipeline.stage import Stage, StageResult, Work
@@ -37,7 +48,9 @@ from shared.threads.rechunking import ensure_texts_unchanged
 from stages.registration import register_stage
 
 blueprint = func.Blueprint()
+log = logging.getLogger(__name__)
 GROUP = 128  # chunks that are written together
+GIVEN_UP = "chunks_given_up"
 
 
 @dataclass
@@ -55,7 +68,7 @@ class Done:
     """What an event's groups add up to."""
 
     embedded: int = 0
-    given_up: int = 0
+    failed: dict[str, PermanentError] = field(default_factory=dict)
     milliseconds: float = 0.0
     errors: list[BaseException] = field(default_factory=list)
 
@@ -85,9 +98,61 @@ async def _embed(event: Event[ChunksPrepared], work: Work) -> StageResult:
     await ensure_not_merged(work.clients, thread_ids, work.session, named=event.data.chunk_threads)
 
     return StageResult(
-        [_announcement(event.data, chunks, done, model, work)],
+        [_announcement(event.data, chunks, done, model, work), *await _given_up(chunks, done, model, work)],
         after_announcing=lambda: chunks_recovered(work.clients.store, chunks, work.session),
-        counts={"chunks": len(chunks), "embedded": done.embedded, "given_up": done.given_up},
+        counts={"chunks": len(chunks), "embedded": done.embedded, "given_up": len(done.failed)},
+    )
+
+
+async def _given_up(
+    chunks: Sequence[Chunk], done: Done, model: Embedder, work: Work
+) -> list[EmbeddingGenerationFailed]:
+    """What no attempt can embed leaves a record for each kind of error, an event, a count and a line.
+
+    Those that an earlier delivery gave up are told again: it may have broken off before it did. The record
+    and the event are the same then.
+    """
+    by_error: dict[str, dict[str, ClassifiedError]] = {}
+    for chunk in sorted(chunks, key=lambda chunk: chunk.id):
+        failure = _failure_of(chunk, done)
+        if failure is not None:
+            by_error.setdefault(failure.error_type, {})[chunk.id] = failure
+    announced = []
+    for error_type, failures in by_error.items():
+        failure = next(iter(failures.values()))
+        data = chunks_given_up(
+            list(failures), failure, backend=model.backend, attempts=work.attempt, now=work.now()
+        )
+        await work.clients.store.upsert(_record(data, failure, work), work.session)
+        log.error(
+            "embedding gave %d chunks up, among them %s: %s: %s",
+            len(failures), next(iter(failures)), error_type, failure.for_logs,
+        )  # fmt: skip
+        labels = {"service": EMBEDDING.name, "error_type": error_type}
+        pipeline_metrics().chunks_given_up.add(len(failures.keys() & done.failed.keys()), labels)
+        announced.append(data)
+    return announced
+
+
+def _failure_of(chunk: Chunk, done: Done) -> ClassifiedError | None:
+    if chunk.id in done.failed:
+        return classify(done.failed[chunk.id])
+    if chunk.status is not ProcessingStatus.FAILED_MAX_RETRIES:
+        return None
+    error_type, _, message = (chunk.lastError or "UnknownError").partition(": ")
+    return ClassifiedError(ErrorKind.PERMANENT, error_type, message, safe_to_log=False)
+
+
+def _record(data: EmbeddingGenerationFailed, failure: ClassifiedError, work: Work) -> FailureRecord:
+    event = Event.of(data, now=work.now())
+    return failure_record(
+        EMBEDDING.name,
+        failure,
+        event=event,
+        message_id=event.message_id,
+        reason=GIVEN_UP,
+        attempt_count=work.attempt,
+        now=work.now(),
     )
 
 
@@ -118,7 +183,7 @@ async def _embed_groups(
         if isinstance(result, BaseException):
             done.errors.append(result)
         else:
-            done.given_up += len(result.failed)
+            done.failed |= result.failed
             done.embedded += len(result.chunks) - len(result.failed)
             done.milliseconds += result.milliseconds
     return done
@@ -167,7 +232,12 @@ async def _store_vectors(
     encoded: Encoded, threads: Mapping[str, Thread], model: Embedder, work: Work
 ) -> None:
     """What the index refuses for good is given up; the rest of the group is stored all the same."""
-    stored = await isolate_poison(_vectors(encoded, threads, model, work), work.clients.index.upsert)
+    items = _vectors(encoded, threads, model, work)
+    stored = await isolate_poison(items, work.clients.index.upsert)
+    if len(stored.poison) == len(items) > 1:
+        raise RefusesEverythingError(
+            f"the index refuses all {len(items)} vectors, not one of them: {stored.poison[0][1].message}"
+        )
     for item, failure in stored.poison:
         id_ = item["chunk_id"]
         encoded.failed[id_] = RejectedItemsError(f"the index refuses it: {failure.message}", {id_: ""})
@@ -204,7 +274,7 @@ def _announcement(
     return embeddings_generated(
         data,
         chunks,
-        count=len(chunks) - done.given_up,
+        count=len(chunks) - len(done.failed),
         model=model.model,
         backend=model.backend,
         dimension=model.dimension,

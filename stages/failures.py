@@ -53,7 +53,8 @@ async def record_failure(event: Event[Any], store: Store) -> bool:
 def ledger_record(event: Event[Any]) -> FailureRecord:
     """The event does not say of which kind its error was: as a transient one, it has no delivery refused."""
     failure = ClassifiedError(ErrorKind.TRANSIENT, event.data.error_type, event.data.error_message)
-    return failure_record(
+    told = event.data.record_id
+    record = failure_record(
         STAGE_OF_FAILURE[event.event_type],
         failure,
         event=event,
@@ -61,3 +62,4 @@ def ledger_record(event: Event[Any]) -> FailureRecord:
         attempt_count=event.data.retry_count,
         now=event.timestamp,
     )
+    return record if told is None else record.model_copy(update={"id": told})

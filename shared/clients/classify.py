@@ -4,6 +4,7 @@ A race (a document that cannot be read yet) is retried with full jitter, a trans
 everything else is permanent, a bug of our own included.
 """
 
+import errno
 from typing import TYPE_CHECKING
 
 from azure.core.exceptions import (
@@ -42,8 +43,13 @@ _SERVER_ERRORS = range(500, 600)
 _NOT_IMPLEMENTED = frozenset({501, 505})
 _NOT_FOUND = 404
 _READ_SESSION_NOT_AVAILABLE = 1002
+# Somebody has to make room, and will: what was being done is not to blame.
+_NO_ROOM = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EIO}
+)
 _TRANSIENT_TYPES = (
     TransientError,
+    MemoryError,
     ServiceRequestError,
     ServiceResponseError,
     ClientAuthenticationError,
@@ -66,6 +72,8 @@ def _kind(error: BaseException) -> ErrorKind:
     if isinstance(error, DocumentNotFoundError) or _session_not_available(error):
         return ErrorKind.RACE
     if isinstance(error, _TRANSIENT_TYPES) or isinstance(error, cosmos.CosmosClientTimeoutError):  # noqa: SIM101 - the second is imported when it is asked for
+        return ErrorKind.TRANSIENT
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
         return ErrorKind.TRANSIENT
     if isinstance(error, bus.ServiceBusError | bus.MessageAlreadySettled):
         return _bus_kind(error)

@@ -4,6 +4,7 @@
     ├── DocumentNotFoundError      a race: the event came before its document can be read
     ├── TransientError             may pass by itself
     │   ├── PartialWriteError      some items of a batch were not accepted, and may be later
+    │   ├── RefusesEverythingError a service refuses whatever it is given: it is to blame, not the items
     │   ├── NewerVersionError      a later version of the app wrote this, and will understand it
     │   ├── ServiceSilentError     a service did not answer before the deadline of the call
     │   └── EncoderError           the encoder of texts failed
@@ -51,6 +52,10 @@ class PartialWriteError(TransientError):
     def __init__(self, message: str, failed: Mapping[str, str]) -> None:
         super().__init__(message)
         self.failed = dict(failed)
+
+
+class RefusesEverythingError(TransientError):
+    """A service refuses whatever it is given."""
 
 
 class NewerVersionError(TransientError):

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shared.clients.openai.client import Endpoint, open_client
 from shared.clients.openai.ports import EmbeddingPort
-from shared.core.errors import PermanentError, TransientError, UnencodableTextError
+from shared.core.errors import PermanentError, RefusesEverythingError, TransientError, UnencodableTextError
 from shared.embedding.batching import plan_batches, report_truncated
 from shared.embedding.encoder import Vectors, normalised, require_texts
 from shared.embedding.port import EncodingResult
@@ -21,6 +22,7 @@ MAX_TEXTS = 512
 TOKEN_BUDGET = 200_000
 WINDOW = 8191
 REQUESTS_AT_ONCE = 4  # of all events together: more would only be throttled
+_HARMLESS = "ok"
 _TOKEN_BYTES = 3  # a token has four in English, and fewer in code and other scripts
 # Only from the third generation on can the length of a vector be asked for.
 _FIXED_LENGTH = ("text-embedding-ada",)
@@ -78,27 +80,43 @@ class OpenAIEmbedder:
                 settled.vectors[batch] = await self._request([texts[position] for position in batch])
             except UnencodableTextError as error:
                 if len(batch) == 1:
+                    await self._require_working_service()
                     settled.failed[batch[0]] = error
                 else:
                     middle = len(batch) // 2
                     waiting += [batch[middle:], batch[:middle]]
         return settled
 
+    async def _require_working_service(self) -> None:
+        """Before a text is blamed: a service that refuses any text is ill itself, and may recover."""
+        try:
+            await self._request([_HARMLESS])
+        except UnencodableTextError as error:
+            raise RefusesEverythingError(f"the embedding service refuses every text: {error}") from error
+
     async def _request(self, texts: Sequence[str]) -> Vectors:
         # The service refuses an empty text; a space has a vector.
         inputs = [_within_window(clean_for_tokenizer(text)) or " " for text in texts]
         asked_for = None if self.model.startswith(_FIXED_LENGTH) else self.dimension
         async with self._turns:
-            rows = await self._client.embed(inputs, model=self.model, dimensions=asked_for)
+            rows = await self._embedded(inputs, asked_for)
         wrong = next((len(row) for row in rows if len(row) != self.dimension), None)
         if wrong is not None:
-            raise PermanentError(
+            raise RefusesEverythingError(
                 f"{self.model} gives vectors of {wrong} numbers, EMBEDDING_DIMENSION says {self.dimension}"
             )
         vectors = normalised(np.stack(rows))
         if not np.isfinite(vectors).all():
             raise TransientError("the embedding service answered numbers that are not finite")
         return vectors
+
+    async def _embedded(self, inputs: Sequence[str], dimensions: int | None) -> list[NDArray[np.float32]]:
+        try:
+            return await self._client.embed(inputs, model=self.model, dimensions=dimensions)
+        except UnencodableTextError:
+            raise
+        except PermanentError as error:  # no such deployment, or not asked as it wants: no text is to blame
+            raise RefusesEverythingError(str(error)) from error
 
 
 def _within_window(text: str) -> str:

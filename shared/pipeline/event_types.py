@@ -71,6 +71,7 @@ class FailureData(EventData):
     error_message: str
     error_type: str
     retry_count: Count
+    record_id: Id | None = None  # extension: of the failure record that the stage wrote, or would have
 
 
 class ArchiveIngested(EventData):

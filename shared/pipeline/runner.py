@@ -329,7 +329,12 @@ class StageRunner(Generic[Data]):
             ),
         )
         data = failed_event(
-            self._stage.row, event, abandoned.failure, attempts=abandoned.attempt_count, now=now
+            self._stage.row,
+            event,
+            abandoned.failure,
+            attempts=abandoned.attempt_count,
+            record_id=record.id,
+            now=now,
         )
         failed = Event.of(data, session=session.tokens(), attempt=event.attempt, now=now)
         await self._best_effort(failed.event_type, self._clients.bus.publish([failed]))

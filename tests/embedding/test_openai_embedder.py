@@ -11,7 +11,7 @@ from azure.core.credentials import AccessToken
 
 from localcloud.httpd import Response
 from shared.clients.classify import classify
-from shared.core.errors import ErrorKind, TransientError, UnencodableTextError
+from shared.core.errors import ErrorKind, RefusesEverythingError, TransientError, UnencodableTextError
 from shared.embedding.encoder import Vectors
 from shared.embedding.factory import open_embedder
 from shared.embedding.openai_embedder import REQUESTS_AT_ONCE, OpenAIEmbedder
@@ -173,14 +173,24 @@ async def test_the_wait_that_was_asked_for_is_kept_by_the_backoff(
 
 
 @pytest.mark.parametrize("status", [404, 405])
-async def test_a_deployment_that_does_not_exist_is_permanent_and_no_text_is_blamed(
+async def test_a_deployment_that_does_not_exist_may_yet_and_no_text_is_blamed(
     server: OpenAIServer, embedder: OpenAIEmbedder, status: int
 ) -> None:
     server.answers.append(refusal(status, "no such deployment"))
     with pytest.raises(Exception, match="no such deployment") as raised:
         await embedder.encode_each(["one", "two"])
-    assert classify(raised.value).kind is ErrorKind.PERMANENT
+    assert classify(raised.value).kind is ErrorKind.TRANSIENT
     assert not isinstance(raised.value, UnencodableTextError)
+
+
+async def test_a_service_that_refuses_every_text_is_ill_and_no_text_is_blamed(
+    server: OpenAIServer, embedder: OpenAIEmbedder
+) -> None:
+    server.answers.extend(refusal(400, "no input is taken") for _ in range(10))
+    with pytest.raises(RefusesEverythingError, match="refuses every text") as raised:
+        await embedder.encode_each(["one", "two"])
+    assert classify(raised.value).kind is ErrorKind.TRANSIENT
+    assert ["ok"] in server.inputs
 
 
 async def test_a_text_that_is_refused_stands_alone_at_the_end_and_the_others_have_vectors(
@@ -192,7 +202,7 @@ async def test_a_text_that_is_refused_stands_alone_at_the_end_and_the_others_hav
     assert "filtered" in str(settled.failed[2])
     kept = [0, 1, 3, 4]
     np.testing.assert_allclose(settled.vectors[kept, 0], first_components(texts)[kept], rtol=1e-5)
-    assert len(server.requests) <= 7
+    assert len(server.requests) <= 8
 
 
 async def test_a_request_stays_within_the_limits_of_the_service(
@@ -224,7 +234,7 @@ async def test_vectors_of_another_length_than_the_setting_says_are_an_error(
     with pytest.raises(Exception, match="EMBEDDING_DIMENSION says 8") as raised:
         await old.encode(["one"])
     await old.close()
-    assert classify(raised.value).kind is ErrorKind.PERMANENT
+    assert classify(raised.value).kind is ErrorKind.TRANSIENT
     assert b"dimensions" not in server.requests[0].body  # it cannot be asked for
 
 

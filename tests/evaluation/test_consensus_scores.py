@@ -10,11 +10,15 @@ from typing import Any
 import pytest
 
 from evaluation.consensus import below_floors, main, prediction_of
-from evaluation.consensus_corpus import CorpusError, read_corpus
+from evaluation.consensus_corpus import CorpusError, LabelledThread, read_corpus
 from evaluation.consensus_folds import FOLDS, fold_of, is_unread
 from evaluation.consensus_scores import figures, overlap, score_threads, wilson
 from evaluation.data import DATA_VARIABLE, data_folder
+from evaluation.tiers import count_tiers
 from shared.domain.consensus.reader import read_thread
+from shared.domain.consensus.reading import Tier
+from shared.domain.consensus.thread_mail import SourceProfile
+from tests.support.thread_mails import mail
 
 CONSENSUS = data_folder() / "consensus"
 needs_labels = pytest.mark.skipif(
@@ -152,3 +156,17 @@ def test_nothing_is_inverted_and_no_proposer_counted_where_rules_were_written() 
     assert (total["inverted"], total["proposer_counted"]) == (0, 0)
     assert total["pos_tp"] >= 0.9 * total["pos_p"]
     assert total["pos_p"] >= 15
+
+
+def test_what_is_said_and_what_is_only_quoted_are_counted_apart() -> None:
+    """Ann is said to be for it, which is right; Bob's soft no is a remark, and the label calls him mixed."""
+    mails = (
+        mail(0, "pat", "Keep the last line of a file.", subject="[PATCH] parser: keep the last line"),
+        mail(1, "ann", "This looks good to me."),
+        mail(2, "bob", "I don't think this is the right approach."),
+    )
+    thread = LabelledThread(LABEL, mails, SourceProfile())
+    counted = count_tiers([thread], [read_thread(thread.mails, thread.profile)])
+    assert counted["position", Tier.SAID] == (1, 1)
+    assert counted["position", Tier.REMARK] == (0, 1)
+    assert counted["genre", Tier.SAID] == (1, 1)

@@ -7,9 +7,9 @@ import pytest
 from evaluation.bc3 import citation_recall, first_sentences_f1, human_f1, shown_f1
 from evaluation.bc3_corpus import read_bc3
 from evaluation.data import DATA_VARIABLE, MissingDataError, corpus_files
-from evaluation.leda_corpus import read_leda, thread_numbers
+from evaluation.leda_corpus import read_leda
 from evaluation.logistic import fit
-from evaluation.scores import best_threshold, score, set_f1
+from evaluation.scores import score, set_f1
 
 CORPUS = """<root><thread><name>Lunch</name><listno>1</listno>
 <DOC><Subject>Lunch</Subject><Text>
@@ -32,12 +32,6 @@ def test_f1_is_the_harmonic_mean_of_precision_and_recall() -> None:
     assert (result.f1, result.precision, result.recall) == (0.5, 0.5, 0.5)
     assert score(np.zeros(3, dtype=bool), np.zeros(3, dtype=bool)).f1 == 0
     assert set_f1({"a", "b"}, {"b"}) == pytest.approx(2 / 3)
-
-
-def test_the_threshold_that_separates_is_found() -> None:
-    labels = np.array([False] * 90 + [True] * 10)
-    probabilities = np.where(labels, 0.8, 0.2)
-    assert score(labels, probabilities >= best_threshold(labels, probabilities)).f1 == 1
 
 
 def test_the_fit_separates_what_one_feature_separates() -> None:
@@ -67,7 +61,7 @@ def leda_entry(sid: int, content: str, labels: str, *context: int) -> dict[str, 
     }
 
 
-def test_segments_that_touch_are_one_thread_and_quotes_are_peeled(tmp_path: Path) -> None:
+def test_quotes_of_a_segment_are_peeled(tmp_path: Path) -> None:
     entries = [
         leda_entry(1, "Hello", "Social"),
         leda_entry(2, "> old\nYes, I agree.", "Agreement,InformationProviding,Agreement", 1),
@@ -85,10 +79,6 @@ def test_segments_that_touch_are_one_thread_and_quotes_are_peeled(tmp_path: Path
         "Alone",
     ]
     assert segments[1].labels == {"Agreement", "InformationProviding"}
-    threads = thread_numbers(segments)
-    assert threads[0] == threads[1]
-    assert threads[2] == threads[3]
-    assert len(set(threads.tolist())) == 3
 
 
 def test_missing_corpora_are_named_with_the_variable_to_set(

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from shared.clients.classify import classify
 from shared.clients.cosmos.session import Session
 from shared.clients.search.index import IndexMissingError
 from shared.clients.search.versions import IndexMismatchError
+from shared.core.errors import ErrorKind, RefusesEverythingError
 from shared.core.runtime import Runtime
 from shared.documents.chunks import Chunk
 from shared.embedding.port import Embedder
@@ -25,6 +27,7 @@ from shared.pipeline.runner import StageFailedError, StageRunner
 from shared.settings.app import Settings
 from stages import embedding
 from stages.embedding import EMBEDDING, unstored_vectors
+from stages.failures import record_failure
 from stages.orchestration import ORCHESTRATION
 from stages.summarization import SUMMARIZATION
 from tests.embedding.toy_encoders import SPEC
@@ -118,7 +121,7 @@ async def test_a_chunk_that_always_fails_ends_alone_after_four_attempts_and_its_
     place: Place,
 ) -> None:
     event = await place.prepared("one two", "always crash", "three")
-    (generated,) = await place.mail.run(EMBEDDING, event)
+    generated, failed = await place.mail.run(EMBEDDING, event)
     assert (generated.data.embedding_count, len(generated.data.chunk_ids)) == (2, 3)
     chunks, vectors = await place.chunks(), await place.vectors()
     poison = chunks["always crash"]
@@ -133,7 +136,7 @@ async def test_a_chunk_that_always_fails_ends_alone_after_four_attempts_and_its_
     (summary,) = await place.mail.stored("summaries")
     assert "1 of 3 passages could not be indexed" in summary["content_markdown"]
     again = await place.mail.run(EMBEDDING, event)
-    assert again[0].message_id == generated.message_id
+    assert [each.message_id for each in again] == [generated.message_id, failed.message_id]
     assert len([batch for batch in place.batches() if "always crash" in batch]) == 4
 
 
@@ -162,8 +165,14 @@ async def test_a_chunk_that_the_index_refuses_is_given_up_alone(place: Place, cl
     poison = (await place.chunks())["refused by the index"]["id"]
     fault = {"operation": "docs.index", "kind": "partial", "times": None}
     plan_faults(cloud.search, {**fault, "args": {"keys": [poison], "status": 400}})
-    (generated,) = await place.mail.run(EMBEDDING, event)
+    generated, failed = await place.mail.run(EMBEDDING, event)
     assert generated.data.embedding_count == 2
+    assert (failed.event_type, failed.data.chunk_ids) == ("EmbeddingGenerationFailed", [poison])
+    assert failed.data.error_type == "RejectedItemsError"
+    (record,) = await place.mail.stored("failures")
+    assert (record["abandoned_reason"], record["stage"]) == ("chunks_given_up", "embedding")
+    assert not await record_failure(failed, place.mail.clients.store)  # the ledger finds it on record
+    assert len(await place.mail.stored("failures")) == 1
     chunks = await place.chunks()
     assert {text: each["status"] for text, each in chunks.items()} == {
         "one two": "processed",
@@ -171,6 +180,19 @@ async def test_a_chunk_that_the_index_refuses_is_given_up_alone(place: Place, cl
         "three": "processed",
     }
     assert "the index refuses it" in chunks["refused by the index"]["lastError"]
+
+
+async def test_an_index_that_refuses_everything_condemns_no_chunk(place: Place, cloud: LocalCloud) -> None:
+    event = await place.prepared("one two", "three")
+    ids = [each["id"] for each in (await place.chunks()).values()]
+    fault = {"operation": "docs.index", "kind": "partial", "times": None}
+    plan_faults(cloud.search, {**fault, "args": {"keys": ids, "status": 400}})
+    with pytest.raises(RefusesEverythingError, match="the index refuses all 2 vectors") as raised:
+        await place.mail.run(EMBEDDING, event)
+    assert faults_hit(cloud.search)
+    assert classify(raised.value).kind is ErrorKind.TRANSIENT
+    assert {each["status"] for each in (await place.chunks()).values()} == {"pending"}
+    assert await place.mail.stored("failures") == []
 
 
 async def test_an_index_for_other_vectors_condemns_no_chunk(place: Place) -> None:

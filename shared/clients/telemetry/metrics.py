@@ -77,6 +77,7 @@ class Metrics(InstrumentSet):
         "processing_duration_seconds", "service", requirement="R-902", unit="s"
     )
     chunks_created: Counter = _counter("chunks_created_total", "service", requirement="R-902")
+    chunks_given_up: Counter = _counter("chunks_given_up_total", "service", "error_type")
     chunk_size: Histogram = _histogram("chunk_size_tokens", "service", requirement="R-902")
     queue_depth: Gauge = _gauge("queue_depth", "service", requirement="R-902")
     dead_letters: Gauge = _gauge("dead_letter_depth", "service")

@@ -155,7 +155,8 @@ class _ThreadReader:
         )
 
     def _decision(self, sentence: OwnSentence) -> Decision:
-        by_authority = any(sentence is one for one in self._by_authority())
+        # Words of acceptance by one with a role settle something where the outcome rests on them.
+        by_authority = self._verdict.sure and any(sentence is one for one in self._by_authority())
         return Decision(
             person=self._thread.mail_of(sentence).mail.address.lower(),
             citation=self._thread.cite(sentence),

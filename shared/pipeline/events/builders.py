@@ -18,6 +18,7 @@ from shared.pipeline.event_types import (
     ArchiveIngested,
     ArchiveIngestionFailed,
     ChunksPrepared,
+    EmbeddingGenerationFailed,
     EmbeddingsGenerated,
     EventCitation,
     EventData,
@@ -200,13 +201,32 @@ def report_published(report: Report) -> ReportPublished:
 
 
 def failed_event(
-    stage: StageRow[Any], event: Event[Any], failure: ClassifiedError, *, attempts: int, now: datetime
+    stage: StageRow[Any],
+    event: Event[Any],
+    failure: ClassifiedError,
+    *,
+    attempts: int,
+    record_id: str | None = None,
+    now: datetime,
 ) -> FailureData:
     """The stage's *Failed event about the event that it gave up."""
     fields = {**_subject_fields(event, failure.details), **_error_fields(failure, attempts)}
+    fields["record_id"] = record_id
     if "failed_at" in stage.fails_as.model_fields:
         fields["failed_at"] = now
     return stage.fails_as(**fields)
+
+
+def chunks_given_up(
+    chunk_ids: Sequence[str], failure: ClassifiedError, *, backend: str, attempts: int, now: datetime
+) -> EmbeddingGenerationFailed:
+    """These chunks cannot be embedded; the others of their event were."""
+    return EmbeddingGenerationFailed(
+        chunk_ids=list(chunk_ids),
+        embedding_backend=backend,
+        failed_at=now,
+        **_error_fields(failure, attempts),
+    )
 
 
 def archive_ingestion_failed(

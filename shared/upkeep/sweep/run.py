@@ -64,6 +64,17 @@ class Options:
 async def sweep(clients: Clients, options: Options | None = None) -> Run | None:
     """Requeue what is due, give up what has no attempts left. None where another sweep is running."""
     options = options or Options()
+    try:
+        return await _sweep(clients, options)
+    except Exception as error:
+        # Where Cosmos DB is down there is no run on record: the counters tell that it was tried.
+        if not options.dry_run:
+            options.metrics.errors.add(1, {"error_type": classify(error).error_type})
+            options.metrics.runs.add(1, {"status": "failure"})
+        raise
+
+
+async def _sweep(clients: Clients, options: Options) -> Run | None:
     if not options.exclusive or options.dry_run:
         return await _Sweep(clients, options).run()
     async with Lease(clients.store, KIND, clients.runtime).held_if_free() as held:

@@ -179,6 +179,13 @@ def test_an_event_whose_document_never_appeared_fires(sender: Sender) -> None:
     assert fires("races-given-up", sent(sender)) == {("chunking",)}
 
 
+def test_a_chunk_that_is_given_up_fires(sender: Sender) -> None:
+    assert fires("chunks-given-up", sent(sender)) == set()
+
+    sender.emit("chunks_given_up_total", 1, service="embedding", error_type="RejectedItemsError")
+    assert fires("chunks-given-up", sent(sender)) == {("RejectedItemsError",)}
+
+
 @pytest.mark.parametrize(
     ("rule", "metric", "threshold"),
     [

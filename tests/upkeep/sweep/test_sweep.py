@@ -23,7 +23,7 @@ from shared.pipeline.lifecycle.attempts import attempt_failed
 from shared.pipeline.readiness import ready_thread
 from shared.pipeline.stage import Subject
 from shared.upkeep.sweep.run import latest_run
-from tests.support.cloud import LocalCloud, plan_faults
+from tests.support.cloud import LocalCloud, faults_hit, plan_faults
 from tests.support.services import RunningService
 from tests.support.toy_stages import Crash
 from tests.upkeep.sweep.environment import SweepPlace, count_items, sweep_place
@@ -421,6 +421,20 @@ async def test_one_collections_trouble_does_not_keep_the_others_waiting(
     assert done.counts["messages"]["requeued"] == 1
     assert place.counted("retry_job_runs_total", status="failure") == 1
     await place.published("chunking")
+
+
+async def test_a_sweep_that_cannot_reach_cosmos_is_counted_all_the_same(
+    place: SweepPlace, cloud: LocalCloud
+) -> None:
+    plan_faults(cloud.cosmos, {"kind": "status", "operation": "*", "times": None, "args": {"status": 503}})
+    try:
+        with pytest.raises(Exception, match="ServiceUnavailable"):
+            await place.sweep()
+        assert faults_hit(cloud.cosmos)
+    finally:
+        plan_faults(cloud.cosmos)
+    assert place.counted("retry_job_runs_total", status="failure") == 1
+    assert place.counted("retry_job_errors_total") == 1
 
 
 async def test_two_sweeps_at_once_count_once_and_publish_once(place: SweepPlace) -> None:

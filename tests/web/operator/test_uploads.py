@@ -1,7 +1,5 @@
 """The operator's form that sends an archive in: who may, and where its sender is led."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.localcloud.functions.support import Answer, Host
@@ -33,7 +31,7 @@ def send(host: Host, body: bytes, **headers: str) -> Answer:
 
 
 @pytest.fixture
-def cookie(host: Host) -> Iterator[str]:
+def cookie(host: Host) -> str:
     return entered(host)
 
 

@@ -9,7 +9,6 @@ from tests.support.cloud import LocalCloud, plan_faults
 from tests.web.markup import Page, check
 from tests.web.site import Site, empty_site
 
-
 MAILS = 6  # every mail is linked; one of them is made like the others
 
 

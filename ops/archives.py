@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from shared.clients.connections import Clients
     from shared.ingestion.storing import Stored
     from shared.pipeline.progress import ArchiveProgress
+    from shared.upkeep.oversight.archive_why import WhyNotDone
 
 app = typer.Typer(help="Archives: ingest one, follow it, delete it.", no_args_is_help=True)
 Id = Annotated[str, typer.Argument(metavar="ID", help="The archive's id.", show_default=False)]
@@ -90,6 +91,40 @@ def progress(
     )
     gaps = "".join(f"; {gap}" for gap in found.gaps)
     print_note(f"{id_} is {found.status}, {found.percent} % of the way{gaps}.")
+    return None
+
+
+@app.command()
+def why(id_: Id, json: Json = False) -> None:
+    """Say why an archive is not done: which documents and stage, which error, what happens next and when."""
+    from shared.upkeep.oversight.archive_why import why_not_done
+
+    async def work(clients: "Clients") -> "WhyNotDone":
+        return await why_not_done(clients, id_)
+
+    found = run_command(work)
+    if json:
+        return print_json(found.shown())
+    table(
+        ["stage", "documents>", "state", "error*", "next", "not before"],
+        [
+            (
+                obstacle.stage,
+                f"{obstacle.count:,} {obstacle.collection}",
+                obstacle.state,
+                obstacle.error or "",
+                obstacle.next,
+                f"{obstacle.at:%Y-%m-%d %H:%M}" if obstacle.at else "",
+            )
+            for obstacle in found.obstacles
+        ],
+        empty="Nothing of it is open or was given up.",
+    )
+    examples = [f"`timeline {obstacle.examples[0]}`" for obstacle in found.obstacles[:3]]
+    done = "complete" if found.progress.complete else f"{found.progress.percent} % of the way"
+    print_note(
+        f"{id_} is {found.progress.status}, {done}." + (f" More: {', '.join(examples)}." if examples else "")
+    )
     return None
 
 

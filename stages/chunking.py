@@ -30,7 +30,7 @@ from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.messages import messages_processed
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.pipeline.tombstones import was_removed
-from shared.threads.locating import ensure_not_merged, load_following_merges
+from shared.threads.locating import ensure_in_place, load_following_merges
 from shared.threads.rechunking import check_variants, sync_stored_chunks
 from stages.registration import register_stage
 
@@ -51,8 +51,10 @@ async def chunk(event: Event[JSONParsed], work: Work) -> StageResult:
     await messages_processed(
         work.clients.store, messages, attempt=work.attempt, now=work.now(), session=work.session
     )
-    written = {message.thread_id for message in messages}
-    await ensure_not_merged(work.clients, written, work.session, named=event.data.message_threads)
+    written = [(message.id, message.thread_id) for message in messages]
+    remaining = {message.id for message in messages}
+    named = [place for place in _documents(event.data) if place[0] in remaining]
+    await ensure_in_place(work.clients, written, work.session, named=named)
     await check_variants(work.clients, messages, work.session)
     return StageResult(
         [_announcement(event.data.archive_id, messages, chunks, settings.strategy)],
@@ -150,13 +152,17 @@ def _announcement(
         thread_ids={message.thread_id for message in messages},
         strategy=strategy.value,
         archive_id=archive_id,
-        contents=_contents(messages),
+        contents=_contents(archive_id, messages),
     )
 
 
-def _contents(messages: Sequence[Message]) -> str:
-    """Tells the event from one of the same messages with other content: the broker drops repeats."""
-    return hashlib.sha256("\n".join(message.variant for message in messages).encode()).hexdigest()[:16]
+def _contents(archive_id: str, messages: Sequence[Message]) -> str:
+    """Tells the event from one of the same messages for another reason: the broker drops repeats.
+
+    They may have other content, or conflicting copies; or another archive has moved messages of their thread.
+    """
+    said = [archive_id, *(f"{message.variant} {message.conflicts}" for message in messages)]
+    return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
 
 
 def _documents(data: JSONParsed) -> list[tuple[str, str]]:

@@ -43,7 +43,7 @@ from shared.pipeline.failures import failure_record
 from shared.pipeline.isolation import isolate_poison
 from shared.pipeline.lifecycle.chunks import chunk_embedded, chunk_given_up, chunks_recovered, is_settled
 from shared.pipeline.stage import Stage, StageResult, Work
-from shared.threads.locating import ensure_not_merged, find_unmerged, load_retained_chunks
+from shared.threads.locating import ensure_in_place, find_unmerged, load_retained_chunks
 from shared.threads.rechunking import ensure_texts_unchanged
 from stages.registration import register_stage
 
@@ -95,7 +95,12 @@ async def _embed(event: Event[ChunksPrepared], work: Work) -> StageResult:
         raise done.errors[0]
     await ensure_texts_unchanged(work.clients, open_ones, work.session)
     await _place_moved(event.data, chunks, work)
-    await ensure_not_merged(work.clients, thread_ids, work.session, named=event.data.chunk_threads)
+    written = {(chunk.message_key, chunk.thread_id) for chunk in chunks}
+    named = zip(event.data.chunk_messages, event.data.chunk_threads, strict=False)
+    remaining = {chunk.message_key for chunk in chunks}
+    await ensure_in_place(
+        work.clients, written, work.session, named=[place for place in named if place[0] in remaining]
+    )
 
     return StageResult(
         [_announcement(event.data, chunks, done, model, work), *await _given_up(chunks, done, model, work)],

@@ -15,6 +15,7 @@ import azure.functions as func
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.lease import THREADING, Lease
 from shared.core.errors import DocumentNotFoundError, PermanentError, add_details
+from shared.core.times import stored_time
 from shared.documents.archives import Archive, ArchiveStatus
 from shared.domain.mail.models import Skipped
 from shared.ingestion.reader.reader import Reader, prepare_reader, reader_pool
@@ -25,7 +26,8 @@ from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.archives import archive_processed
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.pipeline.tombstones import find_removal, is_removing
-from shared.threads.registry import Registry
+from shared.threads.message_copies import ArchiveOfSource
+from shared.threads.registry import Registry, Threaded
 from stages.registration import register_stage
 
 SLICE = 2000
@@ -46,13 +48,17 @@ class Parsed:
     """What was found so far: each message's thread, as it is now."""
 
     threads: dict[str, str] = field(default_factory=dict)
+    touched: dict[str, str] = field(default_factory=dict)
+    """Messages of threads that changed although they got no message: these are announced, too."""
     skipped: list[Skipped] = field(default_factory=list)
     skipped_count: int = 0
     removed: bool = False
 
-    def rename(self, renamed: dict[str, str]) -> None:
-        if renamed:
-            self.threads = {key: renamed.get(thread, thread) for key, thread in self.threads.items()}
+    def add(self, threaded: Threaded) -> None:
+        for known in (self.threads, self.touched):
+            known.update({key: new for key, new in threaded.moved.items() if key in known})
+        self.threads |= threaded.threads
+        self.touched |= threaded.touched
 
     def skip(self, skipped: list[Skipped]) -> None:
         self.skipped_count += len(skipped)
@@ -104,6 +110,7 @@ async def _removed(archive_id: str, work: Work) -> StageResult:
 
 async def _parse_all(path: Path, archive: Archive, work: Work, parsed: Parsed) -> None:
     registry, lease = Registry(work.clients), Lease(work.clients.store, THREADING, work.clients.runtime)
+    parts = [ArchiveOfSource(archive.id, archive.source, stored_time(archive.ingestion_date))]
     async with Reader(await reader_pool(work.clients), path, archive.file_path) as reader:
         async for batch in reader.slices(SLICE):
             parsed.skip(batch.skipped)
@@ -113,17 +120,14 @@ async def _parse_all(path: Path, archive: Archive, work: Work, parsed: Parsed) -
                 if await is_removing(work.clients.store, archive.id, work.session):
                     parsed.removed = True
                     return
-                threaded = await registry.add(batch.arrivals, archive.id, archive.source, work.session)
-            parsed.rename(threaded.renamed)
-            parsed.threads |= {
-                message.key: threaded.assignments[message.links.node] for message in batch.arrivals
-            }
+                for part in parts:
+                    parsed.add(await registry.add(batch.arrivals, part, work.session))
 
 
 def _announcements(archive_id: str, parsed: Parsed, duration: float) -> list[JSONParsed]:
     """Whole threads together, as many as make a batch."""
     members: dict[str, list[str]] = {}
-    for key, thread in parsed.threads.items():
+    for key, thread in (parsed.touched | parsed.threads).items():
         members.setdefault(thread, []).append(key)
     batches: list[list[str]] = [[]]
     for thread, keys in members.items():

@@ -83,6 +83,7 @@ def _report(summary: Summary, now: datetime) -> Report:
         first_message_date=known.get("first_message_date"),
         last_message_date=known.get("last_message_date"),
         outdated=summary.outdated,
+        flags=known.get("flags", {}),
     )
 
 

@@ -134,6 +134,7 @@ async def _make(id_: str, thread: Thread, version: str, data: SummarizationReque
     made = replace(made, notes=tuple(dict.fromkeys((*made.notes, *context.gaps))))
     fields = summary_fields(made, thread, context.messages)
     fields["reading"] = corrections.marked(fields["reading"])
+    fields["metadata"]["flags"] = dict(context.flags)
     if pair is not None and result is not None:
         fields["metadata"]["result_thread"] = pair.result
     return Summary(

@@ -56,8 +56,9 @@ def archive_id(full_hash: str) -> str:
     return full_hash[:ID_LENGTH]
 
 
-def message_key(message_id: str) -> str:
-    return _short(message_id)
+def message_key(message_id: str, source: str = "") -> str:
+    """Each source has its own copy of a message. Without a source: what all copies have in common."""
+    return _short(_join(source, message_id)) if source else _short(message_id)
 
 
 def node_without_id(key: str) -> str:
@@ -76,17 +77,17 @@ def message_key_without_id(date: datetime | None, sender: str, subject: str, bod
     return _short(_join(when, sender, subject, body))
 
 
-def thread_id(root_message_id: str) -> str:
-    return _short(root_message_id)
+def thread_id(root_message_id: str, source: str = "") -> str:
+    return message_key(root_message_id, source)
 
 
 def chunk_id(key: str, chunk_index: int) -> str:
     return _short(_join(key, str(chunk_index)))
 
 
-def subject_entry_id(period: int, subject: str) -> str:
-    """The entry of the thread index for a subject, in one period of time."""
-    return _hash(f"subject-{period}:{subject}")[:24]
+def subject_entry_id(period: int, subject: str, source: str) -> str:
+    """The entry of the thread index for a subject of a source, in one period of time."""
+    return _hash(_join("subject", str(period), source, subject))[:24]
 
 
 # summaries, reports

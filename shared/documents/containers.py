@@ -105,6 +105,7 @@ CONTAINERS: dict[str, ContainerSpec] = {
             "messages",
             "/shelf",
             unindexed=("/body_raw", "/body_normalized", "/body_html"),
+            unindexed_trees=("/trace", "/copies", "/segments"),
             composite=(*_SWEEP, ("/thread_id", "/date")),
         ),
         ContainerSpec(

@@ -1,4 +1,4 @@
-"""Messages: parsed mails."""
+"""Messages: parsed mails, a document for each source that has the mail."""
 
 from typing import Any
 
@@ -19,6 +19,23 @@ class Attachment(Subdocument):
     content_id: str | None = None
 
 
+class Copy(Subdocument):
+    """A copy of the message that an archive of its source brought, and where it stands there."""
+
+    archive_id: str
+    arrived: str  # when its source got the archive
+    place: tuple[int, int, int]  # which mailbox of the archive, offset and length in it
+    variant: str  # tells apart what differs in anything
+    identity: str  # the same where the same is said
+
+
+class CopyElsewhere(Subdocument):
+    """That another source has a message with this id, and whether it says the same."""
+
+    source: str
+    identity: str
+
+
 class Message(SharedPartitionDocument):
     container = "messages"
     partition_field = "thread_id"
@@ -27,8 +44,14 @@ class Message(SharedPartitionDocument):
 
     message_key: str
     message_id: str
+    post_id: str = ""  # the same in all sources
+    source: str = ""
+    sources: list[str] = []  # all that have it with the same content
     archive_id: str
     archive_ids: list[str] = []
+    copies: list[Copy] = []  # in the list's own order: the first is the one that is stored here
+    elsewhere: list[CopyElsewhere] = []
+    conflicts: int = 0  # how many other contents there are under its id
     thread_id: str
     in_reply_to: str | None = None
     references: list[str] = []
@@ -42,8 +65,11 @@ class Message(SharedPartitionDocument):
     body_html: str | None = None
     segments: list[dict[str, Any]] = []
     headers: dict[str, Any] = {}
+    trace: dict[str, list[str]] = {}  # fields of transport and authentication, the last hop first
     attachments: list[Attachment] = []
     draft_mentions: list[str] = []
     warnings: list[str] = []
-    variant: str = ""  # of several mails with this id, the one whose variant sorts first is stored
+    variant: str = ""
+    identity: str = ""
+    place: tuple[int, int, int] = (0, 0, 0)
     status: ProcessingStatus = ProcessingStatus.PENDING

@@ -3,11 +3,12 @@
 import hashlib
 import json
 import marshal
+import re
 from typing import Any, NamedTuple
 
 from shared.core.json_size import json_bytes_at_most
 from shared.core.times import stored_time
-from shared.domain.mail.models import ParsedMail, Segment
+from shared.domain.mail.models import ParsedMail, Segment, SegmentKind
 from shared.domain.mail.normalize import normalize
 from shared.domain.threading.assignment import Links, links_of
 
@@ -17,13 +18,16 @@ MAX_DOCUMENT_BYTES = 1_900_000
 class PreparedMessage(NamedTuple):
     links: Links
     document: dict[str, Any]
-    """What is stored of the message, but for its thread and its archive."""
+    """What is stored of the message, but for its source, its thread and its archive.
+
+    Its key is that without a source: several sources may have the message.
+    """
     json_bytes: int
     """As many at most."""
 
     @property
-    def key(self) -> str:
-        return str(self.document["id"])
+    def node(self) -> str:
+        return self.links.node
 
     @property
     def size(self) -> int:
@@ -31,11 +35,13 @@ class PreparedMessage(NamedTuple):
         return len(self.document["body_raw"]) + len(self.document["body_html"] or "")
 
 
-def prepare_message(message: ParsedMail) -> PreparedMessage:
+def prepare_message(message: ParsedMail, member: int = 0) -> PreparedMessage:
+    """`member` is the number of its mailbox in the archive."""
     document = _document(message)
     while (size := _json_bytes(document)) > MAX_DOCUMENT_BYTES:
         document = _document(_shortened(message))
     document["variant"] = _variant(document)
+    document["place"] = [member, message.offset, message.size]
     return PreparedMessage(links_of(message), document, size)
 
 
@@ -60,18 +66,34 @@ def _shortened(message: ParsedMail) -> ParsedMail:
 
 
 def _variant(document: dict[str, Any]) -> str:
-    """Of several mails with one id, that with the first variant is kept: the earliest, then always the same.
-
-    Each archive may bring another, and which one is stored must not depend on which came first.
-    """
+    """Tells copies of a mail apart that differ in anything."""
     written = [document[name] for name in _WRITTEN]
-    return f"{document['date'] or _LAST}#{hashlib.sha256(marshal.dumps(written, 2)).hexdigest()[:16]}"
+    return hashlib.sha256(marshal.dumps(written, 2)).hexdigest()[:16]
 
 
-_LAST = "9999"
-_WRITTEN = ("subject", "from", "to", "cc", "references", "in_reply_to", "body_raw", "body_html", "headers",
-            "attachments", "warnings")  # fmt: skip
+_WRITTEN = ("subject", "from", "to", "cc", "date", "references", "in_reply_to", "body_raw", "body_html",
+            "headers", "attachments", "warnings")  # fmt: skip
 """The rest follows from these."""
+
+
+def _identity(message: ParsedMail) -> str:
+    """The same for copies that say the same: what a list adds (a footer, a tag in the subject) aside."""
+    text = "".join(
+        [message.body_raw[s.start : s.end] for s in message.segments if s.kind is not SegmentKind.FOOTER]
+    )
+    said = [
+        " ".join(_LIST_TAGS.sub("", message.subject).split()),
+        *message.sender,
+        message.date.isoformat() if message.date else "",
+        *message.in_reply_to,
+        *message.references,
+        *[f"{attachment.filename} {attachment.size}" for attachment in message.attachments],
+        " ".join(text.split()),
+    ]
+    return hashlib.sha256("\0".join(said).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+_LIST_TAGS = re.compile(r"\[[^\[\]]{1,40}\]")
 
 
 def _document(message: ParsedMail) -> dict[str, Any]:
@@ -91,6 +113,7 @@ def _document(message: ParsedMail) -> dict[str, Any]:
         "body_html": message.body_html,
         "segments": [{"kind": s.kind.value, "start": s.start, "end": s.end} for s in message.segments],
         "headers": message.headers,
+        "trace": message.trace,
         "attachments": [
             {
                 "filename": attachment.filename,
@@ -102,4 +125,5 @@ def _document(message: ParsedMail) -> dict[str, Any]:
         ],
         "draft_mentions": message.draft_mentions,
         "warnings": message.warnings,
+        "identity": _identity(message),
     }

@@ -69,6 +69,7 @@ class StoredPosition(_Stored):
     answers: str | None = None
     binding: bool | None = None
     rule: str = ""
+    marks: list[str] = []
     read_by: ReadBy = ReadBy.RULES
     is_explicit: bool = True
 

@@ -57,6 +57,7 @@ class Report(Document):
     genre: Genre | None = None
     first_message_date: UtcTime | None = None
     last_message_date: UtcTime | None = None
+    flags: dict[str, int] = {}  # what a reader has to know of the record: see record_flags.py
     outdated: bool = False
     notified: bool = False  # all webhooks that there were have it
     delivery_channels: list[str] = []  # those that have it

@@ -49,7 +49,14 @@ class Source(Document):
             for holder in self.roles
         ]
         chairs = [RoleHolder(address.lower(), "chair") for address in self.settings.get("chairs", [])]
-        return SourceProfile(self.preset, (*holders, *chairs))
+        settings = self.settings
+        return SourceProfile(
+            self.preset,
+            (*holders, *chairs),
+            tuple(tuple(addresses) for addresses in settings.get("aliases", [])),
+            settings.get("authserv_id", ""),
+            bool(settings.get("require_authenticated")),
+        )
 
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"

@@ -32,6 +32,7 @@ class Thread(SharedPartitionDocument):
     outcome: ShownOutcome | None = None  # of the summary
     open_call: ShownOpenCall | None = None  # likewise
     genre: Genre | None = None  # likewise
+    flags: dict[str, int] = {}  # of the summary, likewise
     summary_id: str | None = None
     content_hash: str | None = None  # the version that a summary was last asked for
     requesting: dict[str, Any] | None = None  # the version that an event is about to ask for (orchestration)

@@ -31,6 +31,13 @@ class SourceSettings(BaseModel):
     password_setting: str | None = Field(default=None, pattern=rf"^{SECRET_PREFIX}[A-Z0-9_]{{1,80}}$")
     plaintext: bool = False
     chairs: Annotated[list[_Address], Field(max_length=50)] = []
+    aliases: Annotated[
+        list[Annotated[list[_Address], Field(min_length=2, max_length=20)]], Field(max_length=500)
+    ] = []  # addresses of one person each
+    authserv_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,200}$")] = (
+        ""  # whose Authentication-Results count
+    )
+    require_authenticated: bool = False  # a sender that fails does not count
 
 
 class RoleDefinition(BaseModel):

@@ -32,7 +32,9 @@ class MemberState(NamedTuple):
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> "MemberState":
         # A message whose content is replaced by another variant keeps its id, and its chunks keep theirs.
-        return cls(ProcessingStatus(row["status"]), f"{row['id']}{row.get('variant') or ''}")
+        # Conflicting copies change nothing but a flag, which the report has to show.
+        parts = (row["id"], row.get("variant") or "", row.get("conflicts") or "")
+        return cls(ProcessingStatus(row["status"]), "".join(map(str, parts)))
 
 
 def is_ready(

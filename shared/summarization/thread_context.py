@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
@@ -15,12 +16,15 @@ from shared.documents.queries.messages import MESSAGES_OF_THREAD
 from shared.documents.sources import Source
 from shared.documents.threads import Thread
 from shared.domain.consensus.parsed_mails import quoted_blocks
+from shared.domain.consensus.people import People
 from shared.domain.consensus.reader import read_thread
 from shared.domain.consensus.thread_mail import SourceProfile, ThreadMail
+from shared.domain.mail.authentication import SenderCheck, check_sender
 from shared.domain.mail.models import Segment, SegmentKind
 from shared.domain.mail.normalize import normalize
 from shared.domain.summaries.models import ContextChunk, ContextMessage, ThreadContext
 from shared.pipeline.readiness import has_all_messages
+from shared.summarization.record_flags import flag_sentences, record_flags
 
 
 async def load_context(
@@ -43,9 +47,10 @@ async def load_context(
     ]
     read = [_message(message) for message in messages]
     profile = await _profile(clients, thread, session)
+    mails = _mails(thread, messages, profile, result)
+    flags = record_flags(thread, messages, People(mails, profile), len(mails))
     order = {message.id: position for position, message in enumerate(messages)}
     chunks.sort(key=lambda chunk: (order.get(chunk.message_key, len(order)), chunk.chunk_index))
-    mails = _mails(thread, messages, result)
     return ThreadContext(
         thread_id=thread.id,
         subject=thread.subject,
@@ -59,7 +64,8 @@ async def load_context(
         mails=mails,
         profile=profile,
         context_window_tokens=window,
-        gaps=_gaps(messages, chunks),
+        gaps=(*_gaps(messages, chunks), *flag_sentences(flags)),
+        flags=flags,
     )
 
 
@@ -79,8 +85,16 @@ def from_root(thread: Thread, messages: Sequence[Message]) -> list[Message]:
     return sorted(messages, key=lambda message: message.message_id != thread.root_message_id)
 
 
-def _mails(thread: Thread, messages: Sequence[Message], result: ThreadMail | None) -> list[ThreadMail]:
-    mails = [thread_mail(message) for message in from_root(thread, messages)]
+def _mails(
+    thread: Thread, messages: Sequence[Message], profile: SourceProfile, result: ThreadMail | None
+) -> list[ThreadMail]:
+    mails = [
+        replace(
+            thread_mail(message),
+            failed=check_sender(message.trace, profile.authserv_id) is SenderCheck.FAILED,
+        )
+        for message in from_root(thread, messages)
+    ]
     return [*mails, result] if result else mails
 
 

@@ -1,8 +1,8 @@
-"""The index over threads: which threads contain a message id, and which have a subject around a time.
+"""The index over the threads of a source: which know a message id, and which have a subject around a time.
 
-A stored message names its thread itself. Entries are needed for ids that are only referred to, for ids made
-up for messages without one, and for subjects. Entries only grow: an id whose thread was never stored finds
-nothing, and one whose thread was merged finds the redirect.
+A stored message names its thread itself. Entries are needed for ids that are only referred to, and for
+subjects. Entries only grow: an id whose thread was never stored finds nothing, and one whose thread was
+merged finds the redirect. A thread that an entry names may not want it any more: then it is loaded in vain.
 """
 
 import asyncio
@@ -16,15 +16,14 @@ from typing import Any
 from shared.clients.cosmos.batches import RawDocument
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
-from shared.core.ids import is_without_id, message_key, subject_entry_id
+from shared.core.ids import message_key, subject_entry_id
 from shared.core.times import stored_time
 from shared.documents.queries.messages import THREADS_OF_MESSAGES
 from shared.documents.queries.thread_index import ENTRIES_OF_BUCKET, THREAD_ENTRIES
 from shared.documents.threads import ThreadEntry
 from shared.domain.threading.assignment import ThreadState
-from shared.domain.threading.subject_links import CLOCK_SKEW, REPLY_WINDOW, SubjectEntry
+from shared.domain.threading.subject_links import MARGIN, SubjectEntry
 
-_MARGIN = REPLY_WINDOW + CLOCK_SKEW
 _PERIOD = 64 * 24 * 3600
 """Seconds. A subject that recurs for years has an entry for each period, so that none grows without bound."""
 
@@ -39,6 +38,7 @@ Spans = dict[str, list[int]]
 class IndexLookup:
     """The result of a lookup of message ids and subjects."""
 
+    source: str
     ids: dict[str, str]
     """Each message id to the key of its message, which is also the id of its entry."""
     times: dict[str, list[int]]
@@ -76,13 +76,13 @@ class ThreadIndex:
         self._now = now
 
     async def find(
-        self, message_ids: Iterable[str], subjects: Iterable[SubjectEntry], session: Session
+        self, message_ids: Iterable[str], subjects: Iterable[SubjectEntry], source: str, session: Session
     ) -> IndexLookup:
         times: dict[str, list[int]] = defaultdict(list)
         for entry in subjects:
-            for id_ in _subject_ids(entry.key, entry.at - _MARGIN, entry.at + _MARGIN):
+            for id_ in _subject_ids(entry.key, entry.at - MARGIN, entry.at + MARGIN, source):
                 times[id_].append(entry.at)
-        found = IndexLookup({id_: message_key(id_) for id_ in message_ids}, dict(times))
+        found = IndexLookup(source, {id_: message_key(id_, source) for id_ in message_ids}, dict(times))
         entries, stored = await asyncio.gather(
             self._store.query_by_ids(THREAD_ENTRIES, [*found.ids.values(), *found.times], session),
             self._store.query_by_ids(THREADS_OF_MESSAGES, [*found.ids.values()], session),
@@ -97,14 +97,12 @@ class ThreadIndex:
         states: Mapping[str, ThreadState],
         found: IndexLookup,
         moved: Mapping[str, str],
-        merging: Mapping[str, str],
         bucket: str,
         session: Session,
     ) -> None:
         """Add these threads to the entries that were looked up; all their other entries exist already.
 
-        A thread id that has `moved` (its redirect is stored) is replaced on the way. One that is `merging`
-        stays: it leads to the right thread as soon as its redirect is stored.
+        A thread id that has `moved` (its redirect is stored) is replaced on the way.
         """
         changed, new, now = [], set(), stored_time(self._now())
         for id_, threads in _entries(states, found).items():
@@ -113,18 +111,16 @@ class ThreadIndex:
                 new.add(id_)
                 changed.append(_raw(id_, bucket, threads, now))
                 continue
-            current = _renamed(old, moved)
-            # A message id is in one thread only, so an entry that leads to it already needs no change.
-            is_found = id_ not in found.times and any(merging.get(name, name) in threads for name in current)
-            entry = current if is_found else _merged(current, threads)
+            entry = _merged(_renamed(old, moved), threads)
             if entry != old:
                 changed.append(_raw(id_, found.buckets[id_], entry, now))
         await self._store.upsert_all(changed, session, new=new)
 
-    async def leave(self, names: Collection[str], state: ThreadState, session: Session) -> None:
+    async def leave(self, names: Collection[str], state: ThreadState, source: str, session: Session) -> None:
         """Remove a deleted thread, under all its ids, from every entry; entries left empty are deleted."""
-        ids = set(map(message_key, state.nodes))
-        ids |= {id_ for key, at, _ in state.subjects for id_ in _subject_ids(key, at, at)}
+        ids = {message_key(one, source) for one in (*state.members, *state.absent())}
+        for entry in state.subjects:
+            ids.update(_subject_ids(entry.key, entry.at, entry.at, source))
         await self._forget(
             names, await self._store.query_by_ids(THREAD_ENTRIES, sorted(ids), session), session
         )
@@ -154,13 +150,12 @@ class ThreadIndex:
 def _entries(states: Mapping[str, ThreadState], found: IndexLookup) -> dict[str, Spans]:
     entries: dict[str, Spans] = defaultdict(dict)
     for thread, state in states.items():
-        for message_id, node in state.nodes.items():
-            # A stored message that has an id is found by its key, without an entry.
-            is_stored = node.present and not is_without_id(message_id)
-            if not is_stored and (id_ := found.ids.get(message_id)) is not None:
+        # A stored message is found by its key, without an entry.
+        for message_id in state.absent():
+            if (id_ := found.ids.get(message_id)) is not None:
                 entries[id_][thread] = []
-        for key, at, _ in state.subjects:
-            for id_ in _subject_ids(key, at, at):
+        for key, at, _, _ in state.subjects:
+            for id_ in _subject_ids(key, at, at, found.source):
                 if id_ in found.times:
                     first, last = entries[id_].get(thread) or (at, at)
                     entries[id_][thread] = [min(first, at), max(last, at)]
@@ -183,12 +178,12 @@ def _merged(old: Spans, new: Spans) -> Spans:
 
 
 def _near(span: list[int], times: list[int]) -> bool:
-    return bool(span) and any(span[0] - _MARGIN <= at <= span[1] + _MARGIN for at in times)
+    return bool(span) and any(span[0] - MARGIN <= at <= span[1] + MARGIN for at in times)
 
 
-def _subject_ids(key: str, first: int, last: int) -> Iterator[str]:
+def _subject_ids(key: str, first: int, last: int, source: str) -> Iterator[str]:
     for period in range(first // _PERIOD, last // _PERIOD + 1):
-        yield _subject_entry_id(period, key)
+        yield _subject_entry_id(period, key, source)
 
 
 # A thread's messages share a subject, which is looked up and then stored.

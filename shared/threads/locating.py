@@ -12,16 +12,18 @@ from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
 from shared.documents.messages import Message
 from shared.documents.queries.chunks import CHUNKS_BY_ID
+from shared.documents.queries.messages import THREADS_OF_MESSAGES
 from shared.documents.threads import Thread
 from shared.pipeline.event_types import ChunksPrepared
 from shared.pipeline.tombstones import was_removed
-from shared.threads.merging import follow_merge, resolve_thread
+from shared.threads.merging import outdate_merged, rescue_chunks
 
 Model = TypeVar("Model", bound=Document)
+_BY_ID = {Message.container: THREADS_OF_MESSAGES, Chunk.container: CHUNKS_BY_ID}
 
 
 class ThreadMovedError(DocumentNotFoundError):
-    """A thread was merged while its documents were worked on: the stage retries where they are now."""
+    """Messages were moved to another thread while they were worked on: the stage retries where they are."""
 
 
 async def load_following_merges(
@@ -29,12 +31,12 @@ async def load_following_merges(
 ) -> list[Model]:
     """The announced documents in order. `thread_of` has the thread of each when the event was published."""
     known = [(id_, thread_of[id_]) for id_ in ids if id_ in thread_of]
-    found = await clients.store.find_many(model, known, session)
-    missing = [(id_, thread) for id_, thread in known if id_ not in found]
+    found = await _find_in_place(clients, model, known, session)
+    missing = [id_ for id_, _ in known if id_ not in found]
     if missing:
-        now = {thread: await resolve_thread(clients, thread, session) for thread in {t for _, t in missing}}
-        found |= await clients.store.find_many(
-            model, [(id_, now[thread]) for id_, thread in missing], session
+        rows = await clients.store.query_by_ids(_BY_ID[model.container], missing, session)
+        found |= await _find_in_place(
+            clients, model, [(row["id"], row["thread_id"]) for row in rows], session
         )
     absent = [id_ for id_ in ids if id_ not in found]
     if absent:
@@ -45,6 +47,15 @@ async def load_following_merges(
     return [found[id_] for id_ in ids]
 
 
+async def _find_in_place(
+    clients: Clients, model: type[Model], places: Sequence[tuple[str, str]], session: Session
+) -> dict[str, Model]:
+    """Those that are in these threads. One that moved within its partition is in another."""
+    found = await clients.store.find_many(model, places, session)
+    thread_of = dict(places)
+    return {id_: document for id_, document in found.items() if document.partition_value == thread_of[id_]}
+
+
 async def find_unmerged(clients: Clients, thread_ids: set[str], session: Session) -> dict[str, Thread]:
     """The threads about to be written to. ThreadMovedError where one is known to be merged."""
     found = await clients.store.find_many(Thread, [(id_, id_) for id_ in sorted(thread_ids)], session)
@@ -52,28 +63,45 @@ async def find_unmerged(clients: Clients, thread_ids: set[str], session: Session
     return found
 
 
-async def ensure_not_merged(
-    clients: Clients, written: set[str], session: Session, *, named: Iterable[str] = ()
+async def ensure_in_place(
+    clients: Clients,
+    written: Iterable[tuple[str, str]],
+    session: Session,
+    *,
+    named: Iterable[tuple[str, str]] = (),
 ) -> None:
-    """ThreadMovedError where a thread was merged while documents were written to it.
+    """ThreadMovedError where messages (key and thread) were moved while their chunks were written.
 
-    Those documents may have come too late for the merge to move them, so they are moved here. The threads
+    Those chunks may have come too late for the move to take them along, so they are moved here. The threads
     that the event names are looked at, too: an earlier delivery of it may have written there, and crashed.
     """
-    threads = sorted(written.union(named))
-    await clients.store.catch_up(Thread, threads, session)
-    found = await clients.store.find_many(Thread, [(id_, id_) for id_ in threads], session)
-    merged = [thread.id for thread in found.values() if thread.merged_into is not None]
-    if merged:
+    own = set(written)
+    places = sorted(own.union(named))
+    await clients.store.catch_up(Message, {thread for _, thread in places}, session)
+    moved = [place for place in places if place not in await _in_place(clients, places, session)]
+    if moved:
         async with Lease(clients.store, THREADING, clients.runtime).held(session):
-            for old in merged:
-                await follow_merge(clients, old, await resolve_thread(clients, old, session), session)
-    _raise_for([id_ for id_ in merged if id_ in written])
+            for old in sorted({thread for _, thread in moved}):
+                await rescue_chunks(clients, old, session)
+                await outdate_merged(clients, old, session)
+    _raise_for([thread for key, thread in moved if (key, thread) in own])
+
+
+async def _in_place(
+    clients: Clients, places: Sequence[tuple[str, str]], session: Session
+) -> set[tuple[str, str]]:
+    found: set[tuple[str, str]] = set()
+    by_thread: dict[str, list[tuple[str, str]]] = {}
+    for place in places:
+        by_thread.setdefault(place[1], []).append(place)
+    for group in by_thread.values():  # a message may be asked for in two threads
+        found |= {(id_, group[0][1]) for id_ in await _find_in_place(clients, Message, group, session)}
+    return found
 
 
 def _raise_for(moved: Sequence[str]) -> None:
     if moved:
-        raise ThreadMovedError(f"{len(moved)} threads were merged into others, among them {moved[0]}")
+        raise ThreadMovedError(f"{len(moved)} messages or threads were moved, among them {moved[0]}")
 
 
 async def load_retained_chunks(clients: Clients, data: ChunksPrepared, session: Session) -> list[Chunk]:

@@ -4,16 +4,18 @@ An archive has thousands, and validating each would cost more than parsing it. A
 what the model would store (tests/threads/test_message_documents.py).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from shared.clients.cosmos.batches import Patch, RawDocument
+from shared.core.ids import message_key
 from shared.core.times import stored_time
 from shared.documents.messages import Message
-from shared.documents.prepared_message import PreparedMessage
+from shared.threads.message_copies import Arrival, Row, provenance
 
-ADDED_BYTES = 1000  # at most, beside what was parsed
+ADDED_BYTES = 1500  # at most, beside what was parsed, for a message with a few copies
 _REPLACED = datetime.min.replace(tzinfo=UTC)  # by the time that the message is stored
 _EMPTY = Message(
     id="-", message_key="-", message_id="-", archive_id="-", thread_id="-", created_at=_REPLACED
@@ -21,51 +23,75 @@ _EMPTY = Message(
 """What a new message has besides what was parsed."""
 
 
-def message_documents(
-    messages: Sequence[PreparedMessage], thread_of: Mapping[str, str], archive_id: str, now: datetime
-) -> dict[str, RawDocument]:
-    """The documents by message key; `thread_of` has the thread of each node."""
-    created = stored_time(now)
-    # In reverse, so that the first variant of a message overwrites the others.
-    ordered = sorted(messages, key=lambda message: message.document["variant"], reverse=True)
-    return {
-        message.key: _raw(message, thread_of[message.links.node], archive_id, created) for message in ordered
+@dataclass
+class MessageWrites:
+    """What a slice writes about messages."""
+
+    created: list[RawDocument] = field(default_factory=list)
+    replaced: list[RawDocument] = field(default_factory=list)
+    patches: list[Patch] = field(default_factory=list)
+    touched_elsewhere: dict[str, str] = field(default_factory=dict)
+    """Messages of other sources that got or lost a conflict, and their threads."""
+
+
+def message_writes(
+    arrivals: Iterable[Arrival], thread_of: Mapping[str, str], source: str, now: datetime
+) -> MessageWrites:
+    """`thread_of` has the thread of each node."""
+    writes, created = MessageWrites(), stored_time(now)
+    for arrival in arrivals:
+        thread_id = thread_of[arrival.message.node]
+        _write_own(arrival, thread_id, source, created, writes)
+        for row in arrival.elsewhere:
+            _write_elsewhere(row, source, arrival.copies[0]["identity"], writes)
+    return writes
+
+
+def _write_own(arrival: Arrival, thread_id: str, source: str, created: str, writes: MessageWrites) -> None:
+    stored = arrival.stored
+    known = provenance(source, arrival.copies, stored["archive_ids"] if stored else (), arrival.elsewhere)
+    if stored is None:
+        document = {**stored_message(arrival, thread_id, source, created), **known}
+        writes.created.append(_raw(document, arrival, thread_id))
+    elif arrival.is_replaced:
+        document = {**stored_message(arrival, thread_id, source, stored["created_at"]), **known}
+        writes.replaced.append(_raw(document, arrival, thread_id))
+    elif any(known[name] != stored[name] for name in known) or stored["thread_id"] != thread_id:
+        patch = Patch(stored["id"], thread_id, set={**known, "thread_id": thread_id})
+        writes.patches.append(patch)
+
+
+def _write_elsewhere(row: Row, source: str, identity: str, writes: MessageWrites) -> None:
+    """Another source's copy of the message learns of this one."""
+    others = [one for one in row["elsewhere"] if one["source"] != source]
+    elsewhere = [*others, {"source": source, "identity": identity}]
+    known = provenance(row["source"], row["copies"], row["archive_ids"], elsewhere)
+    changed = {
+        name: known[name] for name in ("elsewhere", "sources", "conflicts") if known[name] != row[name]
     }
+    if changed:
+        writes.patches.append(Patch(row["id"], row["thread_id"], set=changed))
+    if "conflicts" in changed:
+        writes.touched_elsewhere[row["id"]] = row["thread_id"]
 
 
-def _raw(message: PreparedMessage, thread_id: str, archive_id: str, created: str) -> RawDocument:
-    stored = stored_message(message, thread_id, archive_id, created)
-    return RawDocument(Message.container, thread_id, stored, message.json_bytes + ADDED_BYTES)
+def _raw(document: dict[str, Any], arrival: Arrival, thread_id: str) -> RawDocument:
+    size = arrival.message.json_bytes + ADDED_BYTES if len(arrival.copies) == 1 else None
+    return RawDocument(Message.container, thread_id, document, size)
 
 
-def merge_into_stored(
-    stored: Sequence[Mapping[str, Any]], documents: Mapping[str, RawDocument], archive_id: str
-) -> tuple[list[Patch], list[RawDocument]]:
-    """What this archive changes about stored messages: patches, and documents that replace the stored ones.
-
-    It adds itself to the archives that have the message. A variant that sorts before the stored one replaces
-    it, and is pending: it has to be chunked again.
-    """
-    patches, replaced = [], []
-    for row in stored:
-        document = documents[row["id"]]
-        archives = sorted({*row["archive_ids"], archive_id})
-        seen = {"archive_ids": archives, "archive_id": archives[0], "thread_id": document.partition_value}
-        if document.stored["variant"] < row["variant"]:
-            content = {**document.stored, **seen, "created_at": row["created_at"]}
-            replaced.append(RawDocument(document.container, document.partition_value, content))
-        elif archives != row["archive_ids"] or document.partition_value != row["thread_id"]:
-            patches.append(Patch(row["id"], document.partition_value, set=seen))
-    return patches, replaced
-
-
-def stored_message(message: PreparedMessage, thread_id: str, archive_id: str, created: str) -> dict[str, Any]:
+def stored_message(arrival: Arrival, thread_id: str, source: str, created: str) -> dict[str, Any]:
+    """The arrival's own copy as a document, without its provenance."""
+    document = arrival.message.document
+    key = message_key(arrival.message.node, source)
     return {
         **_EMPTY,
-        **message.document,
+        **document,
+        "id": key,
+        "message_key": key,
+        "post_id": document["id"],
+        "source": source,
         "created_at": created,
         "thread_id": thread_id,
         "shelf": Message.partition_of(thread_id),
-        "archive_id": archive_id,
-        "archive_ids": [archive_id],
     }

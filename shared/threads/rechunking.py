@@ -18,7 +18,7 @@ from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
 from shared.documents.messages import Message
 from shared.documents.queries.chunks import CHUNK_CREATION_TIMES, CHUNKS_OF_MESSAGES
-from shared.documents.queries.messages import STORED_MESSAGES
+from shared.documents.queries.messages import STORED_VARIANTS
 from shared.pipeline.lifecycle.chunks import chunks_reset
 
 _TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)
@@ -100,7 +100,7 @@ def _indexed(chunk: Chunk) -> dict[str, object]:
 
 async def check_variants(clients: Clients, messages: Sequence[Message], session: Session) -> None:
     """Raise where a message was replaced since it was read: the chunks just written have its old content."""
-    stored = await clients.store.query_by_ids(STORED_MESSAGES, [message.id for message in messages], session)
+    stored = await clients.store.query_by_ids(STORED_VARIANTS, [message.id for message in messages], session)
     now = {(row["id"], row["thread_id"]): row["variant"] for row in stored}
     replaced = [
         message.id

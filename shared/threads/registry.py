@@ -1,21 +1,21 @@
-"""Adds messages to the stored threads. One worker at a time: the caller holds the threading lease.
+"""Adds messages to the stored threads of their source. The caller holds the threading lease.
 
-Where the messages join threads into one, there are five writes, in this order:
+Where messages move from one thread to another, there are five writes, in this order:
 
 1. The index: message ids and subjects lead to the thread that they will be in. If we crash after this step:
    a lookup finds an id of no stored thread, which it ignores.
-2. The threads, each on the condition that it is as it was read. The thread that takes others over names them
-   in `absorbing`. If we crash after this step: the others still stand for themselves, and both ways of
-   finding a message lead to a thread that is there.
-3. The redirects: each thread that was taken over says where it went (`merged_into`). If we crash after this
-   step: its documents are still in the old partition; `absorbing` says that they have to move.
-4. The documents of those threads move to the new one, and `absorbing` is emptied. If we crash after this
-   step: only the new messages are missing.
+2. The threads, each on the condition that it is as it was read. A thread that gets messages of others names
+   these in `absorbing`. If we crash after this step: both ways of finding a message lead to a thread that is
+   there.
+3. The redirects: each thread of which nothing is left says where it went (`merged_into`). If we crash after
+   this step: its documents are still in the old partition; `absorbing` says that they have to move.
+4. The messages move with all that belongs to them, and `absorbing` is emptied. If we crash after this step:
+   only the new messages are missing.
 5. The new messages. If we crash after this step: nothing is missing but the event that announces them.
 
 After any crash the archive's event is delivered again and threads the same messages: it finds what is done,
-and does the rest. Where no thread is merged, the threads come first (2), because their ids follow from the
-messages themselves; then the index (1) and the messages (5) at the same time.
+and does the rest. Where nothing moves, the threads come first (2), because their ids follow from the messages
+themselves; then the index (1) and the messages (5) at the same time.
 """
 
 import asyncio
@@ -27,19 +27,30 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
 from shared.core.concurrency import gather_limited
 from shared.core.errors import TransientError
-from shared.core.ids import thread_id
+from shared.core.ids import message_key, thread_id
 from shared.documents.containers import read_document
 from shared.documents.messages import Message
 from shared.documents.prepared_message import PreparedMessage
-from shared.documents.queries.messages import STORED_MESSAGES
+from shared.documents.queries.messages import MEMBER_FACTS, STORED_COPIES
 from shared.documents.queries.threads import THREADS_BY_ID
 from shared.documents.threads import Thread
-from shared.domain.threading.assignment import Links, ThreadingResult, ThreadState, assign_links
-from shared.pipeline.lifecycle.threads import merge_finished, thread_merged, threads_changed
+from shared.domain.threading.assignment import (
+    Links,
+    ThreadingResult,
+    ThreadState,
+    Wanted,
+    assign_links,
+    links_of,
+    wanted_by,
+    wanted_by_known,
+)
+from shared.pipeline.lifecycle.threads import thread_merged, threads_changed
 from shared.threads.index import IndexLookup, ThreadIndex
-from shared.threads.merging import follow_merge
-from shared.threads.message_documents import merge_into_stored, message_documents
-from shared.threads.thread_documents import thread_documents
+from shared.threads.merging import absorb
+from shared.threads.message_copies import ArchiveOfSource, Arrival, Row, arrivals_of
+from shared.threads.message_documents import MessageWrites, message_writes
+from shared.threads.stored_mails import parsed_mail
+from shared.threads.thread_documents import Fact, ThreadChanges, thread_documents
 
 # Optimistic concurrency: other stages patch the same threads, so losing an ETag race is normal.
 MAX_WRITE_ATTEMPTS = 5
@@ -51,33 +62,61 @@ class ChangedMeanwhileError(TransientError):
 
 @dataclass
 class Threaded:
-    """Each message's thread, and the threads that were merged into another."""
+    """Where messages are now, by their keys."""
 
-    assignments: dict[str, str]
-    renamed: dict[str, str] = field(default_factory=dict)
+    threads: dict[str, str]
+    """Those that were added."""
+    moved: dict[str, str] = field(default_factory=dict)
+    """Those that were in another thread before."""
+    touched: dict[str, str] = field(default_factory=dict)
+    """A message of each thread whose summary has to be made again although it got no message."""
 
 
 @dataclass
 class _Loaded:
     """The threads that the messages may belong to, and the redirects that led to them."""
 
-    found: IndexLookup
+    found: list[IndexLookup]
     threads: dict[str, Thread]
     moved: dict[str, str]
+
+    def states(self) -> dict[str, ThreadState]:
+        return {name: ThreadState.from_document(thread.threading) for name, thread in self.threads.items()}
 
 
 @dataclass
 class _Slice:
-    """Messages of one archive, and how they change the threads."""
+    """Messages of one source, and how they change its threads."""
 
-    messages: Sequence[PreparedMessage]
-    archive_id: str
+    source: str
+    bucket: str
+    links: Sequence[Links]
+    facts: Mapping[str, Fact]
+    """Of those messages."""
+    replaced: Sequence[Links] = ()
+    """What those said before that have other content now."""
+    conflicting: Mapping[str, str] = field(default_factory=dict)
+    """Messages of which there is only a conflicting copy here, and their threads."""
+    origin: str | None = None
+    """The thread, which is no more, whose messages they are."""
+
+
+@dataclass
+class _Plan:
+    """What is to be written."""
+
+    slice: _Slice
     loaded: _Loaded
     result: ThreadingResult
     threads: Sequence[Thread]
     """Those that change, as they are to be stored."""
-    touched: Mapping[str, ThreadState]
+    states: Mapping[str, ThreadState]
     """Those that the messages are in, changed or not."""
+
+    @property
+    def is_moving(self) -> bool:
+        moves = self.result.moved or self.result.merges or self.slice.origin
+        return bool(moves) or any(thread.absorbing for thread in self.threads)
 
 
 class LoadedThreads:
@@ -100,115 +139,238 @@ class Registry:
         self._index = ThreadIndex(clients.store, clients.runtime.now)
 
     async def add(
-        self, messages: Sequence[PreparedMessage], archive_id: str, source: str, session: Session
+        self, messages: Sequence[PreparedMessage], archive: ArchiveOfSource, session: Session
     ) -> Threaded:
-        """Thread and store these messages. The caller holds the lease."""
-        links = [message.links for message in messages]
-        names: Collection[str] = _own_names(links)
+        """Thread and store these messages of an archive."""
         for _ in range(MAX_WRITE_ATTEMPTS):
-            loaded = await self._load(links, names, session)
-            known = loaded.threads
-            states = {name: ThreadState.from_document(known[name].threading) for name in known}
-            result = assign_links(links, LoadedThreads(states.values()))
-            threads = thread_documents(
-                result, known, messages, archive_id, source, self._clients.runtime.now()
-            )
-            touched = {name: result.threads.get(name) or states[name] for name in result.assignments.values()}
-            write = self._write_merging if _is_merging(result, threads) else self._write_unmerged
-            if await write(_Slice(messages, archive_id, loaded, result, threads, touched), session):
-                return Threaded(result.assignments, _renamed(result))
-            names = touched
+            arrivals = await self._arrivals(messages, archive, session)
+            slice_ = await self._slice(arrivals, archive, session)
+            plan = await self._plan(slice_, session)
+            homes = plan.result.assignments | _homes(slice_.conflicting, plan.result)
+            writes = message_writes(arrivals, homes, archive.source, self._clients.runtime.now())
+            if await self._write(plan, writes, session):
+                threads = {message_key(node, archive.source): home for node, home in homes.items()}
+                return _threaded(plan, threads, writes.touched_elsewhere)
         raise ChangedMeanwhileError
 
-    async def _write_unmerged(self, slice_: "_Slice", session: Session) -> bool:
-        """Writes 2, then 1 and 5. False where a thread had changed: then nothing else is written.
+    async def rethread(
+        self, messages: Sequence[Message], source: str, session: Session, *, origin: str | None
+    ) -> Threaded:
+        """Thread stored messages again, as they are; `origin` is the dropped thread that they were in."""
+        links = [links_of(parsed_mail(message)) for message in messages]
+        facts = {message.message_id: message.to_cosmos() for message in messages}
+        bucket = min((message.archive_id for message in messages), default="-")
+        slice_ = _Slice(source, bucket, links, facts, origin=origin)
+        for _ in range(MAX_WRITE_ATTEMPTS):
+            plan = await self._plan(slice_, session)
+            if await self._write(plan, MessageWrites(), session):
+                homes = plan.result.assignments
+                return _threaded(plan, {message_key(node, source): home for node, home in homes.items()}, {})
+        raise ChangedMeanwhileError
+
+    async def _arrivals(
+        self, messages: Sequence[PreparedMessage], archive: ArchiveOfSource, session: Session
+    ) -> list[Arrival]:
+        posts = sorted({message.document["id"] for message in messages})
+        own: dict[str, Row] = {}
+        elsewhere: dict[str, list[Row]] = {}
+        for row in await self._store.query_by_ids(STORED_COPIES, posts, session):
+            if row["source"] == archive.source:
+                own[row["message_id"]] = row
+            else:
+                elsewhere.setdefault(row["message_id"], []).append(row)
+        return arrivals_of(messages, archive, own, elsewhere)
+
+    async def _slice(self, arrivals: Sequence[Arrival], archive: ArchiveOfSource, session: Session) -> _Slice:
+        """A copy that says something else than the first one has no part in threading."""
+        taken = [arrival for arrival in arrivals if arrival.says_the_same]
+        places = [
+            (arrival.stored["id"], arrival.stored["thread_id"])
+            for arrival in taken
+            if arrival.stored is not None and arrival.is_replaced
+        ]
+        before = await self._store.find_many(Message, places, session) if places else {}
+        return _Slice(
+            archive.source,
+            archive.id,
+            [arrival.message.links for arrival in taken],
+            {arrival.message.node: _fact(arrival, archive.id) for arrival in taken},
+            [links_of(parsed_mail(message)) for message in before.values()],
+            {
+                arrival.message.node: arrival.stored["thread_id"]
+                for arrival in arrivals
+                if arrival.stored is not None and not arrival.says_the_same
+            },
+        )
+
+    async def _plan(self, slice_: _Slice, session: Session) -> _Plan:
+        wanted = wanted_by([*slice_.links, *slice_.replaced])
+        names = {*_own_names(slice_), *slice_.conflicting.values()}
+        loaded = await self._load(wanted, names, slice_.source, session)
+        arrived = {links.node for links in slice_.links}
+        await self._load_more(
+            loaded, wanted_by_known(arrived, loaded.states().values()), slice_.source, session
+        )
+        states = loaded.states()
+        result = assign_links(slice_.links, LoadedThreads(states.values()), slice_.source)
+        states = {name: state for name, state in states.items() if name not in _renamed(result)}
+        states |= result.threads
+        added: dict[str, list[Fact]] = {}
+        for node, home in result.assignments.items():
+            added.setdefault(home, []).append(slice_.facts[node])
+        rebuilt = await self._rebuilt(slice_, result, loaded.threads, states, session)
+        changes = ThreadChanges(
+            slice_.source,
+            result,
+            loaded.threads,
+            added,
+            rebuilt,
+            slice_.origin,
+            dict.fromkeys(_homes(slice_.conflicting, result).values(), slice_.bucket),
+        )
+        threads = thread_documents(changes, self._clients.runtime.now())
+        return _Plan(slice_, loaded, result, threads, states)
+
+    async def _rebuilt(
+        self,
+        slice_: _Slice,
+        result: ThreadingResult,
+        known: Mapping[str, Thread],
+        states: Mapping[str, ThreadState],
+        session: Session,
+    ) -> dict[str, list[Fact]]:
+        """All that is known of the members of those threads that do not only grow."""
+        changed = {name for pair in result.moved.values() for name in pair}
+        changed |= {result.assignments[links.node] for links in slice_.replaced}
+        if not changed:
+            return {}
+        places = {*changed, *(old for name in changed & known.keys() for old in known[name].absorbing)}
+        facts: dict[str, Fact] = {}
+        for place in sorted(places & (known.keys() | _absorbed(known))):
+            async for row in self._store.query(MEMBER_FACTS, session, partition_value=place):
+                facts[row["message_id"]] = row
+        facts |= slice_.facts
+        return {
+            name: [facts[node] for node in states[name].present if node in facts]
+            for name in changed & states.keys()
+        }
+
+    async def _write(self, plan: _Plan, writes: MessageWrites, session: Session) -> bool:
+        """False where a thread had changed: then nothing after the threads is written."""
+        write = self._write_moving if plan.is_moving else self._write_unmoved
+        return await write(plan, writes, session)
+
+    async def _write_unmoved(self, plan: _Plan, writes: MessageWrites, session: Session) -> bool:
+        """Writes 2, then 1 and 5.
 
         A crash after the threads leaves some that the index does not know. The next attempt finds them all
         the same, because it also looks for the ids that its messages alone would give their threads.
         """
-        if await self._store.write_all(slice_.threads, session) is Conflict.CONFLICT:
+        if await self._store.write_all(plan.threads, session) is Conflict.CONFLICT:
             return False
-        await gather_limited([self._enter(slice_, session), self._store_messages(slice_, session)])
+        await gather_limited([self._enter(plan, session), self._store_messages(writes, session)])
         return True
 
-    async def _write_merging(self, slice_: "_Slice", session: Session) -> bool:
-        """Writes 1 to 5. False where a thread had changed: then nothing after the index is written."""
-        await self._enter(slice_, session)
-        if await self._store.write_all(slice_.threads, session) is Conflict.CONFLICT:
+    async def _write_moving(self, plan: _Plan, writes: MessageWrites, session: Session) -> bool:
+        """Writes 1 to 5."""
+        await self._enter(plan, session)
+        await self._enter_moved(plan, session)
+        if await self._store.write_all(plan.threads, session) is Conflict.CONFLICT:
             return False
-        await self._write_redirects(slice_.loaded.threads, _renamed(slice_.result), session)
-        for thread in slice_.threads:
-            await self._absorb(thread, session)
-        await self._store_messages(slice_, session)  # last: some may have moved in with an absorbed thread
+        redirects = [
+            thread_merged(plan.loaded.threads[old], into=new) for old, new in _renamed(plan.result).items()
+        ]
+        await self._store.upsert_all(redirects, session)
+        for thread in plan.threads:
+            await absorb(self._clients, thread, session)
+        await self._store_messages(writes, session)  # last: some may have moved
         return True
 
-    async def _load(self, links: Sequence[Links], names: Collection[str], session: Session) -> _Loaded:
+    async def _load(self, wanted: Wanted, names: Collection[str], source: str, session: Session) -> _Loaded:
         """The threads that the messages may belong to, and those with these ids; redirects are followed."""
-        ids = {id_ for link in links for id_ in (link.node, *link.chain, *link.parents)}
-        subjects = [entry for link in links for entry in link.entries]
         found, threads = await asyncio.gather(
-            self._index.find(ids, subjects, session), self._find(names, session)
+            self._index.find(wanted.ids, wanted.entries, source, session), self._find(names, session)
         )
-        wanted = found.threads() | _redirect_targets(threads)
-        while wanted := wanted - threads.keys():
+        loaded = _Loaded([found], {}, {})
+        await self._follow(loaded, threads, found.threads(), session)
+        return loaded
+
+    async def _load_more(self, loaded: _Loaded, wanted: Wanted, source: str, session: Session) -> None:
+        if not wanted.ids and not wanted.entries:
+            return
+        found = await self._index.find(wanted.ids, wanted.entries, source, session)
+        loaded.found.append(found)
+        await self._follow(loaded, {}, found.threads(), session)
+
+    async def _follow(
+        self, loaded: _Loaded, threads: dict[str, Thread], names: set[str], session: Session
+    ) -> None:
+        wanted = names | _redirect_targets(threads)
+        while wanted := wanted - threads.keys() - loaded.threads.keys():
             threads |= await self._find(wanted, session)
-            wanted = _redirect_targets(threads)
+            wanted = {name for name in _redirect_targets(threads) if name not in threads}
         moved = {
             name: _follow_redirects(name, threads) for name, thread in threads.items() if thread.merged_into
         }
-        return _Loaded(found, {name: threads[name] for name in threads.keys() - moved.keys()}, moved)
+        loaded.moved |= moved
+        loaded.threads |= {name: threads[name] for name in threads.keys() - moved.keys()}
 
     async def _find(self, names: Collection[str], session: Session) -> dict[str, Thread]:
         """Those that exist. They are in all partitions, so one query over all is cheaper than point reads."""
         found = await self._store.query_by_ids(THREADS_BY_ID, names, session)
         return {row["id"]: read_document(Thread, row) for row in found}
 
-    async def _enter(self, slice_: "_Slice", session: Session) -> None:
-        loaded, renamed = slice_.loaded, _renamed(slice_.result)
-        await self._index.enter(
-            slice_.touched, loaded.found, loaded.moved, renamed, slice_.archive_id, session
-        )
+    async def _enter(self, plan: _Plan, session: Session) -> None:
+        touched = {name: plan.states[name] for name in {*plan.result.assignments.values()}}
+        await self._index.enter(touched, plan.loaded.found[0], plan.loaded.moved, plan.slice.bucket, session)
 
-    async def _write_redirects(
-        self, known: dict[str, Thread], renamed: dict[str, str], session: Session
-    ) -> None:
-        redirects = [thread_merged(known[old], into=new) for old, new in renamed.items()]
-        await self._store.upsert_all(redirects, session)
+    async def _enter_moved(self, plan: _Plan, session: Session) -> None:
+        """What leads to a message that moves has to lead to its new thread."""
+        homes = {node: new for node, (_, new) in plan.result.moved.items()}
+        states = {name: plan.states[name] for name in set(homes.values())}
+        members = [states[new].members[node] for node, new in homes.items()]
+        ids = {one for member in members for one in (member.parent, *member.wants) if one}
+        entries = [entry for state in states.values() for entry in state.subjects if entry.node in homes]
+        found = await self._index.find(sorted(ids), entries, plan.slice.source, session)
+        await self._index.enter(states, found, plan.loaded.moved, plan.slice.bucket, session)
 
-    async def _store_messages(self, slice_: "_Slice", session: Session) -> None:
-        archive_id = slice_.archive_id
-        documents = message_documents(
-            slice_.messages, slice_.result.assignments, archive_id, self._clients.runtime.now()
-        )
-        created = await self._store.create_missing(list(documents.values()), session)
-        existing = [key for key in documents if key not in created]
-        stored = await self._store.query_by_ids(STORED_MESSAGES, existing, session)
-        # The same key may be stored in a partition that a merge has not emptied yet: that copy is not ours.
-        same = [row for row in stored if row["shelf"] == documents[row["id"]].stored["shelf"]]
-        patches, replaced = merge_into_stored(same, documents, archive_id)
-        await self._store.patch_all(Message, patches, session)
-        await threads_changed(
-            self._store, sorted({document.partition_value for document in replaced}), session
-        )
-        await self._store.upsert_all(replaced, session)
-
-    async def _absorb(self, thread: Thread, session: Session) -> None:
-        if thread.absorbing:
-            for old in thread.absorbing:
-                await follow_merge(self._clients, old, thread.id, session)
-            await merge_finished(self._store, thread.id, session)
+    async def _store_messages(self, writes: MessageWrites, session: Session) -> None:
+        await self._store.create_missing(writes.created, session)
+        await self._store.patch_all(Message, writes.patches, session)
+        replaced = sorted({document.partition_value for document in writes.replaced})
+        await threads_changed(self._store, replaced, session)
+        await self._store.upsert_all(writes.replaced, session)
 
 
-def _own_names(links: Sequence[Links]) -> set[str]:
+def _fact(arrival: Arrival, archive_id: str) -> Fact:
+    known = arrival.stored["archive_ids"] if arrival.stored else ()
+    return {**arrival.message.document, "archive_ids": sorted({*known, archive_id})}
+
+
+def _homes(conflicting: Mapping[str, str], result: ThreadingResult) -> dict[str, str]:
+    """The threads of copies that have no part in threading: they stay with the copy that has."""
+    return {
+        node: result.moved[node][1] if node in result.moved else thread
+        for node, thread in conflicting.items()
+    }
+
+
+def _threaded(plan: _Plan, threads: dict[str, str], elsewhere: Mapping[str, str]) -> Threaded:
+    source, result = plan.slice.source, plan.result
+    moved = {message_key(node, source): new for node, (_, new) in result.moved.items()}
+    lost = {old for old, _ in result.moved.values()} & plan.states.keys()
+    touched = {message_key(min(plan.states[name].members), source): name for name in sorted(lost)}
+    return Threaded(threads, moved, {**touched, **elsewhere})
+
+
+def _own_names(slice_: _Slice) -> set[str]:
     """The ids that threads of these messages alone can have; references in a circle excepted."""
-    roots: set[str] = set()
-    for link in links:
-        roots.update([*link.chain[:1], *link.parents] or [link.node])
-    return set(map(thread_id, roots))
+    roots = {links.ancestors[-1] if links.ancestors else links.node for links in slice_.links}
+    return {thread_id(root, slice_.source) for root in roots}
 
 
-def _is_merging(result: ThreadingResult, threads: Sequence[Thread]) -> bool:
-    return bool(result.merges) or any(thread.absorbing for thread in threads)
+def _absorbed(known: Mapping[str, Thread]) -> set[str]:
+    return {old for thread in known.values() for old in thread.absorbing}
 
 
 def _renamed(result: ThreadingResult) -> dict[str, str]:

@@ -1,119 +1,106 @@
-"""Builds a thread's document from the stored one, the threads that it absorbs, and its new messages.
+"""Builds a thread's document from what is known of its messages.
 
-Every field is a union, a minimum or a maximum, so the order in which archives come in does not matter.
+A thread that only grows takes its new messages in: every field is a union, a minimum or a maximum, so the
+order in which archives come in does not matter. One that lost a message, or got messages of another thread,
+is made of all its messages anew.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from shared.documents.messages import Address
-from shared.documents.prepared_message import PreparedMessage
 from shared.documents.threads import Thread
 from shared.domain.threading.assignment import ThreadingResult, ThreadState
 from shared.pipeline.lifecycle.threads import thread_changed
 
 MAX_PARTICIPANTS = 500
 
+Fact = Mapping[str, Any]
+"""What a thread says of a message: subject, from, date, draft_mentions, archive_ids, as they are stored."""
 
-def thread_documents(
-    result: ThreadingResult,
-    known: Mapping[str, Thread],
-    messages: Sequence[PreparedMessage],
-    archive_id: str,
-    source: str,
-    now: datetime,
-) -> list[Thread]:
-    """The thread documents that change: by new messages, or because they absorb other threads."""
-    taken_over: dict[str, list[Thread]] = {}
-    for merge in result.merges:
-        taken_over.setdefault(merge.into, []).append(known[merge.thread_id])
-    members: dict[str, list[PreparedMessage]] = {}
-    for message in messages:
-        members.setdefault(result.assignments[message.links.node], []).append(message)
+
+@dataclass(frozen=True)
+class ThreadChanges:
+    """How the messages of a source change its threads."""
+
+    source: str
+    result: ThreadingResult
+    known: Mapping[str, Thread]
+    added: Mapping[str, Sequence[Fact]]
+    """What comes to each thread."""
+    rebuilt: Mapping[str, Sequence[Fact]] = field(default_factory=dict)
+    """All messages of those threads that are not just growing."""
+    origin: str | None = None
+    """The thread, which is no more, that the added messages were in."""
+    also_in: Mapping[str, str] = field(default_factory=dict)
+    """An archive that has conflicting copies of a thread's messages."""
+
+    def absorbed(self, name: str) -> set[str]:
+        """The threads that messages of this one have to be fetched from."""
+        base = self.known.get(name)
+        moved = {old for old, new in self.result.moved.values() if new == name}
+        moved |= {self.origin} if self.origin and name in self.added else set()
+        return (moved | set(base.absorbing if base else ())) - {name}
+
+
+def thread_documents(changes: ThreadChanges, now: datetime) -> list[Thread]:
+    """The thread documents that change: by new messages, or because messages moved."""
     # A thread that is unchanged but still absorbing (a crash interrupted it) continues.
-    unfinished = {name for name, thread in known.items() if thread.absorbing}
-    gone = {merge.thread_id for merge in result.merges}
-    return [
-        _document(
-            name,
-            result.threads.get(name),
-            known.get(name),
-            taken_over.get(name, []),
-            members.get(name, []),
-            (archive_id, source),
-            now,
-        )
-        for name in sorted({*result.threads, *members, *unfinished} - gone)
-    ]
+    unfinished = {name for name, thread in changes.known.items() if thread.absorbing}
+    gone = {merge.thread_id for merge in changes.result.merges}
+    also = {name for name in changes.also_in if name in changes.known}
+    names = {*changes.result.threads, *changes.added, *changes.rebuilt, *unfinished, *also} - gone
+    return [_document(name, changes, now) for name in sorted(names)]
 
 
-def _document(
-    name: str,
-    changed: ThreadState | None,
-    base: Thread | None,
-    taken_over: Sequence[Thread],
-    members: Sequence[PreparedMessage],
-    origin: tuple[str, str],
-    now: datetime,
-) -> Thread:
-    state = changed or ThreadState.from_document(base.threading if base else {"nodes": [], "subjects": []})
-    earlier = [*([base] if base else []), *taken_over]
+def _document(name: str, changes: ThreadChanges, now: datetime) -> Thread:
+    base, state = changes.known.get(name), changes.result.threads.get(name)
+    is_changed = state is not None
+    state = state or ThreadState.from_document(base.threading if base else {"members": [], "subjects": []})
+    rebuilt = changes.rebuilt.get(name)
+    earlier = base if base is not None and rebuilt is None else None
+    facts = changes.added.get(name, ()) if rebuilt is None else rebuilt
     thread = base or Thread(
-        id=name, thread_id=name, root_message_id=state.root, archive_id=origin[0], created_at=now
+        id=name, thread_id=name, root_message_id=state.root, archive_id="-", created_at=now
     )
-    archives = {id_ for thread in earlier for id_ in thread.archive_ids} | ({origin[0]} if members else set())
-    sources = {name for thread in earlier for name in thread.sources} | ({origin[1]} if members else set())
-    subject, at = _subject(earlier, members)
-    dates = _dates(earlier, members)
     document = thread.model_copy(
         update={
+            **_shown(earlier, facts, changes.also_in.get(name)),
             "root_message_id": state.root,
-            "archive_ids": sorted(archives),
-            "archive_id": min(archives, default=thread.archive_id),
-            "sources": sorted(sources),
-            "source": min(sources, default=None),
-            "subject": subject,
-            "subject_at": at,
-            "participants": _participants(earlier, members),
-            "message_count": len(state.present),
-            "first_message_date": min(dates, default=None),
-            "last_message_date": max(dates, default=None),
-            "draft_mentions": _mentions(earlier, members),
-            "absorbing": sorted(
-                (
-                    {id_ for thread in earlier for id_ in thread.absorbing}
-                    | {thread.id for thread in taken_over}
-                )
-                - {name}
-            ),
+            "sources": [changes.source],
+            "source": changes.source,
+            "message_count": len(state.members),
+            "absorbing": sorted(changes.absorbed(name)),
             "threading": state.to_document(),
         }
     )
-    return thread_changed(document) if changed else document
+    return thread_changed(document) if is_changed or rebuilt is not None else document
 
 
-def _dates(earlier: Sequence[Thread], members: Sequence[PreparedMessage]) -> list[datetime]:
-    return [
-        *_present(thread.first_message_date for thread in earlier),
-        *_present(thread.last_message_date for thread in earlier),
-        *_present(_date_of(message) for message in members),
-    ]
+def _shown(earlier: Thread | None, facts: Sequence[Fact], archive: str | None) -> dict[str, Any]:
+    archives = {id_ for fact in facts for id_ in fact["archive_ids"]} | ({archive} if archive else set())
+    archives |= set(earlier.archive_ids if earlier else ())
+    subject, at = _subject(earlier, facts)
+    dates = [*_present(map(_date_of, facts)), *_dates_of(earlier)]
+    mentions = {draft for fact in facts for draft in fact["draft_mentions"]}
+    return {
+        "archive_ids": sorted(archives),
+        "archive_id": min(archives, default="-"),
+        "subject": subject,
+        "subject_at": at,
+        "participants": _participants(earlier, facts),
+        "first_message_date": min(dates, default=None),
+        "last_message_date": max(dates, default=None),
+        "draft_mentions": sorted(mentions | set(earlier.draft_mentions if earlier else ())),
+    }
 
 
-def _mentions(earlier: Sequence[Thread], members: Sequence[PreparedMessage]) -> list[str]:
-    everyone = [
-        *(thread.draft_mentions for thread in earlier),
-        *(message.document["draft_mentions"] for message in members),
-    ]
-    return sorted({draft for mentions in everyone for draft in mentions})
-
-
-def _subject(earlier: Sequence[Thread], members: Sequence[PreparedMessage]) -> tuple[str, datetime | None]:
+def _subject(earlier: Thread | None, facts: Sequence[Fact]) -> tuple[str, datetime | None]:
     """The subject of the earliest message; without dates the smallest text, which no order changes."""
-    known = [(thread.subject_at, thread.subject) for thread in earlier if thread.subject]
-    known += [
-        (_date_of(message), message.document["subject"]) for message in members if message.document["subject"]
-    ]
+    known = [(earlier.subject_at, earlier.subject)] if earlier and earlier.subject else []
+    known += [(_date_of(fact), fact["subject"]) for fact in facts if fact["subject"]]
     dated = [(at, subject) for at, subject in known if at is not None]
     if dated:
         at, subject = min(dated)
@@ -121,10 +108,9 @@ def _subject(earlier: Sequence[Thread], members: Sequence[PreparedMessage]) -> t
     return min((subject for _, subject in known), default=""), None
 
 
-def _participants(earlier: Sequence[Thread], members: Sequence[PreparedMessage]) -> list[Address]:
-    people = [person for thread in earlier for person in thread.participants]
-    signed = [(person.email, person.name) for person in people]
-    signed += [(message.document["from"]["email"], message.document["from"]["name"]) for message in members]
+def _participants(earlier: Thread | None, facts: Sequence[Fact]) -> list[Address]:
+    signed = [(person.email, person.name) for person in (earlier.participants if earlier else ())]
+    signed += [(fact["from"]["email"], fact["from"]["name"]) for fact in facts]
     names: dict[str, str] = {}
     for email, name in signed:
         # A person may use several names: the longest is the most complete.
@@ -133,8 +119,12 @@ def _participants(earlier: Sequence[Thread], members: Sequence[PreparedMessage])
     return [Address.model_construct(name=name, email=email) for email, name in everyone]
 
 
-def _date_of(message: PreparedMessage) -> datetime | None:
-    date = message.document["date"]
+def _dates_of(earlier: Thread | None) -> list[datetime]:
+    return _present([earlier.first_message_date, earlier.last_message_date]) if earlier else []
+
+
+def _date_of(fact: Fact) -> datetime | None:
+    date = fact["date"]
     return datetime.fromisoformat(date) if date else None
 
 

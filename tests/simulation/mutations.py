@@ -209,8 +209,8 @@ def no_place_check() -> None:
     async def unchecked(*_: Any, **__: Any) -> None:
         return None
 
-    replace_in(chunking, "ensure_not_merged", unchecked)
-    replace_in(embedding, "ensure_not_merged", unchecked)
+    replace_in(chunking, "ensure_in_place", unchecked)
+    replace_in(embedding, "ensure_in_place", unchecked)
 
 
 @mutation("the duplicate window of the topic is one second", _crashing)

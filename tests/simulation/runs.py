@@ -21,7 +21,7 @@ from tests.simulation.world import World
 from tests.support.services import ROOT
 
 PART = 25  # seeds that a worker takes at a time
-DEFAULT = ("overlap", "late_merge", "growth", "digests")
+DEFAULT = ("overlap", "late_merge", "late_ancestor", "growth", "digests")
 """Each seed runs one of these, in turn."""
 
 

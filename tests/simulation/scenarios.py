@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shared.clients.connections import Clients
@@ -33,11 +33,13 @@ class Scenario:
     timers: dict[str, float] = field(default_factory=dict)  # Functions and their seconds, besides the sweep
 
 
-def upload(source: str, content: bytes, *, earliest: float = 0.0, latest: float = 2.0) -> Act:
+def upload(
+    name: str, content: bytes, *, earliest: float = 0.0, latest: float = 2.0, source: str = "lists"
+) -> Act:
     async def work(clients: Clients) -> None:
-        await take_upload(Upload(content, f"{source}.mbox", source), clients)
+        await take_upload(Upload(content, f"{name}.mbox", source), clients)
 
-    return Act(f"upload {source}", work, earliest, latest)
+    return Act(f"upload {name}", work, earliest, latest)
 
 
 def archive_id_of(content: bytes) -> str:
@@ -58,18 +60,32 @@ def delete(content: bytes, *, earliest: float, latest: float) -> Act:
 
 
 # Three threads over two archives: one mail is in both, and a mail of the second joins two threads of the first.
+# All archives are of one list: threads of different lists are never joined.
 FIRST = mailbox(mail(1), mail(2, [1]), mail(4), mail(5, [4]), mail(9, [8]))
 SECOND = mailbox(mail(5, [4]), mail(8, [4]), mail(6))
 OVERLAP = Scenario("overlap", (upload("alpha", FIRST), upload("beta", SECOND)), 2)
 
-# Two threads, and later a mail that refers to both.
+# Two threads, and later the mail that the second one answers, which answers the first.
 LEFT = mailbox(mail(1), mail(2, [1]))
-RIGHT = mailbox(mail(11), mail(12, [11]))
-JOIN = mailbox(mail(20, [1, 11]))
+RIGHT = mailbox(mail(11, [20]), mail(12, [20, 11]))
+JOIN = mailbox(mail(20, [1]))
 LATE_MERGE = Scenario(
     "late_merge",
     (upload("left", LEFT), upload("right", RIGHT), upload("join", JOIN, earliest=0.0, latest=20.0)),
     3,
+)
+
+# A mail that comes late takes its answers out of the thread that they were in, and a copy of a mail conflicts.
+ANSWERS = mailbox(mail(1), mail(2, [1]), mail(31, [1, 30]), mail(32, [1, 30, 31]))
+LATE_ANCESTOR = Scenario(
+    "late_ancestor",
+    (
+        upload("answers", ANSWERS),
+        upload("late", mailbox(mail(30)), earliest=0.0, latest=20.0),
+        upload("elsewhere", mailbox(mail(2, text="I never said so.")), latest=20.0, source="other"),
+        replace(upload("forged", mailbox(mail(2, text="I take it all back."))), after_others=True),
+    ),
+    4,
 )
 
 # One thread that grows, by archives that repeat what the ones before had.
@@ -110,4 +126,6 @@ DIGESTS = Scenario(
     timers={"digests_due": 300.0},
 )
 
-SCENARIOS = {scenario.name: scenario for scenario in (OVERLAP, LATE_MERGE, GROWTH, DELETION, DIGESTS)}
+SCENARIOS = {
+    scenario.name: scenario for scenario in (OVERLAP, LATE_MERGE, LATE_ANCESTOR, GROWTH, DELETION, DIGESTS)
+}

@@ -44,7 +44,7 @@ def mail(
     return ("\n".join([*lines, "", text, ""]) + "\n").encode()
 
 
-def archive_of(content: bytes, name: str = "list") -> Archive:
+def archive_of(content: bytes, name: str = "list", arrived: datetime = NOW) -> Archive:
     full = hashlib.sha256(content).hexdigest()
     return Archive(
         created_at=CREATED,
@@ -54,7 +54,7 @@ def archive_of(content: bytes, name: str = "list") -> Archive:
         file_size_bytes=len(content),
         source=name,
         source_url="upload",
-        ingestion_date=NOW,
+        ingestion_date=arrived,
         file_path=f"{full[:16]}/{name}.mbox",
     )
 
@@ -81,8 +81,10 @@ class MailIn:
         self.clients = place.clients
         self.now = NOW
 
-    async def ingest(self, content: bytes, name: str = "list") -> Event[ArchiveIngested]:
-        archive, session = archive_of(content, name), Session()
+    async def ingest(
+        self, content: bytes, name: str = "list", *, arrived: datetime = NOW
+    ) -> Event[ArchiveIngested]:
+        archive, session = archive_of(content, name, arrived), Session()
         await self.clients.blobs.upload(ARCHIVES_CONTAINER, archive.file_path, content)
         await self.clients.store.create(archive, session)
         return event_of(ingested(archive), session=session.tokens())
@@ -96,10 +98,12 @@ class MailIn:
             await outcome.after_announcing()
         return [event_of(data, session=work.session.tokens()) for data in announced]
 
-    async def take_in(self, content: bytes, name: str = "list") -> list[Event[Any]]:
+    async def take_in(
+        self, content: bytes, name: str = "list", *, arrived: datetime = NOW
+    ) -> list[Event[Any]]:
         """From an archive to its chunks; what chunking announces."""
         prepared = []
-        for parsed in await self.run(PARSING, await self.ingest(content, name)):
+        for parsed in await self.run(PARSING, await self.ingest(content, name, arrived=arrived)):
             prepared += await self.run(CHUNKING, parsed)
         return prepared
 

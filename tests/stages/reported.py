@@ -1,5 +1,6 @@
 """Threads that went through all stages up to their reports, on the local cloud; the bus is real."""
 
+import re
 from datetime import timedelta
 
 from shared.clients.cosmos.batches import Patch
@@ -22,22 +23,26 @@ class ReportedThreads:
         self.mail_in = mail_in
         self.clients = mail_in.clients
         self.store = mail_in.clients.store
+        self._sources: dict[int, str] = {}
 
     def id_of(self, number: int) -> str:
         """The Message-ID of mail `number`, under this test's own domain: the broker drops repeats."""
         return f"<m{number}@{self.mail_in.place.tag}.org>"
 
     def thread_id(self, number: int) -> str:
-        return thread_id(self.id_of(number))
+        return thread_id(self.id_of(number), self._sources.get(number, "list"))
 
     def key_of(self, number: int) -> str:
-        return message_key(self.id_of(number))
+        return message_key(self.id_of(number), self._sources.get(number, "list"))
 
     def address(self, person: str) -> str:
         return f"{person}@{self.mail_in.place.tag}.org"
 
     async def take_in(self, *mails: bytes, name: str = "list") -> None:
         """Until the chunks are settled; nobody has asked for summaries yet."""
+        self._sources |= {
+            int(found): name for found in re.findall(rb"\nMessage-ID: <m(\d+)@", b"".join(mails))
+        }
         content = b"".join(mails).replace(b"@example.org", f"@{self.mail_in.place.tag}.org".encode())
         for prepared in await self.mail_in.take_in(content, name):
             data = prepared.data

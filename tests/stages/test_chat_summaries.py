@@ -33,7 +33,7 @@ from tests.support.documents import CREATED
 from tests.support.events import event_of
 from tests.support.services import RunningService
 
-ROOT = thread_id("<m0@example.org>")
+ROOT = thread_id("<m0@example.org>", "list")
 THREAD = b"".join(
     [
         mail(0, subject="Require TLS 1.3", body="I propose that we require TLS 1.3 for all new deployments."),
@@ -225,7 +225,7 @@ async def test_an_archives_token_budget_holds_across_workers_and_restarts(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:
     content = THREAD + mail(6, subject="Lunch", body="I propose that we eat at noon on Tuesday.")
-    other, archive = thread_id("<m6@example.org>"), archive_of(content).id
+    other, archive = thread_id("<m6@example.org>", "list"), archive_of(content).id
     chat = {"SUMMARY_ARCHIVE_TOKENS": "6000"}
     paid = completion(HONEST, tokens=5500)
     async with asking(cloud, bus_service, lambda _: paid, **chat) as (place, endpoint):

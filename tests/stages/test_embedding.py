@@ -38,7 +38,7 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.skipif(not DEFAULT_FOLDER.exists(), reason="the model is not built: make model"),
 ]
-ROOT = thread_id("<m0@example.org>")
+ROOT = thread_id("<m0@example.org>", "list")
 FIRST = mail(0, body="We should require TLS 1.3 for all new deployments.") + mail(
     1, parent=0, body="I object: many embedded devices cannot run it."
 )
@@ -85,9 +85,9 @@ async def test_of_an_archive_that_is_being_deleted_only_what_another_has_is_embe
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await ready_index(place, encoder)
-        (prepared,) = await place.take_in(FIRST + SECOND, "first")
-        await place.take_in(FIRST, "second")
-        marked = archive_of(FIRST + SECOND, "first").id
+        (prepared,) = await place.take_in(FIRST + SECOND)
+        await place.take_in(FIRST)
+        marked = archive_of(FIRST + SECOND).id
         await archive_removing(place.clients.store, marked, Session())
         (event,) = await place.run(EMBEDDING, prepared)
         assert event.data.chunk_threads == [ROOT, ROOT]

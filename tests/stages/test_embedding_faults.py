@@ -32,7 +32,7 @@ from stages.orchestration import ORCHESTRATION
 from stages.summarization import SUMMARIZATION
 from tests.embedding.toy_encoders import SPEC
 from tests.stages.mail_in import MailIn, mail, mail_in
-from tests.stages.test_parsing import variant_of
+from tests.stages.test_parsing import at
 from tests.support.cloud import LocalCloud, faults_hit, plan_faults
 from tests.support.services import RunningService
 
@@ -243,8 +243,8 @@ async def test_a_chunk_that_gets_another_text_while_it_is_embedded_ends_with_its
 ) -> None:
     number = 100 * next(NUMBERS)
     variants = [mail(number, body=f"one two {'three ' * each}") for each in (1, 2)]
-    last, first = sorted(variants, key=variant_of, reverse=True)
-    (event,) = await place.mail.take_in(last)
+    first, last = variants
+    (event,) = await place.mail.take_in(last, arrived=at(1))
     encode = embedding._encode
 
     async def replaced_meanwhile(*given: Any) -> embedding.Encoded:

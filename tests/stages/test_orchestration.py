@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -24,13 +24,13 @@ from shared.pipeline.runner import StageFailedError, StageRunner
 from shared.pipeline.stage import StageResult, Work
 from stages.orchestration import MAX_QUIET_PERIODS, ORCHESTRATION
 from tests.stages.mail_in import NOW, MailIn, mail, mail_in
-from tests.stages.test_parsing import variant_of
+from tests.stages.test_parsing import at
 from tests.support.cloud import LocalCloud, faults_hit, plan_faults
 from tests.support.events import event_of
 from tests.support.services import RunningService
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-ROOT = thread_id("<m0@example.org>")
+ROOT = thread_id("<m0@example.org>", "list")
 QUIET = 30.0
 HALF_AN_HOUR = 30 * 60  # how long a claim holds
 
@@ -48,9 +48,11 @@ async def hasty(cloud: LocalCloud, bus_service: RunningService) -> AsyncIterator
         yield ready
 
 
-async def embedded(place: MailIn, content: bytes) -> list[Event[EmbeddingsGenerated]]:
+async def embedded(
+    place: MailIn, content: bytes, arrived: datetime = NOW
+) -> list[Event[EmbeddingsGenerated]]:
     """The archive's chunks, settled as embedding leaves them, and what it announces."""
-    return [await settle(place, prepared) for prepared in await place.take_in(content)]
+    return [await settle(place, prepared) for prepared in await place.take_in(content, arrived=arrived)]
 
 
 async def settle(place: MailIn, prepared: Event[Any]) -> Event[EmbeddingsGenerated]:
@@ -252,8 +254,8 @@ async def test_a_thread_that_was_done_or_given_up_is_open_again_with_another_ver
 
 async def test_a_message_that_gets_other_content_gives_its_thread_another_version(hasty: MailIn) -> None:
     variants = [mail(0, body=f"Number {number} of them.") for number in range(2)]
-    last, first = sorted(variants, key=variant_of, reverse=True)
-    (event,) = await embedded(hasty, last)
+    first, last = variants
+    (event,) = await embedded(hasty, last, arrived=at(1))
     before = asked([await handle(hasty, event)])
     (replaced,) = await embedded(hasty, first)
     assert replaced.data.chunk_ids == event.data.chunk_ids
@@ -265,8 +267,8 @@ async def test_a_message_that_gets_other_content_gives_its_thread_another_versio
 async def test_events_of_the_same_chunks_with_other_content_are_told_apart(hasty: MailIn) -> None:
     """The broker drops an event that it has seen in the last minutes."""
     variants = [mail(0, body=f"Number {number} of them.") for number in range(2)]
-    last, first = sorted(variants, key=variant_of, reverse=True)
-    (before,), (after,) = await hasty.take_in(last), await hasty.take_in(first)
+    first, last = variants
+    (before,), (after,) = await hasty.take_in(last, arrived=at(1)), await hasty.take_in(first)
     assert before.data.chunk_ids == after.data.chunk_ids
     assert before.message_id != after.message_id
 

@@ -42,7 +42,7 @@ from tests.support.services import RunningService
 
 SAMPLES = PROJECT / "samples"
 
-ROOT = thread_id("<m0@example.org>")
+ROOT = thread_id("<m0@example.org>", "list")
 THREAD = b"".join(
     [
         mail(0, subject="Require TLS 1.3", body="I propose that we require TLS 1.3 for all new deployments."),
@@ -150,14 +150,11 @@ async def test_a_thread_that_is_merged_leaves_no_current_summary_or_report_behin
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(THREAD)
-        await place.take_in(mail(8, subject="Another matter", body="I propose a registry."))
-        other = thread_id("<m8@example.org>")
+        await place.take_in(mail(9, parent=8, subject="Another matter", body="I propose a registry."))
+        other = thread_id("<m8@example.org>", "list")
         (complete,) = await place.run(SUMMARIZATION, event_of(request(thread_ids=[other])))
         await place.run(REPORTING, complete)
-        linking = mail(10, parent=0).replace(
-            b"In-Reply-To: <m0@example.org>", b"References: <m0@example.org> <m8@example.org>"
-        )
-        await place.take_in(linking)
+        await place.take_in(mail(8, parent=0, subject="It links the two"))
         assert await current(place) == {"summaries": [], "reports": []}
         await place.run(REPORTING, complete)  # the event comes again
         assert await current(place) == {"summaries": [], "reports": []}
@@ -182,8 +179,8 @@ async def test_a_report_that_is_stored_while_a_later_summary_comes_is_outdated(
 def meanwhile(monkeypatch: pytest.MonkeyPatch, happen: Callable[[], Awaitable[Any]]) -> None:
     """Let this happen once, after the next summary has read its thread."""
 
-    async def reading(*given: Any, **named: Any) -> ThreadContext:
-        context = await load_context(*given, **named)
+    async def reading(*given: Any, **options: Any) -> ThreadContext:
+        context = await load_context(*given, **options)
         monkeypatch.undo()
         await happen()
         return context

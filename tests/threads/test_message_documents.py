@@ -4,9 +4,11 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from shared.core.ids import message_key
 from shared.core.times import stored_time
 from shared.documents.containers import read_document
 from shared.documents.messages import Message
@@ -14,7 +16,8 @@ from shared.documents.prepared_message import prepare_message
 from shared.domain.mail.models import ParsedMail as ParsedMessage
 from shared.domain.mail.models import Skipped
 from shared.domain.mail.parse import parse_archive, parse_message
-from shared.threads.message_documents import message_documents, stored_message
+from shared.threads.message_copies import ArchiveOfSource, Arrival, arrivals_of
+from shared.threads.message_documents import message_writes
 from tests.domain.mail.hard_mails import CASES
 from tests.support.documents import CREATED
 from tests.support.mail_data import archives, open_archive
@@ -22,10 +25,22 @@ from tests.support.mail_data import archives, open_archive
 NOW = stored_time(datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC))
 
 
+ARCHIVE = ArchiveOfSource("archive", "list", NOW)
+
+
+def stored_documents(messages: Sequence[ParsedMessage]) -> list[dict[str, Any]]:
+    arrivals: list[Arrival] = arrivals_of(map(prepare_message, messages), ARCHIVE, {}, {})
+    places = {each.node: f"thread of {each.node}" for each in messages}
+    writes = message_writes(arrivals, places, "list", CREATED)
+    assert all(each.partition_value == each.stored["thread_id"] for each in writes.created)
+    assert all(len(json.dumps(each.stored)) <= each.size for each in writes.created if each.size)
+    return [each.stored for each in writes.created]
+
+
 def check(messages: Sequence[ParsedMessage]) -> None:
     assert messages
     for message in messages:
-        stored = stored_message(prepare_message(message), "thread", "archive", NOW)
+        (stored,) = stored_documents([message])
         assert read_document(Message, stored).to_cosmos() == stored
 
 
@@ -41,18 +56,14 @@ def test_a_real_mail_is_stored_as_its_model_would_be(path: Path) -> None:
 
 def test_each_message_has_one_document_in_its_thread() -> None:
     messages = [parse_message(case.mail) for case in CASES]
-    places = {each.node: f"thread of {each.node}" for each in messages}
-    documents = message_documents([prepare_message(each) for each in messages], places, "archive", CREATED)
-    assert set(documents) == {each.message_key for each in messages}
-    assert all(each.partition_value == each.stored["thread_id"] for each in documents.values())
-    assert all(len(json.dumps(each.stored)) <= (each.size or 0) for each in documents.values())
+    keys = {each["id"] for each in stored_documents(messages)}
+    assert keys == {message_key(each.node, "list") for each in messages}
 
 
 @pytest.mark.parametrize("text", ["\u5b57" * 400_000, '"' * 450_000, "\x01" * 400_000])
 def test_a_message_that_would_make_too_large_a_document_is_cut_and_says_so(text: str) -> None:
     html = "Content-Type: text/html; charset=utf-8\n\n"
-    arrival = prepare_message(parse_message(f"From: a@b.c\nMessage-ID: <a@b>\n{html}{text}".encode()))
-    stored = stored_message(arrival, "thread", "archive", NOW)
+    (stored,) = stored_documents([parse_message(f"From: a@b.c\nMessage-ID: <a@b>\n{html}{text}".encode())])
     assert len(json.dumps(stored)) < 2_000_000
     assert {"html-too-large", "body-truncated"} & set(stored["warnings"])
     assert stored["segments"][-1]["end"] == len(stored["body_raw"]) >= 100_000

@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from shared.settings.app import Settings
-from web.access import allowed_form, cookie_header, enter, visitor
+from web.access import CORRECTORS, allowed_form, cookie_header, enter, visitor
 
 KEY = "correct horse battery staple"
 AZURE = {"WEBSITE_INSTANCE_ID": "i", "WEBSITE_SITE_NAME": "s"}
@@ -47,6 +47,7 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
         ({}, {"x_operator_key": ""}, None, None),
         (EASY_AUTH, {"x_ms_client_principal": principal("operator")}, None, "Ada"),
         (EASY_AUTH, {"x_ms_client_principal": principal("reader")}, None, None),
+        (EASY_AUTH, {"x_ms_client_principal": principal("corrector")}, None, None),  # it opens nothing else
         (EASY_AUTH, {"x_ms_client_principal": principal("operator", kind="groups")}, None, None),
         (EASY_AUTH, {"x_ms_client_principal": "not base64"}, None, None),
         (EASY_AUTH, {"x_ms_client_principal": base64.b64encode(b"[1]").decode()}, None, None),
@@ -124,3 +125,14 @@ def test_the_cookie_is_for_https_alone_in_azure(monkeypatch: pytest.MonkeyPatch)
     assert "Secure" not in cookie_header(request(url="http://localhost/operator"), "x")["Set-Cookie"]
     monkeypatch.setenv("WEBSITE_INSTANCE_ID", "i")
     assert "Secure" in cookie_header(request(url="http://localhost/operator"), "x")["Set-Cookie"]
+
+
+def test_a_corrector_may_correct_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable, value in EASY_AUTH.items():
+        monkeypatch.setenv(variable, value)
+    asked = request(x_ms_client_principal=principal("corrector"))
+    who = visitor(asked, settings(None), CORRECTORS)
+    assert who is not None
+    assert who.name == "Ada"
+    assert visitor(asked, settings(None)) is None
+    assert visitor(request(x_ms_client_principal=principal("reader")), settings(None), CORRECTORS) is None

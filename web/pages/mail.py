@@ -31,7 +31,7 @@ ANCHOR = "quote"
 @html_errors
 async def mail_page(req: func.HttpRequest) -> func.HttpResponse:
     """The whole mail with its main headers. `?quote=` marks words of it."""
-    connected, message = await _asked(req)
+    connected, message, others = await _asked(req)
     wanted = req.params.get("quote", "")
     if len(wanted) > LONGEST_QUOTE:
         raise bad_parameter("quote", f"at most {LONGEST_QUOTE} characters")
@@ -54,6 +54,7 @@ async def mail_page(req: func.HttpRequest) -> func.HttpResponse:
         in_thread=page_of_message(message.thread_id, message.id),
         elsewhere=await address_in_archive(connected, message, thread.sources),
         operator=operator,
+        others=others,
         sender=_person_page(req, connected, message),
     )
 
@@ -63,7 +64,7 @@ async def mail_page(req: func.HttpRequest) -> func.HttpResponse:
 @html_errors
 async def thread_of_mail_page(req: func.HttpRequest) -> func.HttpResponse:
     """The thread that the mail is in now: a later mail can make it part of another."""
-    _, message = await _asked(req)
+    _, message, _ = await _asked(req)
     address = page_of_message(message.thread_id, message.id)
     return func.HttpResponse(status_code=302, headers={"Location": address, "Cache-Control": "no-cache"})
 
@@ -89,9 +90,13 @@ def _person_page(req: func.HttpRequest, connected: Clients, message: Message) ->
     return page_of("people", person_id(message.from_.email))
 
 
-async def _asked(req: func.HttpRequest) -> tuple[Clients, Message]:
+async def _asked(req: func.HttpRequest) -> tuple[Clients, Message, list[str]]:
+    """The copy of the list that `?list=` names, else the first; and the other lists that have one."""
     connected = await clients()
-    return connected, await mail_with_id(connected, req.route_params.get("id", "").rstrip("/"))
+    copies = await mail_with_id(connected, req.route_params.get("id", "").rstrip("/"))
+    wanted = req.params.get("list")
+    chosen = next((copy for copy in copies if copy.source == wanted), copies[0])
+    return connected, chosen, sorted({copy.source for copy in copies if copy.source != chosen.source})
 
 
 def _people(message: Message, *, whole: bool) -> list[tuple[str, list[str]]]:

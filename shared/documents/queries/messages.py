@@ -25,7 +25,7 @@ MESSAGES_OF_THREAD = NamedQuery(
 MESSAGE_STATES = NamedQuery(
     "message_states",
     "messages",
-    "SELECT c.id, c.status, c.variant FROM c WHERE c.thread_id = @partition_value",
+    "SELECT c.id, c.status, c.variant, c.conflicts FROM c WHERE c.thread_id = @partition_value",
     ONE,
 )
 
@@ -44,12 +44,35 @@ COUNT_OF_MESSAGES_WITHIN = NamedQuery(
     ONE,
 )
 
-STORED_MESSAGES = NamedQuery(
-    "stored_messages",
+STORED_VARIANTS = NamedQuery(
+    "stored_variants",
     "messages",
-    "SELECT c.id, c.shelf, c.thread_id, c.created_at, c.archive_ids, c.variant FROM c"
-    " WHERE ARRAY_CONTAINS(@ids, c.id)",
+    "SELECT c.id, c.thread_id, c.variant FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
     ALL,
+)
+
+STORED_COPIES = NamedQuery(
+    "stored_copies",
+    "messages",
+    "SELECT c.id, c.post_id, c.message_id, c.source, c.sources, c.thread_id, c.created_at, c.archive_id,"
+    " c.archive_ids, c.place, c.copies, c.elsewhere, c.conflicts, c.variant, c.identity FROM c"
+    " WHERE ARRAY_CONTAINS(@ids, c.post_id)",
+    ALL,
+)
+
+MESSAGES_WITHOUT_SOURCE = NamedQuery(
+    "messages_without_source",
+    "messages",
+    "SELECT c.id, c.message_id, c.thread_id, c.archive_ids FROM c WHERE NOT IS_DEFINED(c.post_id)",
+    ALL,
+)
+
+MEMBER_FACTS = NamedQuery(
+    "member_facts",
+    "messages",
+    'SELECT c.id, c.message_id, c.subject, c["from"], c.date, c.archive_ids, c.draft_mentions FROM c'
+    " WHERE c.thread_id = @partition_value",
+    ONE,
 )
 
 MESSAGES_WITH_ID = NamedQuery(
@@ -70,6 +93,7 @@ MESSAGE_THREADS_OF_ARCHIVE = NamedQuery(
 MESSAGE_ARCHIVES_OF_THREAD = NamedQuery(
     "message_places",
     "messages",
-    "SELECT c.id, c.archive_id, c.archive_ids FROM c WHERE c.thread_id = @partition_value",
+    "SELECT c.id, c.post_id, c.source, c.archive_id, c.archive_ids, c.variant, c.copies, c.elsewhere FROM c"
+    " WHERE c.thread_id = @partition_value",
     ONE,
 )

@@ -3,7 +3,16 @@
 from typing import Protocol
 
 from shared.documents.base import RetryableDocument
-from shared.documents.queries.conditions import FAILED, GIVEN_UP, NEVER, OPEN, PROCESSED, SILENT, STUCK
+from shared.documents.queries.conditions import (
+    FAILED,
+    GIVEN_UP,
+    NEVER,
+    OF_ARCHIVE,
+    OPEN,
+    PROCESSED,
+    SILENT,
+    STUCK,
+)
 from shared.documents.queries.named_query import ALL, NamedQuery
 
 _DUE = ("id", "attemptCount", "lastAttemptTime", "lastError", "requeued_at", "created_at")
@@ -48,6 +57,12 @@ def stuck_documents(collection: RetryableCollection) -> NamedQuery:
 
 def failed_documents(collection: RetryableCollection) -> NamedQuery:
     return _shown(collection, "failed", "c.status IN ('failed_max_retries', 'failed')", "created_at")
+
+
+def unfinished_of_archive(collection: RetryableCollection) -> NamedQuery:
+    """What is not done of @archive, given up or not."""
+    condition = f"{OF_ARCHIVE} AND NOT {PROCESSED} AND {collection.alive}"
+    return _shown(collection, "unfinished_of_archive", condition, "created_at")
 
 
 def documents_by_ids(collection: RetryableCollection) -> NamedQuery:

@@ -8,7 +8,7 @@ from shared.documents.queries.named_query import ALL, NamedQuery
 def states_of_threads(container: str, count: int) -> NamedQuery:
     """The states of the messages or chunks of the threads @thread0, @thread1 and so on: one query for all."""
     names = ", ".join(f"@thread{number}" for number in range(count))
-    text = f"SELECT c.id, c.thread_id, c.status, c.variant FROM c WHERE c.thread_id IN ({names})"
+    text = f"SELECT c.id, c.thread_id, c.status, c.variant, c.conflicts FROM c WHERE c.thread_id IN ({names})"
     return NamedQuery("states_of_threads", container, text, ALL)
 
 

@@ -1,8 +1,14 @@
-"""Who is who in a thread: one person under several addresses, behind a gateway, or named by a patch."""
+"""Who is who in a thread: one person under several addresses, behind a gateway, or named by a patch.
+
+Plus-tags are folded. One full name under several addresses is one person for as long as these addresses say
+the same (see positions.py and votes.py): a name is anybody's to write, so it never changes
+what another address said, and never brings a role. An operator can say which addresses are one person's.
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from shared.domain.consensus.lookalikes import skeleton
 from shared.domain.consensus.own_sentences import word_key
 from shared.domain.consensus.thread_mail import RoleHolder, SourceProfile, ThreadMail
 
@@ -10,6 +16,20 @@ _VIA = re.compile(r"^(.{2,100}?)\s+(?:via|\(via)\s+\S", re.IGNORECASE)
 _BODY_AUTHOR = re.compile(r"\s*From: {0,3}\"?([^<\n\"]{0,100}?)\"? {0,3}<([^>\s]{1,200}@[^>\s]{1,200})>")
 _LIST_SUFFIX = re.compile(r"\s*[(\[][^)\]]{0,60}[)\]]\s*$")
 _MIN_NAME = 6
+_ROLES = (
+    r"(?:(?:working group|wg|co-?|acting) ?-?)*(?:chair(?:man|woman|person)?|maintainer|editor|shepherd|"
+    r"area director|release manager|secretary|rapporteur|pmc (?:member|chair))"
+)
+_CLAIMS_ROLE = re.compile(
+    rf"\b(?:as|being) (?:the |your |a |one of the )?{_ROLES}s?\b(?=[,:;.]|\s+(?:i|we|of|for|and)\b)"
+    rf"|\b(?:chair|maintainer|editor|ad) hat (?:is )?on\b|\bi am (?:the |your |a )?{_ROLES}\b"
+    rf"|\bspeaking as (?:the |a )?{_ROLES}\b|^[ \t]*{_ROLES}[ \t]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+UNAUTHENTICATED = "unauthenticated sender"
+SAME_NAME = "same name as another address"
+CONFUSABLE = "name looks like another participant's"
+CLAIMS_ROLE = "claims a role that the source does not name"
 
 
 def display_name(name: str, address: str) -> str:
@@ -27,20 +47,37 @@ class People:
     def __init__(self, mails: Sequence[ThreadMail], profile: SourceProfile) -> None:
         self._known: dict[str, str] = {}
         self._profile = profile
+        self._aliases = {
+            fold_address(one): fold_address(addresses[0])
+            for addresses in profile.aliases
+            for one in addresses
+        }
         self.authors: dict[int, str] = {}
         """By mail: who wrote the patch that it brings, where that is somebody else than its sender."""
         self.of_mail = [self._person(mail) for mail in mails]
         self._find_authors(mails)
-        self._roles = [
-            self._role_holder(mail, person) for mail, person in zip(mails, self.of_mail, strict=True)
-        ]
+        self._roles = [self._role_holder(mail) for mail in mails]
+        self._marks = self._find_marks(mails)
 
     def role(self, mail: int) -> RoleHolder | None:
         """The role that the mail's sender held on its date."""
         return self._roles[mail]
 
+    def address(self, mail: ThreadMail) -> str:
+        """Which addresses are the same: plus-tags folded, and those that an operator joined."""
+        folded = fold_address(mail.address)
+        return self._aliases.get(folded, folded)
+
+    def may_be(self, mail: ThreadMail, other: ThreadMail) -> bool:
+        """Whether the one may speak for the other's sender: by the address, or behind a gateway."""
+        return self.address(mail) == self.address(other) or _is_gateway(other)
+
+    def marks(self, mail: int) -> tuple[str, ...]:
+        """What a reader has to know of the mail's sender."""
+        return self._marks[mail]
+
     def _person(self, mail: ThreadMail) -> str:
-        address = mail.address.lower()
+        address = self.address(mail)
         keys = self._names(mail)
         # A gateway writes for many: its address never joins two people.
         if not _is_gateway(mail):
@@ -72,12 +109,49 @@ class People:
             keys += [author[1].lower(), *_full_name(author[0])]
         return keys + _full_name(sender)
 
-    def _role_holder(self, mail: ThreadMail, person: str) -> RoleHolder | None:
-        names = {mail.address.lower(), person}
+    def _role_holder(self, mail: ThreadMail) -> RoleHolder | None:
+        if mail.failed:
+            return None
+        names = {mail.address.lower(), self.address(mail)}
         day = mail.date.date() if mail.date else None
         return next(
-            (role for role in self._profile.roles if role.person in names and role.holds_on(day)), None
+            (
+                role
+                for role in self._profile.roles
+                if not names.isdisjoint({role.person, fold_address(role.person)}) and role.holds_on(day)
+            ),
+            None,
         )
+
+    def _find_marks(self, mails: Sequence[ThreadMail]) -> list[tuple[str, ...]]:
+        first = _first_addresses(self, mails)
+        return [tuple(self._marks_of(number, mail, first)) for number, mail in enumerate(mails)]
+
+    def _marks_of(self, number: int, mail: ThreadMail, first: Mapping[str, tuple[str, str]]) -> Iterator[str]:
+        if mail.failed:
+            yield UNAUTHENTICATED
+        name = display_name(mail.name, mail.address)
+        known_name, known_address = first[skeleton(name)]
+        if self.address(mail) != known_address and not _is_gateway(mail):
+            yield SAME_NAME if word_key(name) == word_key(known_name) else CONFUSABLE
+        if self.role(number) is None and _CLAIMS_ROLE.search(mail.text):
+            yield CLAIMS_ROLE
+
+
+def _first_addresses(people: People, mails: Sequence[ThreadMail]) -> dict[str, tuple[str, str]]:
+    """Of each name, as it looks: how the first who had it wrote it, and under which address."""
+    first: dict[str, tuple[str, str]] = {}
+    for mail in mails:
+        name = display_name(mail.name, mail.address)
+        first.setdefault(skeleton(name), (name, people.address(mail)))
+    return first
+
+
+def fold_address(address: str) -> str:
+    """Without a plus-tag, which the owner of an address adds as they like."""
+    local, at, domain = address.lower().rpartition("@")
+    plain = local.partition("+")[0]
+    return f"{plain}@{domain}" if at and plain else address.lower()
 
 
 def _full_name(name: str) -> list[str]:

@@ -20,7 +20,17 @@ def read_positions(thread: LinkedThread, put: Put, claims: list[StanceClaim]) ->
     by_person: dict[str, list[StanceClaim]] = defaultdict(list)
     for claim in claims:
         by_person[claim.person].append(claim)
-    return [_position(thread, put, own) for own in by_person.values()]
+    return [_position(thread, put, own) for claims in by_person.values() for own in _voices(thread, claims)]
+
+
+def _voices(thread: LinkedThread, claims: list[StanceClaim]) -> list[list[StanceClaim]]:
+    """Addresses of one name are one voice, unless they contradict each other: then they are namesakes."""
+    by_address: dict[str, list[StanceClaim]] = defaultdict(list)
+    for claim in claims:
+        mail = thread.mail_of(claim.sentence).mail
+        by_address[thread.people.address(mail)].append(claim)
+    last = {own[-1].stance for own in by_address.values()}
+    return [claims] if len(last) == 1 else list(by_address.values())
 
 
 def _position(thread: LinkedThread, put: Put, own: list[StanceClaim]) -> Position:
@@ -46,6 +56,7 @@ def _position(thread: LinkedThread, put: Put, own: list[StanceClaim]) -> Positio
         answers=None if chosen.answers is None else thread.mails[chosen.answers].mail.message_id,
         binding=chosen.binding,
         rule=chosen.rule,
+        marks=thread.people.marks(mail.number),
     )
 
 

@@ -50,14 +50,16 @@ def read_thread(mails: Sequence[ThreadMail], profile: SourceProfile | None = Non
     """What came of a thread. `mails` are in its order, the first one being its root."""
     if not mails:
         raise ValueError("a thread has at least one mail")
+    profile = profile or SourceProfile()
+    muted = profile.requires_authentication
     languages = [language_of(mail.text) for mail in mails]
     lang = main_language(languages)
     # What the reader cannot read it must not judge. The mail stays in place: replies keep their parent.
     readable = [
-        mail if language in {ENGLISH, UNKNOWN} else _muted(mail)
+        mail if language in {ENGLISH, UNKNOWN} and not (mail.failed and muted) else _muted(mail)
         for mail, language in zip(mails, languages, strict=True)
     ]
-    return _ThreadReader(LinkedThread(readable, profile or SourceProfile()), lang).read()
+    return _ThreadReader(LinkedThread(readable, profile), lang).read()
 
 
 def _muted(mail: ThreadMail) -> ThreadMail:
@@ -70,6 +72,7 @@ def _muted(mail: ThreadMail) -> ThreadMail:
         date=mail.date,
         reply_to=mail.reply_to,
         references=mail.references,
+        failed=mail.failed,
     )
 
 

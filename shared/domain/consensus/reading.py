@@ -140,6 +140,8 @@ class Position:
     binding: bool | None = None
     """Only in votes of a source that names its binding voters."""
     rule: str = ""
+    marks: tuple[str, ...] = ()
+    """What a reader has to know of the sender: see `People.marks`."""
     read_by: ReadBy = ReadBy.RULES
     is_explicit: bool = True
     """False where it follows from the argument, not from words: then it is shown as the model's reading."""

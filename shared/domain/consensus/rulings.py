@@ -109,13 +109,18 @@ class _Filing:
 
     def file(self, mail: LinkedMail, sentence: OwnSentence) -> None:
         role = self._role(mail)
-        by_proposer = mail.person in self._put.proposers
+        by_proposer = mail.person in self._put.proposers and self._is_proposer(mail)
         _ = (
             self._closing(sentence, role, by_proposer=by_proposer)
             or self._ruling(sentence, role)
             or (not by_proposer and self._acceptance(sentence, role))
             or self._own_word(sentence, role, by_proposer=by_proposer)
         )
+
+    def _is_proposer(self, mail: LinkedMail) -> bool:
+        """By the address: anybody can write the proposer's name."""
+        thread = self._thread
+        return any(thread.people.may_be(mail.mail, thread.mails[number].mail) for number in self._put.mails)
 
     def _role(self, mail: LinkedMail) -> str | None:
         holder = self._thread.people.role(mail.number)

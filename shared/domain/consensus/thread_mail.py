@@ -27,6 +27,8 @@ class ThreadMail:
     reply_to: str | None = None
     references: tuple[str, ...] = ()
     quotes: tuple[QuotedBlock, ...] = ()
+    failed: bool = False
+    """The sender's authenticity failed, by the check that the source names."""
 
 
 class Preset(StrEnum):
@@ -64,6 +66,12 @@ class RoleHolder:
 class SourceProfile:
     preset: Preset = Preset.FREE
     roles: tuple[RoleHolder, ...] = ()
+    aliases: tuple[tuple[str, ...], ...] = ()
+    """Addresses of one person each, as an operator decided; the first stands for them."""
+    authserv_id: str = ""
+    """Whose Authentication-Results count; nobody's where it is empty."""
+    requires_authentication: bool = False
+    """A mail whose sender failed has no part in the reading."""
 
 
 class ProfileError(ValueError):

@@ -73,8 +73,18 @@ def read_ballots(thread: LinkedThread, put: Put) -> dict[str, Ballot]:
     ballots: dict[str, Ballot] = {}
     for mail in thread.mails:
         for ballot in _cast(thread, put, mail):
-            ballots[mail.person] = ballot
+            ballots[_voter(thread, mail, ballot, ballots)] = ballot
     return ballots
+
+
+def _voter(thread: LinkedThread, mail: LinkedMail, ballot: Ballot, ballots: dict[str, Ballot]) -> str:
+    """Who casts it: where another address of the same name voted otherwise, a namesake."""
+    known = ballots.get(mail.person)
+    if known is None or known.value == ballot.value:
+        return mail.person
+    address = thread.people.address(mail.mail)
+    voted = thread.people.address(thread.mail_of(known.sentence).mail)
+    return mail.person if address == voted else address
 
 
 def _cast(thread: LinkedThread, put: Put, mail: LinkedMail) -> Iterator[Ballot]:

@@ -18,11 +18,12 @@ _BARE_ID = re.compile(r"[^\s<>@,;\"']{1,300}@[^\s<>@,;\"']{1,300}")
 _SPACE = re.compile(r"\s+")
 _COMMENT_OR_QUOTED = re.compile(r'\([^()]*\)|"[^"]*"')
 _CONTINUED = re.compile(r"^(.+?)\*(\d{1,3})?(\*)?$")
-# The trail of transport and its signatures: bulky, and nothing that a reader of the discussion asks for.
-_TRACE_FIELDS = frozenset(
-    {"dkim-signature", "domainkey-signature", "arc-seal", "arc-message-signature",
-     "arc-authentication-results",
-     "authentication-results", "received-spf", "x-google-dkim-signature", "x-gm-message-state", "x-received",
+TRACE_FIELDS = ("received", "authentication-results", "arc-authentication-results", "arc-seal",
+                "arc-message-signature", "dkim-signature", "received-spf")  # fmt: skip
+"""The way a mail came, and who vouches for its sender: kept apart from what a reader asks for."""
+# Bulky, and nothing that anybody asks for.
+_BULK_FIELDS = frozenset(
+    {"domainkey-signature", "x-google-dkim-signature", "x-gm-message-state", "x-received",
      "x-google-smtp-source", "x-me-sender", "x-me-received", "x-me-proxy", "x-me-proxy-cause",
      "x-ms-exchange-antispam-messagedata", "x-ms-exchange-antispam-messagedata-0", "x-microsoft-antispam",
      "x-microsoft-antispam-message-info", "x-forefront-antispam-report", "x-proofpoint-virus-version",
@@ -98,7 +99,7 @@ def _field_name(raw: str) -> str:
     name = raw.rstrip().lower()
     if len(_names) >= _MAX_NAMES:
         _names.clear()
-    return _names.setdefault(raw, _BULK if name in _TRACE_FIELDS else name)
+    return _names.setdefault(raw, _BULK if name in _BULK_FIELDS else name)
 
 
 def _may_be_skipped(lines: list[str], number: int) -> bool:

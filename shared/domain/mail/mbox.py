@@ -179,7 +179,7 @@ class _Reader:
             return None if self._dialect is MMDF else Skipped(index, offset, len(data), "empty message")
         if self._dialect is MMDF and data.startswith(b"From "):
             envelope, _, data = data.partition(b"\n")
-        return RawMessage(_unescape(data), envelope.strip(), offset, index)
+        return RawMessage(_unescape(data), envelope.strip(), offset, index, end - start)
 
 
 def _body_start(data: bytes, start: int) -> int:

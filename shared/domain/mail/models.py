@@ -60,6 +60,8 @@ class RawMessage:
     """The From line, if the archive has them."""
     offset: int = 0
     index: int = 0
+    size: int = 0
+    """In the archive, before the quoting of From lines was undone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +112,11 @@ class ParsedMail:
     attachments: list[ParsedAttachment]
     draft_mentions: list[str]
     warnings: list[str] = field(default_factory=list)
+    trace: dict[str, list[str]] = field(default_factory=dict)
+    """The fields of transport and authentication (`headers.TRACE_FIELDS`), the last hop first."""
     offset: int = 0
     index: int = 0
+    size: int = 0
 
     @property
     def node(self) -> str:

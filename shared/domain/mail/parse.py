@@ -10,6 +10,7 @@ from shared.domain.mail.addresses import parse_addresses
 from shared.domain.mail.dates import best_date
 from shared.domain.mail.encoded_words import decode_words
 from shared.domain.mail.headers import (
+    TRACE_FIELDS,
     Headers,
     ids_in,
     one_id,
@@ -26,8 +27,9 @@ from shared.domain.mail.normalize import normalize, segment
 
 _OWN_FIELDS = frozenset(
     {"message-id", "in-reply-to", "references", "subject", "from", "to", "cc", "date", "content-type",
-     "content-transfer-encoding", "mime-version", "received"}
+     "content-transfer-encoding", "mime-version", *TRACE_FIELDS}
 )  # fmt: skip
+_MAX_TRACE, _MAX_TRACE_VALUE = 20, 1_500
 _MAX_HEADER_VALUE = 2_000
 _MAX_HEADERS = 200
 _MAX_REPEATS = 50
@@ -95,11 +97,13 @@ def _build(
         body_html=content.html,
         segments=segments,
         headers=_other_headers(headers),
+        trace=_trace(headers),
         attachments=content.attachments,
         draft_mentions=find_mentions(f"{subject}\n{normalized}"),
         warnings=list(dict.fromkeys(warnings)),
         offset=raw.offset,
         index=raw.index,
+        size=raw.size or len(raw.data),
     )
 
 
@@ -164,6 +168,15 @@ def _parents(headers: Headers, people: tuple[ParsedAddress, ...]) -> list[str]:
 
 
 _PLAIN_ID = re.compile(r"<[!-;=?-~]{1,900}>")
+
+
+def _trace(headers: Headers) -> dict[str, list[str]]:
+    """In the mail's order: the last to handle it stands first."""
+    return {
+        name: [charsets.printable(unfold(value))[:_MAX_TRACE_VALUE] for value in headers[name][:_MAX_TRACE]]
+        for name in TRACE_FIELDS
+        if name in headers
+    }
 
 
 def _other_headers(headers: Headers) -> dict[str, str]:

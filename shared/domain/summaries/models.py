@@ -1,6 +1,6 @@
 """What a summarizer gets and gives."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -99,7 +99,8 @@ class ThreadContext:
     """The same messages as a reader takes them, the root first."""
     profile: SourceProfile = field(default_factory=SourceProfile)
     context_window_tokens: int = 16_000
-    gaps: tuple[str, ...] = ()  # what of the thread was given up on the way, in sentences for the reader
+    gaps: tuple[str, ...] = ()  # what the reader has to know of the thread, in sentences
+    flags: Mapping[str, int] = field(default_factory=dict)  # how many messages each is about
 
     def message(self, key: str) -> ContextMessage | None:
         return next((message for message in self.messages if message.key == key), None)

@@ -1,108 +1,123 @@
-"""Threads as a pure function of the set of messages.
+"""Threads of one source as a pure function of the set of its mails.
 
-A thread is a connected component of messages. Two messages are linked
-- by ids: one names the other, or both name the same third, in References or In-Reply-To;
-- by subject, only where one of them has no such header at all: see `subject_links`.
+A mail brings one edge: to its direct parent where the source has it, else to the nearest ancestor in
+References that the source has, else to the root that it claims. A reply without any of these headers brings
+an edge by its subject (`subject_links`). A thread is a connected component of these edges, and its root, the
+one id in it without an edge, names it. The root need not be present: answers to a mail that is in no archive
+are one thread.
 
-Each link depends on its two messages alone, never on what else is known or on what came first. So the
-components of a set of messages are the same in any order, any split into archives and with any repetition,
-and a state that is kept for each component can be merged by joins (unions, minima, ors), which are
-commutative, associative and idempotent. Nothing that was ever linked comes apart again: a later message can
-merge threads, never split them.
+Each edge is a function of the set of mails, so any order, any split into archives and any repetition gives
+the same threads. A mail that comes late moves its own answers to itself: their edge went to a more distant
+ancestor until then. So threads merge and come apart, and one forged mail moves nothing but itself and those
+that name it as an ancestor.
 
-The root of a thread is the id that no message of it names a parent for (or, in a cycle, any of its ids); of
-several, the one that was mentioned earliest, then the smallest. It need not be present: a thread whose
-beginning is in no archive is named after the message that the others refer to.
+What is kept of a mail (`ThreadMember`) is its edge, and the absent ids that would be nearer: once the direct
+parent is there, nothing else can change the edge.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from shared.core.ids import thread_id
 from shared.domain.mail.models import ParsedMail
-from shared.domain.threading.subject_links import SubjectEntry, entries_of
-from shared.domain.threading.subject_links import links as subject_links
+from shared.domain.threading.subject_links import SubjectEntry, entries_of, nearest_by_subject
 
-_NEVER = "9999"
+MAX_ANCESTORS = 32
+"""So many of the nearest, and the root: what a hostile mail can make us keep and look up."""
+BY_SUBJECT = "subject"
+BY_OPERATOR = "operator"
 
 
 class Links(NamedTuple):
     """What a message says of where it belongs."""
 
     node: str
-    chain: list[str]
-    """The ids in References, the root's first."""
-    parents: list[str]
-    """What In-Reply-To names besides."""
-    date: str
-    """ISO 8601, UTC; later than any other where the message has none."""
+    ancestors: list[str]
+    """The ids that it names, the direct parent first, the claimed root last."""
     entries: list[SubjectEntry]
+    decided: bool = False
+    """An operator has said where it belongs: under its only ancestor, or on its own."""
 
 
-class Node(NamedTuple):
-    """What a thread knows of one message id."""
+class ThreadMember(NamedTuple):
+    """What a thread keeps of one of its mails."""
 
-    present: bool
-    has_parent: bool
-    earliest: str
-    """The earliest date (ISO 8601, UTC) of the messages that have or name this id."""
+    parent: str
+    """Where its edge leads: to a mail that is here, or to a claimed root that is not; empty for a root."""
+    wants: tuple[str, ...] = ()
+    """Ids that are not here and would be nearer, the nearest first."""
+    via: str = ""
+    """By what it has its edge: its headers, else `BY_SUBJECT` or `BY_OPERATOR`."""
+    root: str = ""
+    """The root that it claims, where that is not its parent: then it says that its parent is an answer."""
 
 
 @dataclass(slots=True)
 class ThreadState:
-    """Everything that is kept of a thread to thread further messages. All of it grows by joins only."""
+    """Everything that is kept of a thread to thread further messages."""
 
-    nodes: dict[str, Node] = field(default_factory=dict)
+    members: dict[str, ThreadMember] = field(default_factory=dict)
     subjects: set[SubjectEntry] = field(default_factory=set)
 
     @property
     def root(self) -> str:
-        roots = [one for one, node in self.nodes.items() if not node.has_parent] or list(self.nodes)
-        return min(roots, key=lambda one: (self.nodes[one].earliest, one))
-
-    @property
-    def thread_id(self) -> str:
-        return thread_id(self.root)
+        """The id that the edges lead to; in a circle, its smallest id."""
+        return _root_of(min(self.members), self.members)
 
     @property
     def present(self) -> list[str]:
         """The ids of the messages that are here, sorted."""
-        return sorted(one for one, node in self.nodes.items() if node.present)
+        return sorted(self.members)
+
+    def absent(self) -> set[str]:
+        """The ids that are named here, and whose mail would change something if it came."""
+        wanted = {one for member in self.members.values() for one in (member.parent, *member.wants) if one}
+        return wanted - self.members.keys()
 
     def to_document(self) -> dict[str, Any]:
-        """As JSON. Ids and keys are values in arrays, so that an index can find them."""
-        times: dict[str, list[list[int]]] = {}
-        for key, at, seeks in sorted(self.subjects):
-            times.setdefault(key, []).append([at, int(seeks)])
+        """As JSON. What is empty is left out: a large thread has thousands of members."""
         return {
-            "nodes": [
-                {"id": one, "present": node.present, "has_parent": node.has_parent, "earliest": node.earliest}
-                for one, node in sorted(self.nodes.items())
+            "members": [_member_to_json(one, member) for one, member in sorted(self.members.items())],
+            "subjects": [
+                [entry.key, entry.at, int(entry.seeks), entry.node] for entry in sorted(self.subjects)
             ],
-            "subjects": [{"key": key, "times": pairs} for key, pairs in times.items()],
         }
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "ThreadState":
         return cls(
             {
-                one["id"]: Node(one["present"], one["has_parent"], one["earliest"])
-                for one in document["nodes"]
+                stored["id"]: ThreadMember(
+                    stored.get("parent", ""),
+                    tuple(stored.get("wants", ())),
+                    stored.get("via", ""),
+                    stored.get("root", ""),
+                )
+                for stored in document["members"]
             },
-            {
-                SubjectEntry(subject["key"], at, bool(seeks))
-                for subject in document["subjects"]
-                for at, seeks in subject["times"]
-            },
+            {SubjectEntry(key, at, bool(seeks), node) for key, at, seeks, node in document["subjects"]},
         )
 
 
+def _member_to_json(one: str, member: ThreadMember) -> dict[str, Any]:
+    stored: dict[str, Any] = {"id": one}
+    if member.parent:
+        stored["parent"] = member.parent
+    if member.wants:
+        stored["wants"] = list(member.wants)
+    if member.via:
+        stored["via"] = member.via
+    if member.root:
+        stored["root"] = member.root
+    return stored
+
+
 class KnownThreads(Protocol):
-    """What is known from before. Both lookups may return more threads than asked for, never fewer."""
+    """What is known of the source from before. Lookups may return more threads than asked for, not fewer."""
 
     def by_message_ids(self, ids: Sequence[str]) -> Iterable[ThreadState]:
-        """The threads that know any of these ids, be the message present or only named."""
+        """The threads that have any of these ids, be the message present or only named."""
 
     def by_subject_keys(self, keys: Sequence[str]) -> Iterable[ThreadState]:
         """The threads that have a subject entry with any of these keys."""
@@ -110,7 +125,7 @@ class KnownThreads(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A thread that is now another one: what belongs to it has to follow."""
+    """A thread of which nothing is left: what it had is in others, this one before all."""
 
     thread_id: str
     into: str
@@ -119,114 +134,192 @@ class Merge:
 @dataclass(slots=True)
 class ThreadingResult:
     assignments: dict[str, str]
-    """Each message's node id (see `Message.node`) to its thread's id."""
+    """Each message's node id (see `ParsedMail.node`) to its thread's id."""
     merges: list[Merge]
-    """Known threads that got another id, because they were merged or because an earlier root became known."""
+    """Known threads that are no more: merged, or under another root now."""
     threads: dict[str, ThreadState]
     """The threads that are new or changed, by their id."""
+    moved: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Each known message that is in another thread than before: from which to which."""
 
 
 def links_of(message: ParsedMail) -> Links:
     node = message.node
-    chain = [one for one in message.references if one != node]
-    parents = [one for one in message.in_reply_to if one != node and one not in chain]
-    date = message.date.isoformat() if message.date else _NEVER
-    return Links(node, chain, parents, date, entries_of(message))
+    ancestors = list(dict.fromkeys([*message.in_reply_to[:1], *reversed(message.references)]))
+    if node in ancestors:
+        ancestors.remove(node)
+    if len(ancestors) > MAX_ANCESTORS + 1:
+        ancestors = [*ancestors[:MAX_ANCESTORS], ancestors[-1]]
+    return Links(node, ancestors, entries_of(message))
 
 
-def assign(messages: Iterable[ParsedMail], known: KnownThreads) -> ThreadingResult:
+def assign(messages: Iterable[ParsedMail], known: KnownThreads, source: str = "") -> ThreadingResult:
     """Thread messages into what is known. Doing it again, or in another order, changes nothing."""
-    return assign_links(map(links_of, messages), known)
+    return assign_links(map(links_of, messages), known, source)
 
 
-def assign_links(messages: Iterable[Links], known: KnownThreads) -> ThreadingResult:
-    forest = _Forest()
-    own: dict[str, None] = {}
-    for links in messages:
-        forest.add_message(links)
-        own[links.node] = None
-    before = {state.thread_id: state for state in _lookup(forest, known)}
+def assign_links(messages: Iterable[Links], known: KnownThreads, source: str = "") -> ThreadingResult:
+    arrived = {links.node: links for links in messages}
+    wanted = wanted_by(arrived.values())
+    states = list(_lookup(known, wanted))
+    states += _lookup(known, wanted_by_known(arrived, states))
+    before = {thread_id(state.root, source): state for state in states if state.members}
+    mails = _MailSet()
     for state in before.values():
-        forest.add_thread(state)
-    for one, other in subject_links(forest.entries):
-        forest.link(one, other)
-    after = forest.threads()
-    return _result(own, before, after)
+        mails.add_thread(state)
+    for links in arrived.values():
+        mails.add_mail(links)
+    mails.find_edges(arrived)
+    return _result(arrived, before, mails.threads(source))
 
 
-def _lookup(forest: "_Forest", known: KnownThreads) -> Iterator[ThreadState]:
-    yield from known.by_message_ids(list(forest.nodes))
-    yield from known.by_subject_keys(list({entry.key: None for entry, _ in forest.entries}))
+class Wanted(NamedTuple):
+    """What has to be looked up to find the edges of some mails."""
+
+    ids: list[str]
+    entries: list[SubjectEntry]
 
 
-def _result(own: Iterable[str], before: dict[str, ThreadState], after: list[ThreadState]) -> ThreadingResult:
-    named = {state.thread_id: state for state in after}
-    home = {one: name for name, state in named.items() for one in state.nodes}
+def wanted_by(messages: Iterable[Links]) -> Wanted:
+    mails = list(messages)
+    ids = dict.fromkeys(one for links in mails for one in (links.node, *links.ancestors))
+    return Wanted(list(ids), [entry for links in mails for entry in links.entries])
+
+
+def wanted_by_known(arrived: Collection[str], states: Iterable[ThreadState]) -> Wanted:
+    """What the mails that were found need in turn: the arrivals may move them.
+
+    Those that seek by subject look for it again, and go where their answers say they belong.
+    """
+    ids, entries = set[str](), []
+    for state in states:
+        seeking = {entry.node for entry in state.subjects if entry.seeks}
+        entries += [entry for entry in state.subjects if entry.seeks]
+        ids |= {
+            member.root or member.parent
+            for member in state.members.values()
+            if member.parent in seeking or any(one in arrived for one in member.wants)
+        }
+    return Wanted(sorted(ids - {""}), entries)
+
+
+def _lookup(known: KnownThreads, wanted: Wanted) -> Iterator[ThreadState]:
+    yield from known.by_message_ids(wanted.ids)
+    yield from known.by_subject_keys(list(dict.fromkeys(entry.key for entry in wanted.entries)))
+
+
+def _result(
+    arrived: Mapping[str, Links], before: Mapping[str, ThreadState], after: Mapping[str, ThreadState]
+) -> ThreadingResult:
+    home = {one: name for name, state in after.items() for one in state.members}
+    moved = {
+        one: (name, home[one])
+        for name, state in sorted(before.items())
+        for one in state.members
+        if home[one] != name
+    }
     merges = [
-        Merge(old, new)
-        for old, state in sorted(before.items())
-        if (new := home[next(iter(state.nodes))]) != old
+        Merge(name, home[min(state.members)]) for name, state in sorted(before.items()) if name not in after
     ]
-    changed = {name: state for name, state in sorted(named.items()) if before.get(name) != state}
-    return ThreadingResult({one: home[one] for one in own}, merges, changed)
+    changed = {name: state for name, state in sorted(after.items()) if before.get(name) != state}
+    return ThreadingResult({one: home[one] for one in arrived}, merges, changed, moved)
 
 
-class _Forest:
-    """Ids and the links between them, as a union-find."""
+class _MailSet:
+    """The mails of a source as far as they are loaded, with their edges."""
 
     def __init__(self) -> None:
-        self.nodes: dict[str, Node] = {}
-        self.entries: list[tuple[SubjectEntry, str]] = []
-        self._parents: dict[str, str] = {}
-
-    def add_message(self, links: Links) -> None:
-        node, chain, parents, date, entries = links
-        self._join(node, present=True, has_parent=bool(chain or parents), earliest=date)
-        has_parent = False
-        for one in chain:
-            self._join(one, present=False, has_parent=has_parent, earliest=date)
-            self.link(node, one)
-            has_parent = True
-        for one in parents:
-            self._join(one, present=False, has_parent=False, earliest=date)
-            self.link(node, one)
-        self.entries += [(entry, node) for entry in entries]
+        self.members: dict[str, ThreadMember] = {}
+        self.entries: dict[str, set[SubjectEntry]] = {}
 
     def add_thread(self, state: ThreadState) -> None:
-        first = next(iter(state.nodes))
-        for one, (present, has_parent, earliest) in state.nodes.items():
-            self._join(one, present=present, has_parent=has_parent, earliest=earliest)
-            self.link(first, one)
-        self.entries += [(entry, first) for entry in state.subjects]
+        for one, member in state.members.items():
+            # A crash between two writes leaves a mail in two threads: the nearer parent is the later one.
+            mine = self.members.get(one)
+            if mine is None or len(member.wants) < len(mine.wants):
+                self.members[one] = member
+        for entry in state.subjects:
+            self.entries.setdefault(entry.node, set()).add(entry)
 
-    def _join(self, one: str, *, present: bool, has_parent: bool, earliest: str) -> None:
-        mine = self.nodes.get(one)
-        if mine is not None:
-            present, has_parent = present or mine[0], has_parent or mine[1]
-            earliest = min(earliest, mine[2])
-            if mine == (present, has_parent, earliest):
-                return
-        self.nodes[one] = Node(present, has_parent, earliest)
+    def add_mail(self, links: Links) -> None:
+        """In place of what was known of it: it may have come with other content."""
+        via = BY_OPERATOR if links.decided else ""
+        ancestors = links.ancestors
+        self.members[links.node] = ThreadMember(ancestors[-1] if ancestors else "", tuple(ancestors), via)
+        self.entries[links.node] = set(links.entries)
 
-    def link(self, one: str, other: str) -> None:
-        if self._parents.get(other) == one:
-            return
-        first, second = self._find(one), self._find(other)
-        if first != second:
-            self._parents[second] = first
+    def find_edges(self, arrived: Mapping[str, Links]) -> None:
+        members = self.members
+        for one, member in members.items():
+            if member.wants and (one in arrived or not arrived.keys().isdisjoint(member.wants)):
+                members[one] = _nearest(member, members)
+        self._find_edges_by_subject()
 
-    def _find(self, one: str) -> str:
-        parents = self._parents
-        parent = parents.setdefault(one, one)
-        while parent != one:
-            parents[one] = grandparent = parents[parent]
-            one, parent = grandparent, parents[grandparent]
-        return one
+    def _find_edges_by_subject(self) -> None:
+        members, roots = self.members, dict[str, str]()
+        by_headers = {
+            one: ThreadMember("") if member.via == BY_SUBJECT else member for one, member in members.items()
+        }
+        seeking = [
+            entry
+            for one, entries in self.entries.items()
+            if not by_headers[one].parent or not any(entry.seeks for entry in entries)
+            for entry in entries
+        ]
+        found = nearest_by_subject(
+            seeking,
+            {one: _root_of(one, by_headers, roots) for one in members},
+            _claims(members.values()),
+        )
+        for one, member in by_headers.items():
+            if member.parent or member.via == BY_OPERATOR:
+                continue
+            parent = found.get(one, "")
+            members[one] = ThreadMember(parent, (), BY_SUBJECT if parent else "")
 
-    def threads(self) -> list[ThreadState]:
-        groups: dict[str, ThreadState] = {}
-        for one, node in self.nodes.items():
-            groups.setdefault(self._find(one), ThreadState()).nodes[one] = node
-        for entry, owner in self.entries:
-            groups[self._find(owner)].subjects.add(entry)
-        return list(groups.values())
+    def threads(self, source: str) -> dict[str, ThreadState]:
+        found: dict[str, ThreadState] = {}
+        roots: dict[str, str] = {}
+        for one, member in self.members.items():
+            state = found.setdefault(_root_of(one, self.members, roots), ThreadState())
+            state.members[one] = member
+            state.subjects |= self.entries.get(one, set())
+        return {thread_id(root, source): state for root, state in found.items()}
+
+
+def _claims(members: Iterable[ThreadMember]) -> dict[str, list[str]]:
+    """The roots that the answers to each mail claim, where they say that it is an answer itself."""
+    claims: dict[str, list[str]] = {}
+    for member in members:
+        if member.root:
+            claims.setdefault(member.parent, []).append(member.root)
+    return claims
+
+
+def _nearest(member: ThreadMember, members: Mapping[str, ThreadMember]) -> ThreadMember:
+    """With its edge to the nearest ancestor that is there; without one, it stays where it is."""
+    for place, one in enumerate(member.wants):
+        if one in members:
+            root = member.root or (member.parent if one != member.parent else "")
+            return ThreadMember(one, member.wants[:place], member.via, root)
+    wants = tuple(one for one in member.wants if one != member.parent)
+    return ThreadMember(member.parent, wants, member.via, member.root)
+
+
+def _root_of(one: str, members: Mapping[str, ThreadMember], known: dict[str, str] | None = None) -> str:
+    """Where its edges lead; `known` has what was found before."""
+    known = {} if known is None else known
+    path: dict[str, None] = {}
+    while one not in known and one not in path:
+        path[one] = None
+        member = members.get(one)
+        if member is None or not member.parent:
+            known[one] = one
+            break
+        one = member.parent
+    if one not in known:  # a circle: it begins where the path came back to
+        nodes = list(path)
+        known[one] = min(nodes[nodes.index(one) :])
+    root = known[one]
+    known.update(dict.fromkeys(path, root))
+    return root

@@ -1,31 +1,35 @@
-"""Links by subject, for mail without threading headers.
+"""Edges by subject, for mail without threading headers.
 
-Two rules, each a predicate on two messages, so that threads stay a function of the set of messages:
-- a reply without threading headers goes with every mail of the same normalised subject in the three weeks
-  before it;
-- a mail of a numbered series without threading headers goes with the mails of the same series, from the same
-  sender, that were sent within the hour (`git send-email` sends a series in one go).
+Three rules, each of which gives a mail one edge at most, as a function of the set of mails:
+- a numbered patch goes with the mail before it in the same series, from the same sender, within the hour
+  (`git send-email` sends a series in one go);
+- a later version of a patch or series goes with the one before it, by title and sender, within six weeks;
+- a reply goes with the mail before it of the same normalised subject, within three weeks.
+
+Where none finds anything, the mail goes to the root that most of its own answers claim.
 
 The limits, on purpose: a subject that says nothing ("Re: question") links nothing; without a date nothing is
-linked; two discussions under one subject become one thread if a headerless reply came within three weeks of
-both.
+linked. Dates and subjects are the senders' own, so what is joined by them is marked.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from shared.domain.mail.models import ParsedMail
-from shared.domain.threading.subjects import read_subject
+from shared.domain.threading.subjects import SubjectKey, read_subject
 
 _HOUR = 3600
 _DAY = 24 * _HOUR
 REPLY_WINDOW = 21 * _DAY
 """How far before a reply the mail that it answers may lie."""
+REROLL_WINDOW = 42 * _DAY
+SERIES_WINDOW = _HOUR
 CLOCK_SKEW = _DAY
 """How far after it, by a wrong clock."""
-SERIES_WINDOW = _HOUR
-_SERIES_PREFIX = "#"
+MARGIN = REROLL_WINDOW + CLOCK_SKEW
+"""No edge by subject is longer."""
+_SERIES, _REROLL = "#", "~"
 
 
 class SubjectEntry(NamedTuple):
@@ -34,52 +38,97 @@ class SubjectEntry(NamedTuple):
     """Seconds since the epoch."""
     seeks: bool
     """Whether the message has nothing but this to be threaded by."""
+    node: str
 
 
 def entries_of(message: ParsedMail) -> list[SubjectEntry]:
     if message.date is None:
         return []
-    at = int(message.date.timestamp())
+    at, node = int(message.date.timestamp()), message.node
     headerless = not message.references and not message.in_reply_to
     subject = read_subject(message.subject)
     entries = []
     if subject.key:
-        entries.append(SubjectEntry(subject.key, at, headerless and subject.is_reply))
-    if subject.series and message.sender.email and not subject.is_reply:
-        key = f"{_SERIES_PREFIX}{subject.series} {message.sender.email.lower()}"
-        # The cover letter begins the series: it is found, it does not seek.
-        entries.append(SubjectEntry(key, at, headerless and not subject.is_cover))
+        entries.append(SubjectEntry(subject.key, at, headerless and subject.is_reply, node))
+    if subject.version and message.sender.email and not subject.is_reply:
+        entries += _patch_entries(subject, message.sender.email.lower(), at, node, headerless=headerless)
     return entries
 
 
-def links(entries: Iterable[tuple[SubjectEntry, str]]) -> Iterator[tuple[str, str]]:
-    """Pairs of owners to be linked: as many as it takes to connect what belongs together."""
-    by_key: dict[str, list[tuple[int, bool, str]]] = defaultdict(list)
-    for (key, at, seeks), owner in entries:
-        by_key[key].append((at, seeks, owner))
-    for key, group in by_key.items():
-        if len(group) > 1 and any(seeks for _, seeks, _ in group):
-            before, after = (
-                (SERIES_WINDOW,) * 2 if key.startswith(_SERIES_PREFIX) else (REPLY_WINDOW, CLOCK_SKEW)
-            )
-            yield from _within(sorted(group), before, after)
+def _patch_entries(
+    subject: SubjectKey, sender: str, at: int, node: str, *, headerless: bool
+) -> Iterator[SubjectEntry]:
+    if subject.series:
+        # The cover letter begins the series: it is found, it does not seek.
+        seeks = headerless and not subject.is_cover
+        yield SubjectEntry(f"{_SERIES}{subject.series} {sender}", at, seeks, node)
+    if subject.title:
+        yield SubjectEntry(f"{_REROLL}{subject.title} {sender}", at, headerless and subject.version > 1, node)
 
 
-def _within(group: list[tuple[int, bool, str]], before: int, after: int) -> Iterator[tuple[str, str]]:
-    """Link each entry that seeks with all in its window.
+def nearest_by_subject(
+    entries: Iterable[SubjectEntry], group_of: Mapping[str, str], claims: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """The parent of each mail that seeks one; empty where there is none.
 
-    Windows move forward only, so what an earlier one has linked is not linked again: the work is linear.
+    `group_of` has the root of each mail by headers alone: a mail never goes under one of its own answers.
+    `claims` has the roots that the answers to a mail name beyond it. A later version of a patch may begin a
+    thread of its own: only where there are claims it goes with the version before it. A mail without any
+    partner goes to the root that most of its answers claim.
     """
-    low = high = done = 0
-    for at, seeks, owner in group:
-        if not seeks:
+    by_key: dict[str, list[SubjectEntry]] = defaultdict(list)
+    for entry in entries:
+        by_key[entry.key].append(entry)
+    found: dict[str, tuple[int, str]] = {}
+    for key, group in by_key.items():
+        rule = _RULES.get(key[:1], _REPLY)
+        seeking = {entry.node for entry in group if entry.seeks}
+        if rule is _RULES[_REROLL]:
+            seeking &= claims.keys()
+        if seeking:
+            for node, parent in _parents(sorted(group, key=_place), rule, seeking, group_of):
+                # A mail may have several entries: the first rule that finds something decides.
+                ranked = (rule.order if parent else _NOTHING, parent)
+                found[node] = min(found.get(node, ranked), ranked)
+    return {node: parent or _most_claimed(claims.get(node, ())) for node, (_, parent) in found.items()}
+
+
+def _most_claimed(roots: Sequence[str]) -> str:
+    counts = Counter(roots)
+    return min(counts, key=lambda root: (-counts[root], root), default="")
+
+
+class _Rule(NamedTuple):
+    order: int
+    before: int
+    after: int
+
+
+_RULES = {_SERIES: _Rule(0, SERIES_WINDOW, SERIES_WINDOW), _REROLL: _Rule(1, REROLL_WINDOW, 0)}
+_REPLY = _Rule(2, REPLY_WINDOW, REPLY_WINDOW)
+_NOTHING = 3
+
+
+def _place(entry: SubjectEntry) -> tuple[int, str]:
+    return entry.at, entry.node
+
+
+def _parents(
+    group: Sequence[SubjectEntry], rule: _Rule, seeking: Collection[str], group_of: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """The mail before it within the window; where there is none, the first after it that seeks nothing.
+
+    Each mail passes over its own answers only, so the work is linear.
+    """
+    for number, entry in enumerate(group):
+        if entry.node not in seeking:
             continue
-        while group[low][0] < at - before:
-            low += 1
-        while high < len(group) and group[high][0] <= at + after:
-            high += 1
-        for index in range(max(low, done), high):
-            yield owner, group[index][2]
-        if low < done:
-            yield owner, group[done - 1][2]
-        done = high
+        own = group_of[entry.node]
+        above = (group[place] for place in range(number - 1, -1, -1))
+        parent = next((other for other in above if group_of[other.node] != own), None)
+        if parent is None or parent.at < entry.at - rule.before:
+            below = (group[place] for place in range(number + 1, len(group)))
+            parent = next((one for one in below if not one.seeks and group_of[one.node] != own), None)
+            if parent is not None and parent.at > entry.at + rule.after:
+                parent = None
+        yield entry.node, parent.node if parent else ""

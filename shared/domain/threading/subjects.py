@@ -64,12 +64,16 @@ class SubjectKey(NamedTuple):
     series: str
     """What the mails of one numbered patch series have in common, e.g. `v2/7`; empty for other mail."""
     is_cover: bool
+    version: int = 0
+    """Of a patch; 0 for other mail."""
+    title: str = ""
+    """What the versions of a patch have in common; empty where it says too little."""
 
 
 @lru_cache(maxsize=4096)
 def read_subject(subject: str) -> SubjectKey:
     """Take off reply marks and list tags, keep what tells patches of a series apart."""
-    rest, is_reply, series, is_cover = subject, False, "", False
+    rest, is_reply, series, is_cover, version = subject, False, "", False, 0
     kept: list[str] = []
     for _ in range(_MAX_LAYERS):
         if reply := _REPLY.match(rest):
@@ -81,12 +85,14 @@ def read_subject(subject: str) -> SubjectKey:
             if _PATCH.search(tag[1]):
                 kept.append(" ".join(_WORD.findall(tag[1].lower())))
                 series, is_cover = _series(tag[1])
+                version = _version(tag[1])
         else:
             break
     rest = _WAS.sub("", rest)
     words = _WORD.findall(rest.lower())
-    key = " ".join([*kept, *words])[:_MAX_KEY] if _is_specific(words) else ""
-    return SubjectKey(key, is_reply, series, is_cover)
+    title = " ".join(words)[:_MAX_KEY] if _is_specific(words) else ""
+    key = " ".join([*kept, title])[:_MAX_KEY] if title else ""
+    return SubjectKey(key, is_reply, series, is_cover, version, title if version else "")
 
 
 def _is_specific(words: list[str]) -> bool:
@@ -99,5 +105,9 @@ def _series(tag: str) -> tuple[str, bool]:
     number = _NUMBER.search(tag)
     if number is None:
         return "", False
+    return f"v{_version(tag)}/{int(number[2])}", int(number[1]) == 0
+
+
+def _version(tag: str) -> int:
     version = _VERSION.search(tag)
-    return f"v{int(version[1]) if version else 1}/{int(number[2])}", int(number[1]) == 0
+    return max(1, int(version[1])) if version else 1

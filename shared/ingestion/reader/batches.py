@@ -15,6 +15,10 @@ BATCH = 100
 BATCH_SIZE = 1_000_000  # characters of text
 
 
+_Found = tuple[int, ParsedMail | Skipped]
+"""With the number of the mailbox in the archive."""
+
+
 class Batch(NamedTuple):
     arrivals: list[PreparedMessage]
     skipped: list[Skipped]
@@ -28,8 +32,8 @@ def read_batches(path: Path, share: Share | None = None) -> Generator[Batch, Non
     left_out: list[SkippedMember] = []
     on_skip = left_out.append if share is None or share.number == 0 else _ignore
     found = (
-        mail
-        for member in open_members(path, on_skip=on_skip)
+        (number, mail)
+        for number, member in enumerate(open_members(path, on_skip=on_skip))
         for mail in parse_archive(member.stream, share=share)
     )
     while some := _next_batch(found):
@@ -43,26 +47,28 @@ def _ignore(_: SkippedMember) -> None:
     pass
 
 
-def _next_batch(found: Iterator[ParsedMail | Skipped]) -> list[ParsedMail | Skipped]:
+def _next_batch(found: Iterator[_Found]) -> list[_Found]:
     """As many as make a batch; fewer where they are large: batches wait in memory."""
-    some: list[ParsedMail | Skipped] = []
+    some: list[_Found] = []
     size = 0
-    while len(some) < BATCH and size < BATCH_SIZE and (mail := next(found, None)) is not None:
-        some.append(mail)
+    while len(some) < BATCH and size < BATCH_SIZE and (one := next(found, None)) is not None:
+        some.append(one)
+        mail = one[1]
         size += len(mail.body_raw) + len(mail.body_html or "") if isinstance(mail, ParsedMail) else 0
     return some
 
 
-def _batch(found: list[ParsedMail | Skipped], left_out: list[SkippedMember]) -> Batch:
+def _batch(found: list[_Found], left_out: list[SkippedMember]) -> Batch:
     skipped = [Skipped(0, 0, 0, f"{member.name}: {member.reason}") for member in left_out]
-    skipped += [mail for mail in found if isinstance(mail, Skipped)]
-    return Batch([prepare_message(mail) for mail in found if isinstance(mail, ParsedMail)], skipped)
+    skipped += [mail for _, mail in found if isinstance(mail, Skipped)]
+    arrivals = [prepare_message(mail, member) for member, mail in found if isinstance(mail, ParsedMail)]
+    return Batch(arrivals, skipped)
 
 
 def batch_to_marshal(batch: Batch) -> Any:
     """As marshal can write it."""
     arrivals = [
-        ((*links[:-1], [tuple(entry) for entry in links.entries]), document, size)
+        ((links.node, links.ancestors, [tuple(entry) for entry in links.entries]), document, size)
         for links, document, size in batch.arrivals
     ]
     return arrivals, [(part.index, part.offset, part.size, part.reason) for part in batch.skipped]
@@ -75,6 +81,6 @@ def batch_from_marshal(values: Any) -> Batch:
 
 
 def _arrival(links: Any, document: dict[str, Any], size: int) -> PreparedMessage:
-    node, chain, parents, date, entries = links
-    known = Links(node, chain, parents, date, [SubjectEntry(*entry) for entry in entries])
+    node, ancestors, entries = links
+    known = Links(node, ancestors, [SubjectEntry(*entry) for entry in entries])
     return PreparedMessage(known, document, size)

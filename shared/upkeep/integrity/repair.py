@@ -12,7 +12,6 @@ from shared.core.ids import report_id
 from shared.documents.archives import Archive
 from shared.documents.chunks import Chunk
 from shared.documents.queries.chunks import CHUNK_CREATION_TIMES
-from shared.documents.queries.messages import MESSAGE_ARCHIVES_OF_THREAD
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread, ThreadEntry
@@ -27,7 +26,7 @@ from shared.pipeline.stage import Subject
 from shared.pipeline.topology import REPORTING
 from shared.summarization.digests.touching import touch
 from shared.upkeep.integrity.findings import Finding, FindingKind
-from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread, sources_of
+from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread
 from shared.upkeep.requeue import due_document
 from shared.upkeep.requeue.policy import Policy
 from shared.upkeep.requeue.rebuild import Requeue, rebuild_events
@@ -144,15 +143,10 @@ class Repairer:
             thread = await self.clients.store.find(Thread, thread_id, thread_id, session)
             if thread is not None:
                 await drop_thread(self.clients, thread, session)
-            rebuilt = await rebuild_thread(self.clients, thread_id, await self._sources(thread_id), session)
+            rebuilt = await rebuild_thread(self.clients, thread_id, session)
         for rebuilt_id in sorted(rebuilt):
             await self._request_summary(rebuilt_id, finding)
         return True
-
-    async def _sources(self, thread_id: str) -> dict[str, str]:
-        rows = self.clients.store.query(MESSAGE_ARCHIVES_OF_THREAD, Session(), partition_value=thread_id)
-        archives = {archive async for row in rows for archive in row.get("archive_ids") or []}
-        return await sources_of(self.clients, archives, Session())
 
     async def _summarize_again(self, finding: Finding) -> bool:
         """Delete it first: the same version has the same summary id, and what exists is not made again."""

@@ -1,18 +1,20 @@
 """One thread's part in the deletion of an archive: found, counted, removed; the rest of it made whole."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
+from shared.clients.servicebus.bus import to_message
+from shared.documents.archives import Archive
 from shared.documents.chunks import Chunk
 from shared.documents.failures import FailureRecord
 from shared.documents.messages import Message
 from shared.documents.queries.chunks import CHUNK_ARCHIVES_OF_THREAD
 from shared.documents.queries.failures import FAILURES_OF_THREAD
-from shared.documents.queries.messages import MESSAGE_ARCHIVES_OF_THREAD
+from shared.documents.queries.messages import MESSAGE_ARCHIVES_OF_THREAD, STORED_COPIES
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.reports import REPORTS_ABOUT
 from shared.documents.queries.summaries import SUMMARIES_ABOUT
@@ -21,10 +23,15 @@ from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
-from shared.pipeline.lifecycle.threads import merge_finished
+from shared.pipeline.events.builders import archive_ingested
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.lifecycle.attempts import reopened
+from shared.pipeline.stage import Subject
+from shared.pipeline.topology import PARSING
 from shared.summarization.digests.touching import touch
-from shared.threads.merging import follow_merge
-from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread, sources_of
+from shared.threads.merging import absorb
+from shared.threads.message_copies import provenance
+from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread
 from shared.upkeep.requeue.summary_requests import request_summary
 
 Rows = list[dict[str, Any]]
@@ -38,7 +45,9 @@ class ThreadPart:
     thread_id: str
     thread: Thread | None
     gone: list[str] = field(default_factory=list)  # messages that are in no other archive
-    shared: dict[str, list[str]] = field(default_factory=dict)  # those that are: the archives that stay
+    posts_gone: list[str] = field(default_factory=list)  # what other sources know them by
+    read_again: set[str] = field(default_factory=set)  # archives with another copy of a message that goes
+    shared: dict[str, dict[str, Any]] = field(default_factory=dict)  # those that are: where from, then
     staying: set[str] = field(default_factory=set)  # all messages that stay
     archives: set[str] = field(default_factory=set)  # all archives that stay
     chunks_gone: Rows = field(default_factory=list)
@@ -77,21 +86,11 @@ class ThreadPart:
 async def find_part(clients: Clients, archive: str, thread_id: str, session: Session) -> ThreadPart:
     store = clients.store
     thread = await store.find(Thread, thread_id, thread_id, session)
-    if thread is not None and thread.absorbing:
-        for old in thread.absorbing:
-            await follow_merge(clients, old, thread.id, session)
-        await merge_finished(store, thread.id, session)
+    if thread is not None:
+        await absorb(clients, thread, session)
     part = ThreadPart(archive, thread_id, thread)
     async for row in store.query(MESSAGE_ARCHIVES_OF_THREAD, session, partition_value=thread_id):
-        archives = set(row.get("archive_ids") or [row["archive_id"]])
-        others = sorted(archives - {archive})
-        if not others:
-            part.gone.append(row["id"])
-            continue
-        part.staying.add(row["id"])
-        part.archives |= set(others)
-        if archive in archives or row["archive_id"] == archive:
-            part.shared[row["id"]] = others
+        _take(row, part)
     async for row in store.query(CHUNK_ARCHIVES_OF_THREAD, session, partition_value=thread_id):
         if row["message_key"] not in part.staying:
             part.chunks_gone.append(row)
@@ -100,6 +99,21 @@ async def find_part(clients: Clients, archive: str, thread_id: str, session: Ses
     if part.loses:
         await _find_derived(clients, part, session)
     return part
+
+
+def _take(row: dict[str, Any], part: ThreadPart) -> None:
+    others = set(row["archive_ids"]) - {part.archive}
+    copies = [copy for copy in row["copies"] if copy["archive_id"] != part.archive]
+    if not others or not copies or copies[0]["variant"] != row["variant"]:
+        # What another archive has is not the same: it is read from there.
+        part.read_again |= others
+        part.gone.append(row["id"])
+        part.posts_gone.append(row["post_id"])
+        return
+    part.staying.add(row["id"])
+    part.archives |= others
+    if part.archive in row["archive_ids"]:
+        part.shared[row["id"]] = provenance(row["source"], copies, others, row["elsewhere"])
 
 
 async def _find_derived(clients: Clients, part: ThreadPart, session: Session) -> None:
@@ -129,8 +143,9 @@ async def remove_part(clients: Clients, part: ThreadPart, progress: Callable[[st
     progress("vectors")
     await store.delete_all(Chunk, chunks, part.thread_id, session)
     progress("chunks")
-    sources = await sources_of(clients, part.archives, session)
     await _keep_shared(clients, part, session)
+    conflicts = await _forget_elsewhere(clients, part, session)
+    await _read_again(clients, part, session)
     progress("shared")
     for model, rows in ((Summary, part.summaries), (Report, part.reports)):
         for row in rows:
@@ -140,13 +155,15 @@ async def remove_part(clients: Clients, part: ThreadPart, progress: Callable[[st
     progress("derived")
     await store.delete_all(Message, part.gone, part.thread_id, session)
     progress("messages")
-    await _finish_thread(clients, part, sources, progress)
+    await _finish_thread(clients, part, progress)
+    for thread_id in sorted(conflicts):
+        await request_summary(clients, thread_id, session)
     await touch(clients, part.digests())  # again: a refresh may have started since the first touch
 
 
 async def _keep_shared(clients: Clients, part: ThreadPart, session: Session) -> None:
     """Messages that other archives have, too, stay without this archive; their chunks and vectors first."""
-    first = {key: archives[0] for key, archives in part.shared.items()}
+    first = {key: known["archive_id"] for key, known in part.shared.items()}
     for chunk in part.chunks_shared:
         first.setdefault(chunk["message_key"], min(part.archives))
     patches = [
@@ -161,19 +178,44 @@ async def _keep_shared(clients: Clients, part: ThreadPart, session: Session) -> 
             if chunk["embedding_generated"]
         ]
     )
-    patches = [
-        Patch(key, part.thread_id, set={"archive_ids": archives, "archive_id": archives[0]})
-        for key, archives in part.shared.items()
-    ]
+    patches = [Patch(key, part.thread_id, set=known) for key, known in part.shared.items()]
     await clients.store.patch_all(Message, patches, session)
 
 
-async def _finish_thread(
-    clients: Clients,
-    part: ThreadPart,
-    sources: Mapping[str, str],
-    progress: Callable[[str], None],
-) -> None:
+async def _forget_elsewhere(clients: Clients, part: ThreadPart, session: Session) -> set[str]:
+    """Other sources' copies of the messages that go know of them; the threads that lose a conflict so."""
+    rows = await clients.store.query_by_ids(STORED_COPIES, sorted(set(part.posts_gone)), session)
+    gone = {row["post_id"]: row["source"] for row in rows if row["id"] in part.gone}
+    patches, threads = [], set()
+    for row in rows:
+        others = [one for one in row["elsewhere"] if one["source"] != gone.get(row["post_id"])]
+        if row["id"] in part.gone or others == row["elsewhere"]:
+            continue
+        known = provenance(row["source"], row["copies"], row["archive_ids"], others)
+        patches.append(Patch(row["id"], row["thread_id"], set=known))
+        threads |= {row["thread_id"]} if known["conflicts"] != row["conflicts"] else set()
+    await clients.store.patch_all(Message, patches, session)
+    return threads
+
+
+async def _read_again(clients: Clients, part: ThreadPart, session: Session) -> None:
+    """Before the messages go: the reading waits for the lease that the caller holds."""
+    for archive_id in sorted(part.read_again):
+        archive = await clients.store.find(Archive, archive_id, archive_id, session)
+        if archive is None or archive.removing:
+            continue
+        subject = Subject(Archive, archive_id, archive_id)
+        why = f"read again: archive {part.archive}, which had the same messages, was deleted"
+        await reopened(clients.store, subject, session, attempts=1, error=why, also={})
+        now = clients.runtime.now()
+        ingested = archive_ingested(
+            archive_id, archive.to_cosmos(), started_at=archive.ingestion_date, completed_at=now
+        )
+        event = Event.of(ingested, session=session.tokens(), attempt=2, now=now)
+        await clients.bus.send_to_queue(PARSING.name, [to_message(event)])
+
+
+async def _finish_thread(clients: Clients, part: ThreadPart, progress: Callable[[str], None]) -> None:
     session, thread = Session(), part.thread
     if thread is not None and (part.loses or not part.archives):
         await drop_thread(clients, thread, session, part.redirects)
@@ -183,23 +225,10 @@ async def _finish_thread(
         changes: dict[str, Any] = {
             "archive_ids": archives,
             "archive_id": archives[0],
-            "sources": sorted(set(sources.values())),
-            "source": min(sources.values(), default=None),
         }
-        if changes["source"] != thread.source:
-            await _update_indexed_source(clients, thread.id, changes["source"], session)
         await clients.store.patch(Thread, Patch(thread.id, thread.id, set=changes), session)
     if part.loses and part.staying:
-        rebuilt = await rebuild_thread(clients, part.thread_id, sources, session)
+        rebuilt = await rebuild_thread(clients, part.thread_id, session)
         progress("thread_rebuilt")
         for thread_id in sorted(rebuilt):
             await request_summary(clients, thread_id, session)
-
-
-async def _update_indexed_source(
-    clients: Clients, thread_id: str, source: str | None, session: Session
-) -> None:
-    """The vectors repeat the thread's source, for filters."""
-    chunks = clients.store.query(CHUNK_ARCHIVES_OF_THREAD, session, partition_value=thread_id)
-    embedded = [chunk["id"] async for chunk in chunks if chunk["embedding_generated"]]
-    await clients.index.upsert([{"chunk_id": chunk_id, "source": source} for chunk_id in embedded])

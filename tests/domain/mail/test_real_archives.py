@@ -129,7 +129,7 @@ def pairwise_f1(truth: dict[str, str], found: dict[str, str]) -> float:
 def test_threads_of_the_git_archives_are_those_of_their_headers() -> None:
     found = months()
     truth = closure(mail for month in found for mail in month)
-    assert pairwise_f1(truth, month_by_month(found)) >= 0.999
+    assert pairwise_f1(truth, month_by_month(found)) >= 0.996
     assert month_by_month(found[::-1]) == month_by_month(found)
 
 
@@ -146,7 +146,8 @@ def test_threads_survive_the_loss_of_a_fifth_of_the_headers(seed: int) -> None:
         for month in found
     ]
     assert pairwise_f1(truth, closure(mail for month in damaged for mail in month)) < 0.9
-    assert pairwise_f1(truth, month_by_month(damaged)) >= 0.92
+    assert pairwise_f1(truth, month_by_month(damaged)) >= 0.98
+    assert month_by_month(damaged[::-1]) == month_by_month(damaged)
 
 
 def test_an_archive_read_in_small_pieces_gives_the_same_messages() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shared.core.ids import message_key, thread_id
 from shared.domain.mail.models import ParsedAddress, ParsedMail
-from shared.domain.threading.assignment import Merge, ThreadState, assign
+from shared.domain.threading.assignment import Links, Merge, ThreadState, assign, assign_links, links_of
 from tests.support.threads import InMemoryThreads
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -88,11 +88,49 @@ def test_a_late_ancestor_renames_the_thread_and_says_so() -> None:
     assert list(result.threads) == [thread_id("<a>")]
 
 
-def test_a_message_that_joins_two_threads_merges_them_and_says_so() -> None:
-    known = threads_of([message("<a>", day=0), message("<x>", day=1)])
-    result = assign([message("<m>", ["<a>", "<x>"], day=2)], known)
-    assert result.merges == [Merge(thread_id("<x>"), thread_id("<a>"))]
-    assert result.threads[thread_id("<a>")].present == ["<a>", "<m>", "<x>"]
+def test_a_mail_that_names_many_threads_joins_one_of_them_and_merges_none() -> None:
+    known = threads_of([message("<a>", day=0)], [message("<x>", day=1)], [message("<y>", day=1)])
+    result = assign([message("<m>", ["<a>", "<x>", "<y>"], day=2)], known)
+    assert (result.merges, result.moved) == ([], {})
+    known.apply(result)
+    assert groups(known) == [["<a>"], ["<m>", "<y>"], ["<x>"]]
+
+
+def test_a_late_ancestor_takes_its_own_answers_out_of_the_thread_that_they_were_in() -> None:
+    answers = [message("<b>", ["<a>", "<late>"], day=1), message("<c>", ["<a>", "<late>", "<b>"], day=2)]
+    known = threads_of([message("<a>")], answers)
+    assert groups(known) == [["<a>", "<b>", "<c>"]]
+    result = assign([message("<late>", day=0.5)], known)
+    old, new = thread_id("<a>"), thread_id("<late>")
+    assert result.moved == {"<b>": (old, new), "<c>": (old, new)}
+    known.apply(result)
+    assert groups(known) == [["<a>"], ["<b>", "<c>", "<late>"]]
+
+
+def test_answers_that_share_an_absent_root_stay_together_and_follow_it_when_it_comes() -> None:
+    known = threads_of([message("<b>", ["<a>"])], [message("<c>", ["<a>", "<x>"])])
+    assert groups(known) == [["<b>", "<c>"]]
+    known.apply(assign([message("<a>", ["<r>"])], known))
+    assert list(known.threads) == [thread_id("<r>")]
+    assert groups(known) == [["<a>", "<b>", "<c>"]]
+
+
+def test_the_same_ids_in_two_sources_are_two_threads() -> None:
+    mails = [message("<a>"), message("<b>", ["<a>"])]
+    first = assign(mails, InMemoryThreads(), "one").assignments
+    second = assign(mails, InMemoryThreads(), "two").assignments
+    assert set(first.values()) == {thread_id("<a>", "one")} != set(second.values())
+
+
+def test_an_operators_word_stands_over_headers_and_subjects() -> None:
+    mails = [message("<a>"), message("<x>"), message("<b>", ["<a>"]), message("<c>", ["<a>", "<b>"])]
+    known = threads_of(mails)
+    known.apply(assign_links([Links("<b>", ["<x>"], [], decided=True)], known))
+    assert groups(known) == [["<a>"], ["<b>", "<c>", "<x>"]]
+    known.apply(assign_links([Links("<b>", [], [], decided=True)], known))
+    assert groups(known) == [["<a>"], ["<b>", "<c>"], ["<x>"]]
+    known.apply(assign_links([links_of(mails[2])], known))
+    assert groups(known) == [["<a>", "<b>", "<c>"], ["<x>"]]
 
 
 def test_the_same_message_again_changes_nothing() -> None:
@@ -108,8 +146,7 @@ def test_cycles_end_and_have_a_root() -> None:
         [message("<a>", ["<c>"], day=2), message("<b>", ["<a>"], day=1), message("<c>", ["<b>"])]
     )
     assert groups(known) == [["<a>", "<b>", "<c>"]]
-    # Each id is named by a message of another day, so the earliest mention decides.
-    assert list(known.threads) == [thread_id("<b>")]
+    assert list(known.threads) == [thread_id("<a>")]
 
 
 def test_a_message_that_refers_to_itself_is_a_root() -> None:
@@ -156,7 +193,7 @@ def test_subjects_thread_only_replies_only_in_time_and_only_if_they_say_somethin
             message("<b>", subject="Re: Path MTU discovery", day=40),
         ],
         [
-            message("<a>", subject="Path MTU discovery", day=5),
+            message("<a>", subject="Path MTU discovery", day=25),
             message("<b>", subject="Re: Path MTU discovery"),
         ],
         [message("<a>", subject="Question"), message("<b>", subject="Re: question", day=1)],
@@ -193,6 +230,7 @@ SUBJECTS = [
     "Re: Path MTU discovery",
     "[PATCH 1/3] fix it",
     "[PATCH 2/3] fix that",
+    "[PATCH v2 1/3] fix it",
     "Re: hi",
 ]
 
@@ -232,15 +270,32 @@ def test_any_order_any_partition_and_any_duplication_give_the_same_threads(
 
 @settings(max_examples=200, deadline=None)
 @given(mails=some_messages(), data=st.data())
-def test_following_the_merges_leads_every_message_to_its_thread(
+def test_following_the_moves_leads_every_message_to_its_thread(
     mails: list[ParsedMail], data: st.DataObject
 ) -> None:
-    """What a stage does: it stores assignments, and moves what a merge moves."""
+    """What a stage does: it stores assignments, and moves what has another thread now."""
     known = InMemoryThreads()
     home: dict[str, str] = {}
     for one in data.draw(st.permutations(mails)):
         result = assign([one], known)
         known.apply(result)
-        moved = {merge.thread_id: merge.into for merge in result.merges}
-        home = {name: moved.get(thread, thread) for name, thread in home.items()} | result.assignments
+        home |= {name: new for name, (_, new) in result.moved.items()} | result.assignments
     assert home == {name: thread for thread, state in known.threads.items() for name in state.present}
+
+
+def test_a_reply_that_lost_its_headers_is_marked_and_goes_where_its_answers_say() -> None:
+    mails = [
+        message("<a>", subject="[PATCH 0/2] Two fixes"),
+        message("<b>", subject="Re: [PATCH 1/2] Not here", day=3),
+        message("<c>", ["<a>", "<b>"], subject="Re: [PATCH 1/2] Not here", day=4),
+    ]
+    known = threads_of(mails)
+    assert groups(known) == [["<a>", "<b>", "<c>"]]
+    members = known.threads[thread_id("<a>")].members
+    assert {one: member.via for one, member in members.items()} == {"<a>": "", "<b>": "subject", "<c>": ""}
+
+
+def test_no_answer_moves_a_mail_that_begins_a_thread() -> None:
+    honest = [message("<a>", subject="A proposal"), message("<b>", ["<a>"], subject="Re: A proposal", day=1)]
+    forged = message("<f>", ["<evil>", "<a>"], subject="Re: A proposal", day=2)
+    assert groups(threads_of([message("<evil>")], honest, [forged])) == [["<a>", "<b>", "<f>"], ["<evil>"]]

@@ -46,7 +46,7 @@ def archive(folder: Path, count: int) -> Path:
 
 
 def by_key(arrival: PreparedMessage) -> str:
-    return arrival.key
+    return arrival.node
 
 
 async def all_of(reader: Reader) -> Batch:
@@ -94,9 +94,9 @@ async def test_the_processes_read_what_would_be_read_here(
 
 def test_shares_are_equal_and_together_all_of_it(tmp_path: Path) -> None:
     path = archive(tmp_path, 10 * Share.BLOCK)
-    shares = [[a.key for b in read_batches(path, Share(number, 2)) for a in b.arrivals] for number in (0, 1)]
+    shares = [[a.node for b in read_batches(path, Share(number, 2)) for a in b.arrivals] for number in (0, 1)]
     assert [len(each) for each in shares] == [5 * Share.BLOCK] * 2
-    assert {*shares[0], *shares[1]} == {a.key for b in read_batches(path) for a in b.arrivals}
+    assert {*shares[0], *shares[1]} == {a.node for b in read_batches(path) for a in b.arrivals}
 
 
 async def test_processes_are_kept_for_the_next_archive(pool: ReaderPool, tmp_path: Path) -> None:

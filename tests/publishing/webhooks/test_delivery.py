@@ -29,7 +29,7 @@ from tests.support.services import RunningService
 from tests.support.webhook_receiver import verify_signature
 
 SECRET = "a secret of some length"
-ROOT = thread_id("<m0@example.org>")
+ROOT = thread_id("<m0@example.org>", "list")
 
 
 @dataclass
@@ -81,7 +81,7 @@ async def published(place: MailIn, version: str = "v1") -> Event[Any]:
     content = content.replace(b"@example.org", f"@{place.place.tag}.org".encode())
     if version == "v1":
         await place.take_in(content)
-    root = thread_id(f"<m0@{place.place.tag}.org>")
+    root = thread_id(f"<m0@{place.place.tag}.org>", "list")
     request = SummarizationRequested(
         thread_ids=[root],
         top_k=12,

@@ -8,14 +8,14 @@ from shared.clients.cosmos.session import Session
 from shared.documents.queries.named_query import NamedQuery
 from shared.settings.app import Settings
 
-__all__ = ["end_state"]
+__all__ = ["QUERIES", "end_state"]
 
 QUERIES = {
     "messages": "SELECT c.id, c.thread_id, c.archive_ids, c.status, c.body_normalized FROM c",
     "chunks": "SELECT c.id, c.thread_id, c.text, c.embedding_generated, c.status FROM c",
     "threads": "SELECT c.id, c.message_count, c.status, c.summary_id, c.merged_into, c.has_consensus FROM c",
-    "summaries": "SELECT c.id, c.content_markdown, c.citations FROM c WHERE NOT c.metadata.outdated",
-    "reports": "SELECT c.id, c.summary_id FROM c WHERE NOT c.outdated",
+    "summaries": "SELECT c.id, c.content_markdown, c.citations FROM c WHERE c.outdated = false",
+    "reports": "SELECT c.id, c.summary_id FROM c WHERE c.outdated = false",
 }
 
 

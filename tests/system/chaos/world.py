@@ -6,19 +6,22 @@ Each service keeps its port and its data over a kill, as a machine that comes ba
 import asyncio
 import json
 import socket
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from localcloud.up.settings_file import AZURITE_KEY, COSMOS_KEY, SEARCH_KEY
 from shared.settings.app import Settings, load_settings
 from shared.upkeep.provisioning import provision
-from tests.support.cloud import SERVICEBUS_CONFIG, azurite, plan_faults
+from tests.support.cloud import SERVICEBUS_CONFIG, azurite, faults_hit, plan_faults
 from tests.support.services import ROOT, RunningService, start_service
 
 LOCK_SECONDS = 10  # what a killed worker held comes back after this, instead of five minutes
 SERVICES = ("cosmos", "search", "servicebus", "functions")
+FAULTY = ("cosmos", "search", "servicebus")
 # Quick where the specification waits for seconds and hours: the order of things stays the same.
 QUICK = {
     "RETRY_BACKOFF_SECONDS": "0.2",
@@ -35,6 +38,7 @@ class World:
     storage: str
     ports: dict[str, int]
     running: dict[str, RunningService] = field(default_factory=dict)
+    hits: Counter[str] = field(default_factory=Counter)  # by service: faults that somebody ran into
 
     @property
     def app(self) -> str:
@@ -86,7 +90,14 @@ class World:
             env=self.values() if name == "functions" else None,
         )
 
+    def plan(self, name: str, *faults: dict[str, Any]) -> None:
+        """Replace the faults of this service; those that were run into are counted."""
+        self.hits[name] += faults_hit(self.running[name])
+        plan_faults(self.running[name], *faults)
+
     def kill(self, name: str) -> None:
+        if name in FAULTY:
+            self.hits[name] += faults_hit(self.running[name])
         service = self.running.pop(name)
         service.kill()
         _close(service)
@@ -96,8 +107,8 @@ class World:
         for name in SERVICES:
             if name not in self.running:
                 self.start(name)
-        for name in ("cosmos", "search", "servicebus"):
-            plan_faults(self.running[name])
+        for name in FAULTY:
+            self.plan(name)
 
     def stop(self) -> None:
         for service in [self.running.pop(name) for name in reversed(SERVICES) if name in self.running]:

@@ -26,7 +26,7 @@ from tests.support.services import RunningService
 
 PYTHON = os.environ.get("CHAT_MODEL_PYTHON")
 pytestmark = pytest.mark.skipif(PYTHON is None, reason="needs a chat model: make chat-model")
-ROOT = thread_id("<m0@example.org>")
+ROOT = thread_id("<m0@example.org>", "list")
 THREAD = b"".join(
     [
         mail(0, subject="Require TLS 1.3", body="I propose that we require TLS 1.3 for all new deployments."),

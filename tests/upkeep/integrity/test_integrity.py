@@ -40,7 +40,7 @@ ARCHIVE = (
     + mail(2, subject="Lunch", body=f"Where do we eat? {TEXT}")
     + mail(3, parent=2, body="> only a quote")
 )
-ROOT, OTHER = thread_id("<m0@example.org>"), thread_id("<m2@example.org>")
+ROOT, OTHER = thread_id("<m0@example.org>", "list"), thread_id("<m2@example.org>", "list")
 STAGES: dict[str, Stage[Any] | None] = {
     "parsing": PARSING,
     "chunking": CHUNKING,

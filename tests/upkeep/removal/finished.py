@@ -14,7 +14,7 @@ from shared.pipeline.events.builders import summary_request
 from shared.pipeline.readiness import ready_thread
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
-from tests.stages.mail_in import MailIn, mail
+from tests.stages.mail_in import MailIn, archive_of, mail
 from tests.support.documents import CREATED
 from tests.support.events import event_of
 
@@ -31,12 +31,9 @@ FIRST = (
     + mail(5, subject="Lunch", body=f"Where do we eat? {LONG}")
 )
 SECOND = SHARED + mail(2, parent=1, body=f"I object. {LONG}") + mail(7, subject="Other", body=LONG)
-# Without m6, which names them all, m3 and m4 have nothing to do with each other.
-APART = mail(3, subject="One", body=LONG) + mail(4, subject="Two", body=LONG)
-BRIDGE = mail(6, parent=3, subject="Both", body=LONG).replace(
-    b"In-Reply-To: <m3@example.org>",
-    b"In-Reply-To: <m3@example.org>\nReferences: <m4@example.org> <m3@example.org>",
-)
+# Without m6, which answers the one and is answered by the other, m3 and m4 have nothing to do with each other.
+APART = mail(3, subject="One", body=LONG) + mail(4, parent=6, subject="Two", body=LONG)
+BRIDGE = mail(6, parent=3, subject="Both", body=LONG)
 STEPS = [
     "marked", "counted", "vectors", "chunks", "shared", "derived", "messages", "thread_dropped",
     "thread_rebuilt", "thread", "failures_counted", "failures", "blob", "recorded", "archive",
@@ -94,8 +91,7 @@ async def take_all_in(place: MailIn, content: bytes, name: str = "list") -> str:
     """The archive's id."""
     await place.take_in(content, name)
     await finish(place)
-    (archive,) = [each["id"] for each in await place.stored("archives") if each["source"] == name]
-    return str(archive)
+    return archive_of(content, name).id
 
 
 async def everything(place: MailIn) -> dict[str, Any]:

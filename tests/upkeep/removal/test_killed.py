@@ -48,7 +48,7 @@ def kills() -> Iterator[Killer]:
 async def expected(cloud: LocalCloud, bus_service: RunningService) -> AsyncIterator[dict[str, Any]]:
     """Everything as it is where the deleted archive never came in."""
     async with mail_in(cloud, bus_service) as fresh:
-        await take_all_in(fresh, SECOND, "second")
+        await take_all_in(fresh, SECOND)
         yield await everything(fresh)
 
 
@@ -82,8 +82,8 @@ async def test_a_deletion_killed_at_any_step_comes_to_the_same_end_and_the_same_
     cloud: LocalCloud, bus_service: RunningService, kills: Killer, expected: dict[str, Any], step: str
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        archive = await take_all_in(place, FIRST, "first")
-        await take_all_in(place, SECOND, "second")
+        archive = await take_all_in(place, FIRST)
+        await take_all_in(place, SECOND)
         await put_failure(place, archive)
         deletion = await Deletion.of(place, kills, archive)
         assert await deletion.run(step) == KILLED

@@ -54,7 +54,7 @@ from tests.upkeep.removal.finished import (
     take_all_in,
 )
 
-LUNCH = thread_id("<m5@example.org>")
+LUNCH = thread_id("<m5@example.org>", "list")
 
 
 async def remove(place: MailIn, kind: str, target: str, **options: Any) -> Removal:
@@ -67,17 +67,17 @@ async def test_without_an_archive_everything_is_as_if_it_had_never_come_in(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as fresh:
-        await take_all_in(fresh, SECOND, "second")
+        await take_all_in(fresh, SECOND)
         expected = await everything(fresh)
     async with mail_in(cloud, bus_service) as place:
-        archive = await take_all_in(place, FIRST, "first")
-        await take_all_in(place, SECOND, "second")
+        archive = await take_all_in(place, FIRST)
+        await take_all_in(place, SECOND)
         await put_failure(place, archive)
         done = await remove(place, "archive", archive)
         assert (done.status, done.error) == (OperationStatus.SUCCEEDED, None)
         assert done.counts == RECEIPT
         assert set(done.left.values()) == {0}
-        root = thread_id("<m0@example.org>")
+        root = thread_id("<m0@example.org>", "list")
         receiver = await place.place.receiver("summarization")
         (asked,) = await receiver.receive_messages(max_message_count=5, max_wait_time=10)
         assert root in str(asked)
@@ -85,7 +85,7 @@ async def test_without_an_archive_everything_is_as_if_it_had_never_come_in(
         await finish(place)
         assert await everything(place) == expected
         with pytest.raises(DocumentNotFoundError):
-            async for _ in place.clients.blobs.read(ARCHIVES_CONTAINER, archive_of(FIRST, "first").file_path):
+            async for _ in place.clients.blobs.read(ARCHIVES_CONTAINER, archive_of(FIRST).file_path):
                 pass
         await drain(place)
 
@@ -94,7 +94,7 @@ async def test_a_summary_that_was_written_meanwhile_goes_too_and_the_receipt_say
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        archive = await take_all_in(place, FIRST, "first")
+        archive = await take_all_in(place, FIRST)
         settings = place.clients.settings
         (lunch,) = [each for each in await place.stored("summaries") if each["thread_id"] == LUNCH]
         with CosmosClient(settings.COSMOS_ENDPOINT, COSMOS_KEY) as client:
@@ -121,11 +121,11 @@ async def test_killed_at_every_step_it_goes_on_to_the_same_end_and_the_same_rece
             raise Crash
 
     async with mail_in(cloud, bus_service) as fresh:
-        await take_all_in(fresh, SECOND, "second")
+        await take_all_in(fresh, SECOND)
         expected = await everything(fresh)
     async with mail_in(cloud, bus_service) as place:
-        archive = await take_all_in(place, FIRST, "first")
-        await take_all_in(place, SECOND, "second")
+        archive = await take_all_in(place, FIRST)
+        await take_all_in(place, SECOND)
         await put_failure(place, archive)
         for _ in range(len(STEPS)):
             with pytest.raises(Crash):
@@ -143,9 +143,9 @@ async def test_a_summary_that_read_its_thread_before_the_deletion_is_not_kept(
     cloud: LocalCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        archive = await take_all_in(place, FIRST, "first")
-        await take_all_in(place, SECOND, "second")
-        root = thread_id("<m0@example.org>")
+        archive = await take_all_in(place, FIRST)
+        await take_all_in(place, SECOND)
+        root = thread_id("<m0@example.org>", "list")
         meanwhile(monkeypatch, lambda: remove(place, "archive", archive))
         with pytest.raises(ThreadMovedError):
             await place.run(SUMMARIZATION, event_of(request("late", thread_ids=[root])))
@@ -157,11 +157,11 @@ async def test_a_thread_that_only_a_removed_message_held_together_comes_apart(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as fresh:
-        await take_all_in(fresh, APART, "apart")
+        await take_all_in(fresh, APART)
         expected = await everything(fresh)
     async with mail_in(cloud, bus_service) as place:
-        await take_all_in(place, APART, "apart")
-        bridge = await take_all_in(place, BRIDGE, "bridge")
+        await take_all_in(place, APART)
+        bridge = await take_all_in(place, BRIDGE)
         assert len({each["thread_id"] for each in await place.stored("messages")}) == 1
         await remove(place, "archive", bridge)
         await finish(place)
@@ -176,8 +176,8 @@ async def test_the_index_over_threads_forgets_what_had_become_one_thread(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        apart = await take_all_in(place, APART, "apart")
-        bridge = await take_all_in(place, BRIDGE, "bridge")
+        apart = await take_all_in(place, APART)
+        bridge = await take_all_in(place, BRIDGE)
         for archive in (apart, bridge):
             done = await remove(place, "archive", archive)
             assert set(done.left.values()) == {0}
@@ -190,7 +190,7 @@ async def test_an_entry_that_was_written_meanwhile_goes_too(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        archive = await take_all_in(place, FIRST, "first")
+        archive = await take_all_in(place, FIRST)
         settings = place.clients.settings
         late = {"id": "late", "bucket": archive, "threads": {LUNCH: []}, "schema_version": 1}
         with CosmosClient(settings.COSMOS_ENDPOINT, COSMOS_KEY) as client:
@@ -217,7 +217,7 @@ async def test_a_source_goes_with_all_its_archives(cloud: LocalCloud, bus_servic
         await take_all_in(place, FIRST, "first")
         await take_all_in(place, SECOND, "second")
         done = await remove(place, "source", "first")
-        assert (done.counts["sources"], done.counts["archives"], done.counts["messages"]) == (1, 1, 2)
+        assert (done.counts["sources"], done.counts["archives"], done.counts["messages"]) == (1, 1, 3)
         assert await place.stored("sources") == []
         assert {each["source"] for each in await place.stored("threads")} == {"second"}
         again = await request_removal(place.clients, "source", "first", requested_by="test", now=NOW)
@@ -229,7 +229,7 @@ async def test_a_long_deletion_is_done_in_several_runs(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        archive = await take_all_in(place, FIRST, "first")
+        archive = await take_all_in(place, FIRST)
         assert (await remove(place, "archive", archive, seconds=-1)).status is OperationStatus.RUNNING
         assert len(await place.stored("messages")) == 3
         assert await resume_removals(place.clients, NOW) == []
@@ -248,7 +248,7 @@ async def test_events_of_a_deleted_archive_bring_nothing_back(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        arrived = await place.ingest(FIRST, "first")
+        arrived = await place.ingest(FIRST)
         (parsed,) = await place.run(PARSING, arrived)
         (prepared,) = await place.run(CHUNKING, parsed)
         archive = arrived.data.archive_id
@@ -274,9 +274,9 @@ async def test_chunking_goes_on_with_what_another_archive_has(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        (first,) = await place.run(PARSING, await place.ingest(FIRST, "first"))
-        await place.run(PARSING, await place.ingest(SECOND, "second"))
-        await remove(place, "archive", archive_of(FIRST, "first").id)
+        (first,) = await place.run(PARSING, await place.ingest(FIRST))
+        await place.run(PARSING, await place.ingest(SECOND))
+        await remove(place, "archive", archive_of(FIRST).id)
         (prepared,) = await place.run(CHUNKING, first)
         assert len(prepared.data.chunk_ids) == 1
         (kept,) = [each for each in await place.stored("messages") if each["status"] == "processed"]
@@ -288,14 +288,14 @@ async def test_nothing_comes_into_a_source_that_is_being_deleted_and_afterwards_
     cloud: LocalCloud, bus_service: RunningService, tmp_path: Any
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        archive = await take_all_in(place, FIRST, "first")
-        full = archive_of(FIRST, "first")
+        archive = await take_all_in(place, FIRST)
+        full = archive_of(FIRST)
         (tmp_path / "x.mbox").write_bytes(FIRST)
         incoming = Incoming(
             path=tmp_path / "x.mbox", sha256=full.file_hash, size=len(FIRST), filename="x.mbox",
-            source="first", source_type="upload", source_url="upload", started_at=NOW,
+            source="list", source_type="upload", source_url="upload", started_at=NOW,
         )  # fmt: skip
-        asked = await request_removal(place.clients, "source", "first", requested_by="test", now=NOW)
+        asked = await request_removal(place.clients, "source", "list", requested_by="test", now=NOW)
         assert asked is not None
         with pytest.raises(SourceRemovedError, match="is being deleted"):
             await store_archive(incoming, place.clients)
@@ -314,10 +314,10 @@ async def test_digests_that_told_of_a_removed_thread_are_made_again_without_it(
     async with mail_in(cloud, bus_service) as place:
         lunch = mail(5, subject="Lunch", body=f"Where do we eat? {LONG}")
         await take_all_in(place, SECOND)
-        archive = await take_all_in(place, lunch, "other")
+        archive = await take_all_in(place, lunch)
         store = place.clients.store
         (told,) = [each for each in await place.stored("summaries") if each["thread_id"] == LUNCH]
-        scope = "weekly:other:2024-W01"
+        scope = "weekly:list:2024-W01"
         digest = read_document(
             Summary,
             {**told, "id": "d", "summary_id": "d", "scope": scope, "thread_id": None, "thread_ids": [LUNCH]},
@@ -335,13 +335,13 @@ async def test_a_thread_that_changes_no_member_keeps_its_summary(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        await take_all_in(place, FIRST, "first")
-        twice = await take_all_in(place, SHARED, "twice")
+        await take_all_in(place, FIRST)
+        twice = await take_all_in(place, SHARED)
         before = await place.stored("summaries")
         done = await remove(place, "archive", twice)
         assert (done.counts["messages"], done.counts["messages_kept"]) == (0, 1)
         assert await place.stored("summaries") == before
-        root = thread_id("<m0@example.org>")
+        root = thread_id("<m0@example.org>", "list")
         thread = await place.clients.store.read(Thread, root, root, Session())
-        assert (thread.archive_ids, thread.sources) == ([archive_of(FIRST, "first").id], ["first"])
+        assert (thread.archive_ids, thread.sources) == ([archive_of(FIRST).id], ["list"])
         await drain(place)

@@ -15,7 +15,7 @@ from stages.parsing import PARSING
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, mail, mail_in
-from tests.stages.test_parsing import variant_of
+from tests.stages.test_parsing import at
 from tests.stages.test_reporting import ROOT, THREAD, request
 from tests.support.cloud import LocalCloud
 from tests.support.events import event_of
@@ -107,9 +107,9 @@ async def test_an_archive_that_brings_other_content_of_a_message_is_not_complete
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:
     bodies = [mail(0, body=f"I propose number {number}.") for number in range(2)]
-    last, first = sorted(bodies, key=variant_of, reverse=True)
+    first, last = bodies
     async with mail_in(cloud, bus_service) as place:
-        await place.take_in(last)
+        await place.take_in(last, arrived=at(1))
         await report(place, "v1")
         archive = await place.ingest(first)
         (parsed,) = await place.run(PARSING, archive)

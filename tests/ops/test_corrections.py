@@ -1,0 +1,61 @@
+"""`corrections` and `resummarize` of the command line, on threads that were reported."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.ops.commands import Commands
+from tests.ops.environment import OpsPlace
+from tests.stages.mail_in import MailIn, mail
+from tests.stages.reported import ReportedThreads
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+WORDS = "I support adoption of this draft."
+
+
+async def test_a_thread_is_corrected_exported_read_anew_and_revoked(place: OpsPlace, tmp_path: Path) -> None:
+    ops, threads = Commands(place, tmp_path), ReportedThreads(MailIn(place.bench))
+    await threads.take_in(
+        mail(0, subject="Adopt it", body="I propose that we adopt this draft."), mail(1, parent=0, body=WORDS)
+    )
+    await threads.request(0)
+    assert await threads.work_off(1) == 1
+    thread, message = threads.thread_id(0), threads.id_of(1)
+    why = ("--reason", "it was irony")
+    wrong = await ops("corrections", "make", thread, "position", "oppose", "--quote", WORDS, *why)
+    assert (wrong.code, "message_id" in wrong.err) == (2, True)
+    made = await ops(
+        "corrections",
+        "make",
+        thread,
+        "position",
+        "oppose",
+        "--message",
+        message,
+        "--quote",
+        WORDS,
+        *why,
+        "--json",
+    )
+    correction = made.json()
+    assert await threads.work_off(1) == 1
+    assert (await threads.report(0)).counts == {"objection": 1}
+    again = (await ops("resummarize", thread, "--json")).json()
+    assert again["requested"] == 1
+    assert await threads.work_off(1) == 1
+    assert (await threads.report(0)).counts == {"objection": 1}  # it is kept
+    (label,) = json.loads((await ops("corrections", "export")).out)
+    assert [(one["person"], one["stance"]) for one in label["positions"]] == [
+        (threads.address("bo"), "oppose")
+    ]
+    shown = await ops("corrections", "list", thread)
+    assert "it was irony" in shown.out
+    revoked = (
+        await ops("corrections", "revoke", correction["id"], "--reason", "it was not", "--json")
+    ).json()
+    assert revoked["revoked"]
+    assert await threads.work_off(1) == 1
+    assert (await threads.report(0)).counts == {"support": 1}
+    unknown = await ops("corrections", "revoke", "0" * 32, *why)
+    assert (unknown.code, len(unknown.err.splitlines())) == (1, 1)

@@ -8,10 +8,11 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.queries.threads import LATEST_THREADS_OF_SOURCE
+from shared.core.times import stored_time
+from shared.documents.queries.threads import TIMELINE_OF_SOURCE
 from shared.domain.consensus.reading import OutcomeKind, Tier
+from shared.retrieval.listing import THREADS
 
-MOST_THREADS = 5000
 MONTHS = 24
 # From bottom to top: settled one way, the other way, not settled, and nothing to settle.
 BANDS: Mapping[str, frozenset[OutcomeKind]] = {
@@ -36,13 +37,16 @@ class MonthOfList:
 
 
 async def timeline_of_list(clients: Clients, name: str) -> list[MonthOfList]:
-    """Two years, up to the month of the latest thread: a month without a thread is there, and empty."""
-    rows = clients.store.query(
-        LATEST_THREADS_OF_SOURCE,
-        Session(),
-        source=name,
-        limit=MOST_THREADS,
-    )
+    """Two years, up to the month of the latest thread: a month without a thread is there, and empty.
+
+    A call for each thousand threads of these years, and one for the latest.
+    """
+    latest = await THREADS.page(clients.store, filters={"source": name}, size=1)
+    if not latest.items or latest.items[0].last_message_date is None:
+        return []
+    first = months_before(f"{latest.items[0].last_message_date:%Y-%m}", MONTHS)[0]
+    since = stored_time(datetime.fromisoformat(f"{first}-01T00:00:00+00:00"))
+    rows = clients.store.query(TIMELINE_OF_SOURCE, Session(), source=name, since=since)
     return months_of([row async for row in rows])
 
 
@@ -54,7 +58,8 @@ def months_of(rows: Iterable[Mapping[str, Any]]) -> list[MonthOfList]:
         month.bands[band_of(row)] += 1
     if not by_month:
         return []
-    return [by_month.get(name, MonthOfList(name)) for name in _until(max(by_month), min(by_month))]
+    names = [name for name in months_before(max(by_month), MONTHS) if name >= min(by_month)]
+    return [by_month.get(name, MonthOfList(name)) for name in names]
 
 
 def band_of(row: Mapping[str, Any]) -> str:
@@ -66,10 +71,10 @@ def band_of(row: Mapping[str, Any]) -> str:
     return "other"
 
 
-def _until(last: str, first: str) -> list[str]:
-    """The months up to the last one, oldest first."""
+def months_before(last: str, count: int) -> list[str]:
+    """So many months up to the last one, oldest first."""
     at, names = datetime.fromisoformat(f"{last}-01"), [last]
-    while len(names) < MONTHS and names[-1] > first:
+    while len(names) < count:
         at = (at - timedelta(days=1)).replace(day=1)
         names.append(f"{at:%Y-%m}")
     return names[::-1]

@@ -85,13 +85,13 @@ THREADS_OF_VOTE = NamedQuery(
     ALL,
 )
 
-# Rows of three short values: a year of a busy list is a page or two.
-LATEST_THREADS_OF_SOURCE = NamedQuery(
+# In no order: sorting thousands of rows over all partitions takes longer than a reader waits.
+TIMELINE_OF_SOURCE = NamedQuery(
     "timeline_of_source",
     "threads",
     "SELECT c.last_message_date AS at, c.message_count AS messages, c.outcome.kind AS kind,"
     " c.outcome.tier AS tier FROM c WHERE IS_NULL(c.merged_into) AND ARRAY_CONTAINS(c.sources, @source)"
-    " AND IS_STRING(c.last_message_date) ORDER BY c.last_message_date DESC OFFSET 0 LIMIT @limit",
+    " AND c.last_message_date >= @since",
     ALL,
 )
 
